@@ -5,6 +5,7 @@
 # make soak    kills, power cuts and damages by the thousand, SOAKTIME (1h) for each kind
 # make fuzz    look for inputs that break a parser, FUZZTIME (30s) for each
 # make build   build bin/varve
+# make dist    build binaries, packages, image, SBOMs and checksums into dist/
 # make clean   remove what was built
 
 GO       ?= go
@@ -18,16 +19,20 @@ LINT     := $(CACHE)/bin/golangci-lint-$(shell sed -n 's|.*github.com/golangci/g
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 
-.PHONY: help run build test check soak bench fuzz lint fmt clean need
+.PHONY: help run build dist test check soak bench fuzz lint fmt clean need
 help:
-	@sed -n '1,9s/^# //p' Makefile
+	@sed -n '1,10s/^# //p' Makefile
 
 run: build
 	@exec bin/varve serve
 
 build:
 	@[ -d "$$($(GO) env GOMODCACHE)/github.com/cockroachdb" ] || echo "Fetching and compiling the dependencies; this is done once."
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/varve ./cmd/varve
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -buildvcs=auto -o bin/varve ./cmd/varve
+
+# See docs/releasing.md. PLATFORMS limits it, as in PLATFORMS=linux/amd64,linux/arm/7.
+dist:
+	@$(GO) run -C tools/dist . -root ../.. $(if $(PLATFORMS),-platforms $(PLATFORMS))
 
 # Tests run the program as it is shipped, so it is built first. What drives the
 # program is never taken from go's cache, which does not know what it is built of.
@@ -36,12 +41,14 @@ test: need fmt lint build
 	$(GO) vet ./...
 	$(GO) test -race -timeout 40m $(INNER)
 	$(GO) test -race -timeout 40m -count=1 ./tests/...
+	@tests/doors/run.sh
 	@tests/terraform/run.sh
 
 check: need fmt lint build
 	$(GO) vet ./...
 	$(GO) test -short -timeout 10m $(INNER)
 	$(GO) test -short -timeout 10m -count=1 ./tests/...
+	@tests/doors/run.sh -short
 	@tests/terraform/run.sh -short
 
 # Each kind ends after SOAKTIME, however much of it is done, and logs how much was.
@@ -66,6 +73,8 @@ fmt:
 
 lint: $(LINT)
 	@$(LINT) run ./...
+	@cd tests/doors && $(LINT) run ./...
+	@cd tools/dist && $(LINT) run ./...
 	@cd tests/terraform && $(LINT) run ./... && cd provider && $(LINT) run ./...
 
 $(LINT): tools/go.mod tools/go.sum
@@ -78,4 +87,4 @@ need:
 	@tests/need.sh
 
 clean:
-	rm -rf bin
+	rm -rf bin dist

@@ -13,11 +13,11 @@ import (
 
 const module = "github.com/varvedb/varve"
 
-// layout lists the allowed imports of each package: packages of this module, and modules from
-// elsewhere. Imports point down: a package imports only packages above it in this list.
+// layout lists the packages of this module, and for each the other packages of this module and
+// the outside modules that it may import. A package imports only packages above it in this list.
 var layout = []struct {
 	dir    string
-	own    string // "." is the root package
+	own    string // imports from this module; "." is the root package
 	others string
 }{
 	{"decimal", "", ""},
@@ -70,22 +70,24 @@ var layout = []struct {
 	{"fields", ". store", "github.com/cespare/xxhash/v2"},
 	{"apikeys", ". registry store decimal", "golang.org/x/sync golang.org/x/time"},
 	{"router", ". grid retention store streams internal/lanes", "golang.org/x/sync"},
-	{"query", ". block grid retention store streams", "golang.org/x/sync"},
+	{"filter", ". decimal internal/quote", ""},
+	{"query", ". block filter grid retention store streams timefmt", "golang.org/x/sync"},
 	{"rollup", ". grid store lease decimal", "github.com/cespare/xxhash/v2 golang.org/x/sync"},
-	{"aggregate", ". decimal internal/quote query rollup timefmt", ""},
+	{"aggregate", ". decimal filter internal/quote query rollup timefmt", ""},
 	{"rotator", ". grid retention store lease timefmt", "github.com/robfig/cron/v3"},
+	{"calendar", "grid retention rotator store", ""},
 	{"cloudwatch", "rotator", ""},
 	{"alerts", ". devices store lease timefmt internal/param internal/quote registry", "golang.org/x/sync"},
 	{"engine", ". grid fields alerts devicelog devices health apikeys query retention rollup rotator router store lease streams", "github.com/robfig/cron/v3"},
-	{"config", ". grid fields devicelog router retention rollup rotator store timefmt", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
-	{"api/wire", ". aggregate block query rollup decimal internal/quote", "github.com/go-faster/jx"},
-	{"api/client", ". api/wire query", ""},
+	{"api/wire", ". aggregate block query rollup decimal internal/quote timefmt", "github.com/go-faster/jx"},
+	{"config", ". api/wire grid fields devicelog router retention rollup rotator store timefmt", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
+	{"api/client", ". api/wire query timefmt", ""},
 	{"upload", ". api/client api/wire internal/fileerr", "github.com/klauspost/compress golang.org/x/sync"},
 	{"ingest", ". api/wire apikeys router", ""},
-	{"api", ". aggregate api/wire block ingest grid alerts devicelog devices health registry apikeys query retention rollup rotator router store lease streams decimal timefmt internal/quote",
+	{"api", ". aggregate api/wire block calendar filter ingest grid alerts devicelog devices health registry apikeys query retention rollup rotator router store lease streams decimal timefmt internal/quote",
 		"github.com/danielgtaylor/huma/v2 github.com/klauspost/compress github.com/prometheus/client_golang golang.org/x/sync"},
-	{"cmd/varve", ". aggregate api api/client api/wire grid cloudwatch config engine health apikeys query retention rollup rotator router store store/dynamo lease store/local store/mem streams decimal timefmt devices internal/fileerr upload",
-		"github.com/spf13 github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/prometheus/client_golang"},
+	{"cmd/varve", ". aggregate api api/client api/wire calendar grid cloudwatch config engine health apikeys query retention rollup rotator router store store/dynamo lease store/local store/mem streams decimal timefmt devices internal/fileerr upload",
+		"github.com/spf13 golang.org/x/term github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/prometheus/client_golang"},
 	{"tests/dynamosim/value", "", "github.com/go-faster/jx"},
 	{"tests/dynamosim/expr", "tests/dynamosim/value", ""},
 	{"tests/dynamosim/capacity", "", ""},
@@ -97,6 +99,7 @@ var layout = []struct {
 	{"tests/access", "", ""},
 	{"tests/crash", "", ""},
 	{"tests/damage", "", ""},
+	{"tests/dist", "", ""},
 	{"tests/e2e", "", ""},
 	{"tests/terraform", "", ""},
 	{"tests/terraform/provider", "", ""},
@@ -170,7 +173,7 @@ func checkImport(t *testing.T, dir, path string, own, others []string) {
 		return
 	}
 	if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") {
-		return // the standard library
+		return // packages of the standard library are always allowed
 	}
 	for _, o := range others {
 		if path == o || strings.HasPrefix(path, o+"/") {
@@ -180,8 +183,8 @@ func checkImport(t *testing.T, dir, path string, own, others []string) {
 	t.Errorf("%s imports %s, which the layout does not let it", dir, path)
 }
 
-// TestLayout_ConfinesDynamoParts checks that only store/dynamo and its sub-packages import
-// these, and that besides them only the tests import the AWS SDK.
+// TestLayout_ConfinesDynamoParts checks that only store/dynamo and its sub-packages import the
+// sub-packages of store/dynamo. Outside of store/dynamo, only tests import the AWS SDK.
 func TestLayout_ConfinesDynamoParts(t *testing.T) {
 	inside := func(dir string) bool { return dir == "store/dynamo" || strings.HasPrefix(dir, "store/dynamo/") }
 	for _, p := range layout {
@@ -199,7 +202,7 @@ func TestLayout_ConfinesDynamoParts(t *testing.T) {
 	}
 }
 
-// TestProgram_SplitsReceivers checks that no type of the program has more than 30 methods.
+// TestProgram_SplitsReceivers checks that no type in cmd/varve has more than 30 methods.
 func TestProgram_SplitsReceivers(t *testing.T) {
 	const most = 30
 	methods := map[string]int{}
@@ -228,7 +231,7 @@ func TestProgram_SplitsReceivers(t *testing.T) {
 	}
 }
 
-// TestPure checks that packages that only compute do not use the clock, the environment or files.
+// TestPure checks that packages that must be pure do not use the clock, the environment or files.
 func TestPure(t *testing.T) {
 	files := sources(t)
 	for _, dir := range []string{".", "grid", "retention", "store/local/chunk", "store/dynamo/attr", "store/dynamo/row", "store/dynamo/template"} {

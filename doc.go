@@ -1,8 +1,8 @@
 // Package varve defines the vocabulary of Varve: readings, their identity, verdicts and windows
 // of time.
 //
-// It contains types and their rules. It has no I/O, no clock and no configuration, and every
-// other package builds on it.
+// It contains types and their rules. It does no I/O, reads no clock and has no configuration.
+// Every other package builds on it.
 //
 //   - [Reading]: one event of one device, with its [Field] values.
 //   - [Series]: tenant, stream and device; the unit of order.
@@ -13,9 +13,9 @@
 //   - [Window]: a half-open range of event time.
 //   - [Error]: a failure with the kind that decides how a caller reacts.
 //
-// Identity is series, event time and id. A reading that is sent without an id gets the hash of
-// its fields, so a retry is always a duplicate.
+// The identity of a reading is its series, event time and id. A reading that is sent without an
+// id gets a hash of its fields as its id, so a retry is always a duplicate.
 //
-// Functions return errors of kind [Invalid], or verdicts with a [Code], for input that breaks a
-// rule. Nothing else fails.
+// A function fails only if its input breaks a rule. It then returns an error of kind [Invalid] or
+// a verdict with a [Code].
 package varve

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Failure is the kind of an [Error]. It determines the reaction of a caller.
+// Failure is the kind of an [Error]. Callers choose their reaction by it.
 type Failure uint8
 
 // The kinds of failure. An error without a kind is a fault of Varve or of its store.
@@ -15,7 +15,7 @@ const (
 	Internal Failure = iota
 	// Invalid is a wrong request. A retry fails, too.
 	Invalid
-	// Forbidden is a request beyond the rights of its API key.
+	// Forbidden is a request that the API key is not allowed to make.
 	Forbidden
 	// NotFound is a request for an object that does not exist.
 	NotFound
@@ -23,9 +23,9 @@ const (
 	Conflict
 	// Busy is an overload. The caller retries after RetryAfter.
 	Busy
-	// Unavailable is a temporary condition outside the request.
+	// Unavailable is a temporary problem that the request did not cause.
 	Unavailable
-	// Damaged is a read of damaged data. A retry fails until the data is repaired.
+	// Damaged is a request that needs damaged data. A retry fails until the data is repaired.
 	Damaged
 )
 
@@ -34,7 +34,7 @@ type Error struct {
 	Failure    Failure
 	Param      string        // the parameter at fault, for Invalid
 	Message    string        // the problem and its remedy
-	RetryAfter time.Duration // for Busy and Unavailable
+	RetryAfter time.Duration // for Busy and Unavailable, the time to wait before a retry
 	Err        error         // the cause, if any
 }
 

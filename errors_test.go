@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// TestFailureOf_FindsWrappedKind checks wrapped errors of each kind. An error without a kind is
-// Internal.
+// TestFailureOf_FindsWrappedKind checks that FailureOf finds each kind inside wrapped errors, and
+// returns Internal for an error without a kind.
 func TestFailureOf_FindsWrappedKind(t *testing.T) {
 	busy := varve.Errorf(varve.Busy, "too much")
 	tests := []struct {

@@ -17,8 +17,8 @@ import (
 var layered = []string{"alerts", "devicelog", "devices", "grid", "registry", "rollup"}
 
 // TestFiles_UseEachOtherInOneDirection fails if the production files of a package form a cycle.
-// A file uses another one if it names a top-level function, type, constant or variable of it.
-// Methods do not count, because a type may have methods in several files.
+// File a uses file b if a names a top-level function, type, constant or variable of b. Methods do
+// not count, because a type may have methods in several files.
 func TestFiles_UseEachOtherInOneDirection(t *testing.T) {
 	for _, dir := range layered {
 		uses := fileUses(t, dir)
@@ -34,7 +34,7 @@ func TestFiles_UseEachOtherInOneDirection(t *testing.T) {
 	}
 }
 
-// TestFindCycle_ReturnsPath checks the search for cycles itself.
+// TestFindCycle_ReturnsPath checks findCycle with small graphs.
 func TestFindCycle_ReturnsPath(t *testing.T) {
 	graph := func(edges ...string) map[string]map[string]string {
 		uses := map[string]map[string]string{}
@@ -55,8 +55,8 @@ func TestFindCycle_ReturnsPath(t *testing.T) {
 	}
 }
 
-// fileUses returns the uses between files of a package: by file, the used files with the used
-// names.
+// fileUses returns, for each file of a package, the other files that it uses and the names that
+// it uses from them.
 func fileUses(t *testing.T, dir string) map[string]map[string]string {
 	t.Helper()
 	set := token.NewFileSet()
@@ -75,10 +75,11 @@ func fileUses(t *testing.T, dir string) map[string]map[string]string {
 		}
 		files = append(files, f)
 	}
-	// Imports are empty packages. The names of this package are resolved without them.
+	// Every import is replaced by an empty package. Names that this package declares are still
+	// resolved.
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: emptyImporter{}, Error: func(error) {}}
-	pkg, _ := conf.Check(module+"/"+dir, set, files, info) // errors: imported names are missing on purpose
+	pkg, _ := conf.Check(module+"/"+dir, set, files, info) // errors are expected: imported names are missing
 	uses := map[string]map[string]string{}
 	for id, obj := range info.Uses {
 		if obj.Pkg() != pkg || obj.Parent() != pkg.Scope() {
@@ -102,7 +103,7 @@ func fileOf(set *token.FileSet, pos token.Pos) string {
 	return filepath.Base(set.Position(pos).Filename)
 }
 
-// emptyImporter imports each package without its content.
+// emptyImporter is an importer that returns an empty package for every import.
 type emptyImporter struct{}
 
 func (emptyImporter) Import(path string) (*types.Package, error) {
@@ -111,7 +112,8 @@ func (emptyImporter) Import(path string) (*types.Package, error) {
 	return p, nil
 }
 
-// findCycle returns the files of a cycle, beginning and ending with the same one, or nil.
+// findCycle returns the files along a cycle, with the first file repeated at the end. It returns
+// nil if no cycle exists.
 func findCycle(uses map[string]map[string]string) []string {
 	done := map[string]bool{}
 	var path []string

@@ -17,9 +17,9 @@ var (
 	goName        = regexp.MustCompile(`^([a-z]\w*(\.[A-Z]\w*){1,2}|[A-Z]\w*\.[A-Z]\w*|[A-Z][a-z]\w*)$`)
 )
 
-// TestGlossary_NamesExist checks the names in docs/glossary.md. The names in parentheses after a
-// term are packages or Go identifiers, and all other code spans that look like exported Go
-// identifiers are some, too.
+// TestGlossary_NamesExist checks that each name in docs/glossary.md exists in the code. The names
+// are the packages and identifiers in parentheses after a term, and all other code spans that
+// look like exported Go identifiers.
 func TestGlossary_NamesExist(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("docs", "glossary.md"))
 	if err != nil {
@@ -44,7 +44,7 @@ func TestGlossary_NamesExist(t *testing.T) {
 	}
 }
 
-// TestGlossary_DetectsWrongNames checks the search itself.
+// TestGlossary_DetectsWrongNames checks that the lookup finds existing names, and no others.
 func TestGlossary_DetectsWrongNames(t *testing.T) {
 	decls := declaredNames(t)
 	for name, want := range map[string]bool{
@@ -58,8 +58,8 @@ func TestGlossary_DetectsWrongNames(t *testing.T) {
 	}
 }
 
-// names is a set of the packages and the declarations of the module: "store/local",
-// "local.Store", "local.Store.Verify", "Store" and "Store.Verify".
+// names is the set of all packages and declarations of the module. Each name has several forms,
+// as "store/local", "local.Store", "local.Store.Verify", "Store" and "Store.Verify".
 type names map[string]struct{}
 
 func (n names) has(name string) bool {
@@ -67,13 +67,13 @@ func (n names) has(name string) bool {
 	return ok
 }
 
-// add adds a declaration of a package.
+// add adds the forms of a declaration of a package.
 func (n names) add(pkg string, parts ...string) {
 	name := strings.Join(parts, ".")
 	n[name], n[pkg+"."+name] = struct{}{}, struct{}{}
 }
 
-// declaredNames returns the names of the production files.
+// declaredNames returns the names that production files declare.
 func declaredNames(t *testing.T) names {
 	t.Helper()
 	all := names{}
@@ -96,7 +96,8 @@ func declaredNames(t *testing.T) names {
 	return all
 }
 
-// receiverOf returns the name of a method's type, or nothing for a function.
+// receiverOf returns a slice with the type name of a method's receiver. For a function without a
+// receiver, it returns nil.
 func receiverOf(fn *ast.FuncDecl) []string {
 	if fn.Recv == nil {
 		return nil
@@ -132,7 +133,7 @@ func (n names) addSpec(pkg string, spec ast.Spec) {
 		default:
 			return
 		}
-		for _, f := range members.List { // embedded ones have no names
+		for _, f := range members.List { // embedded fields and interfaces have no names
 			for _, id := range f.Names {
 				n.add(pkg, s.Name.Name, id.Name)
 			}

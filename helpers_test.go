@@ -12,7 +12,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// tb is the part of a test, a fuzz target or a property that helpers use.
+// tb has the methods that helpers use. A test, a fuzz target and a rapid property all implement
+// it.
 type tb interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -64,13 +65,14 @@ var (
 	noon   = time.Date(2026, 4, 20, 12, 0, 0, 0, time.UTC)
 )
 
-// reading returns a reading of a sensor at noon with one number.
+// reading returns a reading of a sensor at noon with a single number as its field.
 func reading(t tb, name, value string) varve.Reading {
 	t.Helper()
 	return varve.Reading{Series: sensor, Time: noon, Fields: []varve.Field{field(name, num(t, value))}}
 }
 
-// checkMany checks a property for more inputs than the 100 of one check.
+// checkMany checks a property with 30 times the inputs of one rapid.Check, or 10 times in short
+// mode.
 func checkMany(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	rounds := 30

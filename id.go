@@ -14,19 +14,20 @@ import (
 
 // ID separates the readings of one series and event time.
 //
-// It is the text that a client chose or, for a reading sent without an id, a 64-bit hash of its
-// fields. A hash is written in 11 characters that sort as the hash does. IDs are comparable with
-// ==. The zero ID means that no id is set.
+// The id is either the text that a client chose, or a 64-bit hash of the reading's fields. A hash
+// is written in 11 characters that sort in the order of the hashes. IDs are comparable with ==.
+// The zero ID means that no id is set.
 type ID struct {
 	text string
 	hash uint64
 	set  bool
 }
 
-// idAlphabet is base64 in the order of its bytes, so that texts sort as the hashes do.
+// idAlphabet has the 64 characters of a hash's text, in ascending order of their bytes. So texts
+// sort in the order of their hashes.
 const idAlphabet = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 
-const hashTextLen = 11 // 66 bits; the first character carries 4
+const hashTextLen = 11 // 11 characters hold 66 bits; the first one holds only the top 4 bits of the hash
 
 var idDigits = func() (d [256]int8) {
 	for i := range d {
@@ -43,8 +44,8 @@ func HashID(hash uint64) ID { return ID{hash: hash, set: true} }
 
 // ParseID returns the id with the given text of 1 to 64 bytes of printable UTF-8.
 //
-// A text in the form of a hash gives the id with that hash. So a reading that is exported with
-// its id and resent keeps its identity.
+// If the text has the form of a hash, ParseID returns the id with that hash. So a reading keeps its
+// identity when it is exported with its id and resent.
 func ParseID(text string) (ID, error) {
 	if why := printable.Problem(text, MaxIDBytes); why != "" {
 		return ID{}, fmt.Errorf("id %s %s", quote.Text(text), why)
@@ -89,7 +90,7 @@ func (id ID) Append(dst []byte) []byte {
 	if id.text != "" || !id.set {
 		return append(dst, id.text...)
 	}
-	// Written in place: a copy of bytes that were just written is slow.
+	// The digits are written in place, because copying bytes that were just written is slow.
 	dst = append(dst, "-----------"...)
 	text := dst[len(dst)-hashTextLen:]
 	hash := id.hash
@@ -116,13 +117,13 @@ func (id ID) size() int {
 	return hashTextLen
 }
 
-// HasOwnID reports whether a client chose the id, so that it differs from the content id.
+// HasOwnID reports whether a client chose an id that differs from the content id.
 func (r *Reading) HasOwnID() bool { return r.ID != r.ContentID() }
 
 // ContentID returns the id of a reading that was sent without one.
 //
-// It is the XXH64 hash of the fields in canonical form. Fields must be sorted by name. The form
-// of a field is the length and bytes of its name, a tag for the kind, and the value:
+// It is the XXH64 hash of the fields in canonical form. Fields must be sorted by name. A field's
+// canonical form consists of the length and bytes of its name, a tag for the kind, and the value:
 //
 //   - number: sign and exponent (zigzag varint of twice the exponent plus sign), then the
 //     coefficient without trailing zeros (varints of the low and high 64 bits)
@@ -156,8 +157,8 @@ func appendCanonicalField(dst []byte, f *Field) []byte {
 	return AppendCanonicalValue(dst, f.Value)
 }
 
-// AppendCanonicalName appends the canonical form of a field's name. The form of its value
-// follows.
+// AppendCanonicalName appends the canonical form of a field's name. The caller appends the value
+// after it.
 func AppendCanonicalName(dst []byte, name string) []byte {
 	if len(name) < 0x80 {
 		dst = append(dst, byte(len(name)))

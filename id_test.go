@@ -12,14 +12,15 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// TestContentID_MatchesVectors checks ids against forms that are written by hand. Content ids
-// must never change, because stores hold them and compare them with the ids of retries.
+// TestContentID_MatchesVectors compares content ids with hashes of canonical forms that are
+// written by hand. Content ids must never change, because stores hold them and compare them with
+// the ids of retries.
 func TestContentID_MatchesVectors(t *testing.T) {
 	long := strings.Repeat("n", 128)
 	tests := []struct {
 		reason string
 		fields []varve.Field
-		form   string // hashed with XXH64
+		form   string // the canonical form, whose XXH64 hash is the id
 		id     string
 	}{
 		{"an integer: exponent 0, coefficient 45", []varve.Field{field("h", num(t, "45"))}, "\x01hn\x00\x2d\x00", "08vcFaZS6B3"},
@@ -57,8 +58,8 @@ func TestContentID_MatchesVectors(t *testing.T) {
 	}
 }
 
-// TestHashID_SortsAndParses checks that the texts of hashes sort as the hashes do, and parse
-// back.
+// TestHashID_SortsAndParses checks that the texts of hashes sort in the order of the hashes, and
+// that parsing a text returns its hash.
 func TestHashID_SortsAndParses(t *testing.T) {
 	tests := []struct {
 		hash uint64
@@ -127,7 +128,7 @@ func TestParseID_AcceptsPrintableText(t *testing.T) {
 	}
 }
 
-// genID draws ids: the zero ID, hashes, texts, and texts that look like hashes.
+// genID generates ids: the zero ID, hashes, texts, and texts that look like hashes.
 func genID() *rapid.Generator[varve.ID] {
 	return rapid.Custom(func(t *rapid.T) varve.ID {
 		switch rapid.IntRange(0, 5).Draw(t, "kind") {
@@ -146,7 +147,8 @@ func genID() *rapid.Generator[varve.ID] {
 	})
 }
 
-// TestID_ComparesLikeItsText checks equality, order and parsing against the text.
+// TestID_ComparesLikeItsText checks that ids are equal and ordered as their texts are, and that
+// parsing the text returns the id.
 func TestID_ComparesLikeItsText(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		a, b := genID().Draw(t, "a"), genID().Draw(t, "b")

@@ -15,7 +15,8 @@ import (
 	"github.com/varvedb/varve/decimal/decimaltest"
 )
 
-// TestContentID_IgnoresNotation checks that equal readings have one id in any notation.
+// TestContentID_IgnoresNotation checks that equal readings have the same id, however their
+// numbers and JSON are written.
 func TestContentID_IgnoresNotation(t *testing.T) {
 	tests := []struct {
 		reason string
@@ -39,14 +40,14 @@ func TestContentID_IgnoresNotation(t *testing.T) {
 	}
 }
 
-// TestContentID_SeparatesReadings checks that any difference of readings changes the id.
+// TestContentID_SeparatesReadings checks that readings with different fields have different ids.
 func TestContentID_SeparatesReadings(t *testing.T) {
 	readings := map[string][]varve.Field{
 		`{a:"1",b:"23"}`: {field("a", text("1")), field("b", text("23"))},
 		`{a:"12",b:"3"}`: {field("a", text("12")), field("b", text("3"))},
 		`{ab:"123"}`:     {field("ab", text("123"))},
 		`{a:"b123"}`:     {field("a", text("b123"))},
-		`{a:"1bs23"}`:    {field("a", text("1\x01bs\x0223"))}, // its bytes hold another field's form
+		`{a:"1bs23"}`:    {field("a", text("1\x01bs\x0223"))}, // its bytes contain the canonical form of another field
 		`{a:"x"}`:        {field("a", text("x"))},
 		`{b:"x"}`:        {field("b", text("x"))},
 		`{a:"x",b:"x"}`:  {field("a", text("x")), field("b", text("x"))},
@@ -65,7 +66,7 @@ func TestContentID_SeparatesReadings(t *testing.T) {
 		`{a:"[]"}`:       {field("a", text("[]"))},
 		`{a:[1]}`:        {field("a", jsonValue(t, "[1]"))},
 		`{a:["1"]}`:      {field("a", jsonValue(t, `["1"]`))},
-		`{a:2^64}`:       {field("a", num(t, "18446744073709551616"))}, // low half 0, as 0 has
+		`{a:2^64}`:       {field("a", num(t, "18446744073709551616"))}, // the low 64 bits of its coefficient are 0, as in the number 0
 		`{a:2^65}`:       {field("a", num(t, "36893488147419103232"))},
 	}
 	seen := map[varve.ID]string{}
@@ -78,7 +79,8 @@ func TestContentID_SeparatesReadings(t *testing.T) {
 	}
 }
 
-// datum is a value in several notations, with the canonical form of the documentation.
+// datum is a value in several notations, and its canonical form as docs/data-model.md describes
+// it.
 type datum struct {
 	ways []varve.Value
 	form string
@@ -133,7 +135,8 @@ func genDatum() *rapid.Generator[datum] {
 	})
 }
 
-// TestContentID_IsHashOfDocumentedForm checks random fields in any order and notation.
+// TestContentID_IsHashOfDocumentedForm compares the content ids of random fields, in any order
+// and notation, with the hash of the documented form.
 func TestContentID_IsHashOfDocumentedForm(t *testing.T) {
 	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-zA-Z0-9.é]{1,4}|n{120,128}`), 1, 6, rapid.ID[string])
 	checkMany(t, func(t *rapid.T) {
@@ -153,8 +156,8 @@ func TestContentID_IsHashOfDocumentedForm(t *testing.T) {
 	})
 }
 
-// TestContentID_DependsOnFieldsOnly checks that the time and the way of arrival do not change
-// the id. So a late retry is a duplicate.
+// TestContentID_DependsOnFieldsOnly checks that the event time, the arrival and the device do not
+// change the id.
 func TestContentID_DependsOnFieldsOnly(t *testing.T) {
 	want := contentID(t, field("t", num(t, "22.4")))
 	for i, change := range []func(*varve.Reading){

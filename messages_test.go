@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// damageMessages lists the origins of messages about damage: the arguments of calls, the values
-// of fields, and constants by the prefix of their names.
+// damageMessages lists the files that contain messages about damage, and how to find the messages.
+// They are arguments of the functions named in calls, values of the struct fields named in fields,
+// and constants whose names begin with the text in constants.
 var damageMessages = []struct{ file, calls, fields, constants string }{
 	{"store/local/identity.go", "damaged replaceIdentity", "Reason", ""},
 	{"store/local/opener.go", "damaged New", "Reason reason", ""},
@@ -40,7 +41,8 @@ var damageMessages = []struct{ file, calls, fields, constants string }{
 	{"cmd/varve/doctor_damage.go", "", "", "say"},
 }
 
-// wrapping lists the texts that only add a name to another message.
+// wrapping lists the messages that only put a name before another message. They need no line in
+// the documentation.
 var wrapping = []string{"read …: …", "write … of the journal: …", "…: bytes … to …: …", "… whole frames", "field …: …", "reading …: …", "rebuild after …: …", "not a chain: …"}
 
 var verb = regexp.MustCompile(`%[-+.#0-9]*[a-zA-Z]`)
@@ -48,7 +50,7 @@ var verb = regexp.MustCompile(`%[-+.#0-9]*[a-zA-Z]`)
 // collector gathers the messages of one file.
 type collector struct{ list []string }
 
-// add appends the text of an expression, with … for its variable parts.
+// add appends the text of an expression. Its variable parts become an ellipsis.
 func (c *collector) add(e ast.Expr) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -63,14 +65,14 @@ func (c *collector) add(e ast.Expr) {
 	case *ast.BinaryExpr:
 		c.add(e.X)
 		c.add(e.Y)
-	case *ast.CallExpr: // fmt.Sprintf inside
+	case *ast.CallExpr: // such as fmt.Sprintf
 		if nameOf(e.Fun) == "Sprintf" {
 			c.add(e.Args[0])
 		}
 	}
 }
 
-// nameOf returns the last identifier of a qualified name.
+// nameOf returns the last part of a qualified name: Errorf for fmt.Errorf.
 func nameOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -81,7 +83,7 @@ func nameOf(e ast.Expr) string {
 	return ""
 }
 
-// messagesOf returns the messages in a file.
+// messagesOf returns the messages about damage that a file makes.
 func messagesOf(t *testing.T, file, calls, fields, constants string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -90,7 +92,7 @@ func messagesOf(t *testing.T, file, calls, fields, constants string) []string {
 	}
 	var c collector
 	is := func(name, of string) bool { return name != "" && slices.Contains(strings.Fields(of), name) }
-	log := false // in the function that returns names of log messages
+	log := false // whether the current function returns names of log messages
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		var found []ast.Expr
 		switch n := n.(type) {
@@ -126,8 +128,8 @@ func messagesOf(t *testing.T, file, calls, fields, constants string) []string {
 	return slices.Compact(c.list)
 }
 
-// TestDamageMessages_AreDocumented checks that docs/operations.md has a line for each message of
-// damage.
+// TestDamageMessages_AreDocumented checks that docs/operations.md has a line for each message
+// about damage.
 func TestDamageMessages_AreDocumented(t *testing.T) {
 	text, err := os.ReadFile("docs/operations.md")
 	if err != nil {

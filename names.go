@@ -10,10 +10,10 @@ import (
 
 // Limits of names, in bytes.
 const (
-	MaxNameBytes   = 64  // tenant, stream
-	MaxDeviceBytes = 256 // device
-	MaxFieldBytes  = 128 // field name
-	MaxIDBytes     = 64  // id sent by a client
+	MaxNameBytes   = 64  // a tenant or a stream
+	MaxDeviceBytes = 256 // a device
+	MaxFieldBytes  = 128 // a field
+	MaxIDBytes     = 64  // an id that a client sends
 )
 
 // DefaultTenant owns all data that is written without an API key.
@@ -33,11 +33,11 @@ func (s Series) Validate() Verdict {
 	return Verdict{}
 }
 
-// ValidateName checks the name of a tenant or a stream, because it occurs in addresses,
-// configuration and keys.
+// ValidateName checks the name of a tenant or a stream. Such names occur in URLs, configuration
+// and keys, so few characters are allowed.
 //
 // A name has 1 to 64 letters, digits, dots, underscores and hyphens, and begins with a letter or
-// digit. The argument what names the kind of name in the error.
+// digit. The argument what is the kind of name, such as tenant, for the error message.
 func ValidateName(what, name string) error {
 	switch {
 	case name == "":
@@ -55,11 +55,11 @@ func ValidateName(what, name string) error {
 	return nil
 }
 
-// ValidateDevice checks the name of a device: 1 to 256 bytes of printable UTF-8 without outer
-// space.
+// ValidateDevice checks the name of a device: 1 to 256 bytes of printable UTF-8, with no space at
+// either end.
 //
-// Slashes, colons and inner spaces are allowed, so addresses, serial numbers and ARNs are valid
-// names.
+// Slashes, colons and inner spaces are allowed, so network addresses, serial numbers and ARNs are
+// valid names.
 func ValidateDevice(device string) error {
 	if why := printable.Problem(device, MaxDeviceBytes); why != "" {
 		return fmt.Errorf("device %s %s", quote.Text(device), why)
@@ -67,7 +67,7 @@ func ValidateDevice(device string) error {
 	return nil
 }
 
-// invalidFieldName returns the problem of a field name, or "".
+// invalidFieldName returns the reason for which a field name is invalid, or "" if it is valid.
 func invalidFieldName(name string) string {
 	if strings.HasPrefix(name, "_") {
 		return "begins with _, which is reserved"

@@ -11,9 +11,9 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// TestValidateName_AllowsNamesForAddresses checks valid and invalid names of tenants and
-// streams.
-func TestValidateName_AllowsNamesForAddresses(t *testing.T) {
+// TestValidateName_AllowsNamesSafeInURLs checks that only names that are safe in a URL are valid
+// for tenants and streams.
+func TestValidateName_AllowsNamesSafeInURLs(t *testing.T) {
 	tests := []struct {
 		reason, name string
 		ok           bool
@@ -55,7 +55,8 @@ func TestValidateName_AllowsNamesForAddresses(t *testing.T) {
 	}
 }
 
-// TestValidateDevice_AllowsPrintableNames checks addresses, serial numbers and ARNs as names.
+// TestValidateDevice_AllowsPrintableNames checks that network addresses, serial numbers and ARNs
+// are valid device names, and that unprintable texts are not.
 func TestValidateDevice_AllowsPrintableNames(t *testing.T) {
 	tests := []struct {
 		reason, name string
@@ -93,7 +94,8 @@ func TestValidateDevice_AllowsPrintableNames(t *testing.T) {
 	}
 }
 
-// TestValidate_FollowsRuleForAnyText compares the validation of random texts with its rule.
+// TestValidate_FollowsRuleForAnyText compares the validation of random texts with a second
+// implementation of the rule.
 func TestValidate_FollowsRuleForAnyText(t *testing.T) {
 	gen := rapid.OneOf(rapid.String(), rapid.StringMatching(`[ -~]{0,70}`), rapid.Custom(func(t *rapid.T) string {
 		return string(rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "bytes"))
@@ -113,8 +115,8 @@ func TestValidate_FollowsRuleForAnyText(t *testing.T) {
 	})
 }
 
-// TestSeries_IsOrderedAndNamed checks that distinct series have distinct strings, and are
-// ordered by tenant, stream and device.
+// TestSeries_IsOrderedAndNamed checks that different series have different strings, and that
+// series are ordered by tenant, stream and device.
 func TestSeries_IsOrderedAndNamed(t *testing.T) {
 	name, device := rapid.StringMatching(`[ab][.-]?b?`), rapid.StringMatching(`[ab/]{1,3}`)
 	gen := rapid.Custom(func(t *rapid.T) varve.Series {

@@ -14,20 +14,20 @@ import (
 // Limits of a reading.
 const (
 	MaxFields       = 256       // fields in a reading
-	MaxReadingBytes = 64 << 10  // id, field names and values of a reading
-	MaxTime         = 1<<63 - 1 // exclusive limit of event times: nanoseconds since 1970, in the year 2262
+	MaxReadingBytes = 64 << 10  // bytes of the id, the field names and the values of a reading
+	MaxTime         = 1<<63 - 1 // exclusive limit of event times, in nanoseconds since 1970; it is in the year 2262
 )
 
-// Series names the readings of one device in one stream of one tenant. It is the unit of order:
-// a query reads one series.
+// Series identifies the readings of one device in one stream of one tenant. It is the unit of
+// order: a query reads one series.
 type Series struct {
 	Tenant string
 	Stream string
 	Device string
 }
 
-// String returns tenant/stream/device. Tenant and stream contain no slash, so the string is
-// unique.
+// String returns tenant/stream/device. Tenant and stream contain no slash, so different series
+// have different strings.
 func (s Series) String() string { return s.Tenant + "/" + s.Stream + "/" + s.Device }
 
 // Compare orders series by tenant, stream and device.
@@ -42,11 +42,11 @@ func (s Series) Compare(t Series) int {
 type Reading struct {
 	Series
 
-	// Time is the event time: UTC, in nanoseconds, from 1970 on.
+	// Time is the event time in UTC, to the nanosecond. It is not before 1970.
 	Time time.Time
 	// ID separates readings of one series and event time.
 	ID ID
-	// Arrived is the time at which Varve received the reading: UTC, in milliseconds.
+	// Arrived is the time at which Varve received the reading, in UTC, to the millisecond.
 	Arrived time.Time
 	// Fields holds the values, sorted by name. Each name occurs once.
 	Fields []Field
@@ -55,7 +55,8 @@ type Reading struct {
 // Position returns the position of the reading in its series.
 func (r *Reading) Position() Position { return Position{Time: r.Time.UnixNano(), ID: r.ID} }
 
-// fewFields is the number of fields up to which a linear search is faster than a binary one.
+// fewFields is the largest number of fields for which a linear search is faster than a binary
+// one.
 const fewFields = 8
 
 // Field returns the value of the named field, or the zero Value.
@@ -79,7 +80,7 @@ func (r *Reading) Field(name string) Value {
 
 // Normalize converts the reading to the form in which it is stored and compared.
 //
-// It calls NormalizeValues, and sets the id of a reading that has none.
+// It calls NormalizeValues. If the reading has no id, it sets the content id.
 func (r *Reading) Normalize() Verdict {
 	v := r.NormalizeValues()
 	if v.Outcome != Rejected && r.ID.IsZero() {
@@ -88,11 +89,11 @@ func (r *Reading) Normalize() Verdict {
 	return v
 }
 
-// NormalizeValues sorts the fields by name and converts times to UTC. A missing id stays zero:
-// it means the content id, which only a store needs.
+// NormalizeValues sorts the fields by name and converts times to UTC. A missing id stays zero: the
+// store computes the content id if it needs it.
 //
-// It returns a rejecting verdict if the reading cannot be stored, otherwise the zero Verdict.
-// The router compares the time with the clock; NormalizeValues does not.
+// It returns a rejecting verdict if the reading cannot be stored, otherwise the zero Verdict. It
+// does not compare the event time with the clock; the router does.
 func (r *Reading) NormalizeValues() Verdict {
 	if v := r.Series.Validate(); v.Outcome == Rejected {
 		return v
@@ -115,8 +116,8 @@ func (r *Reading) NormalizeValues() Verdict {
 	return Verdict{}
 }
 
-// hasCommonFields reports whether the fields are normal already, and their names short and in
-// ASCII. It is a fast path of normalizeFields.
+// hasCommonFields reports whether the fields are sorted and valid, with short ASCII names. Such
+// fields skip the slower checks of normalizeFields.
 func (r *Reading) hasCommonFields() bool {
 	before := ""
 	for i := range r.Fields {
@@ -157,7 +158,8 @@ func (r *Reading) normalizeFields() Verdict {
 // CompareFields orders fields by name.
 func CompareFields(a, b Field) int { return cmp.Compare(a.Name, b.Name) }
 
-// Size returns the bytes of the id, field names and values, which MaxReadingBytes limits.
+// Size returns the total bytes of the id, the field names and the values. MaxReadingBytes is its
+// limit.
 func (r *Reading) Size() int {
 	size := r.ID.size()
 	for i := range r.Fields {
@@ -166,11 +168,11 @@ func (r *Reading) Size() int {
 	return size
 }
 
-// maxNumberBytes is the maximum size of a value that is not a text.
+// maxNumberBytes is the maximum size of a number or a boolean in Reading.Size.
 const maxNumberBytes = 1 + decimal.MaxDigits
 
-// sizeUpTo returns Size, or an upper bound of it if that is at most the limit. A bound is several
-// times faster, because it does not count digits.
+// sizeUpTo returns an upper bound of Size if that bound is at most limit, otherwise Size. The bound
+// is several times faster to compute, because it does not count digits.
 func (r *Reading) sizeUpTo(limit int) int {
 	bound := r.ID.size()
 	for i := range r.Fields {
@@ -182,7 +184,7 @@ func (r *Reading) sizeUpTo(limit int) int {
 	return r.Size()
 }
 
-// SizeAbove returns Size, or 0 if the reading has at most that many bytes.
+// SizeAbove returns Size if it is larger than limit, otherwise 0.
 func (r *Reading) SizeAbove(limit int) int {
 	if size := r.sizeUpTo(limit); size > limit {
 		return size
@@ -190,8 +192,8 @@ func (r *Reading) SizeAbove(limit int) int {
 	return 0
 }
 
-// Alive reports whether the reading happened or arrived after the cutoff of its
-// retention. The zero cutoff means that readings never expire.
+// Alive reports whether the reading's event time or arrival is after cutoff, so that it is not
+// expired. The zero cutoff means that readings never expire.
 func (r *Reading) Alive(cutoff time.Time) bool {
 	return r.Time.After(cutoff) || r.Arrived.After(cutoff)
 }
@@ -209,13 +211,13 @@ func (r *Reading) Equal(q *Reading) bool {
 		r.Time.Equal(q.Time) && r.Arrived.Equal(q.Arrived) && r.SameFields(q)
 }
 
-// SameFields reports whether r and q have the same fields with the same values. As in identity,
-// 1.5 equals 1.50.
+// SameFields reports whether r and q have the same fields with the same values. The scale of a
+// number does not count: 1.5 equals 1.50.
 func (r *Reading) SameFields(q *Reading) bool {
 	return slices.EqualFunc(r.Fields, q.Fields, Field.Equal)
 }
 
-// String returns series, time and id, for messages.
+// String returns the series, time and id for use in messages.
 func (r *Reading) String() string {
 	return fmt.Sprintf("%s@%s#%s", r.Series, r.Time.UTC().Format(time.RFC3339Nano), r.ID)
 }

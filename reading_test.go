@@ -27,8 +27,8 @@ func at(when time.Time) func(*varve.Reading) {
 	return func(r *varve.Reading) { r.Time = when }
 }
 
-// sized sets the total size of a reading: 11 bytes for the id, 1 for the name, the rest for the
-// value.
+// sized returns a function that makes the size of a reading equal to total: 11 bytes for the id, 1
+// for the name, and the rest for the value.
 func sized(total int) func(*varve.Reading) {
 	return func(r *varve.Reading) {
 		r.Fields = []varve.Field{field("s", text(strings.Repeat("x", total-12)))}
@@ -38,8 +38,8 @@ func sized(total int) func(*varve.Reading) {
 var normalizeVerdicts = []struct {
 	reason string
 	change func(*varve.Reading)
-	code   varve.Code // "" is stored
-	want   string     // in the message
+	code   varve.Code // "" if the reading is valid
+	want   string     // a part of the message
 }{
 	{"a plain reading", func(*varve.Reading) {}, "", ""},
 	{"no tenant", func(r *varve.Reading) { r.Tenant = "" }, varve.CodeStreamInvalid, "tenant is empty"},
@@ -85,8 +85,8 @@ var normalizeVerdicts = []struct {
 	}, varve.CodeTooLarge, "65547 bytes"},
 }
 
-// TestNormalize_RejectsInvalidReadings checks the verdict and its code on both sides of each
-// limit.
+// TestNormalize_RejectsInvalidReadings checks readings just inside and just outside of each
+// limit, and the code of each rejection.
 func TestNormalize_RejectsInvalidReadings(t *testing.T) {
 	for _, tt := range normalizeVerdicts {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestNormalize_RejectsInvalidReadings(t *testing.T) {
 	}
 }
 
-// TestNormalize_KeepsMessagesShort checks that long input does not make a long message.
+// TestNormalize_KeepsMessagesShort checks that a rejection of long input has a short message.
 func TestNormalize_KeepsMessagesShort(t *testing.T) {
 	r := reading(t, strings.Repeat("n", 60_000), "1")
 	if v := r.Normalize(); v.Outcome != varve.Rejected || len(v.Message) > 200 {
@@ -111,8 +111,8 @@ func TestNormalize_KeepsMessagesShort(t *testing.T) {
 	}
 }
 
-// TestNormalize_SortsFieldsAndConvertsTimes checks fields, times, the client's id and the scale
-// of numbers. A second call changes nothing.
+// TestNormalize_SortsFieldsAndConvertsTimes checks the order of fields, the conversion of times,
+// and that the client's id and the scale of numbers are kept. A second call changes nothing.
 func TestNormalize_SortsFieldsAndConvertsTimes(t *testing.T) {
 	zone := time.FixedZone("east", 2*60*60)
 	r := varve.Reading{
@@ -158,7 +158,8 @@ func TestReading_FindsField(t *testing.T) {
 	}
 }
 
-// TestReading_SizeCountsIDNamesAndValues checks the size that the limit applies to.
+// TestReading_SizeCountsIDNamesAndValues checks that Size counts the bytes of the id, the names
+// and the values.
 func TestReading_SizeCountsIDNamesAndValues(t *testing.T) {
 	r := varve.Reading{Series: sensor, Time: noon, Fields: []varve.Field{
 		field("num", num(t, "-22.40")), field("zero", num(t, "0")), field("text", text("é")),

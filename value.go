@@ -32,8 +32,8 @@ func (k Kind) String() string {
 	}
 }
 
-// Value is a number, a string, a boolean, or a JSON object or array. Values are immutable and
-// can be copied. The zero Value is not a valid value of a field.
+// Value is a number, a string, a boolean, or a JSON object or array. Values are immutable and can
+// be copied. The zero Value is not valid in a field.
 type Value struct {
 	text string
 	num  Number
@@ -58,8 +58,8 @@ func BoolValue(b bool) Value {
 	return v
 }
 
-// CanonicalJSON returns a value for text that [JSONValue] formatted earlier. It does not
-// validate the text.
+// CanonicalJSON returns a value for canonical text. The text must be the Text of a value that
+// [JSONValue] returned, for example as it was stored. CanonicalJSON does not validate it.
 func CanonicalJSON(text string) Value { return Value{kind: KindJSON, text: text} }
 
 // Kind returns the type of the value.
@@ -68,7 +68,7 @@ func (v Value) Kind() Kind { return v.kind }
 // IsZero reports whether v is the zero Value.
 func (v Value) IsZero() bool { return v.kind == 0 }
 
-// Number returns the number of a KindNumber, otherwise 0.
+// Number returns the number if the kind is KindNumber, otherwise 0.
 func (v Value) Number() Number {
 	if v.kind != KindNumber {
 		return Number{}
@@ -76,7 +76,8 @@ func (v Value) Number() Number {
 	return v.num
 }
 
-// Int returns a number as an integer, or false if it is not an integer or does not fit.
+// Int returns a number as an integer. It returns false if the number is not an integer or does
+// not fit an int64.
 func (v Value) Int() (int64, bool) {
 	if v.kind != KindNumber {
 		return 0, false
@@ -84,13 +85,14 @@ func (v Value) Int() (int64, bool) {
 	return v.num.Int64()
 }
 
-// Bool returns the value of a KindBool, otherwise false.
+// Bool returns the boolean if the kind is KindBool, otherwise false.
 func (v Value) Bool() bool { return v.kind == KindBool && !v.num.IsZero() }
 
-// Text returns the string of a KindString or the canonical text of a KindJSON, otherwise "".
+// Text returns the string if the kind is KindString, or the canonical text if it is KindJSON.
+// Otherwise it returns "".
 func (v Value) Text() string { return v.text }
 
-// String returns strings without quotes, and other values as JSON.
+// String returns a string without quotes, and any other value as JSON.
 func (v Value) String() string {
 	switch v.kind {
 	case KindNumber:
@@ -110,7 +112,7 @@ func (v Value) Equal(w Value) bool {
 	return v.num.Equal(w.num)
 }
 
-// size returns the share of the value in Reading.Size.
+// size returns the number of bytes that the value adds to Reading.Size.
 func (v Value) size() int {
 	switch v.kind {
 	case KindNumber:

@@ -60,7 +60,7 @@ func TestJSONValue_ReturnsCanonicalForm(t *testing.T) {
 
 var refusedJSON = []struct {
 	reason, in string
-	want       string // in the message
+	want       string // a part of the message
 }{
 	{"nothing", ``, "cut short"},
 	{"white space", " \n", "cut short"},
@@ -125,7 +125,7 @@ func TestJSONValue_RejectsInvalidText(t *testing.T) {
 	}
 }
 
-// TestJSONValue_RejectsTruncatedText checks every proper prefix of a JSON text.
+// TestJSONValue_RejectsTruncatedText checks that each proper prefix of a JSON text is rejected.
 func TestJSONValue_RejectsTruncatedText(t *testing.T) {
 	const text = `{"a":[1.5,"x\u0061",{"b":null}],"c":true,"d":{},"é":-2e-3}`
 	jsonValue(t, text)
@@ -136,11 +136,11 @@ func TestJSONValue_RejectsTruncatedText(t *testing.T) {
 	}
 }
 
-// tree is a JSON value that has several notations.
+// tree is a JSON value that can be written in several notations.
 type tree struct {
 	leaf    []string // notations of a value that is neither object nor array
-	names   []string // of an object; sorted
-	members []tree   // of an object or array
+	names   []string // if the value is an object, the sorted names of its members
+	members []tree   // members of an object or elements of an array
 	object  bool
 }
 
@@ -187,7 +187,7 @@ func (x tree) write(t *rapid.T) string {
 	return "[" + strings.Join(parts, ",") + space + "]"
 }
 
-// plain returns the tree in its first notation, which is the canonical one.
+// plain returns the tree in canonical notation. The first notation of a leaf is its canonical one.
 func (x tree) plain() string {
 	if len(x.leaf) > 0 {
 		return x.leaf[0]

@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// values returns values that all differ from each other.
+// values returns values by name. No two of them are equal.
 func values(t tb) map[string]varve.Value {
 	return map[string]varve.Value{
 		"none":            {},
@@ -40,7 +40,7 @@ func TestValue_EqualComparesContent(t *testing.T) {
 	}
 }
 
-// TestValue_AnswersForItsKindOnly checks that getters of other kinds return zero values.
+// TestValue_AnswersForItsKindOnly checks that a getter for another kind returns a zero value.
 func TestValue_AnswersForItsKindOnly(t *testing.T) {
 	tests := []struct {
 		reason string
@@ -74,7 +74,8 @@ func TestValue_AnswersForItsKindOnly(t *testing.T) {
 	}
 }
 
-// TestCanonicalJSON_RestoresStoredText checks that a stored JSON text gives an equal value.
+// TestCanonicalJSON_RestoresStoredText checks that CanonicalJSON makes an equal value from a
+// value's text.
 func TestCanonicalJSON_RestoresStoredText(t *testing.T) {
 	v := jsonValue(t, `{"b": [1, "x"], "a": null}`)
 	if got := varve.CanonicalJSON(v.Text()); !got.Equal(v) {

@@ -2,14 +2,14 @@ package varve
 
 import "fmt"
 
-// Outcome is the result for a submitted reading.
+// Outcome is the result of submitting a reading.
 type Outcome uint8
 
 // The three outcomes. The zero Outcome means that the reading is undecided.
 const (
 	// Stored means that the reading is durable.
 	Stored Outcome = iota + 1
-	// Duplicate means that the same reading with the same values was durable already.
+	// Duplicate means that a reading with the same identity and values was already durable.
 	Duplicate
 	// Rejected means that the reading is not stored. The verdict has the reason.
 	Rejected
@@ -28,48 +28,48 @@ func (o Outcome) String() string {
 	}
 }
 
-// Code is the machine-readable reason of a rejection.
+// Code is a machine-readable reason for a rejection.
 type Code string
 
-// The codes of a rejection.
+// The codes of rejections.
 const (
 	CodeTimeMissing   Code = "time_missing"    // no time was sent
 	CodeTimeInvalid   Code = "time_invalid"    // the time cannot be parsed
 	CodeTimeUnit      Code = "time_unit"       // the time appears to be in another unit
-	CodeTimeInFuture  Code = "time_in_future"  // later than the policy allows
-	CodeTimeTooOld    Code = "time_too_old"    // before 1970, or a default of the device's clock
-	CodeStreamInvalid Code = "stream_invalid"  // tenant or stream name
-	CodeDeviceInvalid Code = "device_invalid"  // device name
-	CodeIDInvalid     Code = "id_invalid"      // the client's id
-	CodeFieldInvalid  Code = "field_invalid"   // a field's name, value or number
-	CodeTooLarge      Code = "too_large"       // over MaxReadingBytes
-	CodeTooManyFields Code = "too_many_fields" // more distinct fields than a series may have
-	CodeMalformed     Code = "malformed"       // not a reading at all
-	CodeConflict      Code = "conflict"        // its id is stored with other values
-	CodeUnavailable   Code = "unavailable"     // temporary: retry
-	CodeDamaged       Code = "damaged"         // its row is damaged, or damage hides whether it is a duplicate
+	CodeTimeInFuture  Code = "time_in_future"  // the time is later than the policy allows
+	CodeTimeTooOld    Code = "time_too_old"    // the time is before 1970, or it is a number and before 1973, as from a clock that was never set
+	CodeStreamInvalid Code = "stream_invalid"  // the name of the tenant or stream is invalid
+	CodeDeviceInvalid Code = "device_invalid"  // the name of the device is invalid
+	CodeIDInvalid     Code = "id_invalid"      // the id that the client sent is invalid
+	CodeFieldInvalid  Code = "field_invalid"   // a field's name or value is invalid
+	CodeTooLarge      Code = "too_large"       // the reading has more than MaxReadingBytes
+	CodeTooManyFields Code = "too_many_fields" // the series would have more distinct fields than allowed
+	CodeMalformed     Code = "malformed"       // the text is not a reading
+	CodeConflict      Code = "conflict"        // the same identity is stored with other values
+	CodeUnavailable   Code = "unavailable"     // temporary: the client can retry
+	CodeDamaged       Code = "damaged"         // the row for the reading is damaged, or damaged data may contain a duplicate of the reading
 )
 
-// Retryable reports whether a retry of the same reading may be stored.
+// Retryable reports whether the same reading may be stored if it is resent.
 func (c Code) Retryable() bool { return c == CodeUnavailable }
 
 // Verdict is the result for one submitted reading.
 type Verdict struct {
 	Outcome Outcome
-	Code    Code   // of a rejection
-	Message string // of a rejection; human-readable
-	// Stored is a JSON object of the stored fields. It is empty unless the verdict is a conflict
-	// and the object has at most 1 KiB.
+	Code    Code   // reason of a rejection
+	Message string // human-readable reason of a rejection
+	// Stored has the fields that are stored under the same identity, as a JSON object. It is set
+	// only for a conflict, and only if the object has at most 1 KiB.
 	Stored string
 }
 
-// Reject returns a rejecting verdict.
+// Reject returns a verdict that rejects a reading.
 func Reject(code Code, format string, args ...any) Verdict {
 	return Verdict{Outcome: Rejected, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// HasStored reports whether a reading of the same identity is stored: this one, or
-// the other one of a conflict.
+// HasStored reports whether a reading with this identity is stored. After a conflict, that is a
+// reading with other values.
 func (v *Verdict) HasStored() bool {
 	return v.Outcome != Rejected || v.Code == CodeConflict
 }
@@ -107,5 +107,5 @@ func (t *Tally) Add(u Tally) {
 	t.Rejected += u.Rejected
 }
 
-// Total returns the number of counted verdicts.
+// Total returns the number of verdicts in the tally.
 func (t *Tally) Total() int64 { return t.Stored + t.Duplicates + t.Rejected }

@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// TestVerdict_HasStableWords checks the words of outcomes and codes, which are part of the API.
+// TestVerdict_HasStableWords checks the texts of outcomes and codes. They are part of the API.
 func TestVerdict_HasStableWords(t *testing.T) {
 	tests := []struct {
 		v    varve.Verdict
@@ -43,8 +43,8 @@ func TestVerdict_HasStableWords(t *testing.T) {
 	}
 }
 
-// TestTally_AddsUp checks that each verdict is counted once, and that the tallies of parts add
-// up to the tally of the whole.
+// TestTally_AddsUp checks that each verdict is counted once, and that the sum of two tallies
+// equals the tally of all verdicts.
 func TestTally_AddsUp(t *testing.T) {
 	gen := rapid.SliceOf(rapid.SampledFrom([]varve.Verdict{
 		{Outcome: varve.Stored}, {Outcome: varve.Duplicate}, varve.Reject(varve.CodeMalformed, "x"), varve.Reject(varve.CodeUnavailable, "y"),

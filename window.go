@@ -20,7 +20,7 @@ func AllTime() Window {
 // Contains reports whether t is in the window.
 func (w Window) Contains(t time.Time) bool { return !t.Before(w.From) && t.Before(w.To) }
 
-// Overlaps reports whether two windows share an instant. An empty window overlaps none.
+// Overlaps reports whether some instant is in both windows. An empty window overlaps no window.
 func (w Window) Overlaps(v Window) bool {
 	return w.From.Before(v.To) && v.From.Before(w.To) && w.From.Before(w.To) && v.From.Before(v.To)
 }
@@ -34,7 +34,8 @@ func (w Window) Validate() error {
 	return nil
 }
 
-// Position is a point in the order of a series: by event time, then by id. Cursors contain one.
+// Position is a point in the order of a series: by event time, then by id. A cursor contains a
+// position.
 type Position struct {
 	Time int64 // nanoseconds since 1970, UTC
 	ID   ID
@@ -61,7 +62,7 @@ const (
 	Descending
 )
 
-// ParseOrder returns the order for "asc" or "desc". The default for "" is ascending.
+// ParseOrder parses "asc" or "desc". The default for "" is ascending.
 func ParseOrder(s string) (Order, error) {
 	switch s {
 	case "", "asc":
@@ -79,16 +80,17 @@ func (o Order) String() string {
 	return "asc"
 }
 
-// By selects the meaning of latest: by event time or by arrival.
+// By selects which reading is the latest: the one with the latest event time or the latest
+// arrival.
 type By uint8
 
-// The two meanings of latest. The zero value means by event time.
+// The values of By. The zero value selects by event time.
 const (
 	ByEvent By = iota
 	ByArrival
 )
 
-// ParseBy returns the meaning for "event" or "arrival". The default for "" is event.
+// ParseBy parses "event" or "arrival". The default for "" is event.
 func ParseBy(s string) (By, error) {
 	switch s {
 	case "", "event":
@@ -106,7 +108,8 @@ func (b By) String() string {
 	return "event"
 }
 
-// Later reports whether r is later than q in the meaning of b. Ties are broken by position.
+// Later reports whether r is later than q, by event time or by arrival. Equal arrivals are
+// ordered by position.
 func (b By) Later(r, q *Reading) bool {
 	if b == ByArrival && !r.Arrived.Equal(q.Arrived) {
 		return r.Arrived.After(q.Arrived)

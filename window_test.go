@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// TestWindow_IsHalfOpen compares Contains and Overlaps with a count of instants, also for empty
-// and reversed windows.
+// TestWindow_IsHalfOpen compares Contains and Overlaps with a check of each instant, also for
+// empty and reversed windows.
 func TestWindow_IsHalfOpen(t *testing.T) {
 	at := func(i int) time.Time { return time.Unix(0, int64(i)) }
 	gen := rapid.Custom(func(t *rapid.T) [2]int {
@@ -37,7 +37,8 @@ func TestWindow_IsHalfOpen(t *testing.T) {
 	})
 }
 
-// TestAllTime_ContainsValidTimes checks both ends of the range of event times.
+// TestAllTime_ContainsValidTimes checks that AllTime contains exactly the event times that
+// Normalize accepts.
 func TestAllTime_ContainsValidTimes(t *testing.T) {
 	all := varve.AllTime()
 	for _, when := range []time.Time{
@@ -53,7 +54,7 @@ func TestAllTime_ContainsValidTimes(t *testing.T) {
 	}
 }
 
-// TestPosition_OrdersByTimeThenID also checks the position that a reading returns.
+// TestPosition_OrdersByTimeThenID checks the order of positions, and the position of a reading.
 func TestPosition_OrdersByTimeThenID(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string) varve.Position {
@@ -101,7 +102,8 @@ func TestParseOrder_ParsesOrderAndBy(t *testing.T) {
 	}
 }
 
-// TestLater_BreaksTies checks that at most one of two readings is later, whichever is first.
+// TestLater_BreaksTies checks that exactly one of two different readings is later, in either
+// order of the arguments.
 func TestLater_BreaksTies(t *testing.T) {
 	of := func(event, arrived int64, id uint64) *varve.Reading {
 		return &varve.Reading{Time: time.Unix(event, 0), Arrived: time.Unix(arrived, 0), ID: varve.HashID(id)}

@@ -16,11 +16,11 @@ var (
 	forceWords  = flag.Bool("force", false, "with -update: raise counts too, as after a merge")
 )
 
-// wordsFile holds the allowed findings. The goal is an empty table.
+// wordsFile lists the findings that are allowed for now. The goal is an empty list.
 var wordsFile = filepath.Join("testdata", "words.txt")
 
-// TestWords_FollowStyle compares the language of the tree with docs/style.md. It fails if a
-// count rises, or if it falls and testdata/words.txt does not.
+// TestWords_FollowStyle compares the language of the tree with docs/style.md. It fails if a count
+// is higher or lower than in testdata/words.txt.
 //
 //	go test . -run TestWords -v              totals per rule
 //	go test . -run TestWords -update         lower the counts

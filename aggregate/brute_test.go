@@ -13,10 +13,11 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// The oracle computes aggregates with rational numbers, from the texts of values. It finds
-// buckets by walking from minute to minute, and shares no code with the package.
+// The oracle computes the same aggregates in a slow and simple way, with rational numbers from
+// the texts of values. It finds buckets by stepping through time, and shares no code with the
+// package.
 
-// value parses a number, true, false or other text.
+// value parses true, false or a number. Any other text becomes a string.
 func value(t TB, text string) varve.Value {
 	switch {
 	case text == "true" || text == "false":
@@ -39,11 +40,12 @@ func rat(text string) *big.Rat {
 	return r
 }
 
-// oracleStep is a step of the oracle: a fixed one in seconds, or the calendar's group of a date.
+// oracleStep is a step of the oracle. It has a fixed length in seconds, or a function that
+// numbers the calendar groups, such as weeks.
 type oracleStep struct {
 	text    string
 	seconds int64
-	group   func(y, m, day int64) int64 // day counts from 1970-01-01
+	group   func(y, m, day int64) int64 // calendar group of a date; day is counted from 1970-01-01
 }
 
 func each(n int64) func(y, m, day int64) int64 {
@@ -60,7 +62,8 @@ var oracleSteps = []oracleStep{
 	{text: "1y", group: func(y, _, _ int64) int64 { return y }},
 }
 
-// groupAt returns the group of a time in a zone.
+// groupAt returns the number of the calendar group, such as the day or the week, of a time in a
+// zone.
 func (s *oracleStep) groupAt(sec int64, z *time.Location) int64 {
 	t := time.Unix(sec, 0).In(z)
 	group := s.group
@@ -71,7 +74,8 @@ func (s *oracleStep) groupAt(sec int64, z *time.Location) int64 {
 	return group(int64(t.Year()), int64(t.Month()), day)
 }
 
-// startAt returns the beginning of the bucket of a time. Zones change at quarters of an hour.
+// startAt returns the beginning of the bucket of a time. It searches back by quarters of an hour,
+// because zones change only at those.
 func (s *oracleStep) startAt(sec int64, z *time.Location) int64 {
 	if s.seconds > 0 && z == time.UTC {
 		return sec - sec%s.seconds
@@ -89,7 +93,7 @@ func (s *oracleStep) startAt(sec int64, z *time.Location) int64 {
 // oracleCell holds the values of one field in one bucket.
 type oracleCell struct {
 	all     int
-	numbers []*big.Rat // by position, then device
+	numbers []*big.Rat // ordered by position, then by device
 	texts   []string
 }
 
@@ -98,7 +102,8 @@ type oracleKey struct {
 	start  int64
 }
 
-// oracleBuckets returns the readings and cells by bucket.
+// oracleBuckets returns the number of readings of each bucket, and the cells of each bucket by
+// field.
 func oracleBuckets(model []varve.Reading, q *aggregate.Query, s *oracleStep, z *time.Location) (readings map[oracleKey]int, cells map[oracleKey]map[string]*oracleCell) {
 	readings, cells = map[oracleKey]int{}, map[oracleKey]map[string]*oracleCell{}
 	sorted := slices.Clone(model)
@@ -149,7 +154,8 @@ func (c *oracleCell) sum(power int) *big.Rat {
 	return s
 }
 
-// result returns the value of a function, or nil. A stddev is returned as its square.
+// result returns the value of a function, or nil if it has none. For stddev, it returns the
+// square of the value.
 func (c *oracleCell) result(function string) *big.Rat {
 	n := len(c.numbers)
 	switch {
@@ -180,7 +186,8 @@ func (c *oracleCell) result(function string) *big.Rat {
 		v := new(big.Rat).Quo(c.sum(2), ratOf(n))
 		return v.Sub(v, m.Mul(m, m))
 	}
-	// (n-1) × percent / 100, linear between the ranks around it.
+	// The rank of a percentile is (n-1) × percent / 100. Between two ranks, the value is
+	// interpolated.
 	h := new(big.Rat).Mul(ratOf(n-1), new(big.Rat).Quo(rat(function[1:]), ratOf(100)))
 	i := int(new(big.Int).Quo(h.Num(), h.Denom()).Int64())
 	part := new(big.Rat).Sub(h, ratOf(i))
@@ -191,8 +198,8 @@ func (c *oracleCell) result(function string) *big.Rat {
 	return way.Mul(way, part).Add(way, sorted[i])
 }
 
-// agree reports whether a text is the exact value, or for rounded functions, within half a unit
-// of its twentieth digit.
+// agree reports whether a text is the exact value. For a function that rounds, the value may
+// differ by half a unit of its twentieth digit.
 func agree(function, text string, want *big.Rat) bool {
 	if want == nil || text == "null" {
 		return want == nil && text == "null"
@@ -212,7 +219,7 @@ func agree(function, text string, want *big.Rat) bool {
 	}
 }
 
-// widen returns the bounds of the numbers that round to x at 20 digits.
+// widen returns the limits of the numbers that round to x at 20 significant digits.
 func widen(x *big.Rat) (low, high *big.Rat) {
 	half := new(big.Rat).Mul(new(big.Rat).Abs(x), rat("0.5e-19"))
 	return new(big.Rat).Sub(x, half), new(big.Rat).Add(x, half)

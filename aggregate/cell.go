@@ -8,14 +8,14 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// Value is the result of a function. The zero Value means that the function has none.
+// Value is the result of a function. The zero Value means that the function has no result.
 type Value struct {
 	number varve.Number
-	long   *decimal.Sum // if set, the value; it may exceed a number
+	long   *decimal.Sum // if set, the value, which may have more digits than a Number can hold
 	exists bool
 }
 
-// IsNull reports whether the function has no value.
+// IsNull reports whether the value is missing.
 func (v Value) IsNull() bool { return !v.exists }
 
 // Append appends the value as JSON, with all digits.
@@ -37,7 +37,7 @@ func numberValue(n varve.Number) Value { return Value{number: n, exists: true} }
 
 func longValue(s decimal.Sum) Value { return Value{long: &s, exists: true} }
 
-// sum returns the value as a sum.
+// sum returns the number as a Sum.
 func (v Value) sum() *decimal.Sum {
 	if v.long != nil {
 		return v.long
@@ -49,19 +49,20 @@ func (v Value) sum() *decimal.Sum {
 
 // cell accumulates the values of one field in one bucket.
 type cell struct {
-	name         string // of the field
-	count        int64  // values of any kind
+	name         string // name of the field
+	count        int64  // number of values of any kind
 	numbers      int64
 	total        decimal.Sum
 	squares      decimal.Sum
 	low, high    varve.Number
-	start, end   varve.Position // of first and last
+	start, end   varve.Position // positions of the first and last number
 	first, last  varve.Number
-	sample       []varve.Number // all numbers
+	sample       []varve.Number // all numbers, if the query needs percentiles
 	sampleSorted bool
 }
 
-// add adds a value. Values with equal positions count in the order of their devices.
+// add adds a value. If values have equal positions, the first one added is the first, and the
+// last one added is the last.
 func (c *cell) add(at varve.Position, v varve.Value, n needs) {
 	c.count++
 	if v.Kind() != varve.KindNumber {
@@ -80,15 +81,15 @@ func (c *cell) add(at varve.Position, v varve.Value, n needs) {
 	c.widen(1, bounds{x, x, at, at, x, x}, n)
 }
 
-// bounds are the extremes of some numbers.
+// bounds are the extremes of several numbers, and the first and last of them.
 type bounds struct {
 	low, high   varve.Number
 	start, end  varve.Position
 	first, last varve.Number
 }
 
-// widen adds numbers with their bounds. Equal numbers may differ in trailing zeros, so the
-// lowest and the highest have none.
+// widen adds count numbers, given only their bounds. Equal numbers may differ in trailing zeros, so
+// the lowest and the highest number are stored without trailing zeros.
 func (c *cell) widen(count int64, b bounds, n needs) {
 	if n.bounds {
 		if c.numbers == 0 || b.low.Compare(c.low) < 0 {
@@ -109,14 +110,14 @@ func (c *cell) widen(count int64, b bounds, n needs) {
 	c.numbers += count
 }
 
-// addRollup adds the numbers of a roll-up.
+// addRollup adds the numbers that a roll-up summarizes.
 func (c *cell) addRollup(f *rollup.Field, n needs) {
 	c.count += f.Count
 	c.total.AddSum(&f.Sum)
 	c.widen(f.Count, bounds{f.Min, f.Max, f.First.At, f.Last.At, f.First.Value, f.Last.Value}, n)
 }
 
-// value returns the result of a function.
+// value returns the result of a function for the values added so far.
 func (c *cell) value(f Function) Value {
 	switch {
 	case f.kind == countAll:
@@ -146,8 +147,8 @@ func (c *cell) value(f Function) Value {
 	}
 }
 
-// percentile returns the value at rank (numbers-1) × percent / 100, linear between two ranks.
-// Its weights are decimals, so it is exact.
+// percentile returns the value at rank (numbers-1) × percent / 100. Between two ranks, it
+// interpolates with decimal weights, so the result is exact.
 func (c *cell) percentile(f Function) (p decimal.Sum) {
 	if !c.sampleSorted {
 		slices.SortFunc(c.sample, varve.Number.Compare)

@@ -6,14 +6,14 @@
 //	fill      adds rows for the buckets without readings
 //	Engine    reads the readings or the roll-ups of one or more devices
 //
-// The first four parts are pure. Their input is narrow: a position, the name of a field and its
-// value. So they do not depend on the source of the readings.
+// The first four parts are pure. Their only inputs are positions, field names and values, so they
+// do not depend on the source of the readings.
 //
 // These rules always hold:
 //
 //   - Counts, sums, minima, maxima, first and last values and percentiles are exact.
 //   - Means and deviations are rounded once, from exact sums.
-//   - A bucket has the readings of the window only, even if the window cuts the bucket.
-//   - Only numbers enter the functions. count counts all values, and Field.Ignored reports the
-//     values that are not numbers.
+//   - A bucket includes only readings inside the window, even if the window cuts the bucket.
+//   - Only numbers enter the functions, except count, which counts all values. Field.Ignored is
+//     the number of values that are not numbers.
 package aggregate

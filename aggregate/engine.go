@@ -11,11 +11,12 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// Options hold the dependencies of aggregates. Only Readings is required.
+// Options configure an Engine. Only Readings is required.
 type Options struct {
 	Readings *query.Engine
 	Rollups  *rollup.Reader // if nil, roll-ups are off
-	// InTurn, if set, runs each part of a query that reads from the store.
+	// InTurn, if set, runs each part of a query that reads from the store. It can limit how many
+	// of them run at a time.
 	InTurn func(ctx context.Context, read func() error) error
 }
 
@@ -32,12 +33,16 @@ func New(o Options) *Engine {
 
 // Answer is the result of a query.
 type Answer struct {
-	Rows     []Row          // by device, then by bucket; with Top, the highest device first
-	Coverage query.Coverage // of all devices; empty for roll-ups
+	Rows     []Row          // ordered by device, then by bucket; with Top, the highest device is first
+	Coverage query.Coverage // coverage of all devices; empty if the source is roll-ups
 	Values   int            // approximate number of values, at most MaxValues
+	// UnseenFields has the fields of Where that no reading had. It is empty if no reading was
+	// compared with Where.
+	UnseenFields []string
 }
 
-// Run computes the answer to a query. The answer is complete, or Run fails.
+// Run computes the answer to a query. It never returns a partial answer: if any part fails, Run
+// fails.
 func (e *Engine) Run(ctx context.Context, q Query) (*Answer, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -52,11 +57,13 @@ func (e *Engine) Run(ctx context.Context, q Query) (*Answer, error) {
 			return nil, err
 		}
 	}
+	a := &Answer{Coverage: r.coverage, Values: r.budget.values, UnseenFields: r.unseen}
 	if q.Merge {
-		rows, err := r.merged.finish("")
-		return &Answer{Rows: rows, Coverage: r.coverage, Values: r.budget.values}, err
+		var err error
+		a.Rows, err = r.merged.finish("")
+		a.Values = r.budget.values
+		return a, err
 	}
-	a := &Answer{Coverage: r.coverage, Values: r.budget.values}
 	for _, d := range r.devices {
 		a.Rows = append(a.Rows, d.rows...)
 	}
@@ -68,12 +75,26 @@ type run struct {
 	*Engine
 	q        *Query
 	budget   budget
-	merged   *series // if not nil, the rows of all devices
+	merged   *series // if not nil, collects the rows of all devices together
 	devices  []ranked
 	coverage query.Coverage
+	compared bool     // readings of a device were compared with Where
+	unseen   []string // fields of Where that none of them had
 }
 
-// ranked has the rows of a device, and the value that ranks it.
+// addUnseen records the fields of Where that no reading of a device had.
+func (r *run) addUnseen(rows *query.Rows) {
+	unseen := rows.UnseenFields()
+	switch {
+	case !rows.Compared():
+	case !r.compared:
+		r.compared, r.unseen = true, unseen
+	default:
+		r.unseen = slices.DeleteFunc(r.unseen, func(name string) bool { return !slices.Contains(unseen, name) })
+	}
+}
+
+// ranked has the rows of a device, and the value by which the device is ranked.
 type ranked struct {
 	rows   []Row
 	rank   Value
@@ -118,8 +139,8 @@ func (r *run) addDevice(ctx context.Context, device string) error {
 	return nil
 }
 
-// insertRanked adds a device to the ranking. It drops the lowest device if they are too many,
-// and devices without a value.
+// insertRanked adds a device to the ranking, unless it has no value to rank by. If the ranking
+// has too many devices, the lowest one is dropped.
 func (r *run) insertRanked(d ranked) {
 	if d.rank.IsNull() {
 		r.budget.values -= d.values
@@ -127,7 +148,7 @@ func (r *run) insertRanked(d ranked) {
 	}
 	highestFirst := func(a, b ranked) int { return -a.rank.sum().Compare(b.rank.sum()) }
 	i, _ := slices.BinarySearchFunc(r.devices, d, func(a, b ranked) int {
-		return cmp.Or(highestFirst(a, b), -1) // equal values rank by device, which come in order
+		return cmp.Or(highestFirst(a, b), -1) // devices are added by name, so an equal value ranks after the earlier ones
 	})
 	r.devices = slices.Insert(r.devices, i, d)
 	if n := len(r.devices); n > r.q.Top.Devices {
@@ -136,10 +157,10 @@ func (r *run) insertRanked(d ranked) {
 	}
 }
 
-// addReadings adds the live readings of a series.
+// addReadings adds all readings of a series that are not expired.
 func (r *run) addReadings(ctx context.Context, of varve.Series, s *series) error {
 	rows, err := r.opts.Readings.Open(ctx, query.Query{
-		Series: of, Window: r.q.Window, Fields: r.q.Fields, Consistent: r.q.Consistent, SkipDamaged: r.q.SkipDamaged,
+		Series: of, Window: r.q.Window, Fields: r.q.Fields, Where: r.q.Where, Consistent: r.q.Consistent, SkipDamaged: r.q.SkipDamaged,
 	})
 	if err != nil {
 		return err
@@ -147,22 +168,29 @@ func (r *run) addReadings(ctx context.Context, of varve.Series, s *series) error
 	defer rows.Close()
 	for more := true; more; {
 		err := r.opts.InTurn(ctx, func() error {
-			readings, err := rows.Next(ctx)
+			var part query.Part
+			var err error
+			if len(r.q.Where) > 0 {
+				part, err = rows.NextPart(ctx) // a page at a time, although none may match
+			} else {
+				part.Readings, err = rows.Next(ctx)
+			}
 			if err != nil {
 				return err
 			}
-			more = len(readings) > 0
-			return s.addReadings(readings)
+			more = !part.IsEnd()
+			return s.addReadings(part.Readings)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	r.cover(rows.Coverage())
+	r.addUnseen(rows)
 	return nil
 }
 
-// addReadings adds a page of readings.
+// addReadings adds readings in order.
 func (s *series) addReadings(readings []varve.Reading) error {
 	for i := range readings {
 		r := &readings[i]
@@ -178,10 +206,10 @@ func (s *series) addReadings(readings []varve.Reading) error {
 	return nil
 }
 
-// maxDamaged is the most damaged rows that a coverage lists.
+// maxDamaged is the largest number of damaged rows that a coverage lists.
 const maxDamaged = 1000
 
-// cover adds the coverage of one device.
+// cover adds the coverage of one device to the coverage of the answer.
 func (r *run) cover(c query.Coverage) {
 	all := &r.coverage
 	for _, l := range []struct {
@@ -198,6 +226,7 @@ func (r *run) cover(c query.Coverage) {
 	all.Damaged = append(all.Damaged, c.Damaged[:min(room, len(c.Damaged))]...)
 	all.MoreDamaged += len(c.Damaged) - min(room, len(c.Damaged))
 	all.Conflicts += c.Conflicts
+	all.Expiry = all.Expiry.Merge(c.Expiry)
 	if all.Listed.IsZero() || c.Listed.Before(all.Listed) {
 		all.Listed = c.Listed
 	}

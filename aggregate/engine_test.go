@@ -104,8 +104,8 @@ func TestParseFunction_RefusesOthers(t *testing.T) {
 	}
 }
 
-// BenchmarkRun_Day computes functions in buckets of five minutes over a day of readings, one a
-// minute with three fields, in the embedded store.
+// BenchmarkRun_Day computes functions in buckets of five minutes from one day of readings in the
+// embedded store. The day has a reading a minute, each with three fields.
 func BenchmarkRun_Day(b *testing.B) {
 	s, err := local.Open(local.Options{Dir: b.TempDir(), MinFree: -1})
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// fillRows adds the rows of buckets without readings, and the values that the query fills.
+// fillRows adds the rows of buckets without readings, and sets their values according to the
+// query's Fill.
 func (s *series) fillRows(device string) ([]Row, error) {
 	if s.q.Fill == NoFill || len(s.rows) == 0 {
 		return s.rows, nil
@@ -38,7 +39,7 @@ func (s *series) fillRows(device string) ([]Row, error) {
 	return rows, nil
 }
 
-// allRows returns the rows of all buckets. Each has all fields.
+// allRows returns the rows of all buckets in the window. Each row has all fields.
 func (s *series) allRows(device string, fields []string) (rows []Row, err error) {
 	start, end := s.rows[0].Start, s.rows[len(s.rows)-1].Start+1
 	if all := varve.AllTime(); s.q.Window.From.After(all.From) {
@@ -66,7 +67,7 @@ func (s *series) allRows(device string, fields []string) (rows []Row, err error)
 	return rows, nil
 }
 
-// allFields returns the fields of a row, with fields without values for all others.
+// allFields returns the given fields of a row, and adds the missing ones without values.
 func (s *series) allFields(given []Field, names []string) []Field {
 	if len(given) == len(names) {
 		return given
@@ -99,7 +100,8 @@ func fillPrevious(rows []Row, field, function int) {
 	}
 }
 
-// fillLinear sets values on the line between the beginnings of the buckets around a gap.
+// fillLinear fills each gap with values on the straight line between the nearest rows with values.
+// The position of a row on the line is the start of its bucket.
 func fillLinear(rows []Row, field, function int) {
 	from := -1
 	for i := range rows {

@@ -30,10 +30,10 @@ var kinds = map[string]kind{
 	"first": firstValue, "last": lastValue, "stddev": deviation,
 }
 
-// FunctionNames lists all functions. pNN means any percentile from p0 to p100.
+// FunctionNames lists all functions. pNN stands for any percentile from p0 to p100.
 const FunctionNames = "count, numbers, sum, mean, min, max, first, last, stddev, pNN"
 
-// maxFunctions is the most functions of a query.
+// maxFunctions is the largest number of functions in a query.
 const maxFunctions = 20
 
 // Function is one result per bucket and field. Functions are comparable with ==.
@@ -57,7 +57,7 @@ type Function struct {
 // String returns the name of the function.
 func (f Function) String() string { return f.name }
 
-// maxPlaces is the most decimals of a percentile.
+// maxPlaces is the largest number of decimals of a percentile, as in p99.9999.
 const maxPlaces = 4
 
 // ParseFunction parses the name of a function, such as mean or p99.9.
@@ -84,7 +84,7 @@ func ParseFunction(name string) (Function, error) {
 	return Function{name: name, kind: percentile, percent: percent, places: -exp}, nil
 }
 
-// ParseFunctions parses names of functions. Without names, it returns mean, min and max.
+// ParseFunctions parses the names of functions. If names is empty, it returns mean, min and max.
 func ParseFunctions(names []string) (list []Function, err error) {
 	if len(names) == 0 {
 		names = []string{"mean", "min", "max"}
@@ -104,15 +104,16 @@ func ParseFunctions(names []string) (list []Function, err error) {
 	return list, nil
 }
 
-// isCount reports whether the function has the value 0 for a bucket without values.
+// isCount reports whether the function counts, so that a bucket without values has the value 0.
 func (f Function) isCount() bool { return f.kind == countAll || f.kind == countNumbers }
 
-// inRollups reports whether roll-ups hold the function.
+// inRollups reports whether roll-ups can compute the function.
 func (f Function) inRollups() bool {
 	return f.kind != countAll && f.kind != deviation && f.kind != percentile
 }
 
-// needs are the parts of a cell that some functions require.
+// needs selects the parts of a cell that are computed, because the functions of the query require
+// them.
 type needs struct{ sum, squares, bounds, ends, numbers bool }
 
 func needsOf(functions []Function) (n needs) {

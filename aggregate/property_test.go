@@ -14,7 +14,7 @@ import (
 
 var (
 	propertyZones = []string{"UTC", "UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "Africa/Casablanca"}
-	// Times around the changes of clocks, and around the present.
+	// Times close to a change of the clocks, and close to the present.
 	propertyTimes = []time.Time{
 		time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC), time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC), time.Date(2026, 11, 1, 6, 0, 0, 0, time.UTC),
 		time.Date(2026, 4, 4, 15, 0, 0, 0, time.UTC), time.Date(2026, 2, 15, 2, 0, 0, 0, time.UTC), start,
@@ -23,7 +23,7 @@ var (
 	propertyFields  = []string{"device", "humidity", "temperature"}
 )
 
-// drawNumber draws a number of few or many digits, of any sign and scale.
+// drawNumber draws a number with few or many digits, of any sign and scale.
 func drawNumber(t *rapid.T) string {
 	return rapid.OneOf(
 		rapid.Map(rapid.IntRange(-500, 500), func(n int) string { return fmt.Sprintf("%.1f", float64(n)/10) }),
@@ -34,8 +34,8 @@ func drawNumber(t *rapid.T) string {
 	).Draw(t, "number")
 }
 
-// drawReadings sends readings: late ones, several at one time, with ids or without, copies that
-// arrive in a later month, and values that are not numbers.
+// drawReadings sends random readings to the world: late ones, several at one time, with or
+// without ids, copies that arrive in a later month, and values that are not numbers.
 func drawReadings(t *rapid.T, w *world) {
 	center := rapid.SampledFrom(propertyTimes).Draw(t, "center")
 	for range rapid.IntRange(1, 4).Draw(t, "batches") {
@@ -78,12 +78,12 @@ func drawFunctions(t *rapid.T, from []string) []string {
 		}
 	}
 	slices.Sort(names)
-	return slices.Compact(names) // a drawn percentile may be among the others
+	return slices.Compact(names) // the drawn percentile may also be one of the other names
 }
 
 var allFunctions = []string{"count", "numbers", "sum", "mean", "min", "max", "first", "last", "stddev", "p50", "p99", "p0", "p100", "p"}
 
-// TestRun_EqualsBruteForce compares answers with an oracle on rational numbers.
+// TestRun_EqualsBruteForce compares answers with the answers of the oracle.
 func TestRun_EqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
@@ -106,7 +106,7 @@ func TestRun_EqualsBruteForce(t *testing.T) {
 	})
 }
 
-// compareRows compares rows that are not filled with the oracle.
+// compareRows compares the rows of an answer without fill with the oracle.
 func compareRows(t *rapid.T, w *world, q *aggregate.Query, s *oracleStep, names []string, z *time.Location, rows []aggregate.Row) {
 	readings, cells := oracleBuckets(w.model, q, s, z)
 	if len(rows) != len(readings) {
@@ -142,7 +142,8 @@ func compareRows(t *rapid.T, w *world, q *aggregate.Query, s *oracleStep, names 
 	}
 }
 
-// TestTop_EqualsRanking compares a ranking with values of one bucket over all time.
+// TestTop_EqualsRanking compares the order of a ranking with the value of each device in one
+// bucket over all time.
 func TestTop_EqualsRanking(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
@@ -183,7 +184,7 @@ func TestTop_EqualsRanking(t *testing.T) {
 	})
 }
 
-// TestFill_EqualsBruteForce compares filled rows with the rows that are not filled.
+// TestFill_EqualsBruteForce compares a filled answer with the same query without fill.
 func TestFill_EqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
@@ -233,7 +234,7 @@ func compareFilled(t *rapid.T, q *aggregate.Query, s *oracleStep, z *time.Locati
 	}
 }
 
-// valueOf returns the value of a field in a row, or "" if the row lacks the field.
+// valueOf returns the value of a field in a row, or "" if the row does not have the field.
 func valueOf(r *aggregate.Row, field string, function int) string {
 	for _, f := range r.Fields {
 		if f.Name == field {

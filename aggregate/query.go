@@ -5,34 +5,36 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/filter"
 	"github.com/varvedb/varve/internal/quote"
 )
 
 // Limits of a query.
 const (
-	// MaxValues is the most values of an answer: buckets × devices × fields × functions.
+	// MaxValues is the largest number of values in an answer: buckets × devices × fields ×
+	// functions.
 	MaxValues = 200_000
-	// MaxSample is the most numbers that percentiles may hold at once.
+	// MaxSample is the largest number of numbers that a query holds in memory for percentiles.
 	MaxSample = 1_000_000
-	// MaxDevices is the most devices of a query.
+	// MaxDevices is the largest number of devices in a query.
 	MaxDevices = 10_000
-	// MaxTop is the most devices of a ranking.
+	// MaxTop is the largest number of devices in a ranking.
 	MaxTop = 1000
 )
 
-// Fill selects the values of buckets without readings.
+// Fill selects how buckets without readings are returned.
 type Fill uint8
 
-// The fills. With any but NoFill, the answer has all buckets of the window. If the window is
-// open, it has the buckets from the first reading, or up to the last one.
+// The fills. With any fill except NoFill, the answer has every bucket of the window. If an end of
+// the window is open, the buckets begin at the first reading or end at the last one.
 const (
 	NoFill       Fill = iota // buckets without readings are omitted
-	FillNull                 // they have no values
-	FillPrevious             // they have the values of the bucket before
-	FillLinear               // they have values on the line between the buckets around them
+	FillNull                 // their values are null
+	FillPrevious             // their values equal the values of the bucket before them
+	FillLinear               // their values are interpolated between the buckets around them
 )
 
-// ParseFill parses "none", "null", "previous" or "linear". The default for "" omits buckets.
+// ParseFill parses "none", "null", "previous" or "linear". The default for "" is "none".
 func ParseFill(text string) (Fill, error) {
 	if text == "" {
 		return NoFill, nil
@@ -47,8 +49,8 @@ func ParseFill(text string) (Fill, error) {
 // Source selects the data that a query reads.
 type Source uint8
 
-// The sources. Readings are the live readings. Roll-ups also include expired readings, and
-// exclude readings that were written while roll-ups were off.
+// The sources. FromReadings uses only readings that are not expired. FromRollups also includes
+// expired readings, but excludes readings that were written while roll-ups were off.
 const (
 	FromReadings Source = iota
 	FromRollups
@@ -72,31 +74,32 @@ func ParseSource(text string) (Source, error) {
 	return 0, fmt.Errorf("%s is unknown: use readings or rollups", quote.Text(text))
 }
 
-// Top selects the devices with the highest values over the whole window. The zero Top selects
-// all devices.
+// Top selects the devices with the highest values over the whole window. The zero Top does not
+// limit the devices.
 type Top struct {
-	Devices  int // 0 means all
+	Devices  int // number of devices; 0 means all
 	Function Function
 	Field    string
 }
 
-// Query selects buckets of devices of one stream.
+// Query selects devices of one stream, and the functions and buckets to compute.
 type Query struct {
 	Tenant, Stream string
 	Devices        []string
 	Window         varve.Window
 	Step           Step
 	Functions      []Function
-	Fields         []string // if empty, all fields
+	Fields         []string      // if empty, all fields
+	Where          filter.Filter // selects readings; not for roll-ups
 	Fill           Fill
-	Merge          bool // one row per bucket over all devices, not one per device
+	Merge          bool // if true, one row per bucket for all devices together, instead of one per device
 	Top            Top
 	Source         Source
-	Consistent     bool // includes every acknowledged reading
-	SkipDamaged    bool // omits damaged rows and lists them in the coverage
+	Consistent     bool // if true, includes every acknowledged reading
+	SkipDamaged    bool // if true, omits damaged rows and lists them in the coverage
 }
 
-// Validate checks the query as far as possible without a store.
+// Validate checks everything in the query that can be checked without a store.
 func (q *Query) Validate() error {
 	switch {
 	case q.Step.IsZero():
@@ -134,8 +137,12 @@ func (q *Query) validateTop() error {
 	return nil
 }
 
-// validateRollups checks that roll-ups hold the functions, and that the window has whole hours.
+// validateRollups checks that roll-ups can compute the functions, and that the window has whole
+// hours.
 func (q *Query) validateRollups() error {
+	if len(q.Where) > 0 {
+		return varve.InvalidParam("where", "source=rollups has no single readings: omit where, or use source=readings")
+	}
 	if q.SkipDamaged {
 		return varve.InvalidParam("damaged", "source=rollups cannot skip rows: omit damaged, or use source=readings")
 	}
@@ -158,10 +165,10 @@ func (q *Query) validateRollups() error {
 	return nil
 }
 
-// Row is one bucket of one device, or of all devices of the query.
+// Row has the results for one bucket of one device, or of all devices if the query merges them.
 type Row struct {
 	Device   string // "" if the query merges devices
-	Start    int64  // of the bucket, in unix seconds
+	Start    int64  // the start of the bucket in unix seconds
 	Readings int64
 	Fields   []Field // sorted by name
 }
@@ -169,6 +176,6 @@ type Row struct {
 // Field has the results for one field in one bucket.
 type Field struct {
 	Name    string
-	Ignored int64   // values that are not numbers, which only count counts
-	Values  []Value // by function
+	Ignored int64   // number of values that are not numbers; only the function count includes them
+	Values  []Value // in the order of the functions
 }

@@ -14,8 +14,8 @@ import (
 
 var rollupFunctions = []string{"numbers", "sum", "mean", "min", "max", "first", "last"}
 
-// TestRollups_EqualBruteForce compares answers from roll-ups with the oracle, while hours are
-// dirty and after the aggregator has run.
+// TestRollups_EqualBruteForce compares answers from roll-ups with the oracle, before and after
+// the aggregator recounts the dirty hours.
 func TestRollups_EqualBruteForce(t *testing.T) {
 	var steps []oracleStep
 	for _, s := range oracleSteps {
@@ -49,7 +49,8 @@ func TestRollups_EqualBruteForce(t *testing.T) {
 	})
 }
 
-// TestRollups_OutliveReadings shows the difference of the sources after readings expired.
+// TestRollups_OutliveReadings checks that answers from roll-ups still include expired readings, and
+// answers from readings do not.
 func TestRollups_OutliveReadings(t *testing.T) {
 	w := newWorld(t)
 	defer w.close()
@@ -105,7 +106,7 @@ func TestRollups_RefuseOtherQueries(t *testing.T) {
 	}
 }
 
-// onlyNumbers returns readings without other values: roll-ups do not hold them.
+// onlyNumbers removes all fields that are not numbers, because roll-ups do not hold them.
 func onlyNumbers(readings []varve.Reading) []varve.Reading {
 	for i := range readings {
 		readings[i].Fields = slices.DeleteFunc(readings[i].Fields, func(f varve.Field) bool { return f.Value.Kind() != varve.KindNumber })

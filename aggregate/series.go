@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// budget bounds the memory of one query.
+// budget counts the memory that one query uses, and fails the query at its limits.
 type budget struct{ values, sample int }
 
 func (b *budget) addValues(n int) error {
@@ -27,27 +27,27 @@ func (b *budget) addSample() error {
 	return nil
 }
 
-// open is a bucket that still receives readings.
+// open is a bucket to which readings can still be added.
 type open struct {
 	Bucket
 	readings int64
 	cells    []cell // in the order of their first occurrence
 }
 
-// series turns the readings of one device into rows. If the query merges devices, it turns the
-// readings of all of them into rows, device by device.
+// series turns the readings of one device into rows. If the query merges devices, it combines the
+// readings of all devices, one device after the other, into the same rows.
 //
 // beginReading and addValue are its only input from readings.
 type series struct {
 	q       *Query
 	needs   needs
 	budget  *budget
-	at      varve.Position // of the current reading
+	at      varve.Position // position of the current reading
 	current *open
-	next    int             // likely cell of the next value
-	open    map[int64]*open // all buckets by start, if devices are merged
-	rows    []Row           // of buckets that are complete
-	rank    cell            // of the field that ranks devices, over the whole window
+	next    int             // index at which the cell of the next value is expected
+	open    map[int64]*open // if devices are merged, all buckets by their start
+	rows    []Row           // rows of the buckets that are complete
+	rank    cell            // values of the field by which devices are ranked, over the whole window
 	ranks   needs
 }
 
@@ -62,7 +62,8 @@ func newSeries(q *Query, b *budget) *series {
 	return s
 }
 
-// beginReading begins a reading. Readings of a device must come in the order of their positions.
+// beginReading begins a reading. The readings of a device must be added in the order of their
+// positions.
 func (s *series) beginReading(sec int64, at varve.Position) error {
 	s.at, s.next = at, 0
 	if s.current == nil || !s.current.Contains(sec) {
@@ -74,13 +75,13 @@ func (s *series) beginReading(sec int64, at varve.Position) error {
 	return nil
 }
 
-// openBucket makes a bucket the current one. Unless devices are merged, the bucket before is
-// complete.
+// openBucket makes a bucket the current one. Unless devices are merged, it first completes the
+// current bucket.
 func (s *series) openBucket(b Bucket) error {
 	if s.open == nil {
 		s.closeBucket()
 		s.current = &open{Bucket: b}
-		return s.budget.addValues(len(s.q.Functions)) // also buckets without fields need memory
+		return s.budget.addValues(len(s.q.Functions)) // a bucket without fields needs memory, too
 	}
 	if s.current = s.open[b.Start]; s.current != nil {
 		return nil
@@ -111,8 +112,8 @@ func (s *series) addValue(field string, v varve.Value) error {
 	return nil
 }
 
-// cellOf returns the cell of a field in the current bucket. Most readings have the fields of the
-// reading before.
+// cellOf returns the cell of a field in the current bucket. It tries the expected cell first,
+// because most readings have the same fields as the reading before.
 func (s *series) cellOf(field string) (*cell, error) {
 	cells := s.current.cells
 	i := s.next
@@ -120,7 +121,7 @@ func (s *series) cellOf(field string) (*cell, error) {
 		i = slices.IndexFunc(cells, func(c cell) bool { return c.name == field })
 	}
 	if i < 0 {
-		if i = len(cells); i > 0 { // the bucket itself counts as the first
+		if i = len(cells); i > 0 { // openBucket has counted the values of the first cell already
 			if err := s.budget.addValues(len(s.q.Functions)); err != nil {
 				return nil, err
 			}
@@ -131,7 +132,8 @@ func (s *series) cellOf(field string) (*cell, error) {
 	return &s.current.cells[i], nil
 }
 
-// nameOf returns a copy of a field's name that does not hold the memory of a page.
+// nameOf returns a copy of a field's name. A substring would keep the whole page of readings in
+// memory.
 func (s *series) nameOf(field string) string {
 	if n := len(s.rows); n > 0 {
 		for i := range s.rows[n-1].Fields {
@@ -143,7 +145,7 @@ func (s *series) nameOf(field string) string {
 	return strings.Clone(field)
 }
 
-// addRollup adds the roll-up of an hour or a day, which must be in one bucket.
+// addRollup adds the roll-up of an hour or a day, which must be inside one bucket.
 func (s *series) addRollup(r *rollup.Rollup) error {
 	s.next = 0
 	if sec := r.Start.Unix(); s.current == nil || !s.current.Contains(sec) {
@@ -165,7 +167,8 @@ func (s *series) addRollup(r *rollup.Rollup) error {
 	return nil
 }
 
-// closeBucket adds the row of the current bucket, and releases its numbers.
+// closeBucket appends the row of the current bucket to rows, and frees the numbers held for
+// percentiles.
 func (s *series) closeBucket() {
 	if s.current == nil {
 		return
@@ -179,7 +182,7 @@ func (s *series) closeBucket() {
 	s.current = nil
 }
 
-// finish returns the rows in the order of their buckets. Nothing may be added after it.
+// finish returns the rows in the order of their buckets. The series must not be used afterwards.
 func (s *series) finish(device string) ([]Row, error) {
 	if s.open != nil {
 		s.current = nil

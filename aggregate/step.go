@@ -14,21 +14,22 @@ const (
 	daySeconds = int64(24 * time.Hour / time.Second)
 	weekDays   = 7
 	yearMonths = 12
-	monday     = 4 // days from 1970-01-01 to the first Monday
+	monday     = 4 // number of the day of the first Monday, counted from 1970-01-01
 )
 
-// maxStep limits steps, so that their buckets have times that can be formatted.
+// maxStep limits the length of steps, so that the start and end of every bucket can be formatted
+// as times.
 const maxStep = 100 * 365 * 24 * time.Hour
 
 // Step divides event time into buckets.
 //
-// A step of a fixed length counts from 1970 in UTC. In another time zone, it counts from each
-// local midnight, and the last bucket of a day ends at the next midnight. Days, weeks, months
-// and years are calendar steps: their buckets begin at local midnight.
+// Buckets of a fixed length are counted from 1970 in UTC. In another time zone, they are counted
+// from each local midnight, and the last bucket of a day ends at the next midnight. Days, weeks,
+// months and years are calendar steps: their buckets begin at local midnight.
 type Step struct {
 	seconds int64 // length of a fixed step, else 0
 	days    int64 // number of days of a calendar step, else 0
-	origin  int64 // day from which days count
+	origin  int64 // day from which groups of days are counted
 	months  int64 // number of months of a calendar step, else 0
 	zone    *time.Location
 }
@@ -85,10 +86,10 @@ func ParseStep(text string, zone *time.Location) (Step, error) {
 	return s, nil
 }
 
-// IsZero reports whether the step is missing.
+// IsZero reports whether the step is not set.
 func (s Step) IsZero() bool { return s.seconds == 0 && s.days == 0 && s.months == 0 }
 
-// BucketAt returns the bucket of a unix time.
+// BucketAt returns the bucket that contains a unix time.
 func (s Step) BucketAt(sec int64) Bucket {
 	switch {
 	case s.seconds > 0 && s.zone == time.UTC:
@@ -106,16 +107,18 @@ func (s Step) BucketAt(sec int64) Bucket {
 	}
 }
 
-// boundaries are the first instants of every unit-th day or month, counted from an origin.
+// boundaries divide time into groups of days or months. A group has as many days or months as unit,
+// and groups are counted from the day or month origin. The function firstInstant returns the start
+// of day or month n.
 type boundaries struct {
 	firstInstant func(n int64) int64
 	unit, origin int64
 }
 
-// at returns the bucket of a unix time on day or month n of the calendar.
+// at returns the bucket of a unix time that is on day or month n of the calendar.
 //
-// If clocks are put back over midnight, the calendar returns to the day before. The time then
-// is in a later bucket.
+// If clocks are put back past midnight, the end of the previous date occurs a second time. A time
+// in this repeated part is in the bucket that begins at midnight, not in the bucket of its date.
 func (b boundaries) at(n, sec int64) Bucket {
 	n = floor(n-b.origin, b.unit) + b.origin
 	found := Bucket{b.firstInstant(n), b.firstInstant(n + b.unit)}
@@ -126,21 +129,23 @@ func (b boundaries) at(n, sec int64) Bucket {
 	return found
 }
 
-// localDay returns the day of a unix time in the time zone, counted from 1970-01-01.
+// localDay returns the number of the day of a unix time in the time zone, counted from
+// 1970-01-01.
 func (s Step) localDay(sec int64) int64 {
 	t := time.Unix(sec, 0).In(s.zone)
 	_, offset := t.Zone()
 	return floor(sec+int64(offset), daySeconds) / daySeconds
 }
 
-// startOfMonth returns the first instant of a month in the time zone, counted from year 0.
+// startOfMonth returns the first instant of month n in the time zone, counted from January of
+// year 0.
 func (s Step) startOfMonth(n int64) int64 {
 	first := time.Date(0, time.January+time.Month(n), 1, 0, 0, 0, 0, time.UTC)
 	return s.startOfDay(first.Unix() / daySeconds)
 }
 
-// startOfDay returns the first instant of a day in the time zone, counted from 1970-01-01. For
-// a day that the zone skipped, it is the first instant of the next day.
+// startOfDay returns the first instant of a day in the time zone. The day is counted from
+// 1970-01-01. For a day that the zone skipped, it returns the first instant of the next day.
 func (s Step) startOfDay(day int64) int64 {
 	if s.zone == time.UTC {
 		return day * daySeconds
@@ -150,21 +155,22 @@ func (s Step) startOfDay(day int64) int64 {
 
 // FirstInstant returns the first instant at which clocks in a zone show the time of wall.
 //
-// The zone of wall must be UTC. If clocks skip the time, the instant is the end of the gap.
+// The zone of wall must be UTC. If the clocks skip that time, the result is the end of the
+// skipped hour.
 func FirstInstant(wall time.Time, zone *time.Location) time.Time {
 	y, m, d := wall.Date()
 	t := time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
 	begin, end := t.ZoneBounds()
 	_, offset := t.Zone()
 	switch local := t.Unix() + int64(offset); {
-	case local < wall.Unix(): // skipped, and t precedes the gap
+	case local < wall.Unix(): // the clocks skip the time, and t is before the gap
 		return end
-	case local > wall.Unix(): // skipped, and t follows the gap
+	case local > wall.Unix(): // the clocks skip the time, and t is after the gap
 		return begin
 	case begin.IsZero():
 		return t
 	}
-	// It may occur twice: before and after clocks are put back.
+	// The time may occur twice: before and after clocks are put back.
 	_, before := begin.Add(-time.Second).Zone()
 	if earlier := t.Add(time.Duration(offset-before) * time.Second); earlier.Before(t) && earlier.Before(begin) {
 		return earlier
@@ -172,7 +178,7 @@ func FirstInstant(wall time.Time, zone *time.Location) time.Time {
 	return t
 }
 
-// floor returns the largest multiple of unit that is not above n.
+// floor returns the largest multiple of unit that is at most n.
 func floor(n, unit int64) int64 {
 	rest := n % unit
 	if rest < 0 {

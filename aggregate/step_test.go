@@ -48,7 +48,7 @@ func TestBucketAt_Examples(t *testing.T) {
 		{"1d", "America/Havana", "2026-11-01T12:00:00Z", "2026-11-01T00:00:00-04:00", "2026-11-02T00:00:00-05:00"},
 		// A day is skipped.
 		{"1d", "Pacific/Apia", "2011-12-30T09:00:00Z", "2011-12-29T00:00:00-10:00", "2011-12-31T00:00:00+14:00"},
-		// Clocks return over midnight, to 23:01 of the day before.
+		// Clocks are put back past midnight, to 23:01 of the day before.
 		{"1d", "America/St_Johns", "2006-10-29T03:00:00Z", "2006-10-29T00:00:00-02:30", "2006-10-30T00:00:00-03:30"},
 	} {
 		at, err := time.Parse(time.RFC3339, c.at)
@@ -77,8 +77,8 @@ func TestParseStep_RefusesOthers(t *testing.T) {
 	}
 }
 
-// TestBucketAt_DividesTime checks that buckets contain their times, follow each other without a
-// gap, and change with the local date.
+// TestBucketAt_DividesTime checks that each bucket contains its times, that buckets follow each
+// other without a gap, and that calendar buckets begin where the local date changes.
 func TestBucketAt_DividesTime(t *testing.T) {
 	zones := []string{"UTC", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "America/Havana", "America/St_Johns",
 		"Pacific/Apia", "Australia/Lord_Howe", "Asia/Kolkata", "Asia/Kathmandu", "Africa/Casablanca", "Asia/Gaza"}

@@ -13,16 +13,16 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TB is the common part of testing.TB and rapid.T.
+// TB has the methods that testing.TB and rapid.T share.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// start is the time at which worlds begin: after both changes of clocks of 2026.
+// start is the time at which each world begins. No clocks change between start and the end of 2026.
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// world has readings in a store, and a model of them.
+// world has a store with readings, and the same readings in memory to compare with.
 type world struct {
 	t       TB
 	clock   time.Time
@@ -55,7 +55,8 @@ func (w *world) close() {
 	}
 }
 
-// send writes readings. The first copy of a position counts.
+// send writes readings to the store and the model. If several readings have one position, the
+// model keeps the first.
 func (w *world) send(readings ...varve.Reading) {
 	w.t.Helper()
 	q, err := w.engine.Router.Admit()
@@ -97,7 +98,7 @@ func series(device string) varve.Series {
 	return varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: device}
 }
 
-// reading returns a reading. Fields are names and JSON values by turns.
+// reading returns a reading. In fields, names and values alternate.
 func reading(t TB, device string, at time.Time, id string, fields ...string) varve.Reading {
 	r := varve.Reading{Series: series(device), Time: at}
 	if id != "" {
@@ -120,7 +121,8 @@ func functions(t TB, names ...string) []aggregate.Function {
 	return list
 }
 
-// lines formats an answer: device, start, readings, and the values by field.
+// lines formats an answer as one line per row: device, start, number of readings, and the values
+// by field.
 func lines(q *aggregate.Query, a *aggregate.Answer) (all []string) {
 	for _, r := range a.Rows {
 		line := fmt.Sprintf("%s %s %d", r.Device, time.Unix(r.Start, 0).UTC().Format("01-02T15:04"), r.Readings)

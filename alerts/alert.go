@@ -103,9 +103,9 @@ func (a *Alert) resolve(by string, now time.Time) bool {
 	return true
 }
 
-// updated returns the alert with its new state, as readings determine it. Remarks, severity and a
-// final resolution of the old alert stay. If the old alert was replaced or withdrawn, only its
-// remarks stay.
+// updated returns now, which is the alert as computed from readings, with the parts of the old alert
+// that stay: its remarks, its severity and a final resolution. If the old alert was replaced or
+// withdrawn, only its remarks stay.
 func (a *Alert) updated(now Alert) Alert {
 	s := a.remarks()
 	s.merge(now.remarks())

@@ -9,15 +9,15 @@ import (
 )
 
 // AlertChoice selects open alerts to resolve. At least one of IDs, Rule, Device, Severity and All
-// is set. An alert must match all of them that are set.
+// must be set. If several are set, an alert must match each of them.
 type AlertChoice struct {
 	Tenant   string
-	IDs      []string // excludes the other choices; alerts that are resolved already are accepted
+	IDs      []string // if set, the other fields must be empty; ids of resolved alerts are accepted
 	Rule     string
 	Device   string
 	Severity Severity
 	All      bool // all open alerts of the tenant
-	Limit    int  // maximum of a page; 0 means registry.DefaultLimit
+	Limit    int  // maximum number of alerts in a page; 0 means registry.DefaultLimit
 	Cursor   string
 }
 

@@ -31,8 +31,8 @@ func (w *world) resolve() {
 	}
 }
 
-// cut is a case of late readings. The readings before are sent, all alerts are resolved by hand
-// at second 60, and the readings after are sent.
+// cut is a test case with late readings. The test sends the readings of the field before, resolves
+// all alerts by hand at second 60, and then sends the readings of the field after.
 type cut struct {
 	reason string
 	held   time.Duration
@@ -141,7 +141,8 @@ func failNthOf(nth int, hit *bool, prefixes ...string) func(store.Key) error {
 	}
 }
 
-// begun returns the texts of alerts without the resolution, sorted.
+// begun removes the third part, which is the resolution, from the texts of alerts. It returns the
+// texts in sorted order.
 func begun(shown string) []string {
 	list := unordered(shown)
 	for i, text := range list {

@@ -22,8 +22,8 @@ func (m *Monitor) ResolveAlert(ctx context.Context, tenant, id string) (Alert, e
 }
 
 // AcknowledgeAlert records that a person has taken notice of an alert, and returns it. An earlier
-// acknowledgement is replaced. AcknowledgeAlert fails with NotFound, and with Invalid for texts
-// that are too long.
+// acknowledgement is replaced. AcknowledgeAlert fails with NotFound if the alert is missing, and
+// with Invalid if a text is too long or is not UTF-8.
 func (m *Monitor) AcknowledgeAlert(ctx context.Context, tenant, id, by, comment string) (Alert, error) {
 	if err := errors.Join(checkRemark("by", by), checkRemark("note", comment)); err != nil {
 		return Alert{}, err
@@ -38,7 +38,7 @@ func (m *Monitor) AcknowledgeAlert(ctx context.Context, tenant, id, by, comment 
 }
 
 // MuteAlert mutes an alert until a time, and returns it. The zero time ends the mute. MuteAlert
-// fails with NotFound, and with Invalid for a time in the past.
+// fails with NotFound if the alert is missing, and with Invalid for a time in the past.
 func (m *Monitor) MuteAlert(ctx context.Context, tenant, id string, until time.Time) (Alert, error) {
 	if err := checkMute(until, m.opts.Now()); err != nil {
 		return Alert{}, err

@@ -11,7 +11,7 @@ import (
 
 const (
 	alertPrefix = "ALERT#"
-	// severityKind names the partitions of the first index that list alerts by severity.
+	// severityKind is the kind of the partitions that list alerts by severity, in the first index.
 	severityKind = "ALERT_SEVERITY"
 	// movedAttr is an attribute of alerts that were replaced or withdrawn. Lists exclude them.
 	movedAttr = "movedAt"

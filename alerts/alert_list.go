@@ -17,7 +17,7 @@ type AlertList struct {
 	Severity Severity   // "" means any
 	State    AlertState // "" means any
 	Rule     string     // "" means any
-	Limit    int        // maximum of a page; 0 means registry.DefaultLimit
+	Limit    int        // maximum number of alerts in a page; 0 means registry.DefaultLimit
 	Cursor   string
 }
 
@@ -76,7 +76,8 @@ func (m *Monitor) Alerts(ctx context.Context, l AlertList) (page registry.Page[A
 	return page, nil
 }
 
-// match returns the filter for items of the list; nil if the list includes all items of its span.
+// match returns a filter that selects the items of the list; nil if the list includes all alerts of
+// the tenant.
 func (l *AlertList) match() func(*store.Item) bool {
 	if l.Device == "" && l.State == "" && l.Rule == "" && l.Severity == "" {
 		return nil

@@ -20,8 +20,8 @@ func TestMovedAlert_LeadsToSuccessor(t *testing.T) {
 		held         time.Duration
 		before, then []varve.Reading
 		want         int    // start of the alert to which the first id leads, in seconds after noon
-		by           string // why that alert is resolved
-		other        bool   // that alert is another one: the first was withdrawn before
+		by           string // why that alert is resolved; "" if it is open
+		other        bool   // that alert lacks the remarks on the first one, which was withdrawn before
 	}{
 		{"it begins earlier", 0, []varve.Reading{valued(5, 9)}, []varve.Reading{valued(3, 9)}, 3, "", false},
 		{"earlier, and once more", 0, []varve.Reading{valued(5, 9)}, []varve.Reading{valued(3, 9), valued(1, 9)}, 1, "", false},

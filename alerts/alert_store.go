@@ -68,7 +68,8 @@ func (s *alertStore) getAll(ctx context.Context, tenant, device string, ids map[
 	return all, nil
 }
 
-// find returns the alert to which an id leads, and its version. It fails with NotFound.
+// find returns the alert to which an id leads, and its version. It fails with NotFound if no alert
+// ever had the id.
 func (s *alertStore) find(ctx context.Context, tenant, id string) (Alert, varve.Value, error) {
 	if len(id) != alertIDLen {
 		return Alert{}, varve.Value{}, alertNotFound(id)
@@ -174,8 +175,8 @@ func (s *alertStore) put(ctx context.Context, a *Alert, version varve.Value, con
 // ifVersion returns the condition that the stored item has the given version.
 func ifVersion(version varve.Value) store.Cond { return store.IfEquals("version", version) }
 
-// upsert writes an alert as readings determine it. If the alert is stored already, its remarks
-// and its severity stay.
+// upsert writes an alert that was computed from readings. If the alert is stored already, its
+// remarks and its severity stay.
 func (s *alertStore) upsert(ctx context.Context, a Alert) error {
 	for {
 		old, version, err := s.get(ctx, a.Tenant, a.Device, a.ID)

@@ -172,7 +172,7 @@ func (w *atomicWriter) readAlerts(ctx context.Context, p plan) (storedAlerts, er
 	return all, nil
 }
 
-// upsert returns the write of an alert as readings determine it.
+// upsert returns the write of an alert that was computed from readings.
 func (s storedAlerts) upsert(a Alert) store.Change {
 	old, ok := s[a.ID]
 	if ok {

@@ -296,8 +296,8 @@ func TestSweep_ReadsLittleForUnchangedDevices(t *testing.T) {
 	}
 }
 
-// TestSweep_AllowsForLaggingLists checks that a list without a recent last-seen time does not make
-// a device silent.
+// TestSweep_AllowsForLaggingLists checks that a device does not count as silent if only an outdated
+// list lacks its recent last-seen time.
 func TestSweep_AllowsForLaggingLists(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", 2*time.Minute), {Kind: alerts.Deadman, For: 2 * time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {

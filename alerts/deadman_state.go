@@ -11,9 +11,9 @@ type deviceState struct {
 	seen    lastSeen
 	open    bool // an alert is open about the silence that began at seen
 	recheck bool // the next sweep must evaluate the device, because an episode has changed or may have changed
-	// tablesRead reports whether the last arrival was read from the tables, or whether
-	// last-seen records make the read unnecessary. lastArrival is the result of the read;
-	// zero if the tables had no reading.
+	// tablesRead is true if the last arrival was read from the tables, or if last-seen records
+	// make the read unnecessary. lastArrival is the result of the read; zero if the tables had
+	// no reading.
 	tablesRead  bool
 	lastArrival time.Time
 }

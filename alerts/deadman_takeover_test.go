@@ -139,8 +139,9 @@ func TestDeadman_StaysWithCheckingProcess(t *testing.T) {
 	})
 }
 
-// TestDeadman_RereadsTablesAfterTakeover covers devices that existed when the rule was added, and have
-// sent nothing in its stream since. For later devices the tables are not read.
+// TestDeadman_RereadsTablesAfterTakeover covers a device that existed when the rule was added, and has
+// sent nothing to the rule's stream. After a takeover, the new process reads the tables for this
+// device once. For devices that were registered after the rule, no process reads them.
 func TestDeadman_RereadsTablesAfterTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

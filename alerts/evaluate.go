@@ -69,7 +69,7 @@ type evaluator struct {
 	span
 	history
 
-	current *episode // the episode of the last sample; nil if that is in none
+	current *episode // the episode of the last sample; nil if the sample is outside all episodes
 	next    episode
 	last    int64 // time of the last sample of current
 	hasLast bool  // a sample of current was read

@@ -106,10 +106,10 @@ func TestEvaluate_FindsEpisodesAroundSpan(t *testing.T) {
 	}
 }
 
-// TestEvaluate_IncrementsToWholeEvaluation adds samples in any order. After each one, it applies
+// TestEvaluate_StepsEqualWholeEvaluation adds samples in any order. After each one, it applies
 // the plan to the records in memory. The records are then equal to the episodes that one
 // evaluation of all samples finds.
-func TestEvaluate_IncrementsToWholeEvaluation(t *testing.T) {
+func TestEvaluate_StepsEqualWholeEvaluation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := &Rule{For: time.Duration(rapid.IntRange(0, 4).Draw(t, "for")) * time.Second, Gap: NoGap}
 		if gap := rapid.IntRange(0, 5).Draw(t, "gap"); gap > 0 {
@@ -151,7 +151,7 @@ func TestDeadmanEvaluate_ClosesAndOpensEpisodes(t *testing.T) {
 	for _, c := range []struct {
 		reason         string
 		recorded       []episode
-		seen, late, at int // seconds
+		seen, late, at int // lastSeen.at, lastSeen.late and the current time, in seconds
 		want           string
 		open           bool
 	}{

@@ -193,7 +193,7 @@ func TestShuffledArrivals_EndWithSameAlerts(t *testing.T) {
 			v := rapid.SampledFrom([]int64{1, 2, 8, 9}).Draw(rt, "v")
 			of := valued
 			if rapid.Bool().Draw(rt, "named") {
-				of = named // one for each second, with any value
+				of = named // the id depends only on the second, so values can differ under the same id
 			}
 			all = append(all, of(rapid.IntRange(0, 20).Draw(rt, "at"), v))
 		}

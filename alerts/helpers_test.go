@@ -37,8 +37,8 @@ type world struct {
 	clock      time.Time
 	readings   map[varve.Series][]varve.Reading // sorted by position
 	failed     []error
-	read       int // readings that were yielded
-	tableReads int // calls of LastArrival
+	read       int // number of readings that Read has yielded
+	tableReads int // number of calls of LastArrival
 }
 
 func newWorld(t testing.TB, change ...func(*alerts.Options)) *world {

@@ -8,10 +8,10 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// newestSamples remembers the newest sample of each subject. If all samples of a write are newer
-// than the remembered one, the store has no other samples after the first of them. So an
-// evaluation uses them without a read. A concurrent write may have stored samples between them.
-// Those are evaluated when that write is observed.
+// newestSamples remembers the newest sample of each subject. If all samples of a write are newer,
+// the store has no other samples after the first sample of the write. So an evaluation uses the
+// samples of the write, and does not read the store. A concurrent write may have stored samples in
+// between. They are evaluated when that write is observed.
 //
 // This requires that no other process writes. newestSamples is safe for concurrent use. The
 // caller of apply holds the lock of the series.

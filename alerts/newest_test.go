@@ -44,9 +44,9 @@ func TestNewerWrite_IsNotReadBack(t *testing.T) {
 	}
 }
 
-// TestNewestSample_IsOfOneRule checks that no reading is left out after a rule is added, or after
+// TestNewestSample_BelongsToOneRule checks that no reading is left out after a rule is added, or after
 // an evaluation fails.
-func TestNewestSample_IsOfOneRule(t *testing.T) {
+func TestNewestSample_BelongsToOneRule(t *testing.T) {
 	w := newWorld(t, atomically)
 	w.rule(gapped(5, 0, 0))
 	w.send(valued(0, 1))

@@ -77,10 +77,10 @@ type Rule struct {
 	UpdatedAt   time.Time // zero if the rule was never edited
 	MutedUntil  time.Time // zero if the rule is not muted
 	// generation separates the rule from earlier rules with the same id, and from its own earlier
-	// conditions. Records and alerts of those have other generations.
+	// conditions. Their records and alerts have other generations.
 	generation string
 	deletedAt  time.Time // set while the alerts of a deleted rule are being resolved
-	retired    string    // the retirements, as text
+	retired    string    // generations whose open alerts must be resolved, formatted by retirementsText
 	version    int64     // version of the item
 }
 
@@ -151,7 +151,7 @@ func (r *Rule) contentID() varve.ID {
 	return c.ContentID()
 }
 
-// condition returns the condition of a rule as fields, sorted by name.
+// condition returns a reading whose fields are the parts of the rule's condition, sorted by name.
 func (r *Rule) condition() (c varve.Reading) {
 	add := func(name string, v varve.Value) { c.Fields = append(c.Fields, varve.Field{Name: name, Value: v}) }
 	add("comparison", varve.StringValue(string(r.Comparison)))

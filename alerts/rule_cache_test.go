@@ -15,7 +15,7 @@ import (
 // "hand", "deleted" or "changed". "gap" marks a resolution by gap, and "L" a late alert. See
 // summary.
 
-// slow calls a function once, after a read of the store and before its return.
+// slow is a store that calls do once: after it has read some items, and before it returns them.
 type slow struct {
 	store.Items
 	prefix string // prefix of the sort keys whose read triggers the call

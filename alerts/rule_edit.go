@@ -8,7 +8,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Rule returns a rule. It fails with NotFound, and with Invalid for a malformed id.
+// Rule returns a rule. It fails with NotFound if the rule is missing, and with Invalid for a
+// malformed id.
 func (m *Monitor) Rule(ctx context.Context, tenant, id string) (Rule, error) {
 	return m.rules.find(ctx, tenant, id)
 }
@@ -54,7 +55,7 @@ func (m *Monitor) AddRule(ctx context.Context, r Rule) (Rule, varve.Outcome, err
 	}
 }
 
-// EditRule replaces the content of a rule. It fails with NotFound.
+// EditRule replaces the content of a rule. It fails with NotFound if the rule is missing.
 //
 // If only the severity changes, open alerts stay open with their old severity. If the condition
 // changes, the rule is evaluated as a new one, for readings that arrive from then on. Its open
@@ -102,7 +103,7 @@ func (m *Monitor) editedRule(ctx context.Context, old, to Rule) (Rule, error) {
 }
 
 // MuteRule mutes the alerts of a rule until a time, and returns it. The zero time ends the mute.
-// MuteRule fails with NotFound, and with Invalid for a time in the past.
+// MuteRule fails with NotFound if the rule is missing, and with Invalid for a time in the past.
 func (m *Monitor) MuteRule(ctx context.Context, tenant, id string, until time.Time) (Rule, error) {
 	if err := checkMute(until, m.opts.Now()); err != nil {
 		return Rule{}, err
@@ -128,8 +129,8 @@ func checkMute(until, now time.Time) error {
 }
 
 // DeleteRule deletes a rule, and resolves its open alerts as ByRuleDeleted. It resolves many of
-// them before it returns, and leaves the rest to ResolveRetired. It fails with NotFound, and with
-// Invalid for a malformed id.
+// them before it returns, and leaves the rest to ResolveRetired. It fails with NotFound if the rule
+// is missing, and with Invalid for a malformed id.
 func (m *Monitor) DeleteRule(ctx context.Context, tenant, id string) error {
 	for {
 		r, err := m.Rule(ctx, tenant, id)
@@ -149,7 +150,6 @@ func (m *Monitor) DeleteRule(ctx context.Context, tenant, id string) error {
 	}
 }
 
-// ResolveRetired resolves alerts of deleted and changed rules that are still open. DeleteRule and
-// EditRule have resolved most of them. The caller calls it every minute. Several processes may
-// call it at a time.
+// ResolveRetired resolves the alerts of deleted and changed rules that DeleteRule and EditRule have
+// left open. The caller calls it every minute. Several processes may call it at the same time.
 func (m *Monitor) ResolveRetired(ctx context.Context) error { return m.retirer.resolveAll(ctx) }

@@ -16,7 +16,7 @@ const (
 	// DefaultGap applies to a rule that sets no gap, if too few readings exist to measure
 	// one. It suits daily readings.
 	DefaultGap = 10 * 24 * time.Hour
-	// gapIntervals is the number of median intervals in a measured gap.
+	// gapIntervals is the factor by which a measured gap is longer than the median interval.
 	gapIntervals = 10
 
 	// sampledTime is the maximum age of the readings that are used to measure a gap.

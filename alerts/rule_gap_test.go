@@ -112,9 +112,9 @@ func TestAddRule_RejectsInvalidGaps(t *testing.T) {
 	invalid(t, err, "gap", "a deadman rule has no gap")
 }
 
-// TestInterruptedJoin_StopsAtUnrecordedEnd joins episodes with a late reading. The record of the
-// last one lacks the reading that ends it, which was stored but not evaluated. The readings after
-// that one are an episode of their own, whichever write fails.
+// TestInterruptedJoin_StopsAtUnrecordedEnd joins episodes with a late reading. The reading that ends
+// the last episode was stored but not evaluated, so the record of the episode lacks it. The readings
+// after it must be an episode of their own, whichever write fails.
 func TestInterruptedJoin_StopsAtUnrecordedEnd(t *testing.T) {
 	for _, change := range [][]func(*alerts.Options){{atomically}, nil} {
 		for nth, hit := 1, true; hit; nth++ {

@@ -9,8 +9,8 @@ import (
 // readingKind is a kind that is evaluated after each write, from stored readings.
 type readingKind interface {
 	ruleKind
-	// sample sets one to the sample of a reading, and reports whether the reading matters to the
-	// rule. The position is set in any case.
+	// sample sets *one to the sample of a reading, and reports whether the reading matters to the
+	// rule. It always sets the position.
 	sample(r *Rule, reading *varve.Reading, one *sample) (counts bool)
 }
 

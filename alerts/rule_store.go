@@ -30,7 +30,8 @@ func checkRuleID(id string) error {
 
 func ruleNotFound(id string) error { return varve.Errorf(varve.NotFound, "rule %q does not exist", id) }
 
-// find returns a rule. It fails with NotFound, and with Invalid for a malformed id.
+// find returns a rule. It fails with NotFound if the rule is missing, and with Invalid for a
+// malformed id.
 func (s *ruleStore) find(ctx context.Context, tenant, id string) (Rule, error) {
 	if err := checkRuleID(id); err != nil {
 		return Rule{}, err

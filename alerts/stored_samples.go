@@ -12,10 +12,10 @@ type storedSamples struct {
 	rule *Rule
 	kind readingKind
 	read func(w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error
-	// last holds the newest readings, sorted by position. It has all readings from its first one
-	// on, so these are not read from the tables. If empty, all readings are read.
+	// last holds the newest readings of the series without a gap, sorted by position. Only older
+	// readings are read from the tables. If last is empty, all readings are read.
 	last []*varve.Reading
-	// end is the position of the newest sample; nil if from has not reached it.
+	// end is the position of the newest sample; nil if the method from has not reached it.
 	end *varve.Position
 }
 

@@ -102,7 +102,7 @@ func (t *timeline) overlapping(e *episode) (all []*episode) {
 	return all
 }
 
-// startsAt reports whether one of some episodes, sorted by start, begins at a position.
+// startsAt reports whether an episode begins at a position. The episodes must be sorted by start.
 func startsAt(episodes []episode, start varve.Position) bool {
 	_, found := slices.BinarySearchFunc(episodes, start, func(e episode, p varve.Position) int { return e.start.Compare(p) })
 	return found

@@ -15,7 +15,7 @@ import (
 type access uint8
 
 const (
-	operator access = iota // admin keys of varve.DefaultTenant; also required by routes that accesses lacks
+	operator access = iota // admin keys of varve.DefaultTenant; also required for a route without an entry in accesses
 	watcher                // keys of varve.DefaultTenant that may read
 	admin                  // admin keys
 	reader                 // keys that may read
@@ -34,6 +34,8 @@ var accesses = map[string]access{
 	"GET /v1/streams/{stream}/devices/{device}/aggregate": reader,
 	"GET /v1/streams/{stream}/aggregate":                  reader,
 	"GET /v1/streams":                                     reader,
+	"GET /v1/streams/{stream}/devices":                    reader,
+	"GET /v1/streams/{stream}/counts":                     reader,
 	"GET /v1/streams/{stream}/devices/{device}/rollups":   reader,
 	"POST /v1/streams/{stream}/devices/{device}/rollups":  admin,
 
@@ -43,6 +45,7 @@ var accesses = map[string]access{
 	"PUT /v1/devices/{device}":                     admin,
 	"GET /v1/devices/{device}":                     reader,
 	"DELETE /v1/devices/{device}":                  admin,
+	"GET /v1/devices/{device}/why":                 reader,
 	"POST /v1/devices/{device}/logs":               writer,
 	"GET /v1/devices/{device}/logs":                reader,
 	"GET /v1/operators/{operator}/logs":            reader,
@@ -65,12 +68,25 @@ var accesses = map[string]access{
 
 	"GET /v1/tables":                 operator,
 	"GET /v1/tables/plan":            operator,
+	"GET /v1/tables/calendar":        operator,
+	"POST /v1/tables/calendar":       operator,
 	"POST /v1/tables/apply":          operator,
 	"POST /v1/tables/{name}/restore": operator,
 	"PUT /v1/tables/{name}/hold":     operator,
 	"DELETE /v1/tables/{name}/hold":  operator,
 
 	"POST /v1/verify": operator,
+
+	"POST /v1/readings":     writer,
+	"POST /write":           writer,
+	"POST /api/v2/write":    writer,
+	"POST /api/v3/write_lp": writer,
+	"GET /query":            writer,
+	"POST /query":           writer,
+	"GET /ping":             anybody,
+	"GET /health":           anybody,
+	"GET /ready":            anybody,
+	"GET /api/v2/ready":     anybody,
 
 	"GET /v1/keys":         admin,
 	"POST /v1/keys":        admin,
@@ -130,7 +146,13 @@ func (a access) allows(g *apikeys.Grant) bool {
 }
 
 // open reports whether a path is answered without a key.
-func open(path string) bool { return path == "/healthz" || path == "/readyz" }
+func open(path string) bool {
+	switch path {
+	case "/healthz", "/readyz", "/ping", "/health", "/ready", "/api/v2/ready":
+		return true
+	}
+	return false
+}
 
 type grantKey struct{}
 
@@ -160,7 +182,7 @@ func (s *Server) require(a access, handle http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// describeKeys adds the key of each operation to the OpenAPI document.
+// describeKeys adds the required API key to each operation of the OpenAPI document.
 func (o *operations) describeKeys() {
 	const scheme = "key"
 	doc := o.api.OpenAPI()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
 	"time"
@@ -15,8 +14,6 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/aggregate"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/devices"
-	"github.com/varvedb/varve/registry"
 )
 
 // aggregatesAtWork is the number of aggregates that are computed at a time. Others wait.
@@ -30,11 +27,11 @@ const aggregateMemory = aggregatesAtWork * aggregate.MaxValues
 // aggregateHandler serves functions of readings in buckets.
 type aggregateHandler struct {
 	*responder
-	engine  *aggregate.Engine
-	devices *devices.Registry
-	memory  *semaphore.Weighted // memory for aggregates, counted in values
-	stall   time.Duration       // time limit for a client that reads nothing
-	now     func() time.Time
+	*directory
+	engine *aggregate.Engine
+	memory *semaphore.Weighted // memory for aggregates, counted in values
+	stall  time.Duration       // time limit for a client that reads nothing
+	now    func() time.Time
 }
 
 func (h *aggregateHandler) addRoutes(o *operations) {
@@ -43,6 +40,8 @@ func (h *aggregateHandler) addRoutes(o *operations) {
 		"to", "before this time; default: the end",
 		"during", "instead of from and to, a year, month, day, hour or minute in timezone, as in 2024-12 or 2024-12-01",
 		"source", "readings: live readings; rollups: hourly roll-ups, also of expired readings, for whole hours; default readings",
+		"where", aboutWhere,
+		"limit", "at most so many buckets; default: all",
 		"format", "json, ndjson or csv; default by Accept",
 		"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
 		"timezone", "of the buckets, and of from, to and during without a zone; default UTC"), fieldParams())
@@ -60,9 +59,7 @@ func (h *aggregateHandler) addRoutes(o *operations) {
 		OperationID: "read-aggregates", Summary: "Functions of the readings of many devices, by any step", Tags: []string{"readings"},
 		Description: about + "Without devices, it includes all registered devices of the tenant that the filters select.",
 		Parameters: slices.Concat([]*huma.Param{pathParam("stream", "the stream")}, queryParams(
-			"devices", "only these, separated by commas; default: all registered devices",
-			"status", "only devices of this status: active, inactive or maintenance",
-			"device_type", "only devices of this type",
+			"devices", "only these, separated by commas; default: all registered devices"), deviceFilterParams(), queryParams(
 			"group", "device: buckets of each device; none: buckets over all devices; default device",
 			"top", "only so many devices, with the highest value of top_by over the whole window",
 			"top_by", "the function that ranks devices, such as max",
@@ -123,52 +120,22 @@ func (h *aggregateHandler) getAggregateOfMany(w http.ResponseWriter, r *http.Req
 	}
 }
 
-// selectDevices returns the devices that a request names, or the registered devices that its
-// filters select.
-func (h *aggregateHandler) selectDevices(r *http.Request, asked url.Values) ([]string, error) {
-	filters := asked.Get("status") + asked.Get("device_type")
-	if asked.Has("devices") {
-		names := list(asked, "devices")
-		if filters != "" {
-			return nil, varve.InvalidParam("query.devices", "excludes status and device_type: omit them, or devices")
-		}
-		if len(names) == 0 {
-			return nil, varve.InvalidParam("query.devices", "no device is named: name devices, or omit it for all")
-		}
-		for _, d := range names {
-			if err := varve.ValidateDevice(d); err != nil {
-				return nil, varve.InvalidParam("query.devices", "%s", err)
-			}
-		}
-		return names, nil
-	}
-	var names []string
-	q := devices.Query{Tenant: tenantOf(r.Context()), Status: devices.Status(asked.Get("status")), Limit: registry.MaxLimit}
-	for {
-		page, err := h.devices.List(r.Context(), q)
-		if err != nil {
-			return nil, inQuery(err)
-		}
-		for i := range page.Items {
-			if of := asked.Get("device_type"); of == "" || of == page.Items[i].Type {
-				names = append(names, page.Items[i].Device)
-			}
-		}
-		if page.Next == "" || len(names) > aggregate.MaxDevices {
-			return names, nil
-		}
-		q.Cursor = page.Next
-	}
-}
-
-// answer computes the whole answer before it sends any of it, so that an error has a status of
-// its own.
+// answer computes the whole answer before it sends any of it, so that the status can still report
+// an error.
 func (h *aggregateHandler) answer(w http.ResponseWriter, r *http.Request, q *aggregateQuery, withDevices bool) error {
 	a, err := h.compute(r.Context(), q.Query)
 	if err != nil {
 		return inQuery(err)
 	}
 	defer h.memory.Release(int64(a.Values))
+	notes, err := h.notes(r, q, a)
+	if err != nil {
+		return err
+	}
+	if all := len(a.Rows); q.limit > 0 && all > q.limit {
+		a.Rows = a.Rows[:q.limit]
+		notes = append(notes, wire.Note{Param: "query.limit", Message: fmt.Sprintf("%d of %d buckets are returned: raise limit, or omit it", q.limit, all)})
+	}
 	var cover []byte
 	switch {
 	case q.Source == aggregate.FromRollups:
@@ -182,18 +149,53 @@ func (h *aggregateHandler) answer(w http.ResponseWriter, r *http.Request, q *agg
 	}
 	w.Header().Set("Content-Type", q.format.MediaType())
 	if q.format != wire.JSON {
-		w.Header().Set("Trailer", "Varve-Coverage")
+		w.Header().Set("Trailer", "Varve-Coverage, "+notesTrailer)
 	}
 	out := wire.AggregateWriter{Format: q.format, Functions: q.Functions, Zone: q.zone, Devices: withDevices}
-	if err := h.write(w, &out, a, q.Source, cover); err != nil {
+	if err := h.write(w, &out, a, q.Source, cover, notes); err != nil {
 		// The status is sent, so only a cut-off body can report the failure.
 		h.failed(r, err)
 		panic(http.ErrAbortHandler)
 	}
-	if q.format != wire.JSON && cover != nil {
+	if q.format == wire.JSON {
+		return nil
+	}
+	if cover != nil {
 		w.Header().Set("Varve-Coverage", string(cover))
 	}
+	setNotes(w.Header(), notes)
 	return nil
+}
+
+// notes returns the notes on an answer. It fails with NotFound if the answer is empty because its
+// stream, or its only device, does not exist.
+func (h *aggregateHandler) notes(r *http.Request, q *aggregateQuery, a *aggregate.Answer) ([]wire.Note, error) {
+	ctx, missing := r.Context(), newMissingFields(q.Fields)
+	silent := slices.Clone(q.Devices)
+	for i := range a.Rows {
+		row := &a.Rows[i]
+		missing.remove(func(name string) bool {
+			return slices.ContainsFunc(row.Fields, func(f aggregate.Field) bool { return f.Name == name })
+		})
+		if i == 0 || row.Device != a.Rows[i-1].Device {
+			silent = slices.DeleteFunc(silent, func(name string) bool { return name == row.Device })
+		}
+	}
+	switch {
+	case len(a.Rows) == 0 && r.PathValue("device") != "":
+		return fieldNotes("query.where", a.UnseenFields), h.checkSeries(ctx, varve.Series{Tenant: q.Tenant, Stream: q.Stream, Device: r.PathValue("device")})
+	case len(a.Rows) == 0:
+		if err := h.checkStream(ctx, q.Tenant, q.Stream); err != nil {
+			return nil, err
+		}
+		missing = nil
+	}
+	notes := append(missing.notes(), fieldNotes("query.where", a.UnseenFields)...)
+	if !r.URL.Query().Has("devices") || q.Top.Devices > 0 {
+		return notes, nil
+	}
+	devices, err := h.noteDevices(ctx, "query.devices", q.Tenant, q.Stream, silent)
+	return append(devices, notes...), err
 }
 
 // compute returns an answer. The caller must release the memory of its values.
@@ -211,7 +213,7 @@ func (h *aggregateHandler) compute(ctx context.Context, q aggregate.Query) (*agg
 }
 
 // write sends the answer in parts.
-func (h *aggregateHandler) write(w http.ResponseWriter, out *wire.AggregateWriter, a *aggregate.Answer, source aggregate.Source, cover []byte) error {
+func (h *aggregateHandler) write(w http.ResponseWriter, out *wire.AggregateWriter, a *aggregate.Answer, source aggregate.Source, cover []byte, notes []wire.Note) error {
 	text := out.AppendHead(nil)
 	for i := range a.Rows {
 		text = out.AppendRow(text, &a.Rows[i])
@@ -224,7 +226,7 @@ func (h *aggregateHandler) write(w http.ResponseWriter, out *wire.AggregateWrite
 		}
 		text = text[:0]
 	}
-	return h.flush(w, out.AppendTail(text, source, cover))
+	return h.flush(w, out.AppendTail(text, source, cover, notes))
 }
 
 func (h *aggregateHandler) flush(w http.ResponseWriter, text []byte) error {

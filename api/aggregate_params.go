@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-var aggregateParams = []string{"step", "functions", "fill", "from", "to", "during", "fields", "source", "consistent", "damaged", "format", "precision", "timezone"}
+var aggregateParams = []string{"step", "functions", "fill", "from", "to", "during", "fields", "source", "where", "limit", "consistent", "damaged", "format", "precision", "timezone"}
 
 var aggregatesParams = append([]string{"devices", "status", "device_type", "group", "top", "top_by", "top_field"}, aggregateParams...)
 
@@ -20,6 +20,7 @@ var aggregatesParams = append([]string{"devices", "status", "device_type", "grou
 type aggregateQuery struct {
 	aggregate.Query
 	format wire.Format
+	limit  int // of buckets; 0 means all
 	zone   *time.Location
 }
 
@@ -50,6 +51,12 @@ func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQ
 	}
 	if q.Source, err = aggregate.ParseSource(asked.Get("source")); err != nil {
 		return q, varve.InvalidParam("query.source", "%s", err)
+	}
+	if q.limit, err = integer(asked, "limit", 1, maxLimit); err != nil {
+		return q, err
+	}
+	if q.Where, err = filterOf(asked); err != nil {
+		return q, err
 	}
 	q.Fields = list(asked, "fields")
 	if q.Consistent, err = boolean(asked, "consistent"); err != nil {

@@ -16,6 +16,7 @@ import (
 // alertsHandler serves alerts.
 type alertsHandler struct {
 	*responder
+	*directory
 	monitor *alerts.Monitor
 	now     func() time.Time
 }
@@ -69,11 +70,29 @@ func (h *alertsHandler) alertPage(ctx context.Context, l alerts.AlertList) (*rep
 	if err != nil {
 		return nil, h.problem(inPlace(err, "query", "device"))
 	}
+	if len(page.Items) == 0 && page.Next == "" && l.Device != "" {
+		if err := h.checkAlerts(ctx, l.Tenant, l.Device); err != nil {
+			return nil, h.problem(err)
+		}
+	}
 	body := wire.AlertList{Alerts: make([]wire.AlertBody, len(page.Items)), Next: page.Next}
 	for i := range page.Items {
 		body.Alerts[i] = alertBody(&page.Items[i])
 	}
 	return &reply[wire.AlertList]{body}, nil
+}
+
+// checkAlerts fails with NotFound if a device is not registered and has no alerts.
+func (h *alertsHandler) checkAlerts(ctx context.Context, tenant, device string) error {
+	missing := h.checkDevice(ctx, tenant, device)
+	if varve.FailureOf(missing) != varve.NotFound {
+		return missing
+	}
+	page, err := h.monitor.Alerts(ctx, alerts.AlertList{Tenant: tenant, Device: device, Limit: 1})
+	if err != nil || len(page.Items) > 0 {
+		return err
+	}
+	return missing
 }
 
 func (h *alertsHandler) resolveAlert(ctx context.Context, in *alertPath) (*reply[wire.AlertBody], error) {

@@ -135,9 +135,9 @@ func TestBadRules(t *testing.T) {
 	r.problem(http.StatusConflict, "", "choose another id")
 }
 
-// TestAlertsOfPeople checks that an alert can be read, acknowledged, muted and resolved by its old
-// id after late readings replaced the alert.
-func TestAlertsOfPeople(t *testing.T) {
+// TestAlerts_AreChangedByHand checks that an alert can be read, acknowledged, muted and resolved by
+// its old id after late readings replaced the alert.
+func TestAlerts_AreChangedByHand(t *testing.T) {
 	s := newServer(t, nil)
 	s.rule(`{"id":"hot","stream":"weather","field":"v","comparison":">","threshold":30,"severity":"critical"}`)
 	s.write(measured(3, 31))

@@ -30,6 +30,9 @@ type guard struct {
 // enter checks a request and adds its grant, or returns the reason for its refusal.
 func (g *guard) enter(r *http.Request) (*http.Request, error) {
 	if showsKey(r.URL) {
+		if isInflux(r.URL.Path) {
+			return r, influxKeyShown
+		}
 		return r, varve.Errorf(varve.Invalid, "an API key stands in the address, where logs and histories keep it: "+
 			"send it in the header Authorization, as Bearer %s…, and revoke this one", apikeys.Prefix)
 	}
@@ -71,13 +74,17 @@ var unauthorized = &varve.Error{Failure: varve.Forbidden, Err: errNoKey,
 
 // admit checks a request's key, and counts the request against the rate of the key.
 func (g *guard) admit(r *http.Request) (*apikeys.Grant, error) {
-	text := keyIn(r.Header)
+	read, refused := keyIn, unauthorized
+	if isInflux(r.URL.Path) {
+		read, refused = influxKeyIn, influxUnauthorized
+	}
+	text := read(r.Header)
 	if text == "" || g.keys == nil {
-		return nil, unauthorized
+		return nil, refused
 	}
 	grant, err := g.keys.Check(r.Context(), text)
 	if errors.Is(err, apikeys.ErrNone) {
-		return nil, unauthorized
+		return nil, refused
 	}
 	if err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func TestKeyInAddress(t *testing.T) {
 			}
 		}
 	}
-	if r := l.as(key, "GET", "/v1/streams/vk_gates/devices/vk_abcdefgh_1/readings", ""); r.status != http.StatusOK {
+	if r := l.as(key, "GET", "/v1/streams/vk_gates/devices/vk_abcdefgh_1/readings", ""); r.status != http.StatusNotFound || !strings.Contains(r.body, "stream vk_gates") {
 		t.Errorf("names that look a little like a key: %d %s", r.status, r.body)
 	}
 }

@@ -86,8 +86,9 @@ func TestPackedBodies(t *testing.T) {
 	}
 }
 
-// TestBodyLimit checks that a body over the limit, decompressed, gets 413 with the counts of its
-// earlier readings. This holds with and without a length, and for any compression.
+// TestBodyLimit checks that a body that is longer than the limit after decompression gets 413, with
+// the counts of the readings before the limit. The body may have a Content-Length or not, and any
+// compression.
 func TestBodyLimit(t *testing.T) {
 	body := lines(200)
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Body = int64(len(body)) })

@@ -227,7 +227,7 @@ func TestColumns_FormatHoldsArraysOfEqualLength(t *testing.T) {
 	if r := s.get(readPath, "Accept", "application/vnd.varve.columns+json"); !strings.HasPrefix(r.body, head) {
 		t.Errorf("by Accept: %s", r.body)
 	}
-	s.send(http.MethodPost, writePath+"?format=columns", good(noon)).problem(http.StatusBadRequest, "query.format", "use json, ndjson or csv")
+	s.send(http.MethodPost, writePath+"?format=columns", good(noon)).problem(http.StatusBadRequest, "query.format", "use json, ndjson, csv or line")
 }
 
 // TestColumns_FormatIsBounded checks that an answer that is too large is refused with remedies.

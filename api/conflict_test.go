@@ -52,7 +52,7 @@ func TestWrites_AnswerConflicts(t *testing.T) {
 }
 
 // TestWrites_BoundStoredValues checks that an answer with thousands of conflicts of long readings
-// has the stored values of only some.
+// has the stored values of only some conflicts.
 func TestWrites_BoundStoredValues(t *testing.T) {
 	s := newServer(t, nil)
 	body := func(text string) string {

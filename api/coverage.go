@@ -15,18 +15,30 @@ import (
 func seesTables(r *http.Request) bool { return grantOf(r.Context()).Tenant == varve.DefaultTenant }
 
 // coverage returns the coverage as JSON. If the request may not see tables, the coverage has only
-// damaged rows, without their tables; nil if none is damaged.
+// damaged rows and expired readings, without their tables. It is nil if it would be empty.
 func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	if !seesTables(r) {
-		if len(c.Damaged) == 0 {
+		expiry := ownExpiry(c.Expiry)
+		if len(c.Damaged) == 0 && expiry == nil {
 			return nil, nil
 		}
-		c = query.Coverage{Damaged: slices.Clone(c.Damaged), MoreDamaged: c.MoreDamaged}
+		c = query.Coverage{Damaged: slices.Clone(c.Damaged), MoreDamaged: c.MoreDamaged, Expiry: expiry}
 		for i := range c.Damaged {
 			c.Damaged[i].Table = ""
 		}
 	}
 	return wire.MarshalJSON(listed(c))
+}
+
+// ownExpiry returns the expiry of a tenant's own readings, without tables. It returns nil if no
+// reading was omitted.
+func ownExpiry(x *query.Expiry) *query.Expiry {
+	if x == nil || x.Readings == 0 {
+		return nil
+	}
+	own := *x
+	own.Tables = 0
+	return &own
 }
 
 // shortCoverage returns the coverage as JSON that is short enough for a trailer.
@@ -38,7 +50,8 @@ func shortCoverage(r *http.Request, c query.Coverage) ([]byte, error) {
 // trailers of up to 4 KB.
 const trailerTables = 12
 
-// trailerRows is the number of damaged rows in the coverage of a trailer. Their keys are longer.
+// trailerRows is the number of damaged rows in the coverage of a trailer. It is smaller than
+// trailerTables, because the keys of rows are longer than the names of tables.
 const trailerRows = 3
 
 // shortened returns a part of a coverage that fits into a trailer.

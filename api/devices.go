@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -18,12 +19,13 @@ type devicesHandler struct {
 	*responder
 	registry *devices.Registry
 	query    *query.Engine
+	now      func() time.Time
 }
 
 func (h *devicesHandler) addRoutes(o *operations) {
 	const tag, one = "devices", "/v1/devices/{device}"
 	huma.Register(o.api, deviceOp(tag, "list-devices", http.MethodGet, "/v1/devices", "The devices, in the order of their names",
-		"A device is registered by hand, or as active by its first reading."), h.listDevices)
+		"A device is registered by hand, or as active by its first reading. With silent_since, a page may be short or empty and not the last."), h.listDevices)
 	huma.Register(o.api, deviceOp(tag, "get-device", http.MethodGet, one, "A device", ""), h.getDevice)
 	huma.Register(o.api, deviceOp(tag, "put-device", http.MethodPut, one, "Register a device, or change it",
 		"Replaces its description; createdAt and lastSeenAt stay."), h.putDevice)
@@ -33,6 +35,8 @@ func (h *devicesHandler) addRoutes(o *operations) {
 
 type devicesQuery struct {
 	Status string `query:"status" enum:"active,inactive,maintenance" doc:"only devices of this status; default: all"`
+	Type   string `query:"device_type" doc:"only devices of this type; default: all"`
+	Silent string `query:"silent_since" doc:"only devices that no reading came from since this time, in any stream, by arrival and to the minute: RFC 3339, milliseconds, or relative as in -24h"`
 	Paging
 }
 
@@ -46,8 +50,12 @@ type devicePut struct {
 }
 
 func (h *devicesHandler) listDevices(ctx context.Context, in *devicesQuery) (*reply[wire.DeviceList], error) {
+	since, err := momentIn("silent_since", in.Silent, h.now(), time.Time{})
+	if err != nil {
+		return nil, h.problem(err)
+	}
 	page, err := h.registry.List(ctx, devices.Query{
-		Tenant: tenantOf(ctx), Status: devices.Status(in.Status), Limit: in.Limit, Cursor: in.Cursor,
+		Tenant: tenantOf(ctx), Status: devices.Status(in.Status), Type: in.Type, SilentSince: since, Limit: in.Limit, Cursor: in.Cursor,
 	})
 	if err != nil {
 		return nil, h.problem(inPlace(err, "query"))

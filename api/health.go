@@ -35,7 +35,7 @@ func alive(w http.ResponseWriter, _ *http.Request) {
 }
 
 // ready reports whether readings can be stored: the tables of this month exist and no condition
-// refuses readings. Only readers of varve.DefaultTenant get the rest of the state.
+// refuses readings. Only keys of varve.DefaultTenant that may read get the rest of the state.
 func (h *healthHandler) ready(w http.ResponseWriter, r *http.Request) {
 	state := h.rotator.Health()
 	body := wire.Readiness{

@@ -141,16 +141,22 @@ func (s *server) failures() int {
 // newServer starts a server. If not nil, change modifies the options first.
 func newServer(t *testing.T, change func(*engine.Options, *api.Limits)) *server {
 	t.Helper()
-	return start(t, change, nil)
+	return start(t, change, nil, api.Account{})
+}
+
+// newBilledServer starts a server whose store belongs to an account.
+func newBilledServer(t *testing.T, account api.Account) *server {
+	t.Helper()
+	return start(t, nil, nil, account)
 }
 
 // newServerBefore starts a server after prepare has modified its store.
 func newServerBefore(t *testing.T, prepare func(*faulty)) *server {
 	t.Helper()
-	return start(t, nil, prepare)
+	return start(t, nil, prepare, api.Account{})
 }
 
-func start(t *testing.T, change func(*engine.Options, *api.Limits), prepare func(*faulty)) *server {
+func start(t *testing.T, change func(*engine.Options, *api.Limits), prepare func(*faulty), account api.Account) *server {
 	t.Helper()
 	s := &server{t: t, now: noon}
 	s.store = &faulty{Store: mem.New(s.clock)}
@@ -169,7 +175,7 @@ func start(t *testing.T, change func(*engine.Options, *api.Limits), prepare func
 		Verify: func(context.Context, api.Verification) error { return nil },
 		Router: s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Lifecycle: s.engine.Store, Streams: s.engine.Streams,
 		Keys: s.engine.Keys, Devices: s.engine.Devices, Logs: s.engine.Logs, Alerts: s.engine.Alerts, Rollups: s.engine.Rollups, Aggregator: s.engine.Aggregator,
-		Conditions: s.engine.Conditions, Now: s.clock, Version: "v1.2.3", Metrics: prometheus.NewRegistry(), Limits: limits,
+		Conditions: s.engine.Conditions, Now: s.clock, Version: "v1.2.3", Metrics: prometheus.NewRegistry(), Limits: limits, Account: account,
 		Events: api.Events{Failed: func(_ *http.Request, err error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -249,8 +255,8 @@ func decode[T any](r *reply) (v T) {
 	return v
 }
 
-// problem expects a problem (RFC 9457) with a status, a parameter if it is not empty,
-// and a text.
+// problem expects a problem (RFC 9457) with a status and a parameter, whose body contains the last
+// argument. If param is empty, the problem must not name a parameter.
 func (r *reply) problem(status int, param, says string) wire.Problem {
 	r.t.Helper()
 	if r.status != status || r.header.Get("Content-Type") != "application/problem+json" {

@@ -4,44 +4,50 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/devices"
 	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/registry"
 )
 
 // maxDevices is the maximum number of devices in one request for latest readings.
 const maxDevices = 1000
 
-var latestParams = []string{"by", "fields", "consistent", "damaged", "device"}
+// latestParams are the parameters of the latest readings. A single device has only the first four.
+var latestParams = []string{"by", "fields", "consistent", "damaged", "device", "status", "device_type", "limit", "cursor"}
 
 // latestHandler serves the latest readings of devices.
 type latestHandler struct {
 	*responder
-	query *query.Engine
+	*directory
 }
 
 func (h *latestHandler) addRoutes(o *operations) {
 	by := queryParams("by", "event: the last by event time; arrival: the last to arrive; default event")
 	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/latest", h.getLatest, &huma.Operation{
 		OperationID: "latest-reading", Summary: "The latest reading of a device", Tags: []string{"readings"},
-		Parameters: append(append(deviceParams(), by...), fieldParams()...),
+		Parameters: slices.Concat(deviceParams(), by, fieldParams()),
 		Responses:  o.responses(reflect.TypeFor[wire.LatestBody](), "200"),
 	})
 	o.raw(http.MethodGet, "/v1/streams/{stream}/latest", h.getLatestOfMany, &huma.Operation{
-		OperationID: "latest-readings", Summary: "The latest readings of many devices", Tags: []string{"readings"},
-		Parameters: append(append([]*huma.Param{pathParam("stream", "the stream"), {
-			Name: "device", In: "query", Required: true, Description: "a device; repeat it for up to 1000",
+		OperationID: "latest-readings", Summary: "The latest readings of many devices, or of a whole stream", Tags: []string{"readings"},
+		Description: "With device, one entry for each named device. Without it, pages of the registered devices that have a live reading in the stream. " +
+			"Such a page may be short or empty and not the last.",
+		Parameters: slices.Concat([]*huma.Param{pathParam("stream", "the stream"), {
+			Name: "device", In: "query", Description: "a device; repeat it for up to 1000; default: all registered devices, page by page",
 			Schema: &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}},
-		}}, by...), fieldParams()...),
+		}}, by, fieldParams(), deviceFilterParams(), devicePageParams()),
 		Responses: o.responses(reflect.TypeFor[wire.LatestOfManyBody](), "200"),
 	})
 }
 
-// getLatest serves GET /v1/streams/{stream}/devices/{device}/latest. For a device without a live
-// reading, the status is 404.
+// getLatest serves GET /v1/streams/{stream}/devices/{device}/latest. If the device has no readings,
+// or only expired ones, the status is 404.
 func (h *latestHandler) getLatest(w http.ResponseWriter, r *http.Request) {
 	q, err := latestOf(r.URL.Query(), latestParams[:4])
 	if err == nil {
@@ -57,6 +63,10 @@ func (h *latestHandler) getLatest(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !a.Found {
+		if err := h.checkSeries(r.Context(), q.Series); err != nil {
+			h.fail(w, r, err)
+			return
+		}
 		h.fail(w, r, varve.Errorf(varve.NotFound, "device %q has no reading in stream %s, or all have expired", q.Series.Device, q.Series.Stream))
 		return
 	}
@@ -67,6 +77,7 @@ func (h *latestHandler) getLatest(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
+	out = wire.AppendNotes(out, missingOf(q.Fields, []query.LatestAnswer{a}).notes())
 	writeBytes(w, append(out, '}', '\n'))
 }
 
@@ -84,38 +95,104 @@ func appendLatest(r *http.Request, dst []byte, a *query.LatestAnswer) ([]byte, e
 	return dst, err
 }
 
-// getLatestOfMany serves GET /v1/streams/{stream}/latest?device=a&device=b.
+// getLatestOfMany serves GET /v1/streams/{stream}/latest, with or without device=a&device=b.
 func (h *latestHandler) getLatestOfMany(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
 	q, err := latestOf(asked, latestParams)
-	devices := asked["device"]
-	if err == nil {
-		err = checkDevices(r, devices)
-	}
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
 	q.Series = varve.Series{Tenant: tenantOf(r.Context()), Stream: r.PathValue("stream")}
-	answers, err := h.query.LatestOf(r.Context(), q, devices)
+	var answers []query.LatestAnswer
+	var notes []wire.Note
+	next := ""
+	if asked.Has("device") {
+		answers, notes, err = h.latestOfNamed(r, asked, q)
+	} else {
+		var page registry.Page[devices.Device]
+		page, answers, err = h.latestPage(r, asked, q)
+		next = page.Next
+	}
+	var out []byte
+	if err == nil {
+		out, err = appendLatestOfMany(r, answers)
+	}
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	out := []byte(`{"latest":[`)
+	if next != "" {
+		out = append(append(append(out, `,"next":"`...), next...), '"')
+	}
+	out = wire.AppendNotes(out, append(notes, missingOf(q.Fields, answers).notes()...))
+	w.Header().Set("Content-Type", "application/json")
+	writeBytes(w, append(out, "}\n"...))
+}
+
+// latestOfNamed returns the latest readings of the devices that a request names.
+func (h *latestHandler) latestOfNamed(r *http.Request, asked url.Values, q query.LatestQuery) ([]query.LatestAnswer, []wire.Note, error) {
+	for _, name := range []string{"status", "device_type", "limit", "cursor"} {
+		if asked.Has(name) {
+			return nil, nil, varve.InvalidParam("query."+name, "excludes device: omit it, or device")
+		}
+	}
+	if err := checkDevices(r, asked["device"]); err != nil {
+		return nil, nil, err
+	}
+	ctx := r.Context()
+	answers, err := h.query.LatestOf(ctx, q, asked["device"])
+	if err != nil {
+		return nil, nil, err
+	}
+	var silent []string
+	for i := range answers {
+		if !answers[i].Found {
+			silent = append(silent, answers[i].Series.Device)
+		}
+	}
+	if len(silent) == 0 {
+		return answers, nil, nil
+	}
+	if len(silent) == len(answers) {
+		if err := h.checkStream(ctx, q.Series.Tenant, q.Series.Stream); err != nil {
+			return nil, nil, err
+		}
+	}
+	notes, err := h.noteDevices(ctx, "query.device", q.Series.Tenant, q.Series.Stream, silent)
+	return answers, notes, err
+}
+
+// appendLatestOfMany returns the beginning of an answer, up to the end of its list.
+func appendLatestOfMany(r *http.Request, answers []query.LatestAnswer) (out []byte, err error) {
+	out = []byte(`{"latest":[`)
 	for i := range answers {
 		if i > 0 {
 			out = append(out, ',')
 		}
 		out = wire.AppendString(append(out, "\n{\"device\":"...), answers[i].Series.Device)
 		if out, err = appendLatest(r, append(out, `,"reading":`...), &answers[i]); err != nil {
-			h.fail(w, r, err)
-			return
+			return nil, err
 		}
 		out = append(out, '}')
 	}
-	w.Header().Set("Content-Type", "application/json")
-	writeBytes(w, append(out, "\n]}\n"...))
+	return append(out, "\n]"...), nil
+}
+
+// missingOf returns the requested fields that no answer has. Without a reading, none is missing.
+func missingOf(fields []string, answers []query.LatestAnswer) (missing missingFields) {
+	found := false
+	missing = newMissingFields(fields)
+	for i := range answers {
+		if a := &answers[i]; a.Found {
+			found = true
+			missing.remove(func(name string) bool { return !a.Reading.Field(name).IsZero() })
+		}
+	}
+	if !found {
+		return nil
+	}
+	return missing
 }
 
 func checkDevices(r *http.Request, devices []string) error {

@@ -22,8 +22,8 @@ type Paging struct {
 	Cursor string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`
 }
 
-// inPlace adds the place of the parameter of an error. It is "path" for the parameters in path,
-// and rest for all others.
+// inPlace adds a prefix to the parameter of an error. The prefix is "path" for the parameters that
+// are listed in path, and rest for all others.
 func inPlace(err error, rest string, path ...string) error {
 	e := classify(err)
 	if e.Param == "" {

@@ -19,9 +19,12 @@ import (
 // logsHandler serves the logs of devices.
 type logsHandler struct {
 	*responder
+	*directory
 	log *devicelog.Log
 	now func() time.Time
 }
+
+const aboutStates = "With a prefix of states, a page may be short or empty and not the last."
 
 func (h *logsHandler) addRoutes(o *operations) {
 	const tag, logs = "logs", "/v1/devices/{device}/logs"
@@ -30,10 +33,10 @@ func (h *logsHandler) addRoutes(o *operations) {
 			"422 with the verdict conflict if the id is stored with other content: the answer has both, and the stored one stays.")
 	add.Responses = o.responses(reflect.TypeFor[wire.LogAnswer](), "200", "422")
 	huma.Register(o.api, add, h.postLog)
-	huma.Register(o.api, deviceOp(tag, "list-logs", http.MethodGet, logs, "A device's log, over all states or of one", ""), h.listLogs)
+	huma.Register(o.api, deviceOp(tag, "list-logs", http.MethodGet, logs, "A device's log, over all states or of some", aboutStates), h.listLogs)
 	huma.Register(o.api, deviceOp(tag, "list-logs-of-operator", http.MethodGet, "/v1/operators/{operator}/logs", "The entries of an operator", ""), h.listOperatorLogs)
 	huma.Register(o.api, deviceOp(tag, "list-escalations", http.MethodGet, "/v1/supervisors/{supervisor}/escalations",
-		"The entries that were escalated to a supervisor, over all states or of one", ""), h.listEscalations)
+		"The entries that were escalated to a supervisor, over all states or of some", aboutStates), h.listEscalations)
 }
 
 // LogWindow holds the parameters of a list of entries. It is exported because huma ignores
@@ -53,7 +56,7 @@ type logPost struct {
 
 type deviceLogs struct {
 	Device string `path:"device" doc:"the device"`
-	State  string `query:"state" doc:"only this state; default: all"`
+	State  string `query:"state" doc:"only this state, or the states with a prefix, as in WARNING*; default: all"`
 	LogWindow
 }
 
@@ -64,7 +67,7 @@ type operatorLogs struct {
 
 type escalations struct {
 	Supervisor string `path:"supervisor" doc:"the supervisor"`
-	State      string `query:"state" doc:"only this state; default: all"`
+	State      string `query:"state" doc:"only this state, or the states with a prefix, as in WARNING*; default: all"`
 	LogWindow
 }
 
@@ -139,11 +142,29 @@ func (h *logsHandler) logPage(ctx context.Context, in *LogWindow, l devicelog.Qu
 	if err != nil {
 		return nil, h.problem(inPlace(err, "query", "device", "operator", "supervisor"))
 	}
+	if len(page.Items) == 0 && page.Next == "" && l.Device != "" {
+		if err := h.checkLogs(ctx, l.Tenant, l.Device); err != nil {
+			return nil, h.problem(err)
+		}
+	}
 	body := wire.LogList{Logs: make([]wire.LogBody, len(page.Items)), Next: page.Next}
 	for i := range page.Items {
 		body.Logs[i] = logBody(&page.Items[i])
 	}
 	return &reply[wire.LogList]{body}, nil
+}
+
+// checkLogs fails with NotFound if a device is not registered and has no entries.
+func (h *logsHandler) checkLogs(ctx context.Context, tenant, device string) error {
+	missing := h.checkDevice(ctx, tenant, device)
+	if varve.FailureOf(missing) != varve.NotFound {
+		return missing
+	}
+	page, err := h.log.List(ctx, devicelog.Query{Tenant: tenant, Device: device, Window: varve.AllTime(), Limit: 1})
+	if err != nil || len(page.Items) > 0 {
+		return err
+	}
+	return missing
 }
 
 // window returns the requested window.

@@ -41,8 +41,8 @@ func packedBulk(t *testing.T, f wire.Format, n int) []byte {
 	return out.Bytes()
 }
 
-// TestMemoryOfWrites checks the memory of many concurrent bodies that are small when compressed
-// and large when decompressed. They use no more memory than their batches may use.
+// TestMemoryOfWrites checks that many concurrent bodies use no more memory than their batches may
+// use. The bodies are small when compressed and large when decompressed.
 func TestMemoryOfWrites(t *testing.T) {
 	s := newServer(t, nil)
 	n := 1000

@@ -21,6 +21,9 @@ type metrics struct {
 	rejects  *prometheus.CounterVec
 	requests *prometheus.HistogramVec
 	refusals *prometheus.CounterVec
+
+	doorReadings *prometheus.CounterVec // by door and outcome
+	doorRejects  *prometheus.CounterVec // by door and code
 }
 
 func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *health.Conditions) *metrics {
@@ -42,6 +45,13 @@ func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *heal
 	for o := varve.Stored; o <= varve.Rejected; o++ {
 		m.outcomes[o] = readings.WithLabelValues(o.String())
 	}
+	m.doorReadings = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "varve_door_readings_total", Help: "Readings submitted, by door and outcome.",
+	}, []string{"door", "outcome"})
+	m.doorRejects = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "varve_door_readings_rejected_total", Help: "Readings rejected, by door and code.",
+	}, []string{"door", "code"})
+	reg.MustRegister(m.doorReadings, m.doorRejects)
 	reg.MustRegister(readings, m.rejects, m.requests, m.refusals, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gauge := func(name, help string, value func(rotator.Health) float64) {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
@@ -73,7 +83,7 @@ func holds(conditions *health.Conditions, name health.Name) float64 {
 	return 0
 }
 
-// route returns the observer of one route.
+// route returns a function that records the status and the duration of the requests of one route.
 func (m *metrics) route(pattern string) func(status int, took time.Duration) {
 	var observers sync.Map // keyed by status
 	return func(status int, took time.Duration) {
@@ -90,19 +100,30 @@ func (m *metrics) refused(err error) {
 	m.refusals.WithLabelValues(strconv.Itoa(statusOf(classify(err)))).Inc()
 }
 
+// door is a protocol through which readings arrive, as metrics name it.
+type door string
+
+// The doors.
+const (
+	doorHTTP   door = "http"
+	doorInflux door = "influx"
+)
+
 // verdicts counts a batch's verdicts, and returns the number of rejections.
-func (m *metrics) verdicts(b *wire.Batch) (rejected int) {
+func (m *metrics) verdicts(d door, b *wire.Batch) (rejected int) {
 	var counts [4]int
 	for i := range b.Verdicts {
 		v := &b.Verdicts[i]
 		counts[v.Outcome]++
 		if v.Outcome == varve.Rejected {
 			m.rejects.WithLabelValues(string(v.Code)).Inc()
+			m.doorRejects.WithLabelValues(string(d), string(v.Code)).Inc()
 		}
 	}
 	for o := varve.Stored; o <= varve.Rejected; o++ {
 		if counts[o] > 0 {
 			m.outcomes[o].Add(float64(counts[o]))
+			m.doorReadings.WithLabelValues(string(d), o.String()).Add(float64(counts[o]))
 		}
 	}
 	return counts[varve.Rejected]

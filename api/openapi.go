@@ -165,6 +165,9 @@ func kindOf(name string) *huma.Schema {
 	case "limit":
 		least, most := 1.0, float64(maxLimit)
 		return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
+	case "scan_limit":
+		least, most := 1.0, float64(maxScan)
+		return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
 	case "explain", "consistent":
 		return &huma.Schema{Type: huma.TypeBoolean}
 	case "order":
@@ -178,6 +181,12 @@ func kindOf(name string) *huma.Schema {
 	case "top":
 		least, most := 1.0, float64(aggregate.MaxTop)
 		return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
+	case "decimal":
+		return oneOf(".", ",")
+	case "bad_cells":
+		return oneOf("reject", "skip")
+	case "dst":
+		return oneOf("earlier", "later")
 	case "period":
 		return oneOf("hourly", "daily")
 	case "by":
@@ -209,7 +218,7 @@ func deviceParams() []*huma.Param {
 	return []*huma.Param{pathParam("stream", "the stream"), pathParam("device", "the device")}
 }
 
-// fieldParams returns the parameters of all reads of readings.
+// fieldParams returns the parameters of every route that returns readings.
 func fieldParams() []*huma.Param {
 	return queryParams("fields", "only these, separated by commas", "consistent", "true: see every reading acknowledged before",
 		"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request")

@@ -39,7 +39,10 @@ func TestDescribedKinds(t *testing.T) {
 		for _, op := range ops {
 			for _, p := range op.Parameters {
 				if p.Name == "format" && strings.HasSuffix(path, "/readings") && fmt.Sprint(p.Schema.Enum) == "[json ndjson csv columns]" {
-					continue // the format of a read
+					continue // the parameter of a read, whose formats are as expected
+				}
+				if p.Name == "format" && strings.HasSuffix(path, "/readings") && fmt.Sprint(p.Schema.Enum) == "[json ndjson csv line]" {
+					continue // of writes
 				}
 				if w := want[p.Name]; w != "" && fmt.Sprint(p.Schema.Type, " ", p.Schema.Enum) != w {
 					t.Errorf("%s: %s is %+v, want %s", path, p.Name, p.Schema, w)

@@ -9,23 +9,28 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/filter"
 	"github.com/varvedb/varve/internal/quote"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/timefmt"
 )
 
-var writeParams = []string{"precision", "timezone", "device", "columns", "time_column", "device_column", "id_column", "types", "delimiter", "format"}
+var writeParams = []string{"precision", "timezone", "device", "columns", "time_column", "device_column", "id_column", "types", "delimiter", "format",
+	"name_column", "value_column", "device_columns", "null", "decimal", "bad_cells", "dst", "time", "fields"}
 
 // defaultsOf returns the values that the request sets for readings without their own.
 func defaultsOf(r *http.Request) (wire.Defaults, error) {
 	d := wire.Defaults{Tenant: tenantOf(r.Context()), Stream: r.PathValue("stream")}
-	if err := varve.ValidateName("stream", d.Stream); err != nil {
+	if err := varve.ValidateName("stream", d.Stream); err != nil && r.URL.Path != "/v1/readings" {
 		return d, varve.InvalidParam("path.stream", "%s", err)
 	}
 	if r.URL.RawQuery == "" {
 		return d, nil
 	}
-	q := r.URL.Query()
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return d, varve.InvalidParam("query", "%s: write a semicolon as %%3B, as in delimiter=%%3B", err)
+	}
 	if err := known(q, writeParams...); err != nil {
 		return d, err
 	}
@@ -35,14 +40,39 @@ func defaultsOf(r *http.Request) (wire.Defaults, error) {
 			return d, varve.InvalidParam("query.device", "%s", err)
 		}
 	}
-	var err error
-	d.Time, err = timeFormat(q)
-	return d, err
+	if d.Time, err = timeFormat(q); err != nil {
+		return d, err
+	}
+	if d.Time.Choice, err = wire.ParseLocalChoice(q.Get("dst")); err != nil {
+		return d, varve.InvalidParam("query.dst", "%s", err)
+	}
+	switch text := q.Get("fields"); text {
+	case "", "nested":
+	case "flat":
+		d.Flat = true
+	default:
+		return d, varve.InvalidParam("query.fields", "%s is unknown: use nested or flat", quote.Text(text))
+	}
+	return d, nil
+}
+
+// arrivalIsTime reports whether readings without a time happened at their arrival.
+func arrivalIsTime(q url.Values) (bool, error) {
+	switch text := q.Get("time"); text {
+	case "", "required":
+		return false, nil
+	case "arrival":
+		return true, nil
+	default:
+		return false, varve.InvalidParam("query.time", "%s is unknown: use required or arrival", quote.Text(text))
+	}
 }
 
 func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
-	if f.Precision, err = wire.ParsePrecision(q.Get("precision")); err != nil {
-		return f, varve.InvalidParam("query.precision", "%s", err)
+	if text := q.Get("precision"); text != "" {
+		if f.Precision, err = wire.ParsePrecision(text); err != nil {
+			return f, varve.InvalidParam("query.precision", "%s", err)
+		}
 	}
 	if name := q.Get("timezone"); name != "" {
 		if f.Location, err = time.LoadLocation(name); err != nil {
@@ -55,6 +85,7 @@ func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
 // moment parses a time in a query: a time as in readings, the word now, or a distance from now,
 // as in -24h.
 func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def time.Time) (time.Time, error) {
+	f.Choice = wire.EarlierLocal
 	text := q.Get(name)
 	if strings.HasPrefix(text, " ") {
 		text = "+" + text[1:] // an unescaped + is a blank
@@ -124,7 +155,45 @@ func windowOf(q url.Values, now time.Time) (w varve.Window, err error) {
 }
 
 // startText returns the start of a query as the client sent it. Cursors store it.
-func startText(q url.Values) string { return q.Get("from") + q.Get("during") }
+func startText(q url.Values) string {
+	return q.Get("from") + q.Get("during") + strings.Join(q["where"], "\x00")
+}
+
+// maxScan is the maximum number of readings that a query with where compares with it.
+const maxScan = 1_000_000
+
+const aboutWhere = "only readings whose fields have these values, as in temperature>30 and level=error. " +
+	"The operators are = != < <= > >=; and joins conditions. Numbers compare exactly. " +
+	"Quotes make a string of a number. A reading without the field does not match; repeat it for up to 16 conditions"
+
+// whereOf parses the filter of a query, and the number of readings to compare with it.
+func whereOf(q url.Values) (f filter.Filter, scan int, err error) {
+	if scan, err = integer(q, "scan_limit", 1, maxScan); err != nil {
+		return nil, 0, err
+	}
+	if f, err = filterOf(q); err != nil {
+		return nil, 0, err
+	}
+	if len(f) == 0 && scan > 0 {
+		return nil, 0, varve.InvalidParam("query.scan_limit", "requires where: add it, or omit scan_limit")
+	}
+	if len(f) > 0 && scan == 0 {
+		scan = maxScan
+	}
+	return f, scan, nil
+}
+
+// filterOf parses the filter of a query.
+func filterOf(q url.Values) (filter.Filter, error) {
+	if !q.Has("where") {
+		return nil, nil
+	}
+	f, err := filter.Parse(q["where"]...)
+	if err != nil {
+		return nil, varve.InvalidParam("query.where", "%s", err)
+	}
+	return f, nil
+}
 
 func boolean(q url.Values, name string) (bool, error) {
 	switch text := q.Get(name); text {

@@ -10,6 +10,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/lease"
+	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
 )
 
@@ -34,7 +35,7 @@ func classify(err error) *varve.Error {
 		return &varve.Error{Failure: e.Failure, Param: e.Param, Message: err.Error(), RetryAfter: e.RetryAfter}
 	case errors.Is(err, store.ErrNoTable):
 		return &varve.Error{Failure: varve.NotFound, Message: err.Error()}
-	case errors.Is(err, store.ErrRefused), errors.Is(err, store.ErrForeign), errors.Is(err, lease.ErrHeld), errors.Is(err, lease.ErrLost):
+	case errors.Is(err, store.ErrRefused), errors.Is(err, store.ErrForeign), errors.Is(err, lease.ErrHeld), errors.Is(err, lease.ErrLost), errors.Is(err, rotator.ErrOtherPlan):
 		return &varve.Error{Failure: varve.Conflict, Message: err.Error()}
 	case errors.Is(err, store.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &varve.Error{Failure: varve.Unavailable, Message: err.Error()}

@@ -63,8 +63,6 @@ func TestReads(t *testing.T) {
 		{"an empty window", with(readPath, "from", "now", "to", "now"), ""},
 		{"a limit", with(readPath, "limit", "2", "order", "desc"), "0 1"},
 		{"consistent", with(readPath, "consistent", "true", "limit", "1"), "5"},
-		{"another device", "/v1/streams/weather/devices/d2/readings", ""},
-		{"another stream", "/v1/streams/other/devices/d1/readings", ""},
 	}
 	for _, row := range rows {
 		if got := values(s.get(row.path)); got != row.want {
@@ -84,8 +82,9 @@ func TestAnswer(t *testing.T) {
 	if r.body != want {
 		t.Errorf("%s, want %s", r.body, want)
 	}
-	none := `{"readings":[],"coverage":{"read":["` + thisTable(s).Name() + `"],"expired":[],"missing":[],"failed":[],"listed":"2026-11-18T12:00:00Z"}}` + "\n"
-	if r := s.get("/v1/streams/none/devices/d1/readings"); r.body != none || r.header.Get("Content-Length") != fmt.Sprint(len(none)) {
+	none := `{"readings":[],"coverage":{"read":["` + thisTable(s).Name() + `"],"expired":[],"expiry":{"from":"1970-01-01T00:00:00Z","to":"2025-11-18T12:00:00Z","retention":"1y",` +
+		`"rule":"class default keeps readings for 1y","tables":0},"missing":[],"failed":[],"listed":"2026-11-18T12:00:00Z"}}` + "\n"
+	if r := s.get(with(readPath, "to", "-1m")); r.body != none || r.header.Get("Content-Length") != fmt.Sprint(len(none)) {
 		t.Errorf("%s", r.body)
 	}
 	if r := s.get(with(readPath, "fields", "v")); strings.Contains(r.body, "note") || !strings.Contains(r.body, `"v":0`) {
@@ -207,7 +206,7 @@ func TestBadReadParams(t *testing.T) {
 		{with(readPath, "form", "now"), "query.form", "unknown parameter"}, {"/v1/streams/a%20b/devices/d1/readings", "path.stream", ""},
 		{"/v1/streams/weather/devices/%20d1/readings", "path.device", "space"}, {"/v1/streams/weather/devices/" + strings.Repeat("d", 257) + "/latest", "path.device", "257"},
 		{with(latestPath, "by", "colour"), "query.by", "arrival"}, {with(latestPath, "device", "d1"), "query.device", "unknown parameter"}, {with(latestPath, "limit", "1"), "query.limit", "unknown parameter"},
-		{"/v1/streams/weather/latest", "query.device", "at least one"}, {with("/v1/streams/weather/latest", "device", ""), "query.device", "empty"},
+		{with("/v1/streams/weather/latest", "device", ""), "query.device", "empty"},
 		{"/v1/streams/weather/latest?device=d" + strings.Repeat("&device=d", 1000), "query.device", "1001"},
 	}
 	for _, row := range rows {
@@ -260,5 +259,33 @@ func TestReadFails(t *testing.T) {
 	if r := s.get(readPath); r.header.Get("Retry-After") != "1" {
 		r.problem(http.StatusServiceUnavailable, "", "not now")
 		t.Error("no Retry-After")
+	}
+}
+
+// TestTimes_AcceptZeroAndLeapSeconds checks that the number 0 and the second 60 are times of
+// readings, of windows and of log entries.
+func TestTimes_AcceptZeroAndLeapSeconds(t *testing.T) {
+	s := newServer(t, nil)
+	s.write(`{"device":"d1","time":0,"fields":{"v":1}}`, `{"device":"d1","time":"2016-12-31T23:59:60Z","fields":{"v":2}}`)
+	csv := "time,v\n0,3\n2016-12-31 23:59:60.5,4\n"
+	if r := s.send(http.MethodPost, with(writePath, "device", "d1"), csv, "Content-Type", "text/csv"); !strings.Contains(r.body, `"stored":2`) {
+		t.Fatal(r.body)
+	}
+	for _, tt := range []struct{ from, to, want string }{
+		{"0", "2016-12-31T23:59:60Z", "1970-01-01T00:00:00Z 1970-01-01T00:00:00Z"},
+		{"2016-12-31T23:59:60Z", "", "2017-01-01T00:00:00Z 2017-01-01T00:00:00.5Z"},
+	} {
+		var got []string
+		for _, one := range decode[wire.ReadingsBody](s.get(with(readPath, "from", tt.from, "to", tt.to))).Readings {
+			got = append(got, one.Time)
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("from %s: %v, want %s", tt.from, got, tt.want)
+		}
+	}
+	for _, text := range []string{"0", `"2016-12-31T23:59:60Z"`} {
+		if r := s.send(http.MethodPost, "/v1/devices/d1/logs", `{"time":`+text+`,"state":"OK"}`, "Content-Type", "application/json"); r.status != http.StatusOK {
+			t.Errorf("a log entry at %s: %s", text, r.body)
+		}
 	}
 }

@@ -19,11 +19,12 @@ import (
 
 const maxLimit = 1_000_000_000
 
-var readParams = []string{"from", "to", "during", "order", "limit", "fields", "cursor", "consistent", "damaged", "explain", "format", "precision", "timezone"}
+var readParams = []string{"from", "to", "during", "order", "limit", "fields", "cursor", "where", "scan_limit", "consistent", "damaged", "explain", "format", "precision", "timezone"}
 
 // readingsHandler serves reads of readings.
 type readingsHandler struct {
 	*responder
+	*directory
 	query      *query.Engine
 	conditions *health.Conditions
 	reads      *reads
@@ -36,6 +37,7 @@ func (h *readingsHandler) addRoutes(o *operations) {
 		OperationID: "read-readings", Summary: "Readings of a device in a window", Tags: []string{"readings"},
 		Description: "Streamed, in any number. An answer in columns is limited to 8 MiB. With a limit, next leads to the following page, also after tables were rotated. " +
 			"NDJSON, CSV and columns by Accept or format. In NDJSON and CSV, next and coverage come as the trailers Varve-Next and Varve-Coverage. Coverage is for keys of the tenant default. " +
+			"With where, a page may be short or empty and not the last. " +
 			"The columns of CSV are time, id, arrived and the fields; a field of such a name is fields.time, fields.id or fields.arrived. " +
 			"In the format columns, the answer is an object with the arrays time, id and arrived, and an object fields with an array for each field. " +
 			"All arrays have the same length; a reading without a field has null there.",
@@ -45,7 +47,9 @@ func (h *readingsHandler) addRoutes(o *operations) {
 			"during", "instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14",
 			"order", "asc or desc; default asc",
 			"limit", "at most so many readings; default: all",
-			"cursor", "next of the page before; from, to, during and order must be the same",
+			"where", aboutWhere,
+			"scan_limit", "with where: at most so many readings are compared with it, up to 1000000; then next continues; default 1000000",
+			"cursor", "next of the page before; from, to, during, order and where must be the same",
 			"explain", "true: return the tables that would be read and the cost, and read nothing",
 			"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
 			"timezone", "of from and to without a zone; default UTC"), fieldParams()),
@@ -81,6 +85,8 @@ type answer struct {
 	set    *wire.ColumnSet // only in the format columns
 	begun  bool
 	sent   bool // a part of the answer has been sent
+	found  bool // the answer has a reading
+	absent missingFields
 	n      int
 	out    []byte
 }
@@ -122,6 +128,7 @@ func (a *answer) send() error {
 		return a.explain()
 	}
 	a.table.Fields = slices.Compact(slices.Sorted(slices.Values(a.q.Fields)))
+	a.absent = newMissingFields(a.q.Fields)
 	if a.format == wire.CSV {
 		if err := a.columns(); err != nil {
 			return err
@@ -164,7 +171,12 @@ func (a *answer) page(rows *query.Rows) (more bool, err error) {
 		if !a.begun {
 			a.begin()
 		}
-		more = part.Len() > 0
+		more = !part.IsEnd()
+		if part.Len() > 0 {
+			a.found = true
+			a.absent.addColumns(part.Columns)
+			a.absent.addReadings(part.Readings)
+		}
 		err = a.add(&part)
 		rows.Release()
 		return err
@@ -195,6 +207,9 @@ func queryOf(r *http.Request, asked url.Values, now time.Time) (q query.Query, e
 		return q, err
 	}
 	if q.SkipDamaged, err = skipDamaged(asked); err != nil {
+		return q, err
+	}
+	if q.Where, q.ScanLimit, err = whereOf(asked); err != nil {
 		return q, err
 	}
 	q.Fields = list(asked, "fields")
@@ -252,7 +267,7 @@ func (a *answer) scan(do func(*query.Part)) error {
 			if err == nil {
 				do(&part)
 			}
-			more = part.Len() > 0
+			more = !part.IsEnd()
 			return err
 		})
 		if err != nil {
@@ -276,7 +291,7 @@ func (a *answer) begin() {
 		a.out = a.table.AppendHeader(a.out)
 		fallthrough
 	default:
-		h.Set("Trailer", "Varve-Next, Varve-Coverage")
+		h.Set("Trailer", "Varve-Next, Varve-Coverage, "+notesTrailer)
 	}
 }
 
@@ -295,6 +310,15 @@ func (a *answer) flush() error {
 
 // end sends the rest of the answer and the cursor.
 func (a *answer) end(rows *query.Rows) error {
+	if x := rows.Coverage().Expiry; !a.found && (x == nil || x.Readings == 0) {
+		if err := a.h.checkSeries(a.r.Context(), a.q.Series); err != nil {
+			return err
+		}
+	}
+	if !a.found {
+		a.absent = nil
+	}
+	notes := append(a.absent.notes(), fieldNotes("query.where", rows.UnseenFields())...)
 	next := ""
 	if at, more := rows.More(); more {
 		c := query.Cursor{Window: a.q.Window, After: at}
@@ -309,6 +333,7 @@ func (a *answer) end(rows *query.Rows) error {
 		if cover != nil {
 			a.w.Header().Set("Varve-Coverage", string(cover))
 		}
+		setNotes(a.w.Header(), notes)
 		return err
 	}
 	cover, err := coverage(a.r, rows.Coverage())
@@ -329,7 +354,7 @@ func (a *answer) end(rows *query.Rows) error {
 	if cover != nil {
 		a.out = append(append(a.out, `,"coverage":`...), cover...)
 	}
-	a.out = append(a.out, '}', '\n')
+	a.out = append(wire.AppendNotes(a.out, notes), '}', '\n')
 	if !a.sent {
 		a.w.Header().Set("Content-Length", strconv.Itoa(len(a.out)))
 	}
@@ -344,7 +369,10 @@ func (a *answer) explain() error {
 	if err != nil {
 		return err
 	}
-	body := wire.Explained{Tables: []wire.ExplainedTable{}, Requests: x.Cost.Requests, Units: x.Cost.Units}
+	if err := a.h.checkSeries(a.r.Context(), a.q.Series); err != nil {
+		return err
+	}
+	body := wire.Explained{Tables: []wire.ExplainedTable{}, Requests: x.Cost.Requests, Units: x.Cost.Units, Expiry: x.Expiry}
 	for _, t := range x.Tables {
 		body.Tables = append(body.Tables, wire.ExplainedTable{
 			PlannedTable: t, WriteMonth: t.Month.String(), Requests: t.Cost.Requests, Units: t.Cost.Units,

@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// add adds a part of the readings: first its columns, then its rows.
+// add adds a part of the answer: first the readings that it holds as columns, then the others.
 func (a *answer) add(part *query.Part) error {
 	if a.format == wire.ColumnJSON {
 		return a.addColumns(part)
@@ -36,7 +36,7 @@ func (a *answer) add(part *query.Part) error {
 			if a.out, missing = a.table.AppendRow(a.out, &readings[i]); missing != "" && len(a.q.Fields) == 0 {
 				return lateField(missing)
 			}
-		case wire.ColumnJSON: // handled by addColumns
+		case wire.ColumnJSON, wire.Line: // see addColumns; answers are never line protocol
 		}
 		a.n++
 	}

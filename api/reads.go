@@ -14,8 +14,8 @@ import (
 // reads limits the number of concurrent reads, and the number of them that use the store at a time.
 // Most reads only wait for their clients.
 type reads struct {
-	underWay *semaphore.Weighted // Limits.Reads
-	inStore  *semaphore.Weighted // Limits.ReadsAtWork
+	underWay *semaphore.Weighted // admits at most Limits.Reads reads
+	inStore  *semaphore.Weighted // admits at most Limits.ReadsAtWork reads at a time
 }
 
 func newReads(l Limits) *reads {

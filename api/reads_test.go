@@ -63,8 +63,8 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSlowReaders_HoldLittleMemory checks that many reads by slow clients hold little memory,
-// refused ones hold none, and other reads continue.
+// TestSlowReaders_HoldLittleMemory checks that many reads by slow clients hold little memory, that
+// refused reads hold none, and that other reads continue.
 func TestSlowReaders_HoldLittleMemory(t *testing.T) {
 	const clients, most = 500, 80 << 20
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Reads = 400 })

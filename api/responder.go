@@ -28,6 +28,10 @@ func (a *responder) failWrite(w http.ResponseWriter, r *http.Request, err error,
 	if status >= http.StatusInternalServerError {
 		a.failed(r, err)
 	}
+	if r != nil && isInflux(r.URL.Path) {
+		failInflux(w, r, e)
+		return
+	}
 	p := wire.Problem{Title: http.StatusText(status), Status: status, Detail: e.Message, Tally: tally}
 	if e.Failure == varve.Damaged {
 		p.Code = wire.CodeDamaged

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,13 +14,14 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-var rollupParams = []string{"period", "from", "to", "fields", "limit", "precision", "timezone"}
+var rollupParams = []string{"period", "from", "to", "during", "fields", "limit", "precision", "timezone"}
 
-var rebuildParams = []string{"from", "to", "precision", "timezone"}
+var rebuildParams = []string{"from", "to", "during", "precision", "timezone"}
 
 // rollupsHandler serves roll-ups.
 type rollupsHandler struct {
 	*responder
+	*directory
 	reader     *rollup.Reader // if nil, roll-ups are off
 	aggregator *rollup.Aggregator
 	now        func() time.Time
@@ -29,10 +31,10 @@ func (h *rollupsHandler) addRoutes(o *operations) {
 	series := deviceParams()
 	times := queryParams("from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
 		"to", "before this time; default: the end",
+		"during", "instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12 or 2024-12-01",
 		"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
 		"timezone", "of from and to without a zone; default UTC")
-	period := queryParams("period", "hourly or daily, in UTC")
-	period[0].Required = true
+	period := queryParams("period", "hourly or daily, in UTC; default hourly")
 	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/rollups", h.getRollups, &huma.Operation{
 		OperationID: "read-rollups", Summary: "Count, sum, min, max, mean, first and last of a device's numbers, by hour or day", Tags: []string{"rollups"},
 		Description: "Exact at any time: covers all distinct readings acknowledged before, including readings that expired since. " +
@@ -64,8 +66,32 @@ func (h *rollupsHandler) getRollups(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
+	notes, err := h.notes(r, &q, &page)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
-	writeBytes(w, wire.AppendRollups(nil, &page))
+	writeBytes(w, wire.AppendRollups(nil, &page, notes))
+}
+
+// notes returns the notes on a page. It fails with NotFound if the page is empty because the stream
+// or the device does not exist.
+func (h *rollupsHandler) notes(r *http.Request, q *rollup.Query, page *rollup.Page) ([]wire.Note, error) {
+	if len(page.Rollups) == 0 {
+		if !page.Next.IsZero() {
+			return nil, nil
+		}
+		return nil, h.checkSeries(r.Context(), q.Series)
+	}
+	missing := newMissingFields(q.Fields)
+	for i := range page.Rollups {
+		fields := page.Rollups[i].Fields
+		missing.remove(func(name string) bool {
+			return slices.ContainsFunc(fields, func(f rollup.Field) bool { return f.Name == name })
+		})
+	}
+	return missing.notes(), nil
 }
 
 func (h *rollupsHandler) rollupsOf(r *http.Request, asked url.Values) (q rollup.Query, err error) {
@@ -75,8 +101,11 @@ func (h *rollupsHandler) rollupsOf(r *http.Request, asked url.Values) (q rollup.
 	if q.Series, q.Window, err = h.counted(r, asked); err != nil {
 		return q, err
 	}
-	if q.Period, err = rollup.ParsePeriod(asked.Get("period")); err != nil {
-		return q, varve.InvalidParam("query.period", "%s", err)
+	q.Period = rollup.Hourly
+	if asked.Has("period") {
+		if q.Period, err = rollup.ParsePeriod(asked.Get("period")); err != nil {
+			return q, varve.InvalidParam("query.period", "%s", err)
+		}
 	}
 	if asked.Has("limit") {
 		if q.Limit, err = integer(asked, "limit", 1, rollup.MaxLimit); err != nil {
@@ -113,6 +142,9 @@ func (h *rollupsHandler) postRollups(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	marked, left, err := h.aggregator.Rebuild(r.Context(), series, window)
+	if err == nil && marked+left == 0 {
+		err = h.checkSeries(r.Context(), series)
+	}
 	if err == nil {
 		err = writeJSON(w, wire.Rebuilt{Hours: marked, Left: left})
 	}

@@ -45,11 +45,14 @@ func TestRollups(t *testing.T) {
 	if body != want || r.header.Get("Content-Type") != "application/json" {
 		t.Errorf("got\n%s\nwant\n%s", body, want)
 	}
+	if without := s.get(rollupsPath); without.body != r.body {
+		t.Errorf("without a period: %s", without.body)
+	}
 	day := decode[wire.RollupsBody](s.get(with(rollupsPath, "period", "daily", "fields", "t,x", "from", "2026-11-18T11:58:30Z", "to", "now")))
 	if len(day.Rollups) != 1 || day.Rollups[0].Readings != 3 || len(day.Rollups[0].Fields) != 1 || string(day.Rollups[0].Fields["t"].Sum) != "67.6" || day.Next != "" {
 		t.Errorf("%+v", day)
 	}
-	if none := s.get("/v1/streams/weather/devices/nobody/rollups?period=daily"); none.body != "{\"rollups\":[]}\n" {
+	if none := s.get(with(rollupsPath, "period", "daily", "during", "1999")); none.body != "{\"rollups\":[]}\n" {
 		t.Errorf("%q", none.body)
 	}
 	if r := s.send(http.MethodPost, rollupsPath, ""); r.body != "{\"hours\":0,\"left\":0}\n" {
@@ -63,7 +66,7 @@ func TestRollupsRefuse(t *testing.T) {
 	for _, c := range []struct {
 		query, param, says string
 	}{
-		{"", "query.period", "use hourly or daily"},
+		{"period=", "query.period", "use hourly or daily"},
 		{"period=weekly", "query.period", "use hourly or daily"},
 		{"period=daily&from=2026-11-18&to=2026-11-17", "query.to", "before from"},
 		{"period=daily&from=yesterday", "query.from", "yesterday"},

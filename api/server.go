@@ -24,7 +24,7 @@ import (
 )
 
 // Options holds the parts that the server uses. All are required except Rollups, Aggregator,
-// Keys, KeysRequired, Conditions, Version, Verify, Limits, Hosts and Events.
+// Keys, KeysRequired, Conditions, Version, Verify, Limits, Hosts, Events and Influx.
 type Options struct {
 	Router     *router.Router
 	Query      *query.Engine
@@ -55,6 +55,19 @@ type Options struct {
 	// the addresses of this machine are always accepted.
 	Hosts  []string
 	Events Events
+	Influx Influx
+	// Account limits the tables of the store. The zero value has no limits.
+	Account Account
+}
+
+// Account holds the limits of a cloud account, and the effects on its bill.
+type Account struct {
+	TableQuota int  // the maximum number of tables; 0 means no limit
+	Billed     bool // requests and bytes cost money, at the prices of DynamoDB
+	Rollups    bool // readings have roll-ups
+	// CountTables returns the number of all tables in the account. If nil, only the tables of
+	// this deployment count.
+	CountTables func(context.Context) (int, error)
 }
 
 // Limits bounds the duration, size and number of requests. Zero fields have defaults.
@@ -179,7 +192,7 @@ func (s *Server) HandleFunc(pattern string, handle func(http.ResponseWriter, *ht
 	observe := s.metrics.route(pattern)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
-		if pattern != verifyPattern { // its handler limits the time without progress instead
+		if pattern != verifyPattern { // the handler of this route limits the time without progress instead
 			ctx, cancel := context.WithTimeoutCause(r.Context(), s.timeLimit, errTooLong)
 			defer cancel()
 			r = r.WithContext(ctx)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/calendar"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
@@ -21,6 +23,7 @@ type tablesHandler struct {
 	*responder
 	rotator   *rotator.Rotator
 	lifecycle store.Lifecycle
+	account   Account
 	now       func() time.Time
 }
 
@@ -33,11 +36,12 @@ func (h *tablesHandler) addRoutes(o *operations) {
 	huma.Register(o.api, op("plan-tables", http.MethodGet, "/v1/tables/plan", "Plan of the rotator",
 		"Changes nothing. With at, what it would do at another time, if the tables were then as they are now."), h.planTables)
 	huma.Register(o.api, op("apply-tables", http.MethodPost, "/v1/tables/apply", "Run the rotator now",
-		"Carries out the plan of now and returns it. 409 if a run is under way."), h.applyTables)
+		"Carries out the plan of now and returns it. 409 if a run is under way, or if plan is given and is not the digest of the plan of now."), h.applyTables)
 	huma.Register(o.api, op("restore-table", http.MethodPost, "/v1/tables/{name}/restore", "Restore a retired table",
 		"Removes the mark for deletion and puts the table on hold, so that the rotator neither retires nor drops it. Expired readings stay excluded from queries."), h.restoreTable)
 	huma.Register(o.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Prevent a table from being dropped",
 		"For as long as it is on hold, it is neither retired nor dropped."), h.holdTable)
+	h.addCalendar(o)
 	huma.Register(o.api, op("release-table", http.MethodDelete, "/v1/tables/{name}/hold", "Lift a table's hold", ""), h.releaseTable)
 }
 
@@ -81,11 +85,59 @@ func (h *tablesHandler) planTables(ctx context.Context, in *atTime) (*reply[wire
 	if err != nil {
 		return nil, h.problem(err)
 	}
-	return &reply[wire.PlanBody]{planBody(&p)}, nil
+	body := planBody(&p)
+	if body.Warnings, err = h.quotaWarnings(ctx); err != nil {
+		return nil, h.problem(err)
+	}
+	return &reply[wire.PlanBody]{body}, nil
 }
 
-func (h *tablesHandler) applyTables(ctx context.Context, _ *struct{}) (*reply[wire.PlanBody], error) {
-	p, err := h.rotator.Run(ctx)
+// quotaWarnings warns if the quota of tables will be met within a year.
+func (h *tablesHandler) quotaWarnings(ctx context.Context) ([]string, error) {
+	warnings := []string{}
+	if h.account.TableQuota == 0 {
+		return warnings, nil
+	}
+	infos, err := h.rotator.Tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	others, err := h.otherTables(ctx, len(infos))
+	if err != nil {
+		return nil, err
+	}
+	f, err := calendar.Simulate(ctx, calendar.Options{
+		Policy: h.rotator.Policy(), Now: h.now(), Until: h.now().Add(calendar.WarnAhead), Tables: infos,
+		Quota: h.account.TableQuota, Others: others, EndAtQuota: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if text := calendar.QuotaText(&f, h.account.TableQuota); text != "" {
+		warnings = append(warnings, text+": "+calendar.QuotaRemedy)
+	}
+	return warnings, nil
+}
+
+// otherTables returns the number of tables of the account that do not belong to this deployment.
+func (h *tablesHandler) otherTables(ctx context.Context, own int) (int, error) {
+	if h.account.CountTables == nil {
+		return 0, nil
+	}
+	all, err := h.account.CountTables(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count the tables of the account: %w", err)
+	}
+	return max(all-own, 0), nil
+}
+
+// onePlan is the query of a run.
+type onePlan struct {
+	Plan string `query:"plan" doc:"the digest of the plan that was read; another plan is refused with 409"`
+}
+
+func (h *tablesHandler) applyTables(ctx context.Context, in *onePlan) (*reply[wire.PlanBody], error) {
+	p, err := h.rotator.RunPlan(ctx, in.Plan)
 	if err != nil {
 		return nil, h.problem(err)
 	}
@@ -93,7 +145,7 @@ func (h *tablesHandler) applyTables(ctx context.Context, _ *struct{}) (*reply[wi
 }
 
 func planBody(p *rotator.Plan) wire.PlanBody {
-	body := wire.PlanBody{At: p.Now, Actions: []wire.PlanAction{}, Skipped: []wire.PlanSkipped{}, Tables: p.Tables, Ready: p.Ahead.Existing, Needed: p.Ahead.Wanted}
+	body := wire.PlanBody{At: p.Now, Actions: []wire.PlanAction{}, Skipped: []wire.PlanSkipped{}, Tables: p.Tables, Ready: p.Ahead.Existing, Needed: p.Ahead.Wanted, Digest: p.Digest(), Warnings: []string{}}
 	for _, a := range p.Actions {
 		action := wire.PlanAction{Action: a.Kind.String(), Table: a.Table.Name(), Reason: a.Reason, Readings: a.Readings, Bytes: a.Bytes}
 		if a.Tier != 0 {

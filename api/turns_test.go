@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestSlowUploads_DoNotHoldUpOthers checks that large bodies of slow clients do not delay other
+// TestSlowUploads_DoNotDelayOthers checks that large bodies of slow clients do not delay other
 // bodies.
-func TestSlowUploads_DoNotHoldUpOthers(t *testing.T) {
+func TestSlowUploads_DoNotDelayOthers(t *testing.T) {
 	s := newServer(t, nil)
 	s.send(http.MethodPost, writePath, good(noon), ndjson...) // from now on, large requests yield to small ones
 	for range 2 * runtime.GOMAXPROCS(0) {

@@ -18,7 +18,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// newVerifying returns a handler whose store is verified by verify.
+// newVerifying returns a handler that verifies its store with the function verify.
 func newVerifying(t *testing.T, verify api.Verifier) *api.Server {
 	t.Helper()
 	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(nil), Holder: "test"})
@@ -44,17 +44,17 @@ func verify(ctx context.Context, s *api.Server) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestVerify_GoesOnWhileItMakesProgress checks that a verification may take any time, reports its
-// progress, and ends when it is stuck.
-func TestVerify_GoesOnWhileItMakesProgress(t *testing.T) {
+// TestVerify_ContinuesWhileItMakesProgress checks that a verification may take any time, reports
+// its progress, and ends when it is stuck.
+func TestVerify_ContinuesWhileItMakesProgress(t *testing.T) {
 	for _, row := range []struct {
 		name        string
-		every, most time.Duration // time between two steps; duration of all steps
+		every, most time.Duration // the time between two steps, and the duration of all steps
 		last        string
-		lines       int // minimum
+		lines       int // minimum number of lines in the answer
 	}{
 		{"a day, a step a minute", time.Minute, 24 * time.Hour, `{"done":true}`, 24 * 60},
-		{"an hour, a step a millisecond", time.Millisecond, time.Minute, `{"done":true}`, 60 / 5},
+		{"a minute, a step a millisecond", time.Millisecond, time.Minute, `{"done":true}`, 60 / 5},
 		{"stuck", 16 * time.Minute, time.Hour, `{"error":"the verification made no progress: start it again"}`, 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -83,9 +83,9 @@ func TestVerify_GoesOnWhileItMakesProgress(t *testing.T) {
 	}
 }
 
-// TestVerify_EndsWhenNobodyWaits checks that a verification ends when its client disconnects or
+// TestVerify_EndsWithoutClient checks that a verification ends when its client disconnects or
 // the server stops, and that only one runs at a time.
-func TestVerify_EndsWhenNobodyWaits(t *testing.T) {
+func TestVerify_EndsWithoutClient(t *testing.T) {
 	for name, end := range map[string]func(*api.Server, context.CancelFunc){
 		"the client goes":  func(_ *api.Server, gone context.CancelFunc) { gone() },
 		"the server stops": func(s *api.Server, _ context.CancelFunc) { s.Drain() },

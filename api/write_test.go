@@ -115,8 +115,8 @@ func TestWriteParams(t *testing.T) {
 func TestBadWriteParams(t *testing.T) {
 	s := newServer(t, nil)
 	rows := []struct{ path, param, says string }{
-		{with(writePath, "format", "xml"), "query.format", "use json, ndjson or csv"},
-		{with(writePath, "format", ""), "query.format", "use json, ndjson or csv"},
+		{with(writePath, "format", "xml"), "query.format", "use json, ndjson, csv or line"},
+		{with(writePath, "format", ""), "query.format", "use json, ndjson, csv or line"},
 		{with(writePath, "precision", "min"), "query.precision", "s, ms, us or ns"},
 		{with(writePath, "timezone", "Mars/Olympus"), "query.timezone", "Europe/Berlin"},
 		{with(writePath, "device", ""), "query.device", "empty"},
@@ -133,12 +133,12 @@ func TestBadWriteParams(t *testing.T) {
 		s.send("POST", row.path, good(noon)).problem(http.StatusBadRequest, row.param, row.says)
 	}
 	s.send("POST", with(writePath, "delimiter", `"`), "a", "Content-Type", "text/csv").problem(http.StatusBadRequest, "delimiter", "separate")
-	s.get(latestPath).problem(http.StatusNotFound, "", "no reading")
+	s.get(latestPath).problem(http.StatusNotFound, "", "stream weather")
 }
 
-// TestRejectsAreListedUpTo checks that an answer lists a limited number of rejections, reports the
-// limit, and counts all of them.
-func TestRejectsAreListedUpTo(t *testing.T) {
+// TestRejects_AreListedUpToLimit checks that an answer lists a limited number of rejections,
+// reports the limit, and counts all of them.
+func TestRejects_AreListedUpToLimit(t *testing.T) {
 	s := newServer(t, nil)
 	const n = 10_050
 	a := decode[wire.WriteAnswer](s.send("POST", writePath, strings.Repeat("x\n", n)+good(noon), "Content-Type", "application/x-ndjson"))

@@ -136,7 +136,7 @@ func (r *Registry) lookUp(ctx context.Context, id string) (*entry, error) {
 		return &placeholder, nil
 	}
 	if r.changes != changes {
-		begin = time.Time{} // not cached: valid only for requests before the change
+		begin = time.Time{} // not cached, because the result may be older than the change
 	}
 	return r.remember(s, begin), nil
 }
@@ -175,8 +175,8 @@ func (r *Registry) changed(s *stored) {
 	r.remember(s, r.now())
 }
 
-// newLimit returns a limiter that admits the events of one second at once. If the rate has no
-// bound, it returns nil.
+// newLimit returns a limiter whose burst is the number of events that are allowed per second, and
+// at least 1. If perSecond is 0, events are not limited, and newLimit returns nil.
 func newLimit(perSecond float64) *rate.Limiter {
 	if perSecond == 0 {
 		return nil

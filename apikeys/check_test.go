@@ -132,8 +132,8 @@ func TestRevokedWhileRead(t *testing.T) {
 	}
 }
 
-// TestMemory checks that a valid key is read once in ten seconds, by any number of requests. A
-// wrong secret costs no read, and an unknown id one in ten seconds.
+// TestMemory checks that a valid key is read from the store once in ten seconds, however many
+// requests use it. A wrong secret causes no read, and an unknown id one read in ten seconds.
 func TestMemory(t *testing.T) {
 	w := newWorld(t)
 	w.admin()

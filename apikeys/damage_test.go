@@ -110,8 +110,8 @@ func reopen(t *testing.T, o local.Options) *local.Store {
 	return s
 }
 
-// withKeyInJournal returns a data folder as it is after a kill. It has one key, which is only in
-// the journal.
+// withKeyInJournal returns the data folder of a killed process. It contains one key, which is only
+// in the journal.
 func withKeyInJournal(t *testing.T) string {
 	t.Helper()
 	from, dir := filepath.Join(t.TempDir(), "running"), filepath.Join(t.TempDir(), "killed")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestRequestRate checks that the requests of one second pass at once, and later ones at the
-// rate. The rate does not start again when the key is reread.
+// TestRequestRate checks that a burst of one second's requests passes at once, and later requests
+// pass at the rate. When the key is reread, its rate is not reset.
 func TestRequestRate(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -105,7 +105,7 @@ func TestShows(t *testing.T) {
 	}
 }
 
-// TestRateIsRemembered checks that a key's rate does not start again when the key is reread.
+// TestRateIsRemembered checks that the rate of a key is not reset when the key is reread.
 func TestRateIsRemembered(t *testing.T) {
 	w := newWorld(t)
 	w.admin()

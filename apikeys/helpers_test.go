@@ -134,7 +134,7 @@ func (w *world) revoke(id string) {
 	}
 }
 
-// invalid expects an Invalid error about a parameter, with a text in its message.
+// invalid expects an Invalid error about a parameter, whose message contains the last argument.
 func invalid(t *testing.T, err error, param, says string) {
 	t.Helper()
 	var e *varve.Error

@@ -47,7 +47,7 @@ func (k *Key) StateAt(now time.Time) State {
 
 // Rate limits the use of a key in one process; 0 means no limit.
 type Rate struct {
-	Requests float64 // per second
+	Requests float64 // requests per second
 	Readings float64 // submitted readings per second
 }
 
@@ -62,7 +62,7 @@ type Draft struct {
 
 const maxKeyNameBytes = 100
 
-// Check rejects an invalid draft with Invalid and the parameter at fault.
+// Check returns an Invalid error that names the parameter at fault, if the draft is invalid.
 func (d *Draft) Check(now time.Time) error {
 	if err := varve.ValidateName("tenant", cmp.Or(d.Tenant, varve.DefaultTenant)); err != nil {
 		return varve.InvalidParam("tenant", "%s", err)

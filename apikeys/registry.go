@@ -43,8 +43,9 @@ func New(items store.Items, now func() time.Time) *Registry {
 }
 
 // Create creates a key and returns its text, which is not stored. When it returns, the key is
-// durable and requests need keys. The first key must be an admin key of varve.DefaultTenant,
-// because other keys cannot create keys. Create fails with Invalid and the invalid parameter.
+// durable, and from then on every request needs a key. The first key must be an admin key of
+// varve.DefaultTenant, because other keys cannot create keys. If the draft is invalid, Create
+// returns an Invalid error that names the parameter.
 func (r *Registry) Create(ctx context.Context, d Draft) (k Key, text string, err error) {
 	now := r.now().UTC().Truncate(time.Millisecond)
 	d.Tenant = cmp.Or(d.Tenant, varve.DefaultTenant)

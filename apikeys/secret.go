@@ -69,7 +69,8 @@ func IDOf(text string) string {
 	return text
 }
 
-// leastSecret is the minimum number of letters of a secret with which a text counts as a key.
+// leastSecret is the number of characters of a secret that Shows needs to recognize a truncated
+// key.
 const leastSecret = 16
 
 // Shows reports whether a text contains a key, or a large part of one.

@@ -9,8 +9,8 @@ import (
 // Block holds readings of one series, in the order of their positions.
 type Block struct {
 	Series  varve.Series
-	Times   []int64    // ns since 1970
-	Arrived []int64    // ms since 1970
+	Times   []int64    // event times in nanoseconds since 1970
+	Arrived []int64    // arrivals in milliseconds since 1970
 	IDs     []varve.ID // empty if every id is the content id; a zero element is a content id
 	Columns []Column   // sorted by name
 }
@@ -18,7 +18,7 @@ type Block struct {
 // Len returns the number of readings.
 func (b *Block) Len() int { return len(b.Times) }
 
-// OwnID returns the id of reading i, or false if the id is the content id.
+// OwnID returns the id that a client chose for reading i, or false if the id is the content id.
 func (b *Block) OwnID(i int) (varve.ID, bool) {
 	if len(b.IDs) == 0 || b.IDs[i].IsZero() {
 		return varve.ID{}, false
@@ -26,7 +26,7 @@ func (b *Block) OwnID(i int) (varve.ID, bool) {
 	return b.IDs[i], true
 }
 
-// Fill sets r to reading i. It reuses the memory of r.Fields if all columns fit.
+// Fill sets r to reading i. The memory of r.Fields is reused if it has room for all columns.
 func (b *Block) Fill(i int, r *varve.Reading) {
 	r.Series = b.Series
 	r.Time = time.Unix(0, b.Times[i]).UTC()
@@ -50,17 +50,17 @@ func (b *Block) Fill(i int, r *varve.Reading) {
 	}
 }
 
-// Part is a range of a block's readings, in the order of a query.
+// Part is a range of a block's readings, in ascending or descending order.
 type Part struct {
 	*Block
-	From, To int  // the range [From, To)
-	Desc     bool // from To-1 down to From
+	From, To int  // the part has the readings From to To-1
+	Desc     bool // if true, the readings are in the order from To-1 down to From
 }
 
 // Len returns the number of readings in the part.
 func (p *Part) Len() int { return p.To - p.From }
 
-// Row returns the index in the block of the k-th reading of the part.
+// Row returns the index in the block of reading k of the part.
 func (p *Part) Row(k int) int {
 	if p.Desc {
 		return p.To - 1 - k
@@ -68,7 +68,7 @@ func (p *Part) Row(k int) int {
 	return p.From + k
 }
 
-// Cut splits the part after its first n readings.
+// Cut splits the part into its first n readings and the rest.
 func (p *Part) Cut(n int) (first, rest Part) {
 	first, rest = *p, *p
 	if p.Desc {
@@ -79,8 +79,8 @@ func (p *Part) Cut(n int) (first, rest Part) {
 	return first, rest
 }
 
-// LastTime returns the event time of the last reading of a part that is not empty.
+// LastTime returns the event time of the last reading. The part must not be empty.
 func (p *Part) LastTime() int64 { return p.Times[p.Row(p.Len()-1)] }
 
-// FirstTime returns the event time of the first reading of a part that is not empty.
+// FirstTime returns the event time of the first reading. The part must not be empty.
 func (p *Part) FirstTime() int64 { return p.Times[p.Row(0)] }

@@ -15,7 +15,8 @@ import (
 
 var series = varve.Series{Tenant: "default", Stream: "weather", Device: "d1"}
 
-// mixed returns n readings with numbers of several scales, texts, missing fields and own ids.
+// mixed returns n readings with numbers of several scales, texts, missing fields, and ids that a
+// client chose.
 func mixed(t *testing.T, n int) []varve.Reading {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -45,7 +46,7 @@ func mixed(t *testing.T, n int) []varve.Reading {
 	return list
 }
 
-// blockOf returns the block of readings.
+// blockOf returns a block with the given readings. It encodes them as a chunk and decodes it.
 func blockOf(t *testing.T, list []varve.Reading) *block.Block {
 	t.Helper()
 	var b chunk.Builder
@@ -59,8 +60,8 @@ func blockOf(t *testing.T, list []varve.Reading) *block.Block {
 	return &c.Block
 }
 
-// TestBlock_HoldsReadings checks that a block returns its readings, and that the ids computed from
-// columns equal the ids of the readings.
+// TestBlock_HoldsReadings checks that a block returns its readings, and computes their ids from
+// its columns.
 func TestBlock_HoldsReadings(t *testing.T) {
 	list := mixed(t, 300)
 	b := blockOf(t, list)
@@ -80,7 +81,8 @@ func TestBlock_HoldsReadings(t *testing.T) {
 	}
 }
 
-// TestPart_CutsInBothOrders checks the rows, ids and ends of parts of a block.
+// TestPart_CutsInBothOrders checks the rows, the ids, and the first and last times of parts that
+// are cut from a block.
 func TestPart_CutsInBothOrders(t *testing.T) {
 	list := mixed(t, 50)
 	b := blockOf(t, list)

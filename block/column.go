@@ -8,24 +8,24 @@ import (
 // Column holds the values of one field. Values are grouped by kind: numbers, booleans and texts.
 type Column struct {
 	Name  string
-	Kind  varve.Kind // of all values, unless Kinds is set
-	Kinds []byte     // of each reading's value, if the kinds differ
-	Slots []int32    // index of each reading's value in its group, or -1; if empty, the reading's index
+	Kind  varve.Kind // kind of all values, unless Kinds is set
+	Kinds []byte     // if the kinds differ, the kind of each reading's value
+	Slots []int32    // for each reading, the index of its value in the group, or -1; if empty, value i is of reading i
 
-	Plain bool           // every reading has a number, all with the exponent Least
-	Exps  []int64        // of scaled numbers
-	Coefs []int64        // coefficients of scaled numbers for the exponent Least
+	Plain bool           // if true, every reading has a number, and all numbers have the exponent Least
+	Exps  []int64        // exponents with which the scaled numbers are written
+	Coefs []int64        // coefficients of scaled numbers, all scaled to the exponent Least
 	Least int64          // the smallest of Exps
 	Most  int64          // the largest of Exps
-	Wide  []varve.Number // if not empty, the numbers instead of Exps and Coefs
-	Bools []byte         // bitmap
-	Texts []string       // of strings and JSON
+	Wide  []varve.Number // if not empty, holds the numbers instead of Exps and Coefs
+	Bools []byte         // one bit per boolean
+	Texts []string       // strings and JSON texts
 }
 
-// Has reports whether reading i has the field.
+// Has reports whether reading i has the field of the column.
 func (c *Column) Has(i int) bool { return len(c.Slots) == 0 || c.Slots[i] >= 0 }
 
-// HasAny reports whether a reading of a part has the field.
+// HasAny reports whether any reading of a part has the field.
 func (c *Column) HasAny(p *Part) bool {
 	if len(c.Slots) == 0 {
 		return p.Len() > 0
@@ -38,8 +38,8 @@ func (c *Column) HasAny(p *Part) bool {
 	return false
 }
 
-// slot returns the kind of reading i's value and its index in its group. The kind is 0 if the
-// reading lacks the field.
+// slot returns the kind of the value in reading i, and the index of the value in its group. The
+// kind is 0 if the reading lacks the field.
 func (c *Column) slot(i int) (varve.Kind, int) {
 	kind := c.Kind
 	if len(c.Kinds) > 0 {
@@ -80,7 +80,7 @@ func (c *Column) number(at int) varve.Number {
 	}
 	exp, coef := c.Exps[at], c.Coefs[at]
 	if exp != c.Least {
-		power, _ := decimal.PowerOf10(exp - c.Least) // in range: see the package
+		power, _ := decimal.PowerOf10(exp - c.Least) // the power exists: decoding has checked the exponents
 		coef /= power
 	}
 	return decimal.FromScaled(coef, int(exp))

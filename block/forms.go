@@ -2,16 +2,16 @@ package block
 
 import "github.com/varvedb/varve"
 
-// Forms computes the ids of a block's readings. The zero Forms is ready for Reset.
+// Forms computes the ids of a block's readings. Call Reset before the first use.
 type Forms struct {
 	block *Block
 	names [][]byte // canonical form of each column's name
-	forms []byte   // of several readings
-	ends  []int    // of the form of each reading; -1 if it has its own id
+	forms []byte   // canonical forms of several readings, one after the other
+	ends  []int    // end of the form of each reading in forms; -1 if a client chose the id
 	ids   []varve.ID
 }
 
-// Reset sets the block.
+// Reset makes f compute the ids of another block.
 func (f *Forms) Reset(b *Block) {
 	f.block = b
 	for len(f.names) < len(b.Columns) {
@@ -28,11 +28,11 @@ func (f *Forms) ID(i int) varve.ID {
 	return f.IDs(&p, 0, 1)[0]
 }
 
-// IDs returns the ids of the readings k with from <= k < to of a part of the block. They are
-// valid until the next call.
+// IDs returns the ids of readings from to to-1 of a part of the block. The result is valid until
+// the next call.
 //
-// All forms are written before the first one is hashed: to read bytes that were just written is
-// slow.
+// All forms are written before the first one is hashed, because reading bytes that were just
+// written is slow.
 func (f *Forms) IDs(p *Part, from, to int) []varve.ID {
 	forms, ends := f.forms[:0], f.ends[:0]
 	for k := from; k < to; k++ {
@@ -57,7 +57,7 @@ func (f *Forms) IDs(p *Part, from, to int) []varve.ID {
 	return ids
 }
 
-// appendForm appends the canonical form of reading i.
+// appendForm appends the canonical form of the fields of reading i.
 func (f *Forms) appendForm(dst []byte, i int) []byte {
 	for j := range f.block.Columns {
 		c := &f.block.Columns[j]

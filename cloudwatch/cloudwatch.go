@@ -23,12 +23,13 @@ const DimensionDeployment = "Deployment"
 
 // The metrics.
 const (
-	// RotationSuccess is 1 for a minute with a successful rotation, and 0 for others. At each time
-	// of retention.schedule, at least one process of a deployment publishes 1.
+	// RotationSuccess is 1 for a minute with a successful rotation, and 0 for other minutes. After
+	// each time of the setting retention.schedule, at least one process of a healthy deployment
+	// publishes 1.
 	RotationSuccess = "RotationSuccess"
-	// TablesReadyAhead is the share of wanted tables of later months that exist after a rotation,
-	// 0 to 1. It has no value in minutes without a rotation: an old observation of one process
-	// would hide a new one of another.
+	// TablesReadyAhead is the share of the required tables of later months that exist after a
+	// rotation, from 0 to 1. In minutes without a rotation it is not published. Otherwise, old values
+	// of one process could hide a new value of another process.
 	TablesReadyAhead = "TablesReadyAhead"
 	// Readings is the number of submitted readings.
 	Readings = "Readings"
@@ -68,7 +69,7 @@ func New(o Options) *Publisher {
 	return &Publisher{opts: o}
 }
 
-// Judged counts readings that got verdicts, and the rejected ones among them.
+// Judged adds to the counts of submitted and rejected readings.
 func (p *Publisher) Judged(readings, rejected int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,8 +77,8 @@ func (p *Publisher) Judged(readings, rejected int) {
 	p.rejected += rejected
 }
 
-// Run publishes at each tick, and once more when the context ends. It fails with the first line
-// that cannot be written.
+// Run publishes at each tick, and once more when the context ends. If a line cannot be written, Run
+// returns the error.
 func (p *Publisher) Run(ctx context.Context, tick <-chan time.Time) error {
 	for {
 		select {

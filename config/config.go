@@ -11,11 +11,12 @@
 //   - Source names the file, the environment and the flags.
 //   - Mistakes lists all mistakes at once, each with its place.
 //
-// Load returns the valid settings even if others are mistaken.
+// Load returns the valid settings even if others are invalid.
 package config
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/devicelog"
 	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/grid"
@@ -42,6 +43,7 @@ type Config struct {
 	Rollups   Rollups
 	Limits    Limits
 	Logs      Logs
+	Influx    Influx
 	Log       Log
 	Metrics   Metrics
 }
@@ -52,7 +54,7 @@ type Server struct {
 	Hosts   string        // names by which a proxy in front calls the server, separated by commas
 	TLSCert string        // file of a certificate chain; if empty, no TLS
 	TLSKey  string        // file of the certificate's private key
-	Proxied bool          // a proxy in front ends TLS
+	Proxied bool          // if true, a proxy in front terminates TLS
 	Drain   time.Duration // the time limit of running requests on shutdown
 	// DebugListen is a loopback address and port that serve profiles. If empty, profiles are off.
 	DebugListen string
@@ -80,14 +82,7 @@ func (s Server) URL(address string) string {
 }
 
 // HostList returns the names in Hosts.
-func (s Server) HostList() (hosts []string) {
-	for host := range strings.SplitSeq(s.Hosts, ",") {
-		if host = strings.TrimSpace(host); host != "" {
-			hosts = append(hosts, host)
-		}
-	}
-	return hosts
-}
+func (s Server) HostList() []string { return words(s.Hosts) }
 
 // Store configures the store of all data.
 type Store struct {
@@ -99,6 +94,8 @@ type Store struct {
 	Endpoint string // dynamodb: the address of an emulator; if empty, AWS
 	Region   string // dynamodb: the region; if empty, the environment's
 	Registry string // dynamodb: the registry's table; if empty, <prefix>_registry
+	// TableQuota is the quota of tables of the account and region; dynamodb only.
+	TableQuota int
 }
 
 // Tables configures the grid of tables.
@@ -148,6 +145,33 @@ type Limits struct {
 	SeriesFields int
 }
 
+// Influx configures the routes of InfluxDB's line protocol.
+type Influx struct {
+	Enabled   bool
+	Device    string // tags that may hold the device, separated by commas; the first one of a line is used
+	Tags      string // use of the other tags: series or fields
+	FieldTags string // tags that are fields in either case, separated by commas
+	Databases string // names of accepted databases and buckets, separated by commas; if empty, any name
+}
+
+// Mapping returns the assignment of tags to readings.
+func (i Influx) Mapping() *wire.LineMapping {
+	return &wire.LineMapping{Device: words(i.Device), TagFields: i.Tags == "fields", FieldTags: words(i.FieldTags)}
+}
+
+// DatabaseList returns the names in Databases.
+func (i Influx) DatabaseList() []string { return words(i.Databases) }
+
+// words returns the parts of a text that commas separate.
+func words(text string) (all []string) {
+	for word := range strings.SplitSeq(text, ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
 // Logs configures the logs of devices.
 type Logs struct{ Retention time.Duration }
 
@@ -157,9 +181,9 @@ type Log struct {
 	Format string // console or json
 }
 
-// Metrics configures the output of metrics beside /metrics.
+// Metrics configures the output of metrics in addition to the route /metrics.
 type Metrics struct {
-	CloudWatch bool // to standard output, for Amazon CloudWatch
+	CloudWatch bool // if true, metrics for Amazon CloudWatch are written to standard output
 }
 
 // Size is a number of bytes.
@@ -203,7 +227,7 @@ func Default() Config {
 	rotation := rotator.Policy{}.WithDefaults()
 	return Config{
 		Server: Server{Listen: "127.0.0.1:8278", Drain: 30 * time.Second},
-		Store:  Store{Kind: StoreKinds()[0], Dir: "data", Memory: 64 << 20, Cache: 64 << 20, MinFree: 256 << 20},
+		Store:  Store{Kind: StoreKinds()[0], Dir: "data", Memory: 64 << 20, Cache: 64 << 20, MinFree: 256 << 20, TableQuota: 2500},
 		Tables: Tables{Prefix: "varve", Future: layout.Future, RecentWeeks: layout.Recent, Doubling: layout.Doubling, MonthsAhead: rotation.MonthsAhead},
 		Retention: Retention{
 			Grace: rotation.Grace, Seal: rotation.Seal, Schedule: "@hourly", MaxDrops: rotation.MaxDrops,
@@ -213,6 +237,7 @@ func Default() Config {
 		Rollups: Rollups{Enabled: true, Resent: rollup.IgnoreResent.String()},
 		Limits:  Limits{Body: 1 << 30, Request: router.DefaultRequestTimeout, Stall: time.Minute, Requests: 4096, Readings: 65536, Reads: 512, SeriesFields: fields.DefaultLimit},
 		Logs:    Logs{Retention: devicelog.DefaultRetention},
+		Influx:  Influx{Enabled: true, Device: strings.Join(wire.DefaultDeviceTags, ","), Tags: "series"},
 		Log:     Log{Level: "info", Format: "console"},
 	}
 }
@@ -234,7 +259,7 @@ func (c *Config) Policy() *retention.Policy {
 	return p
 }
 
-// expects maps names to the expected share of resent readings.
+// expects maps the values of the setting expect to constants of package store.
 var expects = map[string]store.Expect{"auto": store.ExpectAuto, "new": store.ExpectNew, "existing": store.ExpectExisting}
 
 // Layouts returns the layouts of the streams that have their own layout.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -14,6 +15,12 @@ func (l *loader) environ(src Source) {
 		if !strings.HasPrefix(name, EnvPrefix) || slices.Contains(others, name) {
 			continue
 		}
+		if !isSettingVariable(name) {
+			if !isInjected(name, value) {
+				l.warnings = append(l.warnings, Mistake{Place: name, Message: "not a setting, ignored: " + suggestVariable(name)})
+			}
+			continue
+		}
 		key, wrong := l.keyOfEnv(name, src.Flags)
 		if wrong != "" {
 			l.mistake(name, "", "%s", wrong)
@@ -24,26 +31,52 @@ func (l *loader) environ(src Source) {
 	l.load(values)
 }
 
-// keyOfEnv returns the key that a variable sets, or the reason why it sets none.
+// injected matches the variables that Kubernetes and Docker add for a service with a name such as
+// varve or varve-writer.
+var injected = regexp.MustCompile(`^VARVE(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+
+// isInjected reports whether Kubernetes added a variable. The name of VARVE_PORT may also be a
+// mistake of a person, so its value decides: Kubernetes sets an address such as
+// tcp://10.0.0.1:8278.
+func isInjected(name, value string) bool {
+	return injected.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
+}
+
+// isSettingVariable reports whether a variable has the name of a setting, of one class or stream
+// too.
+func isSettingVariable(name string) bool {
+	if slices.ContainsFunc(settings, func(s setting) bool { return EnvOf(s.key) == name }) {
+		return true
+	}
+	group, middle, last := splitVariable(name)
+	_, ok := find(group + "." + middle + "." + last)
+	return ok && group != ""
+}
+
+// splitVariable returns the parts of a variable that sets a class or stream. If the variable does
+// not, the parts are empty.
+func splitVariable(name string) (group, middle, last string) {
+	parts := strings.Split(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "_")
+	n := len(parts)
+	if n < 3 || parts[1] == "" || parts[0] != "classes" && parts[0] != "streams" {
+		return "", "", ""
+	}
+	words := 1 // of the setting, after the name
+	if n > 3 && strings.Join(parts[n-2:], "_") == "row_window" {
+		words = 2
+	}
+	return parts[0], strings.Join(parts[1:n-words], "_"), strings.Join(parts[n-words:], "_")
+}
+
+// keyOfEnv returns the key that a variable of a setting sets, or the reason why its class or stream
+// is unknown.
 func (l *loader) keyOfEnv(name string, flags map[string]string) (key, wrong string) {
 	for _, s := range settings {
 		if EnvOf(s.key) == name {
 			return s.key, ""
 		}
 	}
-	parts := strings.Split(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "_")
-	n := len(parts)
-	if n < 3 || parts[1] == "" || parts[0] != "classes" && parts[0] != "streams" {
-		return "", "configures nothing: " + suggest(strings.Join(parts, "."))
-	}
-	words := 1 // number of words of the setting after the name
-	if n > 3 && strings.Join(parts[n-2:], "_") == "row_window" {
-		words = 2
-	}
-	group, middle, last := parts[0], strings.Join(parts[1:n-words], "_"), strings.Join(parts[n-words:], "_")
-	if _, ok := find(group + "." + middle + "." + last); !ok {
-		return "", "configures nothing: " + suggest(strings.Join(parts, "."))
-	}
+	group, middle, last := splitVariable(name)
 	named, wrong := l.nameOfEnv(group, middle, last, flags)
 	return group + "." + named + "." + last, wrong
 }

@@ -73,7 +73,7 @@ func (l *loader) node(file, key string, n *yaml.Node, values map[string]any) {
 	switch {
 	case null || n.Kind == yaml.MappingNode && len(n.Content) == 0:
 		if key != "" && !isGroup(key) {
-			l.known(place, key) // the setting has its default
+			l.known(place, key) // an existing setting without a value has its default
 		}
 	case n.Kind == yaml.MappingNode && l.within[n]:
 		l.mistake(place, key, "contains itself")

@@ -35,6 +35,9 @@ type Loaded struct {
 	// Origins maps keys to places: varve.yaml:3, VARVE_LOG_LEVEL, --listen. A key that is missing
 	// here has its default value.
 	Origins map[string]string
+	// Warnings lists the variables that begin with EnvPrefix and are not settings. They have no
+	// effect.
+	Warnings []Mistake
 }
 
 // EnvPrefix begins the names of variables: VARVE_SERVER_LISTEN sets server.listen.
@@ -54,6 +57,7 @@ func Load(src Source) (*Loaded, error) {
 	l.environ(src)
 	l.flags(src)
 	loaded := l.decode()
+	loaded.Warnings = l.warnings
 	l.validate(loaded)
 	if len(l.mistakes) > 0 {
 		return loaded, l.mistakes
@@ -63,17 +67,18 @@ func Load(src Source) (*Loaded, error) {
 
 type loader struct {
 	merged   *koanf.Koanf
-	places   map[string]string // where keys were set, by key with sep
+	places   map[string]string // the place at which each key was set; the parts of the key are separated by sep
 	within   map[*yaml.Node]bool
 	mistakes Mistakes
+	warnings []Mistake
 }
 
 func (l *loader) mistake(place, key, format string, args ...any) {
 	l.mistakes = append(l.mistakes, Mistake{place, strings.ReplaceAll(key, sep, "."), fmt.Sprintf(format, args...)})
 }
 
-// add puts a value into a layer if its setting exists. A wrong value is reported even
-// if a later layer overrides it.
+// add puts a value into a layer if its setting exists, and otherwise records a mistake. Values are
+// checked after all layers are merged.
 func (l *loader) add(values map[string]any, path, value, place string) {
 	if l.known(place, path) {
 		values[path], l.places[path] = value, place
@@ -278,4 +283,14 @@ func (l *Loaded) Values() []Value {
 		values = append(values, Value{Key: key, Value: s.get(&l.Config), Origin: origin, Doc: s.doc})
 	}
 	return values
+}
+
+// Changed returns the keys of the settings in which two configurations differ, in order.
+func Changed(a, b *Config) []string {
+	keys := append(a.keys(), b.keys()...)
+	slices.Sort(keys)
+	return slices.DeleteFunc(slices.Compact(keys), func(key string) bool {
+		s, ok := find(key)
+		return !ok || s.get(a) == s.get(b)
+	})
 }

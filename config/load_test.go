@@ -101,6 +101,7 @@ store:
   endpoint: http://127.0.0.1:8000
   region: eu-central-1
   registry: acme_registry
+  table_quota: 5000
   min_free: 0
 tables:
   prefix: acme
@@ -127,6 +128,12 @@ limits:
   series_fields: 40
 logs:
   retention: 90d
+influx:
+  enabled: false
+  device: serial, host
+  tags: fields
+  field_tags: site
+  databases: telegraf, home
 log:
   level: debug
   format: json
@@ -147,7 +154,7 @@ func TestEverySetting(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything), Required: true})
 	want := config.Config{
 		Server:    config.Server{Listen: "[::1]:9000", Hosts: "varve.example.com, varve.example.com:8443", TLSCert: "c.pem", TLSKey: "k.pem", Proxied: true, Drain: time.Minute, DebugListen: "127.0.0.1:6060"},
-		Store:     config.Store{Kind: "mem", Dir: "/var/lib/varve", Memory: 128 << 20, Cache: 1 << 30, Endpoint: "http://127.0.0.1:8000", Region: "eu-central-1", Registry: "acme_registry"},
+		Store:     config.Store{Kind: "mem", Dir: "/var/lib/varve", Memory: 128 << 20, Cache: 1 << 30, Endpoint: "http://127.0.0.1:8000", Region: "eu-central-1", Registry: "acme_registry", TableQuota: 5000},
 		Tables:    config.Tables{Prefix: "acme", Future: 2 * day, RecentWeeks: 8, Doubling: 3 * 365 * day, MonthsAhead: 3},
 		Retention: config.Retention{Drop: true, Grace: 14 * day, Seal: 2 * time.Hour, Schedule: "@every 30m", MaxDrops: 7},
 		Classes:   map[string]config.Class{"default": {Retention: 30 * day}, "archive": {Retention: retention.Forever}},
@@ -155,6 +162,7 @@ func TestEverySetting(t *testing.T) {
 		Rollups:   config.Rollups{Resent: "count"},
 		Limits:    config.Limits{Body: 1 << 20, Request: 10 * time.Minute, Stall: 30 * time.Second, Requests: 10, Readings: 20, Reads: 30, SeriesFields: 40},
 		Logs:      config.Logs{Retention: 90 * day},
+		Influx:    config.Influx{Device: "serial, host", Tags: "fields", FieldTags: "site", Databases: "telegraf, home"},
 		Log:       config.Log{Level: "debug", Format: "json"},
 		Metrics:   config.Metrics{CloudWatch: true},
 	}
@@ -232,7 +240,7 @@ streams:
 // configuration.
 func TestPrintedIsRead(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything)})
-	delete(loaded.Streams, "plain") // the default configuration does not set them, so they are not printed
+	delete(loaded.Streams, "plain") // a stream without settings is not printed
 	delete(loaded.Streams, "nothing")
 	values, names := map[string]string{}, map[string]string{}
 	for _, v := range loaded.Values() {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/grid"
@@ -134,6 +135,7 @@ var settings = []setting{
 	text("store.endpoint", "dynamodb: address of an emulator; if empty, AWS", func(c *Config) *string { return &c.Store.Endpoint }, checkEndpoint),
 	text("store.region", "dynamodb: region; if empty, AWS_REGION or the profile", func(c *Config) *string { return &c.Store.Region }, nil),
 	text("store.registry", "dynamodb: table of the registry; empty: <prefix>_registry", func(c *Config) *string { return &c.Store.Registry }, checkRegistry),
+	whole("store.table_quota", "dynamodb: quota of tables of the account and region; doctor and the plan warn before it is met", 1, func(c *Config) *int { return &c.Store.TableQuota }),
 	size("store.min_free", "local: free space of the disk below which readings are refused", func(c *Config) *Size { return &c.Store.MinFree }),
 	text("tables.prefix", "prefix of the names of all tables", func(c *Config) *string { return &c.Tables.Prefix }, nil),
 	span("tables.future", "how far ahead of its arrival an event time may lie", func(c *Config) *time.Duration { return &c.Tables.Future }),
@@ -154,6 +156,11 @@ var settings = []setting{
 	whole("limits.readings", "readings in concurrent writes", 2, func(c *Config) *int { return &c.Limits.Readings }),
 	whole("limits.reads", "concurrent reads", 1, func(c *Config) *int { return &c.Limits.Reads }),
 	most(fields.MaxLimit, whole("limits.series_fields", "different fields of a device in a stream", 1, func(c *Config) *int { return &c.Limits.SeriesFields })),
+	truth("influx.enabled", "serve the routes of InfluxDB's line protocol beside the API", func(c *Config) *bool { return &c.Influx.Enabled }),
+	text("influx.device", "line protocol: tags that may hold the device, separated by commas; the first one of a line is used", func(c *Config) *string { return &c.Influx.Device }, checkDeviceTags),
+	text("influx.tags", "line protocol: use of the other tags: series (part of the device's name) or fields", func(c *Config) *string { return &c.Influx.Tags }, oneOf("series", "fields")),
+	text("influx.field_tags", "line protocol: tags that are fields in either case, separated by commas", func(c *Config) *string { return &c.Influx.FieldTags }, checkTags),
+	text("influx.databases", "line protocol: databases and buckets that clients may name, separated by commas; if empty, any", func(c *Config) *string { return &c.Influx.Databases }, nil),
 	positive(span("logs.retention", "how long new entries of device logs live; existing entries keep their time", func(c *Config) *time.Duration { return &c.Logs.Retention })),
 	text("log.level", "debug, info, warn or error", func(c *Config) *string { return &c.Log.Level }, oneOf("debug", "info", "warn", "error")),
 	text("log.format", "console or json", func(c *Config) *string { return &c.Log.Format }, oneOf("console", "json")),
@@ -282,4 +289,30 @@ func (c *Config) keys() []string {
 		}
 	}
 	return keys
+}
+
+// checkTags rejects lists of tags with an empty or repeated name.
+func checkTags(list string) error {
+	if strings.TrimSpace(list) == "" {
+		return nil
+	}
+	var seen []string
+	for tag := range strings.SplitSeq(list, ",") {
+		switch tag = strings.TrimSpace(tag); {
+		case tag == "":
+			return fmt.Errorf("%q has an empty name: separate tags by one comma", list)
+		case slices.Contains(seen, tag):
+			return fmt.Errorf("tag %s occurs twice: remove one", tag)
+		}
+		seen = append(seen, tag)
+	}
+	return nil
+}
+
+// checkDeviceTags rejects an empty list, too.
+func checkDeviceTags(list string) error {
+	if strings.TrimSpace(list) == "" {
+		return errors.New("required: name the tag that holds the device")
+	}
+	return checkTags(list)
 }

@@ -9,7 +9,7 @@ import (
 type Bound struct {
 	Forever []string // the classes whose tables are never dropped
 	Classes int      // the number of the other classes
-	Tables  int      // the maximum number of their tables at a time
+	Tables  int      // the maximum number of tables of the other classes at a time
 }
 
 // Bound returns the maximum number of tables, if each run of the rotator is at most outage late. It

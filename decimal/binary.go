@@ -6,8 +6,8 @@ import (
 
 // AppendCanonical appends the canonical binary form of n. Equal numbers have equal forms.
 //
-// The form is the zigzag varint of twice the exponent plus the sign. The coefficient without
-// trailing zeros follows, as varints of its low and high 64 bits.
+// The form begins with the zigzag varint of twice the exponent plus the sign. The coefficient
+// without trailing zeros follows, as the varints of its low 64 bits and its high 64 bits.
 func (n Number) AppendCanonical(dst []byte) []byte {
 	if n.hi != 0 || n.lo%10 == 0 {
 		n = n.Canonical()
@@ -33,9 +33,9 @@ func (n Number) AppendCanonical(dst []byte) []byte {
 
 // AppendCanonicalScaled appends the canonical form of FromScaled(coefficient, exp).
 func AppendCanonicalScaled(dst []byte, coefficient int64, exp int) []byte {
-	// Small numbers need one byte for the exponent and two for the coefficient.
+	// Fast path: a small number needs one byte for the exponent and two for the coefficient.
 	if u := uint64(coefficient); u-1 < 1<<14-1 && u%10 != 0 && -16 <= exp && exp < 16 {
-		zigzag := byte(exp<<2) ^ byte(exp>>15) // of 2*exp, for a positive coefficient
+		zigzag := byte(exp<<2) ^ byte(exp>>15) // zigzag encoding of 2*exp, for a positive coefficient
 		if u < 0x80 {
 			return append(dst, zigzag, byte(u), 0)
 		}

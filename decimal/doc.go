@@ -1,10 +1,10 @@
 // Package decimal implements exact decimal numbers and their sums.
 //
 //   - [Number] has at most 38 significant digits, the limit of DynamoDB, and keeps the scale
-//     of its notation.
+//     with which it is written.
 //   - [Sum] has any number of digits. It adds numbers without rounding, and [Sum.Mean] rounds
 //     once, half to even.
 //
-// No operation uses binary floating point, except functions with Float in their name. Text that
-// is not a number in range fails with [ErrSyntax], [ErrPrecision] or [ErrRange].
+// Operations do not use binary floating point, except functions with Float in their name. [Parse]
+// fails with [ErrSyntax], [ErrPrecision] or [ErrRange] if a text is not a number in range.
 package decimal

@@ -9,7 +9,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// tb is the part of a test, a fuzz target or a property that helpers use.
+// tb has the methods that helpers use. A test, a fuzz target and a rapid property all implement
+// it.
 type tb interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -28,7 +29,8 @@ func zeros(n int) string { return strings.Repeat("0", n) }
 
 func nines(n int) string { return strings.Repeat("9", n) }
 
-// checkMany checks a property for more inputs than the 100 of one check.
+// checkMany checks a property with 30 times the inputs of one rapid.Check, or 10 times in short
+// mode.
 func checkMany(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	rounds := 30

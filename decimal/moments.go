@@ -32,7 +32,7 @@ func (d *Sum) AddProduct(n Number, factor int64) {
 	d.addBig(c.Mul(c, big.NewInt(factor)).Mul(c, tenTo(shift)))
 }
 
-// coefficient returns the signed coefficient of the notation.
+// coefficient returns the coefficient with its sign.
 func (n Number) coefficient() *big.Int {
 	c := new(big.Int).SetUint64(n.hi)
 	c.Lsh(c, 64).Or(c, new(big.Int).SetUint64(n.lo))
@@ -54,7 +54,8 @@ func (d *Sum) Compare(o *Sum) int {
 	return a.Cmp(b)
 }
 
-// alignParts returns the coefficients of two sums for the same exponent.
+// alignParts returns the coefficients of two sums at a common exponent, which is the lower of the
+// two.
 func alignParts(d, o *Sum) (a, b *big.Int, exp int) {
 	a, exp = d.parts()
 	b, other := o.parts()
@@ -68,18 +69,19 @@ func alignParts(d, o *Sum) (a, b *big.Int, exp int) {
 	return a, b, exp
 }
 
-// Interpolate returns the value at a part of the way from d to o, rounded as [Sum.Mean] rounds.
-// The part is a fraction of a positive whole.
+// Interpolate returns d + (o - d) × part / whole, rounded like [Sum.Mean]. The argument whole
+// must be positive.
 func (d *Sum) Interpolate(o *Sum, part, whole int64) Sum {
 	a, b, exp := alignParts(d, o)
 	a.Mul(a, big.NewInt(whole-part))
 	a.Add(a, b.Mul(b, big.NewInt(part)))
 	weighted := Sum{big: a, exp: exp, begun: true}
-	weighted.trimZeros() // the result must not depend on the notation of d and o
+	weighted.trimZeros() // so that the result does not depend on the scale of d and o
 	return weighted.Mean(whole)
 }
 
-// trimZeros raises the exponent of a sum without a small part as far as it stays exact.
+// trimZeros removes trailing zeros of the coefficient, and raises the exponent by their number. The
+// small part of the sum must be 0.
 func (d *Sum) trimZeros() {
 	ten, rest := big.NewInt(10), new(big.Int)
 	for d.big.Sign() != 0 {
@@ -93,9 +95,10 @@ func (d *Sum) trimZeros() {
 
 // Deviation returns the population standard deviation of a positive count of numbers.
 //
-// It takes their sum and the sum of their squares, and rounds once, to 20 significant digits.
+// The arguments are the sum of the numbers and the sum of their squares. The result is rounded
+// once, to 20 significant digits.
 func Deviation(sum, squares *Sum, count int64) Sum {
-	// The variance is (count·squares - sum²) / count², exactly.
+	// The variance is exactly (count·squares - sum²) / count².
 	total, exp := sum.parts()
 	square := Sum{big: total.Mul(total, total), exp: 2 * exp, begun: true}
 	s, t, exp := alignParts(squares, &square)
@@ -121,7 +124,7 @@ func Deviation(sum, squares *Sum, count int64) Sum {
 	}
 }
 
-// roundedRoot returns √s / n × 10^exp without the last digits.
+// roundedRoot returns √s / n × 10^exp, rounded to a multiple of 10^(exp+digits).
 func roundedRoot(s, n *big.Int, exp, digits int) Sum {
 	q := quotientRoot(s, new(big.Int).Mul(n, tenTo(digits)))
 	return Sum{big: q, exp: exp + digits, begun: true}
@@ -132,7 +135,7 @@ func quotientRoot(s, n *big.Int) *big.Int {
 	square := new(big.Int).Mul(n, n)
 	q := new(big.Int).Quo(s, square)
 	q.Sqrt(q)
-	// It is rounded up if (2q+1)²·n² is less than 4s.
+	// The quotient is rounded up if (2q+1)²·n² is less than 4s.
 	half := new(big.Int).Lsh(q, 1)
 	half.Add(half, big.NewInt(1))
 	half.Mul(half, half).Mul(half, square)

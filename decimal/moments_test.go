@@ -36,7 +36,7 @@ var texts = rapid.SliceOfN(rapid.OneOf(
 	rapid.SampledFrom([]string{"0", "0.000", "4611686018427387904", "3037000499", "1e125", "1e-130"}),
 ), 1, 8)
 
-// TestSquares_AreExact compares sums of squares and products with rational numbers.
+// TestSquares_AreExact compares sums of squares with sums of rational numbers.
 func TestSquares_AreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := texts.Draw(t, "numbers")
@@ -67,7 +67,8 @@ func TestSquares_AreExact(t *testing.T) {
 	})
 }
 
-// TestDeviation_RoundsOnce compares squares of the neighbours of a deviation with the variance.
+// TestDeviation_RoundsOnce checks that a deviation differs from the exact one by at most half a
+// unit of its last digit. It compares squares with the exact variance.
 func TestDeviation_RoundsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := texts.Draw(t, "numbers")
@@ -83,7 +84,8 @@ func TestDeviation_RoundsOnce(t *testing.T) {
 			}
 			return
 		}
-		// The result has 20 digits, so half a unit of the last one is at most 0.5e-19 of it.
+		// The result has 20 significant digits. So half a unit of its last digit is at most
+		// 0.5e-19 of the result.
 		half := new(big.Rat).Mul(got, big.NewRat(5, 1))
 		scale, _ := new(big.Rat).SetString("1e-20")
 		half.Mul(half, scale)

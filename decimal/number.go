@@ -11,17 +11,16 @@ import (
 // the same readings. Source: Amazon DynamoDB developer guide, "Supported data types", Number.
 const (
 	MaxDigits   = 38   // significant decimal digits
-	MaxExponent = 125  // power of ten of the first digit: below 1e126
-	MinExponent = -130 // power of ten of the first digit: from 1e-130
+	MaxExponent = 125  // largest power of ten of the first digit: numbers are below 1e126
+	MinExponent = -130 // smallest power of ten of the first digit: numbers other than 0 are at least 1e-130
 )
 
 // Number is an exact decimal number of at most 38 significant digits: coefficient × 10^exponent.
 //
-// It keeps the scale of its notation, so 42.0 is written as 42.0. [Number.Equal] and the
-// identity of readings ignore the scale. The zero value is 0. Numbers are values and can be
-// copied.
+// It keeps the scale with which it is written, so 42.0 stays 42.0. [Number.Equal] and the
+// identity of readings ignore the scale. The zero value is 0. Numbers can be copied.
 type Number struct {
-	hi, lo uint64 // coefficient, 128 bits; 10^38 < 2^127
+	hi, lo uint64 // 128-bit coefficient, which is below 10^38 and so below 2^127
 	exp    int16
 	neg    bool
 }
@@ -36,7 +35,7 @@ func FromInt(n int64) Number {
 
 // FromFloat returns the shortest decimal that parses to f.
 //
-// It fails for NaN, infinities and magnitudes outside the range of a Number.
+// It fails for NaN, infinities and numbers outside the range of a Number.
 func FromFloat(f float64) (Number, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return Number{}, ErrSyntax
@@ -44,8 +43,8 @@ func FromFloat(f float64) (Number, error) {
 	return Parse(strconv.FormatFloat(f, 'e', -1, 64))
 }
 
-// New returns coefficient × 10^exp, negated if neg. The coefficient is hi·2^64 + lo. New fails
-// with ErrPrecision or ErrRange.
+// New returns coefficient × 10^exp, or its negative if neg is true. The coefficient is hi·2^64 +
+// lo. If the number does not fit, the error is ErrPrecision or ErrRange.
 func New(neg bool, hi, lo uint64, exp int) (Number, error) {
 	for {
 		digits := decimalDigits(hi, lo)
@@ -66,24 +65,24 @@ func New(neg bool, hi, lo uint64, exp int) (Number, error) {
 	}
 }
 
-// zeroNumber returns 0 with up to 38 decimals: -0 becomes 0, and 0e9 becomes 0.
+// zeroNumber returns 0 with up to 38 decimals. A positive exponent becomes 0.
 func zeroNumber(exp int) Number {
 	return Number{exp: int16(max(min(exp, 0), -MaxDigits))}
 }
 
-// Digits returns the number of decimal digits of the coefficient. It returns 0 for 0.
+// Digits returns the number of decimal digits of the coefficient, which is 0 for the number 0.
 func (n Number) Digits() int { return decimalDigits(n.hi, n.lo) }
 
-// Parts returns the sign, the 128-bit coefficient and the exponent of the notation.
+// Parts returns the sign, the 128-bit coefficient and the exponent.
 func (n Number) Parts() (neg bool, hi, lo uint64, exp int) {
 	return n.neg, n.hi, n.lo, int(n.exp)
 }
 
-// IsZero reports whether n is 0, with any number of decimals.
+// IsZero reports whether n is 0, at any scale.
 func (n Number) IsZero() bool { return n.hi == 0 && n.lo == 0 }
 
-// Canonical returns the number without superfluous zeros. Both 42.0 and 4.2e1 become 42.
-// Canonical numbers are == if and only if they are equal.
+// Canonical returns the number without trailing zeros: 42.0 becomes 42. Two canonical numbers are
+// == if and only if they have the same value.
 func (n Number) Canonical() Number {
 	if n.IsZero() {
 		return Number{}
@@ -142,7 +141,8 @@ func compareMagnitude(n, m Number) int {
 		}
 		return 1
 	}
-	// The first digits have the same place value: scale the shorter number to the same exponent.
+	// The first digits have the same place value. So the number with the larger exponent is
+	// scaled to the smaller exponent.
 	for ; n.exp > m.exp; n.exp-- {
 		n.hi, n.lo = mul10(n.hi, n.lo)
 	}
@@ -152,7 +152,7 @@ func compareMagnitude(n, m Number) int {
 	return cmp.Or(cmp.Compare(n.hi, m.hi), cmp.Compare(n.lo, m.lo))
 }
 
-// Float64 returns the nearest float64, for display and statistics. It must not be stored.
+// Float64 returns the nearest float64, for display and statistics. Do not store it.
 func (n Number) Float64() float64 {
 	// The text of a Number always parses, and its range fits a float64.
 	f, _ := strconv.ParseFloat(n.String(), 64)
@@ -167,7 +167,7 @@ var powersOf10 = func() (p [20]uint64) {
 	return p
 }()
 
-// decimalDigits returns the number of decimal digits of hi·2^64 + lo. It returns 0 for 0.
+// decimalDigits returns the number of decimal digits of hi·2^64 + lo, which is 0 for 0.
 func decimalDigits(hi, lo uint64) int {
 	if hi == 0 {
 		n := bits.Len64(lo) * 1233 >> 12 // log10(2) ≈ 1233/4096
@@ -194,11 +194,12 @@ func mul10(hi, lo uint64) (uint64, uint64) {
 	return hi*10 + h, l
 }
 
-// MaxScale bounds the exponent of [FromScaled], so that any int64 is in range.
+// MaxScale limits the exponent of [FromScaled], so that the result is in range for every
+// coefficient.
 const MaxScale = 100
 
-// FromScaled returns coefficient × 10^exp for an exponent from -100 to 100. It panics for other
-// exponents; use [New] for input.
+// FromScaled returns coefficient × 10^exp for an exponent from -100 to 100. It panics if the
+// exponent is out of that range; use [New] for input.
 func FromScaled(coefficient int64, exp int) Number {
 	if exp < -MaxScale || exp > MaxScale {
 		panic("decimal: FromScaled: exponent out of range")
@@ -211,7 +212,8 @@ func FromScaled(coefficient int64, exp int) Number {
 	return n
 }
 
-// Int64 returns n as an integer, or false if it is not an integer or does not fit.
+// Int64 returns n as an integer. It returns false if n is not an integer or does not fit an
+// int64.
 func (n Number) Int64() (int64, bool) {
 	c, exp, ok := n.Canonical().Scaled()
 	if !ok || exp < 0 {
@@ -234,8 +236,8 @@ func PowerOf10(n int64) (int64, bool) {
 	return int64(powersOf10[n]), true
 }
 
-// Scaled returns the coefficient and exponent for [FromScaled], or false if they do not fit. The
-// coefficient can be negated without overflow.
+// Scaled returns the coefficient and the exponent with which [FromScaled] returns n. If none exist,
+// it returns false. The coefficient can be negated without overflow.
 func (n Number) Scaled() (coefficient int64, exp int, ok bool) {
 	if n.hi != 0 || n.lo > math.MaxInt64 || n.exp < -MaxScale || n.exp > MaxScale {
 		return 0, 0, false

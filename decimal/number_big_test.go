@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// rat returns the number that the parts of n denote.
+// rat returns the value of n, computed from its parts.
 func rat(n decimal.Number) *big.Rat {
 	neg, hi, lo, exp := n.Parts()
 	coefficient := new(big.Int).SetUint64(hi)
@@ -39,7 +39,7 @@ func significant(text string) int {
 	return len(strings.Trim(strings.Replace(text, ".", "", 1), "0"))
 }
 
-// outOfRange reports whether a number is not zero and too large or too small.
+// outOfRange reports whether a number other than 0 is too large or too small for a Number.
 func outOfRange(r *big.Rat) bool {
 	abs := new(big.Rat).Abs(r)
 	tiny := new(big.Rat).Inv(tenTo(-decimal.MinExponent))
@@ -47,7 +47,7 @@ func outOfRange(r *big.Rat) bool {
 }
 
 // TestParse_AgreesWithBig checks that Parse accepts exactly the decimals of at most 38 digits in
-// range, with the value of math/big.
+// range, and returns the same value as math/big.
 func TestParse_AgreesWithBig(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		checkNumber(t, decimaltest.Text().Draw(t, "text"))
@@ -78,8 +78,8 @@ func checkNumber(t tb, text string) {
 	checkCanonical(t, n)
 }
 
-// checkText checks that n is written as a JSON number that parses to n, and has the same text
-// afterwards.
+// checkText checks that the text of n is a JSON number, and that parsing it returns a number with
+// the same value and text.
 func checkText(t tb, n decimal.Number) {
 	t.Helper()
 	text := n.String()
@@ -92,8 +92,7 @@ func checkText(t tb, n decimal.Number) {
 	}
 }
 
-// checkCanonical checks that the canonical form of n has no trailing zero and is equal for equal
-// numbers.
+// checkCanonical checks that the canonical form of n has the same value and no trailing zero.
 func checkCanonical(t tb, n decimal.Number) {
 	t.Helper()
 	c := n.Canonical()
@@ -114,7 +113,7 @@ func checkCanonical(t tb, n decimal.Number) {
 	}
 }
 
-// genNear draws numbers that equal n or nearly equal it.
+// genNear generates numbers that equal n or differ from it a little.
 func genNear(n decimal.Number) *rapid.Generator[decimal.Number] {
 	return rapid.Custom(func(t *rapid.T) decimal.Number {
 		neg, hi, lo, exp := n.Parts()
@@ -163,8 +162,8 @@ func TestCompare_AgreesWithBig(t *testing.T) {
 	})
 }
 
-// TestNumber_KeepsNotation checks that a decimal of at most 38 digits without exponent keeps its
-// text.
+// TestNumber_KeepsNotation checks that parsing a decimal without an exponent and printing it
+// returns the same text.
 func TestNumber_KeepsNotation(t *testing.T) {
 	gen := rapid.OneOf(
 		rapid.StringMatching(`-?(0|[1-9][0-9]{0,18})(\.[0-9]{1,19})?`),
@@ -199,7 +198,7 @@ func FuzzParseNumber(f *testing.F) {
 			t.Fatalf("%q is no number in JSON", text)
 		}
 		if _, exp, _ := strings.Cut(strings.ToLower(text), "e"); len(exp) > 5 {
-			return // math/big takes too long for such a power of ten
+			return // math/big is too slow with such a large exponent
 		}
 		checkNumber(t, text)
 	})

@@ -65,7 +65,7 @@ func TestNew_ChecksRangeAndPrecision(t *testing.T) {
 	}
 }
 
-// TestParts_RebuildNumber checks that New of the parts returns the number.
+// TestParts_RebuildNumber checks that New makes an equal number from the parts of a number.
 func TestParts_RebuildNumber(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		n := decimaltest.Number().Draw(t, "n")
@@ -123,7 +123,7 @@ func TestFromFloat_ReturnsShortestDecimal(t *testing.T) {
 	}
 }
 
-// TestFromFloat_RoundTrips checks that Float64 returns the original float.
+// TestFromFloat_RoundTrips checks that Float64 returns the float that FromFloat converted.
 func TestFromFloat_RoundTrips(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		f := rapid.Float64Range(-1e120, 1e120).Draw(t, "f")

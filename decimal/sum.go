@@ -11,13 +11,14 @@ import (
 // Sum is the exact sum of numbers, with any number of digits. The zero value is 0. A Sum must
 // not be copied after Add.
 type Sum struct {
-	big   *big.Int // may be nil for 0
+	big   *big.Int // nil means 0
 	small int64    // part that is not yet in big, so that most sums need no big.Int
 	exp   int      // the value is (big + small) × 10^exp
-	begun bool     // exp is set
+	begun bool     // whether exp has been set
 }
 
-// meanDigits is the number of significant digits of a mean, unless the sum has more decimals.
+// meanDigits is the number of significant digits of a mean. A mean has more if the sum has more
+// decimals.
 const meanDigits = 20
 
 // Add adds a number to the sum.
@@ -64,7 +65,8 @@ func (d *Sum) AddSum(o *Sum) {
 	}
 }
 
-// align lowers the exponent of the sum to exp if needed. It returns the difference of exp to it.
+// align lowers the exponent of the sum to exp if it is above exp. It returns exp minus the
+// exponent of the sum.
 func (d *Sum) align(exp int) int {
 	if !d.begun {
 		d.exp, d.begun = exp, true
@@ -92,7 +94,7 @@ func (d *Sum) fold() {
 	d.small = 0
 }
 
-// parts returns coefficient and exponent. The caller owns the coefficient.
+// parts returns the coefficient and the exponent. The caller may change the coefficient.
 func (d *Sum) parts() (*big.Int, int) {
 	c := big.NewInt(d.small)
 	if d.big != nil {
@@ -102,7 +104,7 @@ func (d *Sum) parts() (*big.Int, int) {
 }
 
 // Mean returns the sum divided by a positive count, rounded half to even. It has 20 significant
-// digits, or as many decimals as the sum if that is more.
+// digits, or as many decimals as the sum if those are more digits.
 func (d *Sum) Mean(count int64) Sum {
 	c, exp := d.parts()
 	n := big.NewInt(count)
@@ -133,8 +135,8 @@ func quotient(c, n *big.Int) *big.Int {
 
 func digitsOf(n *big.Int) int { return len(new(big.Int).Abs(n).String()) }
 
-// Append appends the number in JSON syntax without superfluous zeros. It uses an exponent
-// where a Number does.
+// Append appends the sum in JSON syntax without trailing zeros. Like [Number.Append], it uses an
+// exponent only for long numbers.
 func (d *Sum) Append(dst []byte) []byte {
 	if d.big == nil && d.exp >= -MaxScale && d.exp <= MaxScale {
 		return FromScaled(d.small, d.exp).Canonical().Append(dst)

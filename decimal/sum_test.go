@@ -22,8 +22,9 @@ func genSummand() *rapid.Generator[decimal.Number] {
 	})
 }
 
-// TestSum_IsExact checks random numbers in random order and groups. The sum is exact, has one
-// notation and parses back. The mean has 20 digits and is within half of its last digit.
+// TestSum_IsExact adds random numbers in random order and groups. The sum must be exact, and its
+// text must always be the same. Parsing the text must return the sum. The mean must have 20 digits
+// and a rounding error of at most half a unit of the last digit.
 func TestSum_IsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		numbers := rapid.SliceOfN(genSummand(), 1, 30).Draw(t, "numbers")
@@ -70,8 +71,8 @@ func TestMean_RoundsHalfToEven(t *testing.T) {
 		{"0", 7, "0"},
 		{"5", 1, "5"},
 		{"12345678901234567890123456789012345678", 1, "12345678901234567890123456789012345678"},
-		{"12345678901234567890123456789012345678", 4, "3086419725308641972530864197253086420"}, // …19.5, rounded to even
-		{"100000000000000000000000000000.01", 2, "50000000000000000000000000000"},              // …0.005, rounded to even
+		{"12345678901234567890123456789012345678", 4, "3086419725308641972530864197253086420"}, // ends in 19.5 before rounding to even
+		{"100000000000000000000000000000.01", 2, "50000000000000000000000000000"},              // ends in 0.005 before rounding to even
 		{"1e125", 2, "5e124"},
 		{"1e-100", 8, "1.25e-101"},
 	} {

@@ -7,15 +7,15 @@ import (
 	"strconv"
 )
 
-// Errors of [Parse].
+// Errors that [Parse] returns.
 var (
 	ErrSyntax    = errors.New("not a decimal number")
 	ErrPrecision = errors.New("more than 38 significant digits")
 	ErrRange     = errors.New("outside 1e-130 to 9.99e125")
 )
 
-// Parse parses a decimal number in JSON syntax. It fails with ErrSyntax, ErrPrecision or
-// ErrRange.
+// Parse parses a decimal number in JSON syntax. If the text is not a number, or does not fit a
+// Number, the error is ErrSyntax, ErrPrecision or ErrRange.
 //
 // The syntax is an optional minus, digits without a superfluous leading zero, and an optional
 // fraction and exponent.
@@ -60,8 +60,8 @@ func Parse[T ~string | ~[]byte](s T) (Number, error) {
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-// scanExponent parses [+-]digits from s[i:]. It limits the result to ±100,000: no number with
-// such an exponent is in range, even after 64 KiB of zeros.
+// scanExponent parses [+-]digits from s[i:]. It limits the result to ±100,000. A number with such
+// an exponent is out of range, even with 64 KiB of zeros before it.
 func scanExponent[T ~string | ~[]byte](s T, i int) (e, next int, ok bool) {
 	neg := false
 	if i < len(s) && (s[i] == '+' || s[i] == '-') {
@@ -78,12 +78,12 @@ func scanExponent[T ~string | ~[]byte](s T, i int) (e, next int, ok bool) {
 	return e, i, i > first
 }
 
-// decimalScan collects digits into a coefficient of at most 38 digits. It postpones trailing
-// zeros, so that 1000…0 of any length fits.
+// decimalScan collects digits into a coefficient of at most 38 digits. It delays trailing zeros
+// until another digit follows, so that 1000…0 of any length fits.
 type decimalScan struct {
 	hi, lo  uint64
-	digits  int // significant digits in the coefficient
-	zeros   int // postponed zeros
+	digits  int // number of significant digits in the coefficient
+	zeros   int // number of delayed zeros
 	exp     int
 	neg     bool
 	toomany bool
@@ -103,7 +103,7 @@ func (d *decimalScan) digit(c byte) {
 	}
 }
 
-// wide appends the postponed zeros and then c, in 128 bits.
+// wide appends the delayed zeros and then digit c to the 128-bit coefficient.
 func (d *decimalScan) wide(c byte) {
 	if d.digits+d.zeros >= MaxDigits {
 		d.toomany = true
@@ -133,12 +133,12 @@ func (d *decimalScan) number() (Number, error) {
 // String returns the number in JSON syntax; see [Number.Append].
 func (n Number) String() string { return string(n.Append(nil)) }
 
-// longestPlain is the length of text up to which no exponent is used: 38 digits, a sign, a point
-// and a leading zero.
+// longestPlain is the largest length of a number's text without an exponent: 38 digits, a sign, a
+// point and a leading zero.
 const longestPlain = MaxDigits + 3
 
-// Append appends n to dst in JSON syntax, with the decimals of its notation. It uses an exponent
-// only if plain digits would exceed 41 characters.
+// Append appends n to dst in JSON syntax, with all decimals of its scale. It uses an exponent
+// only if the text would exceed 41 characters without one.
 func (n Number) Append(dst []byte) []byte {
 	if n.neg {
 		dst = append(dst, '-')
@@ -193,8 +193,8 @@ func appendCoefficient(dst []byte, hi, lo uint64) []byte {
 	if hi == 0 {
 		return strconv.AppendUint(dst, lo, 10)
 	}
-	// The high half is below 10^19, so one division splits the coefficient into two halves of 19
-	// digits.
+	// The upper half is below 10^19, so one division splits the coefficient into two halves of at
+	// most 19 digits.
 	q, r := bits.Div64(hi, lo, 1e19)
 	dst = strconv.AppendUint(dst, q, 10)
 	from := len(dst)
@@ -210,7 +210,7 @@ func AppendScaled(dst []byte, coefficient int64, exp int) []byte {
 	if uint64(coefficient) >= 10_000 || exp != -1 {
 		return FromScaled(coefficient, exp).Append(dst)
 	}
-	// The most common numbers, such as 22.4, without strconv.
+	// Fast path for the most common numbers, such as 22.4.
 	u := uint32(coefficient)
 	switch last, u := byte('0'+u%10), u/10; {
 	case u < 10:

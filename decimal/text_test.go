@@ -58,7 +58,8 @@ var numberTexts = []struct {
 	{"the smallest, with decimals", "1." + zeros(37) + "e-130", "1." + zeros(37) + "e-130"},
 }
 
-// TestNumber_KeepsText checks that plain numbers keep their text.
+// TestNumber_KeepsText checks the text of parsed numbers. The text of a plain decimal must not
+// change.
 func TestNumber_KeepsText(t *testing.T) {
 	for _, tt := range numberTexts {
 		t.Run(tt.reason, func(t *testing.T) {

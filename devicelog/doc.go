@@ -6,8 +6,7 @@
 //
 // Log is the log of all tenants. Entry is one entry, and Query selects entries.
 //
-// An entry is two items, so that each list is one ordered query. The item by time
-// is written first, and the item by state second. If Add fails in between, the
-// entry is not acknowledged, and the resent entry completes it. An entry never
-// changes.
+// An entry is stored as two items, so that each list is one ordered query. The item by time is
+// written first, and the item by state second. If Add fails in between, the entry is not
+// acknowledged, and the resent entry completes it. An entry never changes.
 package devicelog

@@ -33,8 +33,8 @@ type Entry struct {
 	Attributes  varve.Value // a JSON object, or zero
 }
 
-// Validate checks an entry, and adds the id of its content if it has none. It fails
-// with Invalid.
+// Validate checks an entry. If the entry has no id, Validate sets the id that is computed from its
+// content. If the entry is invalid, the error is of kind Invalid.
 func (e *Entry) Validate(now time.Time) error {
 	if err := varve.ValidateDevice(e.Device); err != nil {
 		return varve.InvalidParam("device", "%s", err)
@@ -115,9 +115,10 @@ func (e *Entry) repeat(stored *Entry) varve.Verdict {
 	return store.Repeat(reading(e), reading(stored))
 }
 
-// An entry is two items of its device: one is sorted by time among all entries, the other by time
-// among the entries of its state. The first is also in the index of its operator, and both are in
-// indexes of its supervisor, sorted by time.
+// An entry is stored as two items in the partition of its device. The keys of the first items sort
+// all entries of the device by time. The keys of the second items sort the entries of one state by
+// time. If an entry has an Operator, its first item is also in the index of that operator. If it
+// has EscalatedTo, both items are in indexes of that supervisor. Indexes are sorted by time.
 
 const (
 	logPrefix      = "LOG#"

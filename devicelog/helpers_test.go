@@ -49,7 +49,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// invalid expects an Invalid error about a parameter, whose message has a text.
+// invalid expects an Invalid error about a parameter, whose message contains text.
 func invalid(t *testing.T, err error, param, text string) {
 	t.Helper()
 	var e *varve.Error

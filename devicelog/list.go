@@ -2,7 +2,6 @@ package devicelog
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -18,11 +17,13 @@ type Query struct {
 	Device     string
 	Operator   string
 	Supervisor string
-	State      string // if set, only this state; ignored for an operator
-	Window     varve.Window
-	Order      varve.Order
-	Limit      int // maximum of a page; 0 means registry.DefaultLimit
-	Cursor     string
+	// State, if set, selects one state, or with a final * the states with a prefix, as in
+	// WARNING*. It is for the entries of a device or a supervisor.
+	State  string
+	Window varve.Window
+	Order  varve.Order
+	Limit  int // maximum number of entries in a page; 0 means registry.DefaultLimit
+	Cursor string
 	// Asked is the text from which Window was parsed. The text may mean another window later, so
 	// cursors contain the window of the first page.
 	Asked []string
@@ -30,9 +31,14 @@ type Query struct {
 
 // items returns the query of the registry that finds the entries in order.
 func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
-	if q.State != "" {
-		if err := checkState(q.State); err != nil {
+	state := q.State
+	if state != "" {
+		name, many := q.statePrefix()
+		if err := checkState(name); err != nil {
 			return iq, "", err
+		}
+		if many {
+			state = "" // the entries of all states are in order of time
 		}
 	}
 	switch {
@@ -42,16 +48,16 @@ func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
 	case q.Supervisor != "":
 		err = checkPerson("supervisor", q.Supervisor)
 		iq = store.ItemQuery{Index: store.GSI2, PK: supervisorPK(q.Tenant, q.Supervisor)}
-		if q.State != "" {
-			iq.PK = supervisorStatePK(q.Tenant, q.State, q.Supervisor)
+		if state != "" {
+			iq.PK = supervisorStatePK(q.Tenant, state, q.Supervisor)
 		}
 	default:
 		if err = varve.ValidateDevice(q.Device); err != nil {
 			err = varve.InvalidParam("device", "%s", err)
 		}
 		iq, prefix = store.ItemQuery{PK: registry.DevicePK(q.Tenant, q.Device)}, logPrefix
-		if q.State != "" {
-			prefix = stateLogPrefix + q.State + "#"
+		if state != "" {
+			prefix = stateLogPrefix + state + "#"
 		}
 	}
 	if err == nil {
@@ -61,13 +67,17 @@ func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
 	return iq, prefix, err
 }
 
-// List returns a page of entries.
+// List returns a page of entries. A page of states with a prefix may be short or empty and not the
+// last.
 func (l *Log) List(ctx context.Context, q Query) (page registry.Page[Entry], err error) {
 	iq, prefix, err := q.items()
 	if err != nil {
 		return page, err
 	}
 	question := append([]string{"logs", iq.PK, prefix, q.Order.String()}, q.Asked...)
+	if _, many := q.statePrefix(); many {
+		question = append(question, q.State)
+	}
 	if q.Cursor != "" {
 		if iq.After, err = q.resume(question, &iq); err != nil {
 			return page, err
@@ -80,20 +90,19 @@ func (l *Log) List(ctx context.Context, q Query) (page registry.Page[Entry], err
 	if !q.Window.From.Before(q.Window.To) {
 		return page, nil
 	}
-	items, err := l.opts.Items.Query(ctx, iq)
+	f, err := l.page(ctx, &q, iq)
 	if err != nil {
-		return page, fmt.Errorf("list logs: %w", err)
+		return page, err
 	}
-	for i := range items.Items {
-		e, err := entryOf(q.Tenant, &items.Items[i])
+	for i := range f.items {
+		e, err := entryOf(q.Tenant, &f.items[i])
 		if err != nil {
 			return page, err
 		}
 		page.Items = append(page.Items, e)
 	}
-	if items.More {
-		last := &items.Items[len(items.Items)-1]
-		page.Next = registry.EncodeCursor(question, last.PK, last.SK, last.In(iq.Index).SK,
+	if f.more {
+		page.Next = registry.EncodeCursor(question, f.last.PK, f.last.SK, f.last.In(iq.Index).SK,
 			strconv.FormatInt(q.Window.From.UnixNano(), 10), strconv.FormatInt(q.Window.To.UnixNano(), 10))
 	}
 	return page, nil

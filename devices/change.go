@@ -15,8 +15,8 @@ import (
 // Put replaces the record of a device, and returns it. The times of creation and of the
 // last reading stay. Concurrent calls take effect one after the other.
 //
-// Put fails with Invalid if d is invalid, or if its retention exceeds a class of the
-// device's streams.
+// Put fails with Invalid if d is invalid, or if its retention exceeds the retention of a class of
+// the device's streams.
 func (r *Registry) Put(ctx context.Context, d Device, streams StreamFinder) (Device, error) {
 	if err := d.Validate(); err != nil {
 		return Device{}, err
@@ -51,8 +51,8 @@ func (r *Registry) replacement(d Device, old *store.Item) (*store.Item, error) {
 	return &it, nil
 }
 
-// Delete removes a device. Its readings, logs and alerts stay, and its next reading
-// registers it again. It fails with NotFound.
+// Delete removes a device. Its readings, logs and alerts stay, and its next reading registers it
+// again. If the device does not exist, Delete fails with NotFound.
 func (r *Registry) Delete(ctx context.Context, tenant, device string) error {
 	if err := varve.ValidateDevice(device); err != nil {
 		return varve.InvalidParam("device", "%s", err)

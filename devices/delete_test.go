@@ -20,7 +20,7 @@ type gated struct {
 	store.Items
 	gate  chan struct{} // if nil, calls do not wait
 	calls atomic.Int32
-	dies  int32 // if not 0, this call and all later ones fail
+	dies  int32 // number of the first call that fails, from 1; later calls also fail; 0 means none
 }
 
 func (g *gated) pass() error {
@@ -160,8 +160,8 @@ func TestDelete_SurvivesCrash(t *testing.T) {
 	}
 }
 
-// TestDelete_RacesWithReadings deletes a device while it sends readings. The calls of both reach
-// the store in any order. The next readings register the device.
+// TestDelete_RacesWithReadings deletes a device while it sends readings. The calls of the deletion
+// and of the readings reach the store in any order. The next readings register the device.
 func TestDelete_RacesWithReadings(t *testing.T) {
 	const most = 6
 	for seen := 1; seen <= 2; seen++ {

@@ -26,7 +26,7 @@ const (
 // Statuses returns all statuses.
 func Statuses() []Status { return []Status{Active, Inactive, Maintenance} }
 
-// ParseStatus returns the status of a text. It fails with Invalid.
+// ParseStatus parses a status. If the text is not a status, the error is of kind Invalid.
 func ParseStatus(s string) (Status, error) {
 	if slices.Contains(Statuses(), Status(s)) {
 		return Status(s), nil
@@ -60,8 +60,8 @@ type Device struct {
 	LastSeenAt time.Time
 }
 
-// Validate checks a device, except its retention. A missing status becomes Active. It fails with
-// Invalid.
+// Validate checks a device, except its retention. A missing status becomes Active. If the device is
+// invalid, the error is of kind Invalid.
 func (d *Device) Validate() error {
 	if err := varve.ValidateDevice(d.Device); err != nil {
 		return varve.InvalidParam("device", "%s", err)
@@ -94,7 +94,7 @@ const devicePrefix = "DEVICE#"
 
 const statusKind = "DEVICE_STATUS"
 
-// item returns the item of the device in its first version.
+// item returns a new item for the device, with version 1.
 func (d *Device) item() store.Item {
 	it := store.Item{
 		Key:   metadataKey(d.Tenant, d.Device),

@@ -81,7 +81,7 @@ func TestPut_CreatesOnceUnderConcurrency(t *testing.T) {
 func TestPut_FollowsConcurrentChange(t *testing.T) {
 	for _, c := range []struct {
 		reason        string
-		there, delete bool // the device exists before; the other process deletes it
+		there, delete bool // the device exists before the call; the other process deletes the device
 		created       time.Time
 		version       int64
 	}{

@@ -127,7 +127,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// invalid expects an Invalid error about a parameter, whose message has a text.
+// invalid expects an Invalid error about a parameter, whose message contains text.
 func invalid(t *testing.T, err error, param, text string) {
 	t.Helper()
 	var e *varve.Error
@@ -136,5 +136,5 @@ func invalid(t *testing.T, err error, param, text string) {
 	}
 }
 
-// alias returns bytes as a string without a copy, like parsers.
+// alias returns bytes as a string without a copy, as parsers do.
 func alias(b []byte) string { return unsafe.String(&b[0], len(b)) }

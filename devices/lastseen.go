@@ -15,7 +15,7 @@ import (
 type lastSeen struct {
 	mu         sync.RWMutex
 	minute     int64                  // the current minute, counted from 1970
-	touched    map[string]touched     // keyed by tenant; all of these records exist
+	touched    map[string]touched     // records touched in the current minute, by tenant; all of them exist
 	pending    map[recordID]time.Time // records to be written, with their times
 	registered registered
 	wake       chan struct{}
@@ -24,7 +24,7 @@ type lastSeen struct {
 // touched holds the records of a tenant that readings have touched in the current minute.
 type touched struct {
 	devices map[string]struct{}
-	series  map[recordID]struct{} // selected by a stream filter
+	series  map[recordID]struct{} // records in the streams that a stream filter selects
 }
 
 // written reports whether a record was written with the current time.

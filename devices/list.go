@@ -3,6 +3,7 @@ package devices
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -10,13 +11,13 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Get returns a device. It fails with NotFound.
+// Get returns a device. If the device does not exist, it fails with NotFound.
 func (r *Registry) Get(ctx context.Context, tenant, device string) (Device, error) {
 	return r.GetIn(ctx, tenant, device, "")
 }
 
-// GetIn returns a device with its last-seen time in a stream, or in any stream if stream is
-// empty. It fails with NotFound.
+// GetIn returns a device with its last-seen time in a stream, or in any stream if stream is empty.
+// If the device does not exist, it fails with NotFound.
 func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (Device, error) {
 	if err := varve.ValidateDevice(device); err != nil {
 		return Device{}, varve.InvalidParam("device", "%s", err)
@@ -49,7 +50,8 @@ func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (De
 	return d, err
 }
 
-// Refresh reads the last-seen time of a device in a stream, or in any stream if stream is empty.
+// Refresh updates d.LastSeenAt from the registry. The time is of one stream, or of any stream if
+// stream is empty.
 func (r *Registry) Refresh(ctx context.Context, d *Device, stream string) error {
 	items, err := r.opts.Items.Get(ctx, []store.Key{lastSeenKey(d.Tenant, d.Device, stream)}, true)
 	if err != nil {
@@ -66,11 +68,15 @@ func (r *Registry) Refresh(ctx context.Context, d *Device, stream string) error 
 // Query selects devices, in the order of their names.
 type Query struct {
 	Tenant string
-	Status Status // if empty, any
+	Status Status // if empty, any status
+	Type   string // if empty, any type
+	// SilentSince, if set, selects devices that were not seen at or after it. A page may then
+	// be empty and not the last.
+	SilentSince time.Time
 	// Stream selects the stream whose last-seen times are returned. If empty, LastSeenAt is the
 	// time in any stream.
 	Stream string
-	Limit  int // maximum of a page; 0 means registry.DefaultLimit
+	Limit  int // maximum number of devices in a page; 0 means registry.DefaultLimit
 	Cursor string
 }
 
@@ -92,7 +98,10 @@ func (r *Registry) List(ctx context.Context, q Query) (registry.Page[Device], er
 	s := registry.Span{
 		Index: store.GSI1, PKs: registry.AllShards(statusKind, q.Tenant, statuses...), Prefix: devicePrefix, Limit: limit,
 	}
-	question := []string{"devices", q.Tenant, string(q.Status)}
+	if q.Type != "" {
+		s.Match = func(it *store.Item) bool { return it.Attrs["type"].Text() == q.Type }
+	}
+	question := []string{"devices", q.Tenant, string(q.Status), q.Type}
 	if q.Cursor != "" {
 		place, err := registry.ParseCursor(q.Cursor, question, 1)
 		if err != nil {
@@ -108,7 +117,32 @@ func (r *Registry) List(ctx context.Context, q Query) (registry.Page[Device], er
 	if more && err == nil {
 		page.Next = registry.EncodeCursor(question, page.Items[len(page.Items)-1].Device)
 	}
+	if !q.SilentSince.IsZero() {
+		page.Items = slices.DeleteFunc(page.Items, func(d Device) bool { return !d.LastSeenAt.Before(q.SilentSince) })
+	}
 	return page, err
+}
+
+// Unregistered returns the given devices that are not registered, in their order.
+func (r *Registry) Unregistered(ctx context.Context, tenant string, names []string) (missing []string, err error) {
+	keys := make([]store.Key, len(names))
+	for i, name := range names {
+		keys[i] = metadataKey(tenant, name)
+	}
+	items, err := r.opts.Items.Get(ctx, keys, true)
+	if err != nil {
+		return nil, fmt.Errorf("read devices: %w", err)
+	}
+	found := make(map[string]bool, len(items))
+	for i := range items {
+		found[items[i].PK] = true
+	}
+	for i, key := range keys {
+		if !found[key.PK] {
+			missing = append(missing, names[i])
+		}
+	}
+	return missing, nil
 }
 
 // withLastSeen returns the devices of items, with their last-seen times.

@@ -22,7 +22,7 @@ type deviceID struct{ tenant, device string }
 // recordID names a last-seen record: of a device in any stream, or in one.
 type recordID struct {
 	deviceID
-	stream string // if empty, any
+	stream string // if empty, the record is for any stream
 }
 
 func (id *recordID) key() store.Key { return lastSeenKey(id.tenant, id.device, id.stream) }

@@ -108,7 +108,7 @@ func TestTouch_RejectsNewDevicesIfStoreFails(t *testing.T) {
 }
 
 // TestTouch_RegistersDeletedDevice checks that the next reading registers a deleted device before
-// it is answered, even in the same minute.
+// the reading is answered, even in the same minute.
 func TestTouch_RegistersDeletedDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

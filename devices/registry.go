@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// StreamFinder finds the streams in which a device has live readings.
+// StreamFinder finds the streams in which a device has readings that are not expired.
 type StreamFinder interface {
 	StreamsOf(ctx context.Context, tenant, device string) ([]string, error)
 }

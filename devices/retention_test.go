@@ -68,7 +68,7 @@ func TestPut_ChecksRetentionOfClasses(t *testing.T) {
 // slow calls a function once, between a read and its answer.
 type slow struct {
 	store.Items
-	prefix string // of the sort keys that are read
+	prefix string // prefix of the sort keys whose reads are slow
 	do     func()
 }
 

@@ -14,10 +14,10 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestEngine_CountsDueMarks checks that an engine recounts due dirty markers, reports it, and
+// TestEngine_RecountsDueMarkers checks that an engine recounts due dirty markers, reports it, and
 // returns the same roll-ups at all times. With roll-ups off, it processes existing markers and
 // writes no new ones.
-func TestEngine_CountsDueMarks(t *testing.T) {
+func TestEngine_RecountsDueMarkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []int
 		s := &lasting{Store: mem.New(nil)}

@@ -14,7 +14,7 @@ func (e *Engine) rotatorEvents(events rotator.Events) rotator.Events {
 	finished := events.Finished
 	events.Finished = func(p *rotator.Plan, took time.Duration, err error) {
 		switch {
-		case errors.Is(err, lease.ErrHeld):
+		case errors.Is(err, lease.ErrHeld), errors.Is(err, rotator.ErrOtherPlan):
 		case err != nil:
 			e.Conditions.Set(health.RotationFailing, err.Error())
 		default:

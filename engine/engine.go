@@ -76,9 +76,8 @@ type Events struct {
 	// Counted is called after the aggregator has processed dirty markers or failed. If nil, it is
 	// skipped.
 	Counted func(markers int, took time.Duration, err error)
-	// Mended is called after the streams in the registry were repaired, or after their repair
-	// failed. Streams is the number of items that lacked data of the tables. If nil, it is
-	// skipped.
+	// Mended is called after the streams in the registry were repaired, or after their repair failed.
+	// The argument streams is the number of repaired items. If nil, it is skipped.
 	Mended func(streams int, err error)
 	// Unclaimed is called by Open once for each prefix of owned tables without a class.
 	//
@@ -233,9 +232,14 @@ func (e *Engine) wire(o Options) {
 		e.Rollups = rollup.NewReader(o.Store, e.Query, o.Resent)
 	}
 	e.Router = router.New(routing)
+	var expireGrace time.Duration
+	if !o.NoRollups {
+		expireGrace = router.ExpireGrace
+	}
+	expirer, _ := o.Store.(store.Expirer) // nil if the database deletes expired readings
 	e.Rotator = rotator.New(rotator.Options{
 		Catalog: o.Store, Creator: o.Store, Lifecycle: o.Store, Items: reserveOf(o.Store), Policy: *policy, Now: o.Now,
-		Holder: o.Holder, Parallel: o.Parallel, TablesInUse: e.tablesInUse(o.Events.Counted), Events: e.rotatorEvents(o.Events.Rotator),
+		Holder: o.Holder, Parallel: o.Parallel, TablesInUse: e.tablesInUse(o.Events.Counted), Expirer: expirer, ExpireGrace: expireGrace, Events: e.rotatorEvents(o.Events.Rotator),
 	})
 }
 

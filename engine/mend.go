@@ -32,7 +32,8 @@ func (e *Engine) mendStreams(ctx context.Context, mended func(int, error)) {
 	})
 }
 
-// mendOnce compares registry and tables once. It reports whether the registry is complete.
+// mendOnce compares the registry with the tables once, and adds missing data to the registry. It
+// reports whether this succeeded.
 func (e *Engine) mendOnce(ctx context.Context, tables store.Surveyor, mended func(int, error)) bool {
 	found, err := tables.SurveyAll(ctx)
 	if err == nil {

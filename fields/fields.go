@@ -5,10 +5,9 @@
 // series with many fields are in the registry as well, in one item for each series. Each process
 // reads the item once, and writes it when names are added.
 //
-// The bound is exact while only one process runs. Names that are not in the registry are
-// forgotten when a process ends, or when its cache is full: at most 64 for each series. If
-// several processes share tables, each of them may admit a last name, so that the bound is
-// exceeded.
+// The bound is exact while only one process runs. Names that are not in the registry are forgotten
+// when a process ends, or when its cache is full: at most 64 for each series. If several processes
+// share tables, each of them may admit another name at the limit, so that the bound is exceeded.
 //
 // If the registry fails, readings with new fields are rejected as unavailable.
 package fields
@@ -35,7 +34,7 @@ const (
 	MaxLimit     = 10_000 // fits into an item of DynamoDB
 )
 
-// maxUnrecorded is the number of names up to which a series is only in memory.
+// maxUnrecorded is the maximum number of names of a series that are held only in memory.
 const maxUnrecorded = 64
 
 // Attributes of a series' item.
@@ -52,8 +51,8 @@ type Registry struct {
 	cache      cache
 }
 
-// New returns a registry over items. Limit is the number of fields that a series may have; 0
-// means DefaultLimit.
+// New returns a registry over items. The argument limit is the number of fields that a series may
+// have; 0 means DefaultLimit.
 func New(items store.Items, limit int) *Registry {
 	if limit == 0 {
 		limit = DefaultLimit
@@ -67,7 +66,7 @@ type names struct {
 	series   varve.Series
 	hashes   []uint64 // sorted
 	shape    uint64   // shape of the last reading, whose names are all in hashes
-	loaded   bool     // the item was read, or is missing
+	loaded   bool     // whether the item was read or found to be missing
 	recorded int      // the number of hashes in the item
 	version  int64    // version of the item; 0 means that the item is missing
 
@@ -127,8 +126,8 @@ func alike(a, b []varve.Field) bool {
 	return slices.EqualFunc(a, b, func(f, g varve.Field) bool { return f.Name == g.Name })
 }
 
-// admit adds the fields of a reading to the names of its series. Record reports whether names
-// must be written to the registry.
+// admit adds the fields of a reading to the names of its series. The result record reports whether
+// names must be written to the registry.
 func (r *Registry) admit(ctx context.Context, n *names, fields []varve.Field, shape uint64) (v varve.Verdict, record bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

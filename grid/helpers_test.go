@@ -10,16 +10,16 @@ import (
 
 const week = 7 * 24 * time.Hour
 
-// monday is the Monday from which tests count weeks.
+// monday is the first Monday after the epoch. Tests count weeks from it.
 var monday = time.Date(1970, 1, 5, 0, 0, 0, 0, time.UTC)
 
-// onMonday reports whether a unix time is a Monday 00:00 UTC, or the epoch, at which the first
+// onMonday reports whether a unix time is a Monday at 00:00 UTC, or the epoch, at which the first
 // week begins.
 func onMonday(sec int64) bool {
 	return sec == 0 || sec > 0 && (sec-monday.Unix())%int64(week/time.Second) == 0
 }
 
-// weeksFrom returns the number of whole weeks from the Monday before the epoch.
+// weeksFrom returns the number of the week that begins at sec. Week 0 begins at the epoch.
 func weeksFrom(sec int64) int64 {
 	if sec == 0 {
 		return 0
@@ -38,7 +38,7 @@ func genMonth() *rapid.Generator[grid.Month] {
 	})
 }
 
-// genPolicy draws a valid policy. The default and the bounds are likely.
+// genPolicy generates valid policies. The default and the limits are likely.
 func genPolicy() *rapid.Generator[grid.Policy] {
 	return rapid.Custom(func(t *rapid.T) grid.Policy {
 		const years = 365 * 24 * time.Hour
@@ -57,7 +57,8 @@ func genPolicy() *rapid.Generator[grid.Policy] {
 	})
 }
 
-// checkMany checks a property that needs more than 100 draws.
+// checkMany checks a property with 20 times the inputs of one rapid.Check, or 10 times in short
+// mode.
 func checkMany(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	rounds := 20

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLayout_PartitionsTime checks that ranges have no gaps and no overlaps, from 1970 to the
-// end of the week of the latest event that can arrive.
+// TestLayout_PartitionsTime checks that ranges have no gaps and no overlaps. They must reach from
+// 1970 to the end of the week of the latest event time that can arrive.
 func TestLayout_PartitionsTime(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		p, m := genPolicy().Draw(t, "policy"), genMonth().Draw(t, "month")
@@ -34,11 +34,11 @@ func TestLayout_PartitionsTime(t *testing.T) {
 	})
 }
 
-// TestLayout_Widths checks the widths of ranges. The month, the recent weeks before it and the
-// future after it have weekly ranges. Before them, widths double.
+// TestLayout_Widths checks the widths of ranges. The ranges of the month, of the recent weeks
+// before it and of the future after it are one week wide. Before them, widths double.
 //
-// Each range is aligned to a multiple of its width, and no width occurs more than twice. The
-// last range is older than the policy's doubling.
+// Each range is aligned to a multiple of its width, and no width occurs more than twice. Only the
+// first range, which begins in 1970, may end before the time that Doubling covers.
 func TestLayout_Widths(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		p, m := genPolicy().Draw(t, "policy"), genMonth().Draw(t, "month")
@@ -58,7 +58,7 @@ func TestLayout_Widths(t *testing.T) {
 				continue
 			}
 			if rest := weeksFrom(r.End); i == 0 && (r.End <= horizon || rest < max(width, 2)) {
-				break // one range down to 1970
+				break // the remaining range from 1970
 			}
 			if r.End <= horizon {
 				t.Fatalf("%s, %+v: %v is older than the doubling, and not the last", m, p, r)
@@ -79,7 +79,8 @@ func TestLayout_Widths(t *testing.T) {
 	})
 }
 
-// TestLocate_AgreesWithLayout compares Locate with a search of the layout.
+// TestLocate_AgreesWithLayout checks that Locate returns the range of the layout that contains
+// the event time.
 func TestLocate_AgreesWithLayout(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		p, m := genPolicy().Draw(t, "policy"), genMonth().Draw(t, "month")
@@ -99,8 +100,8 @@ func TestLocate_AgreesWithLayout(t *testing.T) {
 	})
 }
 
-// TestLocate_FindsAllPossibleEvents draws arrivals, with event times from 1970 up to Future
-// after the arrival. Each must have a table.
+// TestLocate_FindsAllPossibleEvents draws arrivals, and event times from 1970 up to Future after
+// the arrival. A table must exist for each.
 func TestLocate_FindsAllPossibleEvents(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		p := genPolicy().Draw(t, "policy")
@@ -115,7 +116,8 @@ func TestLocate_FindsAllPossibleEvents(t *testing.T) {
 	})
 }
 
-// TestLayout_DefaultIsSmall checks that five years fit in 24 tables for each month.
+// TestLayout_DefaultIsSmall checks that the default policy needs at most 24 tables per arrival
+// month, and has narrow ranges for five years.
 func TestLayout_DefaultIsSmall(t *testing.T) {
 	p := grid.DefaultPolicy()
 	most := 0
@@ -125,7 +127,7 @@ func TestLayout_DefaultIsSmall(t *testing.T) {
 		if len(layout) > 24 {
 			t.Errorf("%s has %d tables", m, len(layout))
 		}
-		if fiveYears := m.Start().AddDate(-5, 0, 2); layout[0].End > fiveYears.Unix() { // leap days are not in five times 365
+		if fiveYears := m.Start().AddDate(-5, 0, 2); layout[0].End > fiveYears.Unix() { // five times 365 days lacks up to two leap days
 			t.Errorf("%s: what is less than five years late goes into the oldest table, %v", m, layout[0])
 		}
 	}
@@ -147,21 +149,21 @@ func TestLayout_Examples(t *testing.T) {
 		reason string
 		p      grid.Policy
 		month  grid.Month
-		want   []string // where each range begins, and where the last one ends
+		want   []string // the beginning of each range, and the end of the last one
 	}{
-		// 26 October 2026 begins week 2965 of the grid, which is odd: one week
-		// more puts the older ranges on their grid.
+		// The week of 26 October 2026 has the odd number 2965. So one more weekly range is added,
+		// which aligns the older ranges.
 		{"no recent weeks, no past", grid.Policy{}, grid.NewMonth(2026, time.November),
 			[]string{"1970-01-01", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
 		{"the future fits into the last week", grid.Policy{Future: 6 * 24 * time.Hour}, grid.NewMonth(2026, time.November),
 			[]string{"1970-01-01", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
 		{"the future reaches into one more week", grid.Policy{Future: 6*24*time.Hour + 1}, grid.NewMonth(2026, time.November),
 			[]string{"1970-01-01", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07", "2026-12-14"}},
-		// Back from week 2962 in steps of 2, 4, 4 (2956 is not a multiple of 8) and 8.
+		// Before week 2962, the widths are 2, 4, 4 (2956 is not a multiple of 8) and 8 weeks.
 		{"two recent weeks, doubling over 20 weeks", grid.Policy{Recent: 2, Doubling: 20 * week}, grid.NewMonth(2026, time.November),
 			[]string{"1970-01-01", "2026-06-01", "2026-07-27", "2026-08-24", "2026-09-21", "2026-10-05", "2026-10-12", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
-		// Back from week 2958 in steps of 2, 4, 8, 32 (2944 is a multiple of it),
-		// 32, 64 and 256 weeks to 2560, which is more than five years ago.
+		// Before week 2958, the widths are 2, 4, 8, 32 (2944 is a multiple of 32), 32, 64 and 256
+		// weeks. They end at week 2560, more than five years ago.
 		{"the default", grid.DefaultPolicy(), grid.NewMonth(2026, time.November),
 			[]string{"1970-01-01", "2019-01-21", "2023-12-18", "2025-03-10", "2025-10-20", "2026-06-01", "2026-07-27", "2026-08-24", "2026-09-07", "2026-09-14", "2026-09-21", "2026-09-28", "2026-10-05", "2026-10-12", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
 		{"the first month there is", grid.DefaultPolicy(), firstMonth,
@@ -185,14 +187,14 @@ func TestLayout_Examples(t *testing.T) {
 	}
 }
 
-// TestLayout_WeeksCrossYears checks the week of each 1 January. It must be one range of seven
-// days from a Monday, equal in December and January.
+// TestLayout_WeeksCrossYears checks the week that contains each 1 January. It must be one range
+// of seven days from a Monday, and the same range in the layouts of December and January.
 func TestLayout_WeeksCrossYears(t *testing.T) {
 	p := grid.DefaultPolicy()
 	for year := 1971; year <= 2261; year++ {
 		newYear := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
 		jan, ok1 := p.Locate(newYear, grid.MonthOf(newYear))
-		dec, ok2 := p.Locate(newYear, grid.MonthOf(newYear)-1) // a day ahead of its arrival
+		dec, ok2 := p.Locate(newYear, grid.MonthOf(newYear)-1) // the event time is up to a day after the arrival
 		if !ok1 || !ok2 || jan != dec {
 			t.Errorf("%d: %v in January, %v in December", year, jan, dec)
 		}

@@ -40,7 +40,7 @@ func TestName_Examples(t *testing.T) {
 	}
 }
 
-// TestName_RoundTrip parses the names of all tables of drawn layouts.
+// TestName_RoundTrip checks that Parse returns the table of a name that Name made.
 func TestName_RoundTrip(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		table := genTable().Draw(t, "table")
@@ -50,8 +50,8 @@ func TestName_RoundTrip(t *testing.T) {
 	})
 }
 
-// TestName_SortsByTime checks that tables sort as their names do, and tables of one prefix by
-// event time.
+// TestName_SortsByTime checks that tables sort in the order of their names, and tables with the
+// same prefix in the order of their event ranges.
 func TestName_SortsByTime(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		a, b := genTable().Draw(t, "a"), genTable().Draw(t, "b")
@@ -73,7 +73,7 @@ func TestName_SortsByTime(t *testing.T) {
 
 var nameForm = regexp.MustCompile(`^([A-Za-z0-9-]{1,64})_([0-9]{10})_([0-9]{10})_(0[1-9]|1[0-2])_([0-9]{4})$`)
 
-// isOurs reports whether a name is a table's, by another algorithm than Parse.
+// isOurs reports whether a name is the name of a table. It uses a different algorithm from Parse.
 func isOurs(name string) bool {
 	parts := nameForm.FindStringSubmatch(name)
 	if parts == nil || strings.Contains(name, "\n") {
@@ -84,8 +84,8 @@ func isOurs(name string) bool {
 	return start < end && onMonday(start) && onMonday(end) && parts[5] >= "1970"
 }
 
-// checkName checks that Parse accepts exactly the names of tables, and returns the table of
-// that name.
+// checkName checks that Parse accepts a name if and only if it is a table's name, and that the
+// result has that name.
 func checkName(t testing.TB, name string) (ours bool) {
 	t.Helper()
 	table, ok := grid.Parse(name)
@@ -146,7 +146,7 @@ func TestParse_RejectsForeignNames(t *testing.T) {
 	}
 }
 
-// mutate changes a name in one place.
+// mutate makes one random change to a name.
 func mutate(rng *rand.Rand, name string) string {
 	const letters = "0123456789abzABZ_-+. \x00\xff"
 	at := rng.IntN(len(name))
@@ -166,7 +166,7 @@ func mutate(rng *rand.Rand, name string) string {
 		parts[i], parts[j] = parts[j], parts[i]
 	case 5:
 		parts = append(parts, parts[rng.IntN(len(parts))])
-	case 6: // another second, which may be another Monday
+	case 6: // another time, which may be another Monday
 		i := min(1+rng.IntN(2), len(parts)-1)
 		n, _ := strconv.ParseInt(parts[i], 10, 64)
 		steps := []int64{1, -1, 86400, -86400, 604800, -604800, 3600, 4 * 604800}
@@ -179,7 +179,7 @@ func mutate(rng *rand.Rand, name string) string {
 
 func leftPad(s string, n int) string { return strings.Repeat("0", max(n-len(s), 0)) + s }
 
-// TestParse_ChecksMutatedNames parses names that differ from a table's name in one place.
+// TestParse_ChecksMutatedNames parses names of tables after one random change.
 func TestParse_ChecksMutatedNames(t *testing.T) {
 	n := 100_000
 	if testing.Short() {

@@ -9,21 +9,23 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Policy defines the ranges of the grid. Processes with equal policies compute equal tables.
-// After a change, old tables remain readable, because ranges are parsed from names.
+// Policy defines the ranges of the grid. Processes with equal policies compute equal tables. Old
+// tables stay readable after a change of the policy, because their ranges are parsed from their
+// names.
 type Policy struct {
-	// Future is the furthest that an event time may be after its arrival: 0 to MaxFuture.
+	// Future is the furthest that an event time may be after its arrival. It is from 0 to
+	// MaxFuture.
 	Future time.Duration
-	// Recent is the number of weeks before an arrival month with a table each: 0 to 52. One week
-	// is added if that aligns the next range.
+	// Recent is the number of weeks before an arrival month that have a table each, from 0 to 52.
+	// One week is added if this aligns the next range.
 	Recent int
-	// Doubling is the time before the arrival month with ranges of 2, 4, 8 … weeks: 0 to 50
-	// years. All earlier event times are one range.
+	// Doubling is the time before the arrival month that has ranges of 2, 4, 8 … weeks. It is at
+	// most 50 years. One range holds all earlier event times.
 	Doubling time.Duration
 }
 
-// DefaultPolicy returns the default policy: event times a day ahead, six weekly ranges, and
-// doubling ranges for five years.
+// DefaultPolicy returns the default policy. It allows event times up to a day after arrival, and
+// has six recent weeks, and ranges of doubling width for five years.
 func DefaultPolicy() Policy {
 	return Policy{Future: 24 * time.Hour, Recent: 6, Doubling: 5 * 365 * 24 * time.Hour}
 }
@@ -32,17 +34,17 @@ func DefaultPolicy() Policy {
 // weeks.
 const MaxFuture = 8 * weekSeconds * time.Second
 
-// The other bounds of a policy.
+// The other limits of a policy.
 const (
 	maxRecent   = 52
 	maxDoubling = 50 * 365 * 24 * time.Hour
 )
 
-// skipFrom is the width in weeks from which the next width may be skipped.
+// skipFrom is the smallest width in weeks after which a width may be skipped.
 const skipFrom = 8
 
-// Validate returns all violations as joined Invalid errors, with the parameters future, recent
-// and doubling.
+// Validate returns every violation as an Invalid error, joined into one. Their parameters are
+// future, recent and doubling.
 func (p Policy) Validate() error {
 	var errs []error
 	if p.Future < 0 || p.Future > MaxFuture {
@@ -62,21 +64,21 @@ func (p Policy) Validate() error {
 // They partition the time from 1970 to the end of the week of the latest event time that can
 // arrive in the month. From the newest to the oldest, they are:
 //
-//   - a week each for the Future, the month, and the Recent weeks before it
+//   - a range of one week for each week of Future, of the month, and of the Recent weeks before it
 //   - ranges of 2, 4, 8 … weeks, each aligned to a multiple of its width
 //   - one range from 1970
 //
-// After 8 weeks, a width is skipped if its double is aligned as well, so that five years always
-// fit in 24 tables.
+// Above 8 weeks, a width is skipped if the range can be aligned to twice the width. So five years
+// always fit in 24 tables.
 func (p Policy) Layout(m Month) []Range {
 	layout := slices.Collect(p.backward(m))
 	slices.Reverse(layout)
 	return layout
 }
 
-// Locate returns the range of an arrival month's layout that holds an event time.
+// Locate returns the range of an arrival month that contains an event time.
 //
-// It returns false for times before 1970 and after the end of the layout. That end is at most a
+// It returns false for times before 1970 or after the last range. The last range ends at most a
 // week after the last event time that the policy allows.
 func (p Policy) Locate(t time.Time, m Month) (Range, bool) {
 	if t.Unix() >= 0 {
@@ -92,8 +94,8 @@ func (p Policy) Locate(t time.Time, m Month) (Range, bool) {
 // backward yields the ranges of an arrival month from the newest to the oldest.
 func (p Policy) backward(m Month) iter.Seq[Range] {
 	return func(yield func(Range) bool) {
-		// The oldest week with a table of its own is even, which puts the
-		// range of two weeks before it on its grid.
+		// The oldest week with a table of its own has an even number, so that the range of two
+		// weeks before it is aligned.
 		first := max(weekOf(m.Start().Unix())-int64(p.Recent), 0) &^ 1
 		last := weekOf(m.End().Add(p.Future - 1).Unix())
 		for week := last; week >= first; week-- {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// MaxPrefix is the length of the longest prefix.
+// MaxPrefix is the largest length of a prefix.
 const MaxPrefix = 64
 
 // Table is one cell of the grid. It holds the readings of one prefix with event times in Range
-// that arrived in Month. Tables are comparable with ==.
+// that arrived in Month. Tables can be compared with ==.
 type Table struct {
 	Prefix string
 	Range
@@ -28,7 +28,7 @@ func (t Table) Name() string {
 // String returns the table's name.
 func (t Table) String() string { return t.Name() }
 
-// Compare orders tables by name: by prefix, range and then arrival month.
+// Compare orders tables by name: by prefix, by range, and then by arrival month as MM_YYYY.
 func (t Table) Compare(u Table) int {
 	if t.Prefix != u.Prefix {
 		return cmp.Compare(t.Prefix+"_", u.Prefix+"_")
@@ -40,10 +40,11 @@ func (t Table) Compare(u Table) int {
 		cmp.Compare(t.Month, u.Month))
 }
 
-// Parse returns the table of a name. It returns false for foreign names.
+// Parse returns the table with the given name. It returns false if the name does not belong to a
+// table of Varve.
 //
-// The prefix must be valid, the ends of the range must be on the grid, and the table's name
-// must equal the given one.
+// The prefix must be valid, and both ends of the range must be on the grid. Formatting the table
+// must return exactly the given name.
 func Parse(name string) (Table, bool) {
 	parts := strings.Split(name, "_")
 	if len(parts) != 5 || ValidatePrefix(parts[0]) != nil {
@@ -63,7 +64,7 @@ func Parse(name string) (Table, bool) {
 	return t, t.Name() == name
 }
 
-// digits reads exactly n decimal digits.
+// digits parses exactly n decimal digits.
 func digits(s string, n int) (v int64, ok bool) {
 	if len(s) != n {
 		return 0, false
@@ -78,8 +79,8 @@ func digits(s string, n int) (v int64, ok bool) {
 	return v, true
 }
 
-// ValidatePrefix checks a prefix: 1 to 64 of letters, digits and hyphens. No
-// underscore, which separates the parts of a name, and never empty.
+// ValidatePrefix checks a prefix, which has 1 to 64 letters, digits and hyphens. It must not
+// contain an underscore, because underscores separate the parts of a table's name.
 func ValidatePrefix(prefix string) error {
 	if prefix == "" {
 		return fmt.Errorf("the prefix is empty")

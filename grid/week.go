@@ -8,18 +8,19 @@ import (
 
 const (
 	weekSeconds = 7 * 24 * 60 * 60
-	// weekOrigin is Monday 29 December 1969: week 0 holds the epoch.
+	// weekOrigin is Monday 29 December 1969, 00:00 UTC. Week 0 begins there, and contains the
+	// epoch.
 	weekOrigin = -3 * 24 * 60 * 60
 )
 
-// weekOf returns the index of the week of a unix time.
+// weekOf returns the index of the week that contains a unix time.
 func weekOf(sec int64) int64 { return floorDiv(sec-weekOrigin, weekSeconds) }
 
-// weekStart returns the beginning of a week as a unix time. Week 0 begins at the epoch, because
-// names hold no negative times.
+// weekStart returns the beginning of a week as a unix time. It returns the epoch for week 0,
+// because names cannot hold negative times.
 func weekStart(week int64) int64 { return max(weekOrigin+week*weekSeconds, 0) }
 
-// onGrid reports whether a week begins at sec.
+// onGrid reports whether a unix time is the beginning of a week.
 func onGrid(sec int64) bool { return weekStart(weekOf(sec)) == sec }
 
 func floorDiv(a, b int64) int64 {
@@ -30,8 +31,8 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// Range is a half-open range of event time in unix seconds, [Start, End). On the grid, both are
-// Mondays 00:00 UTC, or Start is 0.
+// Range is a half-open range of event time in unix seconds, [Start, End). In a table, both are
+// Mondays at 00:00 UTC, except that Start may be 0.
 type Range struct {
 	Start, End int64
 }
@@ -42,13 +43,13 @@ func (r Range) Contains(t time.Time) bool {
 	return r.Start <= sec && sec < r.End
 }
 
-// Window returns the range as a window. A range that ends after the last
-// representable reading ends with it.
+// Window returns the range as a window. A window never ends after varve.MaxTime.
 func (r Range) Window() varve.Window {
 	return varve.Window{From: instant(r.Start), To: instant(r.End)}
 }
 
-// instant returns a unix time as a time whose nanoseconds do not overflow.
+// instant converts a unix time. A time after varve.MaxTime becomes varve.MaxTime, so that its
+// nanoseconds do not overflow.
 func instant(sec int64) time.Time {
 	if sec > varve.MaxTime/int64(time.Second) {
 		return time.Unix(0, varve.MaxTime).UTC()
@@ -56,7 +57,7 @@ func instant(sec int64) time.Time {
 	return time.Unix(sec, 0).UTC()
 }
 
-// Overlaps reports whether the range shares an instant with the window.
+// Overlaps reports whether some instant is both in the range and in the window.
 func (r Range) Overlaps(w varve.Window) bool { return r.Window().Overlaps(w) }
 
 // Weeks returns the number of weeks in the range. The shortened first week of 1970 counts as

@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// TestMonth_HoldsItsTimes checks that a month holds its start and not its end, in any time
-// zone.
+// TestMonth_HoldsItsTimes checks that a month includes its start and excludes its end, in any
+// time zone.
 func TestMonth_HoldsItsTimes(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		zone := time.FixedZone("", rapid.IntRange(-12*3600, 14*3600).Draw(t, "zone"))
@@ -34,7 +34,8 @@ func TestMonth_HoldsItsTimes(t *testing.T) {
 	}
 }
 
-// TestRange_EqualsItsWindow compares Contains and Overlaps of a range and its window.
+// TestRange_EqualsItsWindow checks that Contains and Overlaps return the same for a range as for
+// its window.
 func TestRange_EqualsItsWindow(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		r := genTable().Draw(t, "table").Range
@@ -56,8 +57,8 @@ func TestRange_EqualsItsWindow(t *testing.T) {
 	})
 }
 
-// TestWindow_EndsWithMaxTime converts a range that ends after the last possible reading. Its
-// window must end with that time, so that nanoseconds do not overflow.
+// TestWindow_EndsWithMaxTime checks ranges that end after the last possible event time. Their
+// windows must end at varve.MaxTime, so that nanoseconds do not overflow.
 func TestWindow_EndsWithMaxTime(t *testing.T) {
 	all := varve.AllTime()
 	m := grid.MonthOf(all.To)
@@ -78,7 +79,8 @@ func TestWindow_EndsWithMaxTime(t *testing.T) {
 	}
 }
 
-// TestPolicy_Validate checks that all violations are returned, and that bounds are exact.
+// TestPolicy_Validate checks that every violation is returned, and that values at the limits are
+// valid.
 func TestPolicy_Validate(t *testing.T) {
 	const years = 365 * 24 * time.Hour
 	tests := []struct {

@@ -17,8 +17,8 @@ import (
 // ones.
 const SmallBody = 32 << 10
 
-// maxInvalid is the number by which invalid readings may exceed half of the readings of a body. A
-// body with more of them does not contain readings, so its rest is not parsed.
+// maxInvalid is the number by which invalid readings may exceed half of the readings of a body. If
+// they exceed it, the body probably contains other data, so the rest is not parsed.
 const maxInvalid = 100_000
 
 // Options configures an Ingester.
@@ -60,14 +60,16 @@ type state struct {
 	Tally varve.Tally
 	// Retryable reports that a retry may succeed for all rejections so far.
 	Retryable bool
+	// SkippedCells is the number of cells that were omitted, because they are not values.
+	SkippedCells int64
 
 	in      *Ingester
 	grant   *apikeys.Grant
 	request *router.Request
 	turn    *router.Turn
 	invalid int64         // readings rejected permanently, except conflicts
-	first   varve.Verdict // the verdict on the first of them
-	charged bool          // a part of the body was charged
+	first   varve.Verdict // the verdict on the first reading that invalid counts
+	charged bool          // whether readings of the body were charged to the key's rate
 }
 
 // sessions holds the memory of ended sessions.
@@ -108,20 +110,32 @@ func (s *Session) Body(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 // Source describes the readings of a session.
 type Source struct {
 	Format   wire.Format
-	Body     io.Reader // from Session.Body, or in memory
+	Body     io.Reader // a body from Session.Body, or a body in memory
 	Defaults wire.Defaults
 	Columns  wire.Columns // columns of CSV
-	Large    bool         // the body is known to be larger than SmallBody
-	// Rejected is called for each rejected reading. It may be nil. The index counts the readings
-	// of the source, the line is 0 if the format has no lines, and the verdict is valid during
-	// the call.
-	Rejected func(index int64, line int, v *varve.Verdict)
+	// ArrivalIsTime gives readings without a time the arrival of the session.
+	ArrivalIsTime bool
+	Large         bool // the body is known to be larger than SmallBody
+	// Rejected is called for each rejected reading. It may be nil.
+	Rejected func(Rejection)
+}
+
+// Rejection is a rejected reading of a source. It is valid during the call that receives it.
+type Rejection struct {
+	Index   int64  // of the reading in the source
+	Line    int    // of the source, from 1; 0 if the format has no lines
+	Text    []byte // of the reading, if the format keeps it
+	Verdict *varve.Verdict
 }
 
 // Read decodes the source batch by batch and stores its readings. An error concerns the whole
 // source. Verdicts that were counted before remain valid.
 func (s *Session) Read(ctx context.Context, src *Source) error {
-	reader, err := wire.NewReader(&s.mem, src.Format, src.Body, src.Defaults, src.Columns)
+	defaults := src.Defaults
+	if src.ArrivalIsTime {
+		defaults.Arrival = s.request.Arrived()
+	}
+	reader, err := wire.NewReader(&s.mem, src.Format, src.Body, defaults, src.Columns)
 	if err != nil {
 		return err
 	}
@@ -135,7 +149,35 @@ func (s *Session) Read(ctx context.Context, src *Source) error {
 	}
 }
 
-// readBatch reads the next batch and stores it. done means that it was the last one.
+// Check decodes the source and reports the readings that can never be stored. It stores nothing
+// and charges nothing. It returns the number of readings.
+func (s *Session) Check(ctx context.Context, src *Source) (readings int64, err error) {
+	reader, err := wire.NewReader(&s.mem, src.Format, src.Body, src.Defaults, src.Columns)
+	for err == nil {
+		if err = s.turn.Begin(ctx, true); err != nil {
+			return readings, err
+		}
+		s.batch.Reset()
+		err = reader.Read(&s.batch)
+		for i := range s.batch.Verdicts {
+			v := &s.batch.Verdicts[i]
+			if v.Outcome == 0 {
+				*v = s.batch.Readings[i].NormalizeValues()
+			}
+			if v.Outcome == varve.Rejected {
+				src.Rejected(Rejection{Index: readings + int64(i), Line: s.batch.Lines[i], Text: s.batch.Text(i), Verdict: v})
+			}
+		}
+		readings += int64(s.batch.Len())
+		s.turn.End()
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return readings, err
+}
+
+// readBatch reads the next batch and stores it. If done is true, it was the last batch.
 func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader, index int64, large bool) (done bool, err error) {
 	if err := s.turn.Begin(ctx, large); err != nil {
 		return false, err
@@ -143,6 +185,7 @@ func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader
 	defer s.turn.End()
 	s.batch.Reset()
 	readErr := reader.Read(&s.batch)
+	s.SkippedCells += s.batch.SkippedCells
 	if s.batch.Len() > 0 {
 		s.batch.Sort()
 		if err := s.charge(); err != nil {
@@ -192,7 +235,7 @@ func (s *Session) countVerdicts(src *Source, index int64) {
 			}
 		}
 		if src.Rejected != nil {
-			src.Rejected(index+int64(i), s.batch.Lines[i], v)
+			src.Rejected(Rejection{Index: index + int64(i), Line: s.batch.Lines[i], Text: s.batch.Text(i), Verdict: v})
 		}
 	}
 	s.in.opts.Judged(&s.batch)

@@ -77,8 +77,8 @@ func TestRead_CountsAndReportsVerdicts(t *testing.T) {
 	n := 2*wire.BatchReadings + 10
 	src := source(wire.NDJSON, lines(n)+"bad\n"+lines(3)+`{"device":"d1","fields":{"a":1}}`)
 	var rejected []string
-	src.Rejected = func(index int64, line int, v *varve.Verdict) {
-		rejected = append(rejected, fmt.Sprint(index, " ", line, " ", v.Code))
+	src.Rejected = func(r ingest.Rejection) {
+		rejected = append(rejected, fmt.Sprint(r.Index, " ", r.Line, " ", r.Verdict.Code))
 	}
 	if err := s.Read(t.Context(), src); err != nil {
 		t.Fatal(err)

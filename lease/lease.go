@@ -5,8 +5,8 @@
 //
 //   - Each acquisition raises the token. A holder checks its lease before each step, and a check
 //     with an older token fails.
-//   - A lease is taken over if its end has passed by more than the clocks of processes may
-//     differ.
+//   - A lease is taken over after its end. Other processes wait for a margin after the end, because
+//     their clocks may differ from the holder's.
 //   - A lease is also taken over if another process sees it unchanged for its whole lifetime, by
 //     the clock of that process alone.
 //
@@ -36,9 +36,9 @@ var ErrLost = errors.New("lease was lost")
 // processes that share a store. Every margin for clocks is derived from it.
 const MaxClockSkew = 10 * time.Minute
 
-// takeoverMargin is the time after the end of a lease at which other processes trust that it has
-// ended. One MaxClockSkew is enough if clocks are as assumed. Two more tolerate a clock that
-// differs by more, because two holders at once do more harm than a late takeover. Usually,
+// takeoverMargin is the time that other processes wait after the end of a lease before they take it
+// over. One MaxClockSkew is enough if no clocks differ by more than MaxClockSkew. Two more tolerate
+// larger differences, because two holders at once do more harm than a late takeover. Usually,
 // another process notices earlier that the lease is idle.
 const takeoverMargin = 3 * MaxClockSkew
 
@@ -76,7 +76,7 @@ type Lease struct {
 
 func key(name string) store.Key { return store.Key{PK: "LEASE", SK: name} }
 
-// Acquire acquires the lease of a name. It fails with ErrHeld if another process holds it.
+// Acquire acquires the lease with a name. It fails with ErrHeld if another process holds it.
 func (k *Manager) Acquire(ctx context.Context, name string) (*Lease, error) {
 	items, err := k.Items.Get(ctx, []store.Key{key(name)}, true)
 	if err != nil {

@@ -36,7 +36,7 @@ func acquire(t *testing.T, k *lease.Manager) *lease.Lease {
 	return l
 }
 
-// want checks an error. If want is nil, no error is expected.
+// want checks that err wraps the error is, or that both are nil.
 func want(t *testing.T, what string, err, is error) {
 	t.Helper()
 	if !errors.Is(err, is) || (err == nil) != (is == nil) {
@@ -52,8 +52,8 @@ func two(c *clock) (items store.Items, a, b *lease.Manager) {
 		&lease.Manager{Items: items, Now: c.Now, Holder: "b", TTL: ttl}
 }
 
-// TestAcquire_TakesOverAfterEnd takes a lease over when its end has passed by more than clocks
-// may differ. The first holder loses it.
+// TestAcquire_TakesOverAfterEnd takes a lease over when the margin after its end has passed. The
+// first holder loses the lease.
 func TestAcquire_TakesOverAfterEnd(t *testing.T) {
 	c := newClock()
 	_, a, b := two(c)

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/filter"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/streams"
@@ -58,6 +59,12 @@ type Query struct {
 	// SkipDamaged omits damaged rows and lists them in the coverage. Otherwise they fail the
 	// query.
 	SkipDamaged bool
+	// Where selects readings by their values. If it is not empty, pages may be short, and More may
+	// be set though no further reading matches.
+	Where filter.Filter
+	// ScanLimit is the number of readings after which a query with Where ends early, with More set.
+	// 0 means no limit.
+	ScanLimit int
 }
 
 // Validate checks the query as far as possible without a store.
@@ -75,6 +82,9 @@ func (q *Query) Validate() error {
 	if q.Limit < 0 {
 		return varve.InvalidParam("limit", "%d is negative", q.Limit)
 	}
+	if q.ScanLimit < 0 {
+		return varve.InvalidParam("scan_limit", "%d is negative", q.ScanLimit)
+	}
 	return nil
 }
 
@@ -82,6 +92,8 @@ func (q *Query) Validate() error {
 type Coverage struct {
 	Read    []string `json:"read"`    // tables that were read
 	Expired []string `json:"expired"` // tables in which everything has expired
+	// Expiry is the part of the window whose readings have expired, if any.
+	Expiry  *Expiry  `json:"expiry,omitempty"`
 	Missing []string `json:"missing"` // tables that were dropped during the query or deleted by another program
 	// Failed lists the tables that could not be read. The answer is an error, or lacks their
 	// damaged rows.

@@ -72,6 +72,7 @@ func (e *Engine) latest(ctx context.Context, q LatestQuery, k *known) (LatestAns
 	if err := l.run(ctx); err != nil {
 		return l.answer, err
 	}
+	l.answer.Coverage.Expiry = p.expiry.reported(0, l.answer.Found)
 	l.damage.addTo(&l.answer.Coverage)
 	if l.answer.Found && len(q.Fields) > 0 {
 		l.answer.Reading.Fields = slices.DeleteFunc(l.answer.Reading.Fields, func(f varve.Field) bool {

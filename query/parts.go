@@ -16,7 +16,13 @@ type Part struct {
 	// caller omits the fields that the query does not request.
 	Columns  []block.Part
 	Readings []varve.Reading
+	// Scanned is the number of readings that were compared with Where.
+	Scanned int
 }
+
+// IsEnd reports whether the answer ended before the part. With Where, a part without readings need
+// not be the end.
+func (p *Part) IsEnd() bool { return p.Len() == 0 && p.Scanned == 0 }
 
 // Len returns the number of readings of the part.
 func (p *Part) Len() int {
@@ -30,9 +36,9 @@ func (p *Part) Len() int {
 // NextPart is like Next, but may return readings as columns. It does so if the store holds
 // columns and no other table has readings in their range. A caller uses either Next or NextPart.
 func (r *Rows) NextPart(ctx context.Context) (Part, error) {
-	r.columns = true
-	readings, err := r.next(ctx)
-	return Part{Columns: r.parts, Readings: readings}, err
+	r.columns = len(r.q.Where) == 0
+	readings, scanned, err := r.nextMatching(ctx)
+	return Part{Columns: r.parts, Readings: readings, Scanned: scanned}, err
 }
 
 // isEmpty reports whether all readings of the last page were returned.

@@ -25,6 +25,7 @@ type planned struct {
 type plan struct {
 	tables  []planned
 	expired []string
+	expiry  *Expiry      // nil if no reading of the window can have expired
 	lost    []string     // deleted by another program
 	layout  store.Layout // of the series
 	listed  time.Time    // all tables that were used before are in the plan
@@ -94,7 +95,30 @@ func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 		}
 		p.tables = append(p.tables, planned{Table: in.Table, cutoff: cutoff})
 	}
+	if !q.Expired {
+		p.expiry = expiryOf(q.Window, e.longestRule(s.Stream, most, p.tables), now, len(p.expired))
+	}
 	return p, nil
+}
+
+// longestRule returns the longest retention of a stream in its current class and in the classes of
+// some tables. Readings that have expired by it have expired everywhere.
+func (e *Engine) longestRule(stream string, most time.Duration, tables []planned) rule {
+	policy := e.opts.Policy
+	longest := ruleOf(policy, stream, policy.ClassOf(stream).Name, most)
+	seen := ""
+	for i := range tables {
+		if tables[i].Prefix == seen {
+			continue
+		}
+		seen = tables[i].Prefix
+		if class, ok := policy.ClassOfPrefix(seen); ok {
+			if r := ruleOf(policy, stream, class.Name, most); r.keep > longest.keep {
+				longest = r
+			}
+		}
+	}
+	return longest
 }
 
 // keeps returns the retention of a series for each prefix of its tables: one for its current
@@ -138,6 +162,7 @@ type PlannedTable struct {
 type Explanation struct {
 	Tables []PlannedTable
 	Cost   store.Cost // of all tables, if the query is read to its end
+	Expiry *Expiry    // the part of the window whose readings have expired, if any
 }
 
 // Explain returns the tables and the cost of a query, without reading.
@@ -154,7 +179,7 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 		return Explanation{}, err
 	}
 	p.inOrder(q.Order)
-	var x Explanation
+	x := Explanation{Expiry: p.expiry}
 	for _, t := range p.tables {
 		cost, err := e.opts.Reader.Estimate(ctx, q.rangeOf(t.Table, p.layout, q.After, 0))
 		if errors.Is(err, store.ErrNoTable) {
@@ -165,7 +190,7 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 			return Explanation{}, fmt.Errorf("estimate %s: %w", t.Table, err)
 		}
 		x.Cost.Add(cost)
-		x.Tables = append(x.Tables, explained(t.Table, "read", "its event range overlaps the window", cost))
+		x.Tables = append(x.Tables, explained(t.Table, "read", t.whyRead(), cost))
 	}
 	for _, name := range p.lost {
 		if t, ok := grid.Parse(name); ok && !slices.ContainsFunc(p.tables, func(r planned) bool { return r.Table == t }) {
@@ -178,6 +203,15 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 		}
 	}
 	return x, nil
+}
+
+// whyRead returns the reason for reading a table, with the expiry of a part of it.
+func (t *planned) whyRead() string {
+	const why = "its event range overlaps the window"
+	if t.cutoff.Unix() < t.Start || !t.cutoff.After(t.Month.Start()) {
+		return why
+	}
+	return fmt.Sprintf("%s; readings that happened and arrived before %s have expired", why, t.cutoff.UTC().Format(time.RFC3339))
 }
 
 func explained(t grid.Table, action, why string, cost store.Cost) PlannedTable {

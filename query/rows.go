@@ -42,9 +42,13 @@ type Rows struct {
 	some     bool
 	more     bool
 	coverage Coverage
+	expired  int // expired readings that were left out
 	cost     store.Cost
 	damage   damage
-	err      error // the error that ended the answer
+	err      error    // the error that ended the answer
+	matched  int      // readings that Where selected
+	scanned  int      // readings that were compared with Where
+	unseen   []string // fields of Where that no scanned reading had
 }
 
 // source is a table that is being read.
@@ -77,14 +81,26 @@ func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 	if q.Limit == 0 {
 		r.left, r.ahead = -1, e.opts.Parallel
 	}
+	if len(q.Where) > 0 {
+		r.left = -1 // the limit counts matching readings only: see match
+		r.unseen = q.Where.Fields()
+	}
 	r.coverage.Expired, r.coverage.Listed = p.expired, p.listed
 	return r, nil
 }
 
 // Next returns the next readings, or none at the end. They are valid until the next call. An
 // error is permanent, because later readings would follow a gap.
-func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) { return r.next(ctx) }
+func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
+	for {
+		readings, scanned, err := r.nextMatching(ctx)
+		if err != nil || len(readings) > 0 || scanned == 0 {
+			return readings, err
+		}
+	}
+}
 
+// next returns the next readings, with all their fields.
 func (r *Rows) next(ctx context.Context) ([]varve.Reading, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -118,19 +134,12 @@ func (r *Rows) dry() bool {
 	return slices.ContainsFunc(r.sources, func(s *source) bool { return s.isEmpty() && s.more })
 }
 
-// emit removes fields that the query does not request, and records the position.
+// emit records the position of readings.
 func (r *Rows) emit(readings []varve.Reading) []varve.Reading {
 	if len(readings) == 0 {
 		return nil
 	}
 	r.last = readings[len(readings)-1].Position()
-	if len(r.q.Fields) > 0 {
-		for i := range readings {
-			readings[i].Fields = slices.DeleteFunc(readings[i].Fields, func(f varve.Field) bool {
-				return !slices.Contains(r.q.Fields, f.Name)
-			})
-		}
-	}
 	return readings
 }
 
@@ -200,6 +209,9 @@ func (r *Rows) take(first *source) (pick *varve.Reading, conflict bool) {
 			}
 		}
 		s.page = s.page[1:]
+	}
+	if pick == nil {
+		r.expired++
 	}
 	return pick, conflict
 }
@@ -349,6 +361,7 @@ func (r *Rows) More() (varve.Position, bool) { return r.last, r.more }
 func (r *Rows) Coverage() Coverage {
 	c := r.coverage
 	c.Missing = slices.Concat(r.plan.lost, c.Missing)
+	c.Expiry = r.plan.expiry.reported(r.expired, r.last != (varve.Position{}))
 	r.damage.addTo(&c)
 	return c
 }

@@ -30,6 +30,7 @@ func (r *Rows) liveRun(s *source, n int) []varve.Reading {
 			live++
 		}
 	}
+	r.expired += len(page) - live
 	r.count(live)
 	return page[:live]
 }

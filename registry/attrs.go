@@ -8,11 +8,11 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// keyTime is the layout of times in keys and attributes. It has one width, so
-// that texts sort as their times do.
+// keyTime is the layout of times in keys and attributes. All texts have the same length, so they
+// sort in the order of their times.
 const keyTime = "2006-01-02T15:04:05.000000000Z"
 
-// TimeText returns a time as keys and attributes have it.
+// TimeText formats a time for keys and attributes.
 func TimeText(t time.Time) string {
 	t = t.UTC()
 	year, month, day := t.Date()
@@ -31,41 +31,41 @@ func TimeText(t time.Time) string {
 	return string(text)
 }
 
-// ParseTime parses a text that TimeText returned.
+// ParseTime parses a text that TimeText formatted.
 func ParseTime(text string) (time.Time, error) { return time.Parse(keyTime, text) }
 
-// TimeValue returns a time as the value of an attribute.
+// TimeValue returns a time as an attribute value.
 func TimeValue(t time.Time) varve.Value { return varve.StringValue(TimeText(t)) }
 
-// PutText sets an attribute, unless the text is empty.
+// PutText sets an attribute to a text. It does nothing if the text is empty.
 func PutText(attrs map[string]varve.Value, name, text string) {
 	if text != "" {
 		attrs[name] = varve.StringValue(text)
 	}
 }
 
-// PutTime sets an attribute, unless the time is zero.
+// PutTime sets an attribute to a time. It does nothing if the time is zero.
 func PutTime(attrs map[string]varve.Value, name string, t time.Time) {
 	if !t.IsZero() {
 		attrs[name] = TimeValue(t)
 	}
 }
 
-// PutValue sets an attribute, unless the value is zero.
+// PutValue sets an attribute to a value. It does nothing if the value is zero.
 func PutValue(attrs map[string]varve.Value, name string, v varve.Value) {
 	if !v.IsZero() {
 		attrs[name] = v
 	}
 }
 
-// Int returns the integer in a value; 0 if the value has none.
+// Int returns the integer in a value, or 0 if the value is not an integer.
 func Int(v varve.Value) int64 {
 	n, _ := v.Int()
 	return n
 }
 
-// Reader decodes the attributes of an item. It keeps the first error, so that
-// callers check Err once, after the last attribute.
+// Reader decodes the attributes of an item. It records the first error, so callers check Err
+// once, after the last attribute.
 type Reader struct {
 	item *store.Item
 	err  error
@@ -74,10 +74,10 @@ type Reader struct {
 // NewReader returns a reader of an item.
 func NewReader(it *store.Item) *Reader { return &Reader{item: it} }
 
-// Text returns the text of an attribute; "" if the attribute is missing.
+// Text returns the text of an attribute, or "" if the attribute is missing.
 func (r *Reader) Text(name string) string { return r.item.Attrs[name].Text() }
 
-// Time returns the time of an attribute; zero if the attribute is missing.
+// Time returns the time of an attribute, or the zero time if the attribute is missing.
 func (r *Reader) Time(name string) time.Time {
 	text := r.Text(name)
 	if text == "" {
@@ -90,7 +90,7 @@ func (r *Reader) Time(name string) time.Time {
 	return t
 }
 
-// Fail records that an attribute or a part of the key is invalid.
+// Fail records an error about an attribute or a part of the key. Only the first error counts.
 func (r *Reader) Fail(name string, err error) {
 	if r.err == nil {
 		r.err = fmt.Errorf("item %s %s: %s: %w", r.item.PK, r.item.SK, name, err)

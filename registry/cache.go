@@ -8,32 +8,33 @@ import (
 
 // Cache holds copies of records, each for a limited time.
 //
-// Forget makes a change of this process visible at once: a copy that was read
-// before the change, and arrives after it, is not kept. Changes of other processes
-// are visible when the copy expires. A cache is safe for concurrent use.
+// After Forget, changes of this process are visible at once. A read that began before Forget does
+// not add its result to the cache. Changes of other processes are visible when the copy expires.
+// A cache is safe for concurrent use.
 type Cache[K comparable, V any] struct {
 	o CacheOptions[V]
 
 	mu     sync.RWMutex
-	epoch  int64 // raised by Forget
+	epoch  int64 // increased by Forget
 	copies map[K]copied[V]
 }
 
-// CacheOptions are the limits of a cache. TTL and Now are required.
+// CacheOptions configure a cache. TTL and Now are required.
 type CacheOptions[V any] struct {
 	TTL time.Duration
 	Now func() time.Time
-	// Max is the number of copies. A further one clears the cache. 0 means no
+	// Max is the largest number of copies. Adding one more clears the cache first. 0 means no
 	// limit.
 	Max int
-	// Lasting, if set, reports whether a value never changes again.
+	// Lasting, if set, reports whether a value never changes again. Copies of such values do not
+	// expire.
 	Lasting func(V) bool
 	// Older, if set, reports whether the first value is older than the second. An
 	// older value does not replace a copy.
 	Older func(a, b V) bool
 }
 
-// copied is a value and the time before it was read.
+// copied is a value, and the time at which its read began.
 type copied[V any] struct {
 	value V
 	read  time.Time
@@ -44,8 +45,9 @@ func NewCache[K comparable, V any](o CacheOptions[V]) *Cache[K, V] {
 	return &Cache[K, V]{o: o, copies: map[K]copied[V]{}}
 }
 
-// Get returns the copy of a key, or calls read and keeps its result. Errors of
-// read are returned and not kept. Several callers may read one key at a time.
+// Get returns the copy for a key. If no valid copy exists, it calls read and stores the result in
+// the cache. Errors of read are returned but not stored. Several callers may read the same key at
+// the same time.
 func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
 	now := c.o.Now()
 	v, epoch, ok := c.valid(key, now)
@@ -59,8 +61,8 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context)
 	return v, err
 }
 
-// Lookup returns the copy of a key and its age, also if the copy has expired. The
-// age is negative if the clock was set back.
+// Lookup returns the copy for a key and its age, even if the copy has expired. The age is
+// negative if the clock was set back since the copy was made.
 func (c *Cache[K, V]) Lookup(key K) (v V, age time.Duration, ok bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -68,15 +70,15 @@ func (c *Cache[K, V]) Lookup(key K) (v V, age time.Duration, ok bool) {
 	return held.value, c.o.Now().Sub(held.read), ok
 }
 
-// Set keeps a value that the caller has just read or written.
+// Set stores a value that the caller has just read or written.
 func (c *Cache[K, V]) Set(key K, v V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.put(key, copied[V]{value: v, read: c.o.Now()})
 }
 
-// valid returns a copy that has not expired, and the epoch. A copy of the future,
-// from before the clock was set back, has expired.
+// valid returns the copy for a key and the current epoch. ok is true if the copy has not expired.
+// A copy with a negative age, from before the clock was set back, has expired.
 func (c *Cache[K, V]) valid(key K, now time.Time) (v V, epoch int64, ok bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -89,7 +91,8 @@ func (c *Cache[K, V]) valid(key K, now time.Time) (v V, epoch int64, ok bool) {
 	return held.value, c.epoch, fresh
 }
 
-// add keeps a copy that was read in an epoch, unless the epoch has ended.
+// add stores a copy that was read in the given epoch. It does nothing if Forget has been called
+// since.
 func (c *Cache[K, V]) add(key K, v copied[V], epoch int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +101,7 @@ func (c *Cache[K, V]) add(key K, v copied[V], epoch int64) {
 	}
 }
 
-// put keeps a copy, unless a newer one is kept. The lock is held.
+// put stores a copy, unless the cache has a newer one. The caller must hold the lock.
 func (c *Cache[K, V]) put(key K, v copied[V]) {
 	held, ok := c.copies[key]
 	if ok && c.o.Older != nil && c.o.Older(v.value, held.value) {
@@ -110,7 +113,7 @@ func (c *Cache[K, V]) put(key K, v copied[V]) {
 	c.copies[key] = v
 }
 
-// Forget removes the copy of a key, and ends the epoch.
+// Forget removes the copy for a key. Reads that have begun do not add their results to the cache.
 func (c *Cache[K, V]) Forget(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

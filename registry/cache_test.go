@@ -10,10 +10,10 @@ import (
 	"github.com/varvedb/varve/registry"
 )
 
-// record is a record that a cache has copies of, and the number of its reads.
+// record is a record whose copies a cache holds. It counts its reads.
 type record struct {
 	value, reads int
-	slow         time.Duration // the time of a read, after it has seen the value
+	slow         time.Duration // how long a read takes after it has fetched the value
 	err          error
 }
 
@@ -71,8 +71,8 @@ func TestCache_DoesNotKeepErrors(t *testing.T) {
 	})
 }
 
-// TestCache_ForgetsDuringRead checks that a read that began before Forget returns its value to its
-// caller only, also if Forget is about another key.
+// TestCache_ForgetsDuringRead checks that the result of a read that began before Forget is
+// returned to its caller but not stored, even if Forget is called for another key.
 func TestCache_ForgetsDuringRead(t *testing.T) {
 	for _, forgotten := range []string{"k", "other"} {
 		synctest.Test(t, func(t *testing.T) {

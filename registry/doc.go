@@ -1,5 +1,4 @@
-// Package registry has the parts that packages with typed records in store.Items
-// share.
+// Package registry has the code that is shared by the packages with typed records in store.Items.
 //
 //	devices  devicelog  alerts  streams  apikeys  fields
 //	   │         │        │        │        │       │
@@ -8,13 +7,12 @@
 //	                          │
 //	                     store.Items
 //
-// Reader and the Put functions convert attributes. Update repeats a change until
-// no other write comes in between. All iterates over the pages of a query. Merge
-// lists a range that is spread over several partitions. Cache holds copies of
-// records for a limited time.
+// Reader and the Put functions convert attributes. Update changes an item, and retries if another
+// process writes it meanwhile. All iterates over the pages of a query. Merge lists a range that
+// is spread over several partitions. Cache holds copies of records for a limited time.
 //
-// Times are written by TimeText everywhere, so that keys sort by time. The
-// partitions that several packages use are named by DevicePK and TenantPK.
+// All times are formatted by TimeText, so that keys sort by time. DevicePK and TenantPK name the
+// partitions that several packages use.
 //
-// Errors of the store are returned as they are; callers add what they were doing.
+// Errors of the store are returned unchanged. Callers add the action that failed.
 package registry

@@ -10,31 +10,31 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Span is a range of sort keys that is spread over several partitions of an index.
-// No two of its items share a sort key.
+// Span is a range of sort keys that is spread over several partitions of an index. A sort key
+// occurs in only one of the partitions.
 type Span struct {
 	Index  store.Index
 	PKs    []string
-	Prefix string // of all sort keys
+	Prefix string // the prefix of all sort keys of the span
 	Order  varve.Order
-	After  string // if set, only sort keys beyond Prefix and After, in Order
+	After  string // if set, only items whose sort keys follow Prefix+After, in Order, are returned
 	Limit  int
-	Match  func(*store.Item) bool // if set, other items are skipped
-	Stop   func() bool            // if set, called after each item; true ends the page
+	Match  func(*store.Item) bool // if set, only items for which it returns true are included
+	Stop   func() bool            // if set, called after each item; if it returns true, the page ends
 }
 
-// source is a partition of a span, and its items that are read and not merged yet.
+// source is one partition of a span, with the items that were read and not yet merged.
 type source struct {
 	q     store.ItemQuery
 	items []store.Item
 	more  bool
-	grow  bool // pages become longer, because many items may be skipped
+	grow  bool // if true, each page is longer than the one before, because many items may be skipped
 }
 
-// Merge returns the items of a span in one order, and whether more may follow.
+// Merge returns the items of a span in order, and whether more may follow.
 //
-// A page ends at a sort key, not at an item of a partition. So the next page is
-// right after items were added, removed, or moved to another partition.
+// A page ends at a sort key, not at an item of a partition. So the next page is correct even if
+// items were added, removed, or moved to another partition in the meantime.
 func Merge(ctx context.Context, from store.Items, s Span) (items []store.Item, more bool, err error) {
 	sources := make([]*source, len(s.PKs))
 	g, gctx := errgroup.WithContext(ctx)
@@ -67,7 +67,8 @@ func Merge(ctx context.Context, from store.Items, s Span) (items []store.Item, m
 	}
 }
 
-// next returns the source whose item is next in order; nil if all are read.
+// next returns the source that has the next item in order. It returns nil if all sources are
+// empty.
 func (s *Span) next(sources []*source) *source {
 	head := func(i int) *store.Item {
 		if len(sources[i].items) == 0 {
@@ -88,8 +89,8 @@ func (s *Span) before(a, b *store.Item) bool {
 	return a.In(s.Index).SK < b.In(s.Index).SK
 }
 
-// query returns the query of one partition. Its limit is the partition's share of
-// a page and a margin, because shares differ.
+// query returns the query for one partition. Its limit is an equal share of the page plus a
+// margin, because real shares differ.
 func (s *Span) query(pk string) store.ItemQuery {
 	share := s.Limit / len(s.PKs)
 	q := store.ItemQuery{Index: s.Index, PK: pk, From: s.Prefix, To: store.PrefixEnd(s.Prefix), Order: s.Order, Limit: share + share/4 + 2}
@@ -103,7 +104,7 @@ func (s *Span) query(pk string) store.ItemQuery {
 	return q
 }
 
-// fill reads the next items of the partition, if all before were merged.
+// fill reads the next items of the partition if all items that were read are merged.
 func (c *source) fill(ctx context.Context, from store.Items) error {
 	for len(c.items) == 0 && c.more {
 		page, err := from.Query(ctx, c.q)

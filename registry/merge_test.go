@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestMerge_ListsSpanInOrder checks that the pages of a span have its matching items once, in
-// order, whatever their partitions and the length of pages.
+// TestMerge_ListsSpanInOrder checks that the pages of a span have each matching item once, in
+// order. The partitions of the items and the length of pages must not matter.
 func TestMerge_ListsSpanInOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := registrytest.New(nil)

@@ -12,17 +12,17 @@ import (
 // Page is a part of a list.
 type Page[T any] struct {
 	Items []T
-	Next  string // the cursor of the next page; "" on the last page
+	Next  string // cursor of the next page; "" if this is the last page
 }
 
 const cursorVersion = 1
 
-// checksumBytes is the length of the checksum at the end. Without it, a truncated
-// cursor could be a valid one of another place.
+// checksumBytes is the length of the checksum at the end of a cursor. Without a checksum, a
+// truncated cursor could be valid and point to another place.
 const checksumBytes = 4
 
-// EncodeCursor returns a place in a list as text. The text is valid only for the
-// same question: the kind of the list, its tenant and its parameters.
+// EncodeCursor encodes a place in a list. The cursor is valid only for the same question, which
+// is the kind of the list, its tenant and its parameters.
 func EncodeCursor(question []string, place ...string) string {
 	b := binary.LittleEndian.AppendUint64([]byte{cursorVersion}, fingerprint(question))
 	for _, part := range place {
@@ -43,8 +43,8 @@ func fingerprint(question []string) uint64 {
 	return h.Sum64()
 }
 
-// ParseCursor returns the place, of n parts, that EncodeCursor wrote for the same
-// question. It fails with Invalid, parameter cursor.
+// ParseCursor returns the place, of n parts, that EncodeCursor encoded for the same question. If
+// the cursor is invalid, it fails with an Invalid error for the parameter cursor.
 func ParseCursor(text string, question []string, n int) ([]string, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) < 9+checksumBytes || b[0] != cursorVersion {
@@ -72,7 +72,7 @@ func ParseCursor(text string, question []string, n int) ([]string, error) {
 	return place, nil
 }
 
-// InvalidCursor returns the error for a text that is not a cursor.
+// InvalidCursor returns the error for an invalid cursor.
 func InvalidCursor() error {
 	return varve.InvalidParam("cursor", "this is not a cursor: use the value of next as it came")
 }
@@ -83,8 +83,8 @@ const (
 	MaxLimit     = 1000
 )
 
-// PageLimit returns the length of a page for a requested limit; 0 is DefaultLimit.
-// It fails with Invalid, parameter limit.
+// PageLimit returns the length of a page for a requested limit, where 0 means DefaultLimit. If
+// the limit is out of range, it fails with an Invalid error for the parameter limit.
 func PageLimit(limit int) (int, error) {
 	switch {
 	case limit == 0:

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzCursor checks that the parser survives any text. It accepts only texts of EncodeCursor, each
-// for one query.
+// FuzzCursor checks that ParseCursor returns an error for invalid texts instead of panicking. It
+// must accept only texts that EncodeCursor returns for the same question.
 func FuzzCursor(f *testing.F) {
 	f.Add(EncodeCursor([]string{"devices", "default", "active"}, "sensor_01"), "active")
 	f.Add("", "")

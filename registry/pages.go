@@ -7,11 +7,11 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// All iterates over the items of a query, page by page.
+// All iterates over the items of a query. It reads them page by page.
 //
-// The limit of the query is the length of a page, not of the whole. An error of
-// the store ends the iteration, with a nil item. An item must not be used after
-// the next one was requested.
+// The limit of the query is the length of a page, not the number of all items. If the store
+// fails, the iteration ends with a nil item and the error. An item is valid only until the next
+// one is requested.
 func All(ctx context.Context, items store.Items, q store.ItemQuery) iter.Seq2[*store.Item, error] {
 	return func(yield func(*store.Item, error) bool) {
 		for {

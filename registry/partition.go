@@ -2,17 +2,18 @@ package registry
 
 import "github.com/cespare/xxhash/v2"
 
-// shards is the number of index partitions among which the devices of one status,
-// or the alerts of one severity, are spread.
+// shards is the number of index partitions over which the devices of one status are spread, or
+// the alerts of one severity.
 const shards = 16
 
 // DevicePK returns the partition of all items about a device.
 func DevicePK(tenant, device string) string { return "DEVICE#" + tenant + "/" + device }
 
-// TenantPK returns the partition of items about a whole tenant.
+// TenantPK returns the partition of items that belong to a tenant as a whole.
 func TenantPK(tenant string) string { return "TENANT#" + tenant }
 
-// ShardPK returns the index partition of a device's items of one kind and word.
+// ShardPK returns the index partition for an item of a device. The items of such a partition have
+// the same kind and the same word. The word can be a status or a severity, for example.
 func ShardPK(kind, tenant, word, device string) string {
 	return numberedPK(kind, tenant, word, int(xxhash.Sum64String(device)%shards))
 }
@@ -21,7 +22,7 @@ func numberedPK(kind, tenant, word string, shard int) string {
 	return kind + "#" + tenant + "/" + word + "#" + string([]byte{'0' + byte(shard/10), '0' + byte(shard%10)})
 }
 
-// AllShards returns the index partitions of one kind and several words.
+// AllShards returns all index partitions of one kind for the given words.
 func AllShards[W ~string](kind, tenant string, words ...W) (pks []string) {
 	for _, w := range words {
 		for shard := range shards {

@@ -9,26 +9,26 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// AttrVersion is the attribute that every update of an item raises by one.
+// AttrVersion is the name of the attribute that each update of an item increases by one.
 const AttrVersion = "version"
 
 // Updater changes items that several processes may change at the same time.
 type Updater struct {
 	Items store.Items
-	// Legacy is the attribute that identifies the state of an item without a
-	// version. If empty, all items have versions.
+	// Legacy is the attribute that identifies the state of items without a version. If empty, all
+	// items have versions.
 	Legacy string
 }
 
-// Update changes an item, and returns it as it is stored then.
+// Update changes an item and returns the item as it is stored afterwards.
 //
-// The function change gets the stored item, or nil if it is missing. It returns
-// the next state, or nil if nothing needs to be written. Update sets the version
-// of the next state. If another write came in between, it calls change again with
-// the item that is stored then. So change must compute everything from its argument.
+// The function change receives the stored item, or nil if it is missing. It returns the next
+// state, or nil if nothing needs to be written. Update sets the version of the next state. If
+// another process has written the item meanwhile, Update calls change once more with the newly
+// stored item. So change must compute everything from its argument.
 //
-// Errors of change are returned as they are. Errors of the store begin with the
-// step and the name of the record.
+// Errors of change are returned unchanged. Errors of the store begin with the action that failed
+// and the name of the record.
 func (u Updater) Update(ctx context.Context, key store.Key, name string, change func(old *store.Item) (next *store.Item, err error)) (*store.Item, error) {
 	for {
 		items, err := u.Items.Get(ctx, []store.Key{key}, true)
@@ -54,8 +54,8 @@ func (u Updater) Update(ctx context.Context, key store.Key, name string, change 
 	}
 }
 
-// VersionOf returns the version of an item; 0 if it is nil. An item from before items
-// had versions has version 1.
+// VersionOf returns the version of an item, or 0 if it is nil. An item that an old release wrote
+// without a version has version 1.
 func VersionOf(it *store.Item) int64 {
 	if it == nil {
 		return 0
@@ -63,7 +63,7 @@ func VersionOf(it *store.Item) int64 {
 	return max(Int(it.Attrs[AttrVersion]), 1)
 }
 
-// unchanged returns the condition that an item is still stored as it was read.
+// unchanged returns the condition that the stored item is still in the state that was read.
 func (u Updater) unchanged(old *store.Item) store.Cond {
 	if old == nil {
 		return store.IfAbsent()

@@ -16,7 +16,7 @@ import (
 
 var key = store.Key{PK: "P", SK: "S"}
 
-// addOne returns a change that raises a counter.
+// addOne returns a copy of the item whose counter is one higher.
 func addOne(old *store.Item) (*store.Item, error) {
 	n := int64(0)
 	if old != nil {
@@ -49,7 +49,7 @@ func TestUpdate_RepeatsChange(t *testing.T) {
 		name    string
 		exists  bool
 		other   func(*registrytest.Items) error
-		n, want int64 // counter and version
+		n, want int64 // the counter and the version after the update
 	}{
 		{"added", false, func(s *registrytest.Items) error { return update(t, s) }, 2, 2},
 		{"changed", true, func(s *registrytest.Items) error { return update(t, s) }, 3, 3},
@@ -83,8 +83,8 @@ func update(t *testing.T, s *registrytest.Items) error {
 	return err
 }
 
-// TestUpdate_ComparesLegacyAttribute checks that an item without a version is compared by the
-// attribute that identified its state in earlier releases.
+// TestUpdate_ComparesLegacyAttribute checks that an item without a version is compared by its
+// legacy attribute.
 func TestUpdate_ComparesLegacyAttribute(t *testing.T) {
 	s := registrytest.New(nil)
 	old := store.Item{Key: key, Attrs: map[string]varve.Value{"state": varve.StringValue("a")}}
@@ -124,7 +124,7 @@ func TestUpdate_ReturnsErrors(t *testing.T) {
 	}
 }
 
-// endedItems fails reads of an ended context, as stores on a network do.
+// endedItems fails requests whose context has ended, as a store on a network does.
 type endedItems struct{ store.Items }
 
 func (s endedItems) Get(ctx context.Context, keys []store.Key, consistent bool) ([]store.Item, error) {
@@ -134,8 +134,8 @@ func (s endedItems) Get(ctx context.Context, keys []store.Key, consistent bool) 
 	return s.Items.Get(ctx, keys, consistent)
 }
 
-// TestAll_ReadsEveryPage checks that items are in order whatever the length of pages, and the
-// iteration stops where its caller does.
+// TestAll_ReadsEveryPage checks that all items are returned in order for any length of pages. The
+// iteration must stop when its caller stops.
 func TestAll_ReadsEveryPage(t *testing.T) {
 	s := registrytest.New(func() time.Time { return time.Unix(0, 0) })
 	const letters = "abcdefghij"

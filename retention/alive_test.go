@@ -12,12 +12,12 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// TestAlive_UntilLaterOfEventAndArrival checks expiry to the nanosecond. Old readings live from
-// their arrival, and readings ahead of their arrival live from their event time.
+// TestAlive_UntilLaterOfEventAndArrival checks expiry to the nanosecond. The retention of a
+// reading begins at the later of its event time and its arrival.
 func TestAlive_UntilLaterOfEventAndArrival(t *testing.T) {
 	tests := []struct {
 		reason         string
-		event, arrived time.Duration // before now
+		event, arrived time.Duration // time before now
 		keep           time.Duration
 		want           bool
 	}{
@@ -42,7 +42,8 @@ func TestAlive_UntilLaterOfEventAndArrival(t *testing.T) {
 	}
 }
 
-// TestAlive_ForeverNeverExpires checks readings from the first instant on.
+// TestAlive_ForeverNeverExpires checks that even a reading of 1970 is alive if the retention is
+// Forever.
 func TestAlive_ForeverNeverExpires(t *testing.T) {
 	first := varve.Reading{Time: time.Unix(0, 0)}
 	if cutoff := retention.Cutoff(now, retention.Forever); !cutoff.IsZero() || !first.Alive(cutoff) {
@@ -56,7 +57,8 @@ func TestAlive_ForeverNeverExpires(t *testing.T) {
 	}
 }
 
-// TestAlive_EndsAtAdd checks that a reading lives exactly until the time that Add returns.
+// TestAlive_EndsAtAdd checks that a reading is alive until the time that Add returns, and not
+// afterwards.
 func TestAlive_EndsAtAdd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := func(name string) time.Time {

@@ -1,11 +1,11 @@
 // Package retention defines how long readings live.
 //
-// Each stream belongs to a [Class]. The streams of a class share tables, and the retention of
-// the class decides when these are dropped. A [Stream] may have a shorter retention. A [Policy]
-// maps streams to classes, and classes to table prefixes.
+// Each stream belongs to a [Class]. The streams of a class share tables, which are dropped after
+// the retention of the class. A [Stream] may have a shorter retention. A [Policy] maps streams to
+// classes, and classes to table prefixes.
 //
-// A reading expires at max(event time, arrival) + retention. So all readings that arrive on one
-// day live at least for the retention from that day, at any event time.
+// A reading expires at max(event time, arrival) + retention. So a reading lives at least for the
+// retention after its arrival, whatever its event time.
 package retention
 
 import (
@@ -23,38 +23,38 @@ import (
 // Forever is the retention of readings that never expire.
 const Forever = timefmt.Forever
 
-// DefaultClass is the class of streams without a configured class.
+// DefaultClass is the class of all streams for which no class is configured.
 const DefaultClass = "default"
 
-// MinRetention and MaxRetention bound a retention: shorter ones are mistakes, and longer ones
-// must be written as forever.
+// MinRetention and MaxRetention limit a retention. A shorter one is a mistake. A longer one must
+// be given as forever.
 const (
 	MinRetention = time.Minute
 	MaxRetention = 100 * 365 * 24 * time.Hour
 )
 
-// Class is a set of streams that share tables and their retention.
+// Class is a set of streams that share tables and have the same maximum retention.
 type Class struct {
-	Name      string        // letters and digits
-	Retention time.Duration // from MinRetention, or Forever
+	Name      string        // its letters and digits are part of the table prefix
+	Retention time.Duration // at least MinRetention, or Forever
 }
 
-// Stream is the configuration of one stream. The zero Stream belongs to the default class and
-// has its retention.
+// Stream is the configuration of one stream. The zero Stream is in the default class and has the
+// retention of that class.
 type Stream struct {
-	Class     string        // "" is DefaultClass
-	Retention time.Duration // 0 is the class's; never longer than it
+	Class     string        // "" means DefaultClass
+	Retention time.Duration // at most the retention of the class; 0 means equal to it
 }
 
-// Policy maps streams to classes and classes to table prefixes. It is immutable after
+// Policy maps streams to classes, and classes to table prefixes. It must not be changed after
 // validation.
 type Policy struct {
-	Prefix  string            // of the default class's tables; begins all others
-	Classes []Class           // DefaultClass among them
+	Prefix  string            // prefix of the default class's tables; all other prefixes begin with it
+	Classes []Class           // must include DefaultClass
 	Streams map[string]Stream // by stream name
 }
 
-// Validate returns all violations as joined Invalid errors. Their parameters are prefix,
+// Validate returns every violation as an Invalid error, joined into one. Parameters are prefix,
 // classes.<name>.retention, streams.<name>.class and similar.
 func (p *Policy) Validate() error {
 	var errs []error
@@ -92,7 +92,8 @@ func (c Class) validate(p *Policy) error {
 	if c.Name == "" {
 		return varve.InvalidParam(at, "a class has no name")
 	}
-	// A wrong prefix has been reported once; a long name makes it wrong here.
+	// An invalid policy prefix is reported elsewhere. Here, only a long class name makes a valid
+	// prefix too long.
 	if prefix := p.TablePrefix(c.Name); len(prefix) > grid.MaxPrefix {
 		return varve.InvalidParam(at, "the prefix of its tables, %s, has %d characters, the limit is %d", prefix, len(prefix), grid.MaxPrefix)
 	}
@@ -143,15 +144,15 @@ func (p *Policy) classNames() []string {
 	return names
 }
 
-// ClassOf returns the class into whose tables a stream is written.
+// ClassOf returns the class to whose tables a stream is written.
 func (p *Policy) ClassOf(stream string) Class {
-	// A validated policy has every class that a stream names.
+	// A validated policy has every class that its streams name.
 	c, _ := p.class(p.Streams[stream].Class)
 	return c
 }
 
-// TablePrefix returns the prefix of a class's tables. For the default class, it is the policy's
-// prefix; for others, a hyphen and the class name follow.
+// TablePrefix returns the prefix of a class's tables. It is the prefix of the policy. For other
+// classes than the default, a hyphen and the class name follow.
 func (p *Policy) TablePrefix(class string) string {
 	if class == DefaultClass {
 		return p.Prefix
@@ -159,7 +160,8 @@ func (p *Policy) TablePrefix(class string) string {
 	return p.Prefix + "-" + class
 }
 
-// ClassOfPrefix returns the configured class whose tables have a prefix.
+// ClassOfPrefix returns the class whose tables have the given prefix. It returns false if no such
+// class is configured.
 func (p *Policy) ClassOfPrefix(prefix string) (Class, bool) {
 	for _, c := range p.Classes {
 		if p.TablePrefix(c.Name) == prefix {
@@ -171,8 +173,9 @@ func (p *Policy) ClassOfPrefix(prefix string) (Class, bool) {
 
 // RetentionOf returns the retention of a stream's readings in the tables of a class.
 //
-// It is the shorter retention of the stream and that class. If a stream was moved to another
-// class, its readings in the old class's tables live as long as that class allows.
+// It is the shorter of the retention of the stream and the retention of the class. After a stream
+// moves to another class, its readings in tables of the old class still have at most the
+// retention of the old class.
 func (p *Policy) RetentionOf(stream, class string) time.Duration {
 	d := Forever
 	if c, ok := p.class(class); ok {
@@ -184,7 +187,17 @@ func (p *Policy) RetentionOf(stream, class string) time.Duration {
 	return d
 }
 
-// Cutoff returns the time that max(event time, arrival) of a living reading must exceed.
+// ShortestOf returns the shortest retention of any stream's readings in the tables of a class.
+func (p *Policy) ShortestOf(class string) time.Duration {
+	d := p.RetentionOf("", class)
+	for stream := range p.Streams {
+		d = min(d, p.RetentionOf(stream, class))
+	}
+	return d
+}
+
+// Cutoff returns the time that max(event time, arrival) of a reading must exceed, or the reading
+// has expired. For Forever, it returns the zero time.
 func Cutoff(now time.Time, d time.Duration) time.Time {
 	if d == Forever {
 		return time.Time{}

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// policy returns a policy with a class for a year, one for a week and one without limit.
+// policy returns a policy with three classes, whose retentions are a year, a week and forever.
 func policy() *retention.Policy {
 	return &retention.Policy{
 		Prefix: "varve",
@@ -34,7 +34,7 @@ func policy() *retention.Policy {
 	}
 }
 
-// paramsOf returns the parameters of joined Invalid errors, in order.
+// paramsOf returns the parameters of the Invalid errors that err joins.
 func paramsOf(t *testing.T, err error) []string {
 	t.Helper()
 	if err == nil {
@@ -147,8 +147,8 @@ func TestTablePrefix_IdentifiesClass(t *testing.T) {
 	}
 }
 
-// TestRetentionOf_ReturnsShorter checks that the shorter retention applies, of the stream or of
-// the class into whose tables it was written.
+// TestRetentionOf_ReturnsShorter checks that the shorter of two retentions applies: of the
+// stream, or of the class whose table has the reading.
 func TestRetentionOf_ReturnsShorter(t *testing.T) {
 	p := policy()
 	tests := []struct {
@@ -160,9 +160,9 @@ func TestRetentionOf_ReturnsShorter(t *testing.T) {
 		{"debug", "short", day},
 		{"debug", "default", day},
 		{"brief", "default", 30 * day},
-		{"brief", "short", 7 * day}, // its older readings
+		{"brief", "short", 7 * day}, // its readings from before the move
 		{"audit", "forever", retention.Forever},
-		{"audit", "default", year}, // before it was moved
+		{"audit", "default", year}, // before the stream was moved
 		{"billing", "forever", 10 * year},
 		{"billing", "short", 7 * day},
 		{"weather", "no longer configured", retention.Forever},

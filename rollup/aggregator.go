@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// leaseTTL is the lifetime of a run's lease without a check.
+	// leaseTTL is how long the lease of a run lives after its last check.
 	leaseTTL = 5 * time.Minute
-	// pageTimeout bounds the work between two checks of the lease. It is shorter than the
-	// remaining lifetime after a check.
+	// pageTimeout limits the work between two checks of the lease. It is shorter than the time
+	// for which the lease is valid after a check.
 	pageTimeout = 2 * time.Minute
 	// pageMarkers is the number of markers between two checks of the lease.
 	pageMarkers = 500
@@ -33,14 +33,14 @@ type AggregatorOptions struct {
 	Items  store.Items
 	Source Source
 	Now    func() time.Time
-	Holder string // identifies this process in the lease
+	Holder string // name of this process in the lease
 	Resent Resent
-	// Parallel is the number of groups that are recounted at a time. 0 means 1.
+	// Parallel is the number of groups that are recounted at the same time. 0 means 1.
 	Parallel int
 }
 
-// Aggregator recounts the hours of due markers and stores their partials. One process of the
-// cluster aggregates at a time. It may stop after any step.
+// Aggregator recounts the hours of due markers and stores their partials. Only one process of the
+// cluster aggregates at a time. If it stops at any point, the next run completes its work.
 type Aggregator struct {
 	records
 	now      func() time.Time
@@ -56,9 +56,9 @@ func NewAggregator(o AggregatorOptions) *Aggregator {
 	}
 }
 
-// Run processes due markers, up to a limit, and returns their number. If a group fails, its
-// markers remain, and the other groups continue. Run fails with lease.ErrHeld while another
-// process aggregates.
+// Run processes due markers, up to a limit, and returns the number of processed markers. If a
+// group fails, its markers remain, and Run continues with the other groups. Run fails with
+// lease.ErrHeld while another process aggregates.
 func (g *Aggregator) Run(ctx context.Context) (processed int, err error) {
 	l, err := g.lease.Acquire(ctx, "rollups")
 	if err != nil {
@@ -66,7 +66,7 @@ func (g *Aggregator) Run(ctx context.Context) (processed int, err error) {
 	}
 	defer func() { err = errors.Join(err, l.Release(context.WithoutCancel(ctx))) }()
 	due := g.now().Add(-markerGrace).Unix()
-	first := int(due/60) % markerShards // so that no shard is always last
+	first := int(due/60) % markerShards // the first shard changes every minute, so that no shard is always last
 	var errs []error
 	for i := range markerShards {
 		if processed >= runMarkers {
@@ -102,7 +102,7 @@ func (g *Aggregator) aggregateShard(ctx context.Context, l *lease.Lease, pk stri
 	}
 }
 
-// aggregatePage processes the groups of some markers, several at a time.
+// aggregatePage processes the groups of a page of markers, several groups at a time.
 func (g *Aggregator) aggregatePage(ctx context.Context, items []store.Item, due int64) (processed int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
@@ -127,17 +127,17 @@ func (g *Aggregator) aggregatePage(ctx context.Context, items []store.Item, due 
 }
 
 // aggregateGroup recounts the hours of a group's due markers, stores their partials, and then
-// deletes the markers. If no other marker of the group remains, it stores the day's partial,
-// too. Until the markers are deleted, readers recount the hours themselves.
+// deletes the markers. If no other marker of the group remains, it also stores the partial of the
+// day. Until the markers are deleted, readers recount the hours themselves.
 func (g *Aggregator) aggregateGroup(ctx context.Context, of group, due int64) (int, error) {
 	day := daySpan(of.day)
 	all, err := g.markers(ctx, of.series, day)
 	if err != nil {
 		return 0, err
 	}
-	// The index may be outdated. A marker that was deleted has been processed, and the tables
-	// of its readings may be dropped.
-	whole := true // all dirty hours of the group are recounted now
+	// The index may be outdated, so only markers that still exist are processed. If the index lists
+	// a deleted marker, its hours were recounted before, and their tables may have been dropped.
+	whole := true // true if all dirty hours of the group are recounted in this call
 	var processed []dirtyMarker
 	for _, m := range all {
 		switch {
@@ -179,12 +179,12 @@ func (g *Aggregator) aggregateGroup(ctx context.Context, of group, due int64) (i
 }
 
 // writePartials writes the recounted partials of a group. If stored is not nil, it holds the
-// other hours of the day, and the day's partial is written, too.
+// other hours of the day, and writePartials also writes the partial of the day.
 //
-// A slot that has only copies of readings that count elsewhere is written as an empty partial.
-// Without it, the copies would look like uncounted readings after those partials lose their
-// tables. A slot without readings and copies remains as it is: its table was dropped after it
-// was marked for a rebuild, or no reading of it was ever stored.
+// A slot may have only copies of readings that count in other slots. It is stored as an empty
+// partial. Without that, the copies would look like uncounted readings once the tables of the
+// first copies are dropped. A slot without readings and copies is left as it is: its table was
+// dropped after a rebuild marked it, or none of its readings was ever stored.
 func (g *Aggregator) writePartials(ctx context.Context, of group, recounted map[slot]*Partial, stored partialSet) error {
 	maps.DeleteFunc(recounted, func(_ slot, p *Partial) bool { return p.isEmpty() })
 	var puts []store.Item
@@ -203,13 +203,13 @@ func (g *Aggregator) writePartials(ctx context.Context, of group, recounted map[
 	return g.items.PutAll(ctx, puts)
 }
 
-// group identifies the markers of a series, a day and an arrival day.
+// group identifies the markers of one series, one day and one arrival day.
 type group struct {
 	series       varve.Series
 	day, arrival int64
 }
 
-// groupsOf returns the groups of some markers, in order.
+// groupsOf returns the distinct groups of the given markers, in order.
 func groupsOf(items []store.Item) (groups []group, err error) {
 	for i := range items {
 		s, m, err := parseMarker(items[i].Key)
@@ -224,15 +224,16 @@ func groupsOf(items []store.Item) (groups []group, err error) {
 	return slices.Compact(groups), nil
 }
 
-// mayHaveCopies reports whether the group may include copies of readings whose tables are dropped.
-// The readings of a dropped table expired at least RecountWindow ago. Readings of the arrival day
-// or a later one cannot have expired before that day. So the group has no such copies until two
-// days after that day began.
+// mayHaveCopies reports whether the group may include copies of readings whose tables are
+// dropped. The readings of a dropped table expired at least RecountWindow ago. If the group's day
+// is not before its arrival day, its readings cannot have expired before the arrival day. Such a
+// group has no such copies until two days after the arrival day began.
 func (g group) mayHaveCopies(now time.Time) bool {
 	return g.arrival > g.day || now.After(Daily.start(g.arrival).Add(RecountWindow-24*time.Hour))
 }
 
-// sum adds up the hours of a group: the recounted ones, and the other stored ones.
+// sum adds up the partials of a group's day: the recounted hours, and the stored partials of all
+// other hours.
 func (g group) sum(recounted map[slot]*Partial, stored partialSet) (*Partial, error) {
 	var sum tally
 	for at, p := range stored {

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// maxShardBacklog bounds the markers that Backlog counts in each partition.
+// maxShardBacklog limits the number of markers that Backlog counts in each partition.
 const maxShardBacklog = 1000
 
 // Backlog returns the number of due markers. It stops counting at maxShardBacklog markers in
@@ -35,12 +35,13 @@ func (g *Aggregator) Backlog(ctx context.Context) (int, error) {
 	return total, nil
 }
 
-// TablesInUse returns a function that reports why roll-ups still need a retired table. The
-// reason is empty if they do not.
+// TablesInUse returns a function that reports why roll-ups still need a retired table. It returns
+// "" if they do not need the table.
 //
-// A table is in use while one of its hours is dirty for readings that arrived in its month or
-// later: it identifies copies among them. Readings that arrived after it was retired do not
-// count: their copies are identified by partials.
+// A table is in use while one of its hours is dirty because of readings that arrived in the table's
+// month or later. The aggregator needs the table to find out which of those readings are copies of
+// readings in the table. Readings that arrived after the table was retired do not matter: partials
+// show which of them are copies.
 func (g *Aggregator) TablesInUse(ctx context.Context) (func(t grid.Table, retired time.Time) string, error) {
 	type dirtyDay struct{ day, arrival int64 }
 	dirty := map[dirtyDay]bool{}
@@ -74,7 +75,7 @@ func (g *Aggregator) TablesInUse(ctx context.Context) (func(t grid.Table, retire
 	}, nil
 }
 
-// describeDays describes days by the date of the first one and the number of others.
+// describeDays describes days by the date of the first one and the number of further ones.
 func describeDays(first int64, days int) string {
 	text := "of " + Daily.start(first).Format(time.DateOnly)
 	if days > 1 {

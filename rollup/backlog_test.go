@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestBacklog_CountsDueMarkers counts markers before they are due, when they are due, and after
-// a run.
+// TestBacklog_CountsDueMarkers checks the backlog before the markers are due, when they are due,
+// and after a run.
 func TestBacklog_CountsDueMarkers(t *testing.T) {
 	now := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -45,15 +45,15 @@ func TestBacklog_CountsDueMarkers(t *testing.T) {
 	want("when they were taken", 0, 0)
 }
 
-// emptySource has no readings.
+// emptySource is a source without readings.
 type emptySource struct{}
 
 func (emptySource) ScanCopies(context.Context, varve.Series, varve.Window, func(store.Copy) error) error {
 	return nil
 }
 
-// TestTablesInUse_NamesDirtyDays marks an hour. Tables with that hour are in use if their
-// arrival month is not later than the marker's arrival day, and they were retired on that day
+// TestTablesInUse_NamesDirtyDays checks which tables with a dirty hour are in use. Their arrival
+// month must not be later than the marker's arrival day. They must have been retired on that day
 // or later.
 func TestTablesInUse_NamesDirtyDays(t *testing.T) {
 	w := newWorld(t)

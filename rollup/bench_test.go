@@ -39,7 +39,7 @@ func BenchmarkRead_Stored(b *testing.B) {
 	}
 	w.clock = w.clock.Add(3 * time.Hour)
 	(&steps{world: w}).finish()
-	// Copy the partials from the store of the model to the embedded store.
+	// Copy the partials from the store of the world to the embedded store.
 	page, err := w.store.Query(b.Context(), itemsOf("a"))
 	if err == nil {
 		err = s.PutAll(b.Context(), page.Items)
@@ -61,8 +61,8 @@ func BenchmarkRead_Stored(b *testing.B) {
 	}
 }
 
-// BenchmarkMarkDirty marks the readings of 1,000 devices, in batches of 5,000 with known
-// markers.
+// BenchmarkMarkDirty measures a write of 5,000 readings of 1,000 devices whose hours have markers
+// already.
 func BenchmarkMarkDirty(b *testing.B) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	m := rollup.NewTracker(mem.New(nil), func() time.Time { return at.Add(30 * time.Hour) })
@@ -79,7 +79,7 @@ func BenchmarkMarkDirty(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/5000, "ns/reading")
 }
 
-// listSource is a list of readings without copies.
+// listSource is a source that returns the readings of a list as first copies.
 type listSource []varve.Reading
 
 func (g listSource) ScanCopies(_ context.Context, _ varve.Series, w varve.Window, scan func(store.Copy) error) error {
@@ -93,8 +93,9 @@ func (g listSource) ScanCopies(_ context.Context, _ varve.Series, w varve.Window
 	return nil
 }
 
-// counting returns a reader and a query for a day without stored partials. Its readings are
-// spread evenly over a time, and names returns the names of their fields.
+// counting returns a reader and a query for a day without stored partials, so that a read must
+// recount. The event times of the readings are spread evenly over the given duration. The function
+// names returns the field names of reading i.
 func counting(t testing.TB, over time.Duration, readings int, names func(i int) []string) (*rollup.Reader, rollup.Query) {
 	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	raw := make(listSource, readings)
@@ -114,7 +115,8 @@ func counting(t testing.TB, over time.Duration, readings int, names func(i int) 
 	}
 }
 
-// distinct returns a function that returns n unique field names for each reading, sorted.
+// distinct returns a function that returns n sorted field names for each reading. No two readings
+// share a name.
 func distinct(n int) func(i int) []string {
 	return func(i int) (names []string) {
 		for j := range n {
@@ -125,7 +127,8 @@ func distinct(n int) func(i int) []string {
 	}
 }
 
-// BenchmarkRead_Recount recounts a day with few, alternating, many or unique fields.
+// BenchmarkRead_Recount measures recounts of readings whose fields are few, alternating, many, or
+// different in each reading.
 func BenchmarkRead_Recount(b *testing.B) {
 	maxLinearSearch, many := []string{"battery", "humidity", "temperature"}, distinct(256)(0)
 	turns := [][]string{{"battery", "temperature"}, {"humidity", "wind"}}

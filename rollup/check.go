@@ -12,13 +12,13 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Difference is a partial that differs from a recount of its readings.
+// Difference is a difference between a stored partial and a recount of its readings.
 type Difference struct {
 	Series  varve.Series
 	Period  Period
-	Start   time.Time // of the hour or day
-	Arrived time.Time // the arrival day
-	Field   string    // empty if the difference is not in a field
+	Start   time.Time // start of the hour or day
+	Arrived time.Time // arrival day
+	Field   string    // empty if the difference does not belong to one field
 	Problem string
 }
 
@@ -37,13 +37,13 @@ type Outcome uint8
 const (
 	Compared    Outcome = iota + 1 // the partials were compared with the readings
 	Dirty                          // skipped: the hour is dirty
-	ReadingGone                    // skipped: readings have expired, or were dropped
+	ReadingGone                    // skipped: readings of the hour have expired or were dropped
 	Unreadable                     // skipped: readings are damaged
 )
 
-// Check compares the partials of an hour with its stored readings, and the partials of its
-// day with their hours. It reports differences only if alive is true: no reading of the hour
-// can have expired.
+// Check compares the partials of an hour with its stored readings. It also compares the partials
+// of the day with the partials of its hours. It reports differences only if alive is true, which
+// means that no reading of the hour can have expired.
 func (r *Reader) Check(ctx context.Context, s varve.Series, at time.Time, alive bool, report func(Difference)) (Outcome, error) {
 	outcome, err := r.check(ctx, s, at, alive, report)
 	switch {
@@ -71,7 +71,7 @@ func (r *Reader) check(ctx context.Context, s varve.Series, at time.Time, alive 
 	if err != nil || dirty[hour] {
 		return Dirty, err
 	}
-	if len(dirty) > 0 { // the aggregator has yet to add up the day
+	if len(dirty) > 0 { // the aggregator has not added up the day yet
 		c.differences = slices.DeleteFunc(c.differences, func(d Difference) bool { return d.Period == Daily })
 	}
 	if len(c.differences) > 0 && !alive {
@@ -83,7 +83,7 @@ func (r *Reader) check(ctx context.Context, s varve.Series, at time.Time, alive 
 	return Compared, nil
 }
 
-// checker checks one hour.
+// checker checks the partials of one hour and its day.
 type checker struct {
 	*Reader
 	series      varve.Series
@@ -95,7 +95,7 @@ func (c *checker) addDifference(p Period, n, arrival int64, field, format string
 	c.differences = append(c.differences, Difference{c.series, p, p.start(n), Daily.start(arrival), field, fmt.Sprintf(format, args...)})
 }
 
-// dirtyHours returns the dirty hours of the day.
+// dirtyHours returns the hours of the day that are dirty.
 func (c *checker) dirtyHours(ctx context.Context) (map[int64]bool, error) {
 	markers, err := c.markers(ctx, c.series, daySpan(c.day))
 	hours := map[int64]bool{}
@@ -105,7 +105,8 @@ func (c *checker) dirtyHours(ctx context.Context) (map[int64]bool, error) {
 	return hours, err
 }
 
-// partials reads partials. A malformed partial is a difference.
+// partials reads the stored partials of a range of keys. A malformed partial is recorded as a
+// difference.
 func (c *checker) partials(ctx context.Context, p Period, from, to string) (partialSet, error) {
 	set := partialSet{}
 	q := store.ItemQuery{PK: partitionOf(c.series), From: from, To: to, Consistent: true}
@@ -200,7 +201,7 @@ func (c *checker) compareDay(ctx context.Context) error {
 	return nil
 }
 
-// compareFields compares the fields of a partial with a recount.
+// compareFields compares the fields of a stored partial with the fields of a recount.
 func (c *checker) compareFields(p Period, at slot, is, want *Partial) {
 	for i := range want.Fields {
 		w := &want.Fields[i]
@@ -230,12 +231,12 @@ func (p *Point) text() string {
 	return fmt.Sprintf("%s at %s (id %s)", p.Value, p.Time().Format(time.RFC3339Nano), p.At.ID)
 }
 
-// Sample chooses random hours of series while readings are scanned. Equal seeds choose equal
-// hours of equal data.
+// Sample chooses random hours of series during a scan of readings. With the same seed and the
+// same readings, it chooses the same hours.
 type Sample struct {
 	rng   *rand.Rand
 	limit int
-	seen  int // hours
+	seen  int // number of hours that were offered
 	last  seriesHour
 	list  []seriesHour
 }
@@ -250,7 +251,8 @@ func NewSample(limit int, seed uint64) *Sample {
 	return &Sample{rng: rand.New(rand.NewPCG(seed, 0)), limit: limit}
 }
 
-// Add offers the hour of a reading. Readings of one hour must be consecutive.
+// Add offers the hour of a reading to the sample. Readings of one hour must be added one after
+// the other.
 func (s *Sample) Add(series varve.Series, at time.Time) {
 	p := seriesHour{series, hourOf(at.Unix())}
 	if s.limit == 0 || s.seen > 0 && p == s.last {
@@ -265,11 +267,11 @@ func (s *Sample) Add(series varve.Series, at time.Time) {
 	}
 }
 
-// Outcomes holds the number of sampled hours for each outcome.
+// Outcomes is the number of checked hours for each outcome.
 type Outcomes map[Outcome]int
 
-// Check checks the hours of the sample. Function alive returns the argument of [Reader.Check]
-// for an hour.
+// Check checks the hours of the sample. For each hour, it passes the result of alive to
+// [Reader.Check].
 func (s *Sample) Check(
 	ctx context.Context, r *Reader, alive func(context.Context, varve.Series, time.Time) (bool, error), report func(Difference),
 ) (Outcomes, error) {
@@ -277,7 +279,7 @@ func (s *Sample) Check(
 	checked := map[seriesHour]bool{}
 	for _, p := range s.list {
 		if checked[p] {
-			continue // an hour occurs once for each of its tables
+			continue // an hour with several tables may be sampled several times
 		}
 		checked[p] = true
 		at := Hourly.start(p.hour)
@@ -294,7 +296,7 @@ func (s *Sample) Check(
 	return done, nil
 }
 
-// ScanHours calls fn with the start of each hour of a series that has partials, in order.
+// ScanHours calls fn with the start of each hour of a series that has a partial, in order.
 func ScanHours(ctx context.Context, items store.Items, s varve.Series, fn func(time.Time)) error {
 	r := records{items: items}
 	all := allDays()

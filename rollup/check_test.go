@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// sample checks all hours of the model, and returns the differences.
+// sample checks all hours of the model, and returns the differences and outcomes.
 func (w *world) sample(alive bool) (found []string, done rollup.Outcomes) {
 	w.t.Helper()
 	all := rollup.NewSample(10_000, 1)
@@ -29,7 +29,8 @@ func (w *world) sample(alive bool) (found []string, done rollup.Outcomes) {
 	return found, done
 }
 
-// TestCheck_FindsNothingInSoundRollups checks exact partials. Dirty hours must be skipped.
+// TestCheck_FindsNothingInSoundRollups checks that correct partials have no differences, and that
+// dirty hours are skipped.
 func TestCheck_FindsNothingInSoundRollups(t *testing.T) {
 	for seed := range uint64(10) {
 		w := newWorld(t)
@@ -45,8 +46,8 @@ func TestCheck_FindsNothingInSoundRollups(t *testing.T) {
 	}
 }
 
-// TestCheck_FindsEachAlteration alters a partial in each way. The check must report it with its
-// period, and must report nothing if readings may have expired.
+// TestCheck_FindsEachAlteration alters a partial in several ways. Check must report each
+// alteration with its period, but nothing if readings may have expired.
 func TestCheck_FindsEachAlteration(t *testing.T) {
 	at := time.Date(2026, 11, 28, 10, 0, 0, 0, time.UTC)
 	line := func(from, to string) func(*store.Item) {

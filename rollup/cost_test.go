@@ -15,20 +15,20 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// onDynamo is a world on DynamoDB, with one router and one aggregator.
+// onDynamo is a world whose store is DynamoDB. It has one router and one aggregator.
 type onDynamo struct {
 	*world
 	t          *testing.T
 	store      *dynamo.Store
 	source     *query.Engine
 	aggregator *rollup.Aggregator
-	markers    int     // that were processed
-	runs       int     // of the aggregator
-	idle       float64 // the cost of a run without due markers
+	markers    int     // number of processed markers
+	runs       int     // number of runs of the aggregator
+	idle       float64 // cost of a run without due markers
 }
 
 func newOnDynamo(t *testing.T, clock time.Time) *onDynamo {
-	w := newWorld(t) // its clock and policy
+	w := newWorld(t) // provides the clock and the policy
 	w.clock = clock
 	s, err := dynamo.Open(t.Context(), dynamo.Options{
 		Client: dynamotest.Client(dynamotest.Dynoxide.Start(t)), Registry: "t_registry", Now: w.now,
@@ -53,7 +53,7 @@ func newOnDynamo(t *testing.T, clock time.Time) *onDynamo {
 
 func (d *onDynamo) units() float64 { return d.store.Usage().RegistryWrites.Units }
 
-// run runs the aggregator once.
+// run runs the aggregator once, and returns the number of processed markers.
 func (d *onDynamo) run() (taken int) {
 	d.t.Helper()
 	before := d.units()
@@ -68,7 +68,7 @@ func (d *onDynamo) run() (taken int) {
 	return n
 }
 
-// report writes a reading of three fields.
+// report writes a reading with three fields.
 func (d *onDynamo) report(at time.Time) {
 	d.t.Helper()
 	r := d.reading("a", at)
@@ -81,12 +81,12 @@ func (d *onDynamo) report(at time.Time) {
 	}
 }
 
-// TestCost_OnDynamoDB measures a device that reports every minute for a day, partly late.
-// Roll-ups must cost at most a tenth of a write unit for each reading, without the fixed cost
-// of runs.
+// TestCost_OnDynamoDB measures the cost of a device that reports every minute for a day,
+// sometimes late. Roll-ups may cost at most a tenth of a write unit per reading, besides the
+// fixed cost of aggregator runs.
 func TestCost_OnDynamoDB(t *testing.T) {
 	d := newOnDynamo(t, time.Date(2026, 11, 20, 0, 0, 30, 0, time.UTC))
-	for i := range 2 { // create tables and register streams before measuring
+	for i := range 2 { // creates tables and registers streams before the measurement
 		d.report(d.clock.Add(-48*time.Hour + time.Duration(i)*time.Second))
 	}
 	d.clock = d.clock.Add(3 * time.Hour)

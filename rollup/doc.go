@@ -1,23 +1,24 @@
 // Package rollup maintains exact hourly and daily aggregates of numeric fields.
 //
-// A roll-up always equals a recount of the distinct readings that were ever stored. That
-// holds after retries, crashes, late uploads and concurrent writers, and also after older
-// readings of the same hour have expired.
+// A roll-up always equals a recount of the distinct readings that were ever stored. This holds
+// after retries, crashes, late uploads and concurrent writes, and also after older readings of
+// the same hour have expired.
 //
 //	write   Tracker     puts a dirty marker for each hour, before its readings
 //	later   Aggregator  recounts dirty hours, stores partials, then deletes the markers
 //	read    Reader      adds up stored partials, and recounts hours that are still dirty
 //
-// A [Partial] covers the readings of one series and one hour that first arrived on one day.
-// It is always recomputed from its readings and never incremented, so recomputing it twice
-// is harmless. Readings that arrive on a later day form another partial. Therefore partials
-// outlive the readings from which they were computed.
+// A [Partial] covers the readings of one series and one hour that first arrived on one day. It is
+// always recomputed from its readings and never incremented, so recomputing it twice is harmless.
+// Readings that arrive on a later day belong to another partial. So a partial can outlive the
+// readings from which it was computed.
 //
-// A reading counts in the partial of its first copy only. While that copy is in a table, the
-// table identifies it. Later, the fingerprints or the digests of the partial do.
+// A reading counts only in the partial of its first copy. While that copy is in a table, the
+// table identifies later copies. After the table is dropped, the fingerprints or digests in the
+// partial identify them.
 //
-// If a writer fails, its markers remain, and the hour is recounted without need. If the
-// aggregator fails, the markers remain, and the next run recounts the same hours.
+// If a writer fails, its markers remain, and the hours are recounted without need. If the
+// aggregator fails, the markers also remain, and the next run recounts the same hours.
 //
 // The margins between writers and the aggregator are in margins.go. In the registry, all
 // items of a series are in the partition ROLLUP#<tenant>/<stream>/<device>:

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestFields_AreCountedInLinearTime recounts an hour of readings with 256 unique fields each,
-// far below the time limit. A query for one field must return only that field.
+// TestFields_AreCountedInLinearTime recounts an hour of readings with 256 unique fields each. The
+// recount must not take longer than the limit. A query for one field must return only that field.
 func TestFields_AreCountedInLinearTime(t *testing.T) {
 	const readings, limit = 400, 10 * time.Second
 	r, q := counting(t, time.Hour, readings, distinct(256))
@@ -37,7 +37,7 @@ func TestFields_AreCountedInLinearTime(t *testing.T) {
 	}
 }
 
-// wide returns a reading with 256 fields of its own. Their names have 70 bytes.
+// wide returns a reading with 256 fields that no other reading has. Each name has 70 bytes.
 func (w *world) wide(at time.Time) varve.Reading {
 	r := w.reading("a", at)
 	r.Fields = nil
@@ -48,7 +48,7 @@ func (w *world) wide(at time.Time) varve.Reading {
 	return r
 }
 
-// sendWide sends wide readings, four minutes apart.
+// sendWide sends n wide readings whose event times are four minutes apart.
 func (w *world) sendWide(n int) (sent []varve.Reading) {
 	w.t.Helper()
 	for range n {
@@ -62,7 +62,8 @@ func (w *world) sendWide(n int) (sent []varve.Reading) {
 	return sent
 }
 
-// checkWide compares the only roll-up with a recount of readings without common fields.
+// checkWide compares the only roll-up of each period with the sent readings, which have no field
+// in common.
 func checkWide(t *testing.T, what string, r *rollup.Reader, sent []varve.Reading) {
 	t.Helper()
 	for _, period := range []rollup.Period{rollup.Hourly, rollup.Daily} {
@@ -87,8 +88,8 @@ func checkWide(t *testing.T, what string, r *rollup.Reader, sent []varve.Reading
 	}
 }
 
-// TestFields_ExceedItemOnDynamoDB aggregates an hour with more fields than an item can hold.
-// Its markers must be deleted, and no table may remain in use.
+// TestFields_ExceedItemOnDynamoDB aggregates an hour with more fields than a DynamoDB item can
+// hold. Its markers must be deleted afterwards, so that it keeps no table in use.
 func TestFields_ExceedItemOnDynamoDB(t *testing.T) {
 	d := newOnDynamo(t, time.Date(2026, 11, 20, 9, 0, 30, 0, time.UTC))
 	reader := rollup.NewReader(d.store, d.source, d.resent)
@@ -116,17 +117,18 @@ func TestFields_ExceedItemOnDynamoDB(t *testing.T) {
 	}
 }
 
-// TestParts_TornWriteIsNotRead stops an aggregator between two items, in either order. Reads
-// must ignore the written items, and the next aggregator must recount all.
+// TestParts_TornWriteIsNotRead stops an aggregator after some items of a partial are written, in
+// either order. Reads must ignore the written items, and the next aggregator must recount
+// everything.
 func TestParts_TornWriteIsNotRead(t *testing.T) {
-	const items = 4 // of an hour and of its day, with 2,560 fields
+	const items = 4 // number of items of the hour's partial, and of the day's, with 2,560 fields
 	for torn := range 2 * items {
 		w := newWorld(t)
 		m, reader := &steps{world: w}, rollup.NewReader(w.store, w.source(w.now), w.resent)
 		sent := w.sendWide(5)
 		w.clock = w.clock.Add(3 * time.Hour)
 		m.finish()
-		for range 5 { // late ones, of the same hour
+		for range 5 { // late readings of the same hour
 			r := w.wide(sent[0].Time.Add(time.Duration(len(sent)) * time.Second))
 			w.send(0, nil, r)
 			sent = append(sent, r)
@@ -144,7 +146,7 @@ func TestParts_TornWriteIsNotRead(t *testing.T) {
 	}
 }
 
-// TestParts_MissingPartFailsRead deletes a part. Reads must fail.
+// TestParts_MissingPartFailsRead checks that a read fails if a part of a partial is missing.
 func TestParts_MissingPartFailsRead(t *testing.T) {
 	w := newWorld(t)
 	reader := rollup.NewReader(w.store, w.source(w.now), w.resent)

@@ -11,20 +11,20 @@ import (
 
 var errCrash = errors.New("crashed")
 
-// hooked is a store that can stop a process, or run a function, before any of its calls.
+// hooked is a store that can stop the process, or call a function, before any of its calls.
 type hooked struct {
 	*mem.Store
-	calls  int    // until before is called; a negative number means never
-	before func() // called once; if nil, the process stops
-	late   bool   // the process stops after the call took effect
-	down   bool   // stopped: no call succeeds until another process takes over
+	calls  int    // number of calls until the function before is called; if negative, it is not called
+	before func() // called once; if nil, the process stops instead
+	late   bool   // the process stops after the call has taken effect
+	down   bool   // the process has stopped, so every call fails until another process takes over
 	wrote  func(store.Batch, store.Result)
 
-	torn      int  // the item of the next PutAll before which the process stops; 0 means none
+	torn      int  // number of the item in the next PutAll before which the process stops; 0 means none
 	backwards bool // PutAll writes its items in reverse order
 }
 
-// call makes a call, unless the process stops there.
+// call makes a call of the store, unless the process has stopped or stops at this call.
 func (h *hooked) call(do func() error) error {
 	if h.down {
 		return errCrash
@@ -76,7 +76,7 @@ func (h *hooked) Put(ctx context.Context, it store.Item, conds ...store.Cond) er
 	return h.call(func() error { return h.Store.Put(ctx, it, conds...) })
 }
 
-// PutAll writes one item at a time: if the process stops, some of the items are written.
+// PutAll writes one item at a time. If the process stops, only some of the items are written.
 func (h *hooked) PutAll(ctx context.Context, items []store.Item) error {
 	if items = slices.Clone(items); h.backwards {
 		slices.Reverse(items)

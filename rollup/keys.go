@@ -22,7 +22,8 @@ func partitionOf(s varve.Series) string { return partitionPrefix + s.String() }
 // SeriesPrefix returns the prefix of the partitions that hold roll-ups.
 func SeriesPrefix() string { return partitionPrefix }
 
-// ParseSeries returns the series of a partition that holds roll-ups.
+// ParseSeries returns the series whose roll-ups are in a partition. It returns false for other
+// partitions.
 func ParseSeries(pk string) (s varve.Series, ok bool) {
 	name, ok := strings.CutPrefix(pk, partitionPrefix)
 	tenant, path, ok1 := strings.Cut(name, "/")
@@ -40,20 +41,20 @@ func dayKey(s varve.Series, day, arrival int64) store.Key {
 	return store.Key{PK: partitionOf(s), SK: dayKeyFrom(day) + "#" + dayText(arrival)}
 }
 
-// hourKeyFrom returns the lower bound of the sort keys of hourly partials from an hour on.
+// hourKeyFrom returns the lower bound of the sort keys of partials from the given hour on.
 func hourKeyFrom(hour int64) string { return fmt.Sprintf("H#%010d", hour*hourSeconds) }
 
-// dayKeyFrom returns the lower bound of the sort keys of daily partials from a day on.
+// dayKeyFrom returns the lower bound of the sort keys of partials from the given day on.
 func dayKeyFrom(day int64) string { return "D#" + dayText(day) }
 
-// partKey returns the key of a further item of a partial. Parts are numbered from 1, and
-// sort after the first item, in order.
+// partKey returns the key of a further item of a partial, given the key of its first item. Parts
+// are numbered from 1, and sort after the first item, in order.
 func partKey(first store.Key, part int) store.Key {
 	return store.Key{PK: first.PK, SK: fmt.Sprintf("%s#%04d", first.SK, part)}
 }
 
-// parsePartialKey parses the sort key of an item of a partial. The first item is part 0. For
-// partials of days, the slot's hour is the day.
+// parsePartialKey parses the sort key of an item of a partial. The first item is part 0. In the
+// key of a day's partial, slot.hour is the number of the day.
 func parsePartialKey(sk string) (at slot, part int64, err error) {
 	columns := strings.Split(sk, "#")
 	if len(columns) != 3 && len(columns) != 4 {
@@ -76,21 +77,21 @@ func parsePartialKey(sk string) (at slot, part int64, err error) {
 	return at, part, nil
 }
 
-// dirtyMarker records that readings may be missing in the stored partials of some hours, for
-// readings of a series that arrive on one day.
+// dirtyMarker records that the stored partials of some hours may lack readings of a series that
+// arrive on one day.
 type dirtyMarker struct {
-	from    int64 // the first hour
-	hours   int64 // 1, or 24 for a whole day
-	arrival int64 // the arrival day
-	until   int64 // the end, in unix seconds
+	from    int64 // first hour
+	hours   int64 // number of hours: 1, or 24 for a whole day
+	arrival int64 // arrival day
+	until   int64 // end of the marker in unix seconds
 }
 
 func (m dirtyMarker) covers(hour int64) bool { return hour >= m.from && hour < m.from+m.hours }
 
-// day returns the day of event time. All hours of a marker are on one day.
+// day returns the day of the marker's hours, which are all on the same day.
 func (m dirtyMarker) day() int64 { return m.from / dayHours }
 
-// keySuffix returns the part of a marker's keys that distinguishes markers with one first hour.
+// keySuffix returns the part of a marker's keys that follows its first hour.
 func (m dirtyMarker) keySuffix() string {
 	return fmt.Sprintf("#%s#%010d#%02d", dayText(m.arrival), m.until, m.hours)
 }
@@ -99,10 +100,10 @@ func (m dirtyMarker) key(s varve.Series) store.Key {
 	return store.Key{PK: partitionOf(s), SK: markerKeyFrom(m.from) + m.keySuffix()}
 }
 
-// markerKeyFrom returns the lower bound of the sort keys of markers from an hour on.
+// markerKeyFrom returns the lower bound of the sort keys of markers from the given hour on.
 func markerKeyFrom(hour int64) string { return fmt.Sprintf("X#%010d", hour*hourSeconds) }
 
-// item returns the item of a marker. Its keys hold all of its data.
+// item returns the item of a marker. The keys contain all its data.
 func (m dirtyMarker) item(s varve.Series) store.Item {
 	return store.Item{Key: m.key(s), GSI1: store.Key{
 		PK: markerPartition(int(xxhash.Sum64String(s.String()) % markerShards)),
@@ -110,7 +111,8 @@ func (m dirtyMarker) item(s varve.Series) store.Item {
 	}}
 }
 
-// markerPartition returns an index partition of markers. They are sorted by their end.
+// markerPartition returns the key of an index partition, in which markers are sorted by their
+// end.
 func markerPartition(shard int) string { return fmt.Sprintf("DIRTY#%02d", shard) }
 
 // parseMarker parses the key of a marker.
@@ -131,7 +133,7 @@ func parseMarker(k store.Key) (s varve.Series, m dirtyMarker, err error) {
 	return s, dirtyMarker{from: hourOf(from), hours: hours, arrival: arrival, until: until}, nil
 }
 
-// dirtySlots returns the slots that markers cover, within a span.
+// dirtySlots returns the slots inside a span that are covered by markers.
 func dirtySlots(markers []dirtyMarker, within span) map[slot]bool {
 	dirty := map[slot]bool{}
 	for _, m := range markers {
@@ -142,16 +144,17 @@ func dirtySlots(markers []dirtyMarker, within span) map[slot]bool {
 	return dirty
 }
 
-// Gap is a range of registry keys whose items are lost, or may be outdated. Both ends belong
-// to the range. A zero end is open.
+// Gap is a range of registry keys whose items may be lost or outdated. It includes both ends. A
+// zero key means that the gap has no limit at that end.
 type Gap struct{ First, Last store.Key }
 
-// HasRollups reports whether roll-ups of any series may be in the gap.
+// HasRollups reports whether the gap may contain roll-ups of any series.
 func (g Gap) HasRollups() bool {
 	return (g.First.IsZero() || g.First.PK < store.PrefixEnd(partitionPrefix)) && (g.Last.IsZero() || g.Last.PK >= partitionPrefix)
 }
 
-// Series returns the first and the last series of the gap, as text. An empty text is open.
+// Series returns the first and the last series of the gap as text. An empty text means that the
+// gap has no limit at that end.
 func (g Gap) Series() (first, last string) {
 	if name, ok := strings.CutPrefix(g.First.PK, partitionPrefix); ok {
 		first = name
@@ -162,7 +165,7 @@ func (g Gap) Series() (first, last string) {
 	return first, last
 }
 
-// days returns the days of event time whose roll-ups or markers may be in the gap.
+// days returns the days for which roll-ups or markers of the series may be in the gap.
 func (g Gap) days(s varve.Series) (list []dayRange) {
 	pk := partitionOf(s)
 	if !g.First.IsZero() && g.First.PK > pk || !g.Last.IsZero() && g.Last.PK < pk {
@@ -191,7 +194,7 @@ func (g Gap) days(s varve.Series) (list []dayRange) {
 	return list
 }
 
-// dayRange is a range of days, without to.
+// dayRange is a range of days. It includes from and excludes to.
 type dayRange struct{ from, to int64 }
 
 func (r dayRange) span() span { return span{r.from * dayHours, r.to * dayHours} }
@@ -201,7 +204,7 @@ func allDays() dayRange {
 	return dayRange{dayOf(all.From.Unix()), dayOf(all.To.Unix()) + 1}
 }
 
-// dayOfKey returns the day in a sort key of a kind: D, H or X.
+// dayOfKey returns the day in a sort key that begins with the given kind: D, H or X.
 func dayOfKey(kind, sk string) (day int64, ok bool) {
 	columns, ok := strings.CutPrefix(sk, kind+"#")
 	if !ok {

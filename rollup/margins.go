@@ -6,8 +6,8 @@ import (
 	"github.com/varvedb/varve/lease"
 )
 
-// The margins separate a writer from the aggregator, although each uses its own clock. A
-// marker has an end, which is part of its key. Around that end:
+// The margins keep a writer and the aggregator apart, although each uses its own clock. Each
+// marker has an end, which is part of its key. Around that end, the following happens:
 //
 //	                 end-5m             end-1m         end               end+15m
 //	────────────────────┼──────────────────┼────────────┼───────────────────┼──▶
@@ -16,34 +16,36 @@ import (
 //	                    │ later end        │ cancelled  │                   │ and deletes it
 //	                    └─ validityMargin  └─ writeMargin                   └─ markerGrace
 //
-// The marker of the current hour ends markerRounding after that hour. A marker of another
-// hour ends between one and two markerRounding from now, at a multiple of it. Around midnight,
-// arrivals of both days are marked:
+// The marker of the current hour ends markerRounding after the hour. A marker of another hour
+// ends at the second multiple of markerRounding from now. Around midnight, markers are put for two
+// arrival days:
 //
 //	             23:45                       00:00
 //	───────────────┼───────────────────────────┼──▶
 //	arrival day D  │ arrival days D and D+1    │ arrival day D+1
 //	               └─ dayOverlap
 const (
-	// validityMargin is the time before a marker's end from which no new write relies on it.
+	// validityMargin is the time before a marker's end in which no new write may rely on it.
 	validityMargin = 5 * time.Minute
-	// writeMargin is the time before a marker's end at which writes that rely on it must end.
+	// writeMargin is the time before a marker's end at which all writes that rely on it have ended.
 	writeMargin = time.Minute
-	// markerGrace is the wait after a marker's end before the aggregator processes it. It
-	// covers the skew of clocks, and requests that are under way.
+	// markerGrace is the time between a marker's end and its processing by the aggregator. It
+	// covers clock skew and requests that are still running.
 	markerGrace = lease.MaxClockSkew + 5*time.Minute
-	// markerRounding is the unit of marker ends, so that several writers put equal markers.
+	// markerRounding is the unit to which marker ends are rounded, so that several writers put
+	// equal markers.
 	markerRounding = 30 * time.Minute
-	// dayOverlap is the time before the start of a day or an hour. During it, the clock of
-	// another process may be past the start.
+	// dayOverlap is the time before the start of a day or an hour in which the clock of another
+	// process may already be past the start.
 	dayOverlap = lease.MaxClockSkew + 5*time.Minute
-	// RecountWindow is the time for which arrived readings may be needed to recompute a roll-up
-	// without a marker. It covers the rest of their arrival day, and two days in which writers
-	// may resend them.
+	// RecountWindow is how long after their arrival readings may be needed to recompute a roll-up
+	// that has no marker. It is the rest of the arrival day, and two more days in which writers may
+	// resend the readings.
 	RecountWindow = 3 * 24 * time.Hour
 )
 
-// lateMarkerEnd returns the end of a marker for an hour that is not current, in unix seconds.
+// lateMarkerEnd returns the end, in unix seconds, of a marker for an hour other than the current
+// one.
 func lateMarkerEnd(now int64) int64 {
 	unit := int64(markerRounding / time.Second)
 	return now/unit*unit + 2*unit

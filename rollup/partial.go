@@ -15,15 +15,15 @@ import (
 
 // Partial is the aggregate of a set of readings of one series.
 type Partial struct {
-	Readings int64   // the number of readings, with or without numbers
-	Fields   []Field // the fields with numbers, sorted by name
+	Readings int64   // number of readings, including readings without numbers
+	Fields   []Field // fields that have numbers, sorted by name
 
 	digest       uint64 // identifies the set of readings
-	fingerprints string // of each reading, if they are at most maxFingerprints
-	minutes      string // summaries of the minutes, if they are more
-	copiesSeen   bool   // copies of readings that count elsewhere were found
-	parts        int64  // the number of items after the first one
-	partsRead    int64  // the number of these that were parsed
+	fingerprints string // one per reading, if the partial has at most maxFingerprints readings
+	minutes      string // summaries by minute, if the partial has more readings
+	copiesSeen   bool   // copies of readings that count in other slots were found
+	parts        int64  // number of items after the first one
+	partsRead    int64  // number of those items that were parsed
 }
 
 // Field is the aggregate of the numbers of one field.
@@ -41,7 +41,7 @@ type Point struct {
 	Value varve.Number
 }
 
-// Time returns the event time of the reading.
+// Time returns the event time of the point's reading.
 func (p *Point) Time() time.Time { return time.Unix(0, p.At.Time).UTC() }
 
 func (f *Field) add(n varve.Number, at Point) {
@@ -49,8 +49,8 @@ func (f *Field) add(n varve.Number, at Point) {
 	f.widen(1, n, n, at, at)
 }
 
-// widen adds to the count, and extends the bounds. Equal numbers may differ in trailing
-// zeros, so bounds have none.
+// widen adds count numbers within the given bounds. Equal numbers may differ in trailing zeros,
+// so bounds are stored without them.
 func (f *Field) widen(count int64, low, high varve.Number, first, last Point) {
 	if f.Count == 0 || low.Compare(f.Min) < 0 {
 		f.Min = low.Canonical()
@@ -67,7 +67,7 @@ func (f *Field) widen(count int64, low, high varve.Number, first, last Point) {
 	f.Count += count
 }
 
-// Field returns the aggregate of the named field. It is nil if the field had no numbers.
+// Field returns the aggregate of a field, or nil if the field had no numbers.
 func (p *Partial) Field(name string) *Field {
 	i, ok := slices.BinarySearchFunc(p.Fields, name, func(f Field, name string) int { return cmp.Compare(f.Name, name) })
 	if !ok {
@@ -76,10 +76,10 @@ func (p *Partial) Field(name string) *Field {
 	return &p.Fields[i]
 }
 
-// isEmpty reports whether a recount found neither readings nor copies.
+// isEmpty reports whether a recount found no readings and no copies.
 func (p *Partial) isEmpty() bool { return p.Readings == 0 && !p.copiesSeen }
 
-// checkComplete fails if parts were not found. Unless the slot is dirty, that is damage.
+// checkComplete fails if a part is missing. That is damage, except in a dirty slot.
 func (p *Partial) checkComplete() error {
 	if p.partsRead == p.parts {
 		return nil
@@ -87,13 +87,13 @@ func (p *Partial) checkComplete() error {
 	return fmt.Errorf("part %d of %d is missing", p.partsRead+1, p.parts)
 }
 
-// fieldSet is a set of field names. If nil, it holds all names.
+// fieldSet is a set of field names. A nil set contains all names.
 type fieldSet map[string]bool
 
-// noFields selects no field. It is used to find the hours that have readings.
+// noFields contains no field. A recount with it only finds which hours have readings.
 var noFields = fieldSet{}
 
-// fieldSetOf returns the set of some names, or all fields if the list is empty.
+// fieldSetOf returns the set of the given names. If names is empty, the set contains all fields.
 func fieldSetOf(names []string) (s fieldSet) {
 	if len(names) > 0 {
 		s = make(fieldSet, len(names))
@@ -116,19 +116,19 @@ const (
 	attrMinutes      = "minutes"
 )
 
-// maxPartBytes is the most bytes of fields in one item. DynamoDB allows items of 400 KB.
+// maxPartBytes is the largest number of bytes of fields in one item. DynamoDB allows items of 400
+// KB.
 const maxPartBytes = 300 << 10
 
-// items encodes a partial as items, with at most maxBytes of fields each. The first item holds
-// the number of further parts.
+// items encodes a partial as items with at most maxBytes of fields each. The first item has the
+// number of the parts that follow.
 //
-// Each field is one line of eleven columns: name, count, sum, min, max, and the time, id and
-// value of the first and the last point. They are separated by tabs, which names and ids cannot
-// contain.
+// Each field is a line of eleven columns: name, count, sum, min, max, and the time, id and value
+// of the first and the last point. The separator is a tab, which names and ids cannot contain.
 //
-// The items need not be written in one step. A stored partial is only used where no marker
-// covers it, and markers are deleted after all items are written. Parts of an earlier partial
-// that the first item no longer includes remain, and are ignored.
+// The items need not be written in one step. A stored partial is only used where no marker covers
+// it, and markers are deleted after all items are written. An earlier partial may have had more
+// parts. Its last parts remain, and are ignored.
 func (p *Partial) items(k store.Key, maxBytes int) []store.Item {
 	texts := p.fieldTexts(maxBytes)
 	first := store.Item{Key: k, Attrs: map[string]varve.Value{attrReadings: varve.IntValue(p.Readings)}}
@@ -151,8 +151,8 @@ func (p *Partial) items(k store.Key, maxBytes int) []store.Item {
 	return items
 }
 
-// fieldTexts returns the lines of the fields, in texts of at most maxBytes. A text with one
-// line may be longer.
+// fieldTexts returns the lines of the fields as texts of at most maxBytes each. A single line may
+// be longer.
 func (p *Partial) fieldTexts(maxBytes int) (texts []string) {
 	var text []byte
 	for i := range p.Fields {
@@ -184,7 +184,7 @@ func (p *Point) appendTo(dst []byte) []byte {
 	return p.Value.Append(dst)
 }
 
-// parsePartial parses the first item of a partial, with the fields of a set.
+// parsePartial parses the first item of a partial. It parses only the fields in the given set.
 func parsePartial(it *store.Item, only fieldSet) (*Partial, error) {
 	p := &Partial{}
 	var ok bool
@@ -203,7 +203,8 @@ func parsePartial(it *store.Item, only fieldSet) (*Partial, error) {
 	return p, p.parseFields(it, only)
 }
 
-// parsePart parses the next part of a partial. It ignores parts that do not belong to it.
+// parsePart parses a further item of a partial. It ignores items that an earlier, longer partial
+// left.
 func (p *Partial) parsePart(it *store.Item, part int64, only fieldSet) error {
 	if part > p.parts || part != p.partsRead+1 {
 		return nil
@@ -240,9 +241,9 @@ func (p *Partial) parseFields(it *store.Item, only fieldSet) error {
 	return nil
 }
 
-// columns parses the columns of a line. It retains the first error.
+// columns parses the columns of a line. It records the first error.
 type columns struct {
-	line string // the columns that are not parsed yet
+	line string // columns that are not parsed yet
 	err  error
 }
 

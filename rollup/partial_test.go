@@ -20,7 +20,7 @@ import (
 var series = varve.Series{Tenant: "acme", Stream: "weather", Device: "site/7#x"}
 
 // TestPartial_RoundTripsItems checks that a sum is independent of the order and grouping of its
-// readings, and that parsed items equal the written partial.
+// readings, and that parsing the items of a partial returns the partial.
 func TestPartial_RoundTripsItems(t *testing.T) {
 	names := []string{"a", "b", "long name, with = and ü", "z"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -72,14 +72,14 @@ func TestPartial_RoundTripsItems(t *testing.T) {
 	})
 }
 
-// threes returns a reading with one field, whose value is 3.
+// threes returns a reading whose only field has the value 3.
 func threes(name string) *varve.Reading {
 	return &varve.Reading{
 		Series: series, Time: time.Unix(5, 0), ID: varve.HashID(7), Fields: []varve.Field{{Name: name, Value: varve.IntValue(3)}},
 	}
 }
 
-// putTogether parses the items of one partial.
+// putTogether parses the items of one partial and returns the partial.
 func putTogether(t interface{ Fatalf(string, ...any) }, items []store.Item) *Partial {
 	found := partialSet{}
 	var at slot
@@ -96,8 +96,9 @@ func putTogether(t interface{ Fatalf(string, ...any) }, items []store.Item) *Par
 	return found[at]
 }
 
-// TestParts_FollowFirstItem limits the bytes of items. Parts must sort after their first item.
-// Stale parts must be ignored, and a partial without one of its parts must be incomplete.
+// TestParts_FollowFirstItem splits a partial into small items. The parts must sort after their
+// first item. Parts of an earlier partial must be ignored. A partial that lacks a part must be
+// incomplete.
 func TestParts_FollowFirstItem(t *testing.T) {
 	var all tally
 	for i := range 10 {
@@ -129,7 +130,7 @@ func TestParts_FollowFirstItem(t *testing.T) {
 	}
 }
 
-// TestKeys_RoundTrip parses keys, and checks that they sort by time.
+// TestKeys_RoundTrip checks that parsing a key returns its parts, and that keys sort by time.
 func TestKeys_RoundTrip(t *testing.T) {
 	at := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC).Unix()
 	m := dirtyMarker{from: hourOf(at), hours: 1, arrival: dayOf(at) + 1, until: at + 5400}
@@ -159,7 +160,7 @@ func TestKeys_RoundTrip(t *testing.T) {
 	}
 }
 
-// TestParsePartial_NamesDamagedItem damages an item. The error must have its key.
+// TestParsePartial_NamesDamagedItem checks that the error for a damaged item has its key.
 func TestParsePartial_NamesDamagedItem(t *testing.T) {
 	var p tally
 	p.add(threes("v"))
@@ -184,8 +185,8 @@ func TestParsePartial_NamesDamagedItem(t *testing.T) {
 	}
 }
 
-// TestTally_CountsEachFieldOnce adds readings with few or many fields, in groups. Each field
-// must be counted once, and the fields must be sorted.
+// TestTally_CountsEachFieldOnce adds groups of readings with few or many fields. Each number must
+// be counted once, and the fields must be sorted.
 func TestTally_CountsEachFieldOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pool := make([]string, rapid.SampledFrom([]int{3, maxLinearSearch, maxLinearSearch + 1, 5 * maxLinearSearch}).Draw(t, "names"))
@@ -226,7 +227,7 @@ func TestTally_CountsEachFieldOnce(t *testing.T) {
 	})
 }
 
-// cancellingSource cancels a context after some readings.
+// cancellingSource is a source that cancels a context after some readings.
 type cancellingSource struct {
 	after  int
 	cancel context.CancelFunc
@@ -245,8 +246,8 @@ func (w *cancellingSource) ScanCopies(_ context.Context, _ varve.Series, _ varve
 	return nil
 }
 
-// TestRecount_EndsWithContext cancels the context during a recount. It must fail instead of
-// returning an incomplete partial.
+// TestRecount_EndsWithContext cancels the context during a recount. The recount must fail instead
+// of returning an incomplete partial.
 func TestRecount_EndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := records{source: &cancellingSource{after: 3, cancel: cancel}}

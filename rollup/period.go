@@ -15,10 +15,10 @@ const (
 	dayHours    = 24
 )
 
-// hourOf returns the hour of a unix time, counted from 1970.
+// hourOf returns the number of the hour of a unix time, counted from 1970.
 func hourOf(sec int64) int64 { return sec / hourSeconds }
 
-// dayOf returns the day of a unix time, counted from 1970.
+// dayOf returns the number of the day of a unix time, counted from 1970.
 func dayOf(sec int64) int64 { return sec / daySeconds }
 
 // dayText formats a day as 20261121.
@@ -68,17 +68,18 @@ func (p Period) hours() int64 {
 	return 1
 }
 
-// start returns the beginning of period n, counted from 1970.
+// start returns the beginning of period n, where period 0 begins at the epoch.
 func (p Period) start(n int64) time.Time { return time.Unix(n*p.hours()*hourSeconds, 0).UTC() }
 
-// slot identifies one partial: an hour and an arrival day. For partials of days, hour is a day.
+// slot identifies one partial by its hour and arrival day. For the partial of a day, hour is the
+// number of the day.
 type slot struct{ hour, arrival int64 }
 
 func (at slot) String() string {
 	return fmt.Sprintf("%s, as of %s", Hourly.start(at.hour).Format(time.RFC3339), dayText(at.arrival))
 }
 
-// span is a range of hours, without to.
+// span is a range of hours. It includes from and excludes to.
 type span struct{ from, to int64 }
 
 // daySpan returns the hours of a day.
@@ -88,7 +89,8 @@ func (h span) window() varve.Window {
 	return varve.Window{From: Hourly.start(h.from), To: Hourly.start(h.to)}
 }
 
-// spansOf returns the hours of slots as the fewest spans, in order.
+// spansOf returns the hours of slots as spans. It joins adjacent hours, and returns the spans in
+// order.
 func spansOf[V any](slots map[slot]V) (list []span) {
 	hours := map[int64]bool{}
 	for s := range slots {

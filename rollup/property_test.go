@@ -16,12 +16,12 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// TestRollups_EqualRecount draws steps, and compares roll-ups with a recount after each of
-// them. Readings are late, early or resent, clocks differ by ten minutes, and requests are
-// slow. Processes stop at any call, and tables are dropped. In the end, the stored partials
-// must be exact, too.
+// TestRollups_EqualRecount executes random steps, and compares roll-ups with a recount after each
+// of them. Readings are late, early or resent, clocks differ by ten minutes, and requests are
+// slow. Processes stop at any call, and tables are dropped. At the end, the stored partials must
+// be exact, too.
 //
-// A stored reading counts, even if its writer stopped before its verdict.
+// A stored reading counts even if its writer stopped before it returned the verdict.
 func TestRollups_EqualRecount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
@@ -48,14 +48,14 @@ func TestRollups_EqualRecount(t *testing.T) {
 	})
 }
 
-// steps has the steps of property tests.
+// steps has the methods that are the steps of the property tests.
 type steps struct {
 	*world
 	sent []varve.Reading
 }
 
-// draw draws readings: current, early and late ones, some near the turn of an hour, and resent
-// ones.
+// draw draws readings: current, early, late and resent ones, and some near the beginning of an
+// hour.
 func (m *steps) draw(t *rapid.T) (list []varve.Reading) {
 	for range rapid.IntRange(1, 4).Draw(t, "readings") {
 		if len(m.sent) > 0 && (m.made >= 120 || rapid.IntRange(0, 2).Draw(t, "again") == 0) {
@@ -90,8 +90,8 @@ func (m *steps) sendSome(t *rapid.T) {
 	}
 }
 
-// sendSlowly lets another router write the same readings, and lets time pass, between the
-// arrival of a request and its write.
+// sendSlowly sends a request whose readings are written some time after its arrival. In between,
+// another router may write the same readings, and the aggregator may run.
 func (m *steps) sendSlowly(t *rapid.T) {
 	readings, other := m.draw(t), drawRouter(t)
 	twice, counted := rapid.Bool().Draw(t, "twice"), rapid.Bool().Draw(t, "counted")
@@ -123,7 +123,7 @@ func (m *steps) sendAndCrash(t *rapid.T) {
 	m.restart(i)
 }
 
-// advance lets time pass, often to the turn of a day or a month.
+// advance lets time pass, often until shortly before or after midnight.
 func (m *steps) advance(t *rapid.T) {
 	by := rapid.SampledFrom([]time.Duration{
 		time.Minute, 10 * time.Minute, 25 * time.Minute, time.Hour, 2 * time.Hour, 6 * time.Hour, 24 * time.Hour, 5 * 24 * time.Hour, 0, 0, 0,
@@ -145,7 +145,7 @@ func (m *steps) aggregateSkewed(t *rapid.T) {
 	}
 }
 
-// aggregateAndCrash stops an aggregator at a call. Its lease remains.
+// aggregateAndCrash stops an aggregator at a random call. Its lease remains held.
 func (m *steps) aggregateAndCrash(t *rapid.T) {
 	wk := m.aggregator(drawSkew(t))
 	m.crashAt(t, 60)
@@ -156,7 +156,7 @@ func (m *steps) aggregateAndCrash(t *rapid.T) {
 	}
 }
 
-// meanwhile makes a router send readings before a call of the store.
+// meanwhile makes a router send readings just before one of the next calls of the store.
 func (m *steps) meanwhile(t *rapid.T, calls int) {
 	i, readings := drawRouter(t), m.draw(t)
 	m.store.calls = rapid.IntRange(0, calls).Draw(t, "calls")
@@ -172,8 +172,8 @@ func (m *steps) aggregateAndSend(t *rapid.T) {
 	m.heal()
 }
 
-// readAndSend stores readings during a read. The result must have all readings from before, and
-// may have the new ones, but none of them twice.
+// readAndSend stores readings during a read. The result must have all readings that were stored
+// before it. It may have the new ones, but none of them twice.
 func (m *steps) readAndSend(t *rapid.T) {
 	p := rapid.SampledFrom([]rollup.Period{rollup.Hourly, rollup.Daily}).Draw(t, "period")
 	for _, device := range devices {
@@ -195,7 +195,7 @@ func (m *steps) readAndSend(t *rapid.T) {
 	}
 }
 
-// sums adds up the numbers of readings.
+// sums adds up the numbers of the readings of each period.
 func sums(periods map[int64][]varve.Reading) map[int64]*big.Int {
 	all := map[int64]*big.Int{}
 	for at, readings := range periods {
@@ -210,7 +210,7 @@ func sums(periods map[int64][]varve.Reading) map[int64]*big.Int {
 	return all
 }
 
-// numbers returns the sums of roll-ups.
+// numbers returns the sum of each roll-up.
 func numbers(list []rollup.Rollup) map[int64]*big.Int {
 	found := map[int64]*big.Int{}
 	for _, r := range list {
@@ -223,12 +223,13 @@ func numbers(list []rollup.Rollup) map[int64]*big.Int {
 	return found
 }
 
-// within reports whether one sum has all powers of two of another.
+// within reports whether whole includes all readings of part. Both are sums of powers of two, one
+// for each reading.
 func within(part, whole *big.Int) bool {
 	return whole != nil && new(big.Int).AndNot(part, whole).Sign() == 0
 }
 
-// finish runs aggregators until no marker is left.
+// finish runs aggregators until no marker remains.
 func (m *steps) finish() {
 	for range 5 {
 		n, err := m.aggregator(0).Run(context.Background())
@@ -238,12 +239,12 @@ func (m *steps) finish() {
 		if err == nil && n == 0 {
 			return
 		}
-		m.clock = m.clock.Add(time.Hour) // a dead worker's lease ends
+		m.clock = m.clock.Add(time.Hour) // the lease of a stopped process ends
 	}
 	m.t.Fatalf("markers are left:\n%s", m.dump())
 }
 
-// checkStored adds up the stored items, without a reader.
+// checkStored checks the stored items directly, without a Reader.
 func (w *world) checkStored() {
 	for _, device := range devices {
 		page, err := w.store.Query(context.Background(), itemsOf(device))
@@ -268,7 +269,8 @@ func (w *world) checkStored() {
 	}
 }
 
-// hasCopies reports whether copies of a partial's readings exist. Only then may it be empty.
+// hasCopies reports whether the model has copies of readings in the slot of a partial. Only then
+// may the partial be empty.
 func (w *world) hasCopies(device, sk string) bool {
 	for _, c := range w.model {
 		for _, r := range c.copies {

@@ -14,17 +14,17 @@ import (
 
 // Limits of pages.
 const (
-	MaxLimit     = 10_000 // the most roll-ups that a page may have
-	DefaultLimit = 1_000  // the limit of queries without one
+	MaxLimit     = 10_000 // the largest number of roll-ups in a page
+	DefaultLimit = 1_000  // the limit of a query that sets none
 )
 
 // Query selects roll-ups of one series.
 type Query struct {
 	Series varve.Series
 	Period Period
-	Window varve.Window // selects all periods that overlap it, as a whole
+	Window varve.Window // selects every period that overlaps it, and includes the whole period
 	Fields []string     // if empty, all fields
-	Limit  int          // the most periods of a page; 0 means DefaultLimit
+	Limit  int          // the largest number of periods in a page; 0 means DefaultLimit
 }
 
 // Rollup is the aggregate of the readings of one period.
@@ -33,11 +33,11 @@ type Rollup struct {
 	Partial
 }
 
-// Page is a list of roll-ups, in order. It has no roll-ups of periods without readings.
+// Page is a list of roll-ups, in order. Periods without readings have no roll-up.
 type Page struct {
 	Rollups []Rollup
-	// Next is the beginning of the next page's window. It is zero on the last page. Pages
-	// before the last one may be empty.
+	// Next is where the window of the next page begins. It is zero on the last page. A page may
+	// be empty even if it is not the last one.
 	Next time.Time
 }
 
@@ -69,7 +69,7 @@ func (q *Query) validate() error {
 	return nil
 }
 
-// span returns the hours of the periods that the window overlaps.
+// span returns the hours of all periods that overlap the window.
 func (q *Query) span() span {
 	all := varve.AllTime()
 	from, to := q.Window.From, q.Window.To
@@ -106,23 +106,25 @@ func (r *Reader) Read(ctx context.Context, q Query) (Page, error) {
 	return Page{}, nil
 }
 
-// errMoved reports that a new marker may have moved readings between slots during a read.
+// errMoved reports that readings may have moved between slots during a read, because a new marker
+// was put.
 var errMoved = errors.New("readings moved between partials during the read")
 
-// pageBuilder builds one page. It reads markers first, and then partials: the partials of
-// slots without a marker are complete. The aggregator uses the opposite order.
+// pageBuilder builds one page. It reads the markers first and the partials second, so partials of
+// slots without a marker are complete. The aggregator writes partials first and deletes markers
+// second.
 type pageBuilder struct {
 	*Reader
 	q       *Query
 	only    fieldSet
-	hours   int64 // in a period
-	span    span  // the hours of the page; it may shrink
+	hours   int64 // number of hours in a period
+	span    span  // hours of the page; it may become shorter
 	markers []dirtyMarker
 	dirty   map[slot]bool
-	stored  partialSet // of hours or of days
-	// hourly holds the stored partials of all hours in periods with dirty hours.
+	stored  partialSet // partials of hours or days, depending on the period
+	// hourly holds the stored partials of all hours in the periods that have dirty hours.
 	hourly partialSet
-	totals map[int64]*tally // by period
+	totals map[int64]*tally // total of each period
 }
 
 func (b *pageBuilder) build(ctx context.Context) (page Page, err error) {
@@ -152,7 +154,7 @@ func (b *pageBuilder) build(ctx context.Context) (page Page, err error) {
 
 var errPageFull = errors.New("the page is full")
 
-// readStored reads the stored partials of at most one page.
+// readStored reads stored partials for at most one page.
 func (b *pageBuilder) readStored(ctx context.Context) error {
 	from, to := hourKeyFrom(b.span.from), hourKeyFrom(b.span.to)
 	if b.q.Period == Daily {
@@ -180,7 +182,7 @@ func (b *pageBuilder) readStored(ctx context.Context) error {
 	return nil
 }
 
-// trimToLimit shortens the page if its stored and dirty periods exceed the limit.
+// trimToLimit shortens the page if the number of stored and dirty periods exceeds the limit.
 func (b *pageBuilder) trimToLimit() {
 	b.dirty = dirtySlots(b.markers, b.span)
 	periods := map[int64]bool{}
@@ -213,7 +215,8 @@ func (b *pageBuilder) add(period int64, p *Partial) error {
 	return nil
 }
 
-// addExcept adds the partials that skip does not exclude. A period has n of their hours.
+// addExcept adds all partials except the slots for which skip returns true. If the partials are
+// numbered by hour, n is the number of hours in a period. Otherwise, n is 1.
 func (b *pageBuilder) addExcept(partials map[slot]*Partial, n int64, skip func(slot) bool) error {
 	for at, p := range partials {
 		if skip(at) {
@@ -226,8 +229,8 @@ func (b *pageBuilder) addExcept(partials map[slot]*Partial, n int64, skip func(s
 	return nil
 }
 
-// addStored adds the stored partials that are not dirty. For days with dirty hours, it adds
-// the other hours.
+// addStored adds the stored partials of slots that are not dirty. For a day with dirty hours, it
+// adds the partials of its other hours.
 func (b *pageBuilder) addStored(ctx context.Context) error {
 	isDirty := func(at slot) bool { return b.dirty[at] }
 	if b.q.Period == Hourly {
@@ -235,7 +238,7 @@ func (b *pageBuilder) addStored(ctx context.Context) error {
 		return b.addExcept(b.stored, 1, isDirty)
 	}
 	b.hourly = partialSet{}
-	hours := map[slot]bool{} // of dirty days
+	hours := map[slot]bool{} // all hours of days that have dirty hours
 	for at := range b.dirty {
 		for h := range b.hours {
 			hours[slot{hour: at.hour/b.hours*b.hours + h}] = true
@@ -258,7 +261,7 @@ func (b *pageBuilder) addStored(ctx context.Context) error {
 	return nil
 }
 
-// addRecounted recounts the dirty slots and adds them.
+// addRecounted recounts the dirty slots and adds the results.
 func (b *pageBuilder) addRecounted(ctx context.Context) error {
 	if len(b.dirty) == 0 {
 		return nil
@@ -274,9 +277,9 @@ func (b *pageBuilder) addRecounted(ctx context.Context) error {
 	return b.checkUnmoved(ctx)
 }
 
-// checkUnmoved fails with errMoved if a reading may have been counted in two slots. That
-// happens if a copy with an earlier arrival is stored during the read. Before it is stored,
-// the slots of both copies have markers.
+// checkUnmoved fails with errMoved if a reading may have been counted in two slots. That can
+// happen if a copy with an earlier arrival is stored during the read. The slots of both copies
+// have markers before the copy is stored.
 func (b *pageBuilder) checkUnmoved(ctx context.Context) error {
 	hours := map[int64]bool{}
 	for at := range b.dirty {

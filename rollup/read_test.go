@@ -12,15 +12,15 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// endOfMonth returns a world ten minutes before the end of a month.
+// endOfMonth returns a world whose clock is ten minutes before the end of a month.
 func endOfMonth(t *testing.T) *steps {
 	w := newWorld(t)
 	w.clock = time.Date(2026, 11, 30, 23, 50, 0, 0, time.UTC)
 	return &steps{world: w}
 }
 
-// TestRead_EarlierCopyStoredLater counts a reading in December. Then a slow request stores a
-// copy that arrived in November. The reading must count once.
+// TestRead_EarlierCopyStoredLater counts a reading in December. Then a slow request stores a copy
+// that arrived in November. The reading must still count only once.
 func TestRead_EarlierCopyStoredLater(t *testing.T) {
 	m := endOfMonth(t)
 	r := m.reading("a", m.clock.Add(-time.Minute))
@@ -41,8 +41,8 @@ func TestRead_EarlierCopyStoredLater(t *testing.T) {
 	m.checkStored()
 }
 
-// TestRead_HourEmptiedBeforeDay stores an earlier copy, which empties a counted hour. Its day
-// is added up later, because another hour of it remains marked.
+// TestRead_HourEmptiedBeforeDay stores a copy with an earlier arrival, so that a counted hour
+// becomes empty. Its day is added up later, because another hour of the day is still dirty.
 func TestRead_HourEmptiedBeforeDay(t *testing.T) {
 	m := endOfMonth(t)
 	r := m.reading("a", m.clock.Add(-time.Minute))
@@ -72,8 +72,8 @@ func TestRead_HourEmptiedBeforeDay(t *testing.T) {
 	m.checkStored()
 }
 
-// TestRead_EarlierCopyStoredDuringRead stores an earlier copy during a read, at each step of
-// both.
+// TestRead_EarlierCopyStoredDuringRead stores a copy with an earlier arrival during a read, for
+// each combination of a step of the write and a step of the read.
 func TestRead_EarlierCopyStoredDuringRead(t *testing.T) {
 	for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
 		for write := range 5 {
@@ -124,8 +124,8 @@ func TestRead_EarlierCopyStoredDuringRead(t *testing.T) {
 	}
 }
 
-// TestRead_FirstCopyCounts stores copies with different values. The copy that arrived first
-// must count.
+// TestRead_FirstCopyCounts stores copies of a reading with different values. Only the copy that
+// arrived first must count.
 func TestRead_FirstCopyCounts(t *testing.T) {
 	m := endOfMonth(t)
 	id, err := varve.ParseID("one")
@@ -162,9 +162,9 @@ func (w *world) tableExists(table grid.Table) bool {
 	return slices.ContainsFunc(infos, func(in store.Info) bool { return in.Table == table })
 }
 
-// TestRead_ResentEveryDay resends a reading every day, with a new one of the same hour. The
-// reading must always count once, and the table of the first copy must be dropped when it is
-// due.
+// TestRead_ResentEveryDay resends a reading every day, together with a new reading of the same
+// hour. The first reading must count once, and the table of its first copy must be dropped when
+// it is due.
 func TestRead_ResentEveryDay(t *testing.T) {
 	m := endOfMonth(t)
 	r := m.reading("a", m.clock)
@@ -195,14 +195,14 @@ func TestRead_ResentEveryDay(t *testing.T) {
 	}
 }
 
-// TestRead_ResentAfterExpiry resends expired readings, before and after the first copy is
-// dropped. Each must count once.
+// TestRead_ResentAfterExpiry resends expired readings, before and after the table of their first
+// copies is dropped. Each must count once.
 func TestRead_ResentAfterExpiry(t *testing.T) {
 	m := endOfMonth(t)
 	r := m.reading("a", m.clock)
 	m.send(0, nil, r)
 	first := m.model[key(&r)].tables[0]
-	m.clock = time.Date(2026, 12, 2, 23, 0, 0, 0, time.UTC) // it expired at 11:50
+	m.clock = time.Date(2026, 12, 2, 23, 0, 0, 0, time.UTC) // the reading expired at 11:50
 	m.finish()
 	m.send(0, nil, m.reading("a", r.Time.Add(time.Second)))
 	m.check("a new one of its hour")

@@ -9,12 +9,12 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Rebuild marks the hours of a series whose roll-ups lack readings, because these were written
-// while roll-ups were off. It returns the number of marked hours, per arrival day. Reads
-// include the readings from then on.
+// Rebuild marks the hours of a series whose roll-ups lack readings that were written while
+// roll-ups were off. It returns the number of marked hours, counted once per arrival day. From
+// then on, reads include those readings.
 //
-// Rebuild skips an hour if the content of its roll-up is uncertain, and returns the number of
-// such hours. The content is uncertain in two cases:
+// Rebuild skips an hour if the correct content of its roll-up is uncertain, and returns the
+// number of skipped hours. The content is uncertain in two cases:
 //
 //   - Readings of the roll-up are gone. Readings that arrived on another day may be copies of
 //     them.
@@ -40,13 +40,13 @@ type rebuilder struct {
 	g               *Aggregator
 	series          varve.Series
 	day             int64
-	dirty           map[slot]bool // of the day, as are partials and recount
-	partials        partialSet
-	recount         *recount // nil before the first day
+	dirty           map[slot]bool // dirty slots of the current day
+	partials        partialSet    // stored hourly partials of the current day
+	recount         *recount      // recount of the current day; nil until the first day begins
 	marked, skipped int
 }
 
-// add adds a copy. The first copy of a day finishes the day before.
+// add adds a copy. The first copy of a new day finishes the day before it.
 func (b *rebuilder) add(ctx context.Context, x store.Copy) error {
 	if day := dayOf(x.Reading.Time.Unix()); day != b.day {
 		if err := b.finishDay(ctx); err != nil {
@@ -59,7 +59,7 @@ func (b *rebuilder) add(ctx context.Context, x store.Copy) error {
 	return b.recount.add(x)
 }
 
-// beginDay reads the markers and then the partials of a day, in this order: partials of slots
+// beginDay reads the markers of a day and then its partials. In this order, partials of slots
 // without a marker are complete.
 func (b *rebuilder) beginDay(ctx context.Context, day int64) error {
 	b.day = day
@@ -75,7 +75,7 @@ func (b *rebuilder) beginDay(ctx context.Context, day int64) error {
 	return nil
 }
 
-// finishDay marks the outdated hours of the day.
+// finishDay puts markers for the outdated hours of the day.
 func (b *rebuilder) finishDay(ctx context.Context) error {
 	if b.recount == nil {
 		return nil
@@ -87,7 +87,7 @@ func (b *rebuilder) finishDay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	maps.Copy(b.dirty, dirtySlots(markers, daySpan(b.day))) // includes writes since beginDay
+	maps.Copy(b.dirty, dirtySlots(markers, daySpan(b.day))) // includes hours that were marked since beginDay
 	lacking, unknown := outdatedSlots(b.recount.aggregates, b.partials, b.dirty)
 	until := lateMarkerEnd(b.g.now().Unix())
 	var items []store.Item

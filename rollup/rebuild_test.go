@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// rebuild rebuilds the outdated hours of a device.
+// rebuild rebuilds the roll-ups of a device, and returns the numbers of marked and skipped hours.
 func (w *world) rebuild(device string, window varve.Window) (marked, left int) {
 	w.t.Helper()
 	marked, left, err := w.aggregator(0).Rebuild(context.Background(), varve.Series{Tenant: "acme", Stream: "weather", Device: device}, window)
@@ -24,8 +24,8 @@ func (w *world) rebuild(device string, window varve.Window) (marked, left int) {
 	return marked, left
 }
 
-// TestRebuild_MarksUnmarkedWrites writes while roll-ups are off. A rebuild must mark the hours
-// of these readings, and no others.
+// TestRebuild_MarksUnmarkedWrites writes readings while roll-ups are off. A rebuild must mark
+// exactly the hours of these readings.
 func TestRebuild_MarksUnmarkedWrites(t *testing.T) {
 	w := newWorld(t)
 	w.send(0, nil, w.reading("a", w.clock), w.reading("b/c", w.clock))
@@ -54,8 +54,8 @@ func TestRebuild_MarksUnmarkedWrites(t *testing.T) {
 	}
 }
 
-// TestRebuild_MarksCountedHour writes to a counted hour while roll-ups are off. A rebuild must
-// mark it, even if the window only touches it.
+// TestRebuild_MarksCountedHour writes to an hour with a stored partial while roll-ups are off. A
+// rebuild must mark the hour, even if the window includes only a part of it.
 func TestRebuild_MarksCountedHour(t *testing.T) {
 	w := newWorld(t)
 	w.clock = w.clock.Add(-12 * time.Hour)
@@ -81,8 +81,8 @@ func TestRebuild_MarksCountedHour(t *testing.T) {
 }
 
 // TestRebuild_SkipsCopiesOfDroppedReading counts a reading in November, and resends it in
-// December while roll-ups are off. After the first table is dropped, a rebuild must not count
-// the copy.
+// December while roll-ups are off. The table of the first copy is dropped. A rebuild must not
+// count the second copy.
 func TestRebuild_SkipsCopiesOfDroppedReading(t *testing.T) {
 	m := endOfMonth(t)
 	r := m.reading("a", m.clock)
@@ -106,7 +106,7 @@ func TestRebuild_SkipsCopiesOfDroppedReading(t *testing.T) {
 }
 
 // TestRebuild_SkipsCopiesWithoutOriginal drops the table of first copies. A rebuild must not
-// count the remaining copies.
+// count the copies that remain.
 func TestRebuild_SkipsCopiesWithoutOriginal(t *testing.T) {
 	m := endOfMonth(t)
 	r := m.reading("a", m.clock)
@@ -126,7 +126,7 @@ func TestRebuild_SkipsCopiesWithoutOriginal(t *testing.T) {
 }
 
 // TestRebuild_TableDroppedMeanwhile drops a table after a rebuild has marked one of its hours.
-// The hour and its day must remain as they are.
+// The roll-ups of the hour and its day must not change.
 func TestRebuild_TableDroppedMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	w.clock = w.clock.Add(-12 * time.Hour)
@@ -155,7 +155,7 @@ func TestRebuild_TableDroppedMeanwhile(t *testing.T) {
 	w.checkStored()
 }
 
-// dropOf lets time pass until a table is dropped.
+// dropOf lets time pass until the rotator drops a table.
 func (m *steps) dropOf(table grid.Table) {
 	for m.tableExists(table) {
 		m.clock = m.clock.Add(24 * time.Hour)
@@ -165,7 +165,7 @@ func (m *steps) dropOf(table grid.Table) {
 }
 
 // TestRebuild_SkipsMovedReading counts a reading in December. While roll-ups are off, a copy is
-// stored that arrived in November. The reading must not count on both days.
+// stored that arrived in November. A rebuild must not count the reading on both days.
 func TestRebuild_SkipsMovedReading(t *testing.T) {
 	m := endOfMonth(t)
 	r := m.reading("a", m.clock.Add(-time.Minute))
@@ -190,9 +190,9 @@ func TestRebuild_SkipsMovedReading(t *testing.T) {
 	}
 }
 
-// TestRebuild_NeverLosesOrRepeats draws writes, drops and rebuilds, with roll-ups on and off. A
-// rebuild must neither remove readings nor count them twice. Until a table is dropped, roll-ups
-// must be exact after it.
+// TestRebuild_NeverLosesOrRepeats executes random writes, drops and rebuilds, with roll-ups on
+// and off. A rebuild must neither lose readings nor count them twice. Until a table is dropped,
+// roll-ups must be exact after a rebuild.
 func TestRebuild_NeverLosesOrRepeats(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
@@ -252,8 +252,8 @@ func (m *steps) rebuildAll() {
 	}
 }
 
-// checkBetween checks that roll-ups have all readings from before, and no others than a
-// recount.
+// checkBetween checks that roll-ups have all readings that they had before, and only readings
+// that a recount has.
 func (m *steps) checkBetween(what string, before map[int64]*big.Int, got []rollup.Rollup, most map[int64][]varve.Reading) {
 	found, all := numbers(got), sums(most)
 	for at, sum := range before {

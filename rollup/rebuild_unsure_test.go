@@ -9,7 +9,8 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// checkSkipped rebuilds the hours of device a. One hour is uncertain, and must remain as it is.
+// checkSkipped rebuilds the roll-ups of device a. The rebuild must skip its one uncertain hour
+// and leave its roll-ups unchanged.
 func (m *steps) checkSkipped() {
 	m.t.Helper()
 	for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
@@ -30,8 +31,8 @@ func (w *world) keep(d time.Duration) {
 }
 
 // TestRebuild_SkipsHourWithOtherReadings drops the only counted reading of an hour. While
-// roll-ups are off, another reading arrives on the same day, and a copy of it on the next. The
-// copy must not count twice, and the other must not replace the counted reading.
+// roll-ups are off, another reading arrives on the same day, and a copy of it on the next day.
+// The copy must not count twice, and the other reading must not replace the counted one.
 func TestRebuild_SkipsHourWithOtherReadings(t *testing.T) {
 	m := &steps{world: newWorld(t)}
 	m.policy.Classes = append(m.policy.Classes, retention.Class{Name: "long", Retention: 365 * 24 * time.Hour})
@@ -57,8 +58,8 @@ func TestRebuild_SkipsHourWithOtherReadings(t *testing.T) {
 	}
 }
 
-// TestRebuild_AfterShorterRetention resends a living reading, and then shortens its retention.
-// It must count once.
+// TestRebuild_AfterShorterRetention resends a reading before it expires, and then shortens its
+// retention. The reading must count once.
 func TestRebuild_AfterShorterRetention(t *testing.T) {
 	m := &steps{world: newWorld(t)}
 	m.keep(90 * 24 * time.Hour)
@@ -79,8 +80,8 @@ func TestRebuild_AfterShorterRetention(t *testing.T) {
 	m.checkStored()
 }
 
-// TestRebuild_AfterLongerRetention resends an expired reading, writes another one while
-// roll-ups are off, and then extends the retention. Each must count once.
+// TestRebuild_AfterLongerRetention resends an expired reading, writes another one while roll-ups
+// are off, and then extends the retention. Each reading must count once.
 func TestRebuild_AfterLongerRetention(t *testing.T) {
 	m := &steps{world: newWorld(t)}
 	m.clock = time.Date(2026, 11, 28, 8, 0, 0, 0, time.UTC)
@@ -105,9 +106,9 @@ func TestRebuild_AfterLongerRetention(t *testing.T) {
 	m.checkStored()
 }
 
-// TestRebuild_SkipsUnclearHour drops both readings of an hour, and resends one of them with a
-// new one while roll-ups are off. A partial without a sketch cannot identify the new one, so
-// the hour must remain.
+// TestRebuild_SkipsUnclearHour drops both readings of an hour. It resends one of them together
+// with a new reading while roll-ups are off. A partial without a sketch cannot show which one is
+// new, so the hour must not change.
 func TestRebuild_SkipsUnclearHour(t *testing.T) {
 	for _, resent := range []rollup.Resent{rollup.IgnoreResent, rollup.CountResent} {
 		m := &steps{world: newWorld(t)}

@@ -10,17 +10,19 @@ import (
 
 // Source provides the readings from which roll-ups are computed.
 type Source interface {
-	// ScanCopies calls scan for each stored copy of a series' readings in a window, in order of
-	// position. It includes expired readings that have not been dropped, and all readings that
-	// were acknowledged before. It ends with the first error of scan.
+	// ScanCopies calls scan for each stored copy of a series' readings in a window, in the order
+	// of their positions. It includes expired readings in tables that still exist, and all
+	// readings that were acknowledged before the call. It stops and returns the error if scan
+	// fails.
 	ScanCopies(ctx context.Context, s varve.Series, w varve.Window, scan func(store.Copy) error) error
 }
 
-// partialSet holds stored partials of hours or of days, put together from their items.
+// partialSet holds stored partials of hours or of days, which are assembled from their items.
 // Partials of dirty slots may lack parts.
 type partialSet map[slot]*Partial
 
-// addItem adds an item, with the fields of a set. Items must come in the order of their keys.
+// addItem parses an item and adds it to its partial. It parses only the fields in the given set.
+// Items must be added in the order of their keys.
 func (m partialSet) addItem(it *store.Item, at slot, part int64, only fieldSet) (err error) {
 	if part == 0 {
 		m[at], err = parsePartial(it, only)
@@ -39,9 +41,9 @@ type records struct {
 	resent Resent
 }
 
-// markers returns the markers of a series that cover any hour of a span.
+// markers returns the markers of a series that cover at least one hour of a span.
 func (r *records) markers(ctx context.Context, s varve.Series, h span) (list []dirtyMarker, err error) {
-	// A marker that covers an hour begins on the same day.
+	// A marker that covers an hour begins on the day of the hour.
 	q := store.ItemQuery{PK: partitionOf(s), From: markerKeyFrom(h.from / dayHours * dayHours), To: markerKeyFrom(h.to), Consistent: true}
 	err = r.scanItems(ctx, q, func(it *store.Item) error {
 		_, m, err := parseMarker(it.Key)
@@ -56,12 +58,13 @@ func (r *records) markers(ctx context.Context, s varve.Series, h span) (list []d
 	return list, nil
 }
 
-// hourPartials returns the stored partials of a span, with the fields of a set.
+// hourPartials returns the stored hourly partials of a span. It reads only the fields in the
+// given set.
 func (r *records) hourPartials(ctx context.Context, s varve.Series, h span, only fieldSet) (partialSet, error) {
 	return r.readPartials(ctx, s, hourKeyFrom(h.from), hourKeyFrom(h.to), only)
 }
 
-// dayPartials returns the stored partials of a day.
+// dayPartials returns the stored daily partials of a day, one for each arrival day.
 func (r *records) dayPartials(ctx context.Context, s varve.Series, day int64) (partialSet, error) {
 	return r.readPartials(ctx, s, dayKeyFrom(day), dayKeyFrom(day+1), nil)
 }

@@ -10,28 +10,28 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// recount formats readings, which must be in order, in the format of show.
+// recount computes the partials of slots from the copies of readings, which are added in order.
 type recount struct {
 	resent     Resent
-	blank      tally                // the settings of tallies
-	slots      map[slot]bool        // the slots to compute; nil for all
-	earlier    map[int64]partialSet // stored partials, by hour
+	blank      tally                // an empty tally, from which the other tallies get their settings
+	slots      map[slot]bool        // slots to compute; nil means all
+	earlier    map[int64]partialSet // stored partials of each hour
 	aggregates map[slot]*aggregate
-	inTables   map[slot]*summary // the readings of stored partials that are still in tables
+	inTables   map[slot]*summary // for each stored partial, the readings that are still in tables
 	err        error
 }
 
-// aggregate is one slot of a recount.
+// aggregate is the state of one slot of a recount.
 type aggregate struct {
 	total      *tally
-	filter     *copyFilter // nil if no partial of an earlier arrival day exists
-	copiesSeen bool        // copies of readings that count elsewhere were found
-	unclear    int         // unclear readings that are ignored
+	filter     *copyFilter // nil if the hour has no partial of an earlier arrival day
+	copiesSeen bool        // copies of readings that count in other slots were found
+	unclear    int         // number of unclear readings that do not count
 }
 
 func emptyAggregate() *aggregate { return &aggregate{total: &tally{list: &readingList{}}} }
 
-// newRecount returns a recount of slots. The partials of dirty slots are ignored.
+// newRecount returns a recount of slots. It ignores the stored partials of dirty slots.
 func newRecount(resent Resent, blank tally, slots, dirty map[slot]bool, partials partialSet) *recount {
 	c := &recount{
 		resent: resent, blank: blank, slots: slots, earlier: map[int64]partialSet{},
@@ -53,7 +53,7 @@ func newRecount(resent Resent, blank tally, slots, dirty map[slot]bool, partials
 	return c
 }
 
-// add adds a copy. Copies must come in the order of their positions.
+// add adds a copy. Copies must be added in the order of their positions.
 func (c *recount) add(x store.Copy) error {
 	r := x.Reading
 	at := slot{hourOf(r.Time.Unix()), dayOf(r.Arrived.Unix())}
@@ -74,7 +74,7 @@ func (c *recount) add(x store.Copy) error {
 	return nil
 }
 
-// aggregate returns the aggregate of a slot. It is nil if the slot is not to be computed.
+// aggregate returns the aggregate of a slot, or nil if the slot is not part of the recount.
 func (c *recount) aggregate(at slot) *aggregate {
 	a, ok := c.aggregates[at]
 	if ok || c.slots != nil && !c.slots[at] {
@@ -101,7 +101,7 @@ func (c *recount) aggregate(at slot) *aggregate {
 	return a
 }
 
-// finish ends the recount, and decides on all readings that filters hold back.
+// finish ends the recount. It decides which of the readings in the filters count.
 func (c *recount) finish() error {
 	for at := range c.slots {
 		c.aggregate(at)
@@ -114,8 +114,8 @@ func (c *recount) finish() error {
 	return c.err
 }
 
-// hasAllEarlier reports whether all readings of earlier partials are still in tables. If so,
-// the first copies of the slot are not among them.
+// hasAllEarlier reports whether all readings of the hour's earlier partials are still in tables.
+// If so, no first copy in the slot is a copy of one of them.
 func (c *recount) hasAllEarlier(at slot) bool {
 	for o, p := range c.earlier[at.hour] {
 		if o.arrival < at.arrival && *c.inTables[o] != (summary{p.Readings, p.digest}) {
@@ -125,7 +125,7 @@ func (c *recount) hasAllEarlier(at slot) bool {
 	return true
 }
 
-// resolveCopies adds the readings of the filter that count.
+// resolveCopies adds those readings of the filter that count.
 func (a *aggregate) resolveCopies(hasAllEarlier bool, resent Resent) {
 	f := a.filter
 	a.total = f.finish()
@@ -175,18 +175,18 @@ func (r *records) recountSlots(ctx context.Context, s varve.Series, c *recount) 
 	return partials, nil
 }
 
-// comparison is the relation of a stored partial to the readings that count now.
+// comparison is the result of comparing a stored partial with the readings that count now.
 type comparison uint8
 
 const (
-	upToDate  comparison = iota // the partial has the same readings
-	outdated                    // the partial has the readings that arrived first
-	uncertain                   // the partial has these, and the others may be copies of them
-	different                   // the partial has other readings
+	upToDate  comparison = iota // the partial has exactly these readings
+	outdated                    // the partial has only the readings that arrived first
+	uncertain                   // like outdated, but the other readings may be copies of readings that count already
+	different                   // the partial has readings that do not count now
 )
 
 // compareTo compares the readings that count now with a partial, which may be nil. A recount
-// includes all stored readings of its slot, so readings that the partial lacks arrived later.
+// includes all stored readings of its slot. So if the partial lacks readings, these arrived last.
 func (a *aggregate) compareTo(p *Partial) comparison {
 	missing := p == nil
 	list := *a.total.list
@@ -212,8 +212,8 @@ func (a *aggregate) compareTo(p *Partial) comparison {
 	return outdated
 }
 
-// outdatedSlots returns the slots whose partials lack readings, and the slots for which that
-// is uncertain. It leaves out dirty slots, which are recounted anyway.
+// outdatedSlots returns the slots whose partials lack readings, and the slots whose partials may
+// lack readings. It omits dirty slots, which are recounted anyway.
 func outdatedSlots(now map[slot]*aggregate, partials partialSet, dirty map[slot]bool) (list, unknown []slot) {
 	states, lost := map[slot]comparison{}, map[int64]int64{}
 	for at, p := range partials {

@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// evenly returns readings of three fields, spread evenly over a time, with their slots. All
-// arrived on one day.
+// evenly returns n readings with three fields, and their slots. The event times are spread evenly
+// over the given duration. All readings arrived on the same day.
 func evenly(n int, over time.Duration, arrival int64) (list []varve.Reading, slots map[slot]bool) {
 	slots = map[slot]bool{}
 	for i := range n {
@@ -46,8 +46,8 @@ func recounted(t testing.TB, blank tally, readings []varve.Reading, slots map[sl
 	return counted
 }
 
-// BenchmarkRecount recounts the hours of a day: as reads do, as the aggregator does, and as the
-// aggregator does for resent readings after the first copies were dropped.
+// BenchmarkRecount measures recounts of the hours of a day: as a read does them, as the aggregator
+// does them, and for resent readings whose first copies were dropped.
 func BenchmarkRecount(b *testing.B) {
 	for _, n := range []int{1440, 24 * 3600} {
 		kept := tally{sketch: &sketch{}}

@@ -13,20 +13,22 @@ import (
 
 // Repaired is the result of [Aggregator.Repair].
 type Repaired struct {
-	Hours, Days int // the partials that were written
-	// Lost holds the event times whose roll-ups may lack readings, in order.
+	Hours, Days int // numbers of partials that were written
+	// Lost has the event times whose roll-ups may lack readings, in order.
 	Lost []varve.Window
 }
 
-// Repair recounts the roll-ups of a series that lay in lost ranges of the registry. No other
+// Repair recounts the roll-ups of a series that were in lost ranges of the registry. No other
 // process may use the store at the same time.
 //
 // A lost partial of an hour is recounted from the stored readings. An existing partial is
-// replaced only by a partial that also has all of its readings: they may be gone.
+// replaced only by a partial that includes all of its readings, because some of them may no
+// longer be stored.
 //
-// Gone holds the event times whose readings may be gone. Within the gaps, these are lost. Also
-// lost is each hour whose other partials have readings that are gone, and each day with more
-// readings than its hours.
+// The argument gone has the event times whose readings may no longer be stored. If such a time is on
+// a day in a gap, it is added to Repaired.Lost. An hour is also lost if one of its partials is
+// missing and another has readings that are no longer stored. A day is also lost if its partial has
+// more readings than the partials of its hours.
 func (g *Aggregator) Repair(ctx context.Context, s varve.Series, gaps []Gap, gone []varve.Window) (Repaired, error) {
 	r := repairer{g: g, series: s}
 	var days []int64
@@ -64,7 +66,7 @@ type repairer struct {
 
 func (r *repairer) addLost(w varve.Window) { r.Lost = append(r.Lost, w) }
 
-// daysIn returns the days of a span that have readings or partials.
+// daysIn returns the days in a span that have readings or partials.
 func (r *repairer) daysIn(ctx context.Context, within span) (days []int64, err error) {
 	last := int64(-1)
 	add := func(day int64) {
@@ -98,7 +100,7 @@ func (r *repairer) daysIn(ctx context.Context, within span) (days []int64, err e
 	return days, nil
 }
 
-// dayState is the stored state of one day, without partials that lack parts.
+// dayState is the stored state of one day. It excludes partials that lack parts.
 type dayState struct {
 	dirty    map[slot]bool
 	partials partialSet // of hours
@@ -156,8 +158,8 @@ func (r *repairer) repairDay(ctx context.Context, day int64) error {
 	return r.g.items.PutAll(ctx, puts)
 }
 
-// slotsToRecount returns the slots with an outdated partial or without one. If the readings of
-// a slot without a partial are uncertain, its hour is lost, too.
+// slotsToRecount returns the slots whose partials are missing or outdated. If a slot has no
+// partial and its readings are uncertain, its hour is added to Lost.
 func (r *repairer) slotsToRecount(ctx context.Context, day int64, d *dayState) (map[slot]bool, error) {
 	c := newRecount(r.g.resent, tally{only: noFields, list: &readingList{}}, nil, d.dirty, d.partials)
 	if err := cmp.Or(r.g.source.ScanCopies(ctx, r.series, daySpan(day).window(), c.add), c.finish()); err != nil {
@@ -177,8 +179,8 @@ func (r *repairer) slotsToRecount(ctx context.Context, day int64, d *dayState) (
 	return slots, nil
 }
 
-// daySums returns the partials of a day that are missing, or smaller than the sum of their
-// hours, by arrival day. If a stored partial is larger, its hours have lost readings.
+// daySums returns the partials of a day that are missing, or have fewer readings than their hours
+// together, by arrival day. If a stored partial has more readings, its hours have lost some.
 func (r *repairer) daySums(day int64, d *dayState, recounted map[slot]*Partial) (map[int64]*Partial, error) {
 	arrivals, dirty := map[int64]bool{}, map[int64]bool{}
 	for _, slots := range []map[slot]*Partial{d.partials, recounted, d.days} {
@@ -201,7 +203,7 @@ func (r *repairer) daySums(day int64, d *dayState, recounted map[slot]*Partial) 
 		switch {
 		case stored != nil && stored.Readings > sum.Readings && !dirty[arrival]:
 			r.addLost(daySpan(day).window())
-		case dirty[arrival]: // the aggregator adds it up
+		case dirty[arrival]: // the aggregator will add up the day
 		case stored == nil && !sum.isEmpty(), stored != nil && stored.Readings < sum.Readings:
 			sums[arrival] = sum
 		}
@@ -220,7 +222,7 @@ func intersection(a, b varve.Window) varve.Window {
 	return a
 }
 
-// union sorts windows and joins adjacent ones.
+// union sorts windows, and joins windows that overlap or touch.
 func union(list []varve.Window) (joined []varve.Window) {
 	slices.SortFunc(list, func(a, b varve.Window) int { return a.From.Compare(b.From) })
 	for _, w := range list {

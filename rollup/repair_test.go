@@ -16,7 +16,7 @@ func seriesOf(device string) varve.Series {
 	return varve.Series{Tenant: "acme", Stream: "weather", Device: device}
 }
 
-// rollupItems returns all items of roll-ups, in the order of their keys.
+// rollupItems returns the items of all roll-ups, in the order of their keys.
 func (w *world) rollupItems() (list []store.Item) {
 	w.t.Helper()
 	for _, device := range devices {
@@ -29,7 +29,7 @@ func (w *world) rollupItems() (list []store.Item) {
 	return list
 }
 
-// lose deletes the items of a gap, as a repair of the store does.
+// lose deletes a range of the items, as a repair of the store may do, and returns it as a gap.
 func (w *world) lose(from, to int) rollup.Gap {
 	w.t.Helper()
 	list := w.rollupItems()[from:to]
@@ -43,7 +43,7 @@ func (w *world) lose(from, to int) rollup.Gap {
 	return rollup.Gap{First: keys[0], Last: keys[len(keys)-1]}
 }
 
-// repair repairs a gap in all series.
+// repair repairs the roll-ups of all series in a gap.
 func (w *world) repair(g rollup.Gap, gone ...varve.Window) (all rollup.Repaired) {
 	w.t.Helper()
 	for _, device := range devices {
@@ -56,8 +56,8 @@ func (w *world) repair(g rollup.Gap, gone ...varve.Window) (all rollup.Repaired)
 	return all
 }
 
-// fill writes readings of some days, resends some of them later, and has all
-// counted.
+// fill writes readings of several days, resends some of them later, and runs the aggregator until
+// all are counted.
 func (w *world) fill(rng *rand.Rand) {
 	w.t.Helper()
 	var sent []varve.Reading
@@ -71,7 +71,7 @@ func (w *world) fill(rng *rand.Rand) {
 	}
 }
 
-// TestRepair_RestoresLostItems loses ranges of partials and markers. After a repair, roll-ups
+// TestRepair_RestoresLostItems deletes ranges of partials and markers. After a repair, roll-ups
 // must equal a recount of the stored readings.
 func TestRepair_RestoresLostItems(t *testing.T) {
 	for seed := range uint64(40) {
@@ -83,7 +83,7 @@ func TestRepair_RestoresLostItems(t *testing.T) {
 			(&steps{world: w}).finish()
 		}
 		if seed%3 > 1 {
-			w.fill(rng) // partials and marks side by side
+			w.fill(rng) // so that partials and markers exist side by side
 		}
 		n := len(w.rollupItems())
 		from := rng.IntN(n)
@@ -100,7 +100,8 @@ func TestRepair_RestoresLostItems(t *testing.T) {
 	}
 }
 
-// TestRepair_LeavesCompletePartials repairs roll-ups without a loss. The repair must not write.
+// TestRepair_LeavesCompletePartials repairs roll-ups that have lost nothing. The repair must not
+// write.
 func TestRepair_LeavesCompletePartials(t *testing.T) {
 	w := newWorld(t)
 	w.fill(rand.New(rand.NewPCG(1, 1)))
@@ -111,8 +112,8 @@ func TestRepair_LeavesCompletePartials(t *testing.T) {
 	}
 }
 
-// TestRepair_NamesHoursWithoutReadings repairs hours whose readings are gone. Existing partials
-// must remain, and lost ones must be reported.
+// TestRepair_NamesHoursWithoutReadings repairs hours whose readings are no longer stored.
+// Existing partials must remain, and the hours of lost partials must be reported.
 func TestRepair_NamesHoursWithoutReadings(t *testing.T) {
 	m := endOfMonth(t)
 	old := m.clock.Truncate(time.Hour)
@@ -144,7 +145,8 @@ func TestRepair_NamesHoursWithoutReadings(t *testing.T) {
 		got = append(got, show(r.Start, &r.Partial))
 	}
 	m.compare("the other hours", got, m.expected("a", rollup.Hourly))
-	// With the day's partial lost, too, it is known only that readings are gone.
+	// If the partial of the day is also lost, no partial shows which hours had readings. All
+	// event times whose readings are gone must then be reported.
 	all := m.lose(0, len(m.rollupItems()))
 	done = m.repair(all, varve.Window{From: varve.AllTime().From, To: old.Add(time.Hour)})
 	if done.Hours != 2 || done.Days == 0 || len(done.Lost) != 1 || done.Lost[0].To != old.Add(time.Hour) {

@@ -6,12 +6,12 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Resent selects how unclear readings count: readings that may be copies of dropped readings
-// which were counted before.
+// Resent selects whether unclear readings count. A reading is unclear if it may be a copy of a
+// counted reading that was dropped.
 type Resent uint8
 
-// The settings. With IgnoreResent, no reading ever counts twice. With CountResent, no reading
-// is ever missing.
+// The settings. With IgnoreResent, no reading ever counts twice, but some may be missing. With
+// CountResent, no reading is ever missing, but some may count twice.
 const (
 	IgnoreResent Resent = iota
 	CountResent
@@ -25,13 +25,13 @@ func (r Resent) String() string {
 	return "ignore"
 }
 
-// copyFilter separates new readings of a slot from copies of readings that were counted on
-// an earlier arrival day. Readings must be added in the order of their positions.
+// copyFilter separates new readings of a slot from copies of readings that were counted on an
+// earlier arrival day. Readings must be added in the order of their positions.
 type copyFilter struct {
 	earlierReadings
-	blank  tally // the settings of tallies
-	minute int   // the minute of the readings in inMinute
-	// Readings are pending in inMinute if partials have summaries of their minute, else in
+	blank  tally // an empty tally, from which the other tallies get their settings
+	minute int   // current minute, whose readings are in inMinute
+	// Readings of minutes that have summaries are pending in inMinute. All others are pending in
 	// inHour.
 	inMinute, inHour pendingReadings
 	known, unclear   *tally
@@ -46,7 +46,7 @@ func newCopyFilter(earlier earlierReadings, blank tally) *copyFilter {
 	}
 }
 
-// add adds a reading.
+// add adds a reading of the slot.
 func (f *copyFilter) add(r *varve.Reading) {
 	e := entryOf(r.Position())
 	if e.minute != f.minute {
@@ -65,14 +65,14 @@ func (f *copyFilter) add(r *varve.Reading) {
 	to.releaseKnown(f.known)
 }
 
-// endMinute ends a minute. Its pending readings are unclear.
+// endMinute ends the current minute. Readings that are still pending become unclear.
 func (f *copyFilter) endMinute() {
 	if f.inMinute.tally.sum.Readings > 0 {
 		f.inMinute.moveTo(f.unclear)
 	}
 }
 
-// finish ends the hour, and returns the new readings. All others are in known or unclear.
+// finish ends the hour and returns the new readings. All other readings are in known or unclear.
 func (f *copyFilter) finish() *tally {
 	f.endMinute()
 	if len(f.inHour.candidates) == 0 {
@@ -82,14 +82,15 @@ func (f *copyFilter) finish() *tally {
 	return f.inHour.tally
 }
 
-// pendingReadings are consecutive readings since the last known ones. They may be known.
+// pendingReadings are the consecutive readings after the last known ones. A reading is known if it
+// is a copy of a counted reading. For pending readings, this is not decided yet.
 type pendingReadings struct {
-	candidates []summary // of known readings that may be among them
-	mask       uint64    // the bits of digests that summaries hold
+	candidates []summary // summaries of known readings that may equal the pending ones
+	mask       uint64    // the bits of a digest that summaries contain
 	tally      *tally
 }
 
-// releaseKnown moves the readings to known if they match one of the candidates, or all
+// releaseKnown moves the pending readings to known if they match one of the candidates, or all
 // candidates together.
 func (p *pendingReadings) releaseKnown(known *tally) {
 	var all summary
@@ -111,7 +112,7 @@ func (p *pendingReadings) matches(s summary) bool {
 	return p.tally.sum.Readings == s.readings && (p.tally.sum.digest^s.digest)&p.mask == 0
 }
 
-// moveTo moves all readings into a tally.
+// moveTo moves all pending readings into a tally.
 func (p *pendingReadings) moveTo(to *tally) {
 	to.absorb(p.tally)
 	p.tally = p.tally.newEmpty()

@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// checkExactly checks that each chosen reading counts once, and no other.
+// checkExactly checks that each chosen reading counts once, and that no other reading counts.
 func (m *steps) checkExactly(what string, n int, chosen func(i int) bool) {
 	m.t.Helper()
 	for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
@@ -20,7 +20,7 @@ func (m *steps) checkExactly(what string, n int, chosen func(i int) bool) {
 
 func allReadings(int) bool { return true }
 
-// inHours returns a world at the end of an hour of n readings.
+// inHours returns a world at the end of an hour, and n readings of that hour.
 func inHours(t *testing.T, n int, resent rollup.Resent) (*steps, []varve.Reading) {
 	w := newWorld(t)
 	w.resent = resent
@@ -32,8 +32,8 @@ func inHours(t *testing.T, n int, resent rollup.Resent) (*steps, []varve.Reading
 var bothSettings = []rollup.Resent{rollup.IgnoreResent, rollup.CountResent}
 
 // TestResent_AfterSeveralDays sends the even and the odd readings of an hour on two days. After
-// both tables are dropped, the whole hour is resent. Each reading must count once, also over
-// partials without sketches.
+// both tables are dropped, it resends the whole hour. Each reading must count once, with and
+// without sketches in the partials.
 func TestResent_AfterSeveralDays(t *testing.T) {
 	for _, resent := range bothSettings {
 		for _, older := range []bool{false, true} {
@@ -59,8 +59,8 @@ func TestResent_AfterSeveralDays(t *testing.T) {
 	}
 }
 
-// TestResent_LateReadingsOfDirtyHour sends more readings of a counted hour on its day, and on
-// the next day. All must count, because no reading has expired.
+// TestResent_LateReadingsOfDirtyHour sends more readings of a counted hour, on the same day and
+// on the next. All must count, because no reading has expired.
 func TestResent_LateReadingsOfDirtyHour(t *testing.T) {
 	for _, resent := range bothSettings {
 		m, readings := inHours(t, 480, resent)
@@ -91,8 +91,8 @@ func (m *steps) aggregate() {
 	}
 }
 
-// TestResent_HourBeforeOthersOfDay aggregates a resent hour while other hours of its day are
-// dirty.
+// TestResent_HourBeforeOthersOfDay aggregates an hour of resent readings while other hours of its
+// day are dirty.
 func TestResent_HourBeforeOthersOfDay(t *testing.T) {
 	m := &steps{world: newWorld(t)}
 	m.clock = time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)
@@ -131,9 +131,9 @@ func (w *world) markersOf(device string) (n int) {
 	return n
 }
 
-// TestRebuild_FutureHour counts early readings of tomorrow. Tomorrow, copies and new readings
-// arrive while roll-ups are off. After the first copies are dropped, a rebuild must count the
-// new readings only.
+// TestRebuild_FutureHour counts readings whose event times are tomorrow. Tomorrow, copies and new
+// readings arrive while roll-ups are off. After the first copies are dropped, a rebuild must
+// count only the new readings.
 func TestRebuild_FutureHour(t *testing.T) {
 	m := endOfMonth(t)
 	m.clock = m.clock.Add(-4 * time.Hour) // 30 November, 19:50
@@ -163,8 +163,8 @@ func TestRebuild_FutureHour(t *testing.T) {
 	m.checkStored()
 }
 
-// TestRebuild_BesideLateReadings rebuilds an hour for one arrival day while it is aggregated
-// for the next. All readings must count.
+// TestRebuild_BesideLateReadings rebuilds an hour for one arrival day while readings that arrived
+// on the next day are aggregated. All readings must count.
 func TestRebuild_BesideLateReadings(t *testing.T) {
 	for _, resent := range bothSettings {
 		m, readings := inHours(t, 480, resent)

@@ -13,15 +13,15 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// perField is the number of readings with their number in one field. Reading i has the number
-// 4^(i mod perField), so a sum shows how often it has each reading, up to three times.
+// perField is the number of readings that share a field. Reading i has the number 4^(i mod
+// perField). So the sum of a field shows how often each reading counts, up to three times.
 const perField = 60
 
 func fieldOf(i int) string { return fmt.Sprint("v", i/perField) }
 
 func worth(i int) *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(2*(i%perField))) }
 
-// backlog returns n readings, spread evenly over an hour.
+// backlog returns n readings whose event times are spread evenly over an hour.
 func backlog(t TB, hour time.Time, n int) []varve.Reading {
 	list := make([]varve.Reading, n)
 	for i := range list {
@@ -50,7 +50,7 @@ func pick(all []varve.Reading, chosen func(i int) bool) (list []varve.Reading) {
 	return list
 }
 
-// times returns how often each of n readings is in the only roll-up of a device.
+// times returns how often each of n readings counts in the only roll-up of a device.
 func (w *world) times(p rollup.Period, n int) []int {
 	w.t.Helper()
 	times, total := make([]int, n), 0
@@ -75,8 +75,8 @@ func (w *world) times(p rollup.Period, n int) []int {
 	return times
 }
 
-// wrong returns the number of chosen readings that do not count, and of counts beyond one for
-// each.
+// wrong returns the number of chosen readings that do not count. It also returns how often readings
+// count in excess: more than once if chosen, or at all if not chosen.
 func (w *world) wrong(p rollup.Period, n int, chosen func(i int) bool) (missing, double int) {
 	w.t.Helper()
 	for i, times := range w.times(p, n) {
@@ -89,17 +89,18 @@ func (w *world) wrong(p rollup.Period, n int, chosen func(i int) bool) (missing,
 	return missing, double
 }
 
-// resentCase is an hour of n readings. Two parts of it are sent in different months.
+// resentCase is a test with an hour of n readings. Two parts of the hour are sent in different
+// months.
 type resentCase struct {
 	name            string
 	n               int
 	first, second   func(i int) bool
-	missing, double int // after a drop: missing if resent readings are ignored, double if counted
+	missing, double int // expected after a drop: missing readings with IgnoreResent, double ones with CountResent
 }
 
 // TestResent_CountsAsConfigured sends a part of an hour, and another part in a later month,
-// while the first copies exist, or after they were dropped. Readings may be missing or count
-// twice only after a drop, in minutes with many readings, if the second part differs from the
+// before or after the first copies are dropped. Readings may be missing or count twice only in
+// one case: after a drop, in minutes with many readings, if the second part differs from the
 // first.
 func TestResent_CountsAsConfigured(t *testing.T) {
 	all := func(int) bool { return true }
@@ -135,8 +136,8 @@ func TestResent_CountsAsConfigured(t *testing.T) {
 	}
 }
 
-// check sends both parts and compares the roll-ups. If dropped, the table of the first part is
-// dropped before the second part is sent.
+// check sends both parts and checks the roll-ups. If dropped is true, the table of the first part
+// is dropped before the second part is sent.
 func (c *resentCase) check(t *testing.T, resent rollup.Resent, dropped bool) {
 	t.Helper()
 	w := newWorld(t)
@@ -172,9 +173,9 @@ func (c *resentCase) check(t *testing.T, resent rollup.Resent, dropped bool) {
 	}
 }
 
-// TestResent_NeverExceedsSetting draws parts of an hour that are sent in several months, also
-// over partials without sketches. With ignore, no reading may count twice. With count, none may
-// be missing. With few readings and sketches, each must count once.
+// TestResent_NeverExceedsSetting sends random parts of an hour in several months, with and
+// without sketches in the partials. With ignore, no reading may count twice. With count, none may
+// be missing. With few readings and with sketches, each must count once.
 func TestResent_NeverExceedsSetting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
@@ -209,7 +210,7 @@ func TestResent_NeverExceedsSetting(t *testing.T) {
 	})
 }
 
-// drawPart draws a part of n readings: all, a range, one of several, or any.
+// drawPart draws a part of n readings: all of them, a range, every k-th one, or a random set.
 func drawPart(t *rapid.T, n int) func(i int) bool {
 	from := rapid.IntRange(0, n-1).Draw(t, "from")
 	to := rapid.IntRange(from+1, n).Draw(t, "to")
@@ -228,7 +229,7 @@ func drawPart(t *rapid.T, n int) func(i int) bool {
 	return func(i int) bool { return i == from || (seed>>(i%64))&1 == 1 }
 }
 
-// checkBounds checks how often n readings count, given the sent ones.
+// checkBounds checks how often each of n readings counts, given which of them were sent.
 func (m *steps) checkBounds(n int, sent []bool, exact bool) {
 	m.t.Helper()
 	for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {

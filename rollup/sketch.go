@@ -12,26 +12,27 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// maxFingerprints is the number of readings up to which a sketch has one fingerprint for each.
-// It bounds a sketch to 600 bytes.
+// maxFingerprints is the largest number of readings for which a sketch has a fingerprint each. It
+// limits the size of a sketch to 600 bytes.
 const maxFingerprints = 128
 
 const (
 	hourMinutes      = 60
-	fingerprintBits  = 18 // of a fingerprint, below its minute
+	fingerprintBits  = 18 // bits of a fingerprint below its minute
 	fingerprintBytes = 3
-	digestBytes      = 4 // of a minute's digest
+	digestBytes      = 4 // bytes of the digest in the summary of a minute
 )
 
-// digestOf returns the summand of a reading in a digest. A digest is the sum over a set of
-// readings: it does not depend on their order, and two sets collide once in 2^64.
+// digestOf returns the hash of a reading. A digest is the sum of the hashes of a set of readings, so
+// it does not depend on their order. Two different sets have the same digest with a probability of
+// 2^-64.
 func digestOf(at varve.Position) uint64 {
 	id, ok := at.ID.Hash()
 	if !ok {
 		var buf [64]byte
 		id = xxhash.Sum64(at.ID.Append(buf[:0]))
 	}
-	// The finalizer of splitmix64 makes sums of similar positions dissimilar.
+	// The last steps of splitmix64 make the hashes of similar positions very different.
 	x := id ^ uint64(at.Time)*0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
@@ -49,12 +50,12 @@ func entryOf(at varve.Position) entry {
 	return entry{minute: int(at.Time / minute % hourMinutes), digest: digestOf(at)}
 }
 
-// fingerprint returns the minute, followed by the highest bits of the digest.
+// fingerprint returns the minute followed by the highest bits of the reading's hash.
 func (e entry) fingerprint() uint32 {
 	return uint32(e.minute)<<fingerprintBits | uint32(e.digest>>(64-fingerprintBits))
 }
 
-// summary identifies a set of readings.
+// summary identifies a set of readings by their number and digest.
 type summary struct {
 	readings int64
 	digest   uint64
@@ -65,8 +66,8 @@ func (s *summary) add(o summary) {
 	s.digest += o.digest
 }
 
-// sketch identifies the readings of a partial: each one by its fingerprint, or, if they are
-// more than maxFingerprints, the readings of each minute by a summary.
+// sketch identifies the readings of a partial. It has a fingerprint for each of up to
+// maxFingerprints readings. For more readings, it has a summary for each minute.
 type sketch struct {
 	entries []entry
 	minutes *[hourMinutes]summary // if set, entries is empty
@@ -83,7 +84,7 @@ func (s *sketch) add(e entry) {
 	s.minutes[e.minute].add(summary{1, e.digest})
 }
 
-// foldEntries replaces the entries by one summary for each minute.
+// foldEntries replaces the entries by a summary for each minute.
 func (s *sketch) foldEntries() {
 	s.minutes = new([hourMinutes]summary)
 	for _, e := range s.entries {
@@ -92,7 +93,7 @@ func (s *sketch) foldEntries() {
 	s.entries = nil
 }
 
-// merge adds another sketch.
+// merge adds the readings of another sketch.
 func (s *sketch) merge(o *sketch) {
 	if o.minutes != nil && s.minutes == nil {
 		s.foldEntries()
@@ -110,7 +111,7 @@ func (s *sketch) merge(o *sketch) {
 
 var sketchText = base64.RawURLEncoding
 
-// fingerprints returns the sorted fingerprints as text, four characters each.
+// fingerprints returns the sorted fingerprints as text, with four characters for each.
 func (s *sketch) fingerprints() string {
 	list := make([]uint32, len(s.entries))
 	for i, e := range s.entries {
@@ -124,8 +125,8 @@ func (s *sketch) fingerprints() string {
 	return sketchText.EncodeToString(buf)
 }
 
-// summaries returns the minutes with readings as text. Each has its minute, the number of its
-// readings, and the lowest bits of their digest.
+// summaries returns the summaries of all minutes with readings as text. Each consists of the
+// minute, the number of its readings, and the lowest bits of their digest.
 func (s *sketch) summaries() string {
 	if s.minutes == nil {
 		return ""
@@ -143,7 +144,7 @@ func (s *sketch) summaries() string {
 
 var errSketch = errors.New("is damaged")
 
-// parseFingerprints parses the result of [sketch.fingerprints].
+// parseFingerprints parses a text that [sketch.fingerprints] returned.
 func parseFingerprints(text string) (list []uint32, err error) {
 	buf, err := sketchText.DecodeString(text)
 	if err != nil || len(buf)%fingerprintBytes != 0 {
@@ -155,7 +156,7 @@ func parseFingerprints(text string) (list []uint32, err error) {
 	return list, nil
 }
 
-// parseSummaries parses the result of [sketch.summaries].
+// parseSummaries parses a text that [sketch.summaries] returned.
 func parseSummaries(text string) (minutes map[int]summary, err error) {
 	buf, err := sketchText.DecodeString(text)
 	if err != nil {
@@ -174,7 +175,7 @@ func parseSummaries(text string) (minutes map[int]summary, err error) {
 	return minutes, nil
 }
 
-// earlierReadings identifies the counted readings of an hour that arrived before a day.
+// earlierReadings identifies the readings of an hour that were counted on earlier arrival days.
 type earlierReadings struct {
 	fingerprints map[uint32]bool
 	minutes      map[int][]summary // of partials with more than maxFingerprints readings

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// TestSketch_IsSmall bounds a sketch to 560 bytes. With three fields, a partial must be below 1
-// KB, one write unit.
+// TestSketch_IsSmall checks that a sketch has at most 560 bytes. With three fields, a partial
+// must have less than 1 KB, which is one write unit.
 func TestSketch_IsSmall(t *testing.T) {
 	for _, c := range []struct{ readings, bytes int }{
 		{1, 4}, {4, 16}, {60, 240}, {128, 512}, {129, 480}, {3600, 480}, {36_000, 560},
@@ -31,7 +31,8 @@ func TestSketch_IsSmall(t *testing.T) {
 	}
 }
 
-// TestSketch_IgnoresOrder builds sketches in several orders and groups, and parses their texts.
+// TestSketch_IgnoresOrder builds sketches of the same readings in several orders and groups.
+// Their texts must be equal and must parse.
 func TestSketch_IgnoresOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.SampledFrom([]int{1, 60, maxFingerprints, maxFingerprints + 1, 3 * maxFingerprints}).Draw(t, "readings")
@@ -66,8 +67,8 @@ func TestSketch_IgnoresOrder(t *testing.T) {
 	})
 }
 
-// TestSketch_DamageFailsRecount damages sketches. A recount that needs one must fail with the
-// name of its partial.
+// TestSketch_DamageFailsRecount damages the sketches of partials. A recount that needs a damaged
+// sketch must fail with the name of its partial.
 func TestSketch_DamageFailsRecount(t *testing.T) {
 	for _, n := range []int{60, maxFingerprints + 1} {
 		first, slots := evenly(n, time.Hour, 20_000)
@@ -86,8 +87,8 @@ func TestSketch_DamageFailsRecount(t *testing.T) {
 	}
 }
 
-// TestDigest_IdentifiesSet compares digests of positions in several orders, with different
-// times and ids.
+// TestDigest_IdentifiesSet checks that a digest does not depend on the order of positions, and
+// that positions with different times or ids have different digests.
 func TestDigest_IdentifiesSet(t *testing.T) {
 	id := func(text string) varve.ID {
 		id, err := varve.ParseID(text)

@@ -7,14 +7,14 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// tally adds up readings and partials, in time proportional to their fields. Fields are in
-// the order of their first occurrence, until result sorts them by name.
+// tally adds up readings and partials. To add one takes time proportional to the number of its
+// fields. Fields are in the order of their first occurrence until result sorts them by name.
 type tally struct {
 	sum    Partial
 	only   fieldSet
-	index  map[string]int // indexes of fields; nil while they are few
-	sketch *sketch        // of the readings, if not nil
-	list   *readingList   // of the readings, if not nil
+	index  map[string]int // indexes of fields by name; nil while they are few
+	sketch *sketch        // if not nil, collects a sketch of the readings
+	list   *readingList   // if not nil, lists the readings
 }
 
 // newEmpty returns an empty tally with the same settings.
@@ -29,7 +29,7 @@ func (t *tally) newEmpty() *tally {
 	return n
 }
 
-// absorb adds a tally of other readings, with the same settings.
+// absorb adds another tally with the same settings. No reading may be in both.
 func (t *tally) absorb(o *tally) {
 	t.merge(&o.sum)
 	if t.sketch != nil {
@@ -40,7 +40,7 @@ func (t *tally) absorb(o *tally) {
 	}
 }
 
-// add adds a reading. Each reading may be added once, in any order.
+// add adds a reading. Readings may be added in any order, but each only once.
 func (t *tally) add(r *varve.Reading) {
 	t.sum.Readings++
 	at, i := r.Position(), -1
@@ -63,7 +63,7 @@ func (t *tally) add(r *varve.Reading) {
 	}
 }
 
-// merge adds a partial of other readings.
+// merge adds a partial. None of its readings may be in the tally already.
 func (t *tally) merge(p *Partial) {
 	t.sum.Readings += p.Readings
 	t.sum.digest += p.digest
@@ -77,8 +77,8 @@ func (t *tally) merge(p *Partial) {
 	}
 }
 
-// fieldIndex returns the index of a field, and adds a new one. Most readings have the fields
-// of the reading before, so next is the likely index.
+// fieldIndex returns the index of a field. If the field is new, it adds the field. It tries index
+// next first, because most readings have the same fields as the reading before.
 func (t *tally) fieldIndex(name string, next int) int {
 	fields := t.sum.Fields
 	if next < len(fields) && fields[next].Name == name {
@@ -94,7 +94,7 @@ func (t *tally) fieldIndex(name string, next int) int {
 	return len(fields)
 }
 
-// maxLinearSearch is the number of fields up to which a linear search is fastest.
+// maxLinearSearch is the largest number of fields for which a linear search is fastest.
 const maxLinearSearch = 16
 
 func (t *tally) findField(name string) (int, bool) {
@@ -117,7 +117,7 @@ func (t *tally) findField(name string) (int, bool) {
 	return i, ok
 }
 
-// result returns the sum. Nothing may be added after the call.
+// result returns the sum. The tally must not be used afterwards.
 func (t *tally) result() *Partial {
 	byName := func(a, b Field) int { return cmp.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(t.sum.Fields, byName) {
@@ -135,7 +135,7 @@ type readingList []countedReading
 type countedReading struct {
 	arrived int64 // unix nanoseconds
 	digest  uint64
-	unclear bool // it may be a copy of a reading that was counted before
+	unclear bool // the reading may be a copy of a reading that was counted before
 }
 
 func (l *readingList) add(r *varve.Reading, digest uint64) {

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// maxKnownMarkers is the number of markers that a tracker remembers.
+// maxKnownMarkers is the number of remembered markers above which a tracker removes expired ones.
 const maxKnownMarkers = 1 << 18
 
 // Tracker puts dirty markers before readings are written, and remembers them. It is safe for
@@ -23,7 +23,7 @@ type Tracker struct {
 
 	mu      sync.RWMutex
 	streams map[streamKey]map[string][]knownMarker // stored markers, by device
-	size    int                                    // the number of markers in streams
+	size    int                                    // number of markers in streams
 }
 
 type streamKey struct{ tenant, stream string }
@@ -31,7 +31,7 @@ type streamKey struct{ tenant, stream string }
 // knownMarker is a stored marker.
 type knownMarker struct {
 	dirtyMarker
-	late bool // its hour was not current
+	late bool // the hour was not the current one when the marker was put
 }
 
 // NewTracker returns a tracker that puts markers into items.
@@ -39,17 +39,18 @@ func NewTracker(items store.Items, now func() time.Time) *Tracker {
 	return &Tracker{items: items, now: now, streams: map[streamKey]map[string][]knownMarker{}}
 }
 
-// MarkDirty makes durable markers for the hours of the readings without a verdict. All
-// readings arrived at one time. MarkDirty returns the time until which they may be written:
-// later writes may be missing in roll-ups. If it fails, no reading may be written.
+// MarkDirty makes sure that durable markers cover the hours of all readings without a verdict.
+// All readings have the same arrival. MarkDirty returns the time until which the readings may be
+// written; roll-ups may miss readings that are written later. If MarkDirty fails, no reading may
+// be written.
 func (t *Tracker) MarkDirty(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error) {
 	now := t.now()
 	q := markRequest{
 		now: now.Unix(), valid: now.Add(validityMargin).Unix(), until: math.MaxInt64,
 		first: dayOf(arrived.Unix()), last: dayOf(now.Add(dayOverlap).Unix()),
 	}
-	// A copy that arrived on a later day may be in another table. It no longer counts there
-	// after this write.
+	// A copy of a reading may have arrived on a later day and be in another table. After this
+	// write, that copy no longer counts, so its day is marked, too.
 	q.last = max(q.first, q.last)
 	t.findUnmarked(&q, readings, verdicts)
 	if len(q.unmarked) > 0 {
@@ -58,23 +59,23 @@ func (t *Tracker) MarkDirty(ctx context.Context, arrived time.Time, readings []v
 		}
 		t.rememberMarkers(&q)
 	}
-	if q.until == math.MaxInt64 { // no reading is to be written
+	if q.until == math.MaxInt64 { // if no reading is going to be written
 		return now.Add(validityMargin), nil
 	}
 	return time.Unix(q.until, 0).Add(-writeMargin), nil
 }
 
-// markRequest is one call of MarkDirty.
+// markRequest is the state of one call of MarkDirty.
 type markRequest struct {
-	now, valid  int64 // unix seconds; only markers that end after valid are relied on
-	first, last int64 // the arrival days to mark
-	until       int64 // the earliest end of the markers
-	unmarked    []int // indexes of readings whose hour has no marker, the first of each series and hour in a row
+	now, valid  int64 // unix seconds; a marker is relied on only if it ends after valid
+	first, last int64 // first and last arrival day to mark
+	until       int64 // earliest end of the markers
+	unmarked    []int // indexes of readings whose hour has no marker; only the first of consecutive readings of one series and hour
 	chosen      map[varve.Series][]knownMarker
 }
 
-// findUnmarked finds the readings whose hours have no valid marker. It runs for each reading
-// of each write, so it is optimised for consecutive readings of one series or stream.
+// findUnmarked finds the readings whose hours have no valid marker. It is called for each reading
+// of each write, so it is fast for consecutive readings of one series or stream.
 func (t *Tracker) findUnmarked(q *markRequest, readings []varve.Reading, verdicts []varve.Verdict) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -102,8 +103,8 @@ func (t *Tracker) findUnmarked(q *markRequest, readings []varve.Reading, verdict
 	}
 }
 
-// coveredUntil returns the time until which an hour is marked for all arrival days. It is 0 if
-// an arrival day has no valid marker.
+// coveredUntil returns the time until which valid markers cover an hour for all arrival days. It
+// returns 0 if an arrival day has no valid marker.
 func (q *markRequest) coveredUntil(markers []knownMarker, hour int64) int64 {
 	earliest := int64(math.MaxInt64)
 	for day := q.first; day <= q.last; day++ {
@@ -118,7 +119,7 @@ func (q *markRequest) coveredUntil(markers []knownMarker, hour int64) int64 {
 	return earliest
 }
 
-// chooseMarkers chooses markers for the unmarked readings, and returns them as items.
+// chooseMarkers chooses new markers for the unmarked readings, and returns their items.
 func (t *Tracker) chooseMarkers(q *markRequest, readings []varve.Reading) (items []store.Item) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -127,7 +128,7 @@ func (t *Tracker) chooseMarkers(q *markRequest, readings []varve.Reading) (items
 		r := &readings[i]
 		hour := hourOf(r.Time.Unix())
 		if q.coveredUntil(q.chosen[r.Series], hour) > 0 {
-			continue // by a marker for an earlier reading of this call
+			continue // covered by a marker for an earlier reading of this call
 		}
 		stored := t.streams[streamKey{r.Tenant, r.Stream}][r.Device]
 		for day := q.first; day <= q.last; day++ {
@@ -140,8 +141,9 @@ func (t *Tracker) chooseMarkers(q *markRequest, readings []varve.Reading) (items
 	return items
 }
 
-// newMarker returns a marker for an hour. If the device has a valid marker for another late
-// hour of that day, the new one covers the whole day: an upload of many days needs few.
+// newMarker returns a marker for an hour. If the device already has a valid marker for another
+// late hour of that day, the new marker covers the whole day. So an upload of many days needs few
+// markers.
 func (q *markRequest) newMarker(hour, arrival int64, stored, chosen []knownMarker) knownMarker {
 	begin := hour * hourSeconds
 	if end := begin + hourSeconds; end > q.now && begin <= q.now+int64(dayOverlap/time.Second) {
@@ -158,7 +160,7 @@ func (q *markRequest) newMarker(hour, arrival int64, stored, chosen []knownMarke
 	return k
 }
 
-// rememberMarkers remembers the chosen markers, which are stored now.
+// rememberMarkers adds the chosen markers to memory after they were stored.
 func (t *Tracker) rememberMarkers(q *markRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -183,8 +185,8 @@ func (t *Tracker) rememberMarkers(q *markRequest) {
 	}
 }
 
-// forgetExpired removes the markers that are no longer valid. If many remain, it removes all:
-// putting a marker twice is harmless.
+// forgetExpired removes the markers that are no longer valid from memory. If many remain, it
+// removes all, because putting a marker twice is harmless.
 func (t *Tracker) forgetExpired(valid int64) {
 	t.size = 0
 	for k, devices := range t.streams {

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// puts counts calls of PutAll and their items. It can fail.
+// puts is a store that counts the calls of PutAll and their items. It can fail.
 type puts struct {
 	*mem.Store
 	calls, markers int
@@ -32,8 +32,8 @@ func bare(device string, at time.Time) varve.Reading {
 	return varve.Reading{Series: varve.Series{Tenant: "acme", Stream: "weather", Device: device}, Time: at}
 }
 
-// TestMarkDirty_ChoosesMarkers checks the markers for readings at a time, and the time until
-// which the readings may be written.
+// TestMarkDirty_ChoosesMarkers checks the markers that are put for some readings, and the time
+// until which the readings may be written.
 func TestMarkDirty_ChoosesMarkers(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	clock := noon
@@ -41,10 +41,10 @@ func TestMarkDirty_ChoosesMarkers(t *testing.T) {
 	m := rollup.NewTracker(items, func() time.Time { return clock })
 	steps := []struct {
 		reason string
-		now    time.Duration // after noon
+		now    time.Duration // clock, as the time after noon
 		ago    []time.Duration
 		put    string
-		by     time.Duration // after noon
+		by     time.Duration // result, as the time after noon
 	}{
 		{"the current hour's lasts half an hour longer", 0, []time.Duration{0, -time.Minute}, "12:00 until 13:30, 1h", 89 * time.Minute},
 		{"it is remembered", 59 * time.Minute, []time.Duration{0}, "", 89 * time.Minute},
@@ -84,7 +84,7 @@ func TestMarkDirty_ChoosesMarkers(t *testing.T) {
 	}
 }
 
-// markerText formats the key of a marker, with times of day.
+// markerText formats the key of a marker. It shows times as the time of day.
 func markerText(t *testing.T, sk string) string {
 	t.Helper()
 	part := strings.Split(sk, "#")
@@ -98,9 +98,9 @@ func markerText(t *testing.T, sk string) string {
 	return at(part[1]) + " until " + at(part[3]) + ", " + strings.TrimPrefix(part[4], "0") + "h"
 }
 
-// TestMarkDirty_PutsBatchOnce expects one call of the store for a batch, and none for readings
-// with a verdict. Around midnight, both arrival days must be marked. Failed writes must not be
-// remembered.
+// TestMarkDirty_PutsBatchOnce checks that a batch needs one call of the store, and that readings
+// with a verdict need none. Around midnight, both arrival days must be marked. Markers whose
+// write failed must not be remembered.
 func TestMarkDirty_PutsBatchOnce(t *testing.T) {
 	clock := time.Date(2026, 11, 21, 23, 50, 0, 0, time.UTC)
 	items := &puts{Store: mem.New(nil), err: errors.New("no")}
@@ -123,7 +123,7 @@ func TestMarkDirty_PutsBatchOnce(t *testing.T) {
 	if _, err := m.MarkDirty(t.Context(), clock, readings[:2], verdicts); err != nil || items.calls != 1 && items.markers != 2*99 {
 		t.Errorf("nothing to mark: %d calls, %v", items.calls, err)
 	}
-	// A request of yesterday's marks all days since.
+	// A request that arrived yesterday marks all arrival days since then.
 	clock = clock.Add(30 * time.Hour)
 	if _, err := m.MarkDirty(t.Context(), clock.Add(-30*time.Hour), readings[2:3], verdicts[2:3]); err != nil || items.markers != 2*99+3 {
 		t.Errorf("%d marks, %v", items.markers, err)

@@ -21,23 +21,23 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// TB is the common part of testing.TB and rapid.T.
+// TB has the methods that testing.TB and rapid.T share.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)
 	Errorf(format string, args ...any)
 }
 
-// start is the time at which worlds begin: two days before the end of a month.
+// start is the time at which each world begins. It is two days before the end of a month.
 var start = time.Date(2026, 11, 28, 20, 0, 0, 0, time.UTC)
 
 // lifetime is the retention of readings.
 const lifetime = 36 * time.Hour
 
-// stored is a reading of the model.
+// stored is a reading of the model with its copies.
 type stored struct {
 	copies []varve.Reading // in the order of their arrival
-	tables []grid.Table    // where they are, or were
+	tables []grid.Table    // tables to which the copies were written
 }
 
 // world simulates a cluster over one store, and keeps a model of all stored readings. Each test
@@ -56,13 +56,13 @@ type world struct {
 	store   *hooked
 	policy  *retention.Policy
 	grid    grid.Policy
-	skews   []time.Duration // of the routers' clocks
+	skews   []time.Duration // errors of the routers' clocks
 	routers []*router.Router
 	rotator *rotator.Rotator
-	runs    int  // of workers
-	off     bool // routers that begin mark nothing
+	runs    int  // number of aggregator processes
+	off     bool // if true, new routers put no markers
 	model   map[string]*stored
-	made    int // readings with a value of their own
+	made    int // number of readings that were made
 	resent  rollup.Resent
 }
 
@@ -90,12 +90,12 @@ func newWorld(t TB) *world {
 
 func (w *world) now() time.Time { return w.clock }
 
-// at returns a clock that is wrong by skew.
+// at returns a clock that differs from the correct time by skew.
 func (w *world) at(skew time.Duration) func() time.Time {
 	return func() time.Time { return w.clock.Add(skew) }
 }
 
-// restart replaces a router by a new one, without memory.
+// restart replaces a router by a new one, which has no remembered markers.
 func (w *world) restart(i int) {
 	now := w.at(w.skews[i])
 	o := router.Options{
@@ -107,7 +107,7 @@ func (w *world) restart(i int) {
 	w.routers[i] = router.New(o)
 }
 
-// setRollups switches roll-ups on or off.
+// setRollups switches roll-ups on or off and restarts all routers.
 func (w *world) setRollups(on bool) {
 	w.off = !on
 	for i := range w.routers {
@@ -147,8 +147,8 @@ func (w *world) record(b store.Batch, res store.Result) {
 	}
 }
 
-// reading returns a reading with a unique power of two, so that a sum identifies its readings.
-// Each seventh reading has text only.
+// reading returns a reading whose number is a unique power of two, so that a sum shows which
+// readings it includes. Every seventh reading has only text.
 func (w *world) reading(device string, at time.Time) varve.Reading {
 	w.made++
 	r := varve.Reading{
@@ -172,7 +172,8 @@ func powerOfTwo(n int) varve.Number {
 	return v
 }
 
-// send writes readings through a router, in a request that arrives before while runs.
+// send writes readings through a router. The function while runs after the arrival of the request
+// and before the readings are written.
 func (w *world) send(i int, while func(), readings ...varve.Reading) []varve.Verdict {
 	q, err := w.routers[i].Admit()
 	if err != nil {
@@ -192,7 +193,7 @@ func (w *world) send(i int, while func(), readings ...varve.Reading) []varve.Ver
 	return verdicts
 }
 
-// expected returns the distinct readings of the model, by period.
+// expected returns the distinct readings of a device in the model, by period.
 func (w *world) expected(device string, p rollup.Period) map[int64][]varve.Reading {
 	width := int64(3600)
 	if p == rollup.Daily {
@@ -211,7 +212,8 @@ func (w *world) expected(device string, p rollup.Period) map[int64][]varve.Readi
 	return periods
 }
 
-// recount formats readings, which must be in order, in the format of show.
+// recount computes the roll-up of readings, and formats it as show does. The readings must be in
+// order.
 func recount(at int64, readings []varve.Reading) string {
 	text := fmt.Sprintf("%s %d", time.Unix(at, 0).UTC().Format(time.RFC3339), len(readings))
 	var low, high, sum *big.Int
@@ -267,7 +269,7 @@ func whole(n varve.Number) string {
 	return plain(&d)
 }
 
-// read returns all roll-ups of a device, read page by page.
+// read returns all roll-ups of a device. It reads them in pages of limit.
 func (w *world) read(device string, p rollup.Period, limit int) (all []rollup.Rollup) {
 	r := rollup.NewReader(w.store, w.source(w.now), w.resent)
 	q := rollup.Query{
@@ -292,7 +294,7 @@ func (w *world) read(device string, p rollup.Period, limit int) (all []rollup.Ro
 	}
 }
 
-// check compares roll-ups with a recount.
+// check compares all roll-ups with a recount of the model.
 func (w *world) check(what string) {
 	w.t.Helper()
 	for _, device := range devices {
@@ -318,7 +320,7 @@ func (w *world) compare(what string, got []string, want map[int64][]varve.Readin
 	}
 }
 
-// dump formats all items of roll-ups.
+// dump formats the items of all roll-ups.
 func (w *world) dump() string {
 	var b strings.Builder
 	for _, device := range devices {
@@ -340,7 +342,7 @@ func itemsOf(device string) store.ItemQuery {
 	return store.ItemQuery{PK: "ROLLUP#acme/weather/" + device, Consistent: true}
 }
 
-// dropSketches replaces the partials of a device by partials of older versions.
+// dropSketches rewrites the partials of a device as older versions wrote them, without sketches.
 func (w *world) dropSketches(device string) {
 	w.t.Helper()
 	page, err := w.store.Store.Query(context.Background(), itemsOf(device))

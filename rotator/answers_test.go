@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// describe formats a plan. Tables of one arrival month and reason share a line.
+// describe formats a plan. All tables with the same arrival month and reason are on one line.
 func describe(p *rotator.Plan, skipped bool) []string {
 	var lines []string
 	counts := map[string]int{}
@@ -39,7 +39,7 @@ func describe(p *rotator.Plan, skipped bool) []string {
 	return lines
 }
 
-// other returns the class of a table, or nothing for the default class.
+// other returns the class of a table, or "" for the default class.
 func other(t grid.Table) string {
 	if _, class, ok := strings.Cut(t.Prefix, "-"); ok {
 		return " " + class

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/router"
 )
 
-// client sends one reading: a current, late or early one, or one that it sent before. Late
-// readings may be decades old.
+// client sends one reading. It is current, late or early, or was sent before. Late readings may
+// be decades old.
 func (l *life) client() {
 	if l.rng.IntN(30) == 0 {
 		l.admit()
@@ -22,7 +22,7 @@ func (l *life) client() {
 	l.finish(req)
 }
 
-// admit begins a request that writes after at most Policy.Seal.
+// admit begins a request. Its reading is written later, but within Policy.Seal.
 func (l *life) admit() {
 	req, err := l.router.Admit()
 	if err != nil {
@@ -61,7 +61,7 @@ func (l *life) eventTime(arrived time.Time) time.Time {
 	}
 }
 
-// finish writes a reading under a request, and records its acknowledgement.
+// finish writes a reading with a request, and records the reading if it was acknowledged.
 func (l *life) finish(req *router.Request) {
 	defer req.Done()
 	stream := "weather"
@@ -94,8 +94,9 @@ func (l *life) acknowledged(r *varve.Reading, duplicate bool) {
 		l.sent[l.rng.IntN(len(l.sent))] = r.Clone()
 	}
 	if duplicate {
-		return // the stored reading is unchanged
+		return // the stored reading has not changed
 	}
+	l.done.addReading(l.policy.Retention.ClassOf(r.Stream).Name, r)
 	last := r.Arrived
 	if r.Time.After(last) {
 		last = r.Time

@@ -9,8 +9,8 @@ import (
 )
 
 // TestRun_RestoresTablesAfterClockRepair sets the clock ahead, so that a run retires tables in
-// use, and sets it back. Earlier and new readings must be found at once. The next run must
-// restore the tables.
+// use. After the clock is corrected, old and new readings must be found at once. The next run
+// must restore the tables.
 func TestRun_RestoresTablesAfterClockRepair(t *testing.T) {
 	w := runWorld(t)
 	mustRun(t, w.rotator)

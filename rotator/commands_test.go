@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// commands are the commands of scripts. See testdata/README.
+// commands are the commands of scripts by name. testdata/README describes them.
 var commands = map[string]func(s *script, args []string) []string{
 	"policy":   (*script).setPolicy,
 	"at":       (*script).setClock,
@@ -44,7 +44,7 @@ func (s *script) duration(text string) time.Duration {
 	return d
 }
 
-// setPolicy restarts the service under a policy.
+// setPolicy restarts the service with another policy.
 func (s *script) setPolicy(args []string) []string {
 	ret := &retention.Policy{Prefix: "varve", Streams: map[string]retention.Stream{}}
 	p := rotator.Policy{Grid: grid.Policy{Future: 24 * time.Hour}, Retention: ret}
@@ -56,7 +56,7 @@ func (s *script) setPolicy(args []string) []string {
 			p.Drop = true
 		case "keep":
 			ret.Classes = append(ret.Classes, retention.Class{Name: retention.DefaultClass, Retention: s.duration(value)})
-		case "class": // class=short:10d puts the stream short into a class of that name
+		case "class": // class=short:10d adds a class short, and a stream short that uses it
 			name, keep, _ := strings.Cut(value, ":")
 			ret.Classes = append(ret.Classes, retention.Class{Name: name, Retention: s.duration(keep)})
 			ret.Streams[name] = retention.Stream{Class: name}
@@ -94,7 +94,7 @@ func (s *script) setClock(args []string) []string {
 	return nil
 }
 
-// send: write STREAM DEVICE TIME
+// send implements: write STREAM DEVICE TIME
 func (s *script) send(args []string) []string {
 	r, v := s.write(args[0], args[1], s.time(args[2]), s.time(args[2]).Unix())
 	if v.Outcome != varve.Stored {
@@ -106,7 +106,7 @@ func (s *script) send(args []string) []string {
 	return nil
 }
 
-// find: read STREAM DEVICE
+// find implements: read STREAM DEVICE
 func (s *script) find(args []string) []string {
 	readings, cover := s.read(args[0], args[1])
 	var out []string
@@ -129,8 +129,8 @@ func (s *script) runOnce([]string) []string {
 	return append(describe(&p, true), failures(err)...)
 }
 
-// hourly: hourly TIME [KIND…] runs every hour until a time. It returns the runs with actions. If
-// kinds are given, it returns only these.
+// hourly implements: hourly TIME [KIND…]. It runs the rotator every hour until TIME, and returns
+// the runs that had actions. If kinds are given, only actions of these kinds count.
 func (s *script) hourly(args []string) []string {
 	var out []string
 	for end := s.time(args[0]); s.clock.Before(end); {
@@ -146,7 +146,8 @@ func (s *script) hourly(args []string) []string {
 	return out
 }
 
-// kill: kill N starts a run that is killed after N calls of the store, and another process.
+// kill implements: kill N. It starts a run, kills the process after N calls of the store, and
+// starts another process.
 func (s *script) kill(args []string) []string {
 	n, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -162,7 +163,7 @@ func (s *script) kill(args []string) []string {
 	return nil
 }
 
-// schedule: schedule MONTH[/DAY]
+// schedule implements: schedule MONTH[/DAY]
 func (s *script) schedule(args []string) []string {
 	date := func(t time.Time) string {
 		if t.IsZero() {
@@ -195,7 +196,7 @@ func (s *script) health([]string) []string {
 	return out
 }
 
-// hold: hold MONTH[/DAY] REASON…
+// hold implements: hold MONTH[/DAY] REASON…
 func (s *script) hold(args []string) []string {
 	for _, t := range s.selected(args[0]) {
 		if err := s.mem.Hold(s.t.Context(), t, strings.Join(args[1:], " ")); err != nil {
@@ -207,7 +208,7 @@ func (s *script) hold(args []string) []string {
 
 func (s *script) release(args []string) []string { return s.hold(args[:1]) }
 
-// restore: restore MONTH[/DAY]
+// restore implements: restore MONTH[/DAY]
 func (s *script) restore(args []string) []string {
 	for _, t := range s.selected(args[0]) {
 		if err := s.mem.Restore(s.t.Context(), t); err != nil {
@@ -217,7 +218,7 @@ func (s *script) restore(args []string) []string {
 	return nil
 }
 
-// fail: fail STEP [MONTH] makes the store refuse a step.
+// fail implements: fail STEP [MONTH]. It makes the store refuse a step.
 func (s *script) fail(args []string) []string {
 	s.failing[strings.Join(args, " ")] = true
 	return nil
@@ -228,7 +229,8 @@ func (s *script) heal([]string) []string {
 	return nil
 }
 
-// foreign: foreign NAME plants a table of another service. Without a name, it lists these.
+// foreign implements: foreign NAME. It creates a table that belongs to another service. Without a
+// name, it lists these tables.
 func (s *script) foreign(args []string) []string {
 	if len(args) > 0 {
 		s.mem.PlantForeign(args[0])
@@ -243,7 +245,8 @@ func (s *script) foreign(args []string) []string {
 	return names
 }
 
-// bound: bound DURATION returns the bound for outages of up to a duration.
+// bound implements: bound DURATION. It returns the largest possible number of tables, if outages
+// of the rotator are not longer than the duration.
 func (s *script) bound(args []string) []string {
 	n, ok := s.policy.Bound(s.clock, s.duration(args[0]))
 	if !ok {

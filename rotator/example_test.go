@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/rotator"
 )
 
-// A plan is a pure function of the policy, the time and the existing tables.
+// A plan depends only on the policy, the time and the existing tables.
 func ExamplePolicy_Plan() {
 	policy := rotator.Policy{
 		Grid:      grid.DefaultPolicy(),

@@ -14,8 +14,9 @@ import (
 	"github.com/varvedb/varve/rotator"
 )
 
-// TestRotator_IgnoresForeignTables plants 100,000 foreign tables, many with names similar or
-// equal to Varve's. In a year of runs, none may be listed, queried, tuned, retired or dropped.
+// TestRotator_IgnoresForeignTables creates 100,000 foreign tables, many with names similar or
+// equal to the names of Varve's tables. In a year of runs, none may be listed, queried, tuned,
+// retired or dropped.
 func TestRotator_IgnoresForeignTables(t *testing.T) {
 	n := 100_000
 	if testing.Short() {
@@ -47,7 +48,7 @@ func TestRotator_IgnoresForeignTables(t *testing.T) {
 	}
 }
 
-// year runs the rotator and all kinds of queries for a year.
+// year runs the rotator for a year, with queries of all kinds in between.
 func year(w *world, foreign map[string]bool) {
 	t, dropped := w.t, 0
 	for range 24 {
@@ -83,8 +84,9 @@ func year(w *world, foreign map[string]bool) {
 	}
 }
 
-// plant plants n foreign tables. It returns the number of tables that only lack the owner tag.
-// It omits names of months in which the test writes, because writes would fail.
+// plant creates n foreign tables. It returns how many of them differ from Varve's tables only by
+// the missing owner tag. It omits the names of months to which the test writes, because the
+// writes would fail.
 func plant(w *world, foreign map[string]bool, n int) (alike int) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for len(foreign) < n {
@@ -109,7 +111,7 @@ func plant(w *world, foreign map[string]bool, n int) (alike int) {
 	return alike
 }
 
-// distort returns a similar name.
+// distort changes a name in a random way.
 func distort(rng *rand.Rand, name string) string {
 	const bytes = "_-0123456789aZv. /é\x00\xff"
 	at := rng.IntN(len(name) + 1)
@@ -128,7 +130,7 @@ func distort(rng *rand.Rand, name string) string {
 		return []string{"x", "_", "my-", "varve_", "varve-", " "}[rng.IntN(6)] + name
 	case 5:
 		parts[0] = []string{"", "VARVE", "varve2", "varve-other", "var", "varve.", strings.Repeat("v", 65)}[rng.IntN(7)]
-	case 6: // another range, on the grid or off it
+	case 6: // another range, whether on the grid or not
 		weeks := rng.Int64N(3000)
 		start := 1767571200 - weeks*604800 + rng.Int64N(2)*rng.Int64N(604800)
 		parts[min(1, last)] = fmt.Sprintf("%010d", start)
@@ -138,7 +140,7 @@ func distort(rng *rand.Rand, name string) string {
 		parts[max(last-1, 0)] = fmt.Sprintf("%02d", rng.IntN(15))
 	case 9:
 		parts[last] = fmt.Sprintf("%04d", []int{0, 1969, 1970, 2000, 2025, 2031, 9999}[rng.IntN(7)])
-	case 10: // texts that a lenient parser reads as the same number
+	case 10: // other notations of the same number
 		i := rng.IntN(len(parts))
 		parts[i] = []string{"+", "0", "-", " ", "0x"}[rng.IntN(5)] + strings.TrimPrefix(parts[i], "0")
 	}

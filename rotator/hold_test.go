@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRun_SkipsTableHeldMeanwhile puts a table on hold during a run. The run must neither
-// retire nor drop it, must succeed, and must list it as skipped.
+// TestRun_SkipsTableHeldMeanwhile puts a table on hold during a run. The run must not retire or
+// drop the table. It must succeed and list the table as skipped.
 func TestRun_SkipsTableHeldMeanwhile(t *testing.T) {
 	for _, kind := range []rotator.Kind{rotator.Retire, rotator.Drop} {
 		t.Run(kind.String(), func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// skipTablesInUse removes the drops of tables in use from a plan. If these are unknown, it
-// removes all drops.
+// skipTablesInUse removes the drops of tables that are in use from a plan. If it cannot find out
+// which tables are in use, it removes all drops.
 func (r *Rotator) skipTablesInUse(ctx context.Context, p *Plan) error {
 	if r.opts.TablesInUse == nil || p.Counts()[Drop] == 0 {
 		return nil

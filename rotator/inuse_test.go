@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// TestRun_DropsNoTableInUse reports a table as in use: the plan must skip it with the reason.
-// If the tables in use are unknown, the run must not drop any table, and must apply all other
-// actions.
+// TestRun_DropsNoTableInUse checks that a plan skips a table that is in use, with the reason. If
+// the tables in use are unknown, a run must not drop any table, but must apply all other actions.
 func TestRun_DropsNoTableInUse(t *testing.T) {
 	w := runWorld(t)
 	if _, err := w.rotator.Run(t.Context()); err != nil {
@@ -68,7 +67,7 @@ func TestRun_DropsNoTableInUse(t *testing.T) {
 	}
 }
 
-// checkOnlyTableOfMonth fails unless a table is the oldest one, and the only one of its month.
+// checkOnlyTableOfMonth fails unless a table is the oldest table and the only table of its month.
 func checkOnlyTableOfMonth(t *testing.T, w *world, table grid.Table) {
 	t.Helper()
 	n := 0

@@ -11,13 +11,13 @@ import (
 )
 
 // TestRun_CreatesInParallel checks that tables are created in parallel, up to the limit. One
-// failure must not stop the others, and events must be sequential.
+// failure must not stop the other creations. Events must be called one after the other.
 func TestRun_CreatesInParallel(t *testing.T) { synctest.Test(t, parallelCreates) }
 
 func parallelCreates(t *testing.T) {
 	w := runWorld(t)
 	const parallel = 4
-	var applied, failed int // without a lock: the race detector finds errors
+	var applied, failed int // without a lock, so that the race detector finds parallel events
 	r := rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Policy: w.policy, Now: w.now,
 		Holder: "x", Parallel: parallel, Events: rotator.Events{Applied: func(_ rotator.Action, _ time.Duration, err error) {
@@ -34,7 +34,7 @@ func parallelCreates(t *testing.T) {
 			return nil
 		}
 		n := calls.Add(1)
-		<-full // none of the first ones ends before all have begun that will
+		<-full // closed once as many creations have begun as the limit allows
 		if n == 2 {
 			return broken
 		}

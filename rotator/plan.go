@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// Kind is the effect of an action. Actions are applied in the order of their kinds.
+// Kind is the kind of an action. Actions are applied in the order of their kinds.
 type Kind uint8
 
-// The kinds of action.
+// The kinds of actions.
 const (
 	Create  Kind = iota + 1 // create a table
-	Tune                    // set its tier
-	Restore                 // return it from retirement
-	Retire                  // all readings that it can hold have expired
-	Drop                    // delete it
+	Tune                    // set the tier of a table
+	Restore                 // make a retired table active, because it may hold readings that are not expired
+	Retire                  // mark a table for deletion, because all readings that it can hold have expired
+	Drop                    // delete a retired table
 )
 
 func (k Kind) String() string {
@@ -40,18 +40,18 @@ func (k Kind) String() string {
 	}
 }
 
-// Action is one step of a plan.
+// Action is a change of one table that a plan makes.
 type Action struct {
 	Kind     Kind
 	Table    grid.Table
-	Tier     store.Tier // of Create and Tune
-	Retired  time.Time  // when it was retired; only of Drop
+	Tier     store.Tier // for Create and Tune, the tier of the table
+	Retired  time.Time  // time at which the table was retired; only for Drop
 	Reason   string
 	Readings int64
 	Bytes    int64
 }
 
-// Skipped is a table without an action, although an operator may expect one.
+// Skipped is a table on which an operator may expect an action, but the plan has none.
 type Skipped struct {
 	Table    grid.Table
 	Reason   string
@@ -64,18 +64,19 @@ type Plan struct {
 	Now     time.Time
 	Actions []Action
 	Skipped []Skipped
-	Tables  int        // the number of existing tables
-	Current TableCount // the tables of this arrival month
-	Ahead   TableCount // the tables of the next Policy.MonthsAhead arrival months
+	Tables  int        // number of existing tables
+	Current TableCount // tables of the current arrival month
+	Ahead   TableCount // tables of the next Policy.MonthsAhead arrival months
 }
 
-// TableCount compares existing tables with the tables that a policy wants.
+// TableCount has the number of existing tables and the number of tables that should exist.
 type TableCount struct{ Existing, Wanted int }
 
-// Missing returns the number of tables that are wanted and do not exist.
+// Missing returns how many of the wanted tables do not exist.
 func (c TableCount) Missing() int { return c.Wanted - c.Existing }
 
-// Plan returns the actions that are due. The tables must have details. Plan is a pure function.
+// Plan returns the actions that are due. Each table in tables must have its details. Plan is a
+// pure function.
 func (p Policy) Plan(now time.Time, tables []store.Info) Plan {
 	now = now.UTC()
 	b := builder{Policy: p.WithDefaults(), plan: Plan{Now: now, Tables: len(tables)}, existing: map[grid.Table]*store.Info{}}
@@ -95,7 +96,7 @@ func (p Policy) Plan(now time.Time, tables []store.Info) Plan {
 	return b.plan
 }
 
-// builder builds a plan.
+// builder collects the actions of a plan.
 type builder struct {
 	Policy
 	plan     Plan
@@ -113,7 +114,7 @@ func (b *builder) skip(in *store.Info, format string, args ...any) {
 	b.plan.Skipped = append(b.plan.Skipped, Skipped{Table: in.Table, Reason: fmt.Sprintf(format, args...), Readings: in.Readings, Bytes: in.Bytes})
 }
 
-// planCreation plans the missing tables of a class and an arrival month.
+// planCreation plans to create the missing tables of a class and an arrival month.
 func (b *builder) planCreation(c retention.Class, m grid.Month) {
 	ahead := m > grid.MonthOf(b.plan.Now)
 	count := &b.plan.Current
@@ -127,7 +128,9 @@ func (b *builder) planCreation(c retention.Class, m grid.Month) {
 		if in != nil && in.Owned && in.Status != store.Creating {
 			count.Existing++
 		}
-		if in != nil && !(in.Owned && in.Status == store.Creating) { // its creation was interrupted
+		// A table that is still being created was left by an interrupted run. Its creation is
+		// planned again.
+		if in != nil && !(in.Owned && in.Status == store.Creating) {
 			continue
 		}
 		why := "for readings that arrive this month"
@@ -157,7 +160,7 @@ func (b *builder) planTable(in *store.Info) {
 	b.planExpiry(in, class)
 }
 
-// reasonNoClass is the reason for tables whose prefix belongs to no configured class.
+// reasonNoClass is the reason for skipping a table whose prefix belongs to no configured class.
 const reasonNoClass = "no class is configured for its prefix"
 
 func reasonOnHold(why string) string { return "it is on hold: " + why }
@@ -179,7 +182,7 @@ func tuneReason(want, is store.Tier) string {
 	}
 }
 
-// planExpiry plans to restore, retire or drop a table.
+// planExpiry plans to restore, retire or drop a table, if that is due.
 func (b *builder) planExpiry(in *store.Info, class retention.Class) {
 	due, expired := b.RetireAt(in.Table, class.Retention), b.expired(in, class)
 	switch {
@@ -220,8 +223,8 @@ func (b *builder) planDrop(in *store.Info) {
 	}
 }
 
-// limitDrops removes the drops that exceed the limit. The tables that were retired first are
-// dropped first.
+// limitDrops removes the drops above the limit. The tables that were retired first are dropped
+// first.
 func (b *builder) limitDrops() {
 	drops := 0
 	slices.SortStableFunc(b.plan.Actions, func(x, y Action) int {
@@ -247,7 +250,7 @@ func (b *builder) retired(t grid.Table) time.Time {
 	return time.Time{}
 }
 
-// skipHeld removes actions on tables that were put on hold after the plan was made.
+// skipHeld removes the actions on tables that were put on hold after the plan was made.
 func (p *Plan) skipHeld(held map[grid.Table]string) {
 	why := map[grid.Table]string{}
 	for t, reason := range held {
@@ -256,7 +259,8 @@ func (p *Plan) skipHeld(held map[grid.Table]string) {
 	p.skipActions(why)
 }
 
-// skipActions removes the retirements and drops of tables that have a reason.
+// skipActions removes the retirements and drops of the tables in why, and lists the tables as
+// skipped with their reasons.
 func (p *Plan) skipActions(why map[grid.Table]string) {
 	p.Actions = slices.DeleteFunc(p.Actions, func(a Action) bool {
 		reason, ok := why[a.Table]

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// situation is a policy, a time, and tables in any combination of states.
+// situation is a random policy, a time, and tables in random states.
 type situation struct {
 	policy rotator.Policy
 	now    time.Time
@@ -76,7 +76,7 @@ func drawSituation(t *rapid.T) situation {
 }
 
 // lastExpiry returns the expiry of the last reading that a table can hold. That reading arrived
-// in the last millisecond of the month, and its event time is as far ahead as the range and the
+// in the last millisecond of the month, and has the latest event time that the range and the
 // policy allow.
 func (s *situation) lastExpiry(in *store.Info) (time.Time, bool) {
 	class, ok := s.policy.Retention.ClassOfPrefix(in.Prefix)
@@ -95,9 +95,11 @@ func (s *situation) lastExpiry(in *store.Info) (time.Time, bool) {
 }
 
 // TestPlan_DropsExpiredTablesOnly draws policies and tables. A plan may retire a table only if
-// all readings that it can hold have expired. It may drop a table only if drops are allowed,
-// and the table is owned, retired, past its grace and minimum age, and not on hold. Drops are
-// limited, and the tables that were retired first are dropped first.
+// all readings that it can hold have expired.
+//
+// A plan may drop a table only if drops are allowed. The table must be owned, retired, past its
+// grace and minimum age, and not on hold. The number of drops is limited, and the tables that
+// were retired first are dropped first.
 func TestPlan_DropsExpiredTablesOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSituation(t)
@@ -142,7 +144,7 @@ func TestPlan_DropsExpiredTablesOnly(t *testing.T) {
 	})
 }
 
-// explained checks that each expired table without an action is skipped with a reason.
+// explained checks that an expired table without an action is skipped with a reason.
 func (s *situation) explained(t *rapid.T, p *rotator.Plan) {
 	why, acted := map[grid.Table]string{}, map[grid.Table]rotator.Kind{}
 	for _, k := range p.Skipped {
@@ -172,7 +174,7 @@ func (s *situation) explained(t *rapid.T, p *rotator.Plan) {
 		if !claimed && (why[in.Table] == "" || acted[in.Table] != 0) {
 			t.Fatalf("%s belongs to no class: %s, because %q", in.Table, acted[in.Table], why[in.Table])
 		}
-		old := expires && last.Add(7*day+2*day).Before(s.now) // a range ends up to a week after the last event
+		old := expires && last.Add(7*day+2*day).Before(s.now) // a range may end up to a week after the last event time
 		if old && why[in.Table] == "" && acted[in.Table] != rotator.Retire && acted[in.Table] != rotator.Drop {
 			t.Fatalf("%s has expired and is left without a word: %+v", in.Table, in)
 		}
@@ -182,9 +184,9 @@ func (s *situation) explained(t *rapid.T, p *rotator.Plan) {
 	}
 }
 
-// TestPlan_LeavesNothingToDo applies a plan. Then all tables of this month and the months ahead
-// must exist. A second plan may only have drops beyond the limit, and tune restored tables.
-// Planning must be repeatable and must not change its input.
+// TestPlan_LeavesNothingToDo applies a plan. Afterwards, all tables of this month and of the
+// months ahead must exist. A second plan may only have the drops above the limit and the tuning
+// of restored tables. Equal arguments must give equal plans, and planning must not change them.
 func TestPlan_LeavesNothingToDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSituation(t)
@@ -226,7 +228,7 @@ func TestPlan_LeavesNothingToDo(t *testing.T) {
 	})
 }
 
-// carryOut returns the tables after a plan.
+// carryOut returns the tables that exist after a plan is applied.
 func carryOut(infos []store.Info, p *rotator.Plan, now time.Time) []store.Info {
 	left := slices.Clone(infos)
 	for _, a := range p.Actions {
@@ -247,8 +249,8 @@ func carryOut(infos []store.Info, p *rotator.Plan, now time.Time) []store.Info {
 	return left
 }
 
-// TestTableSchedule_MatchesDrop checks that a retired table is dropped exactly at the scheduled
-// time.
+// TestTableSchedule_MatchesDrop checks that a plan drops a retired table at the scheduled time
+// and not before.
 func TestTableSchedule_MatchesDrop(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSituation(t)

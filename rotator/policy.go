@@ -13,36 +13,36 @@ import (
 )
 
 const (
-	// retireMargin is the wait between the expiry of a table's last reading and its retirement.
+	// retireMargin is the time between the expiry of a table's last reading and its retirement.
 	retireMargin = 2 * 24 * time.Hour
-	// minAge is the least time between the end of an arrival month and the drop of its tables,
-	// for any retention.
+	// minAge is the shortest time between the end of an arrival month and the drop of its tables,
+	// whatever their retention.
 	minAge = 7 * 24 * time.Hour
 )
 
-// MaxMonthsAhead is the maximum of Policy.MonthsAhead.
+// MaxMonthsAhead is the largest allowed value of Policy.MonthsAhead.
 const MaxMonthsAhead = 12
 
-// Policy defines the schedule of tables.
+// Policy defines which tables are created, and when they are sealed, retired and dropped.
 type Policy struct {
 	Grid      grid.Policy
 	Retention *retention.Policy
 	// Drop allows the rotator to drop tables. Otherwise it only retires them.
 	Drop bool
-	// Seal is the time after a month's end until which a request that arrived in the month may
-	// write. 0 means one hour.
+	// Seal is the time after the end of an arrival month in which its requests may still write. 0
+	// means one hour.
 	Seal time.Duration
-	// MonthsAhead is the number of later arrival months whose tables are created in advance. 0
-	// means 1. Grid.Future is something else: the furthest that an event time may be after its
-	// arrival.
+	// MonthsAhead is the number of arrival months after the current one whose tables are created
+	// in advance. 0 means 1. Grid.Future is different: it limits how far an event time may be
+	// after its arrival.
 	MonthsAhead int
-	// Grace is the time for which a table stays retired, and can be restored, before it is dropped.
-	// 0 means 7 days.
+	// Grace is how long a table stays retired before it may be dropped. During that time, it can
+	// be restored. 0 means 7 days.
 	Grace time.Duration
-	// RecountGrace is the minimum time for which a table stays retired, because roll-ups may still
-	// be recomputed from it.
+	// RecountGrace is another minimum for the time that a table stays retired. During that time,
+	// roll-ups may still be recomputed from its readings.
 	RecountGrace time.Duration
-	// MaxDrops is the number of tables that one run may drop. 0 means 100.
+	// MaxDrops is the largest number of tables that one run may drop. 0 means 100.
 	MaxDrops int
 }
 
@@ -63,7 +63,7 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// Validate returns all violations, as joined Invalid errors with parameters.
+// Validate returns every violation as an Invalid error with its parameter, joined into one.
 func (p Policy) Validate() error {
 	errs := []error{p.Grid.Validate(), p.Retention.Validate()}
 	if p.Seal < 0 || p.Seal > minAge {
@@ -81,17 +81,17 @@ func (p Policy) Validate() error {
 	return errors.Join(errs...)
 }
 
-// retiredTime returns the time for which a table stays retired.
+// retiredTime returns how long a table stays retired before it may be dropped.
 func (p Policy) retiredTime() time.Duration { return max(p.Grace, p.RecountGrace) }
 
-// State is the stage of a table's life.
+// State is the stage of a table between its creation and its drop.
 type State string
 
 // The states of a table.
 const (
 	Ahead   State = "ahead"   // its arrival month has not begun
-	Open    State = "open"    // arriving readings are written to it
-	Sealed  State = "sealed"  // it receives no more readings
+	Open    State = "open"    // its arrival month has begun, and readings may be written to it
+	Sealed  State = "sealed"  // no more readings are written to it
 	Retired State = "retired" // all readings that it can hold have expired; it can be restored
 )
 
@@ -109,8 +109,9 @@ func (p Policy) StateOf(in *store.Info, now time.Time) State {
 	}
 }
 
-// TierOf returns the tier that a table should have. It is hot if readings of the current week
-// arrive in it, or will do so within a day.
+// TierOf returns the tier that a table should have now. It is Hot if its arrival month has begun
+// or begins within a day, and its range includes recent event times. It is Cold once the table is
+// sealed, otherwise Warm.
 func (p Policy) TierOf(t grid.Table, now time.Time) store.Tier {
 	if !now.Before(t.Month.End().Add(p.Seal)) {
 		return store.Cold
@@ -129,11 +130,11 @@ func (p Policy) TierOf(t grid.Table, now time.Time) store.Tier {
 	return store.Warm
 }
 
-// RetireAt returns the time from which a table may be retired: two days after its last possible
-// reading has expired. It is zero if readings never expire.
+// RetireAt returns the time from which a table may be retired. That is two days after its last
+// possible reading has expired. It returns the zero time if the readings never expire.
 //
-// A reading expires at max(event time, arrival) + retention. The arrival is before the end of
-// the arrival month, and the event time is before the end of the range.
+// A reading expires at max(event time, arrival) + retention. The arrival is before the end of the
+// arrival month, and the event time is before the end of the range.
 func (p Policy) RetireAt(t grid.Table, classRetention time.Duration) time.Time {
 	last := t.Month.End().Add(retireMargin)
 	if end := t.Window().To; end.After(last) {
@@ -142,7 +143,16 @@ func (p Policy) RetireAt(t grid.Table, classRetention time.Duration) time.Time {
 	return retention.Add(last, classRetention)
 }
 
-// TableSchedule holds the times at which a table changes its state. A zero time means never.
+// margin describes the delay between the end of a table's arrival month and the time from which
+// RetireAt counts the retention.
+func margin(t grid.Table) string {
+	if end := t.Window().To; end.After(t.Month.End().Add(retireMargin)) {
+		return "its events end " + end.Format(time.DateOnly)
+	}
+	return timefmt.FormatDuration(retireMargin) + " of margin"
+}
+
+// TableSchedule has the times at which a table changes its state. A zero time means never.
 type TableSchedule struct {
 	Seals   time.Time
 	Retires time.Time
@@ -150,7 +160,8 @@ type TableSchedule struct {
 	Why     string
 }
 
-// ScheduleOf returns the schedule of a table under the current policy and its current state.
+// ScheduleOf returns the schedule of a table. It depends on the policy and the current state of
+// the table.
 func (p Policy) ScheduleOf(in *store.Info) TableSchedule {
 	f := TableSchedule{Seals: in.Month.End().Add(p.Seal)}
 	class, ok := p.Retention.ClassOfPrefix(in.Prefix)
@@ -173,7 +184,7 @@ func (p Policy) ScheduleOf(in *store.Info) TableSchedule {
 	if !in.Retired.IsZero() {
 		f.Retires = in.Retired
 	}
-	kept := fmt.Sprintf("arrival month %s, class %s keeps %s", in.Month, class.Name, timefmt.FormatDuration(class.Retention))
+	kept := fmt.Sprintf("arrival month %s, class %s keeps %s, %s", in.Month, class.Name, timefmt.FormatDuration(class.Retention), margin(in.Table))
 	if !p.Drop {
 		f.Why = kept + "; never dropped while retention.drop is false"
 		return f
@@ -186,11 +197,12 @@ func (p Policy) ScheduleOf(in *store.Info) TableSchedule {
 	return f
 }
 
-// Outage is the longest time without a run for which the service states a bound.
+// Outage is the longest time between two runs that the service assumes when it reports a bound.
 const Outage = 20 * 24 * time.Hour
 
-// Bound returns the most tables that can exist at a time, if no outage of the rotator is
-// longer. It returns false if tables are not dropped, because then no bound exists.
+// Bound returns the largest number of tables that can exist at once. The number is correct if the
+// rotator is never down for longer than outage. Bound returns false if tables are never dropped,
+// because then no bound exists.
 func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 	if !p.Drop {
 		return 0, false
@@ -204,12 +216,12 @@ func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 		if c.Retention == retention.Forever {
 			return 0, false
 		}
-		// From a month's beginning until the last of its tables is dropped;
-		// its range may end after the month.
+		// The life of an arrival month's tables, from the beginning of the month until the last
+		// of them is dropped. The ranges of the tables may end after the month.
 		life := p.Grid.Future + 7*24*time.Hour + retireMargin + c.Retention + p.retiredTime() + outage
 		months := int(life/(28*24*time.Hour)) + 1
-		// The expiring months, the current one, the one before it until it is sealed, and the
-		// months ahead.
+		// The bound includes the months whose tables are expiring, the current month, the month
+		// before it until it is sealed, and the months ahead.
 		bound += (months + 2 + p.WithDefaults().MonthsAhead) * largest
 	}
 	return bound, true

@@ -13,10 +13,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// leaseTTL is the lifetime of a run's lease without a check.
+// leaseTTL is how long the lease of a run lives after its last check.
 const leaseTTL = 5 * time.Minute
 
-// Options configure a rotator. All but Parallel, TablesInUse and Events are required.
+// Options configure a rotator. All fields are required except Parallel, TablesInUse and Events.
 type Options struct {
 	Catalog   store.Catalog
 	Creator   store.Creator
@@ -24,43 +24,53 @@ type Options struct {
 	Items     store.Items
 	Policy    Policy
 	Now       func() time.Time
-	Holder    string // identifies this process in the lease
-	// Parallel is the number of tables that a run creates at a time, for stores that create tables
-	// slowly. 0 means 1.
+	Holder    string // name of this process in the lease
+	// Parallel is the number of tables that a run creates at the same time. It speeds up stores
+	// in which each creation is slow. 0 means 1.
 	Parallel int
-	// TablesInUse, if not nil, returns a function that reports why a retired table must not be
-	// dropped. The reason is empty if it may be. It is called before tables are dropped.
+	// TablesInUse, if not nil, is called before tables are dropped. The function that it returns
+	// reports why a retired table must not be dropped, or "" if it may be dropped.
 	TablesInUse func(context.Context) (func(t grid.Table, retired time.Time) string, error)
+	// Expirer, if not nil, deletes expired readings once a day if the policy allows drops.
+	Expirer store.Expirer
+	// ExpireGrace is the shortest time between the expiry of a reading and its deletion by the
+	// Expirer. If Policy.Grace is longer, it applies instead.
+	ExpireGrace time.Duration
 	Events      Events
 }
 
-// Events are called from the goroutine of the run. Nil functions are skipped.
+// Events are callbacks. They are called one after the other, from the goroutine of the run. A nil
+// callback is skipped.
 type Events struct {
 	// Applied is called after an action has succeeded or failed.
 	Applied func(a Action, took time.Duration, err error)
 	// Finished is called after each run.
 	Finished func(p *Plan, took time.Duration, err error)
+	// Expired is called after expired readings of a table were deleted, or after their deletion
+	// failed.
+	Expired func(t grid.Table, readings int64, took time.Duration, err error)
 }
 
-// Rotator plans and applies rotations. It is safe for concurrent use. One process of the
+// Rotator plans and applies rotations. It is safe for concurrent use. Only one process of the
 // cluster rotates at a time.
 type Rotator struct {
 	opts  Options
 	lease lease.Manager
 
 	running sync.Mutex // held during a run
+	expired time.Time  // time of the last successful deletion of expired readings; guarded by running
 	mu      sync.Mutex
 	health  Health
 }
 
-// Health is the state of rotation in this process.
+// Health is the state of the rotation as this process knows it.
 type Health struct {
-	LastSuccess time.Time  // of a run in this process; zero before the first
-	LastRun     time.Time  // of a run in this process that made a plan
-	LastError   string     // of the last run, if it failed
-	Usable      bool       // all tables of the current month have existed at one time
-	Ahead       TableCount // the tables of the months ahead
-	Tables      int        // the number of existing tables
+	LastSuccess time.Time  // time of the last successful run in this process; zero before the first
+	LastRun     time.Time  // time of the last run in this process that made a plan
+	LastError   string     // error of the last run; empty if it succeeded
+	Usable      bool       // at some time, all tables of the current month existed
+	Ahead       TableCount // tables of the months ahead
+	Tables      int        // number of existing tables
 }
 
 // New returns a rotator.
@@ -71,6 +81,9 @@ func New(o Options) *Rotator {
 	}
 	if o.Events.Finished == nil {
 		o.Events.Finished = func(*Plan, time.Duration, error) {}
+	}
+	if o.Events.Expired == nil {
+		o.Events.Expired = func(grid.Table, int64, time.Duration, error) {}
 	}
 	return &Rotator{opts: o, lease: lease.Manager{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: leaseTTL}}
 }
@@ -85,8 +98,8 @@ func (r *Rotator) Health() Health {
 	return r.health
 }
 
-// Tables returns the tables of all classes with details, in the order of their names. It
-// includes tables of this deployment whose class is no longer configured.
+// Tables returns the tables of all classes with details, ordered by name. It includes tables of
+// this deployment whose class is no longer configured.
 func (r *Rotator) Tables(ctx context.Context) ([]store.Info, error) {
 	f := store.Filter{Window: varve.AllTime(), Any: true, Details: true, Fresh: true}
 	for _, c := range r.opts.Policy.Retention.Classes {
@@ -99,9 +112,9 @@ func (r *Rotator) Tables(ctx context.Context) ([]store.Info, error) {
 	return infos, nil
 }
 
-// Plan returns the actions that a run would take at a time, with the current tables. The zero
-// time means now. If the tables in use are unknown, Plan returns a plan without drops, and an
-// error.
+// Plan returns the actions that a run at the given time would take with the current tables. The
+// zero time means now. If Plan cannot find out which tables are in use, it returns a plan without
+// drops, and an error.
 func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 	infos, err := r.Tables(ctx)
 	if err != nil {
@@ -114,12 +127,16 @@ func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 	return p, r.skipTablesInUse(ctx, &p)
 }
 
-// Run plans and applies. It returns the applied plan, even if some actions failed. Tables that
-// were put on hold during the run are among the skipped tables.
+// Run makes a plan and applies it. It returns the applied plan, even if some actions failed. The
+// plan lists tables that were put on hold during the run as skipped.
 //
-// Run fails with lease.ErrHeld if another run is in progress. If that is in another process,
-// Run observes the tables all the same.
-func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
+// Run fails with lease.ErrHeld if another run is in progress. If that run is in another process, Run
+// still updates the health of this process from the existing tables.
+func (r *Rotator) Run(ctx context.Context) (Plan, error) { return r.RunPlan(ctx, "") }
+
+// RunPlan is like Run, but fails with ErrOtherPlan and changes nothing if the plan does not have the
+// given digest. The digest "" accepts any plan.
+func (r *Rotator) RunPlan(ctx context.Context, digest string) (p Plan, err error) {
 	begin := time.Now()
 	var d done
 	defer func() {
@@ -142,13 +159,16 @@ func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
 	if p.Now.IsZero() { // no plan was made
 		return p, unsure
 	}
+	if err := p.check(digest); err != nil {
+		return p, err
+	}
 	d, err = r.apply(ctx, &p, l.Check)
-	return p, errors.Join(unsure, err)
+	return p, errors.Join(unsure, err, r.deleteExpired(ctx, l.Check))
 }
 
-// done counts the tables that a run created and dropped.
+// done has the number of tables that a run created and dropped.
 type done struct {
-	created, ahead int // ahead counts the created tables of later months
+	created, ahead int // ahead counts only the created tables of later months
 	dropped        int
 }
 
@@ -165,17 +185,20 @@ func (d *done) count(p *Plan, a *Action) {
 	}
 }
 
-// recordRun updates the health after a run, even if some of its actions failed.
+// recordRun updates the health after a run, including a run with failed actions.
 func (r *Rotator) recordRun(p *Plan, d done, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := &r.health
 	if errors.Is(err, lease.ErrHeld) {
-		return // the other process records it
+		return // the process that runs reports the result
 	}
-	if !p.Now.IsZero() { // it made a plan
+	if !p.Now.IsZero() { // the run made a plan
 		h.update(p, d)
 		h.LastRun = r.opts.Now()
+	}
+	if errors.Is(err, ErrOtherPlan) {
+		return // not a failure: nothing was tried
 	}
 	if err != nil {
 		h.LastError = err.Error()
@@ -184,7 +207,7 @@ func (r *Rotator) recordRun(p *Plan, d done, err error) {
 	h.LastSuccess, h.LastError = r.opts.Now(), ""
 }
 
-// update counts the tables after some actions of a plan.
+// update sets the numbers of tables after some actions of a plan were applied.
 func (h *Health) update(p *Plan, d done) {
 	h.Ahead, h.Tables = TableCount{Existing: p.Ahead.Existing + d.ahead, Wanted: p.Ahead.Wanted}, p.Tables+d.created-d.dropped
 	h.Usable = h.Usable || p.Current.Missing() == d.created-d.ahead
@@ -202,8 +225,8 @@ func (r *Rotator) observeTables(ctx context.Context) error {
 	return nil
 }
 
-// apply applies a plan in its order, and returns the numbers of created and dropped tables. It
-// calls check before each group of actions.
+// apply applies the actions of a plan in order, and returns how many tables it created and
+// dropped. It calls check before each group of actions.
 func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context) error) (d done, err error) {
 	var errs []error
 	held := map[grid.Table]string{}
@@ -234,7 +257,7 @@ func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context
 	return d, joinFirst(errs)
 }
 
-// joinFirst joins the first errors of several actions, which often have one cause. Events
+// joinFirst joins the first errors of a run. Its errors often have the same cause, and events
 // report all of them.
 func joinFirst(errs []error) error {
 	const most = 3
@@ -244,8 +267,8 @@ func joinFirst(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// parallelActions returns the number of next actions that are applied at a time. Only creations are
-// applied in parallel.
+// parallelActions returns how many of the next actions are applied at the same time. Only
+// creations are applied in parallel.
 func (r *Rotator) parallelActions(actions []Action) int {
 	n := 1
 	for n < len(actions) && n < r.opts.Parallel && actions[0].Kind == Create && actions[n].Kind == Create {

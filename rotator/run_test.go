@@ -22,7 +22,7 @@ func smallPolicy() rotator.Policy {
 	}
 }
 
-// another returns a rotator of another process on the world's store.
+// another returns a rotator of another process that uses the world's store.
 func (w *world) another(name string, events rotator.Events) *rotator.Rotator {
 	return rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Policy: w.policy, Now: w.now,
@@ -36,9 +36,9 @@ func runWorld(t *testing.T) *world {
 	return w
 }
 
-// TestRun_OneAtATime starts runs during a run, in this process and in another one. They must
-// fail with ErrHeld, without a failure in the health, and must succeed as soon as the first run
-// ends.
+// TestRun_OneAtATime starts runs during a run, in this process and in another one. They must fail
+// with ErrHeld, but the health must not show a failure. They must succeed once the first run has
+// ended.
 func TestRun_OneAtATime(t *testing.T) {
 	w := runWorld(t)
 	other := w.another("other", rotator.Events{})
@@ -68,8 +68,8 @@ func TestRun_OneAtATime(t *testing.T) {
 	}
 }
 
-// TestRun_ExtendsLease checks that a long run extends its lease with each step. A run without a
-// step for too long must lose the lease, and must not take another step.
+// TestRun_ExtendsLease checks that each action of a long run extends the lease. If one action
+// lasts too long, the run must lose the lease and must stop.
 func TestRun_ExtendsLease(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -108,8 +108,8 @@ func TestRun_ExtendsLease(t *testing.T) {
 	}
 }
 
-// TestRun_EndsWithContext cancels the context of a run. The run must take no further step,
-// return the cause, and release the lease.
+// TestRun_EndsWithContext cancels the context of a run. The run must not begin another action,
+// must return the cause, and must release the lease.
 func TestRun_EndsWithContext(t *testing.T) {
 	w := runWorld(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -135,8 +135,8 @@ func TestRun_EndsWithContext(t *testing.T) {
 	}
 }
 
-// TestRun_ReportsEventsAndHealth expects an event for each action, then one for the run. Health
-// must have the last success and the last failure.
+// TestRun_ReportsEventsAndHealth checks that each action and then the run are reported as events.
+// Health must have the last success and the last failure.
 func TestRun_ReportsEventsAndHealth(t *testing.T) {
 	w := runWorld(t)
 	var told []string
@@ -194,8 +194,8 @@ func TestRun_ReportsEventsAndHealth(t *testing.T) {
 	}
 }
 
-// TestPlan_OfOtherTimeChangesNothing plans for other times.
-func TestPlan_OfOtherTimeChangesNothing(t *testing.T) {
+// TestPlan_ForOtherTimeChangesNothing checks that plans for other times do not change any table.
+func TestPlan_ForOtherTimeChangesNothing(t *testing.T) {
 	w := runWorld(t)
 	if _, err := w.rotator.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -216,7 +216,8 @@ func TestPlan_OfOtherTimeChangesNothing(t *testing.T) {
 	}
 }
 
-// TestPolicy_ReportsAllViolations expects one error for each invalid parameter.
+// TestPolicy_ReportsAllViolations checks that Validate returns one error for each invalid
+// parameter.
 func TestPolicy_ReportsAllViolations(t *testing.T) {
 	p := smallPolicy()
 	if err := p.Validate(); err != nil {

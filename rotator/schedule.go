@@ -8,16 +8,16 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// ParseSchedule parses a cron schedule in UTC: five fields, or a form such as @hourly or @every
-// 30m.
+// ParseSchedule parses a cron schedule in UTC. A schedule has five fields, or is a form such as
+// @hourly or @every 12h.
 //
-// It rejects time zones, which cron does not verify, schedules that never occur, such as 31
-// February, and schedules that occur more than once a minute.
+// ParseSchedule rejects time zones, which the cron library does not verify. It also rejects
+// schedules that never occur, such as 31 February, or occur more than once a minute.
 func ParseSchedule(spec string) (s cron.Schedule, err error) {
 	if strings.Contains(spec, "TZ=") {
 		return nil, fmt.Errorf("schedule %q: schedules are in UTC, leave the time zone out", spec)
 	}
-	// The parser panics on some malformed texts.
+	// The cron library panics for some malformed texts.
 	defer func() {
 		if p := recover(); p != nil {
 			s, err = nil, fmt.Errorf("schedule %q cannot be read", spec)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestParseSchedule_AcceptsCron checks that schedules follow cron, in UTC.
+// TestParseSchedule_AcceptsCron checks the next time of each form of cron schedule, in UTC.
 func TestParseSchedule_AcceptsCron(t *testing.T) {
 	at := time.Date(2026, 10, 31, 23, 30, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -32,8 +32,8 @@ func TestParseSchedule_AcceptsCron(t *testing.T) {
 	}
 }
 
-// TestParseSchedule_RejectsMalformed expects an error with a remedy for each malformed
-// schedule.
+// TestParseSchedule_RejectsMalformed checks that each malformed schedule gives an error with a
+// remedy.
 func TestParseSchedule_RejectsMalformed(t *testing.T) {
 	for _, spec := range []string{
 		"", " ", "hourly", "@hour", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "a b c d e",
@@ -52,8 +52,8 @@ func TestParseSchedule_RejectsMalformed(t *testing.T) {
 	}
 }
 
-// FuzzParseSchedule checks that the parser never panics, and that each accepted schedule
-// occurs, at intervals of at least a minute.
+// FuzzParseSchedule checks that ParseSchedule never panics. Each accepted schedule must occur,
+// and at most once a minute.
 func FuzzParseSchedule(f *testing.F) {
 	for _, spec := range []string{"@hourly", "@every 1h30m", "*/5 1-3 * JAN,DEC MON-FRI", "TZ=0 * * * * *", "0 0 29 2 *", "@every 1s"} {
 		f.Add(spec)

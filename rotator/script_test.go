@@ -13,9 +13,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/*.txt")
 
-// TestScripts runs the scripts in testdata. A line without indentation is a command, or a
-// comment after #. The indented lines below a command are its exact output. See
-// testdata/README.
+// TestScripts runs the scripts in testdata. A line without indentation is a command, or a comment
+// if it begins with #. The indented lines below a command are its exact output. testdata/README
+// describes the commands.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// runScript returns the script with the actual output of its commands.
+// runScript runs a script, and returns the script with the actual output of each command.
 func runScript(t *testing.T, file, text string) string {
 	s := &script{world: newWorld(t, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), failing: map[string]bool{}}
 	s.store.before = s.refuse
@@ -69,7 +69,7 @@ func runScript(t *testing.T, file, text string) string {
 	return out.String()
 }
 
-// difference shows the first different line of two texts, with its context.
+// difference returns the first line that differs between two texts, with the lines around it.
 func difference(want, got string) string {
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i := 0; ; i++ {
@@ -84,16 +84,16 @@ func difference(want, got string) string {
 	}
 }
 
-// script is a running script.
+// script is the state of a running script.
 type script struct {
 	*world
-	at      string          // file and line of the command
-	failing map[string]bool // the steps that the store refuses, as "drop 2026-05"
-	calls   int             // left until the process is killed, if killing
+	at      string          // file and line of the current command
+	failing map[string]bool // steps that the store refuses, such as "drop 2026-05"
+	calls   int             // if killing, the number of calls until the process is killed
 	killing bool
 }
 
-// refuse implements the hook of the store. It fails the steps that the script selected.
+// refuse is called before each call of the store. It fails the steps that the script selected.
 func (s *script) refuse(op string, t grid.Table) error {
 	if s.killing {
 		if s.calls--; s.calls < 0 {
@@ -111,7 +111,7 @@ func (s *script) fatal(format string, args ...any) {
 	s.t.Fatalf("%s: %s", s.at, fmt.Sprintf(format, args...))
 }
 
-// time parses 2026-10-31, 2026-10-31T23:59:00Z, or now.
+// time parses a time: 2026-10-31, 2026-10-31T23:59:00Z, or now.
 func (s *script) time(word string) time.Time {
 	s.t.Helper()
 	if word == "now" {
@@ -126,7 +126,7 @@ func (s *script) time(word string) time.Time {
 	return time.Time{}
 }
 
-// month parses 2026-10.
+// month parses a month: 2026-10.
 func (s *script) month(word string) grid.Month {
 	s.t.Helper()
 	t, err := time.Parse("2006-01", word)
@@ -136,8 +136,9 @@ func (s *script) month(word string) grid.Month {
 	return grid.MonthOf(t)
 }
 
-// selected returns the tables of 2026-10, or the table of 2026-10/2026-10-12 with the events of
-// a day.
+// selected returns the tables that a word selects. The word 2026-10 selects all tables of an
+// arrival month. The word 2026-10/2026-10-12 selects the table of that month for the events of a
+// day.
 func (s *script) selected(word string) []grid.Table {
 	s.t.Helper()
 	text, day, one := strings.Cut(word, "/")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestPlan_SkipsTablesWithoutClass removes a class from the policy. Its tables must be listed
-// and skipped with a reason.
+// TestPlan_SkipsTablesWithoutClass removes a class from the policy. Plans must skip its tables
+// with a reason, and the tables must still be listed.
 func TestPlan_SkipsTablesWithoutClass(t *testing.T) {
 	w := runWorld(t)
 	mustRun(t, w.rotator)
@@ -42,7 +42,8 @@ func TestPlan_SkipsTablesWithoutClass(t *testing.T) {
 	}
 }
 
-// checkSkipped checks that a plan skips tables, each with a reason.
+// checkSkipped checks that a plan has no action for the given tables, and skips each of them with
+// a reason.
 func checkSkipped(t *testing.T, p rotator.Plan, old map[string]bool) {
 	t.Helper()
 	for _, a := range p.Actions {

@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// world is a service on a store in memory, with a clock that the test sets.
+// world is a service with an in-memory store and a clock that the test sets.
 type world struct {
 	t      testing.TB
 	clock  time.Time
@@ -30,7 +30,7 @@ type world struct {
 	starts  int
 }
 
-// newWorld returns a world at a time. The caller must call start.
+// newWorld returns a world whose clock shows the given time. The caller must call start.
 func newWorld(t testing.TB, at time.Time) *world {
 	w := &world{t: t, clock: at}
 	w.mem = mem.New(w.now)
@@ -40,7 +40,7 @@ func newWorld(t testing.TB, at time.Time) *world {
 
 func (w *world) now() time.Time { return w.clock }
 
-// start starts another process on the same store.
+// start starts another process that uses the same store.
 func (w *world) start(p rotator.Policy) {
 	w.t.Helper()
 	if err := p.Validate(); err != nil {
@@ -51,7 +51,7 @@ func (w *world) start(p rotator.Policy) {
 	known := streams.New(w.store, w.now)
 	w.rotator = rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Policy: p, Now: w.now,
-		Holder: fmt.Sprintf("process %d", w.starts),
+		Holder: fmt.Sprintf("process %d", w.starts), Expirer: w.store,
 	})
 	w.router = router.New(router.Options{
 		Writer: w.store, Creator: w.store, Streams: known, Policy: p.Retention, Grid: p.Grid, Now: w.now,
@@ -61,7 +61,7 @@ func (w *world) start(p rotator.Policy) {
 	})
 }
 
-// write sends one reading, and returns it as stored, with its verdict.
+// write sends one reading. It returns the reading as it was stored, and its verdict.
 func (w *world) write(stream, device string, at time.Time, value int64) (varve.Reading, varve.Verdict) {
 	w.t.Helper()
 	req, err := w.router.Admit()
@@ -80,7 +80,7 @@ func (w *world) write(stream, device string, at time.Time, value int64) (varve.R
 	return readings[0], verdicts[0]
 }
 
-// read returns all readings that a query finds.
+// read returns all readings of a series, as a query finds them.
 func (w *world) read(stream, device string) ([]varve.Reading, query.Coverage) {
 	w.t.Helper()
 	rows, err := w.query.Open(w.t.Context(), query.Query{
@@ -105,7 +105,7 @@ func (w *world) read(stream, device string) ([]varve.Reading, query.Coverage) {
 	}
 }
 
-// tables lists all tables of the policy's classes.
+// tables returns all tables of the policy's classes.
 func (w *world) tables() []store.Info {
 	w.t.Helper()
 	infos, err := w.rotator.Tables(w.t.Context())
@@ -119,7 +119,7 @@ func series(stream, device string) varve.Series {
 	return varve.Series{Tenant: varve.DefaultTenant, Stream: stream, Device: device}
 }
 
-// watched is a store with a hook before each call. The hook may fail the call.
+// watched is a store that calls a hook before each of its calls. The hook may make the call fail.
 type watched struct {
 	*mem.Store
 	before func(op string, t grid.Table) error
@@ -165,6 +165,13 @@ func (s *watched) Drop(ctx context.Context, t grid.Table) error {
 		return err
 	}
 	return s.Store.Drop(ctx, t)
+}
+
+func (s *watched) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (int64, error) {
+	if err := s.intercept("expire", t); err != nil {
+		return 0, err
+	}
+	return s.Store.DeleteExpired(ctx, t, cutoff)
 }
 
 func (s *watched) Write(ctx context.Context, batches []store.Batch) []store.Result {

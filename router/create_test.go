@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestRouter_CreatesMissingTableOnce checks that many writers that miss a table at once create
-// it once, and that all of them succeed.
+// TestRouter_CreatesMissingTableOnce checks that a table is created once if many writers miss it
+// at the same time. All writers must succeed.
 func TestRouter_CreatesMissingTableOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var events int
@@ -49,8 +49,9 @@ func TestRouter_CreatesMissingTableOnce(t *testing.T) {
 	})
 }
 
-// TestRouter_RejectsReadingsOfTableThatCannotBeCreated checks that only these readings get
-// retryable verdicts, and that the next request retries.
+// TestRouter_RejectsReadingsOfTableThatCannotBeCreated checks that only the readings of this
+// table are rejected, that a retry may store them, and that the next request tries to create the
+// table again.
 func TestRouter_RejectsReadingsOfTableThatCannotBeCreated(t *testing.T) {
 	w := newWorld()
 	bad := w.name("varve", longAgo, noon)
@@ -72,8 +73,8 @@ func TestRouter_RejectsReadingsOfTableThatCannotBeCreated(t *testing.T) {
 	}
 }
 
-// TestRouter_CreatesTableAfterFirstWriterCancels checks that a writer that gives up does not
-// cancel the creation for waiting writers.
+// TestRouter_CreatesTableAfterFirstWriterCancels checks that a canceled writer does not cancel a
+// creation for which other writers wait.
 func TestRouter_CreatesTableAfterFirstWriterCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

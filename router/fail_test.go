@@ -16,11 +16,11 @@ import (
 
 var errDisk = errors.New("the disk is full")
 
-// longAgo belongs to another table than noon.
+// longAgo is an event time whose table differs from the table of noon.
 var longAgo = noon.AddDate(0, -3, 0)
 
-// TestRouter_FailedTableAffectsOnlyItsReadings checks that readings of other tables are stored,
-// and that a retry stores nothing twice.
+// TestRouter_FailedTableAffectsOnlyItsReadings checks that the readings of other tables are
+// stored, and that a retry does not store them twice.
 func TestRouter_FailedTableAffectsOnlyItsReadings(t *testing.T) {
 	w := newWorld()
 	bad := w.name("varve", longAgo, noon)
@@ -48,8 +48,8 @@ func TestRouter_FailedTableAffectsOnlyItsReadings(t *testing.T) {
 	}
 }
 
-// TestRouter_RejectsInvalidReadingsFinally checks that a reading which the store never accepts
-// is not retryable.
+// TestRouter_RejectsInvalidReadingsFinally checks that the rejection of a reading that the store
+// will never accept is not retryable.
 func TestRouter_RejectsInvalidReadingsFinally(t *testing.T) {
 	w := newWorld()
 	w.store.set(&w.store.write, func(grid.Table) error {
@@ -61,8 +61,8 @@ func TestRouter_RejectsInvalidReadingsFinally(t *testing.T) {
 	}
 }
 
-// TestRouter_RejectsUnregisteredStreams checks that readings of a stream that cannot be
-// registered are retryable, and that other streams are stored.
+// TestRouter_RejectsUnregisteredStreams checks that readings are rejected as retryable if their
+// stream cannot be registered. Readings of other streams must be stored.
 func TestRouter_RejectsUnregisteredStreams(t *testing.T) {
 	w := newWorld()
 	w.store.put = func(k store.Key) error {
@@ -83,8 +83,8 @@ func TestRouter_RejectsUnregisteredStreams(t *testing.T) {
 	}
 }
 
-// TestFaults_BlameNoReading checks that any fault of the registry or of the marker is retryable,
-// and that its cause is reported.
+// TestFaults_BlameNoReading checks that after any fault of the registry, the tracker or the
+// store, readings are retryable. The cause must be reported.
 func TestFaults_BlameNoReading(t *testing.T) {
 	refused := varve.Errorf(varve.Invalid, "DynamoDB does not take PutItem on varve_registry as it is")
 	for _, row := range []struct{ what, step string }{{"registry", "register stream"}, {"marker", "mark roll-ups"}, {"store", "write readings"}} {
@@ -112,8 +112,8 @@ func TestFaults_BlameNoReading(t *testing.T) {
 	}
 }
 
-// TestRouter_LimitsRetriesForVanishingTable checks that a table that stays missing costs only
-// its own readings some retries.
+// TestRouter_LimitsRetriesForVanishingTable checks that the router retries a limited number of
+// times if a table stays missing, and only for the readings of that table.
 func TestRouter_LimitsRetriesForVanishingTable(t *testing.T) {
 	w := newWorld()
 	gone := w.name("varve", longAgo, noon)
@@ -131,8 +131,8 @@ func TestRouter_LimitsRetriesForVanishingTable(t *testing.T) {
 	}
 }
 
-// TestRouter_RecreatesDroppedTable checks that no reading is lost if a table is dropped between
-// two writes.
+// TestRouter_RecreatesDroppedTable checks that all readings are stored if a table is dropped
+// between two writes.
 func TestRouter_RecreatesDroppedTable(t *testing.T) {
 	w := newWorld()
 	times := 0
@@ -150,8 +150,8 @@ func TestRouter_RecreatesDroppedTable(t *testing.T) {
 	w.expect(t, map[string]int{w.name("varve", noon, noon): 3})
 }
 
-// TestRouter_ReturnsCauseOfEndedContext checks the error of an ended context, and that a retry
-// is harmless.
+// TestRouter_ReturnsCauseOfEndedContext checks that a write returns the cause of its ended
+// context, and that a retry stores nothing twice.
 func TestRouter_ReturnsCauseOfEndedContext(t *testing.T) {
 	cause := errors.New("the client has gone")
 	for _, row := range []struct {
@@ -187,7 +187,8 @@ func TestRouter_ReturnsCauseOfEndedContext(t *testing.T) {
 	}
 }
 
-// TestRouter_ReturnsVerdictsOfClosedStore checks that readings get verdicts if the store is closed.
+// TestRouter_ReturnsVerdictsOfClosedStore checks that each reading is rejected with a verdict if
+// the store is closed.
 func TestRouter_ReturnsVerdictsOfClosedStore(t *testing.T) {
 	w := newWorld()
 	if err := w.store.Close(); err != nil {

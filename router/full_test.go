@@ -14,7 +14,7 @@ import (
 )
 
 // TestRouter_RefusesTooManyRequests checks that a request above the limit fails with Busy and a
-// delay before it is read. The next one succeeds as soon as another request is done.
+// delay, before its body is read. A request succeeds as soon as another one is done.
 func TestRouter_RefusesTooManyRequests(t *testing.T) {
 	w := newWorld(func(o *router.Options) { o.MaxRequests = 2 })
 	var under []*router.Request
@@ -38,7 +38,7 @@ func TestRouter_RefusesTooManyRequests(t *testing.T) {
 	w.send(t, reading("weather", noon, 2))
 }
 
-// bulk returns more readings than a small write may have.
+// bulk returns more readings than a small write can have.
 func bulk(from int64) []varve.Reading {
 	var list []varve.Reading
 	for i := range int64(300) {
@@ -47,8 +47,8 @@ func bulk(from int64) []varve.Reading {
 	return list
 }
 
-// TestRouter_WritesFreshReadingsBesideBulk checks that waiting bulk writes leave room for small
-// writes, and that a wait ends with its context.
+// TestRouter_WritesFreshReadingsBesideBulk checks that small writes can start while bulk writes
+// wait. A waiting write must fail when its context ends.
 func TestRouter_WritesFreshReadingsBesideBulk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(o *router.Options) { o.MaxReadings = 600 })
@@ -56,7 +56,7 @@ func TestRouter_WritesFreshReadingsBesideBulk(t *testing.T) {
 		gate := make(chan struct{})
 		w.store.set(&w.store.write, func(grid.Table) error { <-gate; return nil })
 		var wg sync.WaitGroup
-		for i := range int64(3) { // one is being written, two wait
+		for i := range int64(3) { // the first is being written, the others wait
 			wg.Go(func() {
 				for _, v := range w.send(t, bulk(1000*i)...) {
 					if v.Outcome != varve.Stored {
@@ -66,7 +66,7 @@ func TestRouter_WritesFreshReadingsBesideBulk(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if w.store.writes != 2+1 { // the very first write created its table
+		if w.store.writes != 2+1 { // the first write of the world created its table
 			t.Errorf("%d writes are under way", w.store.writes-2)
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())
@@ -89,7 +89,7 @@ func TestRouter_WritesFreshReadingsBesideBulk(t *testing.T) {
 		}
 		close(gate)
 		wg.Wait()
-		// All room was released: the largest possible write succeeds.
+		// All room is free afterwards, so the largest possible write succeeds.
 		for _, v := range w.send(t, append(bulk(10_000), bulk(20_000)...)...) {
 			if v.Outcome != varve.Stored {
 				t.Fatal(v)
@@ -99,8 +99,8 @@ func TestRouter_WritesFreshReadingsBesideBulk(t *testing.T) {
 	})
 }
 
-// TestRouter_WeighsReadingsBySize checks that large readings occupy the room of several small
-// ones. A write above the limit runs alone.
+// TestRouter_WeighsReadingsBySize checks that a large reading needs as much room as several small
+// ones. A write above the limit must run alone.
 func TestRouter_WeighsReadingsBySize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(o *router.Options) { o.MaxReadings = 600 })
@@ -112,7 +112,7 @@ func TestRouter_WeighsReadingsBySize(t *testing.T) {
 		for i := range int64(3) {
 			wg.Go(func() {
 				list := []varve.Reading{}
-				for j := range 20 * (i + 1) { // one reading weighs 60
+				for j := range 20 * (i + 1) { // each reading counts as 60
 					r := reading("weather", noon, 100*i+j)
 					r.Fields = append(r.Fields, varve.Field{Name: "z", Value: varve.StringValue(strings.Repeat("z", 60<<10))})
 					list = append(list, r)

@@ -19,10 +19,10 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// noon is the time of most tests.
+// noon is the current time of most tests.
 var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
-// faulty is a store in memory with hooks that fail or wait.
+// faulty is an in-memory store with hooks that can fail or wait.
 type faulty struct {
 	*mem.Store
 
@@ -30,8 +30,8 @@ type faulty struct {
 	write   func(grid.Table) error // called before a batch is written
 	create  func(grid.Table) error // called before a table is created
 	put     func(store.Key) error  // called before an item is put
-	created map[string]int         // calls of Create, by table
-	writes  int                    // calls of Write
+	created map[string]int         // number of calls of Create for each table
+	writes  int                    // number of calls of Write
 }
 
 func (f *faulty) hook(h *func(grid.Table) error, t grid.Table) error {
@@ -44,7 +44,7 @@ func (f *faulty) hook(h *func(grid.Table) error, t grid.Table) error {
 	return do(t)
 }
 
-// set replaces a hook while other calls run.
+// set replaces a hook. It is safe while other calls run.
 func (f *faulty) set(h *func(grid.Table) error, do func(grid.Table) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,7 +83,7 @@ func (f *faulty) Put(ctx context.Context, it store.Item, conds ...store.Cond) er
 	return f.Store.Put(ctx, it, conds...)
 }
 
-// world is a router over a store, with its clock.
+// world is a router with its store and its clock.
 type world struct {
 	*router.Router
 	store *faulty
@@ -99,14 +99,14 @@ func (w *world) clock() time.Time {
 	return w.now
 }
 
-// tester is the part that a test and a property share.
+// tester has the methods that tests and rapid properties share.
 type tester interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// newWorld returns a world at noon without tables. Streams with the prefix brief belong to a
+// newWorld returns a world at noon without tables. Streams whose names begin with brief are in a
 // separate class.
 func newWorld(change ...func(*router.Options)) *world {
 	w := &world{now: noon, grid: grid.DefaultPolicy()}
@@ -126,7 +126,7 @@ func newWorld(change ...func(*router.Options)) *world {
 	return w
 }
 
-// reading returns a reading of a stream with a distinct value.
+// reading returns a reading of a stream. Different values make different readings.
 func reading(stream string, at time.Time, value int64) varve.Reading {
 	return varve.Reading{
 		Series: varve.Series{Tenant: "acme", Stream: stream, Device: "d1"}, Time: at,
@@ -149,7 +149,7 @@ func (w *world) send(t tester, readings ...varve.Reading) []varve.Verdict {
 	return verdicts
 }
 
-// words returns the verdicts as text: stored, duplicate, or the code.
+// words returns the verdicts as text. Each is stored, duplicate, or the code of a rejection.
 func words(verdicts []varve.Verdict) string {
 	var list []string
 	for _, v := range verdicts {
@@ -162,7 +162,7 @@ func words(verdicts []varve.Verdict) string {
 	return strings.Join(list, " ")
 }
 
-// tables returns the number of readings per table, as name=n in order.
+// tables returns the number of readings in each table, as name=n in the order of names.
 func (w *world) tables(t tester) string {
 	t.Helper()
 	infos, err := w.store.Tables(context.Background(), store.Filter{Prefixes: []string{"varve", "varve-brief"}, Window: varve.AllTime(), Details: true})
@@ -186,7 +186,7 @@ func (w *world) name(prefix string, at, arrived time.Time) string {
 	return grid.Table{Prefix: prefix, Range: r, Month: month}.Name()
 }
 
-// expect compares the numbers of readings per table.
+// expect checks the number of readings in each table.
 func (w *world) expect(t tester, want map[string]int) {
 	t.Helper()
 	var list []string

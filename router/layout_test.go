@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// laid is a writer that records the layout of each series.
+// laid is a writer that records the layout of each stream.
 type laid struct {
 	store.Writer
 	layouts map[string]store.Layout // by stream
@@ -26,11 +26,13 @@ func (l *laid) Write(ctx context.Context, batches []store.Batch) []store.Result 
 	return l.Writer.Write(ctx, batches)
 }
 
-// TestRouter_WritesConfiguredLayouts checks the layouts of written series:
+// TestRouter_WritesConfiguredLayouts checks the layouts with which series are written:
 //
-//   - The row window is the configured one, and the shards are the number of the device.
-//   - The store may delete readings only a grace after their expiry, with roll-ups a week.
-//   - Without permission, or with unlimited retention, the store must never delete them.
+//   - The row window equals the configured one, and the shards equal the shards of the device.
+//   - The store may delete readings only after their expiry and a grace. With roll-ups, the
+//     grace is at least a week.
+//   - If the store may not delete readings, or their retention is unlimited, the layout forbids
+//     it.
 func TestRouter_WritesConfiguredLayouts(t *testing.T) {
 	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
 	for _, c := range []struct {

@@ -8,11 +8,12 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// placer groups the readings of a write by table. All writes of a request share its buffers.
+// placer groups the readings of a write by table. Its buffers are reused by all writes of a
+// request.
 type placer struct {
 	groups []group
 	copies []varve.Reading
-	last   int // the group of the previous reading
+	last   int // index of the group of the previous reading
 	stream string
 	prefix string
 }
@@ -20,11 +21,11 @@ type placer struct {
 // group holds the readings of one table.
 type group struct {
 	table grid.Table
-	index []int // indexes of its readings in the slice of the caller
+	index []int // indexes of its readings in the slice that the caller passed
 }
 
-// placeReadings returns the readings without a verdict as one batch per table. It rejects
-// readings for which the grid has no table.
+// placeReadings returns the readings without a verdict, as one batch per table. It rejects
+// readings whose event time is in no table of the grid.
 func (p *placer) placeReadings(q *Request, readings []varve.Reading, verdicts []varve.Verdict) []store.Batch {
 	for i := range p.groups {
 		p.groups[i].index = p.groups[i].index[:0]
@@ -85,7 +86,7 @@ func (p *placer) group(q *Request, r *varve.Reading) (*group, bool) {
 	}
 	p.last = len(p.groups)
 	if p.last < cap(p.groups) {
-		p.groups = p.groups[:p.last+1] // reuses the memory of its index
+		p.groups = p.groups[:p.last+1] // reuses a group of an earlier write, and the memory of its index
 	} else {
 		p.groups = append(p.groups, group{})
 	}
@@ -94,8 +95,8 @@ func (p *placer) group(q *Request, r *varve.Reading) (*group, bool) {
 	return g, true
 }
 
-// applyResults copies the verdicts of a write. If retry is set, it
-// returns the batches whose table is missing.
+// applyResults copies the verdicts of a write. If retry is true, it returns the batches whose
+// table is missing, instead of rejecting their readings.
 func (p *placer) applyResults(batches []store.Batch, results []store.Result, readings []varve.Reading, verdicts []varve.Verdict, retry bool) (missing []store.Batch) {
 	for i, res := range results {
 		switch {
@@ -112,7 +113,7 @@ func (p *placer) applyResults(batches []store.Batch, results []store.Result, rea
 	return missing
 }
 
-// reject sets the verdict of all readings of a table.
+// reject rejects all readings of a table.
 func (p *placer) reject(t grid.Table, verdicts []varve.Verdict, err error) {
 	v := rejectFor(err)
 	for _, at := range p.find(t).index {

@@ -5,19 +5,20 @@
 //	  │                                                   │
 //	  too many requests: Busy                             missing table: Create, once
 //
-// [New] returns a [Router] for [Options]. [Router.Admit] begins a [Request], which has one
-// arrival for all its readings. [Request.Write] stores them. A [Turn] gives small requests
+// [New] returns a [Router] for [Options]. [Router.Admit] begins a [Request]. All readings of a
+// request have the same arrival. [Request.Write] stores readings. A [Turn] gives small requests
 // priority on the processors.
 //
 // These rules always hold:
 //
 //   - Event time and the arrival month of the request determine the table of a reading.
-//   - Each reading gets one verdict. A reading without a verdict may or may not be stored.
-//   - Fields are admitted and roll-ups are marked before a reading is written.
+//   - Each reading gets one verdict. If a write ends early, a reading without a verdict may or may
+//     not be stored.
+//   - Before a reading is written, its fields are admitted and its hour is marked dirty.
 //   - The router cannot change or drop a table.
 //
 // If the registry or the store fails, the affected readings are rejected with a retryable code,
-// and the others are stored. A retry is harmless.
+// and the others are stored. It is safe to retry them.
 package router
 
 import (
@@ -35,12 +36,12 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// DefaultRequestTimeout is the limit of a request that writes readings, if none is
-// configured. Servers apply the limit; the router does not know it.
+// DefaultRequestTimeout is the default time limit of a request that writes readings. Servers
+// enforce the limit; the router does not.
 const DefaultRequestTimeout = 15 * time.Minute
 
-// Options hold the dependencies of a router. All fields but the limits and Events are
-// required.
+// Options configure a router. All fields are required except Layouts, Fields, Tracker, Watch,
+// Events and the limits.
 type Options struct {
 	Writer  store.Writer
 	Creator store.Creator
@@ -48,67 +49,70 @@ type Options struct {
 	Policy  *retention.Policy
 	Grid    grid.Policy
 	Now     func() time.Time
-	// Layouts holds the layouts of streams by name. Only RowWindow and Expect are used.
+	// Layouts has the layouts of streams by name. The router uses only RowWindow and Expect.
 	Layouts map[string]store.Layout
-	// Fields limits the fields of a series. If nil, they are not limited.
+	// Fields limits the number of fields of a series. If nil, the number is not limited.
 	Fields Fields
-	// Tracker, if not nil, tracks the hours of readings before they are written.
+	// Tracker, if not nil, records the hours of readings before they are written.
 	Tracker Tracker
-	// Expire allows the store to delete readings by itself, a grace after they
-	// have expired.
+	// Expire allows the store to delete readings on its own, after they have expired and Grace
+	// has passed.
 	Expire bool
 	Grace  time.Duration
 
-	// MaxRequests limits concurrent requests. The router refuses further ones. 0 means 4096.
+	// MaxRequests limits the number of concurrent requests. The router refuses requests above it.
+	// 0 means 4096.
 	MaxRequests int
-	// MaxReadings limits the readings in concurrent writes. Further writes wait.
+	// MaxReadings limits the number of readings in concurrent writes. Other writes wait.
 	//
 	// A reading of several KiB counts as one reading per KiB. Half of the limit is reserved for
-	// small writes, so that the upload of a backlog does not delay fresh readings. 0 means
-	// 65,536.
+	// small writes, so that the upload of a backlog does not delay new readings. 0 means 65,536.
 	MaxReadings int
 	// Watch receives the readings of a write and their verdicts before the caller does.
 	//
-	// Readings that are not rejected were stored before now. A conflict comes with the reading
-	// that was stored first. Watch may reject readings for now, although they are stored: a
-	// retry gets the same verdict. The zero id of a reading means its content id. Watch must not
-	// retain the slices. It returns an error only if the context ended. If nil, it is not called.
+	// Readings that are not rejected are stored already, and the argument now is a time after that.
+	// The verdict of a conflict includes the reading that was stored first. Watch may reject stored
+	// readings with a retryable code, so that the client retries them. The zero id of a reading
+	// means its content id. Watch must not retain the slices. It returns an error only if the
+	// context ended. If nil, it is not called.
 	Watch  func(ctx context.Context, now time.Time, readings []varve.Reading, verdicts []varve.Verdict) error
 	Events Events
 }
 
 // Fields limits the number of distinct fields of a series.
 type Fields interface {
-	// Admit rejects readings without a verdict whose series has too many fields.
+	// Admit rejects readings without a verdict whose series would have too many fields.
 	//
-	// It also rejects, for now, readings whose series cannot be checked. It fails only if the
-	// context ended.
+	// If it cannot check a series, it rejects the readings of the series with a retryable code.
+	// It fails only if the context ended.
 	Admit(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error
 }
 
-// Tracker records that roll-ups have to be recomputed, before readings are written.
+// Tracker records which roll-ups must be recomputed. It does so before readings are written.
 type Tracker interface {
-	// MarkDirty marks the hours of the readings without a verdict, which all arrived at one
-	// time. It returns the time until which they may be written. If it fails, none may be.
+	// MarkDirty marks the hours of the readings without a verdict as dirty. All readings have the
+	// same arrival. It returns the time until which the readings may be written. If it fails, no
+	// reading may be written.
 	MarkDirty(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error)
 }
 
 // Events holds callbacks. A nil callback is skipped.
 type Events struct {
-	// TableCreated is called after a missing table was created for a reading.
+	// TableCreated is called after the router has created a missing table.
 	TableCreated func(t grid.Table, took time.Duration)
-	// Failed is called if readings were rejected for now because a step failed.
+	// Failed is called if readings were rejected with a retryable code because a step failed.
 	Failed func(step string, err error)
 }
 
 const (
 	defaultMaxRequests = 4096
 	defaultMaxReadings = 65_536
-	// unit is the size up to which a reading counts as one.
+	// unit is the largest size of a reading that counts as one. A larger reading counts as
+	// several.
 	unit = 1 << 10
 	// smallWrite is the maximum weight of a small write.
 	smallWrite = 256
-	// busyRetry is the delay after which a client may retry a refused request.
+	// busyRetry is the time after which a client may repeat a refused request.
 	busyRetry = time.Second
 )
 
@@ -116,8 +120,8 @@ const (
 type Router struct {
 	opts     Options
 	requests *semaphore.Weighted
-	readings *semaphore.Weighted // for all writes
-	bulk     *semaphore.Weighted // for writes that are not small
+	readings *semaphore.Weighted // room for all writes
+	bulk     *semaphore.Weighted // room for writes that are not small
 	creating singleflight.Group
 	lanes    *lanes.Lanes
 }
@@ -145,18 +149,18 @@ func New(o Options) *Router {
 	}
 }
 
-// Request is one request to write, whatever the number of its readings. Its
-// arrival is taken once, so that all of them belong to one arrival month.
+// Request is one request to write readings. Its arrival is determined once, so that all its
+// readings belong to the same arrival month.
 type Request struct {
 	r       *Router
 	arrived time.Time
 	month   grid.Month
 	tables  placer
-	streams []streams.Stream // the streams of its readings
+	streams []streams.Stream // streams of the readings in the current write
 }
 
-// Admit begins a request. It fails with Busy if too many requests run. The caller must call
-// Done.
+// Admit begins a request. It fails with Busy if too many requests are running. The caller must
+// call Done.
 func (r *Router) Admit() (*Request, error) {
 	if !r.requests.TryAcquire(1) {
 		return nil, &varve.Error{Failure: varve.Busy, RetryAfter: busyRetry,
@@ -172,7 +176,8 @@ func (q *Request) Done() { q.r.requests.Release(1) }
 // Arrived returns the arrival of the request.
 func (q *Request) Arrived() time.Time { return q.arrived }
 
-// weigh returns the weight of a write, in readings.
+// weigh returns the weight of a write: the number of its readings, where a reading of several units
+// counts as several readings.
 func weigh(readings []varve.Reading) int {
 	n := 0
 	for i := range readings {
@@ -181,8 +186,8 @@ func weigh(readings []varve.Reading) int {
 	return n
 }
 
-// acquire waits until a write of weight n may start, and returns a function that releases its
-// room. A write above the limit runs alone.
+// acquire waits until a write of weight n may start. It returns a function that frees the room of
+// the write. A write above the limit runs alone.
 func (r *Router) acquire(ctx context.Context, n int) (release func(), err error) {
 	weight := min(int64(n), int64(r.opts.MaxReadings)/2)
 	if n > smallWrite {

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/router"
 )
 
-// marker records marked readings and can fail.
+// marker is a tracker that records the readings that it receives. It can fail.
 type marker struct {
 	by     time.Time
 	err    error
@@ -32,8 +32,8 @@ func (m *marker) MarkDirty(_ context.Context, _ time.Time, _ []varve.Reading, ve
 	return m.by, m.err
 }
 
-// TestRouter_MarksReadingsBeforeWriting checks that exactly the readings to be written are
-// marked, and that a failed mark prevents the write.
+// TestRouter_MarksReadingsBeforeWriting checks that exactly the readings that will be written are
+// marked. If the tracker fails, no reading may be written.
 func TestRouter_MarksReadingsBeforeWriting(t *testing.T) {
 	m := &marker{by: noon.Add(time.Hour), err: errDisk}
 	w := newWorld(func(o *router.Options) { o.Tracker = m })
@@ -56,8 +56,8 @@ func TestRouter_MarksReadingsBeforeWriting(t *testing.T) {
 	}
 }
 
-// TestRouter_WritesBeforeDeadlineOfMark checks that no reading is written after the deadline of
-// its mark, and that it is retryable.
+// TestRouter_WritesBeforeDeadlineOfMark checks that a reading is not written after the time that
+// the tracker returned. Its verdict must be retryable.
 func TestRouter_WritesBeforeDeadlineOfMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &marker{}
@@ -78,7 +78,8 @@ func TestRouter_WritesBeforeDeadlineOfMark(t *testing.T) {
 	})
 }
 
-// TestRouter_ReturnsCauseIfMarkIsCanceled checks the error of a context that ends during a mark.
+// TestRouter_ReturnsCauseIfMarkIsCanceled checks that a write returns the cause if its context
+// ends while the tracker runs.
 func TestRouter_ReturnsCauseIfMarkIsCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	m := &marker{by: noon.Add(time.Hour), err: context.Canceled, before: func() { cancel(errDisk) }}

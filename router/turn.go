@@ -6,19 +6,19 @@ import (
 	"github.com/varvedb/varve/internal/lanes"
 )
 
-// Turn is the permission of one request to decode and write. Small requests get it at once,
-// large ones may wait and rest: see package lanes. Only one goroutine may use a Turn.
+// Turn lets one request decode and write. Small requests may do so at once. Large ones may have
+// to wait and rest: see package lanes. Only one goroutine may use a Turn.
 type Turn struct {
 	lanes *lanes.Lanes
-	pace  *lanes.Pace // of a large request
-	held  bool        // it has a place of a large request
+	pace  *lanes.Pace // pace of a large request
+	held  bool        // whether the turn has a place for a large request
 }
 
-// Turn returns a new turn of the request. Begin starts it.
+// Turn returns a new turn for the request. Call Begin to start it.
 func (q *Request) Turn() *Turn { return &Turn{lanes: q.r.lanes} }
 
-// Begin waits until the request may compute. It fails if ctx ends. A request ends its turn
-// before it waits for anything but a processor, and begins it afterwards.
+// Begin waits until the request may compute. It fails if ctx ends. Before a request waits for
+// anything other than a processor, it calls End. After that, it calls Begin once more.
 func (t *Turn) Begin(ctx context.Context, large bool) (err error) {
 	if !large {
 		t.lanes.Small()
@@ -34,8 +34,8 @@ func (t *Turn) Begin(ctx context.Context, large bool) (err error) {
 	return nil
 }
 
-// End ends the turn. It reports whether the turn had a place of a large request. Such a request
-// rests in its place first, if it is due.
+// End ends the turn. It returns whether the turn had a place for a large request. If a rest is
+// due, a large request rests before it releases its place.
 func (t *Turn) End() (held bool) {
 	if held = t.held; held {
 		t.pace.Rest()

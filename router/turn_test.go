@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// turn returns the turn of an admitted request.
+// turn admits a request and returns its turn.
 func (w *world) turn(t *testing.T) *router.Turn {
 	t.Helper()
 	q, err := w.Admit()
@@ -22,8 +22,9 @@ func (w *world) turn(t *testing.T) *router.Turn {
 	return q.Turn()
 }
 
-// TestTurn_LargeMakesWayForSmall checks that large requests leave one processor idle after a
-// small one, that small ones never wait, and that a wait ends with its context.
+// TestTurn_LargeMakesWayForSmall checks that after a small request, large requests leave one
+// processor idle. Small requests must never wait. A waiting request must fail when its context
+// ends.
 func TestTurn_LargeMakesWayForSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(o *router.Options) { o.Now = time.Now })
@@ -67,15 +68,15 @@ func TestTurn_LargeMakesWayForSmall(t *testing.T) {
 	})
 }
 
-// TestTurn_LargeUsesAllProcessorsAlone checks that large requests do not wait for each other one
-// second after the last small one.
+// TestTurn_LargeUsesAllProcessorsAlone checks that large requests do not wait for each other if
+// the last small request was more than a second ago.
 func TestTurn_LargeUsesAllProcessorsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(o *router.Options) { o.Now = time.Now })
 		if err := w.turn(t).Begin(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(time.Second + 1) // on the clock of the bubble
+		<-time.After(time.Second + 1) // with the fake clock of synctest
 		for range 4 * runtime.GOMAXPROCS(0) {
 			turn := w.turn(t)
 			if err := turn.Begin(t.Context(), true); err != nil {

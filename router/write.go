@@ -13,21 +13,21 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// createTries is the maximum number of retries of a write whose table stays missing.
+// createTries is how often a write is retried if its table stays missing.
 const createTries = 3
 
 // Write normalizes readings in place, stores them, and sets a verdict for each.
 //
-// It skips readings that have a rejecting verdict already. Both slices have the same length.
+// It skips readings that already have a rejecting verdict. Both slices must have the same length.
 //
 // Write returns an error only if the context ended. Then readings without a verdict may or may
-// not be stored, and a retry is harmless.
+// not be stored, and it is safe to retry them.
 func (q *Request) Write(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
 	err := q.write(ctx, readings, verdicts)
 	if err != nil || q.r.opts.Watch == nil {
 		return err
 	}
-	// A request may take 15 minutes, so the time may be long after the arrival.
+	// A request may last 15 minutes, so the current time may be much later than the arrival.
 	return q.r.opts.Watch(ctx, q.r.opts.Now(), readings, verdicts)
 }
 
@@ -83,8 +83,8 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 	}
 }
 
-// markReadings marks the hours of the readings as dirty. It returns a context that ends when
-// the readings must be written.
+// markReadings marks the hours of the readings as dirty. It returns a context that ends at the
+// time until which the readings may be written.
 func (q *Request) markReadings(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) (context.Context, context.CancelFunc, error) {
 	if q.r.opts.Tracker == nil {
 		return ctx, func() {}, nil
@@ -113,8 +113,8 @@ func (q *Request) judge(r *varve.Reading) varve.Verdict {
 	return varve.Verdict{}
 }
 
-// registerStreams registers the streams of the readings. It rejects, for now, the readings of a
-// stream that it cannot register, because queries could not find them.
+// registerStreams registers the streams of the readings. If it cannot register a stream, it
+// rejects the readings of the stream with a retryable code, because queries could not find them.
 func (q *Request) registerStreams(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
 	q.streams = q.streams[:0]
 	var tenant, stream string
@@ -154,7 +154,7 @@ func (q *Request) layout(s varve.Series) store.Layout {
 		if streamRetention := policy.RetentionOf(s.Stream, policy.ClassOf(s.Stream).Name); streamRetention != retention.Forever {
 			grace := q.r.opts.Grace
 			if q.r.opts.Tracker != nil {
-				grace = max(grace, countWithin)
+				grace = max(grace, ExpireGrace)
 			}
 			l.DeleteAfter = streamRetention + grace
 		}
@@ -162,12 +162,13 @@ func (q *Request) layout(s varve.Series) store.Layout {
 	return l
 }
 
-// countWithin is the minimum time between the expiry of a reading and its deletion by the store,
-// so that roll-ups can count it.
-const countWithin = 7 * 24 * time.Hour
+// ExpireGrace is the shortest time between the expiry of a reading and its deletion by the store.
+// It gives roll-ups time to count the reading.
+const ExpireGrace = 7 * 24 * time.Hour
 
 // create creates the missing tables of batches and returns the batches that can be written now.
-// If a table cannot be created, its readings are rejected for now, with any cause.
+// If a table cannot be created, its readings are rejected with a retryable code, whatever the
+// cause.
 func (q *Request) create(ctx context.Context, missing []store.Batch, verdicts []varve.Verdict) []store.Batch {
 	ready := missing[:0]
 	for _, b := range missing {
@@ -180,10 +181,10 @@ func (q *Request) create(ctx context.Context, missing []store.Batch, verdicts []
 	return ready
 }
 
-// ensure creates a table once for all concurrent callers.
+// ensure creates a table. Concurrent callers share one creation.
 func (r *Router) ensure(ctx context.Context, t grid.Table) error {
 	done := r.creating.DoChan(t.Name(), func() (any, error) {
-		// The creation must not end with the context of the first caller.
+		// The creation must not be canceled when the context of the first caller ends.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 		defer cancel()
 		begin := time.Now()
@@ -201,11 +202,11 @@ func (r *Router) ensure(ctx context.Context, t grid.Table) error {
 	}
 }
 
-// createTimeout limits the creation of a table.
+// createTimeout limits the time to create a table.
 const createTimeout = 2 * time.Minute
 
-// fault converts an error of an internal request, so that it never blames a reading. An Invalid
-// error becomes Unavailable.
+// fault converts an error of an internal request, so that it does not blame the reading. An
+// Invalid error becomes Unavailable.
 func fault(err error) error {
 	if varve.FailureOf(err) != varve.Invalid {
 		return err
@@ -213,7 +214,8 @@ func fault(err error) error {
 	return &varve.Error{Failure: varve.Unavailable, Err: err, Message: "the reading could not be stored for now"}
 }
 
-// unavailable returns the first cause for which readings were rejected for now, or nil.
+// unavailable returns the first reason for which readings were rejected with CodeUnavailable, or
+// nil.
 func unavailable(results []store.Result) error {
 	for i := range results {
 		if err := results[i].Err; err != nil && !errors.Is(err, store.ErrNoTable) && rejectFor(err).Code == varve.CodeUnavailable {
@@ -228,7 +230,7 @@ func unavailable(results []store.Result) error {
 	return nil
 }
 
-// rejectFor returns the verdict for a failed write.
+// rejectFor returns the verdict for the readings of a failed write.
 func rejectFor(err error) varve.Verdict {
 	if varve.FailureOf(err) == varve.Invalid {
 		return varve.Reject(varve.CodeMalformed, "%s", err)

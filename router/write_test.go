@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/router"
 )
 
-// faults holds functions that make a reading invalid, by expected code.
+// faults has functions that make a reading invalid, by the code of the expected rejection.
 var faults = map[string]func(*varve.Reading){
 	"device_invalid": func(r *varve.Reading) { r.Device = "" },
 	"stream_invalid": func(r *varve.Reading) { r.Stream = "no/stream" },
@@ -25,8 +25,8 @@ var faults = map[string]func(*varve.Reading){
 	},
 }
 
-// TestWrite_SetsVerdictOfEachReading checks that readings are judged one by one. A valid reading
-// is stored once, in the table of its event time and arrival month.
+// TestWrite_SetsVerdictOfEachReading checks that each reading gets its own verdict. A valid
+// reading must be stored once, in the table for its event time and arrival month.
 func TestWrite_SetsVerdictOfEachReading(t *testing.T) {
 	codes := []string{"", "", "", "", "device_invalid", "stream_invalid", "field_invalid", "time_in_future", "time_too_old", "too_large"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -77,7 +77,8 @@ func TestWrite_SetsVerdictOfEachReading(t *testing.T) {
 	})
 }
 
-// TestWrite_KeepsEarlierVerdicts checks that a reading with a rejecting verdict is not written.
+// TestWrite_KeepsEarlierVerdicts checks that a reading with a rejecting verdict is not written
+// and keeps the verdict.
 func TestWrite_KeepsEarlierVerdicts(t *testing.T) {
 	w := newWorld()
 	q, err := w.Admit()
@@ -96,7 +97,8 @@ func TestWrite_KeepsEarlierVerdicts(t *testing.T) {
 	}
 }
 
-// TestWatch_ReceivesTimeOfWrite checks the time for a request that takes long after its arrival.
+// TestWatch_ReceivesTimeOfWrite checks that Watch receives the time of the write if a request
+// arrived long before.
 func TestWatch_ReceivesTimeOfWrite(t *testing.T) {
 	var told []time.Time
 	w := newWorld(func(o *router.Options) {
@@ -126,8 +128,8 @@ func TestWatch_ReceivesTimeOfWrite(t *testing.T) {
 	}
 }
 
-// TestWrite_ChecksBoundsOfTime checks the exact range of accepted event times, and the bound in
-// the message.
+// TestWrite_ChecksBoundsOfTime checks the first and the last accepted event time, and that a
+// rejection shows the limit.
 func TestWrite_ChecksBoundsOfTime(t *testing.T) {
 	future := 24 * time.Hour
 	rows := []struct {
@@ -156,8 +158,8 @@ func TestWrite_ChecksBoundsOfTime(t *testing.T) {
 	}
 }
 
-// TestWrite_UsesArrivalMonthOfRequest checks that a request that lasts into the next month uses
-// the month of its arrival.
+// TestWrite_UsesArrivalMonthOfRequest checks that a request that lasts until the next month
+// writes to the tables of the month in which it arrived.
 func TestWrite_UsesArrivalMonthOfRequest(t *testing.T) {
 	w := newWorld()
 	turn := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
@@ -181,7 +183,7 @@ func TestWrite_UsesArrivalMonthOfRequest(t *testing.T) {
 	q.Done()
 	before, after := w.name("varve", turn, turn.Add(-1)), w.name("varve", turn, turn)
 	w.expect(t, map[string]int{before: 3})
-	// A retry in the next month is stored in another table. Queries remove the copy.
+	// A retry in the next month stores a copy in another table. Queries remove the copy.
 	if got := words(w.send(t, reading("weather", turn, 0), reading("weather", turn, 9))); got != "stored stored" {
 		t.Error(got)
 	}

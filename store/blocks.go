@@ -7,17 +7,17 @@ import (
 	"github.com/varvedb/varve/block"
 )
 
-// BlockReader is an optional interface of a Reader that holds readings as columns.
+// BlockReader is an optional interface of a Reader that can return readings as columns.
 type BlockReader interface {
-	// ReadBlocks is like Read, but may return the first readings of a page as columns.
+	// ReadBlocks is like Read, but may return the first readings of a page in blocks.
 	ReadBlocks(ctx context.Context, r Range, dst []varve.Reading) (BlockPage, error)
 }
 
-// BlockPage is a page whose first readings are columns.
+// BlockPage is a page whose first readings are in blocks.
 type BlockPage struct {
-	Parts []block.Part // not empty; the readings of the page follow them
+	Parts []block.Part // blocks with the first readings, none of them empty; Readings has the rest
 	Page
-	// Release, if not nil, must be called once, after the last use of Parts. Their texts stay
-	// valid.
+	// Release, if not nil, must be called once, after the last use of Parts. Strings from the
+	// parts remain valid.
 	Release func()
 }

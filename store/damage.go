@@ -7,17 +7,17 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// DamageError reports a read that damaged data on disk makes impossible. It wraps [ErrDamaged]
-// and has the kind [varve.Damaged].
+// DamageError is the error of a read that failed because stored data is damaged. It wraps
+// [ErrDamaged] and has the kind [varve.Damaged].
 type DamageError struct {
-	Table    string       // the name; empty for the registry and for the catalog
-	Series   varve.Series // the requested series; zero if the read was not for a series
-	From, To time.Time    // the event times that may be lost; zero if unknown
-	File     string       // the damaged file, for the operator; empty if unknown
-	Err      error        // the cause, for the operator
+	Table    string       // name of the table; empty for the registry and for the catalog
+	Series   varve.Series // requested series; zero if the read was not for a series
+	From, To time.Time    // range of event times that may be lost; zero if unknown
+	File     string       // damaged file, for the operator; empty if unknown
+	Err      error        // cause, for the operator
 }
 
-// Error returns the table, the series and the commands for a repair. It contains no keys and no
+// Error names the table, the series and the commands for a repair. It contains no keys and no
 // file names, because clients see it.
 func (e *DamageError) Error() string {
 	var b strings.Builder

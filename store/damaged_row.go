@@ -15,7 +15,7 @@ type DamagedRow struct {
 	Problem string `json:"problem"`
 }
 
-// Error returns the row, its problem and the remedies.
+// Error names the row and its problem, and the possible remedies.
 func (d *DamagedRow) Error() string {
 	return fmt.Sprintf("table %s: row %s at ts %s: %s: mend the row or delete it, or read the others with damaged=skip; varve verify lists all of them",
 		d.Table, d.Series, d.TS, d.Problem)

@@ -1,14 +1,14 @@
 // Package store defines the contracts between Varve and its stores.
 //
-// The contracts are split by power, and each package receives the smallest set that it needs. So
-// only the rotator can change or drop a table:
+// The contracts are small, and each package receives only the contracts that it needs. So neither
+// the write path nor the read path can change or drop a table:
 //
 //	router                     Writer, Creator, Items
 //	query                      Reader, Catalog, Items
 //	rotator                    Catalog, Creator, Lifecycle, Items
 //	rollup                     Items; Reserver while the disk is full
-//	streams, fields, fleet     Items
-//	apikeys, lease             Items
+//	streams, fields, devices   Items
+//	alerts, apikeys, lease     Items
 //	engine, api, cmd/varve     Store, and the optional contracts
 //
 // Three stores implement them, and one suite tests all of them:
@@ -19,20 +19,21 @@
 //	store/storetest  the conformance suite, and the comparison with the model
 //
 // The main types are [Store], [Batch] with its [Result], [Range] with its [Page], [Info] and
-// [Item]. [Surveyor], [Versioned], [Reserver] and [AtomicItems] are optional: a store implements
-// them if it can.
+// [Item]. [Surveyor], [Versioned], [Reserver] and [AtomicItems] are optional contracts, which a
+// store may implement.
 //
-// [Layout], [Expect] and the indexes [GSI1] and [GSI2] have their names from DynamoDB. All
-// stores implement the two indexes. A layout and an expectation only change how DynamoDB stores
-// readings; the other stores ignore both.
+// The names of [Layout], [Expect], [GSI1] and [GSI2] are from DynamoDB. All stores implement both
+// indexes. A layout and an expectation only affect how DynamoDB stores readings. The other stores
+// ignore them.
 //
 // These rules hold for every store:
 //
 //   - A reading that is Stored or Duplicate is durable, and every later consistent read
 //     returns it.
-//   - A reading is stored whole or not at all, and at most once per table for one layout.
+//   - A reading is stored as a whole or not at all, and at most once per table for one layout.
 //   - Only a table that is owned, retired and not on hold can be dropped.
 //
-// A failure is an error of this package, an error with a [varve.Failure], or a rejecting verdict
-// for a single reading. A batch whose [Result] has an error was not written.
+// A failure is an error of this package, an error with a [varve.Failure], or a verdict that
+// rejects a single reading. If the [Result] of a batch has an error, no reading of the batch was
+// written.
 package store

@@ -12,7 +12,7 @@ type Key struct {
 	PK, SK string
 }
 
-// Compare orders keys by partition key, then by sort key, byte by byte.
+// Compare orders keys by partition key, then by sort key. It compares them byte by byte.
 func (k Key) Compare(l Key) int {
 	switch {
 	case k.PK != l.PK && k.PK < l.PK, k.PK == l.PK && k.SK < l.SK:
@@ -33,12 +33,12 @@ func (k Key) IsZero() bool { return k == Key{} }
 // gsi2sk and ttl, and one attribute for each of Attrs.
 type Item struct {
 	Key
-	GSI1, GSI2 Key       // keys in the two secondary indexes; zero if the item is not in the index
-	Expires    time.Time // in seconds; the zero time means never
+	GSI1, GSI2 Key       // keys in the secondary indexes; a zero key means that the index omits the item
+	Expires    time.Time // in whole seconds; the zero time means never
 	Attrs      map[string]varve.Value
 }
 
-// Index selects an order of the items.
+// Index selects the primary or a secondary index of the registry.
 type Index uint8
 
 // The indexes.
@@ -48,7 +48,7 @@ const (
 	GSI2
 )
 
-// In returns the key of the item in an index.
+// In returns the key of the item in the given index.
 func (it *Item) In(ix Index) Key {
 	switch ix {
 	case GSI1:
@@ -60,12 +60,12 @@ func (it *Item) In(ix Index) Key {
 	}
 }
 
-// Cond is a condition on the stored item, checked before a write. All conditions of a write must
-// hold.
+// Cond is a condition on the stored item. It is checked before a write. If a write has several
+// conditions, all must hold.
 type Cond struct {
-	Attr  string      // the attribute; "" for IfAbsent and IfExists
-	Op    CondOp      //
-	Value varve.Value // the operand of the comparison
+	Attr  string      // name of the attribute; "" for IfAbsent and IfExists
+	Op    CondOp      // kind of the condition
+	Value varve.Value // value with which the attribute is compared
 }
 
 // CondOp is the kind of a condition.
@@ -93,8 +93,8 @@ func IfEquals(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: Equ
 // The attribute and v must both be numbers, or both be strings.
 func IfLess(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: Less, Value: v} }
 
-// Holds reports whether the condition holds for an item, or for a missing one if it is nil.
-// Stores without conditional writes use it.
+// Holds reports whether the condition holds for an item, where nil means that the item is
+// missing. Stores whose database has no conditional writes use it.
 func (c Cond) Holds(it *Item) bool {
 	switch {
 	case c.Op == Absent:
@@ -125,69 +125,69 @@ func (c Cond) Holds(it *Item) bool {
 type ItemQuery struct {
 	Index Index
 	PK    string
-	// From and To bound the sort key in the index: From <= key < To. An empty bound has no
-	// effect.
+	// From and To limit the sort key in the index: From <= key < To. If a bound is empty, that
+	// end is open.
 	From, To string
 	Order    varve.Order
-	// After continues after the last item of an earlier page. If nil, the query starts at the
-	// beginning.
+	// After is the last item of the previous page, after which the query continues. If nil, it
+	// starts at the beginning.
 	After *Item
 	Limit int // maximum number of items; 0 means that the store chooses
-	// Consistent includes every acknowledged write. Secondary indexes may still lack the latest
-	// ones.
+	// Consistent includes every acknowledged write. A secondary index may still lack the latest
+	// writes.
 	Consistent bool
 }
 
 // ItemPage is a part of the result of a query.
 type ItemPage struct {
 	Items []Item
-	More  bool // items may follow the last one
+	More  bool // whether items may follow the last one
 	Cost  Cost
 }
 
-// Items is the registry: small items with a key, in order, with two secondary indexes. Reads and
-// conditions treat an expired item as absent.
+// Items is the registry. It holds small items, each with a key and optional keys in two secondary
+// indexes. Reads and conditions treat an expired item as absent.
 type Items interface {
-	// Get returns the existing items of the given keys, in any order.
+	// Get returns the items with the given keys that exist, in any order.
 	Get(ctx context.Context, keys []Key, consistent bool) ([]Item, error)
-	// Put writes a whole item, durably. It fails with ErrCondition.
+	// Put writes a whole item, durably. If a condition does not hold, it fails with ErrCondition.
 	Put(ctx context.Context, it Item, conds ...Cond) error
 	// Delete removes an item, durably. A missing item is not an error, unless a condition
-	// requires it. Delete fails with ErrCondition.
+	// requires it. If a condition does not hold, Delete fails with ErrCondition.
 	Delete(ctx context.Context, k Key, conds ...Cond) error
 	// PutAll writes whole items without conditions. If it returns nil, all of them are durable.
 	//
 	// After an error, any subset may be durable. If a key occurs twice, the last item remains.
-	// PutAll costs less than single Puts.
+	// PutAll costs less than one Put for each item.
 	PutAll(ctx context.Context, items []Item) error
-	// PutAbsent writes the items whose keys are absent, durably, and reports which ones it
-	// wrote.
+	// PutAbsent writes the items whose keys are absent, durably. It returns for each item whether
+	// it was written.
 	//
-	// An existing item never changes, also under concurrent writes. If a key occurs twice, only
-	// the first item can be written. After an error, any subset may be durable. PutAbsent costs
-	// less than single Puts.
+	// PutAbsent never changes an existing item, even under concurrent writes. If a key occurs
+	// twice, only the first item can be written. After an error, any subset may be durable.
+	// PutAbsent costs less than one Put for each item.
 	PutAbsent(ctx context.Context, items []Item) (written []bool, err error)
-	// DeleteAll removes items as PutAll writes them. Missing items are not an error.
+	// DeleteAll removes items with the same promises as PutAll. Missing items are not an error.
 	DeleteAll(ctx context.Context, keys []Key) error
 	// Query returns the items of one partition, ordered by their sort key in the index.
 	//
-	// Only secondary indexes have equal sort keys. Their order depends on the store, but is the
-	// same on every page.
+	// Several items can have the same sort key only in a secondary index. Their order depends on
+	// the store, but is the same on every page.
 	Query(ctx context.Context, q ItemQuery) (ItemPage, error)
 }
 
-// Reserver is the optional contract of stores that accept cleanup while they refuse other
-// writes.
+// Reserver is the optional contract of stores that accept writes which free space, even while
+// they refuse all others.
 type Reserver interface {
-	// Reserve returns a registry for writes that free space: rotation, and roll-ups before a
-	// table is dropped. It accepts writes even if the store refuses others.
+	// Reserve returns a registry for such writes. The rotation uses it, and roll-ups that must be
+	// stored before a table is dropped.
 	Reserve() Items
 }
 
 // PrefixEnd returns the smallest string that is greater than all strings with the prefix.
 //
-// It increments the last byte that is not 0xff, and is meant for ItemQuery.To. It returns "" if
-// no such string exists.
+// Use it for ItemQuery.To. It increments the last byte that is not 0xff. It returns "" if no such
+// string exists.
 func PrefixEnd(prefix string) string {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] != 0xff {
@@ -199,17 +199,18 @@ func PrefixEnd(prefix string) string {
 	return ""
 }
 
-// Change is one write of a set, with conditions on the stored item.
+// Change is one of several writes of a transaction, with conditions on the stored item.
 type Change struct {
 	Item   Item // the whole new item
-	Delete bool // if true, the item with the key of Item is removed instead
+	Delete bool // if true, the item with this key is removed
 	Conds  []Cond
 }
 
-// AtomicItems is a registry with transactions. This process is its only writer.
+// AtomicItems is a registry with transactions. Only this process may write to it.
 type AtomicItems interface {
 	Items
-	// Apply makes all changes or none, durably. Each key occurs at most once. Apply fails with
-	// ErrCondition if a condition does not hold. The caller may reuse the attributes afterwards.
+	// Apply makes all changes, durably, or none. Each key may occur at most once. Apply fails
+	// with ErrCondition if a condition does not hold. The caller may reuse the attributes
+	// afterwards.
 	Apply(ctx context.Context, changes []Change) error
 }

@@ -10,55 +10,57 @@ import (
 // Layout determines the rows of a series in a store that puts several readings into one row.
 //
 // Only the store on DynamoDB uses it; other stores ignore it. The zero Layout has rows of one
-// millisecond, one key per series, and no deletion by the store. A read finds all readings if its
-// layout is at least as wide as the layout of their write: RowWindow is a multiple, and Shards
-// is not smaller.
+// millisecond and one key per series, and the store deletes no readings.
+//
+// A read finds all readings if its layout is at least as wide as the layout of the writes. A layout
+// is at least as wide as another one if its RowWindow is a multiple of the other's, and its Shards is
+// not smaller.
 type Layout struct {
-	// RowWindow is the time that a row covers: whole milliseconds that divide [MaxRowWindow]. 0
-	// means one millisecond.
+	// RowWindow is the time that one row covers. It is a whole number of milliseconds and divides
+	// [MaxRowWindow]. 0 means one millisecond.
 	RowWindow time.Duration
 	// Shards is the number of keys over which a series is spread. 0 means 1.
 	Shards int
-	// Expect predicts, for writes, whether most rows exist already.
+	// Expect predicts whether the rows of a write exist already.
 	Expect Expect
-	// DeleteAfter is the time after which the store may delete written readings by itself.
+	// DeleteAfter is the time after which the store may delete written readings on its own.
 	//
-	// It counts from the later of event time and arrival. 0 means never.
+	// It is counted from the later of event time and arrival. 0 means never.
 	DeleteAfter time.Duration
 }
 
-// Survey is the layout of a stream according to its tables.
+// Survey is the layout of a stream as its tables record it.
 type Survey struct {
 	Tenant   string
 	Stream   string
-	Prefixes []string       // of the tables that hold or held its readings, sorted
-	Window   time.Duration  // the row window that finds its rows in all tables; 0 if it has none
-	Shards   map[string]int // by device; only spread devices
+	Prefixes []string       // prefixes of the tables that hold or held its readings, sorted
+	Window   time.Duration  // row window that finds its rows in all tables; 0 if the stream has no rows
+	Shards   map[string]int // number of shards by device; only spread devices
 }
 
-// Surveyor is the optional contract of stores whose tables record the layout of streams. It
-// allows the repair of a registry that lost a stream.
+// Surveyor is the optional contract of stores whose tables record the layouts of streams. With
+// it, a registry that lost a stream can be repaired.
 type Surveyor interface {
 	// Survey returns the layout of a stream in all tables of this deployment. The result may be
-	// a minute old.
+	// up to a minute old.
 	Survey(ctx context.Context, tenant, stream string) (Survey, error)
-	// SurveyAll returns the current layout of all streams, ordered by tenant and name.
+	// SurveyAll returns the current layouts of all streams, ordered by tenant and name.
 	SurveyAll(ctx context.Context) ([]Survey, error)
 }
 
-// Bounds of a layout.
+// Limits of a layout.
 const (
 	MaxRowWindow = time.Hour
 	MaxShards    = 64
 )
 
-// Expect is the expected state of a row before a write. A wrong expectation costs a request, but
-// the result is the same.
+// Expect is the expected state of a row before a write. If it is wrong, the write needs one more
+// request, but has the same result.
 type Expect uint8
 
 // The expectations.
 const (
-	ExpectAuto     Expect = iota // the state of the last written row of the series
+	ExpectAuto     Expect = iota // expect the state in which recent rows of the series were found
 	ExpectNew                    // the row is missing
 	ExpectExisting               // the row exists
 )

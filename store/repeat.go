@@ -11,18 +11,19 @@ import (
 )
 
 const (
-	// maxStored limits varve.Verdict.Stored, in bytes.
+	// maxStored is the largest size of varve.Verdict.Stored in bytes.
 	maxStored = 1 << 10
-	// maxShown limits the fields in a message, in bytes. Above it, the message omits
-	// fields that do not differ. maxMember limits each field.
+	// maxShown limits the fields of a reading in a message, in bytes. Longer readings are shown
+	// without the fields that do not differ. maxMember limits the text of each field.
 	maxShown  = 160
 	maxMember = 60
 )
 
-// Repeat returns the verdict on a reading whose series, time and id are stored already.
+// Repeat returns the verdict on a reading if a reading with the same series, time and id is
+// stored.
 //
-// A content id always gives a duplicate. An id of the client gives a conflict if the values
-// differ.
+// If the id is a content id, the verdict is duplicate. If a client chose the id, the verdict is a
+// conflict if the values differ.
 func Repeat(sent, stored *varve.Reading) varve.Verdict {
 	if sent.SameFields(stored) || !sent.HasOwnID() {
 		return varve.Verdict{Outcome: varve.Duplicate}
@@ -35,8 +36,8 @@ func Repeat(sent, stored *varve.Reading) varve.Verdict {
 	return v
 }
 
-// appendFields appends fields as a JSON object. It stops early once the object is longer than
-// most.
+// appendFields appends fields as a JSON object. It stops once dst is longer than the limit, which is
+// the argument most.
 func appendFields(dst []byte, fields []varve.Field, most int) []byte {
 	dst = append(dst, '{')
 	for i, f := range fields {
@@ -59,8 +60,8 @@ func appendMember(dst []byte, f varve.Field) []byte {
 	return append(dst, f.Value.String()...)
 }
 
-// showFields returns the fields of a reading for a message. For a long reading, it returns the
-// fields in which the other reading differs, and … for the rest.
+// showFields formats the fields of a reading for a message. If the reading is long, it shows only
+// fields that differ from the other reading, and … for the rest.
 func showFields(r, other *varve.Reading) string {
 	if all := appendFields(nil, r.Fields, maxShown); len(all) <= maxShown {
 		return string(all)
@@ -77,7 +78,7 @@ func showFields(r, other *varve.Reading) string {
 	return "{" + strings.TrimPrefix(string(out)+rest, ",") + "}"
 }
 
-// appendCut appends at most maxMember bytes of a text.
+// appendCut appends a text, cut to about maxMember bytes.
 func appendCut(dst, text []byte) []byte {
 	if len(text) <= maxMember {
 		return append(dst, text...)

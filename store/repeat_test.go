@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// sample returns a normalized reading with an id and fields in JSON.
+// sample returns a normalized reading. The argument fields is a JSON object.
 func sample(t *testing.T, id, fields string) varve.Reading {
 	t.Helper()
 	r := varve.Reading{Series: varve.Series{Tenant: "acme", Stream: "weather", Device: "a"}, Time: time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)}
@@ -65,7 +65,7 @@ func TestRepeat_ComparesReadingsWithOwnIDs(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	tests := []struct {
 		why, id, stored, sent string
-		want                  string // of the verdict's String
+		want                  string // text of the verdict
 	}{
 		{"a retry", "m1", `{"v":999}`, `{"v":999}`, `duplicate`},
 		{"other decimals are the same number", "m1", `{"v":1.5,"w":20}`, `{"v":1.50,"w":2e1}`, `duplicate`},
@@ -93,8 +93,8 @@ func TestRepeat_ComparesReadingsWithOwnIDs(t *testing.T) {
 	}
 }
 
-// TestRepeat_TreatsContentIDsAsDuplicates checks two readings whose contents have the same hash.
-// They cannot be distinguished, and the client did not choose the id.
+// TestRepeat_TreatsContentIDsAsDuplicates checks two readings with different fields and the same
+// content id. The client did not choose the id, so the verdict must be duplicate.
 func TestRepeat_TreatsContentIDsAsDuplicates(t *testing.T) {
 	sent := sample(t, "", `{"v":20}`)
 	stored := sample(t, "m1", `{"v":999}`)

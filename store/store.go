@@ -14,7 +14,7 @@ import (
 var (
 	// ErrNoTable means that the table does not exist or is being deleted.
 	ErrNoTable = errors.New("table does not exist")
-	// ErrForeign means that a table of that name exists but does not belong to Varve.
+	// ErrForeign means that a table with that name exists, but does not belong to Varve.
 	ErrForeign = errors.New("table is not Varve's")
 	// ErrRefused means that the state of the table does not allow it to be retired or dropped.
 	ErrRefused = errors.New("refused")
@@ -27,8 +27,8 @@ var (
 	ErrClosed = errors.New("store is closed")
 )
 
-// Store combines all contracts of a store. All methods are safe for concurrent use. The clock is
-// only used to recognize expired items.
+// Store combines all required contracts. All methods are safe for concurrent use. A store uses
+// its clock only to recognize expired items.
 type Store interface {
 	Writer
 	Reader
@@ -36,7 +36,8 @@ type Store interface {
 	Creator
 	Lifecycle
 	Items
-	// Close waits for running calls and releases the store. Later calls return ErrClosed.
+	// Close waits for running calls and releases all resources of the store. Later calls return
+	// ErrClosed.
 	io.Closer
 }
 
@@ -50,7 +51,7 @@ type Batch struct {
 	Layout func(varve.Series) Layout
 }
 
-// SetContentIDs replaces the zero ids of the readings.
+// SetContentIDs replaces zero ids with content ids.
 func (b *Batch) SetContentIDs() {
 	for i := range b.Readings {
 		if r := &b.Readings[i]; r.ID.IsZero() {
@@ -59,7 +60,7 @@ func (b *Batch) SetContentIDs() {
 	}
 }
 
-// LayoutOf returns the layout of a series.
+// LayoutOf returns the layout with which a series is written.
 func (b *Batch) LayoutOf(s varve.Series) Layout {
 	if b.Layout == nil {
 		return Layout{}
@@ -67,11 +68,12 @@ func (b *Batch) LayoutOf(s varve.Series) Layout {
 	return b.Layout(s)
 }
 
-// Result is the outcome of one Batch.
+// Result is the result of writing one Batch.
 type Result struct {
-	// Verdicts holds one verdict per reading, in the same order, if Err is nil.
+	// Verdicts has one verdict per reading, in the same order. It is valid if Err is nil.
 	Verdicts []varve.Verdict
-	// Err is set if nothing of the batch was written: ErrNoTable, or a failure of the store.
+	// Err is set if no reading of the batch was written. It is ErrNoTable or a failure of the
+	// store.
 	Err error
 }
 
@@ -82,24 +84,23 @@ type Writer interface {
 	// Each reading gets one verdict:
 	//
 	//   - Stored, if it is new in its table.
-	//   - The verdict of [Repeat], if the table holds a reading of the same identity. The
+	//   - The verdict of [Repeat], if the table has a reading with the same identity. The
 	//     stored values and arrival do not change.
 	//   - Rejected with a retryable code, if it could not be stored.
 	//
-	// If a reading occurs twice in one call, the second one is a repeat of the first. A reading
-	// that is Stored or Duplicate is durable when Write returns, and every later consistent read
-	// returns it. A reading is stored whole or not at all.
+	// If a reading occurs twice in one call, the second one is treated as a repeat of the first.
+	// A reading that is Stored or Duplicate is durable when Write returns, and every later
+	// consistent read returns it. A reading is stored as a whole or not at all.
 	//
 	// The event times must be in the range of the table, and the arrivals should be in its
-	// arrival month. A reading that was written with another layout may be Stored a second time.
-	// Reads return it once, with its first arrival.
+	// arrival month. If a stored reading is written with another layout, it may be Stored a
+	// second time. Reads return it once, with its first arrival.
 	//
 	// The store does not retain the batches after Write returns.
 	Write(ctx context.Context, batches []Batch) []Result
 }
 
-// Cost is the cost of a read in units of the store. On DynamoDB, these are requests and read
-// request units.
+// Cost is the cost of a read. On DynamoDB, Units are read request units.
 type Cost struct {
 	Requests int
 	Units    float64
@@ -117,20 +118,20 @@ type Range struct {
 	Series     varve.Series
 	Window     varve.Window
 	Order      varve.Order
-	After      *varve.Position // if set, only readings after it in Order
+	After      *varve.Position // if set, only readings after this position, in the order of the range
 	Limit      int             // maximum number of readings; 0 means that the store chooses
-	Consistent bool            // includes every acknowledged reading
-	Layout     Layout          // at least as wide as any layout with which the series was written
-	// Damaged, if not nil, is called for each damaged row, which is then skipped. If it is nil,
-	// the read fails with the row. Concurrent calls are possible.
+	Consistent bool            // if true, includes every acknowledged reading
+	Layout     Layout          // at least as wide as every layout with which the series was written
+	// Damaged, if not nil, is called for each damaged row, and the read skips the row. If it is
+	// nil, the read fails at the first damaged row. Calls may be concurrent.
 	Damaged func(*DamagedRow)
 }
 
-// Page is a part of a range, in its order.
+// Page is a part of the readings of a range, in the order of the range.
 type Page struct {
 	Readings []varve.Reading
-	// More means that readings may follow. The caller continues with After set to the last
-	// position. A page with More has at least one reading.
+	// More means that readings may follow. To continue, the caller sets After to the position of
+	// the last reading. A page with More has at least one reading.
 	More bool
 	Cost Cost
 }
@@ -140,21 +141,22 @@ type Latest struct {
 	Table  grid.Table
 	Series varve.Series
 	By     varve.By
-	// Cutoff excludes expired readings, whose event time and arrival are both at or before it.
+	// Cutoff excludes expired readings, whose event time and arrival are both at or before
+	// Cutoff.
 	Cutoff     time.Time
 	Consistent bool
-	Layout     Layout            // at least as wide as any layout with which the series was written
-	Damaged    func(*DamagedRow) // as in Range
+	Layout     Layout            // at least as wide as every layout with which the series was written
+	Damaged    func(*DamagedRow) // like Range.Damaged
 }
 
 // Reader reads one series of one table at a time.
 type Reader interface {
 	// Read returns the next page. It fails with ErrNoTable if the table is missing. The caller
-	// owns the readings and their slices. If dst is not nil, its memory is reused.
+	// owns the readings and their slices. If dst is not nil, Read reuses its memory.
 	Read(ctx context.Context, r Range, dst []varve.Reading) (Page, error)
-	// Latest returns the latest live reading as defined by By.Later, or false if none exists. It
-	// fails with ErrNoTable.
+	// Latest returns the latest reading after the cutoff, as By.Later defines it, or false if
+	// none exists. It fails with ErrNoTable if the table is missing.
 	Latest(ctx context.Context, l Latest) (varve.Reading, bool, Cost, error)
-	// Estimate returns the approximate cost of reading a range to its end, without reading it.
+	// Estimate returns the approximate cost of reading a whole range, without reading it.
 	Estimate(ctx context.Context, r Range) (Cost, error)
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// Tier is the expected use of a table. Stores may tune the table for it.
+// Tier is the expected use of a table. A store may tune the table for its tier.
 type Tier uint8
 
 // The tiers.
 const (
-	Hot  Tier = iota + 1 // holds current readings of this month
+	Hot  Tier = iota + 1 // receives and holds current readings
 	Warm                 // may still receive readings
-	Cold                 // sealed: read only
+	Cold                 // sealed: is only read
 )
 
 func (t Tier) String() string {
@@ -58,62 +58,62 @@ func (s Status) String() string {
 	}
 }
 
-// Info describes a table. Fields with the mark (detail) are set only if Filter.Details is set.
+// Info describes a table. The fields marked (detail) are set only if Filter.Details is true.
 type Info struct {
 	grid.Table
 	Status  Status
-	Retired time.Time // the time at which it was retired; zero if it is not
-	Owned   bool      // the table carries the owner tag, so its readings may be read
-	Lost    time.Time // the time since which readings are lost because another program deleted the table; otherwise zero
+	Retired time.Time // time of its retirement; zero if it is not retired
+	Owned   bool      // the table has the owner tag of this deployment, so its readings may be read
+	Lost    time.Time // time since which readings are lost, because another program deleted the table; otherwise zero
 
 	Tier     Tier      // (detail)
 	Created  time.Time // (detail)
 	Hold     string    // (detail) the reason of the hold; "" if it is not on hold
-	Readings int64     // (detail) distinct readings; may be out of date
+	Readings int64     // (detail) number of distinct readings; may be out of date
 	Bytes    int64     // (detail) approximate size, on disk or billed
 }
 
 // Filter selects tables.
 type Filter struct {
-	// Prefixes selects tables whose name parses and has one of the prefixes.
+	// Prefixes selects tables whose names can be parsed and have one of the prefixes.
 	Prefixes []string
-	// Any also selects all tables with the owner tag of this deployment, with any prefix.
+	// Any also selects all tables with the owner tag of this deployment, whatever their prefix.
 	Any bool
 	// Window selects tables whose range overlaps it.
 	Window varve.Window
-	// Details sets the fields of Info that are marked as details.
+	// Details sets the fields of Info that are marked (detail).
 	Details bool
-	// SkipEmpty permits the catalog to omit tables that are known to be empty.
+	// SkipEmpty permits the catalog to omit tables that it knows to be empty.
 	SkipEmpty bool
-	// Fresh includes tables that another process created a moment ago.
+	// Fresh makes sure that the list includes tables that another process has just created.
 	Fresh bool
-	// Lost includes tables that another program deleted with their readings. Their status is
+	// Lost also selects tables that another program deleted with their readings. Their status is
 	// Gone.
 	Lost bool
-	// Version requires a list at least as new as this version of a [Versioned] catalog. "" has
-	// no effect.
+	// Version requires a list that is at least as new as this version of a [Versioned] catalog.
+	// If empty, any list is sufficient.
 	Version string
 }
 
 // Catalog lists tables.
 type Catalog interface {
-	// Tables returns the selected tables ordered by name. It never returns foreign names.
+	// Tables returns the selected tables ordered by name. It never returns foreign tables.
 	Tables(ctx context.Context, f Filter) ([]Info, error)
 }
 
 // Versioned is the optional contract of a Catalog whose lists may lack tables that other
-// processes created recently.
+// processes have just created.
 type Versioned interface {
 	Catalog
-	// VersionKey returns the key of the item that stores the version of the catalog in
-	// [VersionAttr].
+	// VersionKey returns the key of the item whose attribute [VersionAttr] is the version of the
+	// catalog.
 	//
-	// The version changes before the first reading of a table is written. If the item is
-	// missing, the version is [NoVersion].
+	// The version changes before the first reading of a table is written. If the item is missing,
+	// the version is [NoVersion].
 	VersionKey() Key
 }
 
-// The attribute of the version, and the version of a catalog without the item.
+// VersionAttr is the attribute with the version. NoVersion is the version if the item is missing.
 const (
 	VersionAttr = "tables"
 	NoVersion   = "none"
@@ -121,8 +121,8 @@ const (
 
 // Creator creates tables.
 type Creator interface {
-	// Create creates a table of a tier and returns when it is usable. An existing table is not
-	// an error, unless it belongs to another program: ErrForeign.
+	// Create creates a table with a tier and returns when the table is usable. If the table
+	// exists, Create succeeds. If it belongs to another program, Create fails with ErrForeign.
 	Create(ctx context.Context, t grid.Table, tier Tier) error
 }
 
@@ -130,20 +130,45 @@ type Creator interface {
 type Lifecycle interface {
 	// Tune sets the table's tier.
 	Tune(ctx context.Context, t grid.Table, tier Tier) error
-	// Retire marks the table as due for deletion. It stays readable. Retire fails with a
+	// Retire marks the table as due for deletion. The table remains readable. Retire fails with a
 	// HoldError if the table is on hold.
 	Retire(ctx context.Context, t grid.Table, at time.Time) error
-	// Restore reverts Retire.
+	// Restore cancels the retirement of a table.
 	Restore(ctx context.Context, t grid.Table) error
-	// Hold prevents that a table is retired or dropped, for a reason. The reason "" releases the
-	// hold.
+	// Hold prevents a table from being retired or dropped, and records the reason. The reason ""
+	// releases the hold.
 	Hold(ctx context.Context, t grid.Table, reason string) error
 	// Drop deletes a table and all of its readings. It fails with ErrRefused unless the table is
-	// owned, retired and not on hold. A hold gives a HoldError.
+	// owned, retired and not on hold. If the table is on hold, the error is a HoldError.
 	Drop(ctx context.Context, t grid.Table) error
 }
 
-// HoldError is the ErrRefused for a table that is on hold.
+// Expirer is the optional contract of a store that deletes expired readings on request. Stores
+// whose database deletes them on its own do not implement it.
+type Expirer interface {
+	// DeleteExpired deletes the readings of a table whose event time and arrival are not after
+	// the cutoff of their series. It returns how many it deleted. Readings of a series with the
+	// zero cutoff are kept.
+	//
+	// DeleteExpired may skip readings that were written recently, or that cannot be read; a later
+	// call deletes them. It fails with a HoldError if the table is on hold, and with ErrRefused
+	// if the table is retired, because a retired table can be restored until it is dropped.
+	DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (int64, error)
+}
+
+// Expirable returns an error that wraps ErrRefused if the readings of a table must not be deleted,
+// otherwise nil. Every store calls it in DeleteExpired.
+func Expirable(in *Info) error {
+	switch {
+	case in.Hold != "":
+		return fmt.Errorf("delete expired readings of %s: %w", in.Table, &HoldError{in.Hold})
+	case !in.Retired.IsZero():
+		return fmt.Errorf("delete expired readings of %s, which is retired: %w", in.Table, ErrRefused)
+	}
+	return nil
+}
+
+// HoldError means that a table is on hold. It wraps ErrRefused.
 type HoldError struct{ Reason string } // the reason of the hold
 
 func (e *HoldError) Error() string { return "refused: it is on hold: " + e.Reason }

@@ -7,7 +7,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// sharedRead is one read of a stream's item. All calls from before its start use its result.
+// sharedRead is one read of a stream's item. All calls that were made before it began use its
+// result.
 type sharedRead struct {
 	done      chan struct{}
 	stream    Stream
@@ -19,8 +20,8 @@ type sharedRead struct {
 // sharedReads are the reads of one stream: the current one, and the one that begins after it.
 type sharedReads struct{ begun, next *sharedRead }
 
-// Current returns a stream, and the catalog's version from the item under a key. Both are read in
-// one request that begins after the call. Concurrent calls share a request.
+// Current returns a stream and the catalog's version, which is in the item with the key version.
+// Both are read in one request that begins after the call. Concurrent calls share a request.
 func (r *Registry) Current(ctx context.Context, tenant, stream string, version store.Key) (Stream, string, error) {
 	k := id{tenant, stream}
 	for {
@@ -39,8 +40,8 @@ func (r *Registry) Current(ctx context.Context, tenant, stream string, version s
 	}
 }
 
-// joinNext returns the reads of a stream and its next read. First reports whether the caller has to
-// start that read.
+// joinNext returns the reads of a stream and its next read. The result first reports whether the
+// caller must start that read.
 func (r *Registry) joinNext(k id) (all *sharedReads, f *sharedRead, first bool) {
 	r.reading.Lock()
 	defer r.reading.Unlock()

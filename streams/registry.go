@@ -117,8 +117,8 @@ func (k id) String() string { return "stream " + k.stream + " of tenant " + k.te
 // Register records durably that a stream is written into the tables of a class, in rows of a
 // window.
 //
-// A stream that is registered already costs a read once a minute. If that read fails, Register
-// still succeeds.
+// For a stream that is registered already, Register reads the registry once a minute. If that read
+// fails, Register still succeeds.
 func (r *Registry) Register(ctx context.Context, tenant, stream, class string, window time.Duration) (Stream, error) {
 	k := id{tenant, stream}
 	known, age, ok := r.known.Lookup(k)

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Repair is a change after which a stream's item covers all of its readings in tables.
+// Repair is a change to the registry item of a stream. After it, the classes, the row window and
+// the shards of the item are sufficient to find all readings of the stream in the tables.
 type Repair struct {
 	Tenant  string         `json:"tenant"`
 	Name    string         `json:"stream"`
@@ -20,8 +21,9 @@ type Repair struct {
 	Shards  map[string]int `json:"shards,omitempty"`
 }
 
-// PlanRepairs returns the changes that the registry needs to cover the streams found in tables.
-// It changes no item. RecoverFrom must have been called.
+// PlanRepairs compares the items of streams with the streams that were found in tables. It returns
+// a change for each item that is missing, or that lacks classes, row windows or shards. It changes
+// no item. RecoverFrom must have been called.
 func (r *Registry) PlanRepairs(ctx context.Context, found []store.Survey) (plan []Repair, err error) {
 	for i := range found {
 		k := id{found[i].Tenant, found[i].Stream}
@@ -44,7 +46,8 @@ func (r *Registry) PlanRepairs(ctx context.Context, found []store.Survey) (plan 
 	return plan, nil
 }
 
-// merge extends a stream to cover its readings in tables.
+// merge adds the classes, the row window and the shards with which readings of the stream were
+// found in tables.
 func (s *Stream) merge(found *store.Survey, classOf func(prefix string) (string, bool)) {
 	for _, prefix := range found.Prefixes {
 		if class, ok := classOf(prefix); ok {

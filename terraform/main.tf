@@ -1,18 +1,18 @@
-# The resources around Varve's tables that do not change with time. Varve's
-# rotator creates, tunes and drops time tables; Terraform never has them.
+# The resources around Varve's tables that do not change over time. Varve's rotator creates, tunes
+# and drops the time tables. Terraform does not manage them.
 
 data "aws_region" "current" {}
 
 locals {
   registry_name = coalesce(var.registry_name, "${var.prefix}_registry")
-  # Each class has its own table prefix.
+  # Each retention class has its own table prefix.
   table_prefixes = [for name in sort(keys(var.classes)) : name == "default" ? var.prefix : "${var.prefix}-${name}"]
   kms_keys = toset(compact(concat(
     [var.registry_kms_key_arn, var.template.kms_key],
     [for own in values(var.template.classes) : own.kms_key]
   )))
 
-  # Varve's configuration. Unset values are left out and have their defaults.
+  # Varve's configuration. Unset values are omitted, so that they get their defaults.
   groups = { for group, settings in {
     store = {
       kind     = "dynamodb"
@@ -33,7 +33,7 @@ locals {
     length(local.streams) > 0 ? { streams = local.streams } : null
   )
 
-  # The same settings by key, for the command line.
+  # The same settings by key, for use on the command line.
   settings = merge(
     merge([for group, settings in local.groups : { for key, value in settings : "${group}.${key}" => tostring(value) }]...),
     { for name, c in var.classes : "classes.${name}.retention" => c.retention },

@@ -29,7 +29,7 @@ output "role_arns" {
 }
 
 output "topic_arn" {
-  description = "ARN of the alarms' topic; null without monitoring."
+  description = "ARN of the SNS topic for alarms; null without monitoring."
   value       = one(module.monitoring[*].topic_arn)
 }
 

@@ -11,7 +11,7 @@ variable "prefix" {
 }
 
 variable "registry_name" {
-  description = "Name of the registry's table. If null, <prefix>_registry."
+  description = "Name of the registry's table. If null, it is <prefix>_registry."
   type        = string
   default     = null
 
@@ -67,7 +67,7 @@ variable "streams" {
 }
 
 variable "retention" {
-  description = "The end of tables: drop allows deletion of expired tables; the others are settings under retention, see varve config print."
+  description = "How expired tables are retired and dropped. drop allows the rotator to drop them. The other fields are the settings of the same names under retention; see varve config print."
   type = object({
     drop      = optional(bool, false)
     grace     = optional(string)
@@ -89,7 +89,7 @@ variable "retention" {
 }
 
 variable "hosts" {
-  description = "Host names under which a proxy in front reaches Varve (server.hosts). With API keys, any name is accepted."
+  description = "Host names under which a proxy reaches Varve (server.hosts). With API keys, every name is accepted."
   type        = list(string)
   default     = []
   nullable    = false
@@ -130,7 +130,7 @@ variable "template" {
 }
 
 variable "deletion_protection" {
-  description = "Whether the registry refuses deletion. Before you destroy it, apply false."
+  description = "Whether the registry is protected against deletion. Apply false before you destroy it."
   type        = bool
   default     = true
   nullable    = false
@@ -144,7 +144,7 @@ variable "point_in_time_recovery" {
 }
 
 variable "registry_kms_key_arn" {
-  description = "ARN of the KMS key that encrypts the registry. If null, AWS's own key."
+  description = "ARN of the KMS key that encrypts the registry. If null, a key of AWS is used."
   type        = string
   default     = null
 
@@ -155,7 +155,7 @@ variable "registry_kms_key_arn" {
 }
 
 variable "policies" {
-  description = "Whether to create the IAM policies. Use false with an emulator, which has none."
+  description = "Whether to create the IAM policies. Use false with an emulator, which does not support them."
   type        = bool
   default     = true
   nullable    = false
@@ -228,7 +228,7 @@ variable "ingest" {
 }
 
 variable "service" {
-  description = "Varve on Fargate; see the module service-ecs. If null, you run Varve elsewhere."
+  description = "Varve on Fargate; see the module service-ecs. If null, this module does not run Varve."
   type = object({
     image              = string
     subnet_ids         = set(string)
@@ -258,7 +258,7 @@ variable "service" {
 }
 
 variable "endpoint" {
-  description = "Address of a DynamoDB emulator for Varve. If null, DynamoDB on AWS."
+  description = "Address of a DynamoDB emulator for Varve. If null, Varve uses DynamoDB on AWS."
   type        = string
   default     = null
 
@@ -269,7 +269,7 @@ variable "endpoint" {
 }
 
 variable "tags" {
-  description = "Tags of all created resources. Time tables have the tags of template."
+  description = "Tags of all resources that Terraform creates. The tags of time tables are in template."
   type        = map(string)
   default     = {}
   nullable    = false

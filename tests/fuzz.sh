@@ -1,5 +1,4 @@
-#!/bin/sh
-# Runs every fuzz target of the module for a while: tests/fuzz.sh 30s
+# Runs each fuzz target of the module for the given time, as in: tests/fuzz.sh 30s
 set -eu
 grep -rlE '^func Fuzz' --include='*_test.go' . | sort | while read -r file; do
 	dir=$(dirname "$file")

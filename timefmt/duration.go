@@ -1,5 +1,5 @@
-// Package timefmt parses and formats durations and windows of time, in the syntax of settings,
-// the API and the CLI.
+// Package timefmt parses and formats durations and windows of time, in the syntax of the
+// settings, the API and the command line.
 package timefmt
 
 import (
@@ -12,18 +12,18 @@ import (
 
 const day = 24 * time.Hour
 
-// Forever is the duration that never ends.
+// Forever is the duration without an end.
 const Forever = time.Duration(math.MaxInt64)
 
-// units are the units of a duration, largest first. A year has 365 days.
+// units are the units of a duration, from the largest to the smallest. A year has 365 days.
 var units = []struct {
 	name string
 	unit time.Duration
 }{{"y", 365 * day}, {"w", 7 * day}, {"d", day}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
 
-// ParseDuration parses a duration: "forever", or whole numbers with units, as in 90d or 1y6h.
+// ParseDuration parses "forever", or whole numbers with units such as 90d or 1y6h.
 //
-// The units are y (365 days), w, d, h, m and s, largest first.
+// The units are y (365 days), w, d, h, m and s. They must be in this order.
 func ParseDuration(s string) (time.Duration, error) {
 	if s == "forever" {
 		return Forever, nil
@@ -49,8 +49,8 @@ func ParseDuration(s string) (time.Duration, error) {
 	return total, nil
 }
 
-// FormatDuration formats a duration in the syntax of [ParseDuration]. Durations with fractions
-// of a second, which that syntax lacks, are formatted as in Go.
+// FormatDuration formats a duration in the syntax of [ParseDuration]. That syntax has no
+// fractions of a second, so durations with such fractions are formatted as in Go.
 func FormatDuration(d time.Duration) string {
 	switch {
 	case d == Forever:
@@ -62,7 +62,7 @@ func FormatDuration(d time.Duration) string {
 	}
 	var b strings.Builder
 	for _, u := range units {
-		if u.name == "w" && d%(7*day) != 0 { // 30d reads better than 4w2d
+		if u.name == "w" && d%(7*day) != 0 { // 30d is easier to read than 4w2d
 			continue
 		}
 		if n := d / u.unit; n > 0 {

@@ -8,7 +8,8 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// granularities are the layouts of windows, with their lengths.
+// granularities are the layouts of texts that ParseWindow accepts, with the length of their
+// windows.
 var granularities = []struct {
 	layout string
 	end    func(time.Time) time.Time
@@ -20,7 +21,8 @@ var granularities = []struct {
 	{"2006-01-02T15:04", func(t time.Time) time.Time { return t.Add(time.Minute) }},
 }
 
-// ParseWindow parses a year, month, day, hour or minute in UTC as a window of that length.
+// ParseWindow parses a year, month, day, hour or minute in UTC. The window covers exactly that
+// period.
 //
 // Examples are 2024, 2024-12, 2024-12-01, 2024-12-01T14 and 2024-12-01T14:30.
 func ParseWindow(s string) (varve.Window, error) {

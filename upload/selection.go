@@ -15,7 +15,7 @@ import (
 
 // Selection sets the streams, devices and formats of sources.
 type Selection struct {
-	Stream  string    // stream of all files; if empty, the name of each file's folder
+	Stream  string    // stream of all files; if empty, each file's folder or the measurements of line protocol
 	Device  string    // device of readings without one; if empty, the name of each file
 	Format  string    // a name of wire.BodyFormatNames; if empty, each file's name decides
 	Stdin   io.Reader // read for the argument -
@@ -105,6 +105,9 @@ func (s *Selection) fileSource(path string) (Source, error) {
 	if src.device == "" {
 		src.device = baseName(path)
 	}
+	if src.Stream == "" && src.format == wire.Line {
+		return src, nil // each line names its stream
+	}
 	if src.Stream == "" {
 		abs, err := filepath.Abs(path)
 		if err != nil {
@@ -121,7 +124,7 @@ func (s *Selection) fileSource(path string) (Source, error) {
 // stdinSource returns the source of standard input.
 func (s *Selection) stdinSource() (Source, error) {
 	src := Source{Path: "standard input", stdin: s.Stdin, Stream: s.Stream, device: s.Device, deviceGiven: s.Device != ""}
-	if s.Stream == "" {
+	if s.Stream == "" && s.Format != wire.Line.Name() {
 		return src, varve.InvalidParam("stream", "required for standard input: name a stream and a format")
 	}
 	if s.Format == "" {
@@ -130,6 +133,9 @@ func (s *Selection) stdinSource() (Source, error) {
 	var err error
 	if src.format, err = parseFormat(s.Format); err != nil {
 		return src, err
+	}
+	if src.Stream == "" {
+		return src, nil
 	}
 	return src, checkStream(src.Stream)
 }

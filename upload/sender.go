@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -49,6 +50,7 @@ func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 		})
 	}
 	f.upload.count(varve.Tally{Rejected: int64(len(p.Rejects))}, 0)
+	retried := int64(0)
 	for try := 0; p.Len() > 0; try++ {
 		body, err := f.body(&p)
 		if err != nil {
@@ -58,11 +60,22 @@ func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 		if err != nil {
 			return &FileError{f.source.Path, err}
 		}
+		if f.reshaped() {
+			// A row may have other readings, which an earlier answer counted.
+			if try > 0 {
+				answer.Duplicates -= answer.Stored + answer.Duplicates + answer.Rejected - retried
+			}
+			f.placeByLine(&p, &answer)
+		}
+		if try == 0 {
+			f.upload.countSkipped(answer.SkippedCells)
+		}
 		retry := f.verdicts(&p, answer, try < maxRetries)
 		if len(retry) == 0 {
 			break
 		}
-		p = p.Only(retry)
+		retried = int64(len(retry))
+		p = p.Only(slices.Compact(retry))
 		select {
 		case <-time.After(time.Second << min(try, 4)):
 		case <-ctx.Done():
@@ -70,6 +83,20 @@ func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 		}
 	}
 	return f.upload.checkpoint.finish(f.source, n, f.settings)
+}
+
+// reshaped reports whether the rows of the source are not one reading each.
+func (f *fileSender) reshaped() bool {
+	return f.source.format == wire.CSV && f.upload.columns.IsReshaped()
+}
+
+// placeByLine sets the index of each rejection to the index of its rows in the piece.
+func (f *fileSender) placeByLine(p *wire.Piece, a *wire.WriteAnswer) {
+	for i := range a.Rejects {
+		if at := p.AtLine(a.Rejects[i].Line); at >= 0 {
+			a.Rejects[i].Index = int64(at)
+		}
+	}
 }
 
 // body returns the request body of a piece.

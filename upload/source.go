@@ -16,7 +16,7 @@ import (
 // Source is one file of readings, or standard input.
 type Source struct {
 	Path   string // as the user wrote it
-	Stream string
+	Stream string // if empty, each line names its stream
 
 	stdin       io.Reader // if set, the source is standard input
 	format      wire.Format
@@ -42,7 +42,7 @@ func (e *FileError) Error() string {
 
 func (e *FileError) Unwrap() error { return e.Err }
 
-// HeaderError reports that a CSV file lacks the columns of readings.
+// HeaderError reports that a CSV file lacks a required column.
 type HeaderError struct {
 	Columns []string
 	Err     error
@@ -53,21 +53,27 @@ func (e *HeaderError) Error() string { return e.Err.Error() }
 func (e *HeaderError) Unwrap() error { return e.Err }
 
 // deviceParam returns the device parameter of the source's pieces. A CSV file with a column of
-// devices needs none.
+// devices needs none, and neither does line protocol.
 func (s *Source) deviceParam(names []string, c wire.Columns) string {
+	if s.format == wire.CSV && c.DeviceColumns != "" {
+		return ""
+	}
+	if !s.deviceGiven && s.format == wire.Line {
+		return "" // a tag names the device
+	}
 	if !s.deviceGiven && s.format == wire.CSV && slices.Contains(names, c.DeviceColumn(names, false)) {
 		return ""
 	}
 	return s.device
 }
 
-// checkColumns rejects a CSV file that lacks the columns of readings, even if it has no rows.
-func (s *Source) checkColumns(names []string, c wire.Columns, device string) error {
+// checkColumns rejects a CSV file that lacks a required column, even if it has no rows.
+func (s *Source) checkColumns(names []string, c wire.Columns, d wire.Defaults) error {
 	if s.format != wire.CSV {
 		return nil
 	}
 	c.Names = names
-	r, err := wire.NewReader(new(wire.Memory), wire.CSV, strings.NewReader(""), wire.Defaults{Device: device}, c)
+	r, err := wire.NewReader(new(wire.Memory), wire.CSV, strings.NewReader(""), d, c)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -44,6 +45,8 @@ type Result struct {
 	varve.Tally
 	Conflicts int64 // rejections because of other stored values
 	Resumed   int64 // readings that an earlier run sent
+	// SkippedCells is the number of cells that were omitted, because they are not values.
+	SkippedCells int64
 }
 
 // Upload sends sources to a server.
@@ -150,7 +153,11 @@ func (u *Upload) sendFile(ctx context.Context, g *errgroup.Group, s *Source) (er
 		return err
 	}
 	device := s.deviceParam(pieces.Names(), u.columns)
-	if err := s.checkColumns(pieces.Names(), u.columns, device); err != nil {
+	defaults := wire.Defaults{Device: device}
+	if u.opts.Params.Get("time") == "arrival" {
+		defaults.Arrival = time.Now()
+	}
+	if err := s.checkColumns(pieces.Names(), u.columns, defaults); err != nil {
 		return err
 	}
 	f := &fileSender{upload: u, source: s, settings: u.settings(s), params: u.params(device)}
@@ -225,6 +232,13 @@ func (u *Upload) count(t varve.Tally, bytes int64) {
 	defer u.mu.Unlock()
 	u.result.Add(t)
 	u.progress(bytes)
+}
+
+// countSkipped counts cells that the server omitted.
+func (u *Upload) countSkipped(cells int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.result.SkippedCells += cells
 }
 
 // progress reports bytes. The caller holds the lock.

@@ -23,10 +23,12 @@ import (
 
 var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
+func noonClock() time.Time { return noon }
+
 // newClient returns the client of a server over a store in memory, at noon.
 func newClient(t *testing.T) *client.Client {
 	t.Helper()
-	now := func() time.Time { return noon }
+	now := noonClock
 	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(now), Holder: "test", Now: now})
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +163,7 @@ func TestUpload_NamesParameterOfMissingColumn(t *testing.T) {
 	}
 }
 
-// TestNew_RejectsOptions checks that an invalid option fails with its parameter.
+// TestNew_RejectsOptions checks that the error for an invalid option names the parameter.
 func TestNew_RejectsOptions(t *testing.T) {
 	stdin, err := (&upload.Selection{Stream: "weather", Format: "csv", Stdin: strings.NewReader("")}).Sources([]string{"-"})
 	if err != nil {
@@ -202,5 +204,30 @@ func TestSelection_FindsFiles(t *testing.T) {
 	}
 	if got, want := strings.Join(names, ", "), "s0.ndjson into weather, s1.csv.gz into weather"; got != want {
 		t.Errorf("found %s, want %s", got, want)
+	}
+}
+
+// TestSources_LinesNameTheirStreams checks that a file of line protocol needs no stream, is resumed
+// by lines, and reports the lines that are rejected.
+func TestSources_LinesNameTheirStreams(t *testing.T) {
+	var b strings.Builder
+	for i := range 25 {
+		fmt.Fprintf(&b, "pressure,device=d%d v=%di %d\n# comment\n\n", i%3, i, noon.Add(-time.Duration(i)*time.Minute).UnixNano())
+	}
+	b.WriteString("pressure v=1\ntemperature,device=d1 note=\"two\nlines\" " + fmt.Sprint(noon.UnixNano()))
+	path := writeFile(t, "export.lp", b.String())
+	c := newClient(t)
+	var rejected []upload.Rejection
+	o := upload.Options{Client: c, Batch: 7, Parallel: 2, Events: upload.Events{Rejected: func(r upload.Rejection) { rejected = append(rejected, r) }}}
+	result, err := send(t, o, path)
+	if err != nil || result.Stored != 26 || result.Rejected != 1 {
+		t.Fatalf("%+v %v", result, err)
+	}
+	if len(rejected) != 1 || rejected[0].Line != 76 || rejected[0].Code != "device_invalid" {
+		t.Errorf("%+v", rejected)
+	}
+	got, err := c.Latest(t.Context(), "temperature", 0, "d1")
+	if err != nil || len(got) != 1 || got[0].Reading.Field("note").Text() != "two\nlines" {
+		t.Errorf("%v %v", got, err)
 	}
 }

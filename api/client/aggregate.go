@@ -21,27 +21,32 @@ type AggregateQuery struct {
 	Step             string // a duration as in 5m, or 1d, 1w, 1mo, 1y
 	Functions        []string
 	Fields           []string // if empty, all fields
+	Where            string   // only readings whose fields have these values; not for roll-ups
 	From, To, During string
 	Timezone         string // time zone of the buckets, as in Europe/Berlin; "" means UTC
 	Fill             string // none, null, previous or linear
 	Source           string // readings or rollups
-	Merge            bool   // buckets over all devices, not of each device
+	Merge            bool   // if true, each bucket combines all devices
+	Limit            int    // maximum number of buckets; 0 means all
 	Top              int    // only the devices with the highest values; 0 means all
 	TopBy, TopField  string // the function and the field that rank devices
 	Consistent       bool
-	SkipDamaged      bool // leave damaged rows out; they are in the coverage
+	SkipDamaged      bool // if true, omits damaged rows and lists them in the coverage
 }
 
 func (q *AggregateQuery) values() url.Values {
 	v := url.Values{}
 	for name, value := range map[string]string{
-		"step": q.Step, "functions": strings.Join(q.Functions, ","), "fields": strings.Join(q.Fields, ","), "from": q.From, "to": q.To, "during": q.During,
+		"step": q.Step, "functions": strings.Join(q.Functions, ","), "fields": strings.Join(q.Fields, ","), "where": q.Where, "from": q.From, "to": q.To, "during": q.During,
 		"timezone": q.Timezone, "fill": q.Fill, "source": q.Source, "devices": strings.Join(q.Devices, ","), "status": q.Status, "device_type": q.DeviceType,
 		"top_by": q.TopBy, "top_field": q.TopField,
 	} {
 		if value != "" {
 			v.Set(name, value)
 		}
+	}
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
 	}
 	if q.Top > 0 {
 		v.Set("top", strconv.Itoa(q.Top))

@@ -18,30 +18,31 @@ func (c AlertCalls) Rules(ctx context.Context) (wire.RuleList, error) {
 	return getJSON[wire.RuleList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/alert-rules"})
 }
 
-// Rule returns an alert rule. It fails with varve.NotFound.
+// Rule returns an alert rule. If the rule does not exist, it fails with varve.NotFound.
 func (c AlertCalls) Rule(ctx context.Context, id string) (wire.RuleBody, error) {
 	return getJSON[wire.RuleBody](ctx, c.connection, request{method: http.MethodGet, path: rulePath(id)})
 }
 
-// EditRule replaces an alert rule. It fails with varve.NotFound.
+// EditRule replaces an alert rule. If the rule does not exist, it fails with varve.NotFound.
 func (c AlertCalls) EditRule(ctx context.Context, id string, r wire.RulePost) (wire.RuleBody, error) {
 	return getJSON[wire.RuleBody](ctx, c.connection, sendJSON(http.MethodPut, rulePath(id), r))
 }
 
-// MuteRule mutes the alerts of a rule. It fails with varve.NotFound.
+// MuteRule mutes the alerts of a rule. If the rule does not exist, it fails with varve.NotFound.
 func (c AlertCalls) MuteRule(ctx context.Context, id string, m wire.Mute) (wire.RuleBody, error) {
 	return getJSON[wire.RuleBody](ctx, c.connection, sendJSON(http.MethodPost, rulePath(id)+"/mute", m))
 }
 
-// UnmuteRule unmutes the alerts of a rule. It fails with varve.NotFound.
+// UnmuteRule unmutes the alerts of a rule. If the rule does not exist, it fails with
+// varve.NotFound.
 func (c AlertCalls) UnmuteRule(ctx context.Context, id string) (wire.RuleBody, error) {
 	return getJSON[wire.RuleBody](ctx, c.connection, request{method: http.MethodDelete, path: rulePath(id) + "/mute"})
 }
 
 func rulePath(id string) string { return "/v1/alert-rules/" + url.PathEscape(id) }
 
-// DeleteRule deletes an alert rule, and resolves its alerts. It fails with
-// varve.NotFound.
+// DeleteRule deletes an alert rule, and resolves its alerts. If the rule does not exist, it fails
+// with varve.NotFound.
 func (c AlertCalls) DeleteRule(ctx context.Context, id string) error {
 	_, err := getJSON[wire.Deleted](ctx, c.connection, request{method: http.MethodDelete, path: rulePath(id)})
 	return err
@@ -69,13 +70,14 @@ func (c AlertCalls) alerts(ctx context.Context, r request, state string) (wire.A
 	return getJSON[wire.AlertList](ctx, c.connection, r)
 }
 
-// Alert returns an alert. If late readings have replaced the alert, it returns the new one. It
-// fails with varve.NotFound.
+// Alert returns an alert. If late readings have replaced the alert, it returns the new one. If no
+// alert ever had the id, it fails with varve.NotFound.
 func (c AlertCalls) Alert(ctx context.Context, id string) (wire.AlertBody, error) {
 	return getJSON[wire.AlertBody](ctx, c.connection, request{method: http.MethodGet, path: alertPath(id)})
 }
 
-// ResolveAlert resolves an alert by hand. It fails with varve.NotFound.
+// ResolveAlert resolves an alert by hand. If the alert does not exist, it fails with
+// varve.NotFound.
 func (c AlertCalls) ResolveAlert(ctx context.Context, id string) (wire.AlertBody, error) {
 	return getJSON[wire.AlertBody](ctx, c.connection, request{method: http.MethodPost, path: alertPath(id) + "/resolve"})
 }
@@ -86,17 +88,18 @@ func (c AlertCalls) ResolveAlerts(ctx context.Context, choice wire.AlertChoice) 
 	return getJSON[wire.ResolvedAlerts](ctx, c.connection, sendJSON(http.MethodPost, "/v1/alerts/resolve", choice))
 }
 
-// AcknowledgeAlert records the person who acknowledged an alert. It fails with varve.NotFound.
+// AcknowledgeAlert records the person who acknowledged an alert. If the alert does not exist, it
+// fails with varve.NotFound.
 func (c AlertCalls) AcknowledgeAlert(ctx context.Context, id string, a wire.Acknowledgement) (wire.AlertBody, error) {
 	return getJSON[wire.AlertBody](ctx, c.connection, sendJSON(http.MethodPost, alertPath(id)+"/acknowledge", a))
 }
 
-// MuteAlert mutes an alert. It fails with varve.NotFound.
+// MuteAlert mutes an alert. If the alert does not exist, it fails with varve.NotFound.
 func (c AlertCalls) MuteAlert(ctx context.Context, id string, m wire.Mute) (wire.AlertBody, error) {
 	return getJSON[wire.AlertBody](ctx, c.connection, sendJSON(http.MethodPost, alertPath(id)+"/mute", m))
 }
 
-// UnmuteAlert unmutes an alert. It fails with varve.NotFound.
+// UnmuteAlert unmutes an alert. If the alert does not exist, it fails with varve.NotFound.
 func (c AlertCalls) UnmuteAlert(ctx context.Context, id string) (wire.AlertBody, error) {
 	return getJSON[wire.AlertBody](ctx, c.connection, request{method: http.MethodDelete, path: alertPath(id) + "/mute"})
 }

@@ -148,12 +148,12 @@ func (c *connection) do(ctx context.Context, r request) (*http.Response, error) 
 	}
 }
 
-// gaveUp returns the reason for which a call is not retried, and its last failure.
+// gaveUp returns an error with the reason why a call is not retried, and the call's last error.
 func gaveUp(ctx context.Context, last error) error {
 	return fmt.Errorf("%w: %w", context.Cause(ctx), last)
 }
 
-// retryAfter returns the time to wait before a retry.
+// retryAfter returns the time to wait before a retry, or false if the call must not be retried.
 func retryAfter(err error, try int) (time.Duration, bool) {
 	backoff := min(100*time.Millisecond<<try, 5*time.Second)
 	backoff += rand.N(backoff)
@@ -229,7 +229,7 @@ func problem(resp *http.Response) error {
 		return fmt.Errorf("%s, and its body cannot be read: %w", resp.Status, err)
 	}
 	var p wire.Problem
-	var answer wire.WriteAnswer // the body if all readings were rejected for now
+	var answer wire.WriteAnswer // the body if all readings were rejected, but may be stored later
 	switch {
 	case json.Unmarshal(text, &p) == nil && p.Detail != "":
 	case json.Unmarshal(text, &answer) == nil && len(answer.Rejects) > 0:

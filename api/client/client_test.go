@@ -174,7 +174,7 @@ func TestFailures(t *testing.T) {
 		{"a bad cursor", func() error { q.Cursor = "x"; _, err := c.Raw(t.Context(), q, wire.CSV); return err }, varve.Invalid, "cursor", "next"},
 		{"no such table", func() error { _, err := c.Restore(t.Context(), "x/y"); return err }, varve.NotFound, "", "x/y"},
 		{"a bad plan", func() error { _, err := c.Plan(t.Context(), "soon"); return err }, varve.Invalid, "at", "RFC 3339"},
-		{"no devices", func() error { _, err := c.Latest(t.Context(), "weather", varve.ByEvent); return err }, varve.Invalid, "device", "at least one"},
+		{"no devices", func() error { _, err := c.Latest(t.Context(), "weather", varve.ByEvent); return err }, varve.Invalid, "device", "name devices"},
 	}
 	for _, row := range rows {
 		err := row.call()
@@ -223,6 +223,9 @@ func TestCalls(t *testing.T) {
 	}
 	if p, err := c.Apply(t.Context()); err != nil || p.Ready == 0 {
 		t.Errorf("%+v, %v", p, err)
+	}
+	if _, err := c.ApplyPlan(t.Context(), "0123456789abcdef"); varve.FailureOf(err) != varve.Conflict {
+		t.Errorf("another plan: %v, want a conflict", err)
 	}
 	if s, err := c.Streams(t.Context()); err != nil || len(s.Streams) != 1 || s.Streams[0].Name != "weather" {
 		t.Errorf("%+v, %v", s, err)

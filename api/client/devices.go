@@ -14,7 +14,7 @@ import (
 
 // List selects one page of a list.
 type List struct {
-	Limit  int    // maximum of a page; 0 means the server's default
+	Limit  int    // maximum number of entries in the page; 0 means the server's default
 	Cursor string // Next of the previous page; "" means the first page
 }
 
@@ -64,7 +64,7 @@ func sendJSON(method, path string, body any) request {
 
 func devicePath(device string) string { return "/v1/devices/" + url.PathEscape(device) }
 
-// Device returns a device. It fails with varve.NotFound.
+// Device returns a device. If the device does not exist, it fails with varve.NotFound.
 func (c DeviceCalls) Device(ctx context.Context, device string) (wire.DeviceBody, error) {
 	return getJSON[wire.DeviceBody](ctx, c.connection, request{method: http.MethodGet, path: devicePath(device)})
 }
@@ -74,7 +74,8 @@ func (c DeviceCalls) PutDevice(ctx context.Context, device string, d wire.Device
 	return getJSON[wire.DeviceBody](ctx, c.connection, sendJSON(http.MethodPut, devicePath(device), d))
 }
 
-// DeleteDevice deletes the record of a device. It fails with varve.NotFound.
+// DeleteDevice deletes the record of a device. If the device does not exist, it fails with
+// varve.NotFound.
 func (c DeviceCalls) DeleteDevice(ctx context.Context, device string) error {
 	_, err := getJSON[wire.Deleted](ctx, c.connection, request{method: http.MethodDelete, path: devicePath(device)})
 	return err
@@ -82,9 +83,5 @@ func (c DeviceCalls) DeleteDevice(ctx context.Context, device string) error {
 
 // Devices returns a page of the devices with a status. An empty status means any.
 func (c DeviceCalls) Devices(ctx context.Context, status string, l List) (wire.DeviceList, error) {
-	r := request{method: http.MethodGet, path: "/v1/devices", query: l.values()}
-	if status != "" {
-		r.query.Set("status", status)
-	}
-	return getJSON[wire.DeviceList](ctx, c.connection, r)
+	return c.SelectDevices(ctx, DeviceQuery{Status: status}, l)
 }

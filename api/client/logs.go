@@ -21,7 +21,7 @@ func (c DeviceCalls) AddLog(ctx context.Context, device string, l wire.LogPost) 
 // Exactly one is set. From, To and During are as in the API.
 type LogQuery struct {
 	Device, Operator, Supervisor string
-	State                        string // only with Device or Supervisor; "" means any
+	State                        string // of a device or supervisor; WARNING* means a prefix, "" any
 	From, To, During             string
 	Order                        varve.Order // by time; the zero value is ascending, unlike the API's default
 }

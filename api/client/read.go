@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,9 +27,11 @@ type Query struct {
 	Order          varve.Order
 	Limit          int // 0 means all
 	Fields         []string
+	Where          string // only readings whose fields have these values, as in temperature>30 and level=error
+	ScanLimit      int    // with Where: the readings that one request compares; 0 means the server's limit
 	Cursor         string
 	Consistent     bool
-	SkipDamaged    bool // leave damaged rows out; they are in the coverage
+	SkipDamaged    bool // if true, omits damaged rows and lists them in the coverage
 }
 
 func (q *Query) values() url.Values {
@@ -48,6 +51,10 @@ func (q *Query) values() url.Values {
 		v.Set("limit", strconv.Itoa(q.Limit))
 	}
 	set("fields", strings.Join(q.Fields, ","))
+	set("where", q.Where)
+	if q.ScanLimit > 0 {
+		v.Set("scan_limit", strconv.Itoa(q.ScanLimit))
+	}
 	set("cursor", q.Cursor)
 	if q.Consistent {
 		v.Set("consistent", "true")
@@ -62,47 +69,107 @@ func (q *Query) values() url.Values {
 type Answer struct {
 	Next     string // the cursor of the next page; "" after the last
 	Coverage query.Coverage
+	Notes    []wire.Note // requested fields that no reading has
 }
 
 // Readings yields the readings of a query in order, while they arrive. A reading is valid until the
 // next one is requested. If answer is not nil, it is set at the end.
+//
+// With Where, the server ends pages early. Readings requests the following pages, up to the limit.
 func (c ReadingCalls) Readings(ctx context.Context, q Query, answer *Answer) iter.Seq2[*varve.Reading, error] {
 	return func(yield func(*varve.Reading, error) bool) {
-		resp, err := c.Raw(ctx, q, wire.NDJSON)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		// The error does not matter: a complete answer has been read to its end by then.
-		defer func() { _ = resp.Body.Close() }()
-		in := wire.NewAnswerReader(resp.Body, varve.Series{Tenant: varve.DefaultTenant, Stream: q.Stream, Device: q.Device})
-		var b wire.Batch
-		for {
-			b.Reset()
-			err := in.Read(&b)
-			if err != nil && !errors.Is(err, io.EOF) {
-				yield(nil, fmt.Errorf("the answer breaks off: %w", err))
+		whole := Answer{}
+		for first := true; ; first = false {
+			p := readingsPage{q: &q, yield: yield}
+			if !c.readPage(ctx, &p) {
 				return
 			}
-			for i := range b.Readings {
-				if !yield(&b.Readings[i], nil) {
-					return
-				}
-			}
-			if err != nil {
+			whole.add(&p.answer, first)
+			if q.Where == "" || whole.Next == "" || q.Limit > 0 && p.n >= q.Limit {
 				break
+			}
+			if q.Cursor = whole.Next; q.Limit > 0 {
+				q.Limit -= p.n
 			}
 		}
 		if answer != nil {
-			if err := answer.fill(resp); err != nil {
-				yield(nil, err)
-			}
+			*answer = whole
 		}
 	}
 }
 
+// readingsPage is a page of readings, and the function that takes them.
+type readingsPage struct {
+	q      *Query
+	yield  func(*varve.Reading, error) bool
+	n      int // readings that were taken
+	answer Answer
+}
+
+// readPage yields the readings of a page. It reports whether the page was read to its end.
+func (c ReadingCalls) readPage(ctx context.Context, p *readingsPage) bool {
+	resp, err := c.Raw(ctx, *p.q, wire.NDJSON)
+	if err != nil {
+		p.yield(nil, err)
+		return false
+	}
+	// The end of the answer has been checked before this can matter.
+	defer func() { _ = resp.Body.Close() }()
+	in := wire.NewAnswerReader(resp.Body, varve.Series{Tenant: varve.DefaultTenant, Stream: p.q.Stream, Device: p.q.Device})
+	var b wire.Batch
+	for {
+		b.Reset()
+		err := in.Read(&b)
+		if err != nil && !errors.Is(err, io.EOF) {
+			p.yield(nil, fmt.Errorf("the answer breaks off: %w", err))
+			return false
+		}
+		for i := range b.Readings {
+			p.n++
+			if !p.yield(&b.Readings[i], nil) {
+				return false
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err := p.answer.fill(resp); err != nil {
+		p.yield(nil, err)
+		return false
+	}
+	return true
+}
+
+// add adds the answer of a further page. Only notes on all pages remain.
+func (a *Answer) add(page *Answer, first bool) {
+	a.Next = page.Next
+	if first {
+		a.Coverage, a.Notes = page.Coverage, page.Notes
+		return
+	}
+	a.Notes = slices.DeleteFunc(a.Notes, func(n wire.Note) bool { return !slices.Contains(page.Notes, n) })
+	c, p := &a.Coverage, &page.Coverage
+	for _, l := range []struct {
+		to   *[]string
+		from []string
+	}{{&c.Read, p.Read}, {&c.Expired, p.Expired}, {&c.Missing, p.Missing}, {&c.Failed, p.Failed}} {
+		*l.to = slices.Compact(slices.Sorted(slices.Values(append(*l.to, l.from...))))
+	}
+	c.Expiry = c.Expiry.Merge(p.Expiry)
+	c.Damaged = append(c.Damaged, p.Damaged...)
+	c.MoreDamaged += p.MoreDamaged
+	c.Conflicts += p.Conflicts
+	c.MoreRead, c.MoreExpired = max(c.MoreRead, p.MoreRead), max(c.MoreExpired, p.MoreExpired)
+}
+
 func (a *Answer) fill(resp *http.Response) error {
 	a.Next = resp.Trailer.Get("Varve-Next")
+	if text := resp.Trailer.Get("Varve-Notes"); text != "" {
+		if err := json.Unmarshal([]byte(text), &a.Notes); err != nil {
+			return fmt.Errorf("the answer's notes: %w", err)
+		}
+	}
 	if text := resp.Trailer.Get("Varve-Coverage"); text != "" {
 		if err := json.Unmarshal([]byte(text), &a.Coverage); err != nil {
 			return fmt.Errorf("the answer's coverage: %w", err)
@@ -125,42 +192,4 @@ func (c ReadingCalls) Explain(ctx context.Context, q Query) (wire.Explained, err
 	v := q.values()
 	v.Set("explain", "true")
 	return getJSON[wire.Explained](ctx, c.connection, request{method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "readings"), query: v})
-}
-
-// Latest is the latest reading of one device.
-type Latest struct {
-	Device   string
-	Reading  *varve.Reading // nil if the device has no live reading
-	Coverage query.Coverage
-}
-
-// Latest returns the latest readings of devices of a stream, in the order of the devices.
-func (c ReadingCalls) Latest(ctx context.Context, stream string, by varve.By, devices ...string) ([]Latest, error) {
-	type answer struct {
-		Latest []struct {
-			Device   string          `json:"device"`
-			Reading  json.RawMessage `json:"reading"`
-			Coverage query.Coverage  `json:"coverage"`
-		} `json:"latest"`
-	}
-	a, err := getJSON[answer](ctx, c.connection, request{
-		method: http.MethodGet, path: "/v1/streams/" + url.PathEscape(stream) + "/latest",
-		query: url.Values{"device": devices, "by": {by.String()}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	var list []Latest
-	for _, l := range a.Latest {
-		one := Latest{Device: l.Device, Coverage: l.Coverage}
-		if string(l.Reading) != "null" {
-			r, err := wire.ParseAnswer(l.Reading, varve.Series{Tenant: varve.DefaultTenant, Stream: stream, Device: l.Device})
-			if err != nil {
-				return nil, err
-			}
-			one.Reading = &r
-		}
-		list = append(list, one)
-	}
-	return list, nil
 }

@@ -121,8 +121,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestRetryAfter checks that the client waits as long as the server requests, or else longer with
-// each attempt. Without retries it does not wait.
+// TestRetryAfter checks that the client waits as long as the server requests. Without such a
+// request, it waits longer with each attempt. A client without retries does not wait.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []answer{problem(429, "busy", "7"), problem(503, "away", ""), problem(503, "away", ""), stored}}

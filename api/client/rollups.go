@@ -2,26 +2,30 @@ package client
 
 import (
 	"context"
-	"github.com/varvedb/varve/api/wire"
 	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/timefmt"
 )
 
 // RollupQuery selects roll-ups of one device. From and To are as in a Query.
 type RollupQuery struct {
 	Stream, Device string
-	Period         string // hourly or daily
+	Period         string // hourly (also ""), or daily
 	From, To       string
+	During         string // instead of From and To
 	Fields         []string
 	Limit          int // periods in a page; 0 means the server's default
 }
 
 func (q *RollupQuery) values() url.Values {
-	v := url.Values{"period": {q.Period}}
-	for name, value := range map[string]string{"from": q.From, "to": q.To, "fields": strings.Join(q.Fields, ",")} {
+	v := url.Values{}
+	for name, value := range map[string]string{"period": q.Period, "from": q.From, "to": q.To, "during": q.During, "fields": strings.Join(q.Fields, ",")} {
 		if value != "" {
 			v.Set(name, value)
 		}
@@ -35,6 +39,10 @@ func (q *RollupQuery) values() url.Values {
 // Rollups yields the roll-ups of a query in order, page by page.
 func (c ReadingCalls) Rollups(ctx context.Context, q RollupQuery) iter.Seq2[wire.RollupBody, error] {
 	return func(yield func(wire.RollupBody, error) bool) {
+		// The next page begins at a time, which during excludes.
+		if w, err := timefmt.ParseWindow(q.During); err == nil && q.From+q.To == "" {
+			q.During, q.From, q.To = "", w.From.Format(time.RFC3339), w.To.Format(time.RFC3339)
+		}
 		for {
 			page, err := c.RollupsPage(ctx, q)
 			if err != nil {
@@ -54,7 +62,8 @@ func (c ReadingCalls) Rollups(ctx context.Context, q RollupQuery) iter.Seq2[wire
 	}
 }
 
-// RollupsPage returns one page of roll-ups; its Next is the From of the next one.
+// RollupsPage returns one page of roll-ups; its Next is the From of the next one. The next query
+// has To instead of During.
 func (c ReadingCalls) RollupsPage(ctx context.Context, q RollupQuery) (wire.RollupsBody, error) {
 	return getJSON[wire.RollupsBody](ctx, c.connection, request{method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "rollups"), query: q.values()})
 }
@@ -62,11 +71,12 @@ func (c ReadingCalls) RollupsPage(ctx context.Context, q RollupQuery) (wire.Roll
 // RebuildRollups recounts hours whose readings were written while roll-ups were off,
 // and returns their number.
 func (c ReadingCalls) RebuildRollups(ctx context.Context, stream, device, from, to string) (wire.Rebuilt, error) {
+	return c.RebuildRollupsOf(ctx, RollupQuery{Stream: stream, Device: device, From: from, To: to})
+}
+
+// RebuildRollupsOf is RebuildRollups for the series and the window of a query.
+func (c ReadingCalls) RebuildRollupsOf(ctx context.Context, q RollupQuery) (wire.Rebuilt, error) {
 	v := url.Values{}
-	for name, value := range map[string]string{"from": from, "to": to} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
-	return getJSON[wire.Rebuilt](ctx, c.connection, request{method: http.MethodPost, path: seriesPath(stream, device, "rollups"), query: v})
+	setParams(v, map[string]string{"from": q.From, "to": q.To, "during": q.During})
+	return getJSON[wire.Rebuilt](ctx, c.connection, request{method: http.MethodPost, path: seriesPath(q.Stream, q.Device, "rollups"), query: v})
 }

@@ -26,8 +26,16 @@ func (c OperatorCalls) Plan(ctx context.Context, at string) (wire.PlanBody, erro
 }
 
 // Apply runs the rotator now and returns its actions.
-func (c OperatorCalls) Apply(ctx context.Context) (wire.PlanBody, error) {
-	return getJSON[wire.PlanBody](ctx, c.connection, request{method: http.MethodPost, path: "/v1/tables/apply"})
+func (c OperatorCalls) Apply(ctx context.Context) (wire.PlanBody, error) { return c.ApplyPlan(ctx, "") }
+
+// ApplyPlan runs the rotator if its plan has the digest of a plan that was read. Otherwise it fails
+// with varve.Conflict and changes nothing. The digest "" accepts any plan.
+func (c OperatorCalls) ApplyPlan(ctx context.Context, digest string) (wire.PlanBody, error) {
+	r := request{method: http.MethodPost, path: "/v1/tables/apply"}
+	if digest != "" {
+		r.query = url.Values{"plan": {digest}}
+	}
+	return getJSON[wire.PlanBody](ctx, c.connection, r)
 }
 
 // Restore cancels the retirement of a table, and puts the table on hold.

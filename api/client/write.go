@@ -20,13 +20,19 @@ type Body struct {
 
 // Write writes a body of readings. Readings that the answer counts as stored or as duplicates are
 // durable. After an error, some readings of the body may be stored; resending them is harmless.
+//
+// Without a stream, the body must be line protocol, in which each line names its stream.
 func (c ReadingCalls) Write(ctx context.Context, stream string, b Body) (wire.WriteAnswer, error) {
 	header := http.Header{"Content-Type": {b.Format.MediaType()}}
 	if b.Encoding != "" {
 		header.Set("Content-Encoding", b.Encoding)
 	}
+	path := "/v1/streams/" + url.PathEscape(stream) + "/readings"
+	if stream == "" {
+		path = "/v1/readings"
+	}
 	return getJSON[wire.WriteAnswer](ctx, c.connection, request{
-		method: http.MethodPost, path: "/v1/streams/" + url.PathEscape(stream) + "/readings",
+		method: http.MethodPost, path: path,
 		query: b.Params, header: header,
 		body:   func() (io.Reader, error) { return bytes.NewReader(b.Data), nil },
 		accept: []int{http.StatusMultiStatus, http.StatusUnprocessableEntity},

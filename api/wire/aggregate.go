@@ -13,6 +13,7 @@ type AggregatesBody struct {
 	Buckets  []AggregateBody `json:"buckets" doc:"by device, then in order of time; with top, the highest device first"`
 	Source   string          `json:"source" enum:"readings,rollups" doc:"the data that was read; rollups also include expired readings"`
 	Coverage json.RawMessage `json:"coverage,omitempty" doc:"the tables that were read; for keys of the tenant default"`
+	Notes    []Note          `json:"notes,omitempty" doc:"named devices or fields that the answer lacks because they do not exist"`
 }
 
 // AggregateBody is one bucket, of one device or of all devices of the query.
@@ -34,8 +35,8 @@ const memberIgnored = "ignored"
 type AggregateWriter struct {
 	Format    Format
 	Functions []aggregate.Function
-	Zone      *time.Location // of the times of buckets
-	Devices   bool           // CSV has a column for the device
+	Zone      *time.Location // zone in which the times of buckets are written
+	Devices   bool           // if true, CSV has a column for the device
 	rows      int
 }
 
@@ -73,7 +74,7 @@ func (w *AggregateWriter) AppendRow(dst []byte, r *aggregate.Row) []byte {
 }
 
 // AppendTail appends the end of the answer. The coverage may be nil.
-func (w *AggregateWriter) AppendTail(dst []byte, source aggregate.Source, coverage []byte) []byte {
+func (w *AggregateWriter) AppendTail(dst []byte, source aggregate.Source, coverage []byte, notes []Note) []byte {
 	if w.Format != JSON {
 		return dst
 	}
@@ -85,7 +86,7 @@ func (w *AggregateWriter) AppendTail(dst []byte, source aggregate.Source, covera
 	if coverage != nil {
 		dst = append(append(dst, `,"coverage":`...), coverage...)
 	}
-	return append(dst, "}\n"...)
+	return append(AppendNotes(dst, notes), "}\n"...)
 }
 
 func (w *AggregateWriter) appendStart(dst []byte, r *aggregate.Row) []byte {

@@ -46,8 +46,8 @@ type AcknowledgedBody struct {
 	At time.Time `json:"at"`
 }
 
-// AlertChoice selects open alerts that match all set fields. IDs and All stand
-// alone.
+// AlertChoice selects open alerts that match all set fields. IDs and All cannot be combined with
+// other fields that select alerts.
 type AlertChoice struct {
 	IDs      []string `json:"ids,omitempty" maxItems:"1000" doc:"alerts, by id"`
 	Rule     string   `json:"rule,omitempty" doc:"alerts of this rule"`

@@ -75,7 +75,7 @@ func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\
 type array struct {
 	window *window
 	n      int64 // number of elements so far
-	size   int   // of the last element, which is still in the window
+	size   int   // size of the last element, which is still in the window
 }
 
 // next returns the next element, which is valid until the following call. It returns io.EOF at

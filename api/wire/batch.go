@@ -13,24 +13,29 @@ type Batch struct {
 	Readings []varve.Reading
 	Verdicts []varve.Verdict // zero for a reading that is valid so far
 	Lines    []int           // number of the first line of each reading, from 1; 0 in JSON
+	// SkippedCells is the number of cells that were omitted, because they are not values.
+	SkippedCells int64
 
-	fields  []varve.Field // memory of all fields
+	texts   []byte        // texts of the readings, if the format keeps them
+	ends    []int         // end of each text in texts
+	fields  []varve.Field // buffer for the fields of all readings
 	names   interner
 	devices deviceNames
-	size    int // bytes of memory
+	size    int // approximate memory of the readings, in bytes
 	share   share
 
 	groups []int32 // number of each reading's device, in the order of the body
-	sorted []int32 // index of each reading of the body in Readings; empty in the order of the body
+	sorted []int32 // index of each reading of the body in Readings; empty if Readings has the order of the body
 }
 
-// Limits of a batch. It accepts at least one reading.
+// Limits of a batch. An empty batch accepts a reading of any size.
 const (
 	BatchReadings = 5000
 	BatchBytes    = 4 << 20
 )
 
-// fieldBytes is the assumed size of a field in BatchBytes, without its name and text.
+// fieldBytes is the assumed memory of a field, without its name and text. It counts toward
+// BatchBytes.
 const fieldBytes = 32
 
 // Len returns the number of readings.
@@ -43,13 +48,14 @@ func (b *Batch) Full() bool {
 
 // Reset empties the batch.
 func (b *Batch) Reset() {
-	b.size = 0
+	b.size, b.SkippedCells = 0, 0
 	b.share.giveBack()
 	clear(b.Readings)
 	clear(b.fields)
 	b.Readings, b.Verdicts, b.Lines, b.fields = b.Readings[:0], b.Verdicts[:0], b.Lines[:0], b.fields[:0]
 	b.groups, b.sorted = b.groups[:0], b.sorted[:0]
 	b.devices.begin()
+	b.texts, b.ends = b.texts[:0], b.ends[:0]
 }
 
 // Sort orders Readings and Verdicts by device, so that later steps handle the readings of a
@@ -110,6 +116,28 @@ func (b *Batch) Index(i int) int {
 	return int(b.sorted[i])
 }
 
+// keepText records the text of the last reading.
+func (b *Batch) keepText(text []byte) {
+	b.size += len(text)
+	for len(b.ends) < len(b.Readings)-1 {
+		b.ends = append(b.ends, len(b.texts)) // an earlier reading without a text
+	}
+	b.texts = append(b.texts, text...)
+	b.ends = append(b.ends, len(b.texts))
+}
+
+// Text returns the text of the reading with index i in the body, if its format keeps texts.
+func (b *Batch) Text(i int) []byte {
+	if i >= len(b.ends) {
+		return nil
+	}
+	from := 0
+	if i > 0 {
+		from = b.ends[i-1]
+	}
+	return b.texts[from:b.ends[i]]
+}
+
 // add appends an empty reading and returns it.
 func (b *Batch) add(line int) *varve.Reading {
 	b.Lines = append(b.Lines, line)
@@ -140,6 +168,13 @@ func (b *Batch) device(name []byte) string {
 	return d.name
 }
 
+// setDevice sets the device of the last reading to a name that is not reused memory.
+func (b *Batch) setDevice(r *varve.Reading, name string) {
+	d := b.devices.getText(name)
+	b.groups[len(b.groups)-1] = d.group
+	r.Device = d.name
+}
+
 func (b *Batch) end(from int, r *varve.Reading) {
 	r.Fields = b.fields[from:len(b.fields):len(b.fields)]
 }
@@ -147,7 +182,7 @@ func (b *Batch) end(from int, r *varve.Reading) {
 // interner keeps one copy of each repeated name.
 type interner struct{ names map[string]string }
 
-// maxNames limits an interner. When it is full, it starts empty.
+// maxNames is the maximum number of names in an interner. A full interner is emptied.
 const maxNames = 16 << 10
 
 func (in *interner) get(b []byte) string {

@@ -20,6 +20,7 @@ type ReadingsBody struct {
 	Readings []ReadingBody  `json:"readings"`
 	Next     string         `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`
 	Coverage query.Coverage `json:"coverage,omitzero" doc:"the tables on which the answer rests; only for keys of the tenant default"`
+	Notes    []Note         `json:"notes,omitempty" doc:"requested fields that no reading of the answer has"`
 }
 
 // ColumnsBody is a page of readings as columns of equal length.
@@ -30,17 +31,22 @@ type ColumnsBody struct {
 	Fields   map[string][]any `json:"fields" doc:"an array for each field; null for a reading without the field"`
 	Next     string           `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`
 	Coverage query.Coverage   `json:"coverage,omitzero" doc:"the tables on which the answer rests; only for keys of the tenant default"`
+	Notes    []Note           `json:"notes,omitempty" doc:"requested fields that no reading of the answer has"`
 }
 
 // LatestBody is the latest reading of a device.
 type LatestBody struct {
 	Reading  ReadingBody    `json:"reading"`
 	Coverage query.Coverage `json:"coverage,omitzero"`
+	Notes    []Note         `json:"notes,omitempty" doc:"requested names that do not exist"`
 }
 
-// LatestOfManyBody holds the latest readings of several devices, in the order of the request.
+// LatestOfManyBody holds the latest readings of several devices, in the order of the request. Of a
+// whole stream, it is a page, in the order of the devices' names.
 type LatestOfManyBody struct {
 	Latest []LatestOfOne `json:"latest"`
+	Next   string        `json:"next,omitempty" doc:"of a whole stream: the cursor of the next page; absent at the end"`
+	Notes  []Note        `json:"notes,omitempty" doc:"requested names that do not exist"`
 }
 
 // LatestOfOne is the latest reading of one device.
@@ -64,7 +70,9 @@ type WriteAnswer struct {
 	Duplicates int64    `json:"duplicates"`
 	Rejected   int64    `json:"rejected"`
 	Rejects    []Reject `json:"rejects"`
-	Truncated  bool     `json:"truncated,omitempty" doc:"the list is incomplete"`
+	// SkippedCells is the number of cells that were omitted, because they are not values.
+	SkippedCells int64 `json:"skipped_cells,omitempty" doc:"with bad_cells=skip: cells of stored rows that were omitted"`
+	Truncated    bool  `json:"truncated,omitempty" doc:"the list is incomplete"`
 }
 
 // Reject is a reading that was rejected.
@@ -127,6 +135,9 @@ type PlanBody struct {
 	Tables  int           `json:"tables"`
 	Ready   int           `json:"ready" doc:"number of existing tables of the next month"`
 	Needed  int           `json:"needed" doc:"number of required tables of the next month"`
+	// Digest identifies the actions.
+	Digest   string   `json:"digest" doc:"identifies the actions: send it as plan to POST /v1/tables/apply"`
+	Warnings []string `json:"warnings" doc:"limits of the account that will be met within a year"`
 }
 
 // StreamInfo describes a stream.
@@ -134,7 +145,7 @@ type StreamInfo struct {
 	Name    string   `json:"name"`
 	Class   string   `json:"class" doc:"retention class into whose tables it is written"`
 	Classes []string `json:"classes" doc:"all classes into whose tables it was ever written"`
-	// RowWindow finds rows of any window that it ever had.
+	// RowWindow is a multiple of every row window that the stream had, so that all its rows are found.
 	RowWindow string         `json:"row_window" doc:"on DynamoDB: the longest time that a row covers"`
 	Shards    map[string]int `json:"shards,omitempty" doc:"on DynamoDB: devices whose readings are spread, and over how many keys"`
 }
@@ -149,6 +160,7 @@ type Explained struct {
 	Tables   []ExplainedTable `json:"tables" doc:"in the order in which the query reads them"`
 	Requests int              `json:"requests" doc:"requests to the store, if the query is read to its end"`
 	Units    float64          `json:"units" doc:"read units; on the embedded store, chunks"`
+	Expiry   *query.Expiry    `json:"expiry,omitempty" doc:"the part of the window whose readings have expired; absent if none"`
 }
 
 // ExplainedTable describes one table of an Explained.
@@ -171,8 +183,8 @@ type Readiness struct {
 	Ready bool `json:"ready"`
 	// Why is the reason for which the service is not ready.
 	Why string `json:"why,omitempty"`
-	// TablesReadyAhead counts the existing tables of the next month, TablesNeededAhead the
-	// required ones.
+	// TablesReadyAhead counts the existing tables of the months ahead, TablesNeededAhead the required
+	// ones.
 	TablesReadyAhead  int `json:"tables_ready_ahead"`
 	TablesNeededAhead int `json:"tables_needed_ahead"`
 	// LastRotation is the end of the last successful rotation. If nil, none has succeeded yet.

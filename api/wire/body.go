@@ -80,8 +80,8 @@ func (j *jsonBody) begin() error {
 		w.fill()
 	}
 	text := w.buf[w.from:w.to]
-	// A text beyond the limit of an object is lines, unless the object spans many
-	// lines.
+	// If w.err is nil, the text is longer than an object may be. Without a newline, it is a line of
+	// NDJSON that is too long. With newlines, it is a single object that is too long.
 	if j.several(trimBlanks(text)) || w.err == nil && bytes.IndexByte(text, '\n') < 0 {
 		j.lines = &j.mem.ndjson
 		*j.lines = ndjson{window: w, object: &j.mem.object}
@@ -112,9 +112,9 @@ func (j *jsonBody) one(b *Batch) error {
 	return bodyErrorf("the body is %s", v.Message)
 }
 
-// several reports whether a text is objects on lines rather than one object. It is
-// if more follows the first object on another line. It is, too, if the first line
-// is invalid and the second is an object.
+// several reports whether a text is objects on lines rather than one object. That is the case if a
+// newline or another object follows the first object. It is also the case if the first line is
+// invalid and the second line is an object.
 func (j *jsonBody) several(text []byte) bool {
 	var first element
 	if n, done, err := first.scan(text); done && err == nil {
@@ -129,7 +129,7 @@ func (j *jsonBody) several(text []byte) bool {
 			d.ResetBytes(line)
 			return d.Next() == jx.Object && d.Skip() == nil && errors.Is(d.Skip(), io.EOF)
 		}
-		second = true // the text begins with the first line
+		second = true // the text has no blank line at its beginning, so the next line is at least the second one
 	}
 	return false
 }

@@ -21,7 +21,8 @@ func (b *Budget) take(n int64) bool {
 	return false
 }
 
-// shareStep is the free share of each batch, and the amount that it acquires at a time.
+// shareStep is the number of bytes that each batch may hold without using its budget. It is also
+// the number of bytes that a batch takes from the budget at a time.
 const shareStep = 256 << 10
 
 // share is the part of a budget that a batch holds.

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/quote"
 )
 
 // ParseColumns reads the parameters of a write that describe the columns of a CSV
@@ -18,8 +19,45 @@ func ParseColumns(q url.Values) (c Columns, err error) {
 	if c.Delimiter, err = parseDelimiter(q.Get("delimiter")); err != nil {
 		return c, err
 	}
-	c.Kinds, err = parseKinds(q.Get("types"))
-	return c, err
+	if c.Kinds, err = parseKinds(q.Get("types")); err != nil {
+		return c, err
+	}
+	return c, c.parseCells(q)
+}
+
+// parseCells reads the parameters about cells, and about rows that are not one reading each.
+func (c *Columns) parseCells(q url.Values) error {
+	c.Name, c.Value, c.DeviceColumns = q.Get("name_column"), q.Get("value_column"), q.Get("device_columns")
+	switch {
+	case c.Name != "" && c.Value == "":
+		return varve.InvalidParam("query.value_column", "missing: name the column with the values of name_column")
+	case c.Name == "" && c.Value != "":
+		return varve.InvalidParam("query.name_column", "missing: name the column with the names of the fields")
+	case c.Name != "" && c.DeviceColumns != "":
+		return varve.InvalidParam("query.device_columns", "excludes name_column: omit one of them")
+	case c.Device != "" && c.DeviceColumns != "":
+		return varve.InvalidParam("query.device_columns", "excludes device_column: omit one of them")
+	}
+	if text := q.Get("null"); text != "" {
+		c.Nulls = strings.Split(text, ",")
+	}
+	switch text := q.Get("decimal"); {
+	case text == "" || text == ".":
+	case text != ",":
+		return varve.InvalidParam("query.decimal", "%s is unknown: use a comma or a point", quote.Text(text))
+	case c.Delimiter == 0 || c.Delimiter == ',':
+		return varve.InvalidParam("query.decimal", "a comma separates columns: set delimiter as well, as in delimiter=;")
+	default:
+		c.Decimal = ','
+	}
+	switch text := q.Get("bad_cells"); text {
+	case "", "reject":
+	case "skip":
+		c.SkipBadCells = true
+	default:
+		return varve.InvalidParam("query.bad_cells", "%s is unknown: use reject or skip", quote.Text(text))
+	}
+	return nil
 }
 
 // parseDelimiter reads a character, or tab; it returns 0 for the default.

@@ -11,7 +11,8 @@ import (
 
 var columnsEntry = entry{title: "columns", name: "columns", media: []string{"application/vnd.varve.columns+json"}}
 
-// maxColumnBytes limits the text of an answer in columns, which is held until its end.
+// maxColumnBytes limits the text of an answer in columns, which is held in memory until it is
+// complete.
 const maxColumnBytes = 8 << 20
 
 // errColumnsTooLarge names the limit and the remedies.
@@ -29,7 +30,7 @@ type ColumnSet struct {
 	time, id, arrived []byte // values, each after a comma
 	clock, arrivals   Clock
 	fields            []fieldText
-	index             map[string]int // of fields, by name
+	index             map[string]int // index in fields of each field, by name
 	forms             block.Forms
 }
 
@@ -154,7 +155,7 @@ func (s *ColumnSet) addColumn(c *block.Column, p *block.Part, from, to int) {
 	}
 }
 
-// check fails if the text is too large, with the nulls that are still missing.
+// check fails if the text, including the nulls that are still missing, is too large.
 func (s *ColumnSet) check() error {
 	size := len(s.time) + len(s.id) + len(s.arrived)
 	for i := range s.fields {

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/decimal"
 )
 
 // Columns defines the meaning of the columns of a CSV body.
@@ -21,11 +20,11 @@ type Columns struct {
 	Names []string
 	// Time, Device and ID name the columns of the time, the device and the id.
 	//
-	// A column that is named must exist. The defaults are "time", or "timestamp" if it is
-	// missing, then "device" and "id". The name of the time column may have capitals. So may the
-	// name of the device column, unless a device is given for all rows. All other columns are
-	// fields, except "arrived", which occurs in answers. The prefix "fields." makes any name a
-	// field: "fields.time" is the field time.
+	// A column that is named here must exist. The default of Time is "time", or "timestamp" if that is
+	// missing, and may have capitals. The default of Device is "device", and may have capitals unless
+	// a device is given for all rows. The default of ID is "id". All other columns are fields, except
+	// "arrived", which occurs in answers. The prefix "fields." makes any name a field: "fields.time"
+	// is the field time.
 	Time, Device, ID string
 	// Kinds sets the kind of fields, by column. A column that is named must exist. Without a
 	// kind, the text of a cell determines it: a number, true or false, a JSON object or array,
@@ -33,6 +32,13 @@ type Columns struct {
 	Kinds map[string]varve.Kind
 	// Delimiter separates columns. 0 means a comma.
 	Delimiter rune
+	// Name and Value name the columns of the long form, which has one row per value. See longForm.
+	Name, Value string
+	// DeviceColumns, if set, is the field of all cells, whose columns are devices.
+	DeviceColumns string
+	Nulls         []string // texts of cells that stand for missing values
+	Decimal       rune     // the decimal separator of numbers: a comma; 0 means a point
+	SkipBadCells  bool     // omits cells that are not values, instead of their readings
 }
 
 // comma returns the separator of columns.
@@ -71,6 +77,7 @@ type csvReader struct {
 	in    rowReader
 	roles []role
 	begun bool
+	long  longForm
 }
 
 // role is the meaning of a column.
@@ -87,6 +94,8 @@ const (
 	useTime
 	useDevice
 	useID
+	useName  // of the field, in the long form
+	useValue // of the field, in the long form
 	useNothing
 )
 
@@ -107,8 +116,15 @@ func (c *csvReader) Read(b *Batch) error {
 			return err
 		}
 	}
-	for !b.Full() {
+	if held := c.long.held; held != nil {
+		c.long.held = nil
+		c.longRow(b, held.cells, held.line)
+	}
+	for !b.Full() || c.long.isOpen() {
 		cells, line, bad, err := c.in.next(len(c.roles))
+		if bad != nil {
+			c.long.end()
+		}
 		switch {
 		case err != nil:
 			return err
@@ -118,12 +134,21 @@ func (c *csvReader) Read(b *Batch) error {
 		case bad != nil:
 			b.add(line)
 			b.reject(varve.Reject(varve.CodeMalformed, "not a row of CSV: %s", bad))
+		case c.isLong():
+			if !c.longRow(b, cells, line) {
+				return nil
+			}
+		case c.DeviceColumns != "":
+			c.wideRow(b, cells, line)
 		default:
 			c.row(b, cells, line)
 		}
 	}
 	return nil
 }
+
+// isLong reports whether the body is in the long form.
+func (c *csvReader) isLong() bool { return c.Columns.Name != "" }
 
 // begin reads the header and assigns the roles.
 func (c *csvReader) begin() error {
@@ -159,29 +184,35 @@ func (c *csvReader) assign(names []string) error {
 		case timeColumn:
 			r.use = useTime
 		case device:
-			r.use = useDevice
+			if c.DeviceColumns == "" {
+				r.use = useDevice
+			}
 		case id:
 			r.use = useID
+		case c.Columns.Name:
+			r.use = useName
+		case c.Columns.Value:
+			r.use = useValue
 		case "arrived":
 			r.use = useNothing
 		default:
-			if reserved(name) { // the name of such a field in an answer
+			if reserved(name) { // in answers, a field with a reserved name has the prefix
 				r.name = strings.TrimPrefix(name, fieldPrefix)
 			}
 		}
 		c.roles = append(c.roles, r)
 	}
-	if !slices.Contains(names, timeColumn) {
+	if !slices.Contains(names, timeColumn) && (c.Arrival.IsZero() || c.Columns.Time != "") {
 		return missingColumn("time_column", "Name the one with the time", timeColumn, names)
 	}
-	if c.Defaults.Device == "" && !slices.Contains(names, device) {
+	if c.Defaults.Device == "" && c.DeviceColumns == "" && !slices.Contains(names, device) {
 		return missingColumn("device_column", "Name the one with the device, or the device of all rows", device, names)
 	}
 	return c.checkColumns(names)
 }
 
-// missingColumn reports a column that the header lacks, and the parameter that
-// names another.
+// missingColumn returns an error about a column that the header lacks. The argument param is the
+// parameter that can name another column.
 func missingColumn(param, remedy, name string, names []string) error {
 	return &BodyError{Message: fmt.Sprintf("column %q is missing; the columns are %s. %s", name, list(names), remedy), Param: param}
 }
@@ -189,7 +220,7 @@ func missingColumn(param, remedy, name string, names []string) error {
 // checkColumns rejects options that name a missing column: a typo would assign readings to
 // the wrong device.
 func (c *csvReader) checkColumns(names []string) error {
-	said := append(slices.Sorted(maps.Keys(c.Kinds)), c.Columns.Device, c.Columns.ID)
+	said := append(slices.Sorted(maps.Keys(c.Kinds)), c.Columns.Device, c.Columns.ID, c.Columns.Name, c.Columns.Value)
 	for _, name := range said {
 		if name != "" && !slices.Contains(names, name) {
 			return bodyErrorf("column %q is missing; the columns are %s", name, list(names))
@@ -252,18 +283,22 @@ func orDefault(s, def string) string {
 	return s
 }
 
-// row adds a row to the batch as a reading.
-func (c *csvReader) row(b *Batch, cells [][]byte, line int) {
+// row adds a row to the batch as a reading. It returns false if the row has the wrong number of
+// columns.
+func (c *csvReader) row(b *Batch, cells [][]byte, line int) bool {
 	r := b.add(line)
-	r.Tenant, r.Stream, r.Device = c.Tenant, c.Stream, c.Defaults.Device
+	r.Tenant, r.Stream, r.Device, r.Time = c.Tenant, c.Stream, c.Defaults.Device, c.Arrival
 	if len(cells) != len(c.roles) {
 		b.reject(varve.Reject(varve.CodeMalformed, "the row has %s, and the header %d", count(len(cells), "column"), len(c.roles)))
-		return
+		return false
 	}
 	var verdict varve.Verdict
 	from := b.begin()
 	for i, cell := range cells {
-		if v := c.cell(b, r, &c.roles[i], cell); v.Outcome != 0 && verdict.Outcome == 0 {
+		if c.isLong() && c.roles[i].use == useField {
+			continue // see longFields
+		}
+		if v := c.cell(b, r, &c.roles[i], c.present(cell)); v.Outcome != 0 && verdict.Outcome == 0 {
 			verdict = v
 		}
 	}
@@ -272,11 +307,13 @@ func (c *csvReader) row(b *Batch, cells [][]byte, line int) {
 		verdict = varve.Reject(varve.CodeDeviceInvalid, "the device is empty")
 	}
 	b.reject(verdict)
+	return true
 }
 
 // cell adds one cell to the reading.
 func (c *csvReader) cell(b *Batch, r *varve.Reading, role *role, cell []byte) (v varve.Verdict) {
 	switch {
+	case role.use == useTime && len(cell) == 0 && !c.Arrival.IsZero():
 	case role.use == useTime:
 		r.Time, v = c.Defaults.Time.parseBytes(cell)
 	case len(cell) == 0:
@@ -288,90 +325,7 @@ func (c *csvReader) cell(b *Batch, r *varve.Reading, role *role, cell []byte) (v
 			v = varve.Reject(varve.CodeIDInvalid, "%s", err)
 		}
 	case role.use == useField:
-		value, err := cellValue(cell, role.kind)
-		if err != nil {
-			return varve.Reject(varve.CodeFieldInvalid, "field %s: %s", clip(role.name), err)
-		}
-		b.field(role.name, value)
+		return c.addField(b, role.name, cell, role.kind)
 	}
 	return v
-}
-
-// cellValue returns the value of a cell. Without a kind, the text determines it.
-func cellValue(cell []byte, kind varve.Kind) (varve.Value, error) {
-	switch kind {
-	case varve.KindNumber:
-		n, err := cellNumber(cell)
-		if err != nil {
-			return varve.Value{}, fmt.Errorf("%s: %w", clip(string(cell)), err)
-		}
-		return varve.NumberValue(n), nil
-	case varve.KindString:
-		return textValue(string(cell))
-	case varve.KindBool:
-		if t := string(cell); t != "true" && t != "false" {
-			return varve.Value{}, fmt.Errorf("%s is neither true nor false", clip(t))
-		}
-		return varve.BoolValue(cell[0] == 't'), nil
-	case varve.KindJSON:
-		return metadata(cell)
-	}
-	return guess(cell)
-}
-
-func guess(cell []byte) (varve.Value, error) {
-	switch c := cell[0]; {
-	case c == '{' || c == '[':
-		if v, err := metadata(cell); err == nil {
-			return v, nil
-		}
-	case c-'0' <= 9 || c == '-' || c == '+' || c == '.':
-		n, err := cellNumber(cell)
-		if err == nil {
-			return varve.NumberValue(n), nil
-		}
-		if !errors.Is(err, decimal.ErrSyntax) {
-			return varve.Value{}, fmt.Errorf("%s: %w", clip(string(cell)), err)
-		}
-	}
-	s := string(cell)
-	switch {
-	case s == "true" || s == "false":
-		return varve.BoolValue(s == "true"), nil
-	case isNaN(s):
-		return varve.Value{}, fmt.Errorf("%s is not a number that can be stored: leave the cell empty", s)
-	}
-	return textValue(s)
-}
-
-// cellNumber parses a number in a wider syntax than JSON, which includes +5, .5 and 5. It
-// rejects 007, because such text is a name.
-func cellNumber(cell []byte) (varve.Number, error) {
-	n, err := decimal.Parse(cell)
-	if !errors.Is(err, decimal.ErrSyntax) {
-		return n, err
-	}
-	s, sign := string(cell), ""
-	if s[0] == '+' || s[0] == '-' {
-		if s[0] == '-' {
-			sign = "-"
-		}
-		s = s[1:]
-	}
-	if s == "" || s[0] == '+' || s[0] == '-' || s == "." {
-		return n, err
-	}
-	if s[0] == '.' {
-		s = "0" + s
-	}
-	return decimal.Parse(sign + strings.TrimSuffix(s, "."))
-}
-
-// isNaN reports whether a cell is a common spelling of an undefined or infinite number.
-func isNaN(cell string) bool {
-	switch strings.ToLower(strings.TrimLeft(cell, "+-")) {
-	case "nan", "inf", "infinity":
-		return true
-	}
-	return false
 }

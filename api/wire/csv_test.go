@@ -124,7 +124,7 @@ func TestCSV_AssignsColumnsOfHeader(t *testing.T) {
 	rows := []struct {
 		why, body string
 		columns   wire.Columns
-		want      string // of the reading, or part of the error
+		want      string // text of the reading, or part of the error
 	}{
 		{"byte order mark", "\ufeff" + header + goodRow, wire.Columns{}, "a=number(1)"},
 		{"byte order mark and quotes", "\ufeff\"time\",\"device\",\"a\"\r\n" + goodRow, wire.Columns{}, "a=number(1)"},

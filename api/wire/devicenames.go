@@ -9,10 +9,10 @@ import (
 // deviceNames keeps one copy of each device name, and numbers the devices of a batch.
 type deviceNames struct {
 	known  map[string]*deviceName
-	last   *deviceName // of the reading before
+	last   *deviceName // device of the previous reading
 	batch  uint64      // number of the batch
 	groups int32       // number of devices of the batch
-	next   []int32     // memory of starts
+	next   []int32     // buffer for the result of starts
 }
 
 // deviceName is a name, and its number in one batch.
@@ -35,14 +35,37 @@ func (d *deviceNames) get(name []byte) *deviceName {
 	}
 	n, ok := d.known[string(name)]
 	if !ok {
-		n = &deviceName{name: strings.Clone(string(name))}
-		if len(name) <= varve.MaxDeviceBytes { // longer names are invalid, and not kept
-			if d.known == nil || len(d.known) >= maxNames {
-				d.known = make(map[string]*deviceName)
-			}
-			d.known[n.name] = n
-		}
+		n = d.add(strings.Clone(string(name)))
 	}
+	return d.number(n)
+}
+
+// getText is like get for a name that is not reused memory.
+func (d *deviceNames) getText(name string) *deviceName {
+	if d.last != nil && d.last.name == name {
+		return d.last
+	}
+	n, ok := d.known[name]
+	if !ok {
+		n = d.add(name)
+	}
+	return d.number(n)
+}
+
+// add adds a name. Names that are too long are invalid, and not kept.
+func (d *deviceNames) add(name string) *deviceName {
+	n := &deviceName{name: name}
+	if len(name) <= varve.MaxDeviceBytes {
+		if d.known == nil || len(d.known) >= maxNames {
+			d.known = make(map[string]*deviceName)
+		}
+		d.known[name] = n
+	}
+	return n
+}
+
+// number gives a device a number in the batch, if it has none.
+func (d *deviceNames) number(n *deviceName) *deviceName {
 	if n.batch != d.batch || n.group == 0 {
 		d.groups++
 		n.batch, n.group = d.batch, d.groups
@@ -51,8 +74,8 @@ func (d *deviceNames) get(name []byte) *deviceName {
 	return n
 }
 
-// starts returns the index of the first reading of each group, if the readings of these groups
-// are ordered by group.
+// starts returns the index that the first reading of each group has after all readings are ordered
+// by group. The argument groups holds the group of each reading.
 func (d *deviceNames) starts(groups []int32) []int32 {
 	d.next = append(d.next[:0], make([]int32, d.groups+2)...)
 	for _, g := range groups {

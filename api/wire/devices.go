@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// DevicePut is the description of a device. Each field may be omitted, which equals
-// empty.
+// DevicePut is the description of a device. An omitted field is the same as an empty one.
 type DevicePut struct {
 	Name       string          `json:"name,omitempty" doc:"for people"`
 	Type       string          `json:"type,omitempty" doc:"as in sensor or gateway"`
@@ -30,6 +29,37 @@ type DeviceBody struct {
 type DeviceList struct {
 	Devices []DeviceBody `json:"devices"`
 	Next    string       `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`
+}
+
+// StreamDevice is a device with a live reading in a stream.
+type StreamDevice struct {
+	Device  string    `json:"device"`
+	Status  string    `json:"status"`
+	Type    string    `json:"type,omitempty"`
+	Time    time.Time `json:"time" doc:"event time of the last reading"`
+	Arrived time.Time `json:"arrived" doc:"arrival of the last reading"`
+}
+
+// StreamDeviceList is a page of the devices of a stream.
+type StreamDeviceList struct {
+	Devices []StreamDevice `json:"devices"`
+	Next    string         `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`
+}
+
+// CountsBody has the numbers of devices and readings of a stream in a window.
+type CountsBody struct {
+	Source   string          `json:"source" enum:"readings,rollups" doc:"readings: live readings were counted; rollups: also expired ones"`
+	Devices  int             `json:"devices" doc:"devices with at least one counted reading"`
+	Readings int64           `json:"readings" doc:"distinct readings of all devices"`
+	Counts   []DeviceCount   `json:"counts" doc:"by device, without devices that have none"`
+	Coverage json.RawMessage `json:"coverage,omitempty" doc:"the tables that were read; for keys of the tenant default"`
+	Notes    []Note          `json:"notes,omitempty" doc:"named devices that do not exist"`
+}
+
+// DeviceCount is the number of readings of one device.
+type DeviceCount struct {
+	Device   string `json:"device"`
+	Readings int64  `json:"readings"`
 }
 
 // Deleted names the deleted object.

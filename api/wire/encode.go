@@ -20,7 +20,7 @@ func AppendReading(dst []byte, r *varve.Reading) []byte {
 // use.
 type Writer struct {
 	time, arrived Clock
-	keys          []key // of the fields of the previous reading
+	keys          []key // keys of the fields of the previous reading
 }
 
 // key is the name of a field and its JSON text.
@@ -135,8 +135,8 @@ type Table struct {
 	part partWriter
 }
 
-// AppendHeader appends the header: time, id, arrived and the fields. A field with one of these
-// names gets the prefix "fields.", so that names are unique.
+// AppendHeader appends the header: time, id, arrived and the fields. A field with a reserved name
+// gets the prefix "fields.", so that names are unique.
 func (t *Table) AppendHeader(dst []byte) []byte {
 	dst = append(dst, "time,id,arrived"...)
 	for _, f := range t.Fields {
@@ -151,9 +151,8 @@ func (t *Table) AppendHeader(dst []byte) []byte {
 
 const fieldPrefix = "fields."
 
-// reserved reports whether the column of a field needs the prefix. It does if its name belongs
-// to another column, or could be mistaken for the device column, or begins with the prefix
-// itself.
+// reserved reports whether the column of a field needs fieldPrefix. It does if its name belongs to
+// another column, or could be mistaken for the device column, or begins with the prefix itself.
 func reserved(name string) bool {
 	for strings.HasPrefix(name, fieldPrefix) {
 		name = name[len(fieldPrefix):]

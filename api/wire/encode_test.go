@@ -67,8 +67,8 @@ func anyReading(t *rapid.T) varve.Reading {
 	return r
 }
 
-// TestAnswers_RoundTrip checks that an answer gives the same readings to a client, and to a
-// stream that receives them. Digits are equal.
+// TestAnswers_RoundTrip checks that a client reads the readings of an answer unchanged, and that a
+// server does so when the readings are resent. All digits are equal.
 func TestAnswers_RoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		readings := rapid.SliceOfN(rapid.Custom(anyReading), 1, 5).Draw(t, "readings")
@@ -100,8 +100,9 @@ func TestAnswers_RoundTrip(t *testing.T) {
 	})
 }
 
-// TestTables_RoundTrip checks the same for CSV with kinds of columns. It omits empty texts,
-// which are absent values in CSV, and fields with reserved names.
+// TestTables_RoundTrip checks that readings written as CSV are read unchanged, if the kinds of
+// columns are given. It omits empty texts, which are absent values in CSV, and fields with reserved
+// names.
 func TestTables_RoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		readings := rapid.SliceOfN(rapid.Custom(anyReading), 1, 5).Draw(t, "readings")

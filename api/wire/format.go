@@ -16,22 +16,24 @@ const (
 	JSON       Format = iota + 1 // an object or an array of objects
 	NDJSON                       // one object per line
 	CSV                          // one reading per row, after a header
+	Line                         // line protocol of InfluxDB: one point per line
 	ColumnJSON                   // one object with an array per column; only for answers
 )
 
-// table has the entry of each format, in the order of messages.
+// table has the entry of each format, in the order in which messages list the formats.
 var table = [...]entry{
 	JSON:       jsonEntry,
 	NDJSON:     ndjsonEntry,
 	CSV:        csvEntry,
+	Line:       lineEntry,
 	ColumnJSON: columnsEntry,
 }
 
 // entry describes a format. The file of the format defines it.
 type entry struct {
-	title string // in messages
-	name  string // of the parameter format
-	// media holds the media types. The first one is sent.
+	title string // the format's name in messages
+	name  string // value of the parameter format
+	// media holds the media types. Answers and sent bodies have the first one.
 	media []string
 	// bodyMedia holds further media types, which mean the format only in requests.
 	bodyMedia []string
@@ -39,13 +41,15 @@ type entry struct {
 	extensions []string
 	// newReader returns a reader of a body. If nil, the format occurs only in answers.
 	newReader func(mem *Memory, body io.Reader, d Defaults, c Columns) (Reader, error)
+	// onlyBodies means that answers do not have the format.
+	onlyBodies bool
 	// newCutter returns a cutter of a file.
 	newCutter func(w *window, c Columns) cutter
 	// pieces is the format of the pieces of a file. 0 means the format of the file.
 	pieces Format
 }
 
-// bodyMedia finds formats by the media types of requests.
+// bodyMedia maps the media types of requests to formats.
 var bodyMedia = func() map[string]Format {
 	all := map[string]Format{}
 	for f, e := range table {
@@ -95,8 +99,8 @@ func (f Format) PieceFormat() Format {
 	return f
 }
 
-// FormatOf returns the format of a Content-Type. A missing type and the default type
-// of HTTP clients mean JSON. It is false for types without readings.
+// FormatOf returns the format of a Content-Type. A missing type and the default type of HTTP
+// clients mean JSON. It returns false for media types that are not formats of readings.
 func FormatOf(contentType string) (Format, bool) {
 	if contentType == "application/json" || contentType == "" {
 		return JSON, true
@@ -113,14 +117,15 @@ func FormatOf(contentType string) (Format, bool) {
 func AnswerFormatOf(media string) (Format, bool) {
 	media = bareMedia(media)
 	for f, e := range table {
-		if slices.ContainsFunc(e.media, func(m string) bool { return bareMedia(m) == media }) {
+		if !e.onlyBodies && slices.ContainsFunc(e.media, func(m string) bool { return bareMedia(m) == media }) {
 			return Format(f), true
 		}
 	}
 	return 0, false
 }
 
-// FormatOfFile returns the format of a file by its extension. It is false for other files.
+// FormatOfFile returns the format of a file by its extension, or false if no format has the
+// extension.
 func FormatOfFile(name string) (Format, bool) {
 	extension := strings.ToLower(filepath.Ext(name))
 	for f, e := range table {
@@ -133,6 +138,15 @@ func FormatOfFile(name string) (Format, bool) {
 
 // ParseFormat returns the format of an answer with the given name, such as ndjson.
 func ParseFormat(name string) (Format, bool) {
+	f, ok := named(name)
+	if !ok || f.entry().onlyBodies {
+		return 0, false
+	}
+	return f, true
+}
+
+// named returns the format with a name.
+func named(name string) (Format, bool) {
 	for f, e := range table {
 		if e.name == name && name != "" {
 			return Format(f), true
@@ -143,7 +157,7 @@ func ParseFormat(name string) (Format, bool) {
 
 // ParseBodyFormat returns the format of a request or of a file with the given name.
 func ParseBodyFormat(name string) (Format, bool) {
-	if f, ok := ParseFormat(name); ok && f.entry().newReader != nil {
+	if f, ok := named(name); ok && f.entry().newReader != nil {
 		return f, true
 	}
 	return 0, false
@@ -160,14 +174,16 @@ func BodyFormats() []Format {
 	return all
 }
 
-// Name returns the name of the format that ParseFormat accepts.
+// Name returns the name of the format, as in the parameter format.
 func (f Format) Name() string { return f.entry().name }
 
 // FormatNames returns the names that ParseFormat accepts, as in "json, ndjson or csv".
 func FormatNames() string {
 	var names []string
 	for _, e := range table[1:] {
-		names = append(names, e.name)
+		if !e.onlyBodies {
+			names = append(names, e.name)
+		}
 	}
 	return enumerate(names)
 }

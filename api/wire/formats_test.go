@@ -42,19 +42,22 @@ func TestFormats_AreFoundByEachName(t *testing.T) {
 		if got, ok := wire.ParseBodyFormat(f.Name()); got != f || !ok {
 			t.Errorf("the name %s is of %s", f.Name(), got)
 		}
-		if got, ok := wire.AnswerFormatOf(" " + f.MediaType()); got != f || !ok {
+		if got, ok := wire.FormatOf(f.MediaType()); got != f || !ok {
 			t.Errorf("the media type %s is of %s", f.MediaType(), got)
+		}
+		if got, ok := wire.AnswerFormatOf(" " + f.MediaType()); ok != (f != wire.Line) || ok && got != f {
+			t.Errorf("the media type %s of an answer is of %s", f.MediaType(), got)
 		}
 		if p := f.PieceFormat(); p.PieceFormat() != p {
 			t.Errorf("pieces of %s are %s, whose pieces differ", f, p)
 		}
 	}
-	for name, want := range map[string]wire.Format{"a.csv": wire.CSV, "b/A.JSONL": wire.NDJSON, "a.ndjson": wire.NDJSON, "a.json": wire.JSON, "json": 0, "a.txt": 0, "": 0} {
+	for name, want := range map[string]wire.Format{"a.csv": wire.CSV, "b/A.JSONL": wire.NDJSON, "a.ndjson": wire.NDJSON, "a.json": wire.JSON, "x.lp": wire.Line, "x.line": wire.Line, "json": 0, "a.txt": 0, "": 0} {
 		if got, ok := wire.FormatOfFile(name); got != want || ok != (want != 0) {
 			t.Errorf("the file %q is %s, want %s", name, got, want)
 		}
 	}
-	for _, name := range []string{"", "columns", "xml", "JSON"} {
+	for _, name := range []string{"", "columns", "xml", "JSON", "lp"} {
 		if f, ok := wire.ParseBodyFormat(name); ok {
 			t.Errorf("%q is accepted as %s", name, f)
 		}

@@ -11,11 +11,12 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// fuzzLimit bounds inputs. Longer ones are slow to read byte by byte, and find nothing else.
+// fuzzLimit bounds inputs. Longer ones are slow to read byte by byte, and find no further errors.
 const fuzzLimit = 4 << 10
 
-// checkBody checks any body in any pieces. Its verdicts are printable and do not depend on the
-// pieces. An accepted reading can be sent and answered without a change.
+// checkBody checks that the verdicts on a body are printable, and do not depend on the pieces in
+// which the body arrives. An accepted reading must not change when it is resent or returned in an
+// answer.
 func checkBody(t tester, f wire.Format, body string, c wire.Columns) {
 	t.Helper()
 	drained := func(r io.Reader) ([]outcome, error) {

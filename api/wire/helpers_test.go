@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// tester is the part that a test, a fuzz target and a property share.
+// tester has the methods that a test, a fuzz target and a property share.
 type tester interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -173,7 +173,7 @@ func checkMessages(t tester, all []outcome) {
 	}
 }
 
-// repeat is a short name of strings.Repeat, for tables.
+// repeat is a short name for strings.Repeat, for use in tables of tests.
 func repeat(s string, n int) string { return strings.Repeat(s, n) }
 
 // object returns a reading of device d1 with the given fields.

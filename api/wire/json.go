@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-faster/jx"
@@ -18,8 +19,14 @@ import (
 // Defaults holds the values for readings that have none of their own.
 type Defaults struct {
 	Tenant, Stream string
-	Device         string // of readings without a device; if empty, each reading must have one
+	Device         string // device of readings without one; if empty, each reading must have a device
 	Time           TimeFormat
+	Arrival        time.Time // if set, the time of readings without one
+	Flat           bool      // members of JSON objects that are not known are fields
+	// Lines assigns the tags of line protocol. If nil, the mapping is the default one.
+	Lines *LineMapping
+	// Now returns the time of points of line protocol that have none. If nil, they are invalid.
+	Now func() time.Time
 }
 
 // object parses readings that are JSON objects:
@@ -40,12 +47,12 @@ type object struct {
 // memberSet records which members of an object were read.
 type memberSet struct{ device, time, id, fields bool }
 
-// into parses one object as a new reading of the batch. It returns false if the text is not
-// JSON; the reading has its verdict then, too.
+// into parses one object as a new reading of the batch. It returns false if the text is not JSON.
+// Even then, the reading is in the batch, with a verdict that rejects it.
 func (o *object) into(b *Batch, text []byte, line int) bool {
 	r := b.add(line)
 	r.Tenant, r.Stream, r.Device = o.Tenant, o.Stream, o.Device
-	if !o.answers && o.plain.into(b, r, o, text) {
+	if !o.answers && !o.Flat && o.plain.into(b, r, o, text) {
 		return true
 	}
 	return o.decode(b, r, text)
@@ -71,8 +78,10 @@ func (o *object) decode(b *Batch, r *varve.Reading, text []byte) bool {
 		b.reject(malformed(text, err))
 		return false
 	}
-	if !o.seen.time {
-		note(varve.Reject(varve.CodeTimeMissing, `"time" is missing`))
+	if r.Time.IsZero() && !o.Arrival.IsZero() {
+		r.Time = o.Arrival
+	} else if !o.seen.time {
+		note(varve.Reject(varve.CodeTimeMissing, `"time" is missing: send it, or set time=arrival`))
 	}
 	if r.Device == "" && verdict.Code != varve.CodeDeviceInvalid {
 		note(varve.Reject(varve.CodeDeviceInvalid, `"device" is missing`))
@@ -102,16 +111,28 @@ func (o *object) member(b *Batch, r *varve.Reading, d *jx.Decoder, key []byte, n
 	case "id":
 		twice(&o.seen.id)
 		return o.id(r, d, note)
+	case "stream":
+		if o.Flat {
+			return o.stream(d, note)
+		}
 	case "fields":
+		if o.Flat {
+			return o.field(b, d, key, note)
+		}
 		twice(&o.seen.fields)
 		return o.fields(b, d, note)
 	case "arrived":
 		if o.answers {
 			return o.arrived(r, d, note)
 		}
-		return d.Skip()
+		if !o.Flat {
+			return d.Skip()
+		}
 	}
-	note(varve.Reject(varve.CodeMalformed, `%s is not a member of a reading: values belong in "fields"`, clip(string(key))))
+	if o.Flat {
+		return o.field(b, d, key, note)
+	}
+	note(varve.Reject(varve.CodeMalformed, `%s is not a member of a reading: put values into "fields", or send fields=flat`, clip(string(key))))
 	return d.Skip()
 }
 
@@ -145,7 +166,9 @@ func (o *object) time(r *varve.Reading, d *jx.Decoder, note func(varve.Verdict))
 		n, err = d.Num()
 		text = n
 	case jx.Null:
-		note(varve.Reject(varve.CodeTimeMissing, "the time is null"))
+		if o.Arrival.IsZero() {
+			note(varve.Reject(varve.CodeTimeMissing, "the time is null"))
+		}
 		return d.Skip()
 	default:
 		note(varve.Reject(varve.CodeTimeInvalid, "the time is neither a string nor a number"))
@@ -154,12 +177,28 @@ func (o *object) time(r *varve.Reading, d *jx.Decoder, note func(varve.Verdict))
 	if err != nil {
 		return err
 	}
+	if len(text) == 0 && !o.Arrival.IsZero() {
+		return nil
+	}
 	t, v := o.Time.parseBytes(text)
 	if v.Outcome != 0 {
 		note(v)
 	}
 	r.Time = t
 	return nil
+}
+
+// stream checks the stream of a flat object. The address of the request decides.
+func (o *object) stream(d *jx.Decoder, note func(varve.Verdict)) error {
+	if d.Next() != jx.String {
+		note(varve.Reject(varve.CodeStreamInvalid, "the stream is not a string"))
+		return d.Skip()
+	}
+	s, err := d.Str()
+	if err == nil && s != o.Stream {
+		note(varve.Reject(varve.CodeStreamInvalid, "stream %s: not the stream of the request, %s: send it there, or omit it", clip(s), o.Stream))
+	}
+	return err
 }
 
 func (o *object) arrived(r *varve.Reading, d *jx.Decoder, note func(varve.Verdict)) error {
@@ -202,22 +241,25 @@ func (o *object) fields(b *Batch, d *jx.Decoder, note func(varve.Verdict)) error
 		note(varve.Reject(varve.CodeFieldInvalid, `"fields" is not an object`))
 		return d.Skip()
 	}
-	return d.ObjBytes(func(d *jx.Decoder, key []byte) error {
-		name := b.names.get(key)
-		v, err, wrong := jsonValue(d)
-		if o.unpaired && wrong == nil && (o.spoilt(key) || o.spoilt([]byte(v.Text()))) {
-			wrong = errSurrogate
-		}
-		switch {
-		case err != nil:
-			return err
-		case wrong != nil:
-			note(varve.Reject(varve.CodeFieldInvalid, "field %s: %s", clip(name), wrong))
-		case !v.IsZero():
-			b.field(name, v)
-		}
-		return nil
-	})
+	return d.ObjBytes(func(d *jx.Decoder, key []byte) error { return o.field(b, d, key, note) })
+}
+
+// field parses the value of a field.
+func (o *object) field(b *Batch, d *jx.Decoder, key []byte, note func(varve.Verdict)) error {
+	name := b.names.get(key)
+	v, err, wrong := jsonValue(d)
+	if o.unpaired && wrong == nil && (o.spoilt(key) || o.spoilt([]byte(v.Text()))) {
+		wrong = errSurrogate
+	}
+	switch {
+	case err != nil:
+		return err
+	case wrong != nil:
+		note(varve.Reject(varve.CodeFieldInvalid, "field %s: %s", clip(name), wrong))
+	case !v.IsZero():
+		b.field(name, v)
+	}
+	return nil
 }
 
 // jsonValue parses the value of a field. It returns the zero Value for null. If err is set, the
@@ -290,7 +332,7 @@ func malformed(text []byte, err error) varve.Verdict {
 	return varve.Reject(varve.CodeMalformed, "not a JSON object: %s", tidy(err))
 }
 
-// innermost returns the first error of a chain.
+// innermost returns the error that all other errors of a chain wrap.
 func innermost(err error) error {
 	for {
 		inner := errors.Unwrap(err)

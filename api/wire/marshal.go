@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// MarshalJSON returns v as JSON without escaping <, > and &. Messages quote addresses,
-// and answers are never parts of a page.
+// MarshalJSON returns v as JSON without escaping <, > and &. So addresses in messages stay
+// readable. Answers are never embedded in an HTML page.
 func MarshalJSON(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

@@ -42,9 +42,9 @@ const partRows = 64
 
 // AppendPart appends readings as AppendReading and AppendRow do.
 //
-// In JSON, a comma precedes each reading unless it is the first. Only Fields are written. In JSON
-// and NDJSON, no Fields means all. AppendPart returns the name of a field without a column of
-// CSV, if the part has one.
+// In JSON, a comma precedes each reading unless it is the first. Only Fields are written. If Fields
+// is empty, JSON and NDJSON have all fields. AppendPart returns the name of a field without a
+// column of CSV, if the part has one.
 func (t *Table) AppendPart(dst []byte, f Format, p *block.Part, first bool) (_ []byte, missing string) {
 	t.part.forms.Reset(p.Block)
 	if f == CSV {
@@ -130,10 +130,11 @@ func (t *Table) appendHead(dst []byte, ns, arrived int64, id varve.ID) []byte {
 	return append(dst, `","fields":{`...)
 }
 
-// noDate is before the date of any time.
+// noDate stands for a date that is not set: it is earlier than the date of any time.
 const noDate = -2 * secondsPerDay
 
-// appendUsual appends a head in the usual form. It changes the copy of the last head in place.
+// appendUsual appends a head in the usual form. It appends a copy of w.head, and then overwrites
+// the times of day and the id in the copy.
 func (w *partWriter) appendUsual(dst []byte, sec, arrived int64, id varve.ID) []byte {
 	arrivedSec := arrived / 1e3
 	if uint64(sec-w.time) >= secondsPerDay {
@@ -153,7 +154,7 @@ func (w *partWriter) appendUsual(dst []byte, sec, arrived int64, id varve.ID) []
 	return dst
 }
 
-// setDate writes the date of a time into the head, and returns its start.
+// setDate writes the date of a time into the head, and returns the start of this date.
 func (w *partWriter) setDate(at int, sec int64) int64 {
 	day := floorDiv(sec, secondsPerDay)
 	putDate((*[10]byte)(w.head[at:]), day)

@@ -21,7 +21,7 @@ type plain struct {
 	text []byte
 	at   int // offset of the next byte
 
-	shapes [fewShapes]shape // of earlier objects
+	shapes [fewShapes]shape // shapes of earlier objects
 	last   int              // the shape of the last object
 	next   int              // the shape that is replaced next
 }
@@ -82,7 +82,7 @@ func (p *plain) object(b *Batch, r *varve.Reading, o *object) bool {
 	return p.takeByte('}') && seen.time && seen.fields && r.Device != ""
 }
 
-// once sets a mark. It returns false if it was set.
+// once sets a mark. It returns false if the mark was set already.
 func once(mark *bool) bool {
 	was := *mark
 	*mark = true
@@ -240,7 +240,7 @@ func (p *plain) value() (varve.Value, bool) {
 	return varve.Value{}, false
 }
 
-// fewDigits is the number of digits that fit into an int64.
+// fewDigits is the number of digits that always fit into an int64.
 const fewDigits = 18
 
 // number reads a number of up to 18 digits, without an exponent.
@@ -294,7 +294,7 @@ func (p *plain) key() ([]byte, bool) {
 	return key, ok && p.takeByte(':')
 }
 
-// string reads a string of visible ASCII and spaces. It is valid as long as the text.
+// string reads a string of visible ASCII and spaces. The result shares the memory of the text.
 func (p *plain) string() ([]byte, bool) {
 	if !p.takeByte('"') {
 		return nil, false

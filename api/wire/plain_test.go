@@ -86,8 +86,8 @@ func TestPlain_ReadsCommonObjects(t *testing.T) {
 	}
 }
 
-// TestPlain_GivesUp checks that plain leaves all other objects to the decoder, and reads common
-// ones afterwards.
+// TestPlain_GivesUp checks that plain leaves unusual objects to the decoder, and reads common ones
+// afterwards.
 func TestPlain_GivesUp(t *testing.T) {
 	good := with(`{"a":1,"b":2}`)
 	texts := []string{
@@ -114,8 +114,8 @@ func TestPlain_GivesUp(t *testing.T) {
 	}
 }
 
-// TestPlain_LeavesDuplicateFields checks that a reading with a field twice is rejected as the
-// decoder's is, and is not predicted.
+// TestPlain_LeavesDuplicateFields checks that a reading with a duplicate field has the verdict of
+// the decoder, and that its shape is not predicted.
 func TestPlain_LeavesDuplicateFields(t *testing.T) {
 	for i := range 2 * fewShapes {
 		readBoth(t, with(fmt.Sprintf(`{"b":1,"a%d":2}`, i)), with(fmt.Sprintf(`{"a%d":1,"b":2}`, i/2)))

@@ -11,7 +11,7 @@ type Problem struct {
 	Title  string          `json:"title"`
 	Status int             `json:"status"`
 	Detail string          `json:"detail"`
-	Code   string          `json:"code,omitempty"` // damaged, or empty
+	Code   string          `json:"code,omitempty"` // CodeDamaged, or empty
 	Errors []ProblemDetail `json:"errors,omitempty"`
 	// Tally counts the verdicts before a write failed.
 	*varve.Tally

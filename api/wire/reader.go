@@ -12,7 +12,7 @@ import (
 // BodyError reports a body that cannot be read to its end.
 type BodyError struct {
 	Message string
-	Param   string // the parameter of a write that can mend it, or ""
+	Param   string // the parameter of a write that can solve the problem, or ""
 }
 
 func (e *BodyError) Error() string { return e.Message }
@@ -29,18 +29,19 @@ type Reader interface {
 	Read(b *Batch) error
 }
 
-// Memory holds the buffers of a reader. It can serve one reader after another. The
-// zero Memory is ready.
+// Memory holds the buffers of a reader. It can serve one reader after another. The zero Memory is
+// ready to use.
 type Memory struct {
 	window window
 	json   jsonBody
 	ndjson ndjson
 	object object
+	line   lineReader
 	second jx.Decoder
 }
 
-// NewReader returns a reader of a body in a format. The reader uses mem until its last call.
-// Columns applies to CSV.
+// NewReader returns a reader of a body in a format. The reader uses mem until its last call. The
+// argument columns applies only to CSV.
 func NewReader(mem *Memory, f Format, body io.Reader, d Defaults, columns Columns) (Reader, error) {
 	newReader := f.entry().newReader
 	if newReader == nil {

@@ -24,7 +24,7 @@ type RollupField struct {
 	Last  RollupPoint     `json:"last" doc:"by event time"`
 }
 
-// RollupPoint is one reading with its number.
+// RollupPoint is the number of one reading, with the time and the id of the reading.
 type RollupPoint struct {
 	Time  string          `json:"time" format:"date-time"`
 	ID    string          `json:"id"`
@@ -35,6 +35,7 @@ type RollupPoint struct {
 type RollupsBody struct {
 	Rollups []RollupBody `json:"rollups" doc:"in order of time; periods without readings are omitted"`
 	Next    string       `json:"next,omitempty" format:"date-time" doc:"send it as from for the next page; absent at the end"`
+	Notes   []Note       `json:"notes,omitempty" doc:"requested fields that no roll-up of the page has"`
 }
 
 // Rebuilt counts the hours that a rebuild recounts.
@@ -44,7 +45,7 @@ type Rebuilt struct {
 }
 
 // AppendRollups appends a page of roll-ups as JSON.
-func AppendRollups(dst []byte, p *rollup.Page) []byte {
+func AppendRollups(dst []byte, p *rollup.Page, notes []Note) []byte {
 	dst = append(dst, `{"rollups":[`...)
 	for i := range p.Rollups {
 		if i > 0 {
@@ -56,7 +57,7 @@ func AppendRollups(dst []byte, p *rollup.Page) []byte {
 	if !p.Next.IsZero() {
 		dst = append(AppendTime(append(dst, `,"next":"`...), p.Next), '"')
 	}
-	return append(dst, "}\n"...)
+	return append(AppendNotes(dst, notes), "}\n"...)
 }
 
 func appendRollup(dst []byte, r *rollup.Rollup) []byte {

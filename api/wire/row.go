@@ -20,14 +20,14 @@ type rowReader struct {
 	window *window
 	comma  []byte
 	cells  [][]byte
-	spare  []byte // memory of unescaped cells
+	spare  []byte // buffer for unescaped cells
 }
 
-// next returns the cells of the next row that is not blank, and its first line. They are valid
-// until the next call.
+// next returns the cells of the next row that is not blank, and the number of its first line. The
+// cells are valid until the next call.
 //
-// Columns is the expected number of cells, or 0. If bad is set, it is the reason for which the
-// line is not a row. At the end of the body, err is io.EOF.
+// The argument columns is the expected number of cells, or 0 if it is unknown. If bad is set, it is
+// the reason for which the line is not a row. At the end of the body, err is io.EOF.
 func (r *rowReader) next(columns int) (cells [][]byte, line int, bad, err error) {
 	for {
 		if err := r.window.skipBlankLines(); err != nil {
@@ -56,7 +56,7 @@ func (r *rowReader) next(columns int) (cells [][]byte, line int, bad, err error)
 	}
 }
 
-// row splits the row that begins with a line, and returns its length.
+// row splits the row that begins with the line first, and returns the length of the row.
 func (r *rowReader) row(first []byte, columns int) (n int, bad error) {
 	if bad = r.split(first); !errors.Is(bad, errOpenQuote) {
 		return len(first), bad

@@ -10,12 +10,12 @@ import (
 // Piece is a part of a file that can be sent as a separate body.
 type Piece struct {
 	Data     []byte
-	Ends     []int // of each reading in Data
-	Begin    int   // of the first one in Data
+	Ends     []int // the offset in Data of the end of each reading
+	Begin    int   // the offset in Data of the first reading
 	First    int64 // the first reading's index in the file
 	Line     int64 // the first reading's line in the file, from 1; 0 in JSON
-	Offset   int64 // in the file, after the last reading
-	LineNext int64 // on which the reading after the last begins
+	Offset   int64 // the offset in the file after the last reading
+	LineNext int64 // the line in the file on which the next piece begins
 	Rejects  []PieceReject
 
 	places []readingPlace // set if the piece contains selected readings of another piece
@@ -26,7 +26,7 @@ type readingPlace struct{ index, line int64 }
 
 // PieceReject is a reading that cannot be sent.
 type PieceReject struct {
-	Index, Line int64 // in the file
+	Index, Line int64 // of the reading in the file
 	Verdict     varve.Verdict
 }
 
@@ -60,6 +60,19 @@ func (p *Piece) Where(i int) (index, line int64) {
 	return index, p.Line + int64(bytes.Count(p.Data[p.Begin:begin], []byte{'\n'}))
 }
 
+// AtLine returns the reading that contains a line of Data, counted from 1. It returns -1 if none
+// does.
+func (p *Piece) AtLine(line int64) int {
+	seen := int64(bytes.Count(p.Data[:p.Begin], []byte{'\n'}))
+	for i := range p.Ends {
+		from, to := p.span(i)
+		if seen += int64(bytes.Count(p.Data[from:to], []byte{'\n'})); line <= seen {
+			return i
+		}
+	}
+	return -1
+}
+
 // Only returns a piece with the selected readings. Their places in the file are kept.
 func (p *Piece) Only(which []int) Piece {
 	q := Piece{Data: bytes.Clone(p.Data[:p.Begin]), Begin: p.Begin, First: p.First, Line: p.Line}
@@ -82,8 +95,8 @@ type Splitter struct {
 	window   *window
 	cutter   cutter
 	header   []byte   // the beginning of each piece, with its newline; may be empty
-	names    []string // of the columns, if the format has any
-	readings int64    // number so far
+	names    []string // names of the columns, if the format has columns
+	readings int64    // number of readings before the next piece
 	err      error    // error after the last piece
 }
 
@@ -99,8 +112,9 @@ type cutter interface {
 	skip(s *Splitter, in io.Reader, to Place) error
 }
 
-// NewSplitter cuts a file from its start, or from another place after Skip. Columns
-// are as for NewReader; most and size limit a piece.
+// NewSplitter returns a splitter of a file. It begins at the start of the file, or at another place
+// after Skip. The columns are as for NewReader. The arguments most and size limit the readings and
+// the bytes of a piece.
 func NewSplitter(f Format, in io.Reader, c Columns, most, size int) (*Splitter, error) {
 	newCutter := f.entry().newCutter
 	if newCutter == nil {

@@ -47,14 +47,14 @@ func (e *elementCutter) cut(s *Splitter, p *Piece) error {
 		return io.EOF
 	case err != nil:
 		return err
-	case bytes.HasPrefix(text, byteOrderMark): // before a line, it would be skipped
+	case bytes.HasPrefix(text, byteOrderMark): // at the beginning of a line, the server would skip the mark
 		s.leaveOut(p, varve.Reject(varve.CodeMalformed, "not a JSON object: it begins with a byte order mark"))
 		return nil
 	}
 	from := len(p.Data)
 	p.add(text)
 	for line := p.Data[from : len(p.Data)-1]; ; {
-		i := bytes.IndexByte(line, '\n') // never in a string, where the array breaks off
+		i := bytes.IndexByte(line, '\n') // not in a string: the array breaks off at a string with a line break
 		if i < 0 {
 			break
 		}

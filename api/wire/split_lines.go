@@ -13,7 +13,9 @@ type lineCutter struct {
 	window *window
 	// length returns the length of the reading that begins with a line. If nil, the reading is the
 	// line.
-	length func(line []byte) int
+	length func(line []byte) (int, error)
+	// omit reports whether a line has no reading, besides blank ones. It may be nil.
+	omit func(line []byte) bool
 }
 
 func (l *lineCutter) begin(*Splitter) error { return nil }
@@ -40,7 +42,7 @@ func (l *lineCutter) cut(s *Splitter, p *Piece) error {
 		return io.EOF
 	}
 	n := len(text)
-	if len(trimBlanks(text)) == 0 {
+	if len(trimBlanks(text)) == 0 || l.omit != nil && l.omit(text) {
 		w.take(n)
 		if begun {
 			p.Data = append(p.Data, '\n') // keeps line numbers equal in piece and file
@@ -48,7 +50,9 @@ func (l *lineCutter) cut(s *Splitter, p *Piece) error {
 		return nil
 	}
 	if l.length != nil {
-		n = l.length(text)
+		if n, err = l.length(text); err != nil {
+			return err
+		}
 	}
 	if !begun {
 		p.Line = s.line()
@@ -91,9 +95,12 @@ type rowCutter struct {
 
 func newRowCutter(w *window, c Columns) *rowCutter {
 	r := &rowCutter{rows: rowReader{window: w, comma: []byte(string(c.comma()))}, names: c.Names}
-	r.lineCutter = lineCutter{window: w, length: func(line []byte) int {
+	r.lineCutter = lineCutter{window: w, length: func(line []byte) (int, error) {
+		if c.Name != "" {
+			return r.rows.group(line, r.names, c.keyColumns(r.names)), nil
+		}
 		n, _ := r.rows.row(line, len(r.names)) // the server rejects a line that is not a row
-		return n
+		return n, nil
 	}}
 	return r
 }

@@ -101,7 +101,8 @@ func TestSplitter_AgreesWithWholeFile(t *testing.T) {
 	})
 }
 
-// TestSplitter_HandlesOddFiles checks the same for files that are unlikely at random.
+// TestSplitter_HandlesOddFiles checks the pieces of files that a random test is unlikely to
+// generate.
 func TestSplitter_HandlesOddFiles(t *testing.T) {
 	long := object(`{"a":"` + repeat("x", 300<<10) + `"}`)
 	rows := []struct {

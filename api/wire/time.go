@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/internal/quote"
+	"github.com/varvedb/varve/timefmt"
 )
 
 // Precision is the unit of numeric times.
@@ -54,18 +55,21 @@ func (p Precision) String() string {
 
 // TimeFormat defines the interpretation of times.
 type TimeFormat struct {
-	Precision Precision      // of numbers; 0 means Milliseconds
-	Location  *time.Location // of times without a zone; nil means UTC
+	Precision Precision      // unit of numeric times; 0 means Milliseconds
+	Location  *time.Location // zone of times without a zone; nil means UTC
+	Choice    LocalChoice    // handling of local times that occur twice or never
 }
 
-// firstNumeric is the earliest valid numeric time: 10^8 seconds, 1973-03-03. Earlier numbers
-// have a wrong unit, or come from a clock that was never set.
+// firstNumeric is the earliest valid numeric time but 0: 10^8 seconds, 1973-03-03. Earlier numbers
+// have a wrong unit. 0 is 1970 in every unit.
 const firstNumeric = 1e8 * int64(time.Second)
 
-// Parse parses a time. If it cannot, the verdict is a rejection, otherwise zero.
+// Parse parses a time. If the text is not a valid time, the verdict is a rejection, otherwise it is
+// the zero Verdict.
 //
-// A time is a number since 1970 in the precision of the format, RFC 3339, or a date and time
-// without a zone, as in 2015-08-31 18:22:00.
+// A time is RFC 3339, or a date and time without a zone, as in 2015-08-31 18:22:00. It can also be
+// the number of units since 1970, where the unit is the precision of the format. The
+// second 60 is read as the second after 59.
 func (f TimeFormat) Parse(text string) (time.Time, varve.Verdict) {
 	if text == "" {
 		return time.Time{}, varve.Reject(varve.CodeTimeMissing, "the time is empty")
@@ -99,7 +103,7 @@ func (f TimeFormat) parseNumber(text string) (time.Time, varve.Verdict) {
 		return time.Time{}, varve.Reject(varve.CodeTimeInvalid, "time %s: %s", clip(text), err)
 	}
 	ns, err := scale(n, p)
-	if err == nil && ns >= firstNumeric {
+	if err == nil && (ns >= firstNumeric || n.IsZero()) {
 		return time.Unix(0, ns).UTC(), varve.Verdict{}
 	}
 	if errors.Is(err, errTooFine) {
@@ -163,21 +167,31 @@ func scale(n varve.Number, unit Precision) (int64, error) {
 // zoneless lists the layouts of a time without a zone.
 var zoneless = []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"}
 
+// zoned is the layout of a time with a zone that is not in RFC 3339.
+const zoned = "2006-01-02 15:04:05Z07:00"
+
 func (f TimeFormat) parseText(text string) (time.Time, varve.Verdict) {
 	if fractionDigits(text) > 9 {
 		return time.Time{}, varve.Reject(varve.CodeTimeInvalid, "time %s is finer than a nanosecond", clip(text))
 	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
+	if t, err := timefmt.ParseTime(time.RFC3339, text, time.UTC); err == nil {
 		return inRange(t)
 	}
 	loc := f.Location
 	if loc == nil {
 		loc = time.UTC
 	}
-	for _, form := range append(zoneless, "2006-01-02 15:04:05Z07:00") {
-		if t, err := time.ParseInLocation(form, text, loc); err == nil {
+	for _, form := range append(zoneless, zoned) {
+		t, err := timefmt.ParseTime(form, text, loc)
+		if err != nil {
+			continue
+		}
+		if loc == time.UTC || form == zoned {
 			return inRange(t)
 		}
+		// The form has been read already.
+		wall, _ := timefmt.ParseTime(form, text, time.UTC)
+		return f.chooseLocal(text, wall, t)
 	}
 	return time.Time{}, varve.Reject(varve.CodeTimeInvalid,
 		"time %s cannot be read: send RFC 3339, as in 2026-04-20T14:00:00Z, or a number of milliseconds since 1970", clip(text))
@@ -225,8 +239,8 @@ func AppendTime(dst []byte, t time.Time) []byte {
 // Clock formats a sequence of times. It is faster than AppendTime for times of the same day. The
 // zero Clock is ready to use.
 type Clock struct {
-	start int64 // of the day of text, in seconds since 1970
-	some  bool  // text has a day
+	start int64 // start of the day in text, in seconds since 1970
+	some  bool  // if true, text contains a day
 	text  [timeLen]byte
 }
 
@@ -258,7 +272,7 @@ func (c *Clock) append(dst []byte, sec int64, ns int) []byte {
 		putDate((*[10]byte)(c.text[:]), day)
 		c.text[10], c.text[timeLen-1] = 'T', 'Z'
 	}
-	// Written in place: a copy of bytes that were just written is slow.
+	// The time is written in place, because copying bytes that were just written is slow.
 	at := len(dst)
 	dst = append(dst, c.text[:]...)
 	putClock((*[8]byte)(dst[at+clockAt:]), uint32(sec-c.start))

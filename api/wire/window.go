@@ -156,7 +156,7 @@ func (w *window) first() ([]byte, error) {
 	return w.peek(0)
 }
 
-// trimBlanks returns a line without outer blanks.
+// trimBlanks returns a line without leading and trailing blanks.
 func trimBlanks(line []byte) []byte {
 	for len(line) > 0 && isBlank(line[0]) {
 		line = line[1:]

@@ -45,6 +45,9 @@ func (a queryCommands) aggregate() *cobra.Command {
 			if q.Step == "" {
 				return usageError{errors.New("--step: missing: use a duration as in 5m, or 1d, 1w, 1mo, 1y")}
 			}
+			if q.Limit < 0 {
+				return errNegativeLimit(q.Limit)
+			}
 			c, err := a.client()
 			if err != nil {
 				return err
@@ -56,15 +59,15 @@ func (a queryCommands) aggregate() *cobra.Command {
 	f.StringVar(&q.Step, "step", "", "`length` of the buckets, as in 5m, 1h, 1d, 1w, 1mo")
 	f.StringSliceVar(&q.Functions, "functions", []string{"mean", "min", "max"}, "these `functions`, separated by commas")
 	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
-	f.StringVar(&q.From, "from", "", "from this `time` on: RFC 3339, a date, milliseconds, now, or relative as in -24h (default: the beginning)")
-	f.StringVar(&q.To, "to", "", "before this `time` (default: the end)")
-	f.StringVar(&q.During, "during", "", "instead of both, a year, month, day, hour or minute in --timezone, as in 2024-12")
+	limitFlag(cmd, &q.Limit, "buckets")
+	whereFlag(cmd, &q.Where)
+	windowFlags(cmd, &q.From, &q.To, &q.During)
+	f.Lookup("during").Usage = "instead of both, a year, month, day, hour or minute in --timezone, as in 2024-12"
 	f.StringVar(&q.Timezone, "timezone", "", "time `zone` of the buckets, as in Europe/Berlin (default: UTC)")
 	f.StringVar(&q.Fill, "fill", "none", "buckets without readings: none, null, previous or linear")
 	f.StringVar(&q.Source, "source", "readings", "readings, or rollups, which also include expired readings")
 	f.StringVar(&group, "group", "device", "device, or none for buckets over all devices")
-	f.StringVar(&q.Status, "status", "", "only devices of this `status`")
-	f.StringVar(&q.DeviceType, "device-type", "", "only devices of this `type`")
+	filterFlags(cmd, &q.Status, &q.DeviceType)
 	f.IntVar(&q.Top, "top", 0, "only so many devices, with the highest --top-by; 0 means all")
 	f.StringVar(&q.TopBy, "top-by", "", "the `function` that ranks devices")
 	f.StringVar(&q.TopField, "top-field", "", "the `field` that ranks devices (default: the only one of --fields)")
@@ -75,6 +78,8 @@ func (a queryCommands) aggregate() *cobra.Command {
 	a.words(cmd, "group", "device", "none")
 	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
+
+const noBuckets = "No readings match in this window."
 
 // showAggregate prints the answer as the server writes it, or as a table.
 func (a queryCommands) showAggregate(cmd *cobra.Command, c *client.Client, q client.AggregateQuery) (err error) {
@@ -91,14 +96,20 @@ func (a queryCommands) showAggregate(cmd *cobra.Command, c *client.Client, q cli
 	if _, err := io.Copy(io.MultiWriter(a.out, &seen), resp.Body); err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
-	if seen.rows <= 1 {
-		return a.needStream(cmd, c, q.Stream)
+	notes, err := notesOf(resp, &seen)
+	if err != nil {
+		return err
 	}
-	return a.reportSkipped([]byte(resp.Trailer.Get("Varve-Coverage")))
+	a.sayNotes(notes)
+	if seen.rows == 0 || a.output != "ndjson" && seen.rows == 1 {
+		fmt.Fprintln(a.err, noBuckets)
+	}
+	return a.reportSkipped([]byte(resp.Trailer.Get("Varve-Coverage")), seen.rows <= 1)
 }
 
-// reportSkipped prints the damaged rows of a coverage. The coverage may be empty.
-func (a queryCommands) reportSkipped(coverage []byte) error {
+// reportSkipped prints the damaged rows and the expired readings of a coverage. The coverage may be
+// empty.
+func (a queryCommands) reportSkipped(coverage []byte, isEmpty bool) error {
 	var cover query.Coverage
 	if len(coverage) > 0 {
 		if err := json.Unmarshal(coverage, &cover); err != nil {
@@ -106,6 +117,9 @@ func (a queryCommands) reportSkipped(coverage []byte) error {
 		}
 	}
 	a.saySkipped(&cover)
+	if line := expiryText(cover.Expiry, isEmpty); line != "" {
+		fmt.Fprintln(a.err, line)
+	}
 	return nil
 }
 
@@ -114,7 +128,7 @@ func (a queryCommands) aggregateTable(cmd *cobra.Command, c *client.Client, q cl
 	if err != nil {
 		return err
 	}
-	g := &listing{header: slices.Concat([]string{"start", "readings", "field"}, q.Functions), empty: "No readings match in this window."}
+	g := &listing{header: slices.Concat([]string{"start", "readings", "field"}, q.Functions), empty: noBuckets}
 	withDevices := q.Device == "" && !q.Merge
 	if withDevices {
 		g.header = slices.Insert(g.header, 0, "device")
@@ -138,16 +152,12 @@ func (a queryCommands) aggregateTable(cmd *cobra.Command, c *client.Client, q cl
 			g.add(append(slices.Clip(head), make([]string, len(q.Functions)+1)...)...)
 		}
 	}
-	if len(g.rows) == 0 {
-		if err := a.needStream(cmd, c, q.Stream); err != nil {
-			return err
-		}
-	}
+	a.sayNotes(answer.Notes)
 	if err := a.show(g, nil); err != nil {
 		return err
 	}
 	if ignored > 0 {
 		fmt.Fprintf(a.out, "\nIgnored, because they are not numbers: %s\n", count(int(ignored), "value"))
 	}
-	return a.reportSkipped(answer.Coverage)
+	return a.reportSkipped(answer.Coverage, len(g.rows) == 0)
 }

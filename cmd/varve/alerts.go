@@ -59,8 +59,9 @@ func (a alertCommands) list() *cobra.Command {
 
 func (a alertCommands) showAlerts(list []wire.AlertBody) error {
 	g := listing{
-		header: []string{"since", "severity", "device", "state", "message", "value", "opened", "resolved", "stream", "rule", "id"},
-		empty:  "No alerts: varve rules add creates rules that raise alerts.",
+		header:   []string{"since", "severity", "device", "state", "message", "value", "opened", "resolved", "stream", "rule", "id"},
+		optional: []string{"opened", "resolved", "rule", "value", "stream", "message"},
+		empty:    "No alerts: varve rules add creates rules that raise alerts.", explain: true,
 	}
 	for _, one := range list {
 		state := one.State
@@ -86,5 +87,5 @@ func (a alertCommands) showAlerts(list []wire.AlertBody) error {
 		}
 		g.add(exact(one.Since), one.Severity, one.Device, state, one.Message, string(one.Value), exact(one.OpenedAt), resolved, one.Stream, one.Rule, one.ID)
 	}
-	return a.show(&g, list)
+	return a.show(&g, wire.AlertList{Alerts: list})
 }

@@ -24,7 +24,7 @@ type certificate struct {
 	version fileVersion
 }
 
-// fileVersion identifies a version of both files.
+// fileVersion identifies a version of the certificate's file and the key's file.
 type fileVersion struct {
 	certAt, keyAt     time.Time
 	certSize, keySize int64
@@ -69,6 +69,19 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		c.version = v
 	}
 	return c.now, nil
+}
+
+// reload reads the certificate from files, which may have other names. If it cannot be read, the current
+// certificate and its files stay in use.
+func (c *certificate) reload(cert, key string) error {
+	changed, err := openCertificate(cert, key, c.log)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cert, c.key, c.now, c.version = cert, key, changed.now, changed.version
+	return nil
 }
 
 // statFiles returns the version of the files. It fails if one of them cannot be accessed.

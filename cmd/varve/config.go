@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/varvedb/varve/calendar"
 	"github.com/varvedb/varve/config"
 )
 
@@ -82,13 +84,29 @@ func cut(text string) (key, value string, ok bool) {
 	return text, "", false
 }
 
-// load reads the configuration. It prints all mistakes, one per line.
+// load reads the configuration. It prints all mistakes and warnings, one per line.
 func (f *configFlags) load(a *app) (*config.Loaded, error) {
+	loaded, err := f.loadChecked(a)
+	if loaded != nil {
+		for _, w := range loaded.Warnings {
+			fmt.Fprintln(a.err, "warning:", w)
+		}
+	}
+	return loaded, err
+}
+
+// read reads the configuration. The error may be config.Mistakes.
+func (f *configFlags) read() (*config.Loaded, error) {
 	src, err := f.source()
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := config.Load(src)
+	return config.Load(src)
+}
+
+// loadChecked reads the configuration. All mistakes are written out, one a line.
+func (f *configFlags) loadChecked(a *app) (*config.Loaded, error) {
+	loaded, err := f.read()
 	var mistakes config.Mistakes
 	if errors.As(err, &mistakes) {
 		for _, m := range mistakes {
@@ -107,7 +125,7 @@ func configCheckCommand(a *app) *cobra.Command {
 	var f configFlags
 	cmd := &cobra.Command{
 		Use: "check", Short: "Report all mistakes in the configuration, each with its place", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := f.load(a)
 			if err != nil {
 				return err
@@ -119,11 +137,24 @@ func configCheckCommand(a *app) *cobra.Command {
 			for _, line := range boundText(&loaded.Config) {
 				fmt.Fprintln(a.out, line)
 			}
-			return nil
+			return checkQuota(cmd.Context(), a, &loaded.Config)
 		},
 	}
 	f.add(cmd)
 	return cmd
+}
+
+// checkQuota warns of the quota of tables, or fails if the configuration cannot run for its life.
+func checkQuota(ctx context.Context, a *app, c *config.Config) error {
+	text, wrong, err := quotaFinding(ctx, c)
+	if err != nil || text == "" {
+		return err
+	}
+	if wrong {
+		return usageError{fmt.Errorf("%s: %s", text, calendar.QuotaRemedy)}
+	}
+	_, err = fmt.Fprintf(a.out, "Warning: %s: %s.\n", text, calendar.QuotaRemedy)
+	return err
 }
 
 func configPrintCommand(a *app) *cobra.Command {
@@ -135,12 +166,12 @@ func configPrintCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g := listing{header: []string{"setting", "value", "from", "what it is"}}
+			g := listing{header: []string{"setting", "value", "from", "what it is"}, optional: []string{"what it is"}}
 			values := loaded.Values()
 			for _, v := range values {
 				g.add(v.Key, v.Value, v.Origin, v.Doc)
 			}
-			return a.show(&g, values)
+			return a.show(&g, map[string]any{"settings": values})
 		},
 	}
 	f.add(cmd)

@@ -25,18 +25,35 @@ func devicesCommand(a *app) *cobra.Command {
 var deviceStatuses = []string{"active", "inactive", "maintenance"}
 
 func (a deviceCommands) list() *cobra.Command {
-	var status string
+	var q client.DeviceQuery
 	var limit int
+	var stream, by string
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the devices, in the order of their names", Args: cobra.NoArgs,
-		Example: "  varve devices list --status maintenance",
+		Long: "List the devices, in the order of their names.\n" +
+			"With --stream, list registered devices with a live reading in the stream, and the times of the last one.\n\n" +
+			"With --silent-since, list devices without a newer reading. That is by arrival in any stream, to the minute;\n" +
+			"with --stream, it is by the event time of the last reading, or by arrival with --by arrival.",
+		Example: "  varve devices list --status maintenance\n" +
+			"  varve devices list --silent-since -24h\n" +
+			"  varve devices list --stream weather --silent-since 2026-04-20",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if q.By, err = varve.ParseBy(by); err != nil {
+				return usageError{fmt.Errorf("--%w", err)}
+			}
+			if by != "" && stream == "" {
+				return usageError{errors.New("--by: requires --stream: add it, or omit --by")}
+			}
 			c, err := a.client()
 			if err != nil {
 				return err
 			}
+			if stream != "" {
+				return a.listOfStream(cmd, c, stream, q, limit)
+			}
 			list, more, err := gather(limit, func(l client.List) ([]wire.DeviceBody, string, error) {
-				page, err := c.Devices(cmd.Context(), status, l)
+				page, err := c.SelectDevices(cmd.Context(), q, l)
 				return page.Devices, page.Next, err
 			})
 			if err != nil {
@@ -45,10 +62,32 @@ func (a deviceCommands) list() *cobra.Command {
 			return errors.Join(a.showDevices(list), a.sayCut(more))
 		},
 	}
-	cmd.Flags().StringVar(&status, "status", "", "only devices of this `status`: active, inactive or maintenance")
+	f := cmd.Flags()
+	f.StringVar(&q.Status, "status", "", "only devices of this `status`: active, inactive or maintenance")
+	f.StringVar(&q.Type, "type", "", "only devices of this `type`")
+	f.StringVar(&stream, "stream", "", "only devices with a live reading in this `stream`")
+	f.StringVar(&q.SilentSince, "silent-since", "", "only devices without a reading since this `time`: RFC 3339, a date, milliseconds, or relative as in -24h")
+	f.StringVar(&by, "by", "", "with --stream, the time that counts: event or arrival (default: event)")
 	limitFlag(cmd, &limit, "devices")
 	a.words(cmd, "status", deviceStatuses...)
+	a.words(cmd, "by", "event", "arrival")
 	return a.remote(cmd, "table", "json", "csv")
+}
+
+// listOfStream prints the devices of a stream.
+func (a deviceCommands) listOfStream(cmd *cobra.Command, c *client.Client, stream string, q client.DeviceQuery, limit int) error {
+	list, more, err := gather(limit, func(l client.List) ([]wire.StreamDevice, string, error) {
+		page, err := c.StreamDevices(cmd.Context(), stream, q, l)
+		return page.Devices, page.Next, err
+	})
+	if err != nil {
+		return err
+	}
+	g := listing{header: []string{"device", "status", "type", "last reading", "arrived"}, empty: "No such devices in this stream.", explain: true}
+	for _, d := range list {
+		g.add(d.Device, d.Status, d.Type, exact(d.Time), exact(d.Arrived))
+	}
+	return errors.Join(a.show(&g, list), a.sayCut(more))
 }
 
 func limitFlag(cmd *cobra.Command, limit *int, things string) {
@@ -61,7 +100,7 @@ const pageSize = 1000
 // gather reads the pages of a list up to a limit, and reports whether more exist.
 func gather[T any](limit int, get func(client.List) ([]T, string, error)) (all []T, more bool, err error) {
 	if limit < 0 {
-		return nil, false, usageError{fmt.Errorf("--limit %d is negative: use a number, or 0 for all", limit)}
+		return nil, false, errNegativeLimit(limit)
 	}
 	all = []T{}
 	for one, err := range client.Pages(client.List{Limit: pageSize}, get) {
@@ -78,13 +117,14 @@ func gather[T any](limit int, get func(client.List) ([]T, string, error)) (all [
 
 func (a deviceCommands) showDevices(list []wire.DeviceBody) error {
 	g := listing{
-		header: []string{"device", "status", "name", "type", "location", "firmware", "retention", "last seen", "created"},
-		empty:  "No such devices: a first reading or varve devices set registers one.",
+		header:   []string{"device", "status", "name", "type", "location", "firmware", "retention", "last seen", "created"},
+		optional: []string{"created", "firmware", "retention", "location", "type"},
+		empty:    "No such devices: a first reading or varve devices set registers one.", explain: true,
 	}
 	for _, d := range list {
 		g.add(d.Device, d.Status, d.Name, d.Type, d.Location, d.Firmware, d.Retention, momentOrNever(d.LastSeenAt), moment(d.CreatedAt))
 	}
-	return a.show(&g, list)
+	return a.show(&g, wire.DeviceList{Devices: list})
 }
 
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }

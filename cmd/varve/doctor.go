@@ -49,7 +49,7 @@ func reportFindings(a *app, findings []dynamo.Finding) error {
 			wrong++
 		}
 	}
-	if err := a.show(&g, findings); err != nil {
+	if err := a.show(&g, map[string]any{"findings": findings}); err != nil {
 		return err
 	}
 	if wrong > 0 {

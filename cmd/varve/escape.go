@@ -55,8 +55,8 @@ func appendHex(dst []byte, r rune) []byte {
 // tabs.
 type printer struct {
 	w      io.Writer
-	csv    bool // the text is CSV: quoted cells have no ends of lines
-	quoted bool // inside a quoted cell
+	csv    bool // whether the text is CSV, in which ends of lines in quoted cells are escaped
+	quoted bool // whether the next character is in a quoted cell
 	rest   []byte
 	out    []byte
 }

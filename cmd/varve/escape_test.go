@@ -116,8 +116,8 @@ func TestTables_GetNoControlCharacters(t *testing.T) {
 	}
 }
 
-// TestFiles_GetWhatWasStored checks that CSV for a program has the stored text unchanged.
-func TestFiles_GetWhatWasStored(t *testing.T) {
+// TestFiles_GetStoredText checks that CSV for a program has the stored text unchanged.
+func TestFiles_GetStoredText(t *testing.T) {
 	var out bytes.Buffer
 	if code := execute(t.Context(), []string{"query", "s", "d", "--server", evilServer(t), "-o", "csv"}, std{in: strings.NewReader(""), out: &out, err: io.Discard}); code != exitOK {
 		t.Fatal(code)

@@ -41,32 +41,47 @@ func engineEvents(log zerolog.Logger) engine.Events {
 			},
 			Failed: newFailures(log, time.Now).rejected,
 		},
-		Failed: newFailures(log, time.Now).failed,
-		Rotator: rotator.Events{
-			Applied: func(a rotator.Action, took time.Duration, err error) {
-				ev := log.Debug()
-				if a.Kind == rotator.Retire || a.Kind == rotator.Drop || a.Kind == rotator.Restore {
-					ev = log.Info()
-				}
-				if err != nil {
-					ev = log.Error().Err(err)
-				}
-				ev.Str("action", a.Kind.String()).Str("table", a.Table.Name()).Str("reason", a.Reason).
-					Int64("readings", a.Readings).Int64("bytes", a.Bytes).Stringer("took", rounded(took)).Msg("rotation step applied")
-			},
-			Finished: func(p *rotator.Plan, took time.Duration, err error) {
-				if errors.Is(err, lease.ErrHeld) {
-					log.Debug().Err(err).Msg("rotation skipped, another run holds the lease")
-					return
-				}
-				if err != nil {
-					log.Error().Err(err).Stringer("took", rounded(took)).Msg("rotation failed, retrying")
-					return
-				}
-				n := p.Counts()
-				log.Info().Int("created", n[rotator.Create]).Int("tuned", n[rotator.Tune]).Int("restored", n[rotator.Restore]).
-					Int("retired", n[rotator.Retire]).Int("dropped", n[rotator.Drop]).Stringer("took", rounded(took)).Msg("rotation finished")
-			},
+		Failed:  newFailures(log, time.Now).failed,
+		Rotator: rotatorEvents(log),
+	}
+}
+
+func rotatorEvents(log zerolog.Logger) rotator.Events {
+	return rotator.Events{
+		Applied: func(a rotator.Action, took time.Duration, err error) {
+			ev := log.Debug()
+			if a.Kind == rotator.Retire || a.Kind == rotator.Drop || a.Kind == rotator.Restore {
+				ev = log.Info()
+			}
+			if err != nil {
+				ev = log.Error().Err(err)
+			}
+			ev.Str("action", a.Kind.String()).Str("table", a.Table.Name()).Str("reason", a.Reason).
+				Int64("readings", a.Readings).Int64("bytes", a.Bytes).Stringer("took", rounded(took)).Msg("rotation step applied")
+		},
+		Expired: func(t grid.Table, readings int64, took time.Duration, err error) {
+			ev := log.Info()
+			if err != nil {
+				ev = log.Error().Err(err)
+			}
+			ev.Str("table", t.Name()).Int64("readings", readings).Stringer("took", rounded(took)).Msg("expired readings deleted")
+		},
+		Finished: func(p *rotator.Plan, took time.Duration, err error) {
+			if errors.Is(err, lease.ErrHeld) {
+				log.Debug().Err(err).Msg("rotation skipped, another run holds the lease")
+				return
+			}
+			if errors.Is(err, rotator.ErrOtherPlan) {
+				log.Info().Err(err).Msg("rotation refused, the plan has changed")
+				return
+			}
+			if err != nil {
+				log.Error().Err(err).Stringer("took", rounded(took)).Msg("rotation failed, retrying")
+				return
+			}
+			n := p.Counts()
+			log.Info().Int("created", n[rotator.Create]).Int("tuned", n[rotator.Tune]).Int("restored", n[rotator.Restore]).
+				Int("retired", n[rotator.Retire]).Int("dropped", n[rotator.Drop]).Stringer("took", rounded(took)).Msg("rotation finished")
 		},
 	}
 }
@@ -88,8 +103,9 @@ func localEvents(log zerolog.Logger, fatal func(msg string)) local.Events {
 	}
 }
 
-// recovered logs the findings of the journal's recovery. A torn end is logged as a warning. Usually
-// a crash interrupted a write, but the write may have been acknowledged.
+// recovered logs the findings of the journal's recovery. A torn end of the journal is logged as a
+// warning. Usually it is a write that a crash interrupted, but the write may have been
+// acknowledged.
 func recovered(log zerolog.Logger, r local.Recovery) {
 	for _, n := range r.Notes {
 		log.Warn().Stringer("found", n).Msg("journal repaired")

@@ -74,7 +74,7 @@ func (f *failures) due(what string) (leftOut int, due bool) {
 	return leftOut, true
 }
 
-// counted adds to a log event the number of omitted ones of its kind.
+// counted adds to a log event the number of omitted events of its kind.
 func counted(ev *zerolog.Event, leftOut int) *zerolog.Event {
 	if leftOut > 0 {
 		ev = ev.Int("left_out", leftOut)

@@ -46,6 +46,23 @@ func paramError(err error, hint string) error {
 	return usageError{fmt.Errorf("--%s: %s%s", flagOf(name), e.Message, hint)}
 }
 
+// commandRemedies replaces the calls in remedies of the server by commands.
+var commandRemedies = strings.NewReplacer(
+	"GET /v1/streams lists all streams", "varve streams lists all streams",
+	"GET /v1/devices lists all devices", "varve devices list lists all devices")
+
+// withCommand returns the error about an object that does not exist, with a command as its remedy.
+// It returns other errors unchanged.
+func withCommand(err error) error {
+	var e *varve.Error
+	if !errors.As(err, &e) || e.Failure != varve.NotFound {
+		return err
+	}
+	own := *e
+	own.Message = commandRemedies.Replace(e.Message)
+	return &own
+}
+
 // flagOf returns the name of the flag for a parameter.
 func flagOf(param string) string { return strings.ReplaceAll(param, "_", "-") }
 
@@ -77,11 +94,14 @@ func didYouMean(err error) error {
 	return err
 }
 
-var precisionHint = regexp.MustCompile(`(milliseconds or )?precision=(s|ms|us|ns)\b`)
+var (
+	precisionHint = regexp.MustCompile(`(milliseconds or )?precision=(s|ms|us|ns)\b`)
+	otherHint     = regexp.MustCompile(`\b(dst|fields|null)=(\w+)\b`)
+)
 
 // flagHints replaces the parameters in the hints of a rejection with flags.
 func flagHints(message string) string {
-	return precisionHint.ReplaceAllString(message, "$1--precision $2")
+	return otherHint.ReplaceAllString(precisionHint.ReplaceAllString(message, "$1--precision $2"), "--$1 $2")
 }
 
 // timeHint states the formats of times on the command line.

@@ -28,10 +28,11 @@ type ingestFlags struct {
 func ingestCommand(a *app) *cobra.Command {
 	f := ingestFlags{params: map[string]*string{}}
 	cmd := &cobra.Command{
-		Use: "ingest FILES…", Short: "Send files of readings: CSV, NDJSON or JSON",
+		Use: "ingest FILES…", Short: "Send files of readings: CSV, NDJSON, JSON or line protocol",
 		Long: "Send files of readings, folders of such files, or - for standard input.\n\n" +
 			"The stream is the name of the file's folder, unless --stream is set. A reading without a device gets the name of\n" +
-			"the file as its device. Files that end in .gz and .zst are decompressed.\n\n" +
+			"the file as its device. In line protocol, the measurement is the stream, and a tag is the device. Files that end\n" +
+			"in .gz and .zst are decompressed.\n\n" +
 			"Resending is harmless: a reading that is stored already is a duplicate. A reading whose id is stored with other\n" +
 			"values is rejected as a conflict. The exit code is 0 if nothing was rejected, 3 if readings were rejected, 1 if\n" +
 			"sending failed.",
@@ -55,7 +56,7 @@ func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	fl.StringVar(&f.stream, "stream", "", "the `stream` of all files (default: the name of each file's folder)")
 	fl.StringVar(&f.device, "device", "", "the `device` of readings without one (default: the name of each file)")
 	fl.StringVar(&f.format, "format", "", wire.BodyFormatNames()+" (default: by each file's name)")
-	param("precision", "unit of numeric times: s, ms, us or ns (default ms)")
+	param("precision", "unit of numeric times: s, ms, us or ns (default ms, in line protocol ns)")
 	param("timezone", "time zone of times without one, as in Europe/Berlin (default UTC)")
 	param("time-column", "CSV: `column` with the time (default time, else timestamp)")
 	param("device-column", "CSV: `column` with the device (default device)")
@@ -63,6 +64,15 @@ func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	param("columns", "CSV: `names` of the columns, separated by commas, if the file has no header")
 	param("types", "CSV: kinds of columns, as in serial:string,ok:boolean")
 	param("delimiter", "CSV: separator of columns: a character, or tab (default a comma)")
+	param("name-column", "CSV: `column` with the names of fields, if each row has one value (needs --value-column)")
+	param("value-column", "CSV: `column` with the values of --name-column")
+	param("device-columns", "CSV: all other columns are devices, and their cells are this `field`")
+	param("null", "CSV: `cells` that stand for a missing value, as in NaN,N/A,-")
+	param("decimal", "CSV: a comma, if numbers have a decimal comma (needs another --delimiter)")
+	param("bad-cells", "CSV: skip omits and counts cells that are not values (default reject: their readings are rejected)")
+	param("dst", "local times that occur twice or never: earlier or later (default: they are rejected)")
+	param("time", "arrival: readings without a time happened at their arrival (default required)")
+	param("fields", "JSON: flat: all members but device, time, id and stream are fields (default nested)")
 	fl.StringVar(&f.compress, "compress", "none", "compression of requests: none, gzip or zstd")
 	fl.StringVar(&f.rejects, "rejects", "", "write rejected readings to this `file`, a JSON object a line")
 	fl.StringVar(&f.checkpoint, "checkpoint", "", "record in this `file` how far each file was sent, and resume there")
@@ -75,6 +85,10 @@ func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	}
 	a.words(cmd, "format", names...)
 	a.words(cmd, "precision", "s", "ms", "us", "ns")
+	a.words(cmd, "bad-cells", "reject", "skip")
+	a.words(cmd, "dst", "earlier", "later")
+	a.words(cmd, "time", "required", "arrival")
+	a.words(cmd, "fields", "nested", "flat")
 	a.words(cmd, "compress", "none", "gzip", "zstd")
 }
 
@@ -145,11 +159,12 @@ func ingest(ctx context.Context, a *app, f *ingestFlags, args []string) error {
 	return err
 }
 
-// announceStream prints the stream of files that are named without a folder. It is the name of
-// the working folder, which users may not expect, and writing cannot be undone.
+// announceStream prints the stream of files that are named without a folder. Their stream has the
+// name of the working folder. Users may not expect that, and readings cannot be removed from a
+// stream.
 func announceStream(a *app, f *ingestFlags, sources []upload.Source) {
 	for i := range sources {
-		if s := &sources[i]; f.stream == "" && filepath.Dir(s.Path) == "." {
+		if s := &sources[i]; f.stream == "" && s.Stream != "" && filepath.Dir(s.Path) == "." {
 			fmt.Fprintf(a.err, "Into stream %s, by the name of this folder; --stream names another.\n", s.Stream)
 			return
 		}

@@ -21,7 +21,7 @@ type ingestReport struct {
 	rejections    int
 }
 
-// events returns the events that the report prints.
+// events returns callbacks that print the events of an upload.
 func (r *ingestReport) events() upload.Events {
 	return upload.Events{
 		Restarted: func(path, reason string) {
@@ -59,7 +59,7 @@ func (r *ingestReport) rejected(rej upload.Rejection) {
 func (r *ingestReport) summarize(u *upload.Result, took time.Duration, failed error) error {
 	if r.app.output == "json" {
 		return writeJSON(r.app.out, map[string]any{
-			"read": u.Total(), "stored": u.Stored, "duplicates": u.Duplicates, "rejected": u.Rejected, "conflicts": u.Conflicts,
+			"read": u.Total(), "stored": u.Stored, "duplicates": u.Duplicates, "rejected": u.Rejected, "conflicts": u.Conflicts, "skipped_cells": u.SkippedCells,
 			"before": u.Resumed, "files": r.files, "seconds": took.Seconds(), "complete": failed == nil,
 		})
 	}
@@ -67,6 +67,9 @@ func (r *ingestReport) summarize(u *upload.Result, took time.Duration, failed er
 		count(int(u.Duplicates), "duplicate"), thousands(u.Rejected))
 	if u.Conflicts > 0 {
 		line += fmt.Sprintf(" (%s)", count(int(u.Conflicts), "conflict"))
+	}
+	if u.SkippedCells > 0 {
+		line += fmt.Sprintf(" (%s skipped)", count(int(u.SkippedCells), "bad cell"))
 	}
 	if u.Resumed > 0 {
 		line += fmt.Sprintf(" (%s were sent by an earlier run)", thousands(u.Resumed))

@@ -85,7 +85,7 @@ func readExpires(text string, now time.Time) (*time.Time, error) {
 		return &at, nil
 	}
 	for _, form := range []string{time.RFC3339, time.DateOnly} {
-		if at, err := time.Parse(form, text); err == nil {
+		if at, err := timefmt.ParseTime(form, text, time.UTC); err == nil {
 			return &at, nil
 		}
 	}
@@ -93,19 +93,28 @@ func readExpires(text string, now time.Time) (*time.Time, error) {
 }
 
 func (a keyCommands) list() *cobra.Command {
-	return a.command("list", "List the keys, including keys that ended in the last 90 days", takes(0, 0), nil, func(r keyring, cmd *cobra.Command, _ []string) error {
+	var limit int
+	cmd := a.command("list", "List the keys, including keys that ended in the last 90 days", takes(0, 0), nil, func(r keyring, cmd *cobra.Command, _ []string) error {
+		if limit < 0 {
+			return errNegativeLimit(limit)
+		}
 		list, err := r.list(cmd.Context())
 		if err != nil {
 			return err
 		}
+		more := false
+		list.Keys, more = limited(list.Keys, limit)
 		g := listing{header: []string{"id", "tenant", "scopes", "state", "created", "expires", "rate", "name"},
-			empty: "No keys: varve keys create --scope admin creates the first."}
+			optional: []string{"rate", "created"},
+			empty:    "No keys: varve keys create --scope admin creates the first."}
 		for i := range list.Keys {
 			k := &list.Keys[i]
 			g.add(k.ID, k.Tenant, strings.Join(k.Scopes, ","), k.State, timeOrNever(&k.Created), timeOrNever(k.Expires), rateText(k), k.Name)
 		}
-		return a.show(&g, list)
+		return errors.Join(a.show(&g, list), a.sayCut(more))
 	})
+	limitFlag(cmd, &limit, "keys")
+	return cmd
 }
 
 func timeOrNever(t *time.Time) string {
@@ -196,7 +205,7 @@ func (a keyCommands) command(use, short string, args cobra.PositionalArgs, fresh
 	}
 	f.addSome(cmd, storeFlag, dataFlag)
 	cmd = a.remote(cmd, "table", "json")
-	cmd.Flags().Lookup("server").DefValue = "" // it applies only if a key is given
+	cmd.Flags().Lookup("server").DefValue = "" // the default applies only if a key is given
 	cmd.MarkFlagsMutuallyExclusive("server", "store")
 	cmd.MarkFlagsMutuallyExclusive("server", "data")
 	return cmd

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,34 +15,78 @@ import (
 )
 
 func (a queryCommands) latest() *cobra.Command {
+	var q client.LatestQuery
 	var by string
+	var limit int
 	cmd := &cobra.Command{
-		Use: "latest STREAM DEVICE…", Short: "Print the latest reading of each device",
-		Args: takes(2, -1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			which, err := varve.ParseBy(by)
-			if err != nil {
+		Use: "latest STREAM [DEVICE…]", Short: "Print the latest reading of each device, or of all devices of a stream",
+		Long: "Print the latest reading of each device.\n" +
+			"Without a device, all registered devices with a live reading in the stream are included.",
+		Example: "  varve latest weather sensor_01 sensor_02\n" +
+			"  varve latest weather --fields temperature -o csv",
+		Args: takes(1, -1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			q.Stream, q.Devices = args[0], args[1:]
+			if q.By, err = varve.ParseBy(by); err != nil {
 				return usageError{fmt.Errorf("--%w", err)}
+			}
+			if len(q.Devices) > 0 && q.Status+q.DeviceType != "" {
+				return usageError{errors.New("--status and --device-type select devices: omit them, or DEVICE")}
 			}
 			c, err := a.client()
 			if err != nil {
 				return err
 			}
-			list, err := c.Latest(cmd.Context(), args[0], which, args[1:]...)
+			list, more, err := a.latestOf(cmd, c, q, limit)
 			if err != nil {
 				return err
 			}
-			if !slices.ContainsFunc(list, func(l client.Latest) bool { return l.Reading != nil }) {
-				if err := a.needStream(cmd, c, args[0]); err != nil {
-					return err
-				}
-			}
-			return a.showLatest(list)
+			return errors.Join(a.showLatest(list), a.sayCut(more))
 		},
 	}
-	cmd.Flags().StringVar(&by, "by", "event", "event: the last by event time; arrival: the last to arrive")
+	f := cmd.Flags()
+	f.StringVar(&by, "by", "event", "event: the last by event time; arrival: the last to arrive")
+	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
+	filterFlags(cmd, &q.Status, &q.DeviceType)
+	limitFlag(cmd, &limit, "devices")
 	a.words(cmd, "by", "event", "arrival")
 	return a.remote(cmd, "table", "json", "ndjson", "csv")
+}
+
+// latestOf returns the latest readings of the named devices, or of all devices of a stream up to a
+// limit. It reports whether more exist.
+func (a queryCommands) latestOf(cmd *cobra.Command, c *client.Client, q client.LatestQuery, limit int) (list []client.Latest, more bool, err error) {
+	notes := []wire.Note{}
+	defer func() { a.sayNotes(notes) }()
+	if len(q.Devices) == 0 {
+		return gather(limit, func(l client.List) ([]client.Latest, string, error) {
+			q.List = l
+			page, err := c.LatestPage(cmd.Context(), q)
+			notes = commonNotes(notes, page.Notes, l.Cursor == "")
+			return page.Latest, page.Next, err
+		})
+	}
+	if limit > 0 && len(q.Devices) > limit {
+		q.Devices, more = q.Devices[:limit], true
+	}
+	page, err := c.LatestPage(cmd.Context(), q)
+	notes = page.Notes
+	return page.Latest, more, err
+}
+
+// commonNotes returns the notes that all pages have: a field of another page exists.
+func commonNotes(before, page []wire.Note, first bool) []wire.Note {
+	if first {
+		return page
+	}
+	return slices.DeleteFunc(before, func(n wire.Note) bool { return !slices.Contains(page, n) })
+}
+
+// sayNotes prints the notes on an answer.
+func (a *app) sayNotes(notes []wire.Note) {
+	for _, n := range notes {
+		fmt.Fprintln(a.err, "Note: "+commandRemedies.Replace(n.Message))
+	}
 }
 
 // latestOf is the latest reading of a device, if it has one.
@@ -51,7 +96,7 @@ type latestOf struct {
 	ID      string                     `json:"id,omitempty"`
 	Arrived string                     `json:"arrived,omitempty"`
 	Fields  map[string]json.RawMessage `json:"fields,omitempty"`
-	text    string                     // the fields, for people
+	text    string                     // the fields as text for people
 }
 
 func newLatestOf(l *client.Latest) latestOf {
@@ -87,12 +132,14 @@ func (a queryCommands) showLatest(list []client.Latest) error {
 		}
 		return nil
 	}
-	g := listing{header: []string{"device", "time", "arrived", "fields"}}
+	g := listing{header: []string{"device", "time", "arrived", "fields"}, optional: []string{"arrived"}, empty: noLatest, explain: true}
 	for _, v := range values {
 		g.add(v.Device, v.Time, v.Arrived, v.text)
 	}
-	return a.show(&g, values)
+	return a.show(&g, map[string]any{"latest": bodies(list)})
 }
+
+const noLatest = "No device has a live reading in this stream."
 
 // latestColumns returns a listing with a column for each field of any device.
 func latestColumns(list []client.Latest, values []latestOf) *listing {
@@ -103,7 +150,7 @@ func latestColumns(list []client.Latest, values []latestOf) *listing {
 		}
 	}
 	fields := slices.Sorted(maps.Keys(names))
-	g := &listing{header: append([]string{"device", "time", "arrived", "id"}, fields...)}
+	g := &listing{header: append([]string{"device", "time", "arrived", "id"}, fields...), empty: noLatest, explain: true}
 	for i, v := range values {
 		row := []string{v.Device, v.Time, v.Arrived, v.ID}
 		for _, name := range fields {
@@ -128,4 +175,28 @@ func cellText(r *varve.Reading, name string) string {
 	default:
 		return string(rawValue(v))
 	}
+}
+
+// latestBody is the latest reading of a device as HTTP answers it: null if it has none.
+type latestBody struct {
+	Device  string       `json:"device"`
+	Reading *readingBody `json:"reading"`
+}
+
+type readingBody struct {
+	Time    string                     `json:"time"`
+	ID      string                     `json:"id"`
+	Arrived string                     `json:"arrived"`
+	Fields  map[string]json.RawMessage `json:"fields"`
+}
+
+func bodies(list []client.Latest) []latestBody {
+	all := make([]latestBody, len(list))
+	for i := range list {
+		one := newLatestOf(&list[i])
+		if all[i].Device = one.Device; list[i].Reading != nil {
+			all[i].Reading = &readingBody{one.Time, one.ID, one.Arrived, one.Fields}
+		}
+	}
+	return all
 }

@@ -113,7 +113,7 @@ func (a logCommands) list(use, short string, of func(*client.LogQuery, string)) 
 	}
 	f := cmd.Flags()
 	if cmd.Name() != "operator" {
-		f.StringVar(&q.State, "state", "", "only entries of this state")
+		f.StringVar(&q.State, "state", "", "only entries of this state, or of states with a prefix, as in WARNING*")
 	}
 	f.StringVar(&q.From, "from", "", "from this `time` on: RFC 3339, a date, milliseconds, now, or relative as in -24h")
 	f.StringVar(&q.To, "to", "", "before this `time`")
@@ -125,7 +125,7 @@ func (a logCommands) list(use, short string, of func(*client.LogQuery, string)) 
 }
 
 func (a logCommands) showLogs(list []wire.LogBody) error {
-	g := listing{header: []string{"time", "device", "state", "message", "operator", "escalated to"}, empty: "No such entries."}
+	g := listing{header: []string{"time", "device", "state", "message", "operator", "escalated to"}, empty: "No such entries.", explain: true}
 	if a.output == "csv" {
 		g.header = append(g.header, "id", "attributes")
 	}
@@ -136,5 +136,5 @@ func (a logCommands) showLogs(list []wire.LogBody) error {
 		}
 		g.add(row...)
 	}
-	return a.show(&g, list)
+	return a.show(&g, wire.LogList{Logs: list})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/timefmt"
 )
 
 // muteChange mutes or unmutes the alert or rule with an id. It returns the name of the
@@ -102,7 +103,7 @@ func readMute(until string, m *wire.Mute) error {
 	if until == "" {
 		return nil
 	}
-	t, err := time.Parse(time.RFC3339, until)
+	t, err := timefmt.ParseTime(time.RFC3339, until, time.UTC)
 	if err != nil {
 		return usageError{fmt.Errorf("--until: %q is not a time: use one as in 2026-12-01T08:00:00Z", until)}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -19,18 +20,26 @@ type listing struct {
 	header []string
 	rows   [][]string
 	empty  string // printed instead of an empty table
+	// optional are the columns that a terminal without room for them does not show, the
+	// least important first. --wide shows them.
+	optional []string
+	// explain prints empty in other formats, too: on stderr.
+	explain bool
 }
 
 func (g *listing) add(cells ...string) { g.rows = append(g.rows, cells) }
 
 // show writes the listing as a table or CSV, or value as JSON.
 func (a *app) show(g *listing, value any) error {
+	if len(g.rows) == 0 && g.explain && a.output != "table" {
+		fmt.Fprintln(a.err, g.empty)
+	}
 	switch a.output {
 	case "json":
 		return writeJSON(a.out, value)
 	case "csv":
 		w := csv.NewWriter(a.out)
-		if err := w.Write(g.header); err != nil {
+		if err := w.Write(csvHeader(g.header)); err != nil {
 			return err
 		}
 		if err := w.WriteAll(g.rows); err != nil {
@@ -42,12 +51,39 @@ func (a *app) show(g *listing, value any) error {
 		_, err := fmt.Fprintln(a.out, g.empty)
 		return err
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	if a.columns > 0 && !a.wide && sum(g.widths()) > a.columns {
+		return a.showNarrow(g)
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, columnGap, ' ', 0)
 	fmt.Fprintln(w, strings.ToUpper(cells(g.header)))
 	for _, row := range g.rows {
 		fmt.Fprintln(w, cells(row))
 	}
 	return w.Flush()
+}
+
+// showNarrow writes a table that fits the terminal, and names the columns that it leaves out.
+func (a *app) showNarrow(g *listing) error {
+	fitted, hidden := g.narrowed(a.columns)
+	if err := writeWrapped(a.out, fitted, a.columns); err != nil || len(hidden) == 0 {
+		return err
+	}
+	slices.Reverse(hidden)
+	for _, line := range wrapped("Not shown: "+strings.Join(hidden, ", ")+" (--wide shows all columns)", a.columns) {
+		if _, err := fmt.Fprintln(a.out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// csvHeader returns the names of columns as one word each.
+func csvHeader(header []string) []string {
+	names := slices.Clone(header)
+	for i := range names {
+		names[i] = strings.ReplaceAll(names[i], " ", "_")
+	}
+	return names
 }
 
 // cells returns a row of a table. Each cell is escaped, so that it is on one line.

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +31,8 @@ func (a queryCommands) query() *cobra.Command {
 		Use: "query STREAM DEVICE", Short: "Print the readings of a device in a window",
 		Example: "  varve query weather sensor_01 --from -24h\n" +
 			"  varve query weather sensor_01 --from 2026-04-01 --to 2026-05-01 --fields temperature -o csv\n" +
-			"  varve query weather sensor_01 --during 2026-04 --order desc --limit 10",
+			"  varve query weather sensor_01 --during 2026-04 --order desc --limit 10\n" +
+			"  varve query weather sensor_01 --where 'temperature>30 and level=error'",
 		Args: takes(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			q.Stream, q.Device = args[0], args[1]
@@ -37,7 +40,7 @@ func (a queryCommands) query() *cobra.Command {
 				return usageError{fmt.Errorf("--%w", err)}
 			}
 			if q.Limit < 0 {
-				return usageError{fmt.Errorf("--limit %d is negative: use a number, or 0 for all", q.Limit)}
+				return errNegativeLimit(q.Limit)
 			}
 			if explain && (a.output == "ndjson" || a.output == "columns") {
 				return usageError{fmt.Errorf("--explain has no output %s: use table, json or csv", a.output)}
@@ -53,9 +56,8 @@ func (a queryCommands) query() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.From, "from", "", "from this `time` on: RFC 3339, a date, milliseconds, now, or relative as in -24h (default: the beginning)")
-	f.StringVar(&q.To, "to", "", "before this `time` (default: the end)")
-	f.StringVar(&q.During, "during", "", "instead of both, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14")
+	whereFlag(cmd, &q.Where)
+	windowFlags(cmd, &q.From, &q.To, &q.During)
 	f.StringVar(&order, "order", "asc", "asc or desc")
 	f.IntVar(&q.Limit, "limit", 0, "limit of readings; 0 means all")
 	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
@@ -82,9 +84,11 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 	if _, err := io.Copy(io.MultiWriter(a.out, &seen), resp.Body); err != nil {
 		return fmt.Errorf("the answer breaks off: %w", err)
 	}
-	if seen.empty() {
-		return a.needStream(cmd, c, q.Stream)
+	notes, err := notesOf(resp, &seen)
+	if err != nil {
+		return err
 	}
+	a.sayNotes(notes)
 	if next := resp.Trailer.Get("Varve-Next"); next != "" {
 		a.sayMore(next)
 	}
@@ -95,21 +99,48 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 		}
 	}
 	a.saySkipped(&cover)
+	if seen.empty() {
+		fmt.Fprintln(a.err, noReadings(&q, cover.Expiry))
+	}
+	if line := expiryText(cover.Expiry, seen.empty()); line != "" {
+		fmt.Fprintln(a.err, line)
+	}
 	return nil
 }
 
 // beginning stores the beginning of an answer.
 type beginning struct {
 	text []byte
-	rows int // number of lines; CSV and JSON without readings have one line
+	last []byte // the end of the answer
+	rows int    // number of lines; CSV and JSON without readings have one line
 }
+
+// lastBytes is the length of the end of an answer that is kept. Notes are longer only if hundreds
+// of fields are misspelt.
+const lastBytes = 64 << 10
 
 func (b *beginning) Write(p []byte) (int, error) {
 	b.rows += bytes.Count(p, []byte{'\n'})
 	if most := 64 - len(b.text); most > 0 {
 		b.text = append(b.text, p[:min(most, len(p))]...)
 	}
+	b.last = append(b.last, p[max(0, len(p)-lastBytes):]...)
+	b.last = b.last[max(0, len(b.last)-lastBytes):]
 	return len(p), nil
+}
+
+// notesOf returns the notes on an answer: from its trailer, or the last member of its JSON.
+func notesOf(resp *http.Response, seen *beginning) (notes []wire.Note, err error) {
+	if text := resp.Trailer.Get("Varve-Notes"); text != "" {
+		return notes, json.Unmarshal([]byte(text), &notes)
+	}
+	const member = `,"notes":`
+	at := bytes.LastIndex(seen.last, []byte(member))
+	text, whole := bytes.CutSuffix(seen.last, []byte("}\n"))
+	if at < 0 || !whole || json.Unmarshal(text[at+len(member):], &notes) != nil {
+		return nil, nil // another text of the answer looks like the member
+	}
+	return notes, nil
 }
 
 // empty reports whether the answer has no readings, in any format.
@@ -118,18 +149,6 @@ func (b *beginning) empty() bool {
 		return bytes.HasPrefix(b.text, []byte(`{"readings":[]`))
 	}
 	return len(b.text) == 0 || bytes.HasPrefix(b.text, []byte(`{"time":[]`)) || bytes.HasPrefix(b.text, []byte("time,")) && b.rows <= 1
-}
-
-// needStream fails if the stream does not exist: its name may be misspelt.
-func (a queryCommands) needStream(cmd *cobra.Command, c *client.Client, stream string) error {
-	list, err := c.Streams(cmd.Context())
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(list.Streams, func(s wire.StreamInfo) bool { return s.Name == stream }) {
-		return nil
-	}
-	return fmt.Errorf("stream %s: not found: varve streams lists all streams", stream)
 }
 
 // saySkipped prints the damaged rows that were left out.
@@ -171,19 +190,25 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 		return err
 	}
 	a.saySkipped(&answer.Coverage)
+	a.sayNotes(slices.DeleteFunc(answer.Notes, func(n wire.Note) bool { return n.Param == "query.fields" })) // see missing
 	if n == 0 {
-		return a.sayNone(cmd, c, q)
+		fmt.Fprintln(a.out, noReadings(&q, answer.Coverage.Expiry))
+		if line := expiryText(answer.Coverage.Expiry, true); line != "" {
+			fmt.Fprintln(a.out, line)
+		}
+		return nil
 	}
 	from := "" // only keys of tenant default see the tables
 	if tables := len(answer.Coverage.Read) + answer.Coverage.MoreRead; tables > 0 {
 		from = " from " + count(tables, "table")
 	}
 	fmt.Fprintf(a.out, "\n%s%s\n", count(n, "reading"), from)
-	if len(missing) > 0 {
-		fmt.Fprintf(a.out, "None of them has a field %s.\n", strings.Join(missing, " or "))
-	}
+	a.sayMissing(missing)
 	if n := answer.Coverage.Conflicts; n > 0 {
 		fmt.Fprintf(a.out, "%s arrived again in a later month with other values, which are not shown.\n", count(n, "reading"))
+	}
+	if line := expiryText(answer.Coverage.Expiry, false); line != "" {
+		fmt.Fprintln(a.out, line)
 	}
 	if answer.Next != "" {
 		a.sayMore(answer.Next)
@@ -191,13 +216,39 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	return nil
 }
 
-// sayNone prints that the window is empty. It fails if the stream does not exist.
-func (a queryCommands) sayNone(cmd *cobra.Command, c *client.Client, q client.Query) error {
-	if err := a.needStream(cmd, c, q.Stream); err != nil {
-		return err
+// noReadings describes an empty window, which may be empty because its readings have expired.
+func noReadings(q *client.Query, x *query.Expiry) string {
+	switch {
+	case q.Where != "":
+		return fmt.Sprintf("No reading of device %s in stream %s matches in this window.", q.Device, q.Stream)
+	case x != nil && (x.Readings > 0 || x.Tables > 0):
+		return fmt.Sprintf("Device %s has no live readings in stream %s in this window.", q.Device, q.Stream)
 	}
-	_, err := fmt.Fprintf(a.out, "Device %s has no readings in stream %s in this window.\n", q.Device, q.Stream)
-	return err
+	return fmt.Sprintf("Device %s has no readings in stream %s in this window.", q.Device, q.Stream)
+}
+
+// expiryText describes the expired readings of a window. Of a window with live readings, it
+// describes only readings that were found.
+func expiryText(x *query.Expiry, isEmpty bool) string {
+	switch {
+	case x == nil, x.Readings == 0 && !isEmpty:
+		return ""
+	case x.Readings > 0:
+		have := "have"
+		if x.Readings == 1 {
+			have = "has"
+		}
+		return fmt.Sprintf("%s of this window %s expired: %s.", count(x.Readings, "reading"), have, x.Rule)
+	default:
+		return fmt.Sprintf("Readings that happened and arrived before %s have expired: %s.", x.To.UTC().Format(time.RFC3339), x.Rule)
+	}
+}
+
+// sayMissing names the requested fields that an answer lacks.
+func (a *app) sayMissing(fields []string) {
+	if len(fields) > 0 {
+		fmt.Fprintf(a.err, "None of them has a field %s.\n", strings.Join(fields, " or "))
+	}
 }
 
 func fieldsText(fields []varve.Field) string {
@@ -217,12 +268,12 @@ func (a queryCommands) explain(cmd *cobra.Command, c *client.Client, q client.Qu
 	for _, t := range x.Tables {
 		g.add(t.Action, date(t.From), date(t.To), t.WriteMonth, fmt.Sprint(t.Requests), fmt.Sprint(t.Units), t.Why)
 	}
-	if err := a.needStream(cmd, c, q.Stream); err != nil {
-		return err
-	}
 	if err := a.show(&g, x); err != nil || a.output != "table" {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "\nCost of reading to the end, at least: %s, %v read units.\n", count(x.Requests, "request"), x.Units)
-	return err
+	fmt.Fprintf(a.out, "\nCost of reading to the end, at least: %s, %v read units.\n", count(x.Requests, "request"), x.Units)
+	if line := expiryText(x.Expiry, true); line != "" {
+		fmt.Fprintln(a.out, line)
+	}
+	return nil
 }

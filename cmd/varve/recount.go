@@ -25,8 +25,8 @@ const (
 	sayRecountOff = "roll-ups not recounted: rollups.enabled is false"
 )
 
-// planRecount returns the roll-ups that a repair would recount. The keys of some damage are known
-// only once the store is open. Such damage may concern all series.
+// planRecount returns the roll-ups that a repair would recount. For some damage, the affected keys
+// are known only once the store is open. Until then, the damage may concern all series.
 func planRecount(c *config.Config, lost []local.Loss, damaged bool) (list []wire.Damage) {
 	if recorded, err := local.ReadRecorded(c.Store.Dir); err == nil { // otherwise CheckFolder has reported the error
 		lost = append(lost, recorded.Unrecounted...)

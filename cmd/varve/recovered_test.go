@@ -9,9 +9,9 @@ import (
 	"github.com/varvedb/varve/store/local/journal"
 )
 
-// TestRecovered_WarnsOfWhatWasCut checks that a warning reports that the end of the journal was cut
+// TestRecovered_WarnsOfTornEnd checks that a warning reports that the end of the journal was cut
 // off, and its length.
-func TestRecovered_WarnsOfWhatWasCut(t *testing.T) {
+func TestRecovered_WarnsOfTornEnd(t *testing.T) {
 	tests := []struct {
 		name  string
 		found local.Recovery

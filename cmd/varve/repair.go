@@ -150,5 +150,5 @@ func (a repairer) showRepair(list []wire.Damage, losses string) error {
 			g.add(d.Place, d.Problem, l)
 		}
 	}
-	return a.show(&g, list)
+	return a.show(&g, map[string]any{"findings": list})
 }

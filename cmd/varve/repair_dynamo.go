@@ -65,7 +65,7 @@ func (a repairer) repairDynamo(ctx context.Context, c *config.Config, r dynamoRe
 	for _, step := range steps {
 		g.add(step.Step, step.What, step.Why)
 	}
-	if err := a.show(&g, steps); err != nil || !r.apply {
+	if err := a.show(&g, map[string]any{"steps": steps}); err != nil || !r.apply {
 		return err
 	}
 	return errors.Join(registry.Apply(ctx, items), s.Repair(ctx, &plan, r.acceptLoss))

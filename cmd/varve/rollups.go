@@ -14,6 +14,7 @@ import (
 
 func (a queryCommands) rollups() *cobra.Command {
 	var q client.RollupQuery
+	var limit int
 	cmd := &cobra.Command{
 		Use: "rollups STREAM DEVICE", Short: "Print what a device's numbers add up to, by the hour or the day",
 		Long: "Print count, sum, min, max, mean, first and last of a device's numbers, by the hour or the day, in UTC.\n" +
@@ -26,33 +27,41 @@ func (a queryCommands) rollups() *cobra.Command {
 			if _, err := rollup.ParsePeriod(q.Period); err != nil {
 				return usageError{fmt.Errorf("--%w", err)}
 			}
+			if limit < 0 {
+				return errNegativeLimit(limit)
+			}
 			c, err := a.client()
 			if err != nil {
 				return err
 			}
-			return a.showRollups(cmd, c, q)
+			return a.showRollups(cmd, c, q, limit)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&q.Period, "period", "hourly", "hourly or daily")
-	f.StringVar(&q.From, "from", "", "from this `time` on: RFC 3339, a date, milliseconds, now, or relative as in -24h (default: the beginning)")
-	f.StringVar(&q.To, "to", "", "before this `time` (default: the end)")
+	windowFlags(cmd, &q.From, &q.To, &q.During)
 	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
+	limitFlag(cmd, &limit, "periods")
 	a.words(cmd, "period", "hourly", "daily")
 	cmd.AddCommand(a.rebuild())
 	return a.remote(cmd, "table", "json", "csv")
 }
 
 // showRollups prints roll-ups, or the reason why none exist.
-func (a queryCommands) showRollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery) error {
-	list := []wire.RollupBody{}
+func (a queryCommands) showRollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery, limit int) error {
+	list, more := []wire.RollupBody{}, false
+	missing := slices.Clone(q.Fields)
 	for r, err := range c.Rollups(cmd.Context(), q) {
 		if err != nil {
 			return err
 		}
+		if more = limit > 0 && len(list) == limit; more {
+			break
+		}
 		list = append(list, r)
+		missing = slices.DeleteFunc(missing, func(name string) bool { _, found := r.Fields[name]; return found })
 	}
-	g := &listing{header: []string{"start", "readings", "field", "count", "sum", "min", "max", "mean", "first", "last"}}
+	g := &listing{header: []string{"start", "readings", "field", "count", "sum", "min", "max", "mean", "first", "last"}, optional: []string{"last", "first", "sum"}, explain: true}
 	if len(list) == 0 {
 		var err error
 		if g.empty, err = a.noRollups(cmd, c, q); err != nil {
@@ -70,26 +79,30 @@ func (a queryCommands) showRollups(cmd *cobra.Command, c *client.Client, q clien
 				string(f.Mean), string(f.First.Value), string(f.Last.Value))
 		}
 	}
-	return a.show(g, list)
+	if err := a.show(g, map[string]any{"rollups": list}); err != nil {
+		return err
+	}
+	if len(list) > 0 {
+		a.sayMissing(missing)
+	}
+	return a.sayCut(more)
 }
 
 // noRollups returns the reason for an empty answer.
 func (a queryCommands) noRollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery) (string, error) {
-	if err := a.needStream(cmd, c, q.Stream); err != nil {
-		return "", err
-	}
-	for _, err := range c.Readings(cmd.Context(), client.Query{Stream: q.Stream, Device: q.Device, From: q.From, To: q.To, Limit: 1}, nil) {
+	window := client.Query{Stream: q.Stream, Device: q.Device, From: q.From, To: q.To, During: q.During, Limit: 1}
+	for _, err := range c.Readings(cmd.Context(), window, nil) {
 		if err != nil {
 			return "", err
 		}
 		return fmt.Sprintf("Device %s has readings in stream %s in this window, and no roll-ups: what was written while they were off\n"+
 			"is not in them until varve rollups rebuild %s %s.", q.Device, q.Stream, q.Stream, q.Device), nil
 	}
-	return fmt.Sprintf("Device %s has no readings in stream %s in this window.", q.Device, q.Stream), nil
+	return noReadings(&window, nil), nil
 }
 
 func (a queryCommands) rebuild() *cobra.Command {
-	var from, to string
+	var q client.RollupQuery
 	cmd := &cobra.Command{
 		Use: "rebuild STREAM DEVICE", Short: "Recount readings that were written while roll-ups were off",
 		Long: "Recount hours that have more stored readings than their roll-up counted.\n" +
@@ -100,10 +113,8 @@ func (a queryCommands) rebuild() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			done, err := c.RebuildRollups(cmd.Context(), args[0], args[1], from, to)
-			if err == nil && done.Hours == 0 {
-				err = a.needStream(cmd, c, args[0])
-			}
+			q.Stream, q.Device = args[0], args[1]
+			done, err := c.RebuildRollupsOf(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
@@ -118,8 +129,7 @@ func (a queryCommands) rebuild() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "from this `time` on (default: the beginning)")
-	cmd.Flags().StringVar(&to, "to", "", "before this `time` (default: the end)")
+	windowFlags(cmd, &q.From, &q.To, &q.During)
 	return a.remote(cmd)
 }
 

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
 	"github.com/varvedb/varve/api/client"
 )
 
@@ -23,30 +24,22 @@ const (
 	exitRejected = 3 // everything was sent, and some readings were rejected
 )
 
-// version is set by the linker.
-var version = ""
-
-func versionText() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "devel"
-}
-
 // std are the standard streams.
 type std struct {
 	in       io.Reader
 	out, err io.Writer
 	shown    bool      // out is a terminal
+	columns  int       // width of out; 0 means unknown, or not a terminal
 	terminal bool      // err is a terminal
 	console  io.Writer // err without escaping, for coloured logs and the progress bar
 }
 
 func streamsOf(in io.Reader, out, err *os.File) std {
-	return std{in: in, out: out, err: err, shown: isTerminal(out), terminal: isTerminal(err)}
+	s := std{in: in, out: out, err: err, shown: isTerminal(out), terminal: isTerminal(err)}
+	if width, _, err := term.GetSize(int(out.Fd())); err == nil {
+		s.columns = width
+	}
+	return s
 }
 
 func isTerminal(f *os.File) bool {
@@ -115,6 +108,7 @@ type app struct {
 	server  string
 	access  accessFlags
 	output  string
+	wide    bool // show tables with all columns, however wide the terminal is
 	timeout time.Duration
 }
 
@@ -134,9 +128,10 @@ func rootCommand(s *std) *cobra.Command {
 		SilenceErrors: true,
 	}
 	q := queryCommands{a}
-	root.AddCommand(serveCommand(a), ingestCommand(a), q.query(), q.latest(), q.rollups(), q.aggregate(), streamsCommand(a),
+	root.AddCommand(serveCommand(a), ingestCommand(a), q.query(), q.why(), q.latest(), q.rollups(), q.aggregate(), q.count(), streamsCommand(a),
 		tablesCommand(a), devicesCommand(a), logsCommand(a), alertsCommand(a), rulesCommand(a), keysCommand(a), configCommand(a), doctorCommand(a), versionCommand(a))
-	root.AddCommand(verifyCommand(a), repairCommand(a))
+	root.AddCommand(verifyCommand(a), repairCommand(a), manCommand(a))
+	completer{a}.addTo(root)
 	root.SetVersionTemplate("varve {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{flagError(cmd, err)}
@@ -163,7 +158,7 @@ func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
 			defer cancel()
 			cmd.SetContext(ctx)
 		}
-		return untrusted(a.forbidden(queryError(ofFlag(cmd, run(cmd, args)))))
+		return untrusted(a.forbidden(queryError(withCommand(ofFlag(cmd, run(cmd, args))))))
 	}
 	return cmd
 }
@@ -172,8 +167,13 @@ func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
 func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
 	var output string // a variable for each command, since the defaults differ
 	cmd.Flags().StringVarP(&output, "output", "o", outputs[0], "`form` of the output: "+strings.Join(outputs, ", "))
+	var wide bool
+	if slices.Contains(outputs, "table") {
+		cmd.Flags().BoolVarP(&wide, "wide", "w", false, "show all columns of a table, also beyond the width of the terminal")
+	}
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		a.wide = wide
 		if a.output = output; !slices.Contains(outputs, output) {
 			return usageError{fmt.Errorf("output %q is unknown: use %s", output, strings.Join(outputs, ", "))}
 		}
@@ -213,15 +213,5 @@ func takes(least, most int) cobra.PositionalArgs {
 			return nil
 		}
 		return usageError{fmt.Errorf("%s takes %s (see %s --help)", cmd.CommandPath(), strings.TrimPrefix(cmd.Use, cmd.Name()+" "), cmd.CommandPath())}
-	}
-}
-
-func versionCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(a.out, "varve", versionText())
-			return err
-		},
 	}
 }

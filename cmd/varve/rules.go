@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -21,9 +22,13 @@ func rulesCommand(a *app) *cobra.Command {
 }
 
 func (a ruleCommands) list() *cobra.Command {
+	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the alert rules", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return errNegativeLimit(limit)
+			}
 			c, err := a.client()
 			if err != nil {
 				return err
@@ -32,7 +37,9 @@ func (a ruleCommands) list() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g := listing{header: []string{"id", "severity", "stream", "device", "condition", "for", "gap", "muted until"}, empty: "No rules: varve rules add creates one."}
+			more := false
+			list.Rules, more = limited(list.Rules, limit)
+			g := listing{header: []string{"id", "severity", "stream", "device", "condition", "for", "gap", "muted until"}, optional: []string{"gap", "for", "stream"}, empty: "No rules: varve rules add creates one."}
 			for i := range list.Rules {
 				r, muted := &list.Rules[i], ""
 				if r.MutedUntil != nil {
@@ -40,9 +47,10 @@ func (a ruleCommands) list() *cobra.Command {
 				}
 				g.add(r.ID, r.Severity, r.Stream, r.Device, condition(r), r.For, r.Gap, muted)
 			}
-			return a.show(&g, list)
+			return errors.Join(a.show(&g, list), a.sayCut(more))
 		},
 	}
+	limitFlag(cmd, &limit, "rules")
 	return a.remote(cmd, "table", "json", "csv")
 }
 

@@ -33,31 +33,33 @@ func serveCommand(a *app) *cobra.Command {
 		Use: "serve", Short: "Start the service", Args: cobra.NoArgs,
 		Long: "Start the service. Without configuration: on the embedded store in ./data, on 127.0.0.1:8278.\n" +
 			"Other addresses take an API key: make a first one with varve keys create --scope admin.\n" +
-			"It stops on SIGTERM or Ctrl-C, when the requests under way are done; a second signal stops it at once.",
+			"It stops on SIGTERM or Ctrl-C, when the requests under way are done; a second signal stops it at once.\n" +
+			"SIGHUP reloads the configuration: the log level and the certificate apply at once, and the log names other changes.",
 		Example: "  varve serve --data /var/lib/varve\n" +
 			"  varve serve --drop true --set classes.default.retention=90d\n" +
 			"  varve serve --store dynamodb --set store.endpoint=http://127.0.0.1:8000",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			loaded, err := f.load(a)
+			loaded, err := f.loadChecked(a)
 			if err != nil {
 				return err
 			}
-			return service{a}.serve(cmd.Context(), &loaded.Config)
+			return service{a}.serve(cmd.Context(), loaded, f.read)
 		},
 	}
 	f.add(cmd)
 	return cmd
 }
 
-// serve runs the service until the context ends.
-func (a service) serve(ctx context.Context, c *config.Config) (err error) {
-	log := a.logger(c.Log)
-	if extra := kindOf(c).extraThreads; os.Getenv("GOMAXPROCS") == "" && extra > 0 {
-		// A thread that waits for the disk blocks a processor until the scheduler
-		// notices.
-		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + extra)
-	}
-	secured, err := secure(c, log)
+// serve runs the service until the context ends. It rereads the configuration on SIGHUP.
+func (a service) serve(ctx context.Context, loaded *config.Loaded, reread func() (*config.Loaded, error)) (err error) {
+	c := &loaded.Config
+	level := newLevelSwitch(c.Log.Level)
+	log := a.logger(c.Log).Level(zerolog.TraceLevel).Sample(level)
+	warnOfVariables(loaded, log)
+	r := reloader{running: loaded.Config, reread: reread, level: level, log: log}
+	defer r.watch()()
+	addThreads(c)
+	secured, err := r.secure(c, log)
 	if err != nil {
 		return err
 	}
@@ -91,8 +93,9 @@ func (a service) serve(ctx context.Context, c *config.Config) (err error) {
 	srv.RegisterOnShutdown(served.Drain)
 	handler.set(served)
 	warnOfClear(c, log)
+	warnOfQuota(ctx, c, log)
 	keysOn, err := e.Keys.On(ctx)
-	a.greet(c, listener.Addr(), keysOn || err != nil)
+	a.greet(c, listener.Addr(), kindOf(c).greeting(ctx, c, e.Store), keysOn || err != nil)
 	log.Info().Str("listen", listener.Addr().String()).Str("store", c.Store.Kind).Str("version", versionText()).Msg("service started")
 	select {
 	case <-ctx.Done():
@@ -106,6 +109,14 @@ func (a service) serve(ctx context.Context, c *config.Config) (err error) {
 		log.Info().Msg("service stopped")
 	}
 	return err
+}
+
+// addThreads adds threads for a store that waits for the disk. Such a thread blocks a processor
+// until the scheduler notices.
+func addThreads(c *config.Config) {
+	if extra := kindOf(c).extraThreads; os.Getenv("GOMAXPROCS") == "" && extra > 0 {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + extra)
+	}
 }
 
 // fatal ends the process at once, because the store can neither continue nor close.
@@ -184,7 +195,8 @@ func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged f
 	return api.New(api.Options{
 		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts,
 		Rollups: e.Rollups, Aggregator: e.Aggregator, Keys: e.Keys, KeysRequired: !c.Server.Loopback(), Conditions: e.Conditions, Now: e.Now,
-		Version: versionText(), Verify: verifierOf(e, c, kind), Metrics: reg, Hosts: c.Server.HostList(),
+		Version: versionText(), Verify: verifierOf(e, c, kind), Metrics: reg, Hosts: c.Server.HostList(), Account: accountOf(c, e.Store),
+		Influx: api.Influx{Disabled: !c.Influx.Enabled, Lines: c.Influx.Mapping(), Databases: c.Influx.DatabaseList()},
 		Limits: api.Limits{
 			Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall,
 			Reads: c.Limits.Reads, ReadsAtWork: kind.reads,
@@ -207,7 +219,7 @@ func newServer(c *config.Config, log zerolog.Logger, handler http.Handler) *http
 }
 
 // greet prints the addresses and next commands, ready to paste.
-func (a service) greet(c *config.Config, at net.Addr, keysOn bool) {
+func (a service) greet(c *config.Config, at net.Addr, place string, keysOn bool) {
 	url := c.Server.URL(at.String())
 	self, server, keys := selfCommand(), "", "none yet: only this machine can reach it"
 	if url != client.DefaultServer {
@@ -230,7 +242,7 @@ Try next, in another terminal:
 
 Ctrl-C stops it.
 
-`, versionText(), url, url, kindOf(c).greeting(c), keys, server, now().UTC().Format(time.RFC3339), self, self, self)
+`, versionText(), url, url, place, keys, server, now().UTC().Format(time.RFC3339), self, self, self)
 }
 
 // absolute returns the absolute form of a path, if it has one.

@@ -55,8 +55,8 @@ func (a service) openUntil(ctx context.Context, c *config.Config, log zerolog.Lo
 	}
 }
 
-// mayPass reports whether a failure to open may pass without a change by the
-// operator. Wrong credentials, permissions and names do not.
+// mayPass reports whether a failure to open the store may end without a change by the operator.
+// Failures because of wrong credentials, permissions or names do not.
 func mayPass(err error) bool {
 	var e *varve.Error
 	return errors.As(err, &e) && e.Failure == varve.Unavailable && e.RetryAfter > 0

@@ -159,8 +159,8 @@ func TestServe_RefusesForeignRegistry(t *testing.T) {
 	}
 }
 
-// TestDoctor_TellsConditions checks that doctor shows the conditions of a running service.
-func TestDoctor_TellsConditions(t *testing.T) {
+// TestDoctor_ShowsConditions checks that doctor shows the conditions of a running service.
+func TestDoctor_ShowsConditions(t *testing.T) {
 	server, _, _ := serving(t, "--data", t.TempDir(), "--set", "store.min_free=9000000GiB")
 	eventually(t, "readiness does not tell that the disk is low", func() bool {
 		status, body := ask(t, server+"/readyz")

@@ -21,8 +21,10 @@ type storeKind struct {
 	name string // value of store.kind
 	// open opens the store. It calls fatal if the store can never continue.
 	open func(ctx context.Context, o storeOptions) (store.Store, error)
-	// place names the store for users. greeting names it in the line "data" that serve prints.
-	place, greeting func(c *config.Config) string
+	// place names the store for users.
+	place func(c *config.Config) string
+	// greeting names the open store in the line "data" that serve prints.
+	greeting func(ctx context.Context, c *config.Config, st store.Store) string
 	// checkExists fails if the store does not exist and opening would create it.
 	// If nil, opening creates nothing.
 	checkExists func(c *config.Config) error
@@ -44,6 +46,7 @@ type storeKind struct {
 	extraThreads int    // threads that mostly wait for the disk
 	tables       int    // tables that a query reads at a time
 	reads        int    // reads in the store at a time; 0 means one per processor
+	hasQuota     bool   // an account limits the number of tables and bills requests
 	inProcess    bool   // the store exists only inside its server
 	oneProcess   bool   // opening fails with varve.Conflict while another process has the store
 }

@@ -35,10 +35,10 @@ func dynamoKind() storeKind {
 	place := func(c *config.Config) string { return "DynamoDB, tables " + c.Tables.Prefix + "_…" }
 	return storeKind{
 		// Reads mostly wait for the network.
-		name: "dynamodb", tables: 16, reads: 256,
+		name: "dynamodb", tables: 16, reads: 256, hasQuota: true,
 		open:     openDynamo,
 		place:    place,
-		greeting: func(c *config.Config) string { return "in " + place(c) },
+		greeting: greetDynamo,
 		examine:  examineDynamo,
 		verify: func(ctx context.Context, c *config.Config, o verifyOptions) (string, error) {
 			o.sampled.choose()
@@ -60,6 +60,20 @@ func dynamoKind() storeKind {
 	}
 }
 
+// greetDynamo names the endpoint of an emulator, or else the account and the region: tables of
+// one name may exist in many of them.
+func greetDynamo(ctx context.Context, c *config.Config, st store.Store) string {
+	text := "in DynamoDB"
+	if c.Store.Endpoint != "" {
+		text += " at " + c.Store.Endpoint
+	} else if s, ok := st.(*dynamo.Store); ok {
+		if at, err := s.Location(ctx); err == nil { // the banner does without it
+			text += ", account " + at.Account + ", region " + at.Region
+		}
+	}
+	return text + ", tables " + c.Tables.Prefix + "_…"
+}
+
 func openDynamo(ctx context.Context, o storeOptions) (store.Store, error) {
 	options, err := dynamoOptions(ctx, o.config, 0)
 	if err != nil {
@@ -78,7 +92,7 @@ func examineDynamo(ctx context.Context, c *config.Config, all bool) ([]dynamo.Fi
 		return nil, err
 	}
 	policy := c.Policy()
-	x := dynamo.Examination{Options: options, Expired: expiredBy(policy)}
+	x := dynamo.Examination{Options: options, Expired: expiredBy(policy), TableQuota: c.Store.TableQuota, Forecast: forecastTables(c)}
 	for _, class := range policy.Classes {
 		x.Prefixes = append(x.Prefixes, policy.TablePrefix(class.Name))
 	}

@@ -29,7 +29,7 @@ func embeddedKind() storeKind {
 		name: "local", holder: "embedded", extraThreads: 1, tables: 1, oneProcess: true,
 		open:        openEmbedded,
 		place:       func(c *config.Config) string { return "data folder " + c.Store.Dir },
-		greeting:    func(c *config.Config) string { return "in " + absolute(c.Store.Dir) },
+		greeting:    func(_ context.Context, c *config.Config, _ store.Store) string { return "in " + absolute(c.Store.Dir) },
 		checkExists: checkFolderExists,
 		examine: func(ctx context.Context, c *config.Config, all bool) ([]dynamo.Finding, error) {
 			return append(examineFolder(c.Store), examineDamage(ctx, c.Store.Dir, all)...), nil

@@ -13,9 +13,11 @@ import (
 func memoryKind() storeKind {
 	return storeKind{
 		name: "mem", inProcess: true, tables: 1,
-		open:     func(context.Context, storeOptions) (store.Store, error) { return mem.New(now), nil },
-		place:    func(*config.Config) string { return "memory" },
-		greeting: func(*config.Config) string { return "in memory only: lost when the process ends" },
+		open:  func(context.Context, storeOptions) (store.Store, error) { return mem.New(now), nil },
+		place: func(*config.Config) string { return "memory" },
+		greeting: func(context.Context, *config.Config, store.Store) string {
+			return "in memory only: lost when the process ends"
+		},
 		examine: func(context.Context, *config.Config, bool) ([]dynamo.Finding, error) {
 			return []dynamo.Finding{{Check: "store", State: dynamo.Good, Found: "in memory only: no checks apply"}}, nil
 		},

@@ -17,9 +17,13 @@ func streamsCommand(a *app) *cobra.Command {
 }
 
 func listStreams(a *app, use, short string) *cobra.Command {
+	var limit int
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return errNegativeLimit(limit)
+			}
 			c, err := a.client()
 			if err != nil {
 				return err
@@ -28,13 +32,16 @@ func listStreams(a *app, use, short string) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			more := false
+			list.Streams, more = limited(list.Streams, limit)
 			g := listing{header: []string{"stream", "class", "row window"}, empty: "No streams yet: varve ingest FILES… creates them."}
 			for _, s := range list.Streams {
 				g.add(s.Name, s.Class, s.RowWindow)
 			}
-			return a.show(&g, list)
+			return errors.Join(a.show(&g, list), a.sayCut(more))
 		},
 	}
+	limitFlag(cmd, &limit, "streams")
 	return a.remote(cmd, "table", "json", "csv")
 }
 

@@ -17,6 +17,7 @@ func tablesCommand(a *app) *cobra.Command {
 	return group("tables", "List and manage the tables",
 		c.list(),
 		c.plan("plan", "Print what the rotator would do now, with reasons", false),
+		c.calendar(),
 		c.plan("apply", "Run the rotator now, and print what it did", true),
 		c.change("restore NAME", "Take back that a table was retired, and put it on hold",
 			"restored, and on hold so that the rotator leaves it alone: lift that with varve tables release", 1),
@@ -26,9 +27,13 @@ func tablesCommand(a *app) *cobra.Command {
 
 func (a tableCommands) list() *cobra.Command {
 	var empty bool
+	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the tables: what they hold, and when each will be dropped and why", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return errNegativeLimit(limit)
+			}
 			c, err := a.client()
 			if err != nil {
 				return err
@@ -37,17 +42,21 @@ func (a tableCommands) list() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.showTables(&list, empty)
+			more := false
+			list.Tables, more = limited(list.Tables, limit)
+			return errors.Join(a.showTables(&list, empty), a.sayCut(more))
 		},
 	}
+	limitFlag(cmd, &limit, "tables")
 	cmd.Flags().BoolVarP(&empty, "all", "a", false, "list empty tables, too (always so in json and csv)")
 	return a.remote(cmd, "table", "json", "csv")
 }
 
 func (a tableCommands) showTables(list *wire.TableList, empty bool) error {
 	g := listing{
-		header: []string{"from", "to", "written", "class", "state", "readings", "bytes", "retires", "drops", "name", "why"},
-		empty:  fmt.Sprintf("%d tables, all empty: varve tables list --all lists them.", len(list.Tables)),
+		header:   []string{"from", "to", "written", "class", "state", "readings", "bytes", "retires", "drops", "name", "why"},
+		optional: []string{"why", "name", "class", "retires"},
+		empty:    fmt.Sprintf("%d tables, all empty: varve tables list --all lists them.", len(list.Tables)),
 	}
 	hidden, readings, bytes := 0, int64(0), int64(0)
 	for _, t := range list.Tables {
@@ -74,42 +83,60 @@ func (a tableCommands) showTables(list *wire.TableList, empty bool) error {
 
 // plan returns the command plan or apply: both show a plan.
 func (a tableCommands) plan(use, short string, apply bool) *cobra.Command {
-	var at string
-	var all bool
+	var at, digest, file string
+	var all, simulate bool
+	years := 5
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if simulate || file != "" {
+				p, err := policyOf(a.app, file)
+				if err != nil {
+					return err
+				}
+				return a.simulate(cmd, years, p)
+			}
 			c, err := a.client()
 			if err != nil {
 				return err
 			}
 			var plan wire.PlanBody
 			if apply {
-				plan, err = c.Apply(cmd.Context())
+				plan, err = c.ApplyPlan(cmd.Context(), digest)
 			} else {
 				plan, err = c.Plan(cmd.Context(), at)
 			}
 			if err != nil {
 				return err
 			}
-			return a.showPlan(&plan, apply, all)
+			return a.showPlan(&plan, planView{applied: apply, all: all, now: at == ""})
 		},
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "a line for each table, also for empty ones (always so in json and csv)")
-	if !apply {
+	if apply {
+		cmd.Flags().StringVar(&digest, "plan", "", "only if the plan still has this `digest`, which varve tables plan prints")
+	} else {
+		cmd.Flags().BoolVar(&simulate, "simulate", false, "forecast the tables month by month, as varve tables calendar does")
+		cmd.Flags().StringVarP(&file, "config", "c", "", "simulate the policy of this configuration `file` instead")
+		yearsFlag(cmd, &years)
 		cmd.Flags().StringVar(&at, "at", "", "plan for this `time`, with the tables as they are now: RFC 3339, a date, or relative as in +30d")
+		cmd.MarkFlagsMutuallyExclusive("at", "simulate")
+		cmd.MarkFlagsMutuallyExclusive("at", "config")
 	}
 	return a.remote(cmd, "table", "json", "csv")
 }
 
-func (a tableCommands) showPlan(p *wire.PlanBody, applied, all bool) error {
-	none := "Nothing to do."
-	if applied {
-		none = "Nothing to do."
-	}
-	g := listing{header: []string{"action", "table", "readings", "bytes", "reason"}, empty: none}
+// planView selects the output of a plan.
+type planView struct {
+	applied bool // the plan was applied
+	all     bool // a line for each table
+	now     bool // the plan is for now, so it can be applied
+}
+
+func (a tableCommands) showPlan(p *wire.PlanBody, v planView) error {
+	g := listing{header: []string{"action", "table", "readings", "bytes", "reason"}, optional: []string{"bytes", "readings"}, empty: "Nothing to do."}
 	lines := planLines(p)
-	if a.output == "table" && !all {
+	if a.output == "table" && !v.all {
 		lines = together(lines)
 	}
 	for _, l := range lines {
@@ -118,20 +145,24 @@ func (a tableCommands) showPlan(p *wire.PlanBody, applied, all bool) error {
 	if err := a.show(&g, p); err != nil || a.output != "table" {
 		return err
 	}
-	did := "Nothing was changed: varve tables apply carries this out."
-	if applied {
-		did = "Done."
-	}
-	if len(p.Actions) == 0 {
-		did = ""
-	} else {
-		did = "\n" + did
+	did := ""
+	switch {
+	case len(p.Actions) == 0:
+	case v.applied:
+		did = "\nDone."
+	case v.now:
+		did = "\nNothing was changed: varve tables apply --plan " + p.Digest + " carries this out, and refuses any other plan."
+	default:
+		did = "\nNothing was changed: varve tables apply carries this out."
 	}
 	ready := p.Ready
-	if applied {
+	if v.applied {
 		ready = p.Needed
 	}
 	_, err := fmt.Fprintf(a.out, "%s\n%d of the %d tables of the next month exist.\n", did, ready, p.Needed)
+	for _, w := range p.Warnings {
+		fmt.Fprintln(a.out, "Warning:", w)
+	}
 	return err
 }
 

@@ -19,8 +19,8 @@ import (
 	"unsafe"
 )
 
-// terminal opens a pseudo-terminal. It returns the end for a program, and a function
-// that returns the program's output.
+// terminal opens a pseudo-terminal. It returns the end that a program uses as its terminal, and a
+// function that returns the program's output.
 func terminal(t *testing.T) (*os.File, func() string) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)

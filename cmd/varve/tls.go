@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -39,18 +38,6 @@ func warnOfClear(c *config.Config, log zerolog.Logger) {
 	}
 }
 
-// secure returns the TLS configuration. If TLS is not configured, it returns nil.
-func secure(c *config.Config, log zerolog.Logger) (*tls.Config, error) {
-	if c.Server.TLSCert == "" {
-		return nil, nil
-	}
-	cert, err := openCertificate(c.Server.TLSCert, c.Server.TLSKey, log)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return cert.config(), nil
-}
-
 func serve(srv *http.Server, l net.Listener) error {
 	if srv.TLSConfig != nil {
 		return srv.ServeTLS(l, "", "")
@@ -58,7 +45,8 @@ func serve(srv *http.Server, l net.Listener) error {
 	return srv.Serve(l)
 }
 
-// keyChanged logs a change of a key, and the key that made it. Ids are not secret.
+// keyChanged logs a change of a key, with the id of the key that made the change. Ids are not
+// secret.
 func keyChanged(log zerolog.Logger, what string, k *apikeys.Key, by string) {
 	log.Info().Str("key", k.ID).Str("name", k.Name).Str("tenant", k.Tenant).Stringer("scopes", k.Scopes).Str("by", by).Msg(what)
 }

@@ -118,7 +118,7 @@ func (a verifier) showDamage(findings []wire.Damage) error {
 	for _, d := range findings {
 		g.add(d.Place, d.Problem, strings.Join(d.Losses, "; "))
 	}
-	if err := a.show(&g, findings); err != nil || len(findings) == 0 {
+	if err := a.show(&g, map[string]any{"findings": findings}); err != nil || len(findings) == 0 {
 		return err
 	}
 	fmt.Fprintf(a.err, "varve: %s found: varve repair shows what it would do about it\n", count(len(findings), "problem"))

@@ -9,7 +9,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// Text generates texts of numbers, in and out of range, many near the limits.
+// Text generates texts of numbers inside and outside the range of a Number. Many are near the
+// limits.
 func Text() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.StringMatching(`-?(0|[1-9][0-9]{0,4})(\.[0-9]{1,4})?`),
@@ -21,7 +22,7 @@ func Text() *rapid.Generator[string] {
 	)
 }
 
-// Number generates numbers in range.
+// Number generates numbers that a Number can hold.
 func Number() *rapid.Generator[decimal.Number] {
 	return rapid.Custom(func(t *rapid.T) decimal.Number {
 		text := Text().Filter(func(text string) bool {
@@ -36,7 +37,7 @@ func Number() *rapid.Generator[decimal.Number] {
 	})
 }
 
-// Rat returns the number in a text as math/big reads it.
+// Rat parses a text with math/big.
 func Rat(t interface {
 	Helper()
 	Fatalf(format string, args ...any)

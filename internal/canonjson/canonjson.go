@@ -1,7 +1,7 @@
 // Package canonjson formats JSON in a canonical form, so that equal values have equal texts.
 //
 // The form has no white space, members sorted by name, and numbers without superfluous zeros.
-// [Format] fails for text that is not a JSON object or array, and changes nothing else.
+// [Format] fails for text that is not a JSON object or array.
 package canonjson
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// MaxDepth is the maximum nesting of objects and arrays.
+// MaxDepth is the largest number of nested objects and arrays.
 const MaxDepth = 16
 
 // Format returns the canonical form of a JSON object or array.
@@ -80,7 +80,7 @@ func (c canonicalizer) value(dst []byte, depth int) ([]byte, error) {
 	}
 }
 
-// token returns the next token of the decoder. The end of the text is an error.
+// token returns the next token of the decoder. It fails at the end of the text.
 func (c canonicalizer) token() (json.Token, error) {
 	tok, err := c.dec.Token()
 	if errors.Is(err, io.EOF) {
@@ -121,7 +121,7 @@ func (c canonicalizer) object(dst []byte, depth int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Between members, the decoder returns only names.
+		// The decoder returns only names here.
 		members = append(members, member{tok.(string), form})
 	}
 	if _, err := c.token(); err != nil { // the closing brace
@@ -141,8 +141,8 @@ func (c canonicalizer) object(dst []byte, depth int) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// AppendString appends s as a JSON string with the least escaping. It escapes U+2028 and U+2029,
-// as encoding/json does.
+// AppendString appends s as a JSON string. It escapes only where JSON requires it, and the
+// characters U+2028 and U+2029, as encoding/json does.
 func AppendString(dst []byte, s string) []byte {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -1,4 +1,4 @@
-// Package fileerr words errors about files for users.
+// Package fileerr shortens errors about files, so that users can read them.
 package fileerr
 
 import (
@@ -7,8 +7,8 @@ import (
 	"io/fs"
 )
 
-// Short returns an error about a file as "path: cause", without the system call.
-// It returns other errors unchanged.
+// Short formats an error about a file as "path: cause", without the name of the system call. It
+// returns other errors unchanged.
 func Short(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

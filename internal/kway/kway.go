@@ -1,11 +1,12 @@
-// Package kway selects the next value of a merge of ordered sources.
+// Package kway selects the next value in a merge of sorted sources.
 //
-// A merge has a few sources, such as the tables of a query or the shards of a device, so a scan
-// of their heads is faster than a heap.
+// A merge has only a few sources, such as the tables of a query or the shards of a device. For
+// these, comparing the first value of each source is faster than a heap.
 package kway
 
-// Least returns the index of the source with the least head, or -1 if all sources are empty. Of
-// equal heads, it returns the first. head returns nil if source i is empty.
+// Least returns the index of the source with the smallest first value, or -1 if all sources are
+// empty. If several are equal, it returns the lowest index. head returns the first value of
+// source i, or nil if it is empty.
 func Least[T any](n int, head func(i int) *T, less func(a, b *T) bool) int {
 	least := -1
 	var best *T

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/internal/kway"
 )
 
-// TestLeast_MergesInOrder checks that taking the least head until all sources are empty sorts the
-// elements.
+// TestLeast_MergesInOrder checks that repeatedly removing the smallest first value returns the
+// elements of all sources in order.
 func TestLeast_MergesInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sources := rapid.SliceOfN(rapid.SliceOf(rapid.IntRange(0, 9)), 0, 5).Draw(t, "sources")

@@ -1,15 +1,16 @@
 // Package lanes keeps small writes fast while bulk work uses the processors.
 //
-// Bulk work is the decoding of large requests, and the flushes and merges of the store. The Go
-// scheduler and the kernel serve goroutines and threads in turn. So a small write would wait for
-// bulk work several times: to be read, to be synced, and to be answered.
+// Bulk work is the decoding of large requests, and the flushes and compactions of the store. The
+// Go scheduler and the kernel serve goroutines and threads in turn. So a small write would wait
+// for bulk work several times: to be read, to be synced, and to be answered.
 //
-// While small writes arrive, large requests leave one processor idle, and all bulk work rests
-// about every millisecond: on two processors as long as it computed, on more processors less. If
-// no small writes arrive, bulk work uses all processors.
+// While small writes arrive, large requests leave one processor idle, and all bulk work rests after
+// each millisecond of computing. On two processors, a rest is as long as the computing before it.
+// On more processors, it is shorter. If no small writes arrive, bulk work uses all processors
+// without rests.
 //
 // [Lanes] records small writes and limits large requests. A [Pace] belongs to one piece of bulk
-// work, and rests.
+// work, and makes it rest.
 package lanes
 
 import (
@@ -25,42 +26,44 @@ import (
 const recent = time.Second
 
 const (
-	// slice is the time that bulk work computes before it rests. A shorter one would be lost
-	// in the precision of timers.
+	// slice is the time that bulk work computes before it rests. Timers are not precise enough
+	// for a shorter time.
 	slice = time.Millisecond
-	// longest limits one rest, because a piece of bulk work may be stopped in between by
-	// others.
+	// longest limits one rest. The measured computing time may include time in which the
+	// operating system ran other threads.
 	longest = 5 * time.Millisecond
 )
 
 // Lanes keeps small writes fast. It is safe for concurrent use.
 type Lanes struct {
-	large *semaphore.Weighted // processors for large requests while small writes arrive
+	large *semaphore.Weighted // limits the large requests that compute while small writes arrive
 	small atomic.Int64        // arrival of the last small write, in ns since 1970
 	now   func() time.Time
 }
 
-// New returns lanes with a clock.
+// New returns Lanes that read the time from now.
 func New(now func() time.Time) *Lanes {
 	return &Lanes{large: semaphore.NewWeighted(Places()), now: now}
 }
 
-// Places returns the number of large requests that compute at a time while small writes arrive.
+// Places returns the number of large requests that may compute at the same time while small
+// writes arrive.
 //
-// It is the number of processors less one, but at least 1. It ignores GOMAXPROCS, because a
-// store may raise that for threads that wait for the disk.
+// It is the number of processors minus one, but at least 1. It ignores GOMAXPROCS, because a
+// store may raise that value for threads that wait for the disk.
 func Places() int64 { return max(1, int64(runtime.NumCPU()-1)) }
 
 // Small records the arrival of a small write.
 func (l *Lanes) Small() { l.small.Store(l.now().UnixNano()) }
 
-// shared reports whether small writes arrive.
+// shared reports whether a small write arrived within the last second, so that bulk work must
+// share the processors.
 func (l *Lanes) shared(now time.Time) bool {
 	return now.UnixNano()-l.small.Load() <= int64(recent)
 }
 
-// Enter waits for a place of a large request, if small writes arrive. held reports whether it
-// got one, which the caller must release with Leave. Enter fails if ctx ends.
+// Enter waits for a free place for a large request, if small writes arrive. If held is true, the
+// caller must release the place with Leave. Enter fails if ctx ends.
 func (l *Lanes) Enter(ctx context.Context) (held bool, err error) {
 	if !l.shared(l.now()) {
 		return false, nil
@@ -71,24 +74,26 @@ func (l *Lanes) Enter(ctx context.Context) (held bool, err error) {
 	return true, nil
 }
 
-// Leave releases the place of a large request.
+// Leave releases a place for which Enter returned true.
 func (l *Lanes) Leave() { l.large.Release(1) }
 
-// Pace divides bulk work into computing and resting. Only one goroutine may use it.
+// Pace makes one piece of bulk work alternate between computing and resting. Only one goroutine
+// may use it.
 type Pace struct {
 	lanes *Lanes
-	since time.Time     // begin of the current computation
+	since time.Time     // beginning of the current computation
 	spent time.Duration // computing time since the last rest
 }
 
-// Pace returns the pace of bulk work that begins now.
+// Pace returns a Pace for bulk work that begins now.
 func (l *Lanes) Pace() *Pace { return &Pace{lanes: l, since: l.now()} }
 
-// Begin continues after a pause in the computation, such as a wait for the client.
+// Begin marks the end of a pause, such as a wait for the client. The pause does not count as
+// computing.
 func (p *Pace) Begin() { p.since = p.lanes.now() }
 
-// Rest is called during computations, as often as is convenient. If small writes arrive, and
-// the work has computed for a millisecond, Rest sleeps for that time divided by Places.
+// Rest sleeps if small writes arrive and the work has computed for at least a millisecond. It
+// sleeps for the computing time divided by Places. Bulk work calls it often.
 func (p *Pace) Rest() {
 	now := p.lanes.now()
 	p.spent += now.Sub(p.since)

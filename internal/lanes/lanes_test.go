@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/internal/lanes"
 )
 
-// TestEnter_LimitsLargeRequests checks that large requests leave one processor idle after a
-// small write, and that a wait ends with its context.
+// TestEnter_LimitsLargeRequests checks that after a small write, Enter admits only as many large
+// requests as Places returns. A waiting Enter fails when its context ends.
 func TestEnter_LimitsLargeRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lanes.New(time.Now)
@@ -45,13 +45,13 @@ func TestEnter_LimitsLargeRequests(t *testing.T) {
 	})
 }
 
-// TestEnter_IsFreeWithoutSmallWrites checks that large requests do not wait for each other one
-// second after the last small write.
+// TestEnter_IsFreeWithoutSmallWrites checks that large requests do not wait if the last small
+// write arrived more than a second ago.
 func TestEnter_IsFreeWithoutSmallWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lanes.New(time.Now)
 		l.Small()
-		<-time.After(time.Second + 1) // on the clock of the bubble
+		<-time.After(time.Second + 1) // with the fake clock of synctest
 		for range 4 * lanes.Places() {
 			if held, err := l.Enter(t.Context()); held || err != nil {
 				t.Fatalf("no small write arrives, but Enter returned %t, %v", held, err)
@@ -65,14 +65,14 @@ type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-// TestPace_RestsAsLongAsItComputed checks the rests of bulk work on a clock on which computing
-// takes no time.
+// TestPace_RestsAsLongAsItComputed checks the lengths of rests. The clock does not advance by
+// itself; only the test moves it.
 func TestPace_RestsAsLongAsItComputed(t *testing.T) {
 	cases := []struct {
 		reason   string
 		small    bool
-		computed []time.Duration // before each call of Rest
-		rest     time.Duration   // of all calls
+		computed []time.Duration // times of computing before each call of Rest
+		rest     time.Duration   // sum of all rests
 	}{
 		{"no small writes", false, []time.Duration{time.Second}, 0},
 		{"less than a slice", true, []time.Duration{900 * time.Microsecond}, 0},

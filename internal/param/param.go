@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// CheckText returns an error if a text is longer than most bytes or not UTF-8.
+// CheckText returns an error if a text has more bytes than most, or is not UTF-8.
 func CheckText(name, text string, most int) error {
 	switch {
 	case len(text) > most:
@@ -19,8 +19,7 @@ func CheckText(name, text string, most int) error {
 	return nil
 }
 
-// CheckObject returns an error if a value is neither zero nor a JSON object of at
-// most limit bytes.
+// CheckObject returns an error if a value is set and is not a JSON object of at most limit bytes.
 func CheckObject(name string, v varve.Value, limit int) error {
 	switch {
 	case v.IsZero():
@@ -33,7 +32,7 @@ func CheckObject(name string, v varve.Value, limit int) error {
 	return nil
 }
 
-// Alternatives joins words for a message: a, b or c.
+// Alternatives joins words for an error message, as in "a, b or c".
 func Alternatives[W ~string](list []W) string {
 	var b strings.Builder
 	for i, w := range list {

@@ -26,7 +26,7 @@ func TestCheckObject_AcceptsObjectsOnly(t *testing.T) {
 	checkError(t, param.CheckObject("name", varve.StringValue("{}"), 7), "a string", "JSON object")
 }
 
-// checkError expects an error about the parameter with a text, or none.
+// checkError checks that an error has the wanted text, or that err is nil if want is "".
 func checkError(t *testing.T, err error, input, want string) {
 	t.Helper()
 	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// IsASCII reports whether s is not empty and consists of visible ASCII. It is the fast path
-// for most names.
+// IsASCII reports whether s is not empty and has only visible ASCII characters. Most names have
+// only such characters, and need no slower check.
 func IsASCII(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f {
@@ -19,8 +19,8 @@ func IsASCII(s string) bool {
 	return s != ""
 }
 
-// Problem returns the problem of a name, or "". A valid name has 1 to limit bytes of
-// printable UTF-8, without outer space.
+// Problem returns the reason for which a name is invalid, or "". A valid name has 1 to limit
+// bytes of printable UTF-8, with no space at either end.
 func Problem(s string, limit int) string {
 	switch {
 	case s == "":

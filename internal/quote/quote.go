@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Max is the number of bytes that [Text] shows.
+// Max is the largest number of bytes of the original text that [Text] returns.
 const Max = 40
 
-// Text returns s as a quoted Go string of at most Max bytes, cut between characters.
+// Text returns s as a quoted Go string. It cuts s after at most Max bytes, between characters.
 func Text(s string) string {
 	if len(s) <= Max {
 		return strconv.Quote(s)

@@ -1,4 +1,4 @@
-// Package words checks the language of the tree against docs/style.md.
+// Package words checks that the texts of this repository follow docs/style.md.
 //
 //	Go files      comments, string literals of several words, declared names
 //	Markdown      prose, without code and generated parts
@@ -7,9 +7,9 @@
 //	    ▼
 //	sentences ──▶ rules ──▶ findings ──▶ a table of counts per file and rule
 //
-// The counts are compared with a table in the repository. A count may fall and
-// never rise, so the language improves with every change until the table is empty.
+// The counts are compared with a table in the repository. A count may fall but never rise, until
+// the table is empty.
 //
-// Code is exempt from the rules for prose: fenced and indented blocks, and code spans
-// in Markdown. In comments, quoted text is exempt too.
+// Code is exempt from the rules for prose: fenced and indented blocks, and code spans in
+// Markdown. In comments, quoted text is exempt, too.
 package words

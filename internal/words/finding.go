@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Finding is one place that breaks a rule.
+// Finding is a place in a file that breaks a rule.
 type Finding struct {
 	File string
 	Line int
@@ -50,7 +50,7 @@ func containsAny(text string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, p) })
 }
 
-// checkLengths returns a finding for each sentence over the limit.
+// checkLengths returns a finding for each sentence that has too many words.
 func checkLengths(file string, sentences []sentence) []Finding {
 	var all []Finding
 	for _, s := range sentences {
@@ -61,7 +61,7 @@ func checkLengths(file string, sentences []sentence) []Finding {
 	return all
 }
 
-// checkFirst returns a finding if the first sentence is over the limit.
+// checkFirst returns a finding if the first sentence has too many words.
 func checkFirst(file string, sentences []sentence) []Finding {
 	if len(sentences) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func excerpt(text string, from, to int) string {
 	return strings.Join(strings.Fields(strings.ToValidUTF8(text[from:to], "")), " ")
 }
 
-// countWords counts the words that hold a letter or a digit.
+// countWords returns the number of words that contain a letter or a digit.
 func countWords(text string) int {
 	n := 0
 	for _, w := range strings.Fields(text) {

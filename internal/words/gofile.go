@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// goFile is a Go file under examination.
+// goFile is a Go file that is being checked.
 type goFile struct {
 	name  string
 	set   *token.FileSet
@@ -18,7 +18,7 @@ type goFile struct {
 	found []Finding
 }
 
-// checkGo returns the findings in a Go file. In tests only comments are checked.
+// checkGo returns the findings in a Go file. In test files it checks only the comments.
 func checkGo(name string, text []byte) ([]Finding, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
@@ -46,8 +46,8 @@ func checkGo(name string, text []byte) ([]Finding, error) {
 
 func (g *goFile) line(p token.Pos) int { return g.set.Position(p).Line }
 
-// declarations returns the doc comments of declarations. The value is true if
-// the declared identifier is exported.
+// declarations returns the doc comments of declarations. The value for a comment is true if the
+// declared identifier is exported.
 func (g *goFile) declarations() map[*ast.CommentGroup]bool {
 	docs := map[*ast.CommentGroup]bool{}
 	add := func(c *ast.CommentGroup, names ...*ast.Ident) {
@@ -89,7 +89,8 @@ func declared(d *ast.GenDecl) *ast.Ident {
 	return nil
 }
 
-// checkNode checks the names and the string literals of a node.
+// checkNode checks the names and string literals of a syntax node. It returns whether to visit
+// the children of the node.
 func (g *goFile) checkNode(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ImportSpec:
@@ -116,8 +117,8 @@ func (g *goFile) checkNode(n ast.Node) bool {
 	return true
 }
 
-// checkName reports names that docs/style.md forbids. Only functions and methods
-// can break the rule of bare verbs.
+// checkName reports a name that docs/style.md forbids. The rule about bare verbs applies only to
+// functions and methods.
 func (g *goFile) checkName(name *ast.Ident, function bool) {
 	lower := strings.ToLower(name.Name[:1]) + name.Name[1:]
 	switch {
@@ -128,7 +129,8 @@ func (g *goFile) checkName(name *ast.Ident, function bool) {
 	}
 }
 
-// privateIn returns the private words of a folder or of the nearest folder above it.
+// privateIn returns the private words for a folder. If the folder has no list, the list of the
+// nearest parent folder applies.
 func privateIn(dir string) map[string]bool {
 	for ; dir != "."; dir = path.Dir(dir) {
 		if words, ok := private[dir]; ok {

@@ -10,7 +10,7 @@ const (
 	LongFirst    = "long-first"
 )
 
-// Limits on the length of sentences, in words.
+// Limits on the number of words in a sentence.
 const (
 	MaxSentence = 30
 	MaxFirst    = 20
@@ -22,16 +22,16 @@ type Rule struct {
 	Reason string
 	Remedy string
 
-	pattern *regexp.Regexp // matches lower-case sentences; nil if the rule is not a phrase
-	hints   []string       // a match contains one of these; saves time
-	except  *regexp.Regexp // exempts a match that begins with it
-	unless  *regexp.Regexp // exempts whole sentences
+	pattern *regexp.Regexp // matches lower-case sentences; nil if the rule does not look for a phrase
+	hints   []string       // every match contains one of these words; they save running the pattern
+	except  *regexp.Regexp // a match that begins with this is allowed
+	unless  *regexp.Regexp // a sentence that matches this is exempt
 }
 
 // Rules returns all rules, phrases first.
 func Rules() []Rule { return rules }
 
-// RuleNamed returns the rule of a name.
+// RuleNamed returns the rule with a name.
 func RuleNamed(name string) (Rule, bool) {
 	for _, r := range rules {
 		if r.Name == name {
@@ -120,13 +120,13 @@ var rules = []Rule{
 	{Name: LongFirst, Reason: "a first sentence has at most 20 words", Remedy: "identifier, verb, noun; the rest follows"},
 }
 
-// bare lists verbs that are not allowed as names of functions and methods.
-// An exported Run is exempt: it is the usual name for a loop or a suite.
+// bare lists verbs that are not allowed alone as names of functions and methods. An exported Run
+// is allowed, because it is the usual name of a loop or a suite.
 var bare = set("take", "look", "keep", "mark", "note", "settle", "first", "run", "step", "ask")
 
-// private lists, by folder, names used for a term of the glossary. They are
-// not allowed for functions, methods, types and fields. A list holds for the folders
-// below, too, unless those have an entry.
+// private lists, by folder, private words for things that have a term in the glossary. They are
+// not allowed as names of functions, methods, types and fields. A list also applies to the
+// sub-folders, except those with a list of their own.
 var private = map[string]map[string]bool{
 	"store/local":         set("head", "tail", "run", "smalls", "edge", "freeze", "thaw", "crowded", "forget", "finder", "learn", "cutter", "space", "clears", "cleared"),
 	"store/local/chunk":   nil,

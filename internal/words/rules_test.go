@@ -8,7 +8,8 @@ import (
 	"github.com/varvedb/varve/internal/words"
 )
 
-// bad holds, for each rule of phrases, texts that break it once, and similar texts that follow it.
+// bad has, for each rule about a phrase, texts that break the rule exactly once, and similar
+// texts that do not break it.
 var bad = []struct {
 	rule  string
 	wrong []string
@@ -47,7 +48,7 @@ var bad = []struct {
 	{"zero-value", []string{"The limit; 0: none.", "nil: all fields."}, []string{"0 means no limit.", "If nil, it is off."}},
 }
 
-// inAllSources wraps a text as a comment, a message, Markdown and Terraform.
+// inAllSources returns files of each kind that contain the text: Go, Markdown and Terraform.
 func inAllSources(text string) map[string]string {
 	return map[string]string{
 		"a.go":      "package a\n\n// " + text + "\nvar a = 1\n",

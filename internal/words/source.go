@@ -40,7 +40,7 @@ func Check(tree fs.FS) ([]Finding, error) {
 	return all, errors.Join(failures...)
 }
 
-// files lists the files that CheckFile reads. Test data and hidden folders are left out.
+// files lists the files that CheckFile can check. It excludes test data and hidden folders.
 func files(tree fs.FS) ([]string, error) {
 	var paths []string
 	err := fs.WalkDir(tree, ".", func(p string, d fs.DirEntry, err error) error {
@@ -63,7 +63,7 @@ func files(tree fs.FS) ([]string, error) {
 	return paths, err
 }
 
-// CheckFile returns the findings in one file, by the extension of its name.
+// CheckFile returns the findings in one file. The extension of the name selects the checks.
 func CheckFile(name string, text []byte) ([]Finding, error) {
 	switch path.Ext(name) {
 	case ".go":

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// Key names the count of one rule in one file.
+// Key selects the count of one rule in one file.
 type Key struct {
 	File string
 	Rule string
 }
 
-// Table holds how many findings are allowed for each file and rule.
+// Table has the number of allowed findings for each file and rule.
 type Table map[Key]int
 
-// Count returns the table of the findings.
+// Count counts findings by file and rule.
 func Count(all []Finding) Table {
 	t := Table{}
 	for _, f := range all {
@@ -59,7 +59,7 @@ func (t Table) Format() []byte {
 	return b.Bytes()
 }
 
-// Totals returns the sum of the counts of each rule.
+// Totals returns the sum of the counts for each rule.
 func (t Table) Totals() map[string]int {
 	sums := map[string]int{}
 	for k, n := range t {
@@ -68,7 +68,8 @@ func (t Table) Totals() map[string]int {
 	return sums
 }
 
-// Compare returns the keys whose count in found is above and below the allowed one.
+// Compare compares the counts in found with the allowed counts. It returns the keys with higher
+// counts and the keys with lower counts.
 func (t Table) Compare(found Table) (rises, falls []Key) {
 	for _, k := range found.keys() {
 		if found[k] > t[k] {
@@ -83,9 +84,8 @@ func (t Table) Compare(found Table) (rises, falls []Key) {
 	return rises, falls
 }
 
-// Lower returns the table that allows no more than was found. Counts that rose
-// keep their old limit. A file that is new to the table may have counts that
-// other files lost, so a renamed file keeps its counts.
+// Lower returns a table with the lower of the two counts for each key. A file that is new to the
+// table may have counts that other files lost, so a renamed file keeps its counts.
 func (t Table) Lower(found Table) Table {
 	next, room, known := Table{}, map[string]int{}, map[string]bool{}
 	for k, n := range t {

@@ -12,19 +12,19 @@ type sentence struct {
 	line int
 }
 
-// block is a run of lines that form one text: a paragraph, a list item, a cell.
+// block is one unit of text on one or more lines: a paragraph, a list item or a table cell.
 type block struct {
 	text string
 	line int
 }
 
-// blocks collects lines into blocks.
+// blocks joins lines into blocks.
 type blocks struct {
 	all  []block
 	open bool
 }
 
-// add appends a line to the open block, or opens one.
+// add appends a line to the open block. If no block is open, it opens one.
 func (b *blocks) add(text string, line int) {
 	if !b.open {
 		b.all, b.open = append(b.all, block{line: line}), true
@@ -37,7 +37,7 @@ func (b *blocks) add(text string, line int) {
 // close ends the open block.
 func (b *blocks) close() { b.open = false }
 
-// single adds a line that is a block by itself.
+// single adds a line as a separate block.
 func (b *blocks) single(text string, line int) {
 	b.close()
 	b.add(text, line)
@@ -52,8 +52,8 @@ var (
 	rowRule  = regexp.MustCompile(`^[\s|:-]+$`)
 )
 
-// commentSentences returns the sentences of a comment without its markers.
-// Indented text that is not a list is code and is left out.
+// commentSentences returns the sentences of a comment without its markers. It leaves out indented
+// text, which is code, except for lists.
 func commentSentences(text string, line int) []sentence {
 	var b blocks
 	list := false
@@ -81,9 +81,9 @@ func commentSentences(text string, line int) []sentence {
 	return b.sentences()
 }
 
-// markdownSentences returns the sentences of Markdown prose. It leaves out code
-// and the part that terraform-docs generates. Headings, list items and cells of
-// tables are texts of their own.
+// markdownSentences returns the sentences of Markdown prose. It leaves out code and the parts
+// that terraform-docs generates. A heading, a list item or a table cell never forms a sentence
+// with the text after it.
 func markdownSentences(text string) []sentence {
 	var b blocks
 	fence, generated := "", false
@@ -122,7 +122,7 @@ func markdownSentences(text string) []sentence {
 	return b.sentences()
 }
 
-// addCells adds the cells of a table's row, each as a block.
+// addCells adds each cell of a table row as a block.
 func addCells(b *blocks, row string, line int) {
 	if rowRule.MatchString(row) {
 		return
@@ -133,8 +133,8 @@ func addCells(b *blocks, row string, line int) {
 	}
 }
 
-// unreleased returns the part of a changelog that is about the next version.
-// Earlier parts are history, and are not rewritten.
+// unreleased returns the part of a changelog about the next version. The earlier parts are
+// history and are not checked.
 func unreleased(text string) string {
 	first := true
 	var kept []string
@@ -181,8 +181,8 @@ func splitSentences(text string, line int) []sentence {
 
 var abbreviation = regexp.MustCompile(`(^|[\s(])(e\.g|i\.e|etc|cf|vs|no|[A-Za-z])$`)
 
-// endsSentence reports whether the mark at i is followed by space, and does not
-// end an abbreviation.
+// endsSentence reports whether the punctuation mark at i ends a sentence. It must be followed by
+// space and must not end an abbreviation.
 func endsSentence(text string, i int) bool {
 	rest := strings.TrimLeft(text[i+1:], `)"'*_”`)
 	if rest != "" && !unicode.IsSpace(rune(rest[0])) {

@@ -1,5 +1,5 @@
-// Package registrytest has a registry in memory for tests. It counts requests, and
-// can be made to fail or to lag.
+// Package registrytest has an in-memory registry for tests. It counts requests, and tests can
+// make it fail or return outdated items.
 package registrytest
 
 import (
@@ -14,21 +14,22 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// ErrDisk is the error of requests that FailOn fails.
+// ErrDisk is the error with which FailOn fails requests.
 var ErrDisk = errors.New("the disk is full")
 
-// Items is a store in memory that counts requests. Tests may use its fields only while no
-// request is under way.
+// Items is an in-memory store that counts requests. Tests may use its fields only while no
+// request is running.
 type Items struct {
 	*mem.Store
-	Batches    []int              // lengths of the batches of PutAbsent
-	Gets       int                // calls of Get
-	Queries    int                // calls of Query
-	Unreadable error              // if set, the error of queries
-	Lagging    func([]store.Item) // if set, changes the results of reads that are not consistent
+	Batches    []int              // numbers of items in the calls of PutAbsent
+	Gets       int                // number of calls of Get
+	Queries    int                // number of calls of Query
+	Returned   int                // number of items that Query returned
+	Unreadable error              // if set, every Query returns this error
+	Lagging    func([]store.Item) // if set, changes the results of eventually consistent reads
 
 	mu   sync.Mutex
-	puts map[string]int // by sort key
+	puts map[string]int // number of writes by sort key
 	fail func(store.Key) error
 }
 
@@ -37,8 +38,8 @@ func New(now func() time.Time) *Items {
 	return &Items{Store: mem.New(now), puts: map[string]int{}}
 }
 
-// FailOn returns a function that fails items whose sort keys begin with one of the
-// prefixes.
+// FailOn returns a function for FailWrites. It fails the items whose sort keys begin with one of
+// the prefixes.
 func FailOn(prefixes ...string) func(store.Key) error {
 	return func(k store.Key) error {
 		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(k.SK, p) }) {
@@ -48,15 +49,15 @@ func FailOn(prefixes ...string) func(store.Key) error {
 	}
 }
 
-// FailWrites fails writes and deletions of the items for which a function returns
-// an error. If nil, none fail.
+// FailWrites makes writes and deletions of an item fail with the error that fail returns for its
+// key. If fail is nil, none fail.
 func (s *Items) FailWrites(fail func(store.Key) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fail = fail
 }
 
-// Failing returns the error of writes of a key; nil if they succeed.
+// Failing returns the error with which writes of a key fail, or nil if they succeed.
 func (s *Items) Failing(k store.Key) error {
 	s.mu.Lock()
 	fail := s.fail
@@ -67,7 +68,7 @@ func (s *Items) Failing(k store.Key) error {
 	return fail(k)
 }
 
-// Puts returns the number of writes of a sort key, in any partition.
+// Puts returns how often items with a sort key were written, in any partition.
 func (s *Items) Puts(sk string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +84,11 @@ func (s *Items) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, e
 	if err != nil {
 		return store.ItemPage{}, err
 	}
-	return s.Store.Query(ctx, q)
+	page, err := s.Store.Query(ctx, q)
+	s.mu.Lock()
+	s.Returned += len(page.Items)
+	s.mu.Unlock()
+	return page, err
 }
 
 // Put implements store.Items.

@@ -7,13 +7,13 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// callGate lets calls run until it is closed.
+// callGate counts running calls. After it is closed, no call can begin.
 type callGate struct {
 	mu     sync.RWMutex // held for reading by each call
 	closed bool
 }
 
-// enter begins a call. If it returns nil, leave must end the call.
+// enter begins a call. If it returns nil, the caller must call leave at the end of the call.
 func (g *callGate) enter(ctx context.Context) error {
 	g.mu.RLock()
 	err := ctx.Err()
@@ -28,14 +28,14 @@ func (g *callGate) enter(ctx context.Context) error {
 
 func (g *callGate) leave() { g.mu.RUnlock() }
 
-// close waits for all calls, and refuses later ones.
+// close waits until all calls have ended. Later calls of enter fail.
 func (g *callGate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
 }
 
-// do makes a call that returns only an error.
+// do runs a call that returns only an error.
 func (g *callGate) do(ctx context.Context, call func() error) error {
 	if err := g.enter(ctx); err != nil {
 		return err

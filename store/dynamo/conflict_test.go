@@ -11,7 +11,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// named returns n readings of one time, with ids and texts of a number of bytes.
+// named returns n readings with the same event time. Each has its own id, and a text of the given
+// number of bytes.
 func named(at time.Time, n, bytes int, text string) (list []varve.Reading) {
 	for i := range n {
 		r := sensor(at, "v", varve.StringValue(strings.Repeat(text, bytes)))
@@ -26,7 +27,7 @@ func named(at time.Time, n, bytes int, text string) (list []varve.Reading) {
 }
 
 // TestWrite_ComparesWithoutFurtherRequests counts the requests and units of duplicates and
-// conflicts, for new and for existing rows.
+// conflicts in new and existing rows. Finding them must need no requests besides the write.
 func TestWrite_ComparesWithoutFurtherRequests(t *testing.T) {
 	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)
@@ -37,7 +38,7 @@ func TestWrite_ComparesWithoutFurtherRequests(t *testing.T) {
 		what     string
 		layout   store.Layout
 		readings []varve.Reading
-		want     varve.Verdict // of all
+		want     varve.Verdict // expected verdict of each reading
 		requests int64
 		units    float64
 	}{
@@ -68,8 +69,8 @@ func TestWrite_ComparesWithoutFurtherRequests(t *testing.T) {
 	}
 }
 
-// TestWrite_FindsConflictsInRowsClosedByBlindUpdates closes a row by blind updates. One
-// request then finds the conflicts of chosen ids.
+// TestWrite_FindsConflictsInRowsClosedByBlindUpdates closes a row with blind updates. One request
+// must then find the conflicts of ids that a client chose.
 func TestWrite_FindsConflictsInRowsClosedByBlindUpdates(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {

@@ -18,18 +18,20 @@ import (
 type ConnectOptions struct {
 	// Region is the AWS region. If empty, it is the region of the environment.
 	Region string
-	// Endpoint is the URL of an emulator. If empty, requests go to AWS.
+	// Endpoint is the URL of an emulator. If empty, requests are sent to AWS.
 	Endpoint string
-	// Attempts limits the attempts of each request. 0 means the limit of NewRetryer.
+	// Attempts is the largest number of attempts for each request. 0 means the limit of
+	// NewRetryer.
 	Attempts int
 }
 
-// Connect returns a client for Options, without any request to DynamoDB. On AWS it uses
-// the default credentials and region; on an emulator, placeholders.
+// Connect returns a client for the options. It sends no request to DynamoDB. For AWS, it uses the
+// default credentials and region. For an emulator, it uses placeholders if the environment has
+// none.
 func Connect(ctx context.Context, o ConnectOptions) (*dynamodb.Client, error) {
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithHTTPClient(HTTPClient()),
-		awsconfig.WithLogger(logging.Nop{}), // the errors contain all failures
+		awsconfig.WithLogger(logging.Nop{}), // errors contain every failure that the SDK would log
 		awsconfig.WithRetryer(NewRetryer),
 	}
 	if o.Region != "" {
@@ -46,7 +48,7 @@ func Connect(ctx context.Context, o ConnectOptions) (*dynamodb.Client, error) {
 		return nil, errors.New("no AWS region: set AWS_REGION, or store.region")
 	}
 	c := dynamodb.NewFromConfig(cfg, func(d *dynamodb.Options) {
-		// Emulators send no checksums, and the SDK warns of each.
+		// Emulators send no checksums, and the SDK would log a warning for each answer.
 		d.DisableValidateResponseChecksum = o.Endpoint != ""
 	})
 	if o.Attempts > 0 {
@@ -57,8 +59,8 @@ func Connect(ctx context.Context, o ConnectOptions) (*dynamodb.Client, error) {
 	return c, nil
 }
 
-// emulated returns the client options for an emulator: the credentials of the
-// environment, or placeholders. It never asks the metadata service of EC2.
+// emulated returns the client options for an emulator. They use the credentials of the
+// environment, or placeholders, and never send requests to the metadata service of EC2.
 func emulated(endpoint string) []func(*awsconfig.LoadOptions) error {
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithBaseEndpoint(endpoint), awsconfig.WithDefaultRegion("us-east-1"),

@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/store/dynamo"
 )
 
-// clearAWS removes the AWS settings of the machine from a test.
+// clearAWS removes all AWS settings of the machine from the environment of a test.
 func clearAWS(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{
@@ -22,8 +22,8 @@ func clearAWS(t *testing.T) {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 }
 
-// TestConnect_UsesPlaceholdersOnEmulator checks the region and the credentials with an
-// endpoint, without and with credentials in the environment.
+// TestConnect_UsesPlaceholdersOnEmulator checks the region and the credentials for an emulator,
+// with and without credentials in the environment.
 func TestConnect_UsesPlaceholdersOnEmulator(t *testing.T) {
 	for _, key := range []string{"", "AKIDOWN"} {
 		want := "emulator"
@@ -48,7 +48,8 @@ func TestConnect_UsesPlaceholdersOnEmulator(t *testing.T) {
 	}
 }
 
-// TestConnect_RequiresRegion checks the error without a region, and both sources of one.
+// TestConnect_RequiresRegion checks that Connect fails without a region, and accepts it from the
+// options or the environment.
 func TestConnect_RequiresRegion(t *testing.T) {
 	clearAWS(t)
 	if _, err := dynamo.Connect(t.Context(), dynamo.ConnectOptions{}); err == nil || !strings.Contains(err.Error(), "set AWS_REGION, or store.region") {
@@ -66,7 +67,8 @@ func TestConnect_RequiresRegion(t *testing.T) {
 	}
 }
 
-// TestConnect_LimitsAttempts checks the limit of attempts, and the retryer's own without one.
+// TestConnect_LimitsAttempts checks that Attempts limits the attempts of a request, and that 0
+// means the limit of NewRetryer.
 func TestConnect_LimitsAttempts(t *testing.T) {
 	clearAWS(t)
 	for attempts, want := range map[int]int{0: dynamo.NewRetryer().MaxAttempts(), 2: 2} {

@@ -17,7 +17,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// damageRow changes the row of a reading with an update expression. The values are :a to :c.
+// damageRow changes the row of a reading with an update expression, in which the values are :a,
+// :b and :c.
 func damageRow(t *testing.T, url, table string, at time.Time, update string, values ...types.AttributeValue) {
 	t.Helper()
 	in := &dynamodb.UpdateItemInput{TableName: &table, UpdateExpression: &update, Key: map[string]types.AttributeValue{
@@ -43,7 +44,7 @@ func damageRow(t *testing.T, url, table string, at time.Time, update string, val
 	}
 }
 
-// tableNameAt returns the name of the table that holds a reading of a time.
+// tableNameAt returns the name of the table that holds the reading with an event time.
 func tableNameAt(t *testing.T, e *engine.Engine, at time.Time) string {
 	t.Helper()
 	infos, err := e.Store.Tables(t.Context(), store.Filter{Any: true, Window: varve.Window{From: at, To: at.Add(1)}, SkipEmpty: true, Fresh: true})
@@ -55,8 +56,8 @@ func tableNameAt(t *testing.T, e *engine.Engine, at time.Time) string {
 
 func asText(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// TestRead_NamesDamagedRow damages one row in each way. Reads of it fail with its name, or
-// skip it if asked. Reads of other rows succeed.
+// TestRead_NamesDamagedRow damages one row in several ways. Reads of the row must fail with its
+// key, or skip it if the caller asks for that. Reads of other rows must succeed.
 func TestRead_NamesDamagedRow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -103,7 +104,7 @@ func TestRead_NamesDamagedRow(t *testing.T) {
 	}
 }
 
-// readAll reads a query to its end.
+// readAll reads all readings of a query, and returns their number and the coverage.
 func readAll(t *testing.T, e *engine.Engine, q query.Query) (n int, c query.Coverage, err error) {
 	t.Helper()
 	rows, err := e.Query.Open(t.Context(), q)
@@ -120,8 +121,8 @@ func readAll(t *testing.T, e *engine.Engine, q query.Query) (n int, c query.Cove
 	}
 }
 
-// TestLatest_SkipsDamagedRow damages the row of the latest reading. Latest fails, or returns
-// the one before if asked.
+// TestLatest_SkipsDamagedRow damages the row of the latest reading. Latest must fail, or return
+// the reading before it if the caller asks for that.
 func TestLatest_SkipsDamagedRow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

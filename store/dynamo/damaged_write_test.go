@@ -13,8 +13,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestWrite_RejectsReadingsOfDamagedRow writes a reading into a damaged row. It is rejected as
-// damaged, with the table and the key of the row. Other readings of the request are stored.
+// TestWrite_RejectsReadingsOfDamagedRow writes a reading into a damaged row. The reading must be
+// rejected, and its verdict must name the table and the key of the row. Other readings of the
+// request must be stored.
 func TestWrite_RejectsReadingsOfDamagedRow(t *testing.T) {
 	t.Parallel()
 	for _, em := range both() {
@@ -49,7 +50,7 @@ func writeIntoDamagedRows(t *testing.T, url string, expect store.Expect) {
 		put(t, e, sensor(from, "v", varve.IntValue(1)), sensor(from.Add(time.Minute), "v", varve.IntValue(2)))
 		table := tableNameAt(t, e, from)
 		damageRow(t, url, table, from, c.update, c.values...)
-		for _, known := range []bool{true, false} { // whether the process wrote the row before
+		for _, known := range []bool{true, false} { // whether this process has written the row before
 			if !known {
 				e = startEngine(t, url, layouts)
 			}
@@ -67,7 +68,7 @@ func writeIntoDamagedRows(t *testing.T, url string, expect store.Expect) {
 	}
 }
 
-// write writes readings through an engine, and returns their verdicts.
+// write writes readings through an engine and returns their verdicts.
 func write(t *testing.T, e *engine.Engine, readings ...varve.Reading) []varve.Verdict {
 	t.Helper()
 	req, err := e.Router.Admit()

@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// missing returns the readings of a query over all time, and the missing tables of its
-// coverage.
+// missing reads the sensor over all time. It returns the number of readings and the missing
+// tables of the coverage.
 func (p *process) missing(strong bool) (n int, tables []string) {
 	p.t.Helper()
 	rows, err := p.query.Open(p.t.Context(), query.Query{Series: sensor(someTime, "v", varve.IntValue(0)).Series, Window: varve.AllTime(), Consistent: strong})
@@ -35,7 +35,8 @@ func (p *process) missing(strong bool) (n int, tables []string) {
 }
 
 // TestCoverage_ReportsDeletedTableUntilLossIsAccepted deletes a table outside of Varve. Every
-// coverage and examination reports it, even after it is recreated, until its loss is accepted.
+// coverage and every Examine must report the table, even after it is recreated, until its loss is
+// accepted.
 func TestCoverage_ReportsDeletedTableUntilLossIsAccepted(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
@@ -54,7 +55,7 @@ func TestCoverage_ReportsDeletedTableUntilLossIsAccepted(t *testing.T) {
 					want = []string{gone.Name()}
 				}
 				for _, strong := range []bool{false, true} {
-					again := launch(t, url, "t_reg", nil) // without caches
+					again := launch(t, url, "t_reg", nil) // a new process has no caches
 					if n, got := again.missing(strong); n != readings || !slices.Equal(got, want) {
 						t.Errorf("%s, consistent %v: %d readings, missing %v; want %d and %v", when, strong, n, got, readings, want)
 					}
@@ -90,7 +91,7 @@ func TestCoverage_ReportsDeletedTableUntilLossIsAccepted(t *testing.T) {
 	}
 }
 
-// lossOf returns the finding about deleted tables.
+// lossOf returns the finding of Examine about deleted tables.
 func lossOf(t *testing.T, url string, expired func(grid.Table) bool) dynamo.Finding {
 	t.Helper()
 	findings := dynamo.Examine(t.Context(), dynamo.Examination{

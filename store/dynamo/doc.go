@@ -1,8 +1,8 @@
-// Package dynamo is the store on Amazon DynamoDB, or on anything with the same protocol. Only
-// this package and its sub-packages import the AWS SDK.
+// Package dynamo is the store on Amazon DynamoDB, or on another database with the same protocol.
+// Only this package and its sub-packages import the AWS SDK.
 //
-// A table of Varve is a table of DynamoDB. A row holds the readings of one series in one
-// row window, a millisecond by default:
+// Each table of Varve is a DynamoDB table. A row holds the readings of one series in one row
+// window, which is a millisecond by default:
 //
 //	series  (HASH)   acme/weather/sensor_01
 //	ts      (RANGE)  1794916800000
@@ -16,7 +16,7 @@
 // Rows under the hash key #streams record the layout of each stream in the table. They are
 // written before the first reading, so readings can be found without the registry.
 //
-// Store is the wiring: it opens the parts, and passes each call to one of them.
+// Store opens the parts, and passes each call to one of them:
 //
 //	writer    readings to rows          reader    rows to readings
 //	layouts   stream rows               tables    records, catalog, life of tables
@@ -29,24 +29,23 @@
 //
 // # Closed rows
 //
-// DynamoDB bills an update by the size of the whole row, and a row ends at 400 KB. So a row
-// of 1 KB or more is closed, and never changes again. Further readings of its window go to
-// one of nine overflow rows below it, at ts + 0.1 to ts + 0.9. Below those are ts + 0.11 to
-// ts + 0.99, and so on.
+// DynamoDB bills an update by the size of the whole row, and a row can have at most 400 KB. So a
+// row of 1 KB or more is closed: it never changes again. Further readings of its window are
+// written to one of nine overflow rows below it, at ts + 0.1 to ts + 0.9. The rows below those
+// are at ts + 0.11 to ts + 0.99, and so on.
 //
-// The overflow path of a reading depends on its time and key only, so it is the same for
-// every writer. A reading is stored in the first row on its path that was open. So a
-// duplicate is found without a look at other rows, and a query from ts to ts + 1 finds all
-// of them.
+// The overflow path of a reading depends only on its time and key, so it is the same for every
+// writer. A reading is stored in the first row on its path that was open. So a write finds a
+// duplicate without reading other rows, and a query from ts to ts + 1 finds all overflow rows.
 //
 // # Invariants
 //
-// A reading is stored whole or not at all. Verdicts of Stored and Duplicate are durable. No
-// table is deleted without the deployment's owner tag. Requests and units per operation are
-// fixed; tests/access has the table.
+// A reading is stored as a whole or not at all. A reading with the verdict Stored or Duplicate is
+// durable. A table is deleted only if it has the deployment's owner tag. Each operation has a
+// fixed number of requests and units; tests/access has the table.
 //
-// Every method may be retried after a failure, also by another process.
+// Every method can be retried after a failure, even by another process.
 //
-// docs/data-model.md has the complete form of rows, and a test that it is so. Source: the
-// row is the one of the Fineo engineering post on time series in DynamoDB.
+// docs/data-model.md describes all attributes of rows, and a test compares it with written rows.
+// Source: the form of rows follows the Fineo engineering post on time series in DynamoDB.
 package dynamo

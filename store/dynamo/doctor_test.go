@@ -24,7 +24,7 @@ import (
 
 const patientRegistry = "patient_registry"
 
-// patient returns the examination of a sound deployment on an emulator.
+// patient creates a sound deployment on an emulator and returns its Examination.
 func patient(t *testing.T, url string) dynamo.Examination {
 	t.Helper()
 	client := dynamotest.Client(url)
@@ -38,7 +38,7 @@ func patient(t *testing.T, url string) dynamo.Examination {
 	return dynamo.Examination{Options: dynamo.Options{Client: client, Registry: patientRegistry}, Prefixes: []string{"patient"}}
 }
 
-// checksIn returns the checks whose findings have a state.
+// checksIn returns the checks whose findings have the given state.
 func checksIn(all []dynamo.Finding, state dynamo.State) (checks []string) {
 	for _, f := range all {
 		if f.State == state {
@@ -49,7 +49,7 @@ func checksIn(all []dynamo.Finding, state dynamo.State) (checks []string) {
 }
 
 // TestExamine_FindsNothingWrongWithNewDeployment examines a new deployment on each emulator.
-// Nothing is wrong, and nothing changes.
+// Nothing may be wrong, and Examine must change nothing.
 func TestExamine_FindsNothingWrongWithNewDeployment(t *testing.T) {
 	for _, e := range emulators {
 		t.Run(e.Name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestExamine_FindsNothingWrongWithNewDeployment(t *testing.T) {
 	}
 }
 
-// detour is a transport that changes requests or answers.
+// detour is a transport that can change requests or answers.
 type detour func(op string, body []byte, next func() (*http.Response, error)) (*http.Response, error)
 
 func (w detour) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -102,7 +102,7 @@ func on(x *dynamo.Examination, w detour) {
 	})
 }
 
-// answered changes the answers to an operation.
+// answered changes each answer to an operation.
 func answered(t *testing.T, op string, change func(answer map[string]any)) detour {
 	return func(is string, _ []byte, next func() (*http.Response, error)) (*http.Response, error) {
 		resp, err := next()
@@ -125,7 +125,7 @@ func answered(t *testing.T, op string, change func(answer map[string]any)) detou
 	}
 }
 
-// refused refuses an operation on tables whose names contain a text.
+// refused refuses an operation if its request contains a text.
 func refused(op, within, code string) detour {
 	return func(is string, body []byte, next func() (*http.Response, error)) (*http.Response, error) {
 		if is != op || !bytes.Contains(body, []byte(within)) {
@@ -137,7 +137,7 @@ func refused(op, within, code string) detour {
 
 func table(answer map[string]any) map[string]any { return answer["Table"].(map[string]any) }
 
-// mistake is a mistake in a deployment, and its expected finding.
+// mistake is a mistake in a deployment, and the finding that Examine must return.
 type mistake struct {
 	name  string
 	do    func(*testing.T, *dynamo.Examination)
@@ -149,7 +149,7 @@ func through(w detour) func(*testing.T, *dynamo.Examination) {
 	return func(_ *testing.T, x *dynamo.Examination) { on(x, w) }
 }
 
-// withTemplate puts a template into the registry of a sound deployment.
+// withTemplate puts a template into the registry of a deployment.
 func withTemplate(fit dynamo.Examination, template string) func(*testing.T, *dynamo.Examination) {
 	return func(t *testing.T, _ *dynamo.Examination) {
 		s, err := dynamo.Open(t.Context(), fit.Options)
@@ -166,7 +166,6 @@ func withTemplate(fit dynamo.Examination, template string) func(*testing.T, *dyn
 
 func mistakes(t *testing.T, fit dynamo.Examination) []mistake {
 	return []mistake{
-		{"no registry", func(_ *testing.T, x *dynamo.Examination) { x.Registry, x.Owner = "nowhere", "nowhere" }, "registry", "table nowhere is missing"},
 		{"a registry in creation", through(answered(t, "DescribeTable", func(a map[string]any) { table(a)["TableStatus"] = "CREATING" })), "registry", "CREATING"},
 		{"an index is missing", through(answered(t, "DescribeTable", func(a map[string]any) {
 			table(a)["GlobalSecondaryIndexes"] = table(a)["GlobalSecondaryIndexes"].([]any)[:1]
@@ -201,8 +200,8 @@ func mistakes(t *testing.T, fit dynamo.Examination) []mistake {
 	}
 }
 
-// TestExamine_FindsEachMistakeAlone examines deployments with one mistake each. Only that
-// mistake is found, with a remedy.
+// TestExamine_FindsEachMistakeAlone examines deployments with one mistake each. Examine must find
+// only that mistake, and name a remedy.
 func TestExamine_FindsEachMistakeAlone(t *testing.T) {
 	url := dynamotest.Dynoxide.Start(t)
 	fit := patient(t, url)
@@ -224,8 +223,8 @@ func TestExamine_FindsEachMistakeAlone(t *testing.T) {
 	}
 }
 
-// TestExamine_ComparesCapacityWithLimits compares the capacity in the template with the limits
-// of the endpoint.
+// TestExamine_ComparesCapacityWithLimits checks that a capacity in the template above the limits
+// of the endpoint is found.
 func TestExamine_ComparesCapacityWithLimits(t *testing.T) {
 	x := patient(t, dynamotest.Dynoxide.Start(t))
 	s, err := dynamo.Open(t.Context(), x.Options)
@@ -253,8 +252,8 @@ func TestExamine_ComparesCapacityWithLimits(t *testing.T) {
 	}
 }
 
-// TestExamine_ReportsSilentEndpointOnce examines an endpoint that does not answer. That is one
-// finding.
+// TestExamine_ReportsSilentEndpointOnce checks that an endpoint that does not answer gives
+// exactly one finding.
 func TestExamine_ReportsSilentEndpointOnce(t *testing.T) {
 	client := dynamodb.New(dynamotest.Client("http://127.0.0.1:1").Options(), func(o *dynamodb.Options) {
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 })
@@ -262,5 +261,51 @@ func TestExamine_ReportsSilentEndpointOnce(t *testing.T) {
 	all := dynamo.Examine(t.Context(), dynamo.Examination{Options: dynamo.Options{Client: client, Registry: patientRegistry}})
 	if len(all) != 1 || all[0].State != dynamo.Wrong || !strings.Contains(all[0].Remedy, "check the endpoint") {
 		t.Errorf("found %+v, want one finding with a remedy", all)
+	}
+}
+
+// TestExamine_AcceptsNewAccount examines an account before the first start: nothing is wrong,
+// the registry is not created yet, and the examination does not create it.
+func TestExamine_AcceptsNewAccount(t *testing.T) {
+	for _, e := range emulators {
+		t.Run(e.Name, func(t *testing.T) {
+			x := patient(t, e.Start(t))
+			x.Registry, x.Owner = "nowhere", "nowhere"
+			for range 2 {
+				all := dynamo.Examine(t.Context(), x)
+				if wrong := checksIn(all, dynamo.Wrong); len(wrong) > 0 || len(all) != 2 {
+					t.Errorf("wrong: %v\n%+v", wrong, all)
+				}
+				if f := all[0]; f.Check != "registry" || f.State != dynamo.NotChecked || !strings.Contains(f.Found, "table nowhere is not created yet") {
+					t.Errorf("%+v", f)
+				}
+			}
+		})
+	}
+}
+
+// TestLocation_NamesAccountAndRegion compares the location of a store with the ARN of its registry.
+func TestLocation_NamesAccountAndRegion(t *testing.T) {
+	for _, e := range emulators {
+		t.Run(e.Name, func(t *testing.T) {
+			x := patient(t, e.Start(t))
+			s, err := dynamo.Open(t.Context(), dynamo.Options{Client: x.Client, Registry: patientRegistry})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			at, err := s.Location(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := x.Client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(patientRegistry)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := "arn:aws:dynamodb:" + at.Region + ":" + at.Account + ":table/" + patientRegistry
+			if got := aws.ToString(out.Table.TableArn); got != want || at.Account == "" {
+				t.Errorf("location %+v, ARN %s", at, got)
+			}
+		})
 	}
 }

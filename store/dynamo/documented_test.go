@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// documented returns the rows in docs/data-model.md, "DynamoDB rows", the wide one, and the
-// command of the AWS CLI.
+// documented returns the examples in docs/data-model.md, "DynamoDB rows": the rows, the wide row,
+// and the command of the AWS CLI.
 func documented(t *testing.T) (rows, wide []any, command []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/data-model.md")
@@ -41,7 +41,7 @@ func documented(t *testing.T) (rows, wide []any, command []string) {
 	return rows, wide, []string{"-c", "exec aws --output json --endpoint-url $URL " + shell}
 }
 
-// awsCLI runs the AWS CLI, and returns its JSON output.
+// awsCLI runs the AWS CLI and returns its JSON output.
 func awsCLI(t *testing.T, url string, shell []string) (out []any) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", shell...)
@@ -59,7 +59,7 @@ func awsCLI(t *testing.T, url string, shell []string) (out []any) {
 	return out
 }
 
-// canonical returns rows as text, with their sets in order.
+// canonical formats rows as text, with sorted sets.
 func canonical(t *testing.T, rows []any) string {
 	t.Helper()
 	for _, row := range rows {
@@ -73,7 +73,7 @@ func canonical(t *testing.T, rows []any) string {
 	return string(text)
 }
 
-// documentedReadings returns the readings of the documented rows.
+// documentedReadings returns the readings that the documented rows hold.
 func documentedReadings(t *testing.T) []varve.Reading {
 	t.Helper()
 	number := func(text string) varve.Value {
@@ -111,7 +111,7 @@ func documentedReadings(t *testing.T) []varve.Reading {
 }
 
 // TestRows_AgreeWithDocumentation compares written rows, as the AWS CLI prints them, with
-// docs/data-model.md. It also reads rows that the AWS CLI writes from there.
+// docs/data-model.md. It also writes the documented rows with the AWS CLI, and reads them.
 func TestRows_AgreeWithDocumentation(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
@@ -140,7 +140,7 @@ func TestRows_AgreeWithDocumentation(t *testing.T) {
 	}
 }
 
-// readPutRow puts a row of another device with the AWS CLI, and reads it.
+// readPutRow writes a row of another device with the AWS CLI, and checks the readings in it.
 func readPutRow(t *testing.T, url string, row map[string]any, want []varve.Reading) {
 	s := open(t, url, time.Now)
 	tb := tableOf("byhand", someTime)

@@ -2,9 +2,12 @@ package dynamo
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/varvedb/varve/health"
@@ -21,27 +24,31 @@ import (
 	"github.com/varvedb/varve/store/dynamo/writer"
 )
 
+// Format is the version of the items in tables and in the registry that this program writes.
+const Format = 1
+
 // Options are the settings of a store. Client and Registry are required.
 type Options struct {
-	// Client sends requests to DynamoDB. Its retryer applies, as returned by NewRetryer. The
-	// store also retries after answers that were cut short.
+	// Client sends requests to DynamoDB, with its own retryer; see NewRetryer. The store also
+	// retries after incomplete answers.
 	Client *dynamodb.Client
-	// Registry is the name of the registry's table. Open creates it if it is missing.
+	// Registry is the name of the registry's table. If the table is missing, Open creates it.
 	Registry string
-	// Owner is the value of the tag OwnerTag on the tables of this deployment. If empty, it
-	// is the name of the registry.
+	// Owner is the value of the tag OwnerTag on the tables of this deployment. The default is the
+	// name of the registry.
 	Owner string
-	// ClassOf returns the retention class of a prefix, for the table template. If nil, no
-	// table has a class.
+	// ClassOf returns the retention class of a prefix, which selects the settings in the table
+	// template. If nil, no table has a class.
 	ClassOf func(prefix string) string
-	// Now returns the time for expiry. If nil, it is time.Now.
+	// Now returns the time by which items expire. If nil, it is time.Now.
 	Now func() time.Time
-	// Parallel is the largest number of requests that one call sends at a time. 0 means 32.
+	// Parallel is the largest number of requests that one call sends at the same time. 0 means
+	// 32.
 	Parallel int
-	// CacheFor is the time for which a list of tables is used if its version is current. 0 means 10
+	// CacheFor is how long a list of tables is used if its version is current. 0 means 10
 	// seconds.
 	CacheFor time.Duration
-	// Conditions receives health.StoreUnreachable, if set.
+	// Conditions, if set, receives health.StoreUnreachable.
 	Conditions *health.Conditions
 }
 
@@ -50,7 +57,7 @@ const (
 	defaultCacheFor = 10 * time.Second
 )
 
-// withDefaults returns the options with their defaults.
+// withDefaults returns the options with defaults in place of zero fields.
 func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -70,8 +77,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Store is a store on DynamoDB. Open returns one. It is safe for concurrent use, also by
-// many processes.
+// Store is a store on DynamoDB. Open returns one. It is safe for concurrent use, even by many
+// processes.
 type Store struct {
 	parts
 
@@ -86,7 +93,7 @@ var (
 	_ store.Surveyor  = (*Store)(nil)
 )
 
-// parts are the parts of a store.
+// parts are the parts of a store. Each implements some of its methods.
 type parts struct {
 	client  *client.Client
 	admin   *admin.Admin
@@ -97,7 +104,7 @@ type parts struct {
 	writer  *writer.Writer
 }
 
-// wireParts connects the parts, without any request.
+// wireParts creates the parts. It sends no request.
 func wireParts(o Options) parts {
 	var p parts
 	p.client = client.New(o.Client, o.Registry, o.Conditions)
@@ -116,7 +123,7 @@ func (p *parts) repairer() *repair.Repairer {
 	return &repair.Repairer{Tables: p.tables, Layouts: p.layouts, Reader: p.reader}
 }
 
-// Open returns a store, and creates its registry if it is missing.
+// Open returns a store. It creates the registry if it is missing.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{parts: wireParts(o.withDefaults())}
 	if err := items.OpenTable(ctx, s.admin, o.Registry); err != nil {
@@ -137,15 +144,43 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Usage returns the consumption so far.
+// Location is the account and the region of a deployment.
+type Location struct{ Account, Region string }
+
+// Location returns the account and the region of the registry. An emulator returns invented ones.
+func (s *Store) Location(ctx context.Context) (Location, error) {
+	t, err := s.admin.Describe(ctx, s.client.Registry())
+	if err != nil {
+		return Location{}, err
+	}
+	// The ARN has the form arn:aws:dynamodb:REGION:ACCOUNT:table/NAME.
+	parts := strings.SplitN(aws.ToString(t.TableArn), ":", 6)
+	if len(parts) < 6 {
+		return Location{}, fmt.Errorf("ARN %q of the registry has no account", aws.ToString(t.TableArn))
+	}
+	return Location{Account: parts[4], Region: parts[3]}, nil
+}
+
+// Usage returns the requests and units that the store has used so far.
 func (s *Store) Usage() Usage { return s.client.Usage.Usage() }
 
-// Examine checks whether a deployment can work. It changes nothing, and needs no table
-// besides the registry.
+// CountTables returns the number of all tables in the account and region.
+func (s *Store) CountTables(ctx context.Context) (n int, err error) {
+	err = s.calls.do(ctx, func() error {
+		return s.admin.Names(ctx, "", func(string) bool {
+			n++
+			return true
+		})
+	})
+	return n, err
+}
+
+// Examine checks whether a deployment can work. It changes nothing, and needs no table besides
+// the registry.
 func Examine(ctx context.Context, x Examination) []Finding {
 	p := wireParts(x.Options.withDefaults())
 	return doctor.Examine(ctx, doctor.Options{
 		Client: p.client, Admin: p.admin, Items: p.items, Tables: p.tables, Now: x.withDefaults().Now,
-		Prefixes: x.Prefixes, Expired: x.Expired,
+		Prefixes: x.Prefixes, Expired: x.Expired, TableQuota: x.TableQuota, Forecast: x.Forecast,
 	})
 }

@@ -17,8 +17,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// broken is a transport that answers every request with a refusal, or not at all, while it is
-// on.
+// broken is a transport that, while on is set, refuses every request or does not answer.
 type broken struct {
 	on     atomic.Bool
 	status int
@@ -36,7 +35,8 @@ func (b *broken) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// noCredentials are the credentials of a machine without any, while on is set.
+// noCredentials is a provider of credentials. While on is set, it fails, as on a machine without
+// credentials.
 type noCredentials struct {
 	on     *atomic.Bool
 	others aws.CredentialsProvider
@@ -49,8 +49,8 @@ func (n noCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return n.others.Retrieve(ctx)
 }
 
-// TestWrite_NamesRemedyForEachFailure lets requests fail in each way. The verdict has one line
-// with a remedy, and allows a retry.
+// TestWrite_NamesRemedyForEachFailure checks the verdict for each kind of failed request. It must
+// have one line with a remedy, and must be retryable.
 func TestWrite_NamesRemedyForEachFailure(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -24,8 +24,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// faulty is a transport that fails every fifth request, once it is on. A request is throttled,
-// fails, is cut off before its arrival, or is cut off after it was executed.
+// faulty is a transport that makes about every fifth request fail while on is set. The request is
+// throttled, fails, or loses its connection before or after it was executed.
 type faulty struct {
 	next http.RoundTripper
 	on   atomic.Bool
@@ -70,15 +70,15 @@ func refusal(r *http.Request, status int, code string) *http.Response {
 	}
 }
 
-// TestWrite_SurvivesFaults lets requests fail at random. Each reading gets a verdict.
-// Acknowledged readings are stored once and whole, and rejected ones may be resent.
+// TestWrite_SurvivesFaults makes requests fail at random. Each reading must get a verdict.
+// Acknowledged readings must be stored once and whole, and rejected ones can be resent.
 func TestWrite_SurvivesFaults(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	link := &faulty{next: http.DefaultTransport, rng: rand.New(rand.NewPCG(1, 2))}
 	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) {
 		o.HTTPClient = &http.Client{Transport: link}
-		// With few retries, some requests fail permanently.
+		// With only two attempts, some requests fail permanently.
 		o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) {
 			so.MaxAttempts = 2
 			so.MaxBackoff = time.Millisecond
@@ -90,7 +90,7 @@ func TestWrite_SurvivesFaults(t *testing.T) {
 	if err := s.Create(t.Context(), table, store.Hot); err != nil {
 		t.Fatal(err)
 	}
-	// The first write confirms the table. Then requests fail.
+	// The first write confirms the table. The faults begin after it.
 	if got := send(t, s, table, sensor(someTime, "first", varve.IntValue(1))); got != "s" {
 		t.Fatal(got)
 	}
@@ -119,7 +119,7 @@ func TestWrite_SurvivesFaults(t *testing.T) {
 	t.Logf("%d acknowledged, %d rejected, %d stored", len(acked), rejected, len(found))
 }
 
-// writeThroughFaults sends readings from several goroutines, many at the same timestamps.
+// writeThroughFaults sends readings from several goroutines. Many readings have the same time.
 func writeThroughFaults(t *testing.T, s *dynamo.Store, table grid.Table) (acked map[varve.Position]bool, rejected int) {
 	acked = map[varve.Position]bool{}
 	var mu sync.Mutex

@@ -18,7 +18,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// wideReading returns a reading with a number of fields.
+// wideReading returns a reading with the given number of fields.
 func wideReading(at time.Time, fields int) varve.Reading {
 	r := sensor(at, "f000", varve.IntValue(1))
 	for f := 1; f < fields; f++ {
@@ -29,8 +29,8 @@ func wideReading(at time.Time, fields int) varve.Reading {
 	return r
 }
 
-// TestWrite_AddsReadingsOfManyFields writes readings of up to 256 fields into existing rows,
-// for each expectation.
+// TestWrite_AddsReadingsOfManyFields adds readings of up to 256 fields to existing rows, with
+// each expectation.
 func TestWrite_AddsReadingsOfManyFields(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
@@ -52,7 +52,7 @@ func TestWrite_AddsReadingsOfManyFields(t *testing.T) {
 }
 
 // TestWrite_StoresJSONWithEmptyNames writes JSON with empty names, which DynamoDB refuses in
-// documents. Reads return it unchanged, and its neighbours too.
+// documents. Reads must return this reading and the others of its row unchanged.
 func TestWrite_StoresJSONWithEmptyNames(t *testing.T) {
 	t.Parallel()
 	for _, e := range emulators {
@@ -76,7 +76,8 @@ func TestWrite_StoresJSONWithEmptyNames(t *testing.T) {
 	}
 }
 
-// refusing refuses requests with a text in them, as DynamoDB refuses invalid values.
+// refusing is a transport that refuses requests with a text in them, as DynamoDB refuses invalid
+// values.
 type refusing struct{ text string }
 
 func (p refusing) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -92,7 +93,7 @@ func (p refusing) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // TestWrite_RejectsOnlyTheRefusedReading writes a reading that DynamoDB refuses as invalid. Only
-// this reading is rejected, permanently. The others of its row are stored.
+// this reading must be rejected, and not as retryable. The others of its row must be stored.
 func TestWrite_RejectsOnlyTheRefusedReading(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -116,8 +117,8 @@ func TestWrite_RejectsOnlyTheRefusedReading(t *testing.T) {
 	}
 }
 
-// TestWrite_BlamesNoReadingForOtherRequests lets DynamoDB refuse a request that the store
-// makes for itself. The readings may be resent.
+// TestWrite_BlamesNoReadingForOtherRequests makes DynamoDB refuse a request that the store sends
+// for its own purposes. The rejections must be retryable.
 func TestWrite_BlamesNoReadingForOtherRequests(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"row of the stream": `"#streams"`, "record of the table": `"used"`} {
@@ -142,7 +143,7 @@ func TestWrite_BlamesNoReadingForOtherRequests(t *testing.T) {
 	}
 }
 
-// refusingLater refuses like refusing, once text is set.
+// refusingLater is like refusing, but refuses nothing until text is set.
 type refusingLater struct{ text atomic.Pointer[string] }
 
 func (p *refusingLater) RoundTrip(r *http.Request) (*http.Response, error) {

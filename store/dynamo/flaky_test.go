@@ -23,7 +23,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// flaky is a transport that fails every fifth request, in one of seven ways.
+// flaky is a transport that makes about every fifth request fail in one of seven ways.
 type flaky struct {
 	on     atomic.Bool
 	faults atomic.Int64
@@ -34,7 +34,8 @@ type flaky struct {
 
 const flakyKinds = 7
 
-// draw returns the fault of the next request. flakyKinds and higher numbers mean none.
+// draw returns the kind of fault for the next request. From flakyKinds on, the numbers mean no
+// fault.
 func (f *flaky) draw() int {
 	if !f.on.Load() {
 		return flakyKinds
@@ -74,7 +75,7 @@ func (f *flaky) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// cutShort removes the second half of an answer.
+// cutShort removes the second half of an answer's body.
 func cutShort(resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// flakyClient returns a client with a flaky transport, and the retryer of servers.
+// flakyClient returns a client with a flaky transport and the retryer that servers use.
 func flakyClient(url string, f *flaky) *dynamodb.Client {
 	return dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) {
 		o.HTTPClient = &http.Client{Transport: f}
@@ -100,8 +101,8 @@ func flakyClient(url string, f *flaky) *dynamodb.Client {
 	})
 }
 
-// TestStore_WorksWhileFifthOfRequestsFails lets every fifth request fail. Starts, batches,
-// queries over two years and roll-ups succeed in time.
+// TestStore_WorksWhileFifthOfRequestsFails makes every fifth request fail. Starts, batches,
+// queries over two years and roll-ups must succeed in time.
 func TestStore_WorksWhileFifthOfRequestsFails(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -180,7 +181,7 @@ func (o *outcomes) String() string {
 	return fmt.Sprintf("%d of %d, slowest %s, last error %v", o.good, o.good+o.bad, o.slowest.Round(time.Millisecond), o.last)
 }
 
-// limited runs do for at most half a minute.
+// limited runs do with a time limit of 30 seconds, and returns how long it took.
 func limited(t *testing.T, do func(context.Context) error) (time.Duration, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -190,7 +191,7 @@ func limited(t *testing.T, do func(context.Context) error) (time.Duration, error
 	return time.Since(begin), err
 }
 
-// sendAcross sends a batch of twenty readings over two years.
+// sendAcross sends a batch of twenty readings whose event times are spread over two years.
 func sendAcross(ctx context.Context, e *engine.Engine, round int, now time.Time) error {
 	req, err := e.Router.Admit()
 	if err != nil {
@@ -213,7 +214,7 @@ func sendAcross(ctx context.Context, e *engine.Engine, round int, now time.Time)
 	return nil
 }
 
-// readAcross reads a query to its end.
+// readAcross reads all readings of a query.
 func readAcross(ctx context.Context, e *engine.Engine, q query.Query) error {
 	rows, err := e.Query.Open(ctx, q)
 	if err != nil {

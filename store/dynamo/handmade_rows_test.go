@@ -19,8 +19,8 @@ type (
 	attrs  = map[string]types.AttributeValue
 )
 
-// handmade returns the row of docs/data-model.md, "DynamoDB rows", and an overflow row. Their
-// time is someTime, 2026-11-16T12:00:00Z.
+// handmade returns two rows: the example of docs/data-model.md, "DynamoDB rows", and an overflow
+// row below it. Their time is someTime, 2026-11-16T12:00:00Z.
 func handmade() []attrs {
 	return []attrs{
 		{
@@ -45,8 +45,8 @@ func handmade() []attrs {
 	}
 }
 
-// TestRead_ReadsHandmadeRows reads rows that another program wrote in the form of docs/data-
-// model.md. Their readings are duplicates, or conflicts.
+// TestRead_ReadsHandmadeRows reads rows that another program wrote in the form of
+// docs/data-model.md. Readings that are resent must be duplicates or conflicts.
 func TestRead_ReadsHandmadeRows(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

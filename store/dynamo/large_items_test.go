@@ -11,8 +11,9 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// TestPutAll_WritesLargeItems writes many items of nearly 400 KB in one call, also with bytes
-// that JSON escapes, and reads them page by page. One request of DynamoDB takes 16 MB of JSON.
+// TestPutAll_WritesLargeItems writes many items of nearly 400 KB in one call, some with bytes
+// that JSON escapes, and reads them page by page. DynamoDB accepts at most 16 MB of JSON in a
+// request.
 func TestPutAll_WritesLargeItems(t *testing.T) {
 	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: dynamotest.Client(dynamotest.Dynoxide.Start(t)), Registry: "t_registry"})
 	if err != nil {

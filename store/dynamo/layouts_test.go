@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// writeWith writes readings with a layout, and returns the first letters of the outcomes.
+// writeWith writes readings with a layout. It returns the first letter of each outcome.
 func writeWith(t *testing.T, s *dynamo.Store, tb grid.Table, l store.Layout, readings ...varve.Reading) string {
 	t.Helper()
 	res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings, Layout: func(varve.Series) store.Layout { return l }}})
@@ -31,7 +31,7 @@ func writeWith(t *testing.T, s *dynamo.Store, tb grid.Table, l store.Layout, rea
 	return string(letters)
 }
 
-// measure returns the write requests and units of a function.
+// measure returns the write requests and write units that do uses.
 func measure(s *dynamo.Store, do func()) (requests int64, units float64) {
 	before := s.Usage()
 	do()
@@ -39,7 +39,7 @@ func measure(s *dynamo.Store, do func()) (requests int64, units float64) {
 	return after.Writes.Requests - before.Writes.Requests, after.Writes.Units - before.Writes.Units
 }
 
-// minutes returns a reading of two fields for each of n minutes.
+// minutes returns one reading with two fields for each of n minutes.
 func minutes(from time.Time, n int) []varve.Reading {
 	list := make([]varve.Reading, n)
 	for i := range list {
@@ -63,8 +63,8 @@ func newTable(t *testing.T, s *dynamo.Store) grid.Table {
 	return tb
 }
 
-// TestWrite_PacksDayIntoHours writes a day of minutes into a row per hour. Resent readings are
-// duplicates.
+// TestWrite_PacksDayIntoHours writes a reading a minute for a day, with a row per hour. Resent
+// readings must be duplicates.
 func TestWrite_PacksDayIntoHours(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
@@ -96,7 +96,8 @@ func TestWrite_PacksDayIntoHours(t *testing.T) {
 
 func repeat(c byte, n int) string { return string(slices.Repeat([]byte{c}, n)) }
 
-// compare reads a range in both orders, in pages of several sizes.
+// compare reads a range in both orders and in pages of several sizes. Each read must return the
+// wanted readings.
 func compare(t *testing.T, s *dynamo.Store, r store.Range, want []varve.Reading) {
 	t.Helper()
 	for _, limit := range []int{0, 17, 400} {
@@ -135,8 +136,8 @@ func sameReadings(t *testing.T, what string, got, want []varve.Reading) {
 	}
 }
 
-// TestRead_ReturnsReadingsOfAllLayoutsOnce writes readings with random windows, shards and
-// expectations, many times. Reads return each one once, in order.
+// TestRead_ReturnsReadingsOfAllLayoutsOnce writes the same readings many times, with random
+// windows, shards and expectations. Reads must return each reading once, in order.
 func TestRead_ReturnsReadingsOfAllLayoutsOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)
@@ -144,7 +145,7 @@ func TestRead_ReturnsReadingsOfAllLayoutsOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	windows := []time.Duration{0, time.Second, 40 * time.Second, time.Minute, time.Hour}
 	var readings []varve.Reading
-	for range 400 { // within two hours, many with one time, some finer than a millisecond
+	for range 400 { // within two hours; some share a time, and some differ by less than a millisecond
 		at := someTime.Add(time.Duration(rng.IntN(7200)) * time.Second / 4 * 4)
 		if rng.IntN(3) == 0 {
 			at = at.Add(time.Duration(rng.IntN(3_000_000)))
@@ -176,8 +177,8 @@ func TestRead_ReturnsReadingsOfAllLayoutsOnce(t *testing.T) {
 	}
 }
 
-// TestWrite_LearnsThatRowsExist writes live readings into wide rows. With the automatic
-// expectation, or the stated one, most take a single request.
+// TestWrite_LearnsThatRowsExist writes current readings into wide rows. With ExpectAuto or
+// ExpectExisting, most writes must need a single request.
 func TestWrite_LearnsThatRowsExist(t *testing.T) {
 	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)
@@ -206,8 +207,8 @@ func TestWrite_LearnsThatRowsExist(t *testing.T) {
 	}
 }
 
-// TestWrite_UsesLastExpiryOfRow adds readings with several expiries to a row. The row has
-// the last one, or none if a reading never expires.
+// TestWrite_UsesLastExpiryOfRow adds readings with several expiries to a row. The row must have
+// the latest expiry, or none if a reading never expires.
 func TestWrite_UsesLastExpiryOfRow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -254,8 +255,8 @@ func ttlOf(t *testing.T, url string, tb grid.Table, at time.Time) string {
 	return ""
 }
 
-// TestWrite_RecreatesDeletedRow lets DynamoDB delete a row during an update of it. The row is
-// recreated.
+// TestWrite_RecreatesDeletedRow makes DynamoDB delete a row while the store updates it. The row
+// must be recreated.
 func TestWrite_RecreatesDeletedRow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -265,7 +266,7 @@ func TestWrite_RecreatesDeletedRow(t *testing.T) {
 	send(t, s, tb, sensor(someTime, "v", varve.IntValue(1)))
 	first := w.writes.Load()
 	w.before = func(n int64) {
-		if n != first+2 { // before the update of the row that the request before has seen
+		if n != first+2 { // before the update of the row that the previous request has read
 			return
 		}
 		name := tb.Name()
@@ -287,8 +288,8 @@ func TestWrite_RecreatesDeletedRow(t *testing.T) {
 	}
 }
 
-// TestWrite_NoticesRecreatedRow recreates a row during an update of it, with as many readings
-// as before. A reading without expiry does not get one.
+// TestWrite_NoticesRecreatedRow recreates a row with the same number of readings while the store
+// updates it. A reading without an expiry must not get one.
 func TestWrite_NoticesRecreatedRow(t *testing.T) {
 	t.Parallel()
 	dated, unlimited := store.Layout{DeleteAfter: 24 * time.Hour}, store.Layout{}
@@ -296,7 +297,7 @@ func TestWrite_NoticesRecreatedRow(t *testing.T) {
 	t.Run("then with expiry", func(t *testing.T) { recreateRow(t, unlimited, dated) })
 }
 
-// recreateRow adds to a row while it is recreated with another layout.
+// recreateRow adds a reading to a row while the row is recreated with another layout.
 func recreateRow(t *testing.T, original, recreated store.Layout) {
 	t.Helper()
 	url := dynamotest.Dynoxide.Start(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/varvedb/varve/store/dynamo/verify"
 )
 
-// Tables implements store.Catalog. Details count readings as rows, without stream rows.
+// Tables implements store.Catalog. In the details, the number of readings is the number of rows,
+// except stream rows.
 func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
 	if err := s.calls.enter(ctx); err != nil {
 		return nil, err
@@ -60,8 +61,8 @@ func (s *Store) Drop(ctx context.Context, t grid.Table) error {
 	})
 }
 
-// AcceptLoss records that the loss of a deleted table is known. Coverage no longer reports
-// it as missing. Without a loss, nothing changes.
+// AcceptLoss records that the loss of a deleted table is known. Coverage no longer reports the
+// table as missing. If the table is not lost, nothing changes.
 func (s *Store) AcceptLoss(ctx context.Context, t grid.Table) error {
 	return s.calls.do(ctx, func() error {
 		s.layouts.Drop(t)
@@ -69,8 +70,8 @@ func (s *Store) AcceptLoss(ctx context.Context, t grid.Table) error {
 	})
 }
 
-// Verify reads whole tables, and checks that each row keeps its invariants. It changes
-// nothing. It needs the permission dynamodb:Scan.
+// Verify reads whole tables and checks the invariants of each row. It changes nothing. It needs
+// the permission dynamodb:Scan.
 func (s *Store) Verify(ctx context.Context, v Verification) (Verified, error) {
 	if err := s.calls.enter(ctx); err != nil {
 		return Verified{}, err
@@ -79,7 +80,7 @@ func (s *Store) Verify(ctx context.Context, v Verification) (Verified, error) {
 	return verify.Verify(ctx, s.tables.Catalog, s.reader, v)
 }
 
-// PlanRepair compares all tables with the facts that the registry must have. It changes
+// PlanRepair lists the streams in all tables, and the repairs that tables need. It changes
 // nothing.
 func (s *Store) PlanRepair(ctx context.Context, o Repairing) (RepairPlan, error) {
 	if err := s.calls.enter(ctx); err != nil {
@@ -89,7 +90,7 @@ func (s *Store) PlanRepair(ctx context.Context, o Repairing) (RepairPlan, error)
 	return s.repairer().NewPlan(ctx, o)
 }
 
-// Repair writes the stream rows of a plan and, if acceptLoss is set, accepts the loss of
+// Repair writes the stream rows of a plan. If acceptLoss is set, it also accepts the loss of
 // tables. The caller repairs the streams in the registry.
 func (s *Store) Repair(ctx context.Context, p *RepairPlan, acceptLoss bool) error {
 	return s.calls.do(ctx, func() error {

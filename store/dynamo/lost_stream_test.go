@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// startEngine opens an engine with a store of its own, and configured layouts.
+// startEngine opens an engine with a new store and the given layouts.
 func startEngine(t *testing.T, url string, layouts map[string]store.Layout) *engine.Engine {
 	t.Helper()
 	now := func() time.Time { return someTime.Add(24 * time.Hour) }
@@ -56,7 +56,7 @@ func put(t *testing.T, e *engine.Engine, readings ...varve.Reading) {
 	}
 }
 
-// countReadings reads a query in pages of limit, and returns the number of its readings.
+// countReadings reads a query in pages of q.Limit, and returns the number of readings.
 func countReadings(t *testing.T, e *engine.Engine, q query.Query) (n int) {
 	t.Helper()
 	for {
@@ -83,8 +83,8 @@ func countReadings(t *testing.T, e *engine.Engine, q query.Query) (n int) {
 	}
 }
 
-// TestQuery_FindsReadingsOfLostStream deletes the registry item of a stream. Reads find all
-// hours and shards, also after a write has recreated the item.
+// TestQuery_FindsReadingsOfLostStream deletes the registry item of a stream. Reads must find the
+// readings of all hours and shards, even after a write has recreated the item.
 func TestQuery_FindsReadingsOfLostStream(t *testing.T) {
 	t.Parallel()
 	for _, emulator := range both() {
@@ -136,7 +136,8 @@ func TestQuery_FindsReadingsOfLostStream(t *testing.T) {
 	}
 }
 
-// checkReads reads a series in both orders, consistently and not, and its latest reading.
+// checkReads reads a series in both orders, with and without consistency, and checks its latest
+// reading.
 func checkReads(t *testing.T, e *engine.Engine, step string, s varve.Series, want int) {
 	t.Helper()
 	for _, o := range []varve.Order{varve.Ascending, varve.Descending} {
@@ -153,8 +154,8 @@ func checkReads(t *testing.T, e *engine.Engine, step string, s varve.Series, wan
 	}
 }
 
-// TestStart_WidensOldStreamItem restores an old registry item of a stream. The next process
-// widens it by the tables.
+// TestStart_WidensOldStreamItem restores an old registry item of a stream. The next process must
+// widen the item to the layout in the tables.
 func TestStart_WidensOldStreamItem(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -180,8 +181,8 @@ func TestStart_WidensOldStreamItem(t *testing.T) {
 	}
 }
 
-// TestQuery_UsesConfiguredWindow removes the row window from the registry and the tables. The
-// configured one applies.
+// TestQuery_UsesConfiguredWindow removes the row window of a stream from the registry and the
+// tables. Queries must use the configured window.
 func TestQuery_UsesConfiguredWindow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMain lowers the number of random sequences. Each one takes hundreds of requests.
+// TestMain reduces the number of random sequences, because each takes hundreds of requests.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	checks := "30"
@@ -20,5 +20,5 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(m.Run()) //nolint:forbidigo // what a TestMain must do
+	os.Exit(m.Run()) //nolint:forbidigo // the exit code of the tests
 }

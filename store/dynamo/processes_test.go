@@ -29,7 +29,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// process is the parts of one process over a store of its own.
+// process has the parts of one process, with its own store.
 type process struct {
 	t       *testing.T
 	store   *dynamo.Store
@@ -41,7 +41,7 @@ type process struct {
 
 var holders atomic.Int64
 
-// launch starts a process. If transport is not nil, its requests use it.
+// launch starts a process. If link is not nil, requests are sent through it.
 func launch(t *testing.T, url, registry string, link http.RoundTripper) *process {
 	t.Helper()
 	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) {
@@ -64,14 +64,14 @@ func launch(t *testing.T, url, registry string, link http.RoundTripper) *process
 	}
 }
 
-// table returns the table of readings at someTime.
+// table returns the table for readings whose event time and arrival are someTime.
 func (p *process) table() grid.Table {
 	month := grid.MonthOf(someTime)
 	r, _ := grid.Policy{Future: 24 * time.Hour}.Locate(someTime, month)
 	return grid.Table{Prefix: "t", Range: r, Month: month}
 }
 
-// write writes readings through an engine, and returns their verdicts.
+// write writes a reading through the router and returns its verdict.
 func (p *process) write(r varve.Reading) varve.Verdict {
 	p.t.Helper()
 	q, err := p.router.Admit()
@@ -86,7 +86,7 @@ func (p *process) write(r varve.Reading) varve.Verdict {
 	return verdicts[0]
 }
 
-// read returns the number of readings of the sensor, with a consistent read.
+// read returns the number of readings of the sensor that a consistent read finds.
 func (p *process) read() int {
 	p.t.Helper()
 	rows, err := p.query.Open(p.t.Context(), query.Query{Series: sensor(someTime, "v", varve.IntValue(0)).Series, Window: varve.AllTime(), Consistent: true})
@@ -121,7 +121,7 @@ func (p *process) expect(what string, v varve.Verdict, want varve.Outcome) {
 	}
 }
 
-// deleteByHand deletes a table outside of Varve, as from a console.
+// deleteByHand deletes a table outside of Varve, as an operator in the AWS console could.
 func deleteByHand(t *testing.T, url, name string) {
 	t.Helper()
 	c := dynamotest.Client(url)
@@ -135,7 +135,8 @@ func deleteByHand(t *testing.T, url, name string) {
 }
 
 // TestWrite_RecreatesDeletedTable deletes a table outside of Varve. After the next rotation, a
-// process that wrote before writes again, and reads find the reading.
+// process that has written to the table must be able to write again. Reads must find the new
+// reading.
 func TestWrite_RecreatesDeletedTable(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -150,8 +151,8 @@ func TestWrite_RecreatesDeletedTable(t *testing.T) {
 	}
 }
 
-// TestWrite_DropsClosedRowsOfDeletedTable deletes a table with a cached closed row. Its
-// reading is not a duplicate afterwards.
+// TestWrite_DropsClosedRowsOfDeletedTable deletes a table while a closed row of it is cached. The
+// reading of that row must not be a duplicate afterwards.
 func TestWrite_DropsClosedRowsOfDeletedTable(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -167,7 +168,7 @@ func TestWrite_DropsClosedRowsOfDeletedTable(t *testing.T) {
 	}
 }
 
-// denying is a transport that refuses one action, like a policy.
+// denying is a transport that denies one action, as an IAM policy does.
 type denying struct{ action atomic.Value }
 
 func (d *denying) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -177,14 +178,14 @@ func (d *denying) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestCreate_ContinuesInterruptedCreation interrupts the creation of a table. The next
-// rotation of another process completes it.
+// TestCreate_ContinuesInterruptedCreation interrupts the creation of a table. The next rotation
+// of another process must complete it.
 func TestCreate_ContinuesInterruptedCreation(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	d := &denying{}
 	a, b := launch(t, url, "t_reg", d), launch(t, url, "t_reg", nil)
-	d.action.Store("UpdateTimeToLive") // has the effect of a kill
+	d.action.Store("UpdateTimeToLive") // stops the creation halfway, as if the process were killed
 	if _, err := a.rotator.Run(t.Context()); err == nil {
 		t.Fatal("the rotation succeeded without the right to set the TTL")
 	}
@@ -202,8 +203,8 @@ func TestCreate_ContinuesInterruptedCreation(t *testing.T) {
 	}
 }
 
-// TestForeignTables_StayUntouched gives a table to another deployment, also in the middle of a
-// creation. It is not written, read or adopted.
+// TestForeignTables_StayUntouched gives a table to another deployment, in one case during its
+// creation. Varve must not write, read or adopt the table.
 func TestForeignTables_StayUntouched(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -220,11 +221,11 @@ func TestForeignTables_StayUntouched(t *testing.T) {
 	if owner := tagsOf(t, url, b.table().Name())[dynamo.OwnerTag]; owner != "t_other" {
 		t.Errorf("the table belongs to %s, want t_other", owner)
 	}
-	_, _ = a.rotator.Run(t.Context()) // may fail, but must not touch the tables of b
+	_, _ = a.rotator.Run(t.Context()) // may fail, but must not change the tables of b
 	b.expect("b again", b.write(sensor(someTime, "secret", varve.IntValue(2))), varve.Duplicate)
 }
 
-// unlisting is a transport that removes a table from lists.
+// unlisting is a transport that removes one table from the lists of tables.
 type unlisting struct{ name string }
 
 func (u *unlisting) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -247,8 +248,8 @@ func (u *unlisting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestRead_FindsTableMissingFromList reads consistently from a new table that DynamoDB does
-// not list yet.
+// TestRead_FindsTableMissingFromList checks that a consistent read finds a new table that
+// DynamoDB does not list yet.
 func TestRead_FindsTableMissingFromList(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -260,8 +261,8 @@ func TestRead_FindsTableMissingFromList(t *testing.T) {
 	}
 }
 
-// TestOpen_AdoptsTablesAfterLostRegistry deletes the registry. Requests fail until it is
-// restored or recreated. A new registry adopts the tables with the owner tag.
+// TestOpen_AdoptsTablesAfterLostRegistry deletes the registry. Requests must fail until it is
+// restored or recreated. A new registry must adopt the tables with the owner tag.
 func TestOpen_AdoptsTablesAfterLostRegistry(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -284,7 +285,8 @@ func TestOpen_AdoptsTablesAfterLostRegistry(t *testing.T) {
 	}
 }
 
-// TestOpen_RefusesTableOfOtherForm opens a store on a table that is not a registry.
+// TestOpen_RefusesTableOfOtherForm checks that Open fails for a table that does not have the keys
+// of a registry.
 func TestOpen_RefusesTableOfOtherForm(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -296,8 +298,8 @@ func TestOpen_RefusesTableOfOtherForm(t *testing.T) {
 	}
 }
 
-// TestDrop_UndoesRefusedDeletion drops a table without the right to delete it. The table is as
-// before, and protected.
+// TestDrop_UndoesRefusedDeletion drops a table without permission to delete it. Afterwards, the
+// table must be retired and protected as before.
 func TestDrop_UndoesRefusedDeletion(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -320,8 +322,8 @@ func TestDrop_UndoesRefusedDeletion(t *testing.T) {
 	p.expect("write", p.write(sensor(someTime, "v", varve.IntValue(1))), varve.Stored)
 }
 
-// TestDrop_RefusesTableWithoutOwnerTag removes the owner tags. A table without one is not
-// dropped, even if the registry has none.
+// TestDrop_RefusesTableWithoutOwnerTag removes the owner tags. A table without an owner tag must
+// not be dropped, even if the registry has no owner tag either.
 func TestDrop_RefusesTableWithoutOwnerTag(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

@@ -15,24 +15,26 @@ import (
 )
 
 type (
-	// Use is the consumption of one kind of work.
+	// Use is the number of requests and units that one kind of work has used.
 	Use = client.Use
-	// Usage is the consumption of a store.
+	// Usage is the use of a store.
 	Usage = client.Usage
 
-	// Template states how time tables are created and tuned.
+	// Template defines how time tables are created and tuned.
 	Template = template.Template
 	// Settings are the settings of one table.
 	Settings = template.Settings
 	// Capacity is a number of read and write units per second.
 	Capacity = template.Capacity
 
-	// RegistryIndex is one order of the registry.
+	// RegistryIndex is an index of the registry.
 	RegistryIndex = items.Index
 
 	// Finding is the result of one check of Examine.
 	Finding = doctor.Finding
-	// State is the outcome of a check.
+	// Forecaster is the type of Examination.Forecast.
+	Forecaster = doctor.Forecaster
+	// State is the result of a check.
 	State = doctor.State
 
 	// Verification is the input of Store.Verify.
@@ -44,11 +46,11 @@ type (
 	Repairing = repair.Options
 	// RepairPlan is the result of Store.PlanRepair.
 	RepairPlan = repair.Plan
-	// RowRepair is a missing or narrow stream row.
+	// RowRepair is a stream row that is missing or too narrow.
 	RowRepair = repair.Row
 )
 
-// States of findings.
+// The states of findings.
 const (
 	Good       = doctor.Good
 	Wrong      = doctor.Wrong
@@ -66,21 +68,26 @@ const (
 const (
 	// OwnerTag is the tag on the tables of a deployment.
 	OwnerTag = admin.OwnerTag
-	// TemplateAttr is the attribute of the template's item that holds its JSON text.
+	// TemplateAttr is the attribute of the template's item with the JSON text of the template.
 	TemplateAttr = template.Attr
-	// RegistryTTL is the attribute with the expiry of an item, in seconds since 1970.
+	// RegistryTTL is the attribute with the expiry of an item in seconds since 1970.
 	RegistryTTL = items.AttrTTL
 )
 
-// Examination is the input of Examine: the options of the store, and facts about its tables.
+// Examination is the input of Examine. It has the options of the store and facts about its
+// tables.
 type Examination struct {
 	Options
 
 	// Prefixes are the prefixes of the time tables of all classes.
 	Prefixes []string
-	// Expired reports whether all readings that a table can hold have expired. If nil, none
-	// has.
+	// Expired reports whether all readings that a table can hold have expired. If nil, no table
+	// counts as expired.
 	Expired func(grid.Table) bool
+	// TableQuota is the quota of tables of the account and region. 0 means 2500.
+	TableQuota int
+	// Forecast describes the number of tables in the future. If nil, the future is not checked.
+	Forecast Forecaster
 }
 
 // HTTPClient returns an HTTP client for many small, concurrent requests to one endpoint.
@@ -92,8 +99,8 @@ func NewRetryer() aws.Retryer { return client.NewRetryer() }
 // TemplateKey returns the key of the template's item in the registry.
 func TemplateKey() store.Key { return template.Key() }
 
-// ParseTemplate decodes a template and checks it.
+// ParseTemplate decodes and checks a template.
 func ParseTemplate(text []byte) (Template, error) { return template.Parse(text) }
 
-// RegistryIndexes returns the orders of the registry, the table's own first.
+// RegistryIndexes returns the indexes of the registry. The primary index is the first.
 func RegistryIndexes() []RegistryIndex { return items.Indexes() }

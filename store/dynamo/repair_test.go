@@ -13,10 +13,10 @@ import (
 	"github.com/varvedb/varve/store/dynamo"
 )
 
-// repair plans a repair and applies it. It returns the steps as text.
+// repair plans and applies a repair. It returns the repairs as text.
 func repair(t *testing.T, e *engine.Engine, o dynamo.Repairing) string {
 	t.Helper()
-	s := e.Store.(*dynamo.Store) //nolint:forcetypeassert // startEngine made it
+	s := e.Store.(*dynamo.Store) //nolint:forcetypeassert // startEngine opened it
 	p, err := s.PlanRepair(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +41,8 @@ func repair(t *testing.T, e *engine.Engine, o dynamo.Repairing) string {
 	return fmt.Sprint(slices.Compact(done))
 }
 
-// TestRepair_RestoresStreams loses stream items, with and without the stream rows of tables. A
-// repair restores them, and a second one finds nothing.
+// TestRepair_RestoresStreams deletes the registry items of streams, with and without their stream
+// rows. A repair must restore them, and a second repair must find nothing to do.
 func TestRepair_RestoresStreams(t *testing.T) {
 	t.Parallel()
 	for _, em := range both() {

@@ -24,7 +24,7 @@ func sensor(at time.Time, field string, v varve.Value) varve.Reading {
 	return r
 }
 
-// send writes readings in one batch, and returns the first letters of the outcomes.
+// send writes readings in one batch. It returns the first letter of each outcome.
 func send(t *testing.T, s *dynamo.Store, tb grid.Table, readings ...varve.Reading) string {
 	t.Helper()
 	res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings}})
@@ -56,7 +56,7 @@ func stored(t *testing.T, s *dynamo.Store, tb grid.Table) (all []varve.Reading) 
 	}
 }
 
-// many returns n readings of one time.
+// many returns n readings with the same event time.
 func many(at time.Time, n int) (list []varve.Reading) {
 	for i := range n {
 		list = append(list, sensor(at, "v", varve.IntValue(int64(100+i))))
@@ -64,7 +64,7 @@ func many(at time.Time, n int) (list []varve.Reading) {
 	return list
 }
 
-// TestWrite_LimitsRequestsAndUnits counts the requests and units of small writes.
+// TestWrite_LimitsRequestsAndUnits checks the number of requests and units that small writes use.
 func TestWrite_LimitsRequestsAndUnits(t *testing.T) {
 	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)
@@ -78,7 +78,7 @@ func TestWrite_LimitsRequestsAndUnits(t *testing.T) {
 		what     string
 		readings []varve.Reading
 		verdicts string
-		requests int64 // at most
+		requests int64 // the largest allowed number
 		units    float64
 	}{
 		{"a new row", []varve.Reading{value(0, "v", 1)}, "s", 1, 1},
@@ -105,8 +105,9 @@ func TestWrite_LimitsRequestsAndUnits(t *testing.T) {
 	}
 }
 
-// TestWrite_LimitsUnitsAtOneInstant writes a backlog of large readings of one millisecond. It
-// costs little more than at many milliseconds, including refused writes.
+// TestWrite_LimitsUnitsAtOneInstant writes many large readings whose event times are in the same
+// millisecond. They must cost little more than readings of different milliseconds. This includes the
+// cost of writes whose conditions fail.
 func TestWrite_LimitsUnitsAtOneInstant(t *testing.T) {
 	t.Parallel()
 	n, batch := 10_000, 500
@@ -124,8 +125,8 @@ func TestWrite_LimitsUnitsAtOneInstant(t *testing.T) {
 		readings[i] = sensor(someTime, "v", varve.StringValue(fmt.Sprintf("%05d%s", i, kb)))
 	}
 	for at := 0; at < n; at += batch {
-		// If an answer is lost, the SDK resends the request, and the reading is a
-		// duplicate of itself.
+		// If an answer is lost, the SDK resends the request. Then a reading is a duplicate of
+		// itself.
 		if got := send(t, s, tb, readings[at:at+batch]...); strings.Trim(got, "sd") != "" {
 			t.Fatalf("batch from %d: verdicts %s, want s or d", at, got)
 		}

@@ -18,7 +18,7 @@ import (
 
 var registries atomic.Int64
 
-// open returns a store of its own on an emulator.
+// open returns a new store with its own registry on an emulator.
 func open(t *testing.T, url string, now func() time.Time) *dynamo.Store {
 	t.Helper()
 	return openWith(t, dynamo.Options{
@@ -41,13 +41,13 @@ func openWith(t *testing.T, o dynamo.Options) *dynamo.Store {
 	return s
 }
 
-// subject is a store without state between calls.
+// subject is a storetest.Subject whose store has no state outside of DynamoDB.
 type subject struct{ *dynamo.Store }
 
 func (subject) Reopen() error { return nil }
 
-// TestStore_AgreesWithModel compares the store with the model. Each sequence has a registry of
-// its own, and starts without tables.
+// TestStore_AgreesWithModel compares the store with the model. Each random sequence begins
+// without tables and with a registry of its own.
 func TestStore_AgreesWithModel(t *testing.T) {
 	for _, e := range emulators {
 		t.Run(e.Name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func clearTables(t interface{ Fatal(args ...any) }, url string) {
 
 var emulators = []dynamotest.Emulator{dynamotest.Dynoxide, dynamotest.Local}
 
-// both returns the emulators. In short tests it returns the fast one only.
+// both returns all emulators. In short tests, it returns only the fast one.
 func both() []dynamotest.Emulator {
 	if testing.Short() {
 		return emulators[:1]

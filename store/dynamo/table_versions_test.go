@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// holding is a transport that holds the first list of tables until it is released.
+// holding is a transport that delays the answer to the first list of tables until it is released.
 type holding struct {
 	lists         atomic.Int64
 	held, release chan struct{}
@@ -30,8 +30,8 @@ func (h *holding) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestTables_KeepsVersionOfSlowList lets a list begin before a table is used, and end after a
-// list of the newer version. The newer version is never answered with the older list.
+// TestTables_KeepsVersionOfSlowList delays a list that began before a table was used, until a
+// later list has the newer version. The older list must not be returned for the newer version.
 func TestTables_KeepsVersionOfSlowList(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

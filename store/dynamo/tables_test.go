@@ -22,8 +22,9 @@ func tableOf(prefix string, at time.Time) grid.Table {
 
 var someTime = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 
-// TestTables_ListsOwnTablesOfAnyPrefix lists the tables of two deployments in one account.
-// Each finds its own tables of any prefix, and no record without a table.
+// TestTables_ListsOwnTablesOfAnyPrefix creates tables of two deployments in one account. Each
+// deployment must list its own tables of all prefixes, and must not list a record without a
+// table.
 func TestTables_ListsOwnTablesOfAnyPrefix(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -57,9 +58,9 @@ func TestTables_ListsOwnTablesOfAnyPrefix(t *testing.T) {
 		want   int
 	}{
 		{store.Filter{Any: true}, 2},
-		{store.Filter{Any: true, Prefixes: []string{"a"}}, 3}, // includes tables of other owners with the prefix
+		{store.Filter{Any: true, Prefixes: []string{"a"}}, 3}, // other owners' tables with the prefix are included
 		{store.Filter{Prefixes: []string{"a"}}, 2},
-		{store.Filter{Any: true}, 2}, // not from the list of another selection
+		{store.Filter{Any: true}, 2}, // must not use the cached list of another selection
 	} {
 		c.filter.Window = varve.AllTime()
 		infos, err := one.Tables(t.Context(), c.filter)

@@ -45,7 +45,7 @@ func describe(t *testing.T, url, name string) *types.TableDescription {
 	return out.Table
 }
 
-// shape returns the settings of a table as text.
+// shape formats the settings of a table as text.
 func shape(d *types.TableDescription) string {
 	mode, class := "provisioned", ""
 	if d.BillingModeSummary != nil && d.BillingModeSummary.BillingMode == types.BillingModePayPerRequest {
@@ -62,8 +62,8 @@ func shape(d *types.TableDescription) string {
 	return mode + class
 }
 
-// TestTemplate_AppliesToNewAndTunedTables creates and tunes tables with a template. Per class, the
-// template applies from then on, and a protected table can be dropped.
+// TestTemplate_AppliesToNewAndTunedTables changes the template. Tables that are created or tuned
+// afterwards must have the settings of their class. A protected table must still be droppable.
 func TestTemplate_AppliesToNewAndTunedTables(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
@@ -100,7 +100,7 @@ func TestTemplate_AppliesToNewAndTunedTables(t *testing.T) {
 			is("on-demand table from before", "on demand, protected", before.Name())
 			do(s.Tune(t.Context(), tb, store.Cold))
 			want := "on demand, infrequent access, protected"
-			if e.Name == dynamotest.Local.Name { // it has no table classes
+			if e.Name == dynamotest.Local.Name { // DynamoDB Local has no table classes
 				want = "on demand, protected"
 			}
 			is("cold", want, tb.Name())
@@ -117,7 +117,7 @@ func tagsOf(t *testing.T, url, name string) map[string]string {
 	t.Helper()
 	out, err := dynamotest.Client(url).ListTagsOfResource(t.Context(), &dynamodb.ListTagsOfResourceInput{ResourceArn: describe(t, url, name).TableArn})
 	if err != nil {
-		return nil // an emulator without tags
+		return nil // this emulator does not support tags
 	}
 	tags := map[string]string{}
 	for _, tag := range out.Tags {
@@ -126,8 +126,8 @@ func tagsOf(t *testing.T, url, name string) map[string]string {
 	return tags
 }
 
-// TestTemplate_NamesMistakes parses templates with one mistake each. With an invalid template,
-// no table is created.
+// TestTemplate_NamesMistakes checks the error for each mistake in a template. With an invalid
+// template, no table may be created.
 func TestTemplate_NamesMistakes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -159,8 +159,8 @@ func TestTemplate_NamesMistakes(t *testing.T) {
 	}
 }
 
-// described is a transport on which descriptions of tables have the largest number of
-// decreases.
+// described is a transport that changes the descriptions of tables. In the changed descriptions, a
+// table has used up its decreases of capacity for the day.
 type described struct{ last time.Time }
 
 func (d *described) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -179,8 +179,8 @@ func (d *described) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// TestTune_RespectsLimitOfDecreases lowers the capacity of a table too often. The store waits
-// as long as DynamoDB requires, but still raises it.
+// TestTune_RespectsLimitOfDecreases lowers the capacity of a table too often. The store must wait
+// until DynamoDB allows the next decrease, but must raise the capacity at once.
 func TestTune_RespectsLimitOfDecreases(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -210,8 +210,8 @@ func TestTune_RespectsLimitOfDecreases(t *testing.T) {
 	}
 }
 
-// TestHold_StopsDeletionOfExpiredRows holds and releases a table. DynamoDB does not delete its
-// expired rows during the hold.
+// TestHold_StopsDeletionOfExpiredRows puts a table on hold and releases it. DynamoDB must not
+// delete its expired rows while it is on hold.
 func TestHold_StopsDeletionOfExpiredRows(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
@@ -236,7 +236,7 @@ func TestHold_StopsDeletionOfExpiredRows(t *testing.T) {
 	}
 }
 
-// unknown is a transport on which some requests do not find a table.
+// unknown is a transport that makes some requests fail because their table is not found.
 type unknown struct{ left int }
 
 func (u *unknown) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -257,8 +257,8 @@ func (u *unknown) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestStore_RetriesNotFoundTable lets DynamoDB not find an active table for some requests. The
-// store retries, and does not treat the table as missing.
+// TestStore_RetriesNotFoundTable makes some requests fail because an active table is not found.
+// The store must retry, and must not treat the table as missing.
 func TestStore_RetriesNotFoundTable(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

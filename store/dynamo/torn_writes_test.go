@@ -24,9 +24,9 @@ const (
 	tornFields  = 4
 )
 
-// TestWrite_NeverTearsReadings lets 64 writers write at one timestamp, and cuts each request
-// in turn, before or after it is executed. Every read sees whole readings, and each
-// acknowledged one is stored once.
+// TestWrite_NeverTearsReadings makes 64 writers write at one time, and cuts the connections of
+// requests before or after they are executed. Every read must return whole readings, and each
+// acknowledged reading must be stored once.
 func TestWrite_NeverTearsReadings(t *testing.T) {
 	t.Parallel()
 	turns := 8
@@ -45,7 +45,7 @@ func TestWrite_NeverTearsReadings(t *testing.T) {
 				}}
 				registry := fmt.Sprintf("t_registry%d", turn)
 				s := openOver(t, url, registry, w)
-				reader := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: registry}) // this one retries
+				reader := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: registry}) // this store retries failed requests
 				tb := tableOf(fmt.Sprintf("torn%d", turn), someTime)
 				if err := s.Create(t.Context(), tb, store.Hot); err != nil {
 					t.Fatal(err)
@@ -110,7 +110,7 @@ func keysIn(t *testing.T, url string, tb grid.Table) (n int) {
 	return n
 }
 
-// acknowledge sends a reading until it is acknowledged.
+// acknowledge sends a reading repeatedly until it is acknowledged.
 func acknowledge(t *testing.T, s *dynamo.Store, tb grid.Table, layout store.Layout, r varve.Reading) {
 	for range 1000 {
 		res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: []varve.Reading{r}, Layout: func(varve.Series) store.Layout { return layout }}})[0]
@@ -128,8 +128,8 @@ func acknowledge(t *testing.T, s *dynamo.Store, tb grid.Table, layout store.Layo
 	t.Error("a reading was not acknowledged in 1000 attempts")
 }
 
-// wholeReadings returns the readings that a read sees, and checks that they are whole and
-// distinct.
+// wholeReadings returns the ids of the readings that a read returns. It checks that the readings
+// are whole and distinct.
 func wholeReadings(t *testing.T, s *dynamo.Store, tb grid.Table, layout store.Layout) map[varve.ID]bool {
 	r := store.Range{Table: tb, Series: sensor(someTime, "v", varve.IntValue(0)).Series, Window: varve.AllTime(), Consistent: true, Layout: layout}
 	seen := map[varve.ID]bool{}

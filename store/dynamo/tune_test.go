@@ -15,16 +15,16 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// coldTemplate is the template of the Terraform example. Sealed tables get a class and less
-// capacity.
+// coldTemplate is the template of the Terraform example. Sealed tables get another table class
+// and less capacity.
 const coldTemplate = `{
 	"billing": "provisioned",
 	"capacity": {"hot": {"read": 40, "write": 100}, "warm": {"read": 10, "write": 5}, "cold": {"read": 2, "write": 1}},
 	"table_class": {"cold": "standard_infrequent_access"}
 }`
 
-// TestTune_LowersCapacityWithClass makes a table cold. It gets the capacity and, if the
-// emulator has table classes, the class.
+// TestTune_LowersCapacityWithClass makes a table cold. The table must get the capacity of the
+// tier and, if the emulator supports table classes, its class.
 func TestTune_LowersCapacityWithClass(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
@@ -34,10 +34,10 @@ func TestTune_LowersCapacityWithClass(t *testing.T) {
 			putTemplate(t, s, coldTemplate)
 			tb := newTable(t, s)
 			want := "provisioned 2/1, infrequent access, protected"
-			if e.Name == dynamotest.Local.Name { // it has no table classes
+			if e.Name == dynamotest.Local.Name { // DynamoDB Local has no table classes
 				want = "provisioned 2/1, protected"
 			}
-			for range 2 { // the second step changes nothing
+			for range 2 { // the second call changes nothing
 				if err := s.Tune(t.Context(), tb, store.Cold); err != nil {
 					t.Fatal(err)
 				}
@@ -55,8 +55,8 @@ func TestTune_LowersCapacityWithClass(t *testing.T) {
 	}
 }
 
-// TestTune_LowersCapacityWithoutClass lets DynamoDB refuse a third change of class in 30 days.
-// The capacity is lowered. The step fails, and succeeds later.
+// TestTune_LowersCapacityWithoutClass makes DynamoDB refuse a third change of the table class in
+// 30 days. Tune must fail, but must lower the capacity. A later Tune must succeed.
 func TestTune_LowersCapacityWithoutClass(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -81,8 +81,8 @@ func TestTune_LowersCapacityWithoutClass(t *testing.T) {
 	}
 }
 
-// classLimited is a transport that refuses changes of table classes, as DynamoDB does after
-// two of them.
+// classLimited is a transport that refuses changes of table classes, as DynamoDB does after two
+// changes.
 type classLimited struct{ on atomic.Bool }
 
 func (c *classLimited) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// slow is a transport that leaves every other batch of writes unprocessed, as DynamoDB does
-// under load.
+// slow is a transport that returns every second batch of writes as unprocessed, as DynamoDB may
+// do under load.
 type slow struct{ batches, undone int }
 
 func (f *slow) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -48,8 +48,8 @@ func (f *slow) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// TestPutAll_RetriesUnprocessedItems lets DynamoDB leave items of a batch unprocessed. They
-// are resent, and all units are counted.
+// TestPutAll_RetriesUnprocessedItems makes DynamoDB return items of a batch as unprocessed. They
+// must be resent, and all units must be counted.
 func TestPutAll_RetriesUnprocessedItems(t *testing.T) {
 	url := dynamotest.Dynoxide.Start(t)
 	link := &slow{}

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// TestConditions_ReportUnreachableDynamoDB lets DynamoDB fall silent, or answer with faults
-// only. The condition holds after some seconds, even without calls, and the first answer
-// clears it.
+// TestConditions_ReportUnreachableDynamoDB makes DynamoDB stop answering, or answer only with
+// faults. The condition must hold after some seconds, even without calls. The first good answer
+// must clear it.
 func TestConditions_ReportUnreachableDynamoDB(t *testing.T) {
 	t.Parallel()
 	target, err := url.Parse(dynamotest.Dynoxide.Start(t))
@@ -53,7 +53,7 @@ func TestConditions_ReportUnreachableDynamoDB(t *testing.T) {
 	}
 }
 
-// eventually waits until a condition becomes true.
+// eventually waits until is returns true. It fails the test after a minute.
 func eventually(t *testing.T, otherwise string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

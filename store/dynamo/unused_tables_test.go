@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// TestTables_SkipsUnusedTables lists tables without unused ones. A table is listed after its
-// first reading, by every process.
+// TestTables_SkipsUnusedTables lists tables with SkipEmpty. After the first reading of a table,
+// every process must list the table.
 func TestTables_SkipsUnusedTables(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

@@ -29,7 +29,8 @@ func verify(t *testing.T, e *engine.Engine) ([]store.DamagedRow, dynamo.Verified
 	return found, done
 }
 
-// TestVerify_AcceptsWrittenRows verifies rows of all kinds that the store wrote.
+// TestVerify_AcceptsWrittenRows checks that rows of all kinds that the store writes have no
+// findings.
 func TestVerify_AcceptsWrittenRows(t *testing.T) {
 	t.Parallel()
 	for _, em := range both() {
@@ -54,7 +55,7 @@ func TestVerify_AcceptsWrittenRows(t *testing.T) {
 					list = append(list, r)
 				}
 				send(list)
-				send(many(someTime.Add(-time.Hour), 60)) // fills closed rows
+				send(many(someTime.Add(-time.Hour), 60)) // creates closed rows
 				if _, err := e.Streams.Spread(t.Context(), "acme", "weather", device, 4); err != nil {
 					t.Fatal(err)
 				}
@@ -70,7 +71,8 @@ func TestVerify_AcceptsWrittenRows(t *testing.T) {
 	}
 }
 
-// TestVerify_FindsEachDamage damages a row in each way. Only that row is found, with its key.
+// TestVerify_FindsEachDamage damages a row in several ways. Each time, a verification must find
+// only that row, with its key.
 func TestVerify_FindsEachDamage(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -128,8 +130,8 @@ func TestVerify_FindsEachDamage(t *testing.T) {
 	}
 }
 
-// checkFound adds a row to a table, expects the verification to find only its problem, and
-// deletes the row. If problem is empty, the row is intact.
+// checkFound adds a row to a table, checks that a verification finds only its problem, and
+// deletes the row. If problem is empty, the row is intact and must not be found.
 func checkFound(t *testing.T, url string, e *engine.Engine, table string, row attrs, problem string) {
 	t.Helper()
 	if _, err := dynamotest.Client(url).PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: row}); err != nil {
@@ -148,7 +150,8 @@ func checkFound(t *testing.T, url string, e *engine.Engine, table string, row at
 	}
 }
 
-// TestVerify_KeepsRate verifies a table at a limited rate, and compares the pauses with it.
+// TestVerify_KeepsRate verifies a table at a limited rate. The pauses must be as long as the rate
+// requires.
 func TestVerify_KeepsRate(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// readDefault returns the number of readings that a default query finds, in pages of limit
-// with a cursor. A limit of 0 reads all at once.
+// readDefault returns the number of readings that a default query finds. It reads pages of limit
+// readings with a cursor, or everything at once if limit is 0.
 func (p *process) readDefault(series varve.Series, o varve.Order, limit int) (n int) {
 	p.t.Helper()
 	q := query.Query{Series: series, Window: varve.AllTime(), Order: o, Limit: limit}
@@ -42,8 +42,8 @@ func (p *process) readDefault(series varve.Series, o varve.Order, limit int) (n 
 	}
 }
 
-// TestQuery_FindsTablesOfOtherProcess writes into tables that another process has not seen.
-// Its default pages, exports and latest readings include them.
+// TestQuery_FindsTablesOfOtherProcess writes into tables that another process has not used yet.
+// The pages, exports and latest readings of that process must include them.
 func TestQuery_FindsTablesOfOtherProcess(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
@@ -58,7 +58,7 @@ func TestQuery_FindsTablesOfOtherProcess(t *testing.T) {
 				t.Fatalf("b finds %d readings, want 1", n)
 			}
 			want := 1
-			for i := range 8 { // each in an unused table
+			for i := range 8 { // each is written to an unused table
 				at := someTime.AddDate(0, 0, -21*i-7)
 				a.expect("a", a.write(sensor(at, "v", varve.IntValue(1))), varve.Stored)
 				want++
@@ -86,8 +86,8 @@ func TestQuery_FindsTablesOfOtherProcess(t *testing.T) {
 	}
 }
 
-// TestQuery_FollowsLayoutOfOtherProcess spreads a device in one process. Another process,
-// which knew the device before, finds all its readings.
+// TestQuery_FollowsLayoutOfOtherProcess spreads a device in one process. Another process that has
+// already read the device must find all its readings.
 func TestQuery_FollowsLayoutOfOtherProcess(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -119,8 +119,8 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestQuery_ChecksVersionOnce counts the requests of default reads. They need one more than
-// their tables, for any number of devices.
+// TestQuery_ChecksVersionOnce checks that a default read needs one request besides those to its
+// tables, for any number of devices.
 func TestQuery_ChecksVersionOnce(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

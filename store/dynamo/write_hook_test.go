@@ -16,21 +16,21 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// writeHook is a transport that calls a function before a row is written, or cuts the
+// writeHook is a transport that can call a function before a row is written, or can cut the
 // connection.
 type writeHook struct {
-	writes atomic.Int64 // of rows, so far
+	writes atomic.Int64 // number of writes of rows so far
 	before func(n int64)
 	cut    func(n int64) cutTime
 }
 
-// cutTime is the time at which the connection of a write is cut.
+// cutTime is the moment at which the connection of a write is cut.
 type cutTime int
 
 const (
 	never cutTime = iota
-	early         // before it arrives
-	late          // after it was executed
+	early         // before the request arrives
+	late          // after the request was executed
 )
 
 func (w *writeHook) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -69,7 +69,7 @@ func writesRow(r *http.Request) (bool, error) {
 	return bytes.Contains(body, []byte(`"_ids"`)), err
 }
 
-// openOver opens a store over a write hook, without retries by the SDK.
+// openOver opens a store whose requests pass through a write hook, without retries by the SDK.
 func openOver(t *testing.T, url, registry string, w *writeHook) *dynamo.Store {
 	t.Helper()
 	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) {

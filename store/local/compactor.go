@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -14,11 +15,13 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// compactor merges chunks of level 0 into level 1. It runs in the goroutine of the flusher.
+// compactor merges chunks of level 0 into level 1, in the goroutine of the flusher. It also deletes
+// expired readings from chunks.
 type compactor struct {
 	db         *database
 	mem        *memory
 	catalog    *catalog
+	merging    sync.Mutex      // held while the chunks of a series are rewritten
 	coldTables chan grid.Table // tables to be compacted completely
 }
 
@@ -94,6 +97,8 @@ func (c *compactor) level0Series(t *table) (found []varve.Series, err error) {
 // compactSeries merges the chunks of level 0 of a series and table into level 1. Each reading is
 // added to the chunk of level 1 that it follows, or to the first one.
 func (c *compactor) compactSeries(t *table, series varve.Series) (err error) {
+	c.merging.Lock()
+	defer c.merging.Unlock()
 	cr, err := newChunkReader(c.db)
 	if err != nil {
 		return err

@@ -154,3 +154,9 @@ func (s *Store) Series(ctx context.Context) ([]varve.Series, error) {
 func (s *Store) Partitions(ctx context.Context, prefix string) ([]string, error) {
 	return s.stored.Partitions(ctx, prefix)
 }
+
+// DeleteExpired implements store.Expirer. It skips readings in memtables, and series with damaged
+// chunks. It rewrites chunks with expired and other readings.
+func (s *Store) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (int64, error) {
+	return s.compactor.DeleteExpired(ctx, t, cutoff)
+}

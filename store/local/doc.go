@@ -35,8 +35,8 @@
 // Package memtable holds readings in memory, chunk encodes chunks, journal is the write-ahead log,
 // diskguard refuses writes before the disk is full, and sst reads and writes files of Pebble.
 //
-// Locks are taken in this order: items, catalog, the barrier of changeLog, database, memory. The
-// lock of memory is never held during I/O.
+// Locks are taken in this order: items, compactor, catalog, the barrier of changeLog, database,
+// memory. The lock of memory is never held during I/O.
 //
 // # Invariants
 //

@@ -14,6 +14,9 @@ import (
 	"github.com/varvedb/varve/store/local/meta"
 )
 
+// Format is the version of the data folder that this program writes.
+const Format = 2
+
 const (
 	// format1 is all of the VARVE file of a folder of format 1.
 	format1 = "varve embedded store, format 1\n"

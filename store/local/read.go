@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -278,7 +279,7 @@ func (rd *reader) lastArrived(ctx context.Context, l store.Latest) (best varve.R
 }
 
 // mostRows exceeds the number of readings in any series buffer.
-const mostRows = 1 << 40
+const mostRows = math.MaxInt32
 
 // arrivals finds the live reading that arrived last.
 type arrivals struct {

@@ -41,7 +41,10 @@ type Store struct {
 	repair     *repair
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store   = (*Store)(nil)
+	_ store.Expirer = (*Store)(nil)
+)
 
 // Open opens the store in a folder, which it creates if missing, and replays the journal.
 //

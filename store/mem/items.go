@@ -27,7 +27,8 @@ func (s *Store) Get(ctx context.Context, keys []store.Key, _ bool) ([]store.Item
 	return items, nil
 }
 
-// item returns the live item of a key, or nil. The caller holds the lock.
+// item returns the item of a key, or nil if it is missing or expired. The caller must hold the
+// lock.
 func (s *Store) item(k store.Key) *store.Item {
 	it, ok := s.items[k]
 	if !ok || !it.Expires.IsZero() && !s.now().Before(it.Expires) {

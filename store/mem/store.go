@@ -1,9 +1,9 @@
 // Package mem implements a store in memory, the model of all other stores.
 //
-// It holds sorted slices under one lock, so that it is evidently correct, but not fast. [Store]
-// implements every contract of package store. Nothing is durable, and no operation fails except
-// as the contracts demand. The comparison in store/storetest checks other stores against it, and
-// tests use it as a store.
+// It holds sorted slices under one lock, so that it is obviously correct, but not fast. [Store]
+// implements all required contracts of package store. Nothing is durable, and an operation fails
+// only where the contracts require it. The comparison in store/storetest compares other stores
+// with it, and many tests use it as their store.
 package mem
 
 import (
@@ -18,26 +18,26 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Store is a store in memory. New creates one.
+// Store is an in-memory store. New creates one.
 type Store struct {
 	now func() time.Time
 
 	mu     sync.RWMutex
 	closed bool
-	tables map[string]*table // by name, including foreign tables
-	listed []*table          // tables whose names parse, by name
+	tables map[string]*table // by name, including tables of other programs
+	listed []*table          // tables whose names can be parsed, ordered by name
 	items  map[store.Key]store.Item
 }
 
 var _ store.Store = (*Store)(nil)
 
-// table is the description of a table and its readings, sorted by position.
+// table has the Info of a table and its readings, sorted by position.
 type table struct {
 	info store.Info
 	rows map[varve.Series][]varve.Reading
 }
 
-// New returns an empty store. The clock now decides whether an item has expired. If nil, it is
+// New returns an empty store. The function now decides whether an item has expired. If nil, it is
 // time.Now.
 func New(now func() time.Time) *Store {
 	if now == nil {
@@ -54,7 +54,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// check returns the error of a closed store or an ended context. The caller holds the lock.
+// check returns an error if the store is closed or the context has ended. The caller must hold
+// the lock.
 func (s *Store) check(ctx context.Context) error {
 	if s.closed {
 		return store.ErrClosed
@@ -62,7 +63,7 @@ func (s *Store) check(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// table returns a table that belongs to Varve. The caller holds the lock.
+// table returns a table that belongs to Varve. The caller must hold the lock.
 func (s *Store) table(t grid.Table) (*table, error) {
 	tb, ok := s.tables[t.Name()]
 	if !ok || !tb.info.Owned {
@@ -130,7 +131,7 @@ func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (s
 	return page, nil
 }
 
-// span returns the readings of a range in its order.
+// span returns the readings of a range, in the order of the range.
 func (s *Store) span(ctx context.Context, r store.Range) ([]varve.Reading, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
@@ -151,7 +152,7 @@ func (s *Store) span(ctx context.Context, r store.Range) ([]varve.Reading, error
 	return span, nil
 }
 
-// beyond reports whether a position is after Range.After.
+// beyond reports whether a position is after Range.After, in the order of the range.
 func beyond(p varve.Position, r store.Range) bool {
 	switch {
 	case r.After == nil:

@@ -32,7 +32,7 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 	return infos, nil
 }
 
-// add adds a table to the store. The caller holds the lock.
+// add adds a table to the store. The caller must hold the lock.
 func (s *Store) add(name string, tb *table) {
 	s.tables[name] = tb
 	if _, ok := grid.Parse(name); ok {
@@ -67,8 +67,8 @@ func (s *Store) Create(ctx context.Context, t grid.Table, tier store.Tier) error
 	return nil
 }
 
-// PlantForeign adds a table that belongs to another program. Tests use it to check that Varve
-// never touches foreign tables.
+// PlantForeign adds a table of another program. With it, tests check that Varve does not change
+// foreign tables.
 func (s *Store) PlantForeign(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *Store) Names() []string {
 	return names
 }
 
-// change updates the description of a table.
+// change changes the Info of a table.
 func (s *Store) change(ctx context.Context, t grid.Table, do func(*store.Info) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// own returns a reading of one number with an id of the client.
+// own returns a reading with one number and an id that the client chose.
 func own(id string, at time.Time, value string) varve.Reading {
 	return named(reading("a", at, value), id)
 }
@@ -55,14 +55,14 @@ func testConflicts(t *testing.T, e *env) {
 	e.expect(t, weekTable(), "a", all...)
 }
 
-// idOf returns the content id of a reading of one number.
+// idOf returns the content id of a reading with one number.
 func idOf(value string) string {
 	r := reading("a", start, value)
 	return r.ID.String()
 }
 
-// testConflictsInLayouts checks conflicts in rows of all widths, shards and expectations, also
-// in rows below closed rows.
+// testConflictsInLayouts checks conflicts in rows of several windows, shards and expectations,
+// including rows below closed rows.
 func testConflictsInLayouts(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	var layouts []store.Layout
@@ -91,7 +91,8 @@ func testConflictsInLayouts(t *testing.T, e *env) {
 	}
 }
 
-// texts returns readings of 300 bytes with own ids. They are so dense that rows close.
+// texts returns readings of about 300 bytes with ids that the client chose. Many have nearby event
+// times, so that some rows become closed rows.
 func texts(dev, text string) (list []varve.Reading) {
 	for i := range 24 {
 		at := start.Add(time.Duration(i%4) * 7 * time.Minute)
@@ -101,8 +102,8 @@ func texts(dev, text string) (list []varve.Reading) {
 	return list
 }
 
-// testConflictsOfValues checks that an equal value of any kind is a duplicate, and another value
-// a conflict.
+// testConflictsOfValues checks values of all kinds. A reading that is resent with an equal value
+// must be a duplicate, and with another value a conflict.
 func testConflictsOfValues(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	values := slices.Concat(awkwardNumbers(), []varve.Value{
@@ -139,8 +140,9 @@ func document(t *testing.T, text string) varve.Value {
 	return v
 }
 
-// testConcurrentConflicts checks that one of many writers with different values wins, and that
-// the others learn its values.
+// testConcurrentConflicts checks many concurrent writers that send different values with the same
+// ids. For each id, one writer must succeed. The other writers must get conflicts that show the
+// values of that writer.
 func testConcurrentConflicts(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	const ids, writers = 30, 6

@@ -13,20 +13,20 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// start is the initial time of the suite's clock: a Monday in the middle of a month.
+// start is the initial time of the suite's clock. It is a Monday in the middle of a month.
 var start = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 
-// env is a store under test and its clock.
+// env is the store under test with its clock.
 type env struct {
 	store.Store
 	clock     time.Time
 	countsLag bool
 }
 
-// weekTable returns the table of the week of start and of its month.
+// weekTable returns the table for readings whose event time and arrival are start.
 func weekTable() grid.Table { return tableAt(start, start) }
 
-// tableAt returns the table of an event time and an arrival.
+// tableAt returns the table for an event time and an arrival.
 func tableAt(at, arrived time.Time) grid.Table {
 	month := grid.MonthOf(arrived)
 	r, ok := grid.DefaultPolicy().Locate(at, month)
@@ -40,7 +40,7 @@ func device(name string) varve.Series {
 	return varve.Series{Tenant: "acme", Stream: "weather", Device: name}
 }
 
-// number parses a valid number.
+// number parses a number. It panics if the text is invalid.
 func number(s string) varve.Value {
 	n, err := decimal.Parse(s)
 	if err != nil {
@@ -49,7 +49,7 @@ func number(s string) varve.Value {
 	return varve.NumberValue(n)
 }
 
-// reading returns a normalized reading of one number.
+// reading returns a normalized reading with one number.
 func reading(dev string, at time.Time, value string) varve.Reading {
 	return with(dev, at, varve.Field{Name: "value", Value: number(value)})
 }
@@ -60,7 +60,7 @@ func with(dev string, at time.Time, fields ...varve.Field) varve.Reading {
 	return r
 }
 
-// named sets the id of a reading.
+// named returns a reading with another id.
 func named(r varve.Reading, id string) varve.Reading {
 	parsed, err := varve.ParseID(id)
 	if err != nil {
@@ -91,8 +91,8 @@ func (e *env) create(t *testing.T, tables ...grid.Table) {
 	}
 }
 
-// write writes readings to one table and returns one letter per verdict: s stored, d duplicate,
-// c conflict, r rejected.
+// write writes readings to one table. It returns one letter per verdict: s for stored, d for
+// duplicate, c for conflict, r for rejected.
 func (e *env) write(t *testing.T, tb grid.Table, readings ...varve.Reading) string {
 	t.Helper()
 	res := e.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings}})
@@ -114,7 +114,7 @@ func letters(verdicts []varve.Verdict) string {
 	return string(s)
 }
 
-// all reads a range to its end, page by page.
+// all returns all readings of a range. It reads them page by page.
 func (e *env) all(ctx context.Context, r store.Range) ([]varve.Reading, error) {
 	var got []varve.Reading
 	r.Consistent = true
@@ -135,7 +135,7 @@ func (e *env) all(ctx context.Context, r store.Range) ([]varve.Reading, error) {
 	}
 }
 
-// expect compares a series of a table with the expected readings, in both orders.
+// expect checks that a table has exactly the wanted readings of a device, in both orders.
 func (e *env) expect(t *testing.T, tb grid.Table, dev string, want ...varve.Reading) {
 	t.Helper()
 	r := store.Range{Table: tb, Series: device(dev), Window: varve.AllTime()}
@@ -152,7 +152,7 @@ func (e *env) expect(t *testing.T, tb grid.Table, dev string, want ...varve.Read
 	same(t, got, want)
 }
 
-// same compares readings exactly, including the scale of numbers.
+// same checks that readings are exactly equal, including the scale of numbers.
 func same(t *testing.T, got, want []varve.Reading) {
 	t.Helper()
 	for i := range min(len(got), len(want)) {
@@ -165,7 +165,7 @@ func same(t *testing.T, got, want []varve.Reading) {
 	}
 }
 
-// show returns all parts of a reading as text.
+// show formats all parts of a reading.
 func show(r *varve.Reading) string {
 	s := fmt.Sprintf("%s %d %s arrived %d", r.Series, r.Time.UnixNano(), r.ID, r.Arrived.UnixMilli())
 	for _, f := range r.Fields {

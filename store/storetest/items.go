@@ -125,7 +125,7 @@ func testItemsQueries(t *testing.T, e *env) {
 	}
 }
 
-// query reads a query to its end, page by page, and checks the order.
+// query returns all items of a query. It reads them page by page, and checks their order.
 func (e *env) query(t *testing.T, q store.ItemQuery) []store.Item {
 	t.Helper()
 	var all []store.Item
@@ -166,7 +166,7 @@ func testItemsIndexes(t *testing.T, e *env) {
 	for i := range 10 {
 		it := item("DEVICE#"+fmt.Sprint(i), "#METADATA", nil)
 		if i%2 == 0 {
-			it.GSI1 = store.Key{PK: "STATUS#active", SK: fmt.Sprint("same", i/4)} // ties in the sort key
+			it.GSI1 = store.Key{PK: "STATUS#active", SK: fmt.Sprint("same", i/4)} // several items share a sort key
 		}
 		it.GSI2 = store.Key{PK: "ALL", SK: fmt.Sprint(9 - i)}
 		must(t, e.Put(ctx, it))
@@ -181,7 +181,7 @@ func testItemsIndexes(t *testing.T, e *env) {
 			}
 		}
 	}
-	// An item that leaves an index is missing in it afterwards.
+	// An item that no longer has a key in an index must be missing in the index.
 	must(t, e.Put(ctx, item("DEVICE#0", "#METADATA", nil)))
 	must(t, e.Delete(ctx, store.Key{PK: "DEVICE#2", SK: "#METADATA"}))
 	if got := e.query(t, store.ItemQuery{Index: store.GSI1, PK: "STATUS#active"}); len(got) != 3 {
@@ -214,7 +214,8 @@ func testItemsExpiry(t *testing.T, e *env) {
 	}
 }
 
-// testItemsOneWinner checks that one of many writers with the same condition wins each round.
+// testItemsOneWinner checks that exactly one of many concurrent writers with the same condition
+// succeeds.
 func testItemsOneWinner(t *testing.T, e *env) {
 	ctx := t.Context()
 	key := store.Key{PK: "LEASE", SK: "x"}

@@ -14,7 +14,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// testItemsMany checks that PutAll and DeleteAll have the effect of single calls.
+// testItemsMany checks that PutAll and DeleteAll have the same effect as single calls of Put and
+// Delete.
 func testItemsMany(t *testing.T, e *env) {
 	ctx := t.Context()
 	must(t, e.PutAll(ctx, nil))
@@ -31,7 +32,7 @@ func testItemsMany(t *testing.T, e *env) {
 	}
 	last := item("p", "059", map[string]varve.Value{"v": varve.IntValue(-1)})
 	last.Expires = start.Add(time.Hour)
-	must(t, e.PutAll(ctx, append(list, last))) // of two items with one key, the last one remains
+	must(t, e.PutAll(ctx, append(list, last))) // if two items have one key, the last one remains
 	got := e.query(t, store.ItemQuery{PK: "p", Consistent: true})
 	if len(got) != 60 {
 		t.Fatalf("%d items, want 60", len(got))
@@ -57,8 +58,8 @@ func testItemsMany(t *testing.T, e *env) {
 	}
 }
 
-// testItemsAbsent checks that PutAbsent writes missing items and leaves existing ones unchanged,
-// also in the indexes.
+// testItemsAbsent checks that PutAbsent writes missing items, and changes existing ones neither
+// in the table nor in the indexes.
 func testItemsAbsent(t *testing.T, e *env) {
 	ctx := t.Context()
 	if written, err := e.PutAbsent(ctx, nil); len(written) != 0 || err != nil {
@@ -71,7 +72,7 @@ func testItemsAbsent(t *testing.T, e *env) {
 	must(t, e.PutAll(ctx, []store.Item{byHand, expired}))
 	e.clock = start.Add(2 * time.Hour)
 	var list []store.Item
-	for i := range 130 { // more than one request of DynamoDB can read or write
+	for i := range 130 { // more items than one request of DynamoDB can read or write
 		it := item("p", fmt.Sprintf("%03d", i), map[string]varve.Value{"by": varve.StringValue("absent")})
 		it.GSI1 = store.Key{PK: "g", SK: fmt.Sprintf("%03d", i)}
 		list = append(list, it)
@@ -102,8 +103,8 @@ func testItemsAbsent(t *testing.T, e *env) {
 	}
 }
 
-// testItemsAbsentAtOnce runs several PutAbsent calls and a Put for the same keys. Each item is
-// written by the Put or by the first PutAbsent.
+// testItemsAbsentAtOnce runs several PutAbsent calls and Put calls for the same keys at the same
+// time. Each item must be written by a Put or by exactly one PutAbsent.
 func testItemsAbsentAtOnce(t *testing.T, e *env) {
 	const writers, items = 4, 40
 	list := func(by string) (list []store.Item) {
@@ -143,7 +144,7 @@ func testItemsAbsentAtOnce(t *testing.T, e *env) {
 	}
 }
 
-// putAbsent puts some items if absent, with repeated keys.
+// putAbsent calls PutAbsent with some items, whose keys may repeat.
 func (m *machine) putAbsent(t *rapid.T) {
 	var list []store.Item
 	for range rapid.IntRange(0, 4).Draw(t, "items") {
@@ -164,7 +165,7 @@ func (m *machine) putAbsent(t *rapid.T) {
 	}
 }
 
-// putAll puts some items with one call, with repeated keys.
+// putAll calls PutAll with some items, whose keys may repeat.
 func (m *machine) putAll(t *rapid.T) {
 	var list []store.Item
 	for range rapid.IntRange(0, 4).Draw(t, "items") {

@@ -20,15 +20,15 @@ import (
 // Subject is a store that is compared with the model.
 type Subject interface {
 	store.Store
-	// Reopen closes and reopens the store, or simulates a crash and recovers. Stores without
-	// state of their own do nothing.
+	// Reopen closes and reopens the store, or simulates a crash and recovers. Stores whose state
+	// is elsewhere do nothing.
 	Reopen() error
 }
 
-// Compare runs random sequences of operations on a fresh subject and on the model.
+// Compare applies random sequences of operations to a new subject and to the model.
 //
-// Verdicts, pages, tables and items must agree after each operation, and the whole contents at
-// the end.
+// Verdicts, pages, tables and items must agree after each operation, and all contents must agree
+// at the end.
 func Compare(t *testing.T, open func(t *rapid.T, now func() time.Time) Subject, traits ...Trait) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{clock: start, countsLag: slices.Contains(traits, CountsLag)}
@@ -50,7 +50,7 @@ func Compare(t *testing.T, open func(t *rapid.T, now func() time.Time) Subject, 
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"write":      m.write,
-			"write ":     m.write, // doubles the probability
+			"write ":     m.write, // doubles the probability of a write
 			"read":       m.read,
 			"latest":     m.latest,
 			"create":     m.create,
@@ -75,13 +75,13 @@ func Compare(t *testing.T, open func(t *rapid.T, now func() time.Time) Subject, 
 	})
 }
 
-// machine is the state of one sequence.
+// machine is the state of one random sequence.
 type machine struct {
 	model   *mem.Store
 	subject Subject
 	clock   time.Time
-	all     []grid.Table // the tables that a sequence may create
-	layout  store.Layout // of all readings of the sequence
+	all     []grid.Table // tables that the sequence may create
+	layout  store.Layout // layout of all readings of the sequence
 
 	countsLag bool
 }
@@ -90,7 +90,7 @@ var modelDevices = []string{"a", "b", "b2"}
 
 func (m *machine) table(t *rapid.T) grid.Table { return rapid.SampledFrom(m.all).Draw(t, "table") }
 
-// genReading draws one of a few readings, so that repeats are likely.
+// genReading draws one of a small number of readings, so that repeats are likely.
 func (m *machine) genReading(t *rapid.T, tb grid.Table) varve.Reading {
 	width := tb.End - tb.Start
 	sec := rapid.Int64Range(0, 30).Draw(t, "at")*(width/31) + rapid.SampledFrom([]int64{0, 0, 61, 1000}).Draw(t, "more")
@@ -130,7 +130,7 @@ func (m *machine) write(t *rapid.T) {
 	}
 }
 
-// sameError reports whether two errors are equal as far as the contracts define them.
+// sameError reports whether two errors have the same meaning in the contracts.
 func sameError(a, b error) bool {
 	for _, kind := range []error{store.ErrNoTable, store.ErrForeign, store.ErrRefused, store.ErrCondition, store.ErrClosed} {
 		if errors.Is(a, kind) != errors.Is(b, kind) {
@@ -197,7 +197,7 @@ func (m *machine) latest(t *rapid.T) {
 	}
 }
 
-// both applies an operation to both stores and compares the errors.
+// both calls do with the model and with the subject, and compares the errors.
 func (m *machine) both(t *rapid.T, what string, do func(store.Store) error) {
 	if want, got := do(m.model), do(m.subject); !sameError(got, want) {
 		t.Fatalf("%s: %v, want %v", what, got, want)
@@ -276,7 +276,7 @@ func (m *machine) query(t *rapid.T) {
 	}
 }
 
-// items reads a query to its end.
+// items returns all items of a query. It reads them page by page.
 func items(t *rapid.T, s store.Store, q store.ItemQuery) (all []store.Item) {
 	for {
 		page, err := s.Query(context.Background(), q)
@@ -298,14 +298,14 @@ func items(t *rapid.T, s store.Store, q store.ItemQuery) (all []store.Item) {
 	if !slices.IsSortedFunc(all, byIndex) {
 		t.Fatalf("query %+v: out of order: %v", q, all)
 	}
-	// The order of equal sort keys depends on the store.
+	// The order of items with equal sort keys depends on the store.
 	slices.SortStableFunc(all, func(a, b store.Item) int {
 		return cmp.Or(byIndex(a, b), a.Key.Compare(b.Key))
 	})
 	return all
 }
 
-// check compares the catalogs and all readings.
+// check compares the tables and all readings of both stores.
 func (m *machine) check(t *rapid.T) {
 	f := store.Filter{Any: true, Window: varve.AllTime(), Details: true, Fresh: true}
 	want, err := m.model.Tables(context.Background(), f)

@@ -29,7 +29,7 @@ func testValues(t *testing.T, e *env) {
 	}
 	var want []varve.Reading
 	add := func(fields ...varve.Field) {
-		want = append(want, with("a", start.Add(time.Duration(len(want))), fields...)) // a nanosecond apart
+		want = append(want, with("a", start.Add(time.Duration(len(want))), fields...)) // the readings are a nanosecond apart
 	}
 	for _, n := range numbers {
 		add(varve.Field{Name: "n", Value: number(n)})
@@ -39,7 +39,7 @@ func testValues(t *testing.T, e *env) {
 	}
 	add(varve.Field{Name: "b", Value: varve.BoolValue(true)}, varve.Field{Name: "f", Value: varve.BoolValue(false)})
 	add(varve.Field{Name: "metadata", Value: meta}, varve.Field{Name: "n", Value: number("1.50")})
-	// A field changes its kind, and a reading has a hundred fields.
+	// The field n is a string in this reading. The next reading has a hundred fields.
 	add(varve.Field{Name: "n", Value: varve.StringValue("offline")})
 	var many []varve.Field
 	for i := range 100 {
@@ -50,7 +50,7 @@ func testValues(t *testing.T, e *env) {
 		t.Fatalf("verdicts %s", got)
 	}
 	e.expect(t, weekTable(), "a", want...)
-	// The notation of a number does not change the identity.
+	// The scale of a number does not change the identity of a reading.
 	same := with("a", want[3].Time, varve.Field{Name: "n", Value: number("4.2e1")})
 	if got := e.write(t, weekTable(), same); got != "d" {
 		t.Fatalf("42.0 resent as 4.2e1: %s, want d", got)
@@ -100,7 +100,7 @@ func testPages(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	var rows []varve.Reading
 	for i := range 100 {
-		// Each pair of readings shares a timestamp.
+		// Each pair of readings has the same event time.
 		rows = append(rows, reading("a", start.Add(time.Duration(i/2)*time.Second), fmt.Sprint(i)))
 	}
 	e.write(t, weekTable(), rows...)
@@ -125,7 +125,7 @@ func testPages(t *testing.T, e *env) {
 			same(t, got, rows)
 		}
 	}
-	// After a position without a reading.
+	// Continue after a position that has no reading.
 	after := varve.Position{Time: rows[10].Time.UnixNano() + 1}
 	r := store.Range{Table: weekTable(), Series: device("a"), Window: varve.AllTime(), After: &after, Limit: 1, Consistent: true}
 	page, err := e.Read(t.Context(), r, make([]varve.Reading, 0, 4))
@@ -137,7 +137,7 @@ func testPages(t *testing.T, e *env) {
 
 func testSeriesApart(t *testing.T, e *env) {
 	e.create(t, weekTable())
-	// A store that only joins the names would confuse these series.
+	// A store that only joins the three names would confuse these series.
 	series := []varve.Series{
 		{Tenant: "a", Stream: "b", Device: "c"},
 		{Tenant: "a", Stream: "b", Device: "c/d"},
@@ -196,7 +196,7 @@ func testLatestByEvent(t *testing.T, e *env) {
 	late := arrived(reading("a", start.Add(time.Minute), "3"), start.Add(2*time.Hour))
 	e.write(t, weekTable(), recent, old, late)
 	e.latest(t, varve.ByEvent, time.Time{}, &recent)
-	// Of two readings of one instant, the one with the greater id is the latest.
+	// If two readings have the same event time, the one with the greater id is the latest.
 	twin := reading("a", recent.Time, "5")
 	e.write(t, weekTable(), twin)
 	if twin.ID.Compare(recent.ID) < 0 {
@@ -213,7 +213,7 @@ func testLatestByArrival(t *testing.T, e *env) {
 	e.latest(t, varve.ByArrival, time.Time{}, &recent)
 	e.write(t, weekTable(), late)
 	e.latest(t, varve.ByArrival, time.Time{}, &late)
-	// Of two readings with one arrival, the last position is the latest.
+	// If two readings have the same arrival, the one with the greater position is the latest.
 	other := arrived(reading("a", start.Add(-time.Minute), "4"), late.Arrived)
 	e.write(t, weekTable(), other)
 	e.latest(t, varve.ByArrival, time.Time{}, &other)
@@ -221,7 +221,8 @@ func testLatestByArrival(t *testing.T, e *env) {
 
 func testLatestExpired(t *testing.T, e *env) {
 	e.create(t, weekTable())
-	// The newer event arrived first and has expired. The older event arrived late and lives.
+	// The reading with the newer event time arrived first and has expired. The other one arrived
+	// late and has not expired.
 	first := reading("a", start, "1")
 	second := arrived(reading("a", start.Add(-time.Minute), "2"), start.Add(time.Hour))
 	e.write(t, weekTable(), first, second)
@@ -230,13 +231,13 @@ func testLatestExpired(t *testing.T, e *env) {
 	e.latest(t, varve.ByEvent, start.Add(-1), &first)
 	e.latest(t, varve.ByEvent, start.Add(time.Hour), nil)
 	e.latest(t, varve.ByArrival, start.Add(time.Hour), nil)
-	// The event time of a reading keeps it alive if it is after the arrival.
+	// A reading whose event time is after its arrival expires by its event time.
 	ahead := arrived(reading("a", start.Add(3*time.Hour), "3"), start.Add(-time.Hour))
 	e.write(t, weekTable(), ahead)
 	e.latest(t, varve.ByArrival, start.Add(2*time.Hour), &ahead)
 }
 
-// latest checks the result of Latest for device a.
+// latest checks the reading that Latest returns for device a.
 func (e *env) latest(t *testing.T, by varve.By, cutoff time.Time, want *varve.Reading) {
 	t.Helper()
 	got, ok, _, err := e.Latest(t.Context(), store.Latest{

@@ -7,16 +7,18 @@ import (
 	"time"
 )
 
-// Open returns a new, empty store with the given clock. It registers the cleanup with t.
+// Open returns a new, empty store that uses the given clock. It registers the cleanup of the
+// store with t.
 type Open func(t *testing.T, now func() time.Time) store.Store
 
 // Trait is a permitted difference between stores.
 type Trait int
 
-// CountsLag permits counts of readings and bytes that are hours old, or count rows.
+// CountsLag means that the counts of readings and bytes may be hours old, and may be counts of
+// rows.
 const CountsLag Trait = iota + 1
 
-// Run runs the whole suite. Every case gets a new store.
+// Run runs all test cases. Each case gets a new store.
 func Run(t *testing.T, open Open, traits ...Trait) {
 	cases := []struct {
 		name string

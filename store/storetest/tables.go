@@ -69,7 +69,7 @@ func testTablesList(t *testing.T, e *env) {
 	}
 }
 
-// testTablesSkipEmpty checks that SkipEmpty never omits a table with a reading.
+// testTablesSkipEmpty checks that SkipEmpty never omits a table that holds a reading.
 func testTablesSkipEmpty(t *testing.T, e *env) {
 	e.create(t, weekTable(), tableAt(start.AddDate(0, 0, -7), start))
 	e.write(t, weekTable(), reading("a", start, "1"))
@@ -86,7 +86,7 @@ func testTablesCreate(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	r := reading("a", start, "1")
 	e.write(t, weekTable(), r)
-	e.create(t, weekTable()) // not an error, and nothing is lost
+	e.create(t, weekTable()) // succeeds, and no reading is lost
 	e.expect(t, weekTable(), "a", r)
 	in := e.info(t, weekTable())
 	if in.Status != store.Active || !in.Owned || in.Tier != store.Hot || !in.Retired.IsZero() || in.Hold != "" {
@@ -169,8 +169,8 @@ func testTablesDrop(t *testing.T, e *env) {
 	e.expect(t, other, "a", kept)
 }
 
-// testTablesHold checks that a table on hold is neither retired nor dropped. It can be restored,
-// tuned and read.
+// testTablesHold checks that a table on hold cannot be retired or dropped. It must still be
+// possible to restore, tune and read it.
 func testTablesHold(t *testing.T, e *env) {
 	ctx := t.Context()
 	e.create(t, weekTable())

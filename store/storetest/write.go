@@ -18,13 +18,13 @@ func testVerdicts(t *testing.T, e *env) {
 	if got := e.write(t, weekTable(), a, b, a); got != "ssd" {
 		t.Fatalf("first write: %s, want ssd", got)
 	}
-	// A later retry includes another reading.
+	// A later retry also has a new reading.
 	c := reading("a", start.Add(time.Minute), "3")
 	retry := []varve.Reading{arrived(b, start.Add(time.Hour)), c, arrived(a, start.Add(time.Hour))}
 	if got := e.write(t, weekTable(), retry...); got != "dsd" {
 		t.Fatalf("retry: %s, want dsd", got)
 	}
-	// The first arrival remains.
+	// The stored readings keep their first arrival.
 	e.expect(t, weekTable(), "a", a, b, c)
 	if got := e.write(t, weekTable()); got != "" {
 		t.Fatalf("empty batch: %q", got)
@@ -46,7 +46,7 @@ func testSameTimestamp(t *testing.T, e *env) {
 	e.expect(t, weekTable(), "a", want...)
 }
 
-// testContentIDs checks that the zero id means the content id.
+// testContentIDs checks that a reading with the zero id is stored with its content id.
 func testContentIDs(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	x, y := reading("a", start, "22.4"), reading("a", start, "22.6")
@@ -84,7 +84,7 @@ func testManyTables(t *testing.T, e *env) {
 		}
 		e.expect(t, batches[i].Table, "a", batches[i].Readings[0])
 	}
-	// One event week and two arrival months are two independent tables.
+	// Readings of the same week that arrive in two months are stored in two independent tables.
 	late := arrived(reading("a", start, "0"), start.AddDate(0, 1, 0))
 	tb := tableAt(late.Time, late.Arrived)
 	e.create(t, tb)
@@ -117,7 +117,7 @@ func testCallersBuffers(t *testing.T, e *env) {
 	e.write(t, weekTable(), r)
 	r.Fields[0] = varve.Field{Name: "scribbled", Value: number("9")}
 	e.expect(t, weekTable(), "a", want)
-	// The store does not share its memory with the caller.
+	// The store must not share memory with the caller.
 	rng := store.Range{Table: weekTable(), Series: device("a"), Window: varve.AllTime()}
 	got, err := e.all(t.Context(), rng)
 	if err != nil {
@@ -127,8 +127,8 @@ func testCallersBuffers(t *testing.T, e *env) {
 	e.expect(t, weekTable(), "a", want)
 }
 
-// testConcurrentRetries checks that many writers of the same readings get Stored once per
-// reading in total.
+// testConcurrentRetries checks that if many writers send the same readings, exactly one writer
+// gets Stored for each reading.
 func testConcurrentRetries(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	var batch []varve.Reading
@@ -190,7 +190,7 @@ func (e *env) tables(t *testing.T) []store.Info {
 	return infos
 }
 
-// info returns the description of one table.
+// info returns the Info of one table.
 func (e *env) info(t *testing.T, tb grid.Table) store.Info {
 	t.Helper()
 	for _, in := range e.tables(t) {

@@ -1,4 +1,4 @@
-# Every validation rejects a bad value.
+# Every validation must reject an invalid value.
 
 mock_provider "aws" {
   mock_data "aws_iam_policy_document" {

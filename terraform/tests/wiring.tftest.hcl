@@ -1,5 +1,5 @@
-# The requested resources are created, and their names reach the resources that
-# need them. The provider is a mock.
+# The requested resources must be created, and the resources that need their names must get them.
+# The provider is a mock.
 
 mock_provider "aws" {
   override_data {

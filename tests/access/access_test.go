@@ -19,7 +19,7 @@ const (
 
 var update = flag.Bool("update", false, "write the costs of patterns into the document")
 
-// row is a pattern's line in the document's tables:
+// row is the line of a pattern in the tables of the document:
 // | # | pattern | call | on DynamoDB | read units | write units | test |.
 type row struct {
 	line  int
@@ -30,7 +30,7 @@ const columns = 7
 
 func (r *row) cost() cost { return cost{r.cells[3], r.cells[4], r.cells[5]} }
 
-// readRows returns the document's lines, and the rows of patterns by their first
+// readRows returns the lines of the document, and the rows of patterns by the text of their first
 // cell.
 func readRows(t *testing.T) (lines []string, rows map[string]*row) {
 	t.Helper()
@@ -53,8 +53,8 @@ func readRows(t *testing.T) (lines []string, rows map[string]*row) {
 	return lines, rows
 }
 
-// TestCosts performs every pattern of the document and compares its cost. DynamoDB
-// Local counts the units. A short run uses another emulator and compares only the
+// TestCosts performs every pattern of the document and compares its cost. DynamoDB Local counts
+// the units. A short run uses another emulator, which is faster, and compares only the
 // operations.
 func TestCosts(t *testing.T) {
 	emulator := dynamotest.Local
@@ -97,7 +97,7 @@ var (
 	script = regexp.MustCompile("`(\\w+\\.txtar)`")
 )
 
-// TestNamedTests checks that every pattern names a test, and that these tests exist.
+// TestNamedTests checks that every pattern names at least one test, and that these tests exist.
 func TestNamedTests(t *testing.T) {
 	known := map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

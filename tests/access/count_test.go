@@ -13,19 +13,19 @@ import (
 	"github.com/varvedb/varve/store/dynamo"
 )
 
-// shown lists the operations that are counted, in the order of the document.
-// Operations that only describe tables are left out: they cost nothing.
+// shown lists the counted operations, in the order of the document. It omits operations that only
+// describe tables, because they cost nothing.
 var shown = []string{
 	"Query", "Scan", "GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "CreateTable", "DeleteTable",
 }
 
-// operations counts the operations of a client.
+// operations counts the operations that a client performs.
 type operations struct {
 	mu   sync.Mutex
 	seen map[string]int
 }
 
-// client returns a client like c that counts its operations. Retries do not count.
+// client returns a copy of c that counts its operations. A retry is not counted.
 func (o *operations) client(c *dynamodb.Client) *dynamodb.Client {
 	count := middleware.InitializeMiddlewareFunc("CountOperations", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		o.mu.Lock()
@@ -40,7 +40,7 @@ func (o *operations) client(c *dynamodb.Client) *dynamodb.Client {
 	})
 }
 
-// reset returns the operations since the last call, as in "16 Query, 1 PutItem".
+// reset returns the counted operations, as in "16 Query, 1 PutItem", and sets the counts to 0.
 func (o *operations) reset() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -54,12 +54,11 @@ func (o *operations) reset() string {
 	return strings.Join(parts, ", ")
 }
 
-// cost holds the cost of a pattern, as in the document's table.
+// cost is the cost of a pattern, in the form of the document's table.
 type cost struct{ operations, reads, writes string }
 
-// measure returns the cost of a pattern with warm caches. It performs the pattern
-// until two costs in a row are the same. This excludes requests that the engine
-// makes by itself.
+// measure returns the cost of a pattern when caches are warm. It performs the pattern until two
+// costs in a row are equal. So requests that the engine sends for its own purposes are excluded.
 func (w *world) measure(t *testing.T, perform func(i int)) cost {
 	t.Helper()
 	last := cost{operations: "?"}
@@ -89,8 +88,8 @@ func orNone(s string) string {
 	return s
 }
 
-// units returns the units used between two measurements, on readings' tables and
-// the registry.
+// units returns the units used between two measurements, on the tables of readings and on the
+// registry together.
 func units(before, after, registryBefore, registryAfter dynamo.Use) string {
 	return fmt.Sprintf("%g", after.Units-before.Units+registryAfter.Units-registryBefore.Units)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/devices"
 )
 
-// ofDevices returns the patterns of devices, logs, rules and alerts. Patterns that
-// add items come last.
+// ofDevices returns the patterns about devices, logs, rules and alerts. Patterns that add items
+// are at the end.
 func ofDevices() []pattern {
 	return []pattern{
 		{"AP1", func(t *testing.T, w *world, _ int) {
@@ -33,6 +33,8 @@ func ofDevices() []pattern {
 		logPages("3.5", 5, devicelog.Query{Supervisor: "sara"}, "2026"),
 		logPages("3.6", 5, devicelog.Query{Supervisor: "sara", State: "WARNING4"}, "2026"),
 		logPages("3.7", 5, devicelog.Query{Supervisor: "sara", State: "WARNING4"}, "2026-11-19"),
+		logPages("3.8", 5, devicelog.Query{Device: boiler.Device, State: "WARNING*"}, "2026-11"),
+		logPages("3.9", 5, devicelog.Query{Supervisor: "sara", State: "WARNING*"}, "2026"),
 		{"3.1", func(t *testing.T, w *world, i int) {
 			w.log(t, devicelog.Entry{
 				Tenant: varve.DefaultTenant, Device: boiler.Device, Time: noon.Add(-time.Duration(i) * time.Second),
@@ -94,8 +96,7 @@ func logPages(id string, want int, l devicelog.Query, stretch string) pattern {
 	}}
 }
 
-// seen reports a device in a new minute, and waits until its last-seen time is
-// written.
+// seen reports a device in a new minute, and waits until its last-seen time is stored.
 func seen(t *testing.T, w *world, i int) {
 	before := w.store.Usage().RegistryWrites.Requests
 	arrived := noon.Add(time.Duration(i+1) * time.Minute)
@@ -113,7 +114,7 @@ func seen(t *testing.T, w *world, i int) {
 	}
 }
 
-// resolve resolves an alert by hand.
+// resolve resolves an alert as an operator would.
 func resolve(t *testing.T, w *world, i int) {
 	a, err := w.Alerts.ResolveAlert(t.Context(), varve.DefaultTenant, w.open[i])
 	if err != nil || a.ResolvedBy != alerts.ByHand {

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// pattern performs one of the document's patterns. The parameter i counts earlier
+// pattern performs one of the patterns of the document. The parameter i is the number of earlier
 // calls.
 type pattern struct {
 	id      string
@@ -27,7 +27,7 @@ func during(t *testing.T, s string) varve.Window {
 	return w
 }
 
-// readRange returns a pattern that reads a range of time of a series.
+// readRange returns a pattern that reads a time range of a series.
 func readRange(id string, want int, s varve.Series, stretch string, more ...func(*query.Query)) pattern {
 	return pattern{id, func(t *testing.T, w *world, _ int) {
 		q := query.Query{Series: s, Window: during(t, stretch)}
@@ -72,8 +72,7 @@ func rolled(id string, want int, p rollup.Period, from time.Time, d time.Duratio
 	}}
 }
 
-// write returns a pattern that writes n new readings, one a second from a given
-// time on.
+// write returns a pattern that writes n new readings, one per second, beginning at a given time.
 func write(id string, s varve.Series, n int, at time.Time) pattern {
 	return pattern{id, func(t *testing.T, w *world, i int) {
 		readings := make([]varve.Reading, n)
@@ -84,8 +83,8 @@ func write(id string, s varve.Series, n int, at time.Time) pattern {
 	}}
 }
 
-// ofReadings returns the patterns of readings and roll-ups. Writes come after the
-// reads of the same range, and use times of their own.
+// ofReadings returns the patterns about readings and roll-ups. A write is after the reads of the
+// same range, and uses times that no other pattern uses.
 func ofReadings() []pattern {
 	return []pattern{
 		readRange("AP3", 60, sensor, "2026-11-19T14"),
@@ -146,13 +145,12 @@ func latestOfHundred(t *testing.T, w *world, _ int) {
 	}
 }
 
-// secondAtOnce writes a second reading at the time of a stored one, at a different
-// time in each call.
+// secondAtOnce writes a second reading at the time of a stored one. Each call uses another time.
 func secondAtOnce(t *testing.T, w *world, i int) {
 	w.send(t, valued(sensor, day.Add(time.Hour+time.Duration(i)*time.Minute), 29))
 }
 
-// furtherAtOnce writes one more reading of one time in each call.
+// furtherAtOnce writes one more reading at the same time in each call.
 func furtherAtOnce(t *testing.T, w *world, i int) {
 	w.send(t, valued(sensor, day.Add(2*time.Hour), 30+int64(i)))
 }
@@ -176,7 +174,7 @@ func newHours(t *testing.T, w *world, i int) {
 	w.send(t, reading(sensor, day.Add(-time.Duration(i+1)*time.Hour)))
 }
 
-// drop drops a table.
+// drop retires and drops a table.
 func drop(t *testing.T, w *world, i int) {
 	if err := w.store.Retire(t.Context(), w.spare[i], noon); err != nil {
 		t.Fatal(err)

@@ -21,8 +21,8 @@ import (
 
 var (
 	began   = time.Date(2026, 9, 10, 12, 0, 0, 0, time.UTC)  // arrival of the first readings
-	day     = time.Date(2026, 11, 19, 0, 0, 0, 0, time.UTC)  // has a reading a minute
-	noon    = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) // time of the patterns
+	day     = time.Date(2026, 11, 19, 0, 0, 0, 0, time.UTC)  // the day on which the sensor reports every minute
+	noon    = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) // the time at which patterns are performed
 	month   = 30 * 24 * time.Hour
 	sensor  = series("sensor_01")
 	hot     = series("hot")
@@ -34,8 +34,8 @@ func series(device string) varve.Series {
 	return varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: device}
 }
 
-// world is an engine on an emulator with a stopped clock. It has the readings, logs,
-// alerts, rules and roll-ups of the document.
+// world is an engine on an emulator, with a clock that the test sets. It has the readings, logs,
+// alerts, rules and roll-ups that the document describes.
 type world struct {
 	*engine.Engine
 	store      *dynamo.Store
@@ -85,7 +85,7 @@ func newWorld(t *testing.T, emulator dynamotest.Emulator) *world {
 	return w
 }
 
-// fill writes the data of the patterns and counts all dirty hours.
+// fill writes the data that the patterns need, and recounts all dirty hours.
 func (w *world) fill(t *testing.T) {
 	t.Helper()
 	var readings []varve.Reading
@@ -129,7 +129,7 @@ func (w *world) fill(t *testing.T) {
 	w.fillDevices(t)
 }
 
-// spread spreads the hot device over four keys and writes readings of it.
+// spread spreads the hot device over four shards, and writes readings of it.
 func (w *world) spread(t *testing.T) {
 	t.Helper()
 	if _, err := w.Streams.Spread(t.Context(), hot.Tenant, hot.Stream, hot.Device, 4); err != nil {
@@ -143,8 +143,8 @@ func (w *world) spread(t *testing.T) {
 	w.send(t, readings...)
 }
 
-// fillDevices adds log entries and a rule. One device gets two resolved alerts, and
-// each of twenty others an open one.
+// fillDevices adds log entries and a rule. One device gets two resolved alerts, and each of
+// twenty others gets an open alert.
 func (w *world) fillDevices(t *testing.T) {
 	t.Helper()
 	for i := range 20 {
@@ -209,7 +209,7 @@ func (w *world) send(t *testing.T, readings ...varve.Reading) {
 	}
 }
 
-// read performs a query to its end and checks the number of readings.
+// read reads all readings of a query and checks their number.
 func (w *world) read(t *testing.T, want int, q query.Query) {
 	t.Helper()
 	rows, err := w.Query.Open(t.Context(), q)

@@ -51,8 +51,8 @@ func (b *bench) stored(dir string) (n int64, err error) {
 	return n, err
 }
 
-// drop measures the time to drop the month, years later, and the share of disk space that is
-// released.
+// drop measures the time to drop the tables of the month once all their readings have expired. It
+// also measures the share of disk space that is released.
 func (b *bench) drop() (err error) {
 	dir := b.folder("ndjson")
 	before, err := chunkBytes(dir)

@@ -27,7 +27,7 @@ import (
 
 const (
 	dynamoConns = 32
-	dynamoLive  = 6000 // readings of one measurement
+	dynamoLive  = 6000 // number of readings in one measurement
 )
 
 // onDynamo is the store on an emulator, with an engine over it.
@@ -37,7 +37,7 @@ type onDynamo struct {
 	client   *dynamodb.Client
 	store    *dynamo.Store
 	engine   *engine.Engine
-	bareRate float64 // of the bare loop
+	bareRate float64 // readings per second of a loop that uses only the SDK
 }
 
 // dynamo measures the store on DynamoDB on the fast emulator. It also compares its speed with
@@ -91,13 +91,13 @@ func (s *sensor) reading(stream string, at time.Time) varve.Reading {
 	}
 }
 
-// each calls do for n numbers from several goroutines. It returns the rate per second, and the
-// processor time of each call.
+// each calls do n times, with the numbers from 0 on, from several goroutines. It returns the number
+// of calls per second, and the processor time of a call.
 func each(n int, do func(i int) error) (rate, cpu float64, err error) {
 	return eachOf(dynamoConns, n, do)
 }
 
-// eachOf is each with a number of goroutines.
+// eachOf is like the function each, but with the given number of goroutines.
 func eachOf(conns, n int, do func(i int) error) (rate, cpu float64, err error) {
 	var next atomic.Int64
 	var failed atomic.Value
@@ -226,7 +226,8 @@ func (d *onDynamo) plainTable(ctx context.Context, name string, sortKey types.Sc
 	return err
 }
 
-// upload measures a device that uploads 30 days of minutes at once, in rows of an hour.
+// upload measures a device that uploads the readings of 30 days at once, one reading per minute. Its
+// row window is an hour.
 func (d *onDynamo) upload(ctx context.Context) error {
 	var rates, cpus []float64
 	before := d.store.Usage()

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	many       = 100     // devices of one call for their latest readings
+	many       = 100     // number of devices in one request for latest readings
 	registered = 100_000 // number of listed devices
 	pageOf     = 1000
 )
@@ -37,7 +37,7 @@ func (b *bench) serve(name string, f func(addr string) error) error {
 }
 
 func (b *bench) latestOfMany(addr string) error {
-	var targets []string // all devices, in turn
+	var targets []string // request paths that together include all devices
 	for from := range devices / many {
 		q := url.Values{}
 		for i := range many {
@@ -58,9 +58,9 @@ func (b *bench) latestOfMany(addr string) error {
 	return nil
 }
 
-// register registers devices by two readings each. The server records a device after its first
-// reading, and its last-seen time after a later one. A server that stops writes the rest, so
-// each of the two readings has a separate server.
+// register writes two readings of each device. After the first one, the server registers the device.
+// After the second one, it records the last-seen time. A server that stops writes all pending
+// records. So each of the two steps uses its own server, and includes the stop.
 func (b *bench) register() error {
 	if err := os.RemoveAll(b.folder("fleet")); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-const growthSteps = 10 // rows of the table
+const growthSteps = 10 // rows of the printed table
 
 // growth loads many days of 1,000 devices into one server, the oldest day first. It prints how
 // the cost of writes and queries develops, and how long the server needs to stop and to start.
@@ -75,12 +75,13 @@ func (b *bench) growthStep(s *server, step int) error {
 	return nil
 }
 
-// growthDay returns the begin of a day of the load. The last day ends at the end of the bench.
+// growthDay returns the time at which day i of the load begins. The last day ends at b.end.
 func (b *bench) growthDay(i int) time.Time {
 	return b.end.Add(time.Duration(i-b.days) * 24 * time.Hour)
 }
 
-// wholeDay returns the addresses of a day of the load.
+// wholeDay returns a function that returns the request path for the readings of a device on day i
+// of the load. The argument of the function selects the device.
 func (b *bench) wholeDay(i int) func(int) string {
 	from, to := b.growthDay(i).UnixMilli(), b.growthDay(i+1).UnixMilli()
 	return func(i int) string {
@@ -101,7 +102,8 @@ func (b *bench) restarts(s *server) error {
 		return err
 	}
 	b.out.line("start after a clean stop", time.Since(begin).Seconds(), "s")
-	// It fits into a memtable, so all of it is in the journal alone.
+	// One day of readings fits into a memtable. So when the server is killed, the readings are only
+	// in the journal.
 	if _, err := send(s.addr, "application/x-ndjson", day(ndjson, "", b.growthDay(-1)), 4); err != nil {
 		return errors.Join(err, s.stop())
 	}

@@ -11,7 +11,7 @@ import (
 
 const (
 	liveConns = 8
-	liveEvery = 20 * time.Millisecond // of one connection
+	liveEvery = 20 * time.Millisecond // time between the writes of one connection
 	liveAlone = 5 * time.Second
 )
 
@@ -22,7 +22,7 @@ func (b *bench) lanes() error {
 	for i := range uploads {
 		late = append(late, backlog(ndjson, "", i, b.end)...)
 	}
-	for i := range late[:len(late)/5] { // up to a million
+	for i := range late[:len(late)/5] { // adds bodies, so that the upload has about a million readings
 		late = append(late, backlog(ndjson, "", uploads+i/9, b.end)[i%9])
 	}
 	var alone50, alone99, beside50, beside99, ratio, rate []float64

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// load measures the 24 h query while 10,000 readings/s arrive.
+// load measures a query for 24 hours of readings while 10,000 readings per second arrive.
 func (b *bench) load() error {
 	s, err := start(b.binary, b.folder("ndjson"))
 	if err != nil {

@@ -143,8 +143,8 @@ func (d *onDynamo) try(ctx context.Context, one design, readings []varve.Reading
 // halfUnitBytes is the size that half a read unit covers.
 const halfUnitBytes = 4 << 10
 
-// count returns the number of readings in a table, of distinct ones, and their bytes according
-// to the billed read units.
+// count returns the number of readings in a table, and the number of distinct ones. It also returns
+// their size in bytes, computed from the billed read units.
 func (d *onDynamo) count(ctx context.Context, table string) (there, distinct int, bytes float64, err error) {
 	seen := map[string]bool{}
 	note := func(av types.AttributeValue) {

@@ -18,7 +18,7 @@ type bench struct {
 	binary string
 	dir    string
 	rounds int
-	days   int       // of growth
+	days   int       // number of days that the part growth loads
 	end    time.Time // end of the day and of the backlog
 	out    *report
 }
@@ -49,11 +49,11 @@ type part struct {
 	run  func() error
 }
 
-// alone reports whether a full run leaves the part out. Growth takes minutes, and a part with a
-// hyphen belongs to another one.
+// alone reports whether a full run omits the part. The part growth takes minutes. A part whose name
+// has a hyphen runs as a section of the part scale.
 func (p *part) alone() bool { return p.name == "growth" || strings.Contains(p.name, "-") }
 
-// parts returns all parts. A name with a hyphen is a part of another one.
+// parts returns all parts. A part whose name has a hyphen is a section of the part scale.
 func (b *bench) parts() []part {
 	list := []part{
 		{"csv", b.csv}, {"single", b.single}, {"ndjson", b.ndjson}, {"query", b.query}, {"fleet", b.fleet}, {"load", b.load}, {"lanes", b.lanes},
@@ -66,7 +66,8 @@ func (b *bench) parts() []part {
 	return list
 }
 
-// needsData reports whether a part needs the data of ndjson, and the data is missing.
+// needsData reports whether a part needs the data that the part ndjson writes, and the data is
+// missing.
 func (b *bench) needsData(part string) bool {
 	_, err := os.Stat(b.folder("ndjson"))
 	return err != nil && slices.Contains([]string{"query", "fleet", "load", "disk", "drop"}, part)

@@ -21,18 +21,18 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// Loads of the scale part. They are short, because the stand-in keeps all in memory.
+// Loads of the part scale. They are short, because the stand-in holds all data in memory.
 const (
 	scaleConns  = 96
 	scaleFor    = 8 * time.Second
 	scaleWarmUp = 3 * time.Second
-	splitAfter  = 5 * time.Second // Amazon needs minutes
+	splitAfter  = 5 * time.Second // time until a hot partition is split; Amazon needs minutes
 	warmWrites  = 16000           // units of the tables, raised in advance
 )
 
 // standIn is a process of the stand-in for DynamoDB.
 type standIn struct {
-	process *server // its processor time and memory
+	process *server // used to measure the processor time and memory
 	url     string
 }
 
@@ -54,7 +54,7 @@ func (b *bench) scale(parts ...scalePart) (err error) {
 	return err
 }
 
-// scalePart is a part of the part scale.
+// scalePart is a section of the part scale.
 type scalePart struct {
 	name string
 	run  func(*bench, *standIn) error
@@ -176,8 +176,8 @@ func cpuOf(servers []*server) (sum time.Duration) {
 	return sum
 }
 
-// machineIdle returns the share of the processors' time in which they were idle, since the last
-// call of the returned function.
+// machineIdle returns a function that returns the share of time in which the processors were idle
+// since its last call.
 func machineIdle() func() float64 {
 	read := func() (idle, all float64) {
 		data, err := os.ReadFile("/proc/stat")

@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-const bareReadings = 30000 // of one measurement
+const bareReadings = 30000 // number of readings in one measurement
 
 // scaleBare compares the router and the store, in this process, with a loop of the SDK that sends
 // the same items with the same condition.

@@ -60,8 +60,8 @@ type hotPhase struct {
 	throttled, hotThrottled int64
 }
 
-// driveHot measures the other devices before the hot one, with it until its partition is split,
-// and after that.
+// driveHot measures the load of the other devices in three phases: before the hot device sends,
+// until the partition of the hot device is split, and after the split.
 func (b *bench) driveHot(sim *standIn, prefix string, others, hot *loadPlan) (phases []hotPhase, hotLoad loadResult, splits int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -80,7 +80,7 @@ func (b *bench) driveHot(sim *standIn, prefix string, others, hot *loadPlan) (ph
 		}
 		ph := hotPhase{what: what}
 		end := time.Now().Add(splitWithin)
-		for part := range 100 { // a few seconds each; until the split, as many as it needs
+		for part := range 100 { // parts of two seconds: three of them, or as many as the split needs
 			res, err := others.driveFor(scaleFor / 4)
 			if err != nil {
 				return nil, hotLoad, 0, err
@@ -109,7 +109,8 @@ func (l *loadResult) add(more *loadResult) {
 	slices.Sort(l.latencies)
 }
 
-// hotReadings returns the readings of one device, each at a millisecond of its own.
+// hotReadings returns a function for loadPlan.reading. The function appends readings of one device,
+// each at a different millisecond.
 func hotReadings() func(b []byte, conn, i int) []byte {
 	begin := time.Now().Add(-time.Hour).UnixMilli()
 	sensors := make([]*sensor, hotConns)

@@ -38,7 +38,7 @@ func (l *loadResult) percentile(p int) float64 {
 type loadPlan struct {
 	addrs []string
 	conns int
-	every time.Duration // between the requests of a connection; 0 means at once
+	every time.Duration // time between the requests of a connection; 0 means no pause
 	batch int
 	// reading appends reading i of a connection.
 	reading func(b []byte, conn, i int) []byte
@@ -91,7 +91,8 @@ func (p *loadPlan) driveConn(ctx context.Context, n int, readings, failed *atomi
 	return latencies, nil
 }
 
-// fleetOf returns the readings of devices that report now, each connection with its own ones.
+// fleetOf returns a function for loadPlan.reading. It appends readings of devices that report now.
+// Each connection has its own devices.
 func fleetOf(name string, conns, each int) func(b []byte, conn, i int) []byte {
 	sensors := make([][]*sensor, conns)
 	last := make([][]int64, conns)
@@ -103,7 +104,7 @@ func fleetOf(name string, conns, each int) func(b []byte, conn, i int) []byte {
 	}
 	return func(b []byte, conn, i int) []byte {
 		d := i % each
-		at := max(time.Now().UnixMilli(), last[conn][d]+1) // each at a millisecond of its own
+		at := max(time.Now().UnixMilli(), last[conn][d]+1) // differs for all readings of a device
 		last[conn][d] = at
 		s := sensors[conn][d]
 		s.advance()
@@ -115,12 +116,12 @@ func fleetOf(name string, conns, each int) func(b []byte, conn, i int) []byte {
 type measured struct {
 	loadResult
 
-	cpu, simCPU float64 // µs a reading
-	writes      float64 // units a reading, of all tables
+	cpu, simCPU float64 // µs per reading
+	writes      float64 // units per reading, of all tables
 	reads       float64
 	idle        float64
 	throttled   int64
-	bytes       float64 // a reading
+	bytes       float64 // per reading
 }
 
 // measure warms up, and drives a load for a while.
@@ -179,7 +180,7 @@ func (m *measured) bill(b *bench, what string, rate float64) {
 	b.out.line("… storage of that month, at 0.25 dollars a GB", n*m.bytes/1e9*0.25, "dollars a month")
 }
 
-// scaleLive measures live readings by one process: one a request, and ten a request.
+// scaleLive measures live readings by one process, with one reading and with ten per request.
 func (b *bench) scaleLive(sim *standIn) error {
 	servers, err := b.serveOn(sim, "scalelive", 1)
 	if err != nil {
@@ -202,7 +203,8 @@ func (b *bench) scaleLive(sim *standIn) error {
 	return errors.Join(err, stopAll(servers))
 }
 
-// scaleUpload measures devices that upload 30 days at once, in rows of an hour.
+// scaleUpload measures devices that upload the readings of 30 days at once, with a row window of an
+// hour.
 func (b *bench) scaleUpload(sim *standIn) error {
 	servers, err := b.serveOn(sim, "scaleup", 1, "streams.bench.row_window=1h")
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 type sensor struct {
 	name                      string
 	rng                       *rand.Rand
-	temperature, hum, battery int // in tenths, and percent
+	temperature, hum, battery int // temperature and humidity in tenths, battery in percent
 }
 
 func newSensor(i int, name string) *sensor {
@@ -50,7 +50,7 @@ func abs(v int) int {
 	return v
 }
 
-// form appends one reading in a format.
+// form is a function that appends one reading to b, in one of the formats.
 type form func(b []byte, s *sensor, ms int64) []byte
 
 func ndjson(b []byte, s *sensor, ms int64) []byte {
@@ -72,7 +72,7 @@ func csv(b []byte, s *sensor, ms int64) []byte {
 
 const csvHeader = "device,time,temperature,humidity,battery\n"
 
-// day returns the bodies of a day of all devices, minute by minute.
+// day returns the request bodies with the readings of all devices for a day, minute by minute.
 func day(f form, header string, start time.Time) [][]byte {
 	fleet := make([]*sensor, devices)
 	for i := range fleet {
@@ -97,7 +97,7 @@ func day(f form, header string, start time.Time) [][]byte {
 	return bodies
 }
 
-// backlog returns the bodies of one device that uploads 30 days.
+// backlog returns the request bodies of one device that uploads the readings of 30 days.
 func backlog(f form, header string, i int, end time.Time) [][]byte {
 	s := newSensor(i, fmt.Sprintf("late-%02d", i))
 	var bodies [][]byte

@@ -13,9 +13,9 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// TestKill_DevicesStayRegistered checks that devices whose first readings were acknowledged just
-// before a kill are registered. Deadman rules fire for them, although they never report
-// afterwards.
+// TestKill_DevicesStayRegistered checks that devices are registered if their first readings were
+// acknowledged just before a kill. After the kill, the devices do not report, and deadman rules must
+// open alerts for them.
 func TestKill_DevicesStayRegistered(t *testing.T) {
 	dir := t.TempDir()
 	clock := filepath.Join(dir, "clock")
@@ -40,7 +40,7 @@ func TestKill_DevicesStayRegistered(t *testing.T) {
 		}
 		rules = append(rules, made.Rule.ID)
 	}
-	w.advance(t, time.Hour) // from now on, all readings are recorded for the rules
+	w.advance(t, time.Hour) // from now on, each reading must be known to the rules
 	for _, n := range []int{100, 5000} {
 		readings := make([]varve.Reading, n)
 		for i := range readings {
@@ -88,7 +88,7 @@ func startServer(t *testing.T, binary, dir string) (*varvetest.Server, *client.C
 	return s, c
 }
 
-// countDevices counts the registered devices with a name prefix.
+// countDevices returns the number of registered devices whose names have a prefix.
 func countDevices(t *testing.T, c *client.Client, prefix string) (n int) {
 	t.Helper()
 	devices := client.Pages(client.List{Limit: 1000}, func(l client.List) ([]wire.DeviceBody, string, error) {

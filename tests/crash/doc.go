@@ -1,3 +1,3 @@
-// Package crash kills the real program repeatedly, while readings are written and tables are
+// Package crash repeatedly kills the real program while readings are written and tables are
 // rotated.
 package crash

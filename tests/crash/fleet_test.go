@@ -15,23 +15,23 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// fleet is a cluster: several servers on one DynamoDB, with different clocks.
+// fleet is a cluster of several servers that use one DynamoDB and have different clocks.
 type fleet struct {
 	binary  string
 	members []*member
 	watch   leaseWatch
-	reads   atomic.Int64 // complete reads of one server
+	reads   atomic.Int64 // number of complete reads of all readings of a server
 
 	mu       sync.Mutex
 	readings map[string]*sent
-	acked    int // distinct acknowledged readings
+	acked    int // number of distinct acknowledged readings
 }
 
-// member is one of the servers, over all of its lives.
+// member is one of the servers. It is restarted after each kill.
 type member struct {
 	dir      string
 	skew     time.Duration
-	endpoint string // address of its proxy to DynamoDB
+	endpoint string // address of the proxy through which it uses DynamoDB
 
 	mu     sync.Mutex
 	server *varvetest.Server
@@ -49,7 +49,7 @@ func (m *member) setClock(t *testing.T, ahead time.Duration) {
 	}
 }
 
-// start starts the server. If it fails, the previous life stays current.
+// start starts the server. If that fails, the old server and client remain in place.
 func (m *member) start(ctx context.Context, binary string) error {
 	s, err := varvetest.Start(ctx, binary, m.dir, "--store", "dynamodb", "--set", "store.endpoint="+m.endpoint,
 		"--set", "log.level=warn", "--set", "streams.crash.row_window=1s")
@@ -72,16 +72,16 @@ func (m *member) get() (*varvetest.Server, *client.Client) {
 	return m.server, m.client
 }
 
-// Amounts of work before a kill. They are independent of time, so that a slow machine does the
+// Amounts of work before a kill. They are not measured in time, so that a slow machine does the
 // same work.
 const (
 	readingsPerKill = 60               // distinct acknowledged readings
-	leasesTaken     = 10               // before the first kill, because a dead holder delays later ones
+	leasesTaken     = 10               // lease changes before the first kill, because the lease of a killed server blocks the others for a while
 	fleetDeadline   = 20 * time.Minute // in addition to -within
 )
 
-// killSome kills and restarts one server after another, each after enough work. It stops all
-// writers with giveUp if a server does not start.
+// killSome kills and restarts one server after the other, each after enough work. If a server
+// does not start, it stops all writers by calling giveUp.
 func (f *fleet) killSome(ctx context.Context, t *testing.T, kills int, giveUp context.CancelFunc) (done int) {
 	end := soakEnd()
 	enough := func() bool { return f.watch.times() >= leasesTaken }
@@ -109,9 +109,9 @@ func (f *fleet) killSome(ctx context.Context, t *testing.T, kills int, giveUp co
 	return done
 }
 
-// work waits until readings were acknowledged, one server was read to the end, and also returns
-// true. Then it waits for some further readings, so that a kill may happen within a read. It
-// returns false if ctx ends first.
+// work waits until enough readings were acknowledged, all readings were read from a server, and the
+// function also returns true. Then it waits for some further readings, so that a kill may happen
+// during a read. It returns false if ctx ends first.
 func (f *fleet) work(ctx context.Context, t *testing.T, also func() bool) bool {
 	t.Helper()
 	firstAcked, firstReads := f.counts()
@@ -147,7 +147,7 @@ func (f *fleet) await(ctx context.Context, t *testing.T, done func() bool) bool 
 	return false
 }
 
-// counts returns the number of acknowledged readings and of complete reads so far.
+// counts returns the number of acknowledged readings, and the number of complete reads of a server.
 func (f *fleet) counts() (acked int, reads int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -26,23 +26,23 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// turnOfMonth is the initial time of the middle clock.
+// turnOfMonth is the initial time of the server whose clock is between the others.
 var turnOfMonth = time.Date(2026, 11, 30, 23, 59, 50, 0, time.UTC)
 
-// leaseWatch observes the holders of the rotator's lease, and the servers that create and drop
+// leaseWatch observes which server holds the rotator's lease, and which servers create and drop
 // tables.
 type leaseWatch struct {
-	order sync.Mutex // held during a change of the lease, so that put receives the changes in their order
+	order sync.Mutex // held during a change of the lease, so that put receives changes in their order
 
 	mu       sync.Mutex
-	holder   int // server that holds the lease; -1 if none does
+	holder   int // server that holds the lease; -1 if no server does
 	killed   map[int]bool
 	token    string
-	taken    int // number of changes of the holder
+	taken    int // how often the holder changed
 	mistakes []string
 }
 
-// leaseItem holds the relevant parts of the lease in a PutItem.
+// leaseItem has the parts of a PutItem request that are about a lease.
 type leaseItem struct {
 	Item struct {
 		PK     struct{ S string }
@@ -52,13 +52,14 @@ type leaseItem struct {
 	}
 }
 
-// parseLease returns the lease in a PutItem, if the request changes the rotator's lease.
+// parseLease returns the lease in a PutItem request. ok is false if the request does not change
+// the rotator's lease.
 func parseLease(body []byte) (it leaseItem, ok bool) {
 	err := json.Unmarshal(body, &it)
 	return it, err == nil && it.Item.PK.S == "LEASE" && it.Item.SK.S == "rotator"
 }
 
-// put records a successful change of the lease by one of the servers.
+// put records that a server has successfully changed the lease.
 func (w *leaseWatch) put(who int, it leaseItem) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,21 +80,22 @@ func (w *leaseWatch) put(who int, it leaseItem) {
 	}
 }
 
-// times returns the number of changes of the holder.
+// times returns how often the holder of the lease has changed.
 func (w *leaseWatch) times() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.taken
 }
 
-// died records a kill. Any server may take over the lease of the killed one after its end.
+// died records that a server was killed. Once its lease has ended, any server may take it over.
 func (w *leaseWatch) died(who int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.killed[who] = true
 }
 
-// proxy returns the address of a proxy to DynamoDB that observes the lease of one server.
+// proxy returns the address of a proxy through which one server uses DynamoDB. The proxy observes
+// the lease.
 func (w *leaseWatch) proxy(t *testing.T, who int, to string) string {
 	t.Helper()
 	target, err := url.Parse(to)
@@ -124,7 +126,7 @@ func (w *leaseWatch) proxy(t *testing.T, who int, to string) string {
 		w.order.Lock()
 		defer w.order.Unlock()
 		status := &statusWriter{ResponseWriter: rw}
-		defer func() { // also if the answer cannot be sent to a killed server
+		defer func() { // even if the answer cannot be sent to a killed server
 			if status.code == http.StatusOK {
 				w.put(who, it)
 			}
@@ -146,9 +148,9 @@ func (s *statusWriter) WriteHeader(code int) {
 }
 
 // TestManyProcesses_AgreeOnReadings runs three servers that write to the same rows of one
-// DynamoDB. All rotate, their clocks differ by ten minutes around the turn of a month, and each
-// is killed in turn. Every server returns each acknowledged reading unchanged and once, and one
-// rotates at a time.
+// DynamoDB. All of them rotate. Their clocks differ by ten minutes around the turn of a month,
+// and they are killed in turn. Every server must return each acknowledged reading once and
+// unchanged, and only one server may rotate at a time.
 func TestManyProcesses_AgreeOnReadings(t *testing.T) {
 	kills := killsOr(12, 2)
 	dir := t.TempDir()
@@ -170,7 +172,7 @@ func TestManyProcesses_AgreeOnReadings(t *testing.T) {
 		}
 		f.members = append(f.members, m)
 	}
-	// Writers finish their last batch when ctx is done, and cancel it when live is done.
+	// When ctx is done, writers finish their last batch. When live is done, they cancel it.
 	live, giveUp := context.WithTimeout(t.Context(), fleetDeadline+*withinFlag)
 	defer giveUp()
 	ctx, cancel := context.WithCancel(live)
@@ -192,8 +194,8 @@ func TestManyProcesses_AgreeOnReadings(t *testing.T) {
 	t.Logf("%d kills, %d readings acknowledged, %d whole reads, the lease was taken %d times", done, f.acked, f.reads.Load(), f.watch.times())
 }
 
-// write sends batches to a server. It sends unacknowledged batches to another server until one
-// acknowledges them or live ends.
+// write sends batches to a server. If the server does not acknowledge a batch, write sends the
+// batch to the next server, until one acknowledges it or live ends.
 func (f *fleet) write(ctx, live context.Context, t *testing.T, who int, seed uint64) {
 	rng := rand.New(rand.NewPCG(uint64(who), seed))
 	for ctx.Err() == nil {
@@ -226,8 +228,8 @@ func (f *fleet) write(ctx, live context.Context, t *testing.T, who int, seed uin
 	}
 }
 
-// batch returns readings of three devices in a few seconds before the turn of the month, many at
-// one timestamp. Some are resent.
+// batch returns readings of three devices with event times in the last few seconds before the
+// turn of the month, so that many event times are equal. Some readings are resent.
 func (f *fleet) batch(rng *rand.Rand) (batch []varve.Reading) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -252,15 +254,15 @@ func (f *fleet) batch(rng *rand.Rand) (batch []varve.Reading) {
 	return batch
 }
 
-// rotate requests rotations from a server continuously.
+// rotate requests rotations from a server until ctx ends.
 func (f *fleet) rotate(ctx context.Context, who int) {
 	for ctx.Err() == nil {
 		_, c := f.members[who].get()
-		_, _ = c.Apply(ctx) // another server rotates, or this one was killed
+		_, _ = c.Apply(ctx) // an error is expected if another server rotates, or this one was killed
 	}
 }
 
-// acknowledged returns the keys of acknowledged readings so far.
+// acknowledged returns the keys of the readings that are acknowledged so far.
 func (f *fleet) acknowledged() map[string]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -273,7 +275,8 @@ func (f *fleet) acknowledged() map[string]bool {
 	return acked
 }
 
-// read reads all acknowledged readings from each server in turn.
+// read reads all readings from each server in turn, and checks that none of the acknowledged ones
+// is missing.
 func (f *fleet) read(ctx context.Context, t *testing.T) {
 	for who := 0; ctx.Err() == nil; who = (who + 1) % len(f.members) {
 		acked := f.acknowledged()
@@ -292,12 +295,15 @@ func (f *fleet) read(ctx context.Context, t *testing.T) {
 	}
 }
 
-// all reads all readings from one server.
+// all returns the keys of all readings that one server returns.
 func (f *fleet) all(ctx context.Context, t *testing.T, c *client.Client) (map[string]bool, error) {
 	found := map[string]bool{}
 	for d := range 3 {
 		var last *varve.Position
 		for r, err := range c.Readings(ctx, client.Query{Stream: "crash", Device: fmt.Sprintf("d%d", d), Consistent: true}, nil) {
+			if varve.FailureOf(err) == varve.NotFound {
+				break // nothing of the device was stored
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -316,8 +322,8 @@ func (f *fleet) all(ctx context.Context, t *testing.T, c *client.Client) (map[st
 	return found, nil
 }
 
-// settle checks the final data while all servers are idle. Each of them can rotate after the
-// lease of a killed one has ended.
+// settle checks the final data when no server is busy. After the lease of a killed server has
+// ended, each server must be able to rotate.
 func (f *fleet) settle(t *testing.T, ahead time.Duration) {
 	acked := f.acknowledged()
 	for who, m := range f.members {

@@ -13,14 +13,14 @@ import (
 	"testing"
 )
 
-// A separate process creates the stores and is killed when all data is acknowledged. So the
-// damaged files are the files that a kill leaves.
+// A separate process creates each store, and is killed once all data is acknowledged. So the
+// tests damage files in the state in which a kill leaves them.
 const (
 	buildWorld = "VARVE_DAMAGE_WORLD"
 	buildDir   = "VARVE_DAMAGE_DIR"
 )
 
-// TestMain builds a world instead of running tests if the environment requests it.
+// TestMain creates a store instead of running tests if the environment requests it.
 func TestMain(m *testing.M) {
 	if name := os.Getenv(buildWorld); name != "" {
 		if err := build(name, os.Getenv(buildDir)); err != nil {
@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// build fills a store, reports it, and waits for its end.
+// build fills the store of a world. If the world requires it, build closes the store. Otherwise
+// it reports that the store is filled, and waits until the process is killed.
 func build(name, dir string) error {
 	for _, w := range worlds() {
 		if w.name != name {
@@ -56,7 +57,7 @@ func build(name, dir string) error {
 	return fmt.Errorf("no world %q", name)
 }
 
-// made returns the folder of a world's store.
+// made creates the store of a world and returns its folder.
 func made(t *testing.T, w *world) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -67,7 +68,7 @@ func made(t *testing.T, w *world) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = in.Close() }() // the process has ended by then
+	defer func() { _ = in.Close() }() // the process has ended
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -88,11 +89,11 @@ func made(t *testing.T, w *world) string {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // it fails if the process was killed
 	return dir
 }
 
-// copied returns a copy of a store's folder.
+// copied copies the folder of a store and returns the copy.
 func copied(t *testing.T, from string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "data")

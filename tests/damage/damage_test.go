@@ -24,9 +24,9 @@ var (
 
 func isDamaged(err error) bool { return errors.Is(err, store.ErrDamaged) }
 
-// TestDamage_IsContainedFoundAndRepaired damages files of stores at random. No process ends, no
-// wrong value is served, and no data is silently missing. Verify finds the damage. After a
-// repair, the store verifies and lacks only reported data.
+// TestDamage_IsContainedFoundAndRepaired damages the files of stores at random. No process may
+// end, no wrong value may be returned, and no data may be missing without a report. Verify must
+// find the damage. After a repair, the store must verify, and only reported data may be missing.
 func TestDamage_IsContainedFoundAndRepaired(t *testing.T) {
 	n := *cases
 	switch {
@@ -41,7 +41,7 @@ func TestDamage_IsContainedFoundAndRepaired(t *testing.T) {
 	for i := range list {
 		w := &list[i]
 		whole := newIntact(t, w, made(t, w))
-		// Each world has a share of the time.
+		// Each world may use an equal share of the time.
 		share := *within * time.Duration(i+1) / time.Duration(len(list))
 		t.Run(w.name, func(t *testing.T) {
 			for seed := range n / len(list) {
@@ -56,14 +56,14 @@ func TestDamage_IsContainedFoundAndRepaired(t *testing.T) {
 	t.Logf("%d damages of %d were tried", done, n)
 }
 
-// damage is one damaged copy of a store.
+// damage is a damaged copy of a store.
 type damage struct {
 	*intact
-	dir     string   // the damaged copy
-	changed []string // tables that differ from the undamaged ones
+	dir     string   // folder of the damaged copy
+	changed []string // tables of Pebble that differ from the undamaged ones
 }
 
-// damageOnce damages one file in a copy of the store.
+// damageOnce damages one file in a copy of the store, and checks the copy.
 func (in *intact) damageOnce(t *testing.T, seed uint64) {
 	hash := fnv.New64()
 	_, _ = hash.Write([]byte(in.name)) // never fails
@@ -91,8 +91,8 @@ func (in *intact) damageOnce(t *testing.T, seed uint64) {
 	d.repair(t, len(found) > 0)
 }
 
-// serve opens a copy of the damaged store and compares its data. It reports whether the start or
-// any data was refused.
+// serve opens a copy of the damaged store and compares its data. It returns whether the start or
+// a part of the data was refused.
 func (d *damage) serve(t *testing.T) (harmed bool) {
 	t.Helper()
 	var recovery local.Recovery
@@ -115,7 +115,7 @@ func (d *damage) serve(t *testing.T) (harmed bool) {
 	return refused > 0
 }
 
-// repair repairs the damaged store and compares the remaining data.
+// repair repairs the damaged store and compares the data that remains.
 func (d *damage) repair(t *testing.T, needed bool) {
 	t.Helper()
 	var losses []local.Loss
@@ -164,7 +164,7 @@ func (d *damage) repair(t *testing.T, needed bool) {
 	d.checkExcuses(t, torn, losses, missing, lost)
 }
 
-// verify returns the findings of a verification.
+// verify returns the findings of a verification of a folder.
 func verify(t *testing.T, dir string) (found []string) {
 	t.Helper()
 	err := local.CheckFolder(t.Context(), dir, 0, func(p local.Problem) { found = append(found, fmt.Sprintf("%s: %v", p.File, p.Err)) })
@@ -174,7 +174,7 @@ func verify(t *testing.T, dir string) (found []string) {
 	return found
 }
 
-// sum returns a checksum of the names and contents of a folder.
+// sum returns a checksum of the names and contents of all files in a folder.
 func sum(t *testing.T, dir string) uint64 {
 	t.Helper()
 	hash := fnv.New64a()

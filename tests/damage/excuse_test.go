@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// tornEnd is the place from which on the last segment is torn.
+// tornEnd is the last segment of the journal, and the offset at which its torn part begins.
 type tornEnd struct {
 	*segment
 	at int64
@@ -20,8 +20,8 @@ func (e *tornEnd) hasReading(r *varve.Reading) bool { return e != nil && e.readi
 
 func (e *tornEnd) hasItem(key store.Key) bool { return e != nil && e.items[key] > e.at }
 
-// tornEnd returns the torn end of the journal, or nil if no end is torn. A torn segment before
-// the last one requires a loss.
+// tornEnd returns the torn end of the journal, or nil if the journal is not torn. If a segment
+// before the last one is torn, a loss must report it.
 func (d *damage) tornEnd(t *testing.T, r *local.Recovery, losses []local.Loss) *tornEnd {
 	t.Helper()
 	var end *tornEnd
@@ -37,14 +37,14 @@ func (d *damage) tornEnd(t *testing.T, r *local.Recovery, losses []local.Loss) *
 			}
 			end = &tornEnd{d.journal[n], at}
 		case end == nil:
-			end = &tornEnd{segment: &segment{}} // a later segment without frames
+			end = &tornEnd{segment: &segment{}} // the torn segment is a later one that has no frames
 		}
 	}
 	return end
 }
 
-// checkExcuses fails for readings and items that are missing, unless the torn end or a loss
-// contains them.
+// checkExcuses fails if a reading or an item is missing that is neither in the torn end nor in a
+// loss.
 func (d *damage) checkExcuses(t *testing.T, torn *tornEnd, losses []local.Loss, missing []varve.Reading, lost []store.Key) {
 	t.Helper()
 	for i := range missing {
@@ -71,7 +71,7 @@ func (d *damage) names(l *local.Loss, r *varve.Reading) bool {
 		return s.readings[keyOf(r)] > 0
 	}
 	if l.Table == "" {
-		return true // a loss of the journal or of the database, with unknown series
+		return true // the whole journal or database is lost, so the series are unknown
 	}
 	after := l.First.Device == "" || l.First.Device <= r.Device
 	before := l.Last.Device == "" || r.Device <= l.Last.Device

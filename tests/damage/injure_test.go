@@ -9,20 +9,20 @@ import (
 	"testing"
 )
 
-// injury is one change to a store's files.
+// injury is a change to one file of a store.
 type injury struct {
 	kind string
-	file string // relative to the store's folder
-	what string // for messages
+	file string // path relative to the store's folder
+	what string // description for messages
 }
 
 func (i injury) String() string { return fmt.Sprintf("%s %s (%s)", i.kind, i.file, i.what) }
 
-// injuries lists the kinds of damage, in the ratio of their frequency.
+// injuries lists the kinds of damage. Kinds that occur several times are more frequent.
 var injuries = []string{"flip", "flip", "flip", "flip", "truncate", "delete", "zero", "swap"}
 
-// injure damages one file of a store at random. It skips files without contents, such as the
-// lock.
+// injure damages a random file of a store. It skips files without contents, such as the lock
+// file.
 func injure(t *testing.T, rng *rand.Rand, dir string) injury {
 	t.Helper()
 	names := files(t, dir)
@@ -76,7 +76,7 @@ func swap(t *testing.T, a, b string) {
 	}
 }
 
-// files returns the files of a store that have contents.
+// files returns the files of a store that are not empty.
 func files(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -19,12 +19,12 @@ import (
 type intact struct {
 	*world
 	from    string
-	tables  []string            // files that the database uses; a kill may leave others
-	journal map[uint64]*segment // by number
-	last    uint64              // the last segment with frames
+	tables  []string            // files that the database uses; a kill may leave further files
+	journal map[uint64]*segment // segments by number
+	last    uint64              // number of the last segment with frames
 }
 
-// newIntact reads the files of an undamaged store.
+// newIntact reads the files of the undamaged store of a world.
 func newIntact(t *testing.T, w *world, dir string) *intact {
 	t.Helper()
 	in := &intact{world: w, from: dir, tables: liveTables(t, copied(t, dir))}
@@ -32,7 +32,7 @@ func newIntact(t *testing.T, w *world, dir string) *intact {
 	return in
 }
 
-// liveTables returns the files with tables of Pebble that a store uses.
+// liveTables returns the files of Pebble's tables that a store uses.
 func liveTables(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	db, err := pebble.Open(filepath.Join(dir, "pebble"), &pebble.Options{ReadOnly: true, Logger: quiet{t}})
@@ -51,12 +51,12 @@ func liveTables(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// quiet is a logger of Pebble that drops information.
+// quiet is a logger of Pebble that drops information messages.
 type quiet struct{ testing.TB }
 
 func (quiet) Infof(string, ...any) {}
 
-// changedTables returns the tables that differ in a damaged copy.
+// changedTables returns the tables of Pebble that a damaged copy lacks or has changed.
 func (in *intact) changedTables(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	for _, name := range in.tables {
@@ -75,20 +75,20 @@ func (in *intact) changedTables(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// segment is the content of one segment of an undamaged journal. The values are the ends of the
-// frames in its file.
+// segment has the readings and items in one segment of an undamaged journal. For each, it has the
+// end of the frame in the segment's file.
 type segment struct {
 	readings map[readingKey]int64
 	items    map[store.Key]int64
 }
 
-// Sizes in a segment file: see package journal.
+// Sizes of the headers in a segment file: see package journal.
 const (
 	segmentHeader = 44
 	frameHeader   = 25
 )
 
-// readingKey identifies a reading of a world.
+// readingKey identifies a reading within a world.
 type readingKey struct {
 	device string
 	time   int64
@@ -96,8 +96,8 @@ type readingKey struct {
 
 func keyOf(r *varve.Reading) readingKey { return readingKey{r.Device, r.Time.UnixNano()} }
 
-// readJournal reads the segments of the journal. Each frame of readings is one write of fill, and
-// the last frame is the last write.
+// readJournal reads the segments of the journal. Each frame of readings must equal one write of
+// fill. The last frame must be the last write.
 func (in *intact) readJournal(t *testing.T) {
 	t.Helper()
 	var frames []journal.Frame
@@ -138,14 +138,14 @@ func (in *intact) readJournal(t *testing.T) {
 			}
 			writes = writes[1:]
 		}
-		if rest := segmentHeader + rep.Segments[i].Bytes - end; rest != 0 && rest != frameHeader { // of the end
+		if rest := segmentHeader + rep.Segments[i].Bytes - end; rest != 0 && rest != frameHeader { // an end frame may follow
 			t.Fatalf("the frames of segment %d end at %d, which is not the end of %+v", rep.Segments[i].Number, end, rep.Segments[i])
 		}
 		frames = frames[n:]
 	}
 }
 
-// addItems adds the items that a change of the journal contains.
+// addItems adds the items that a frame with item changes contains.
 func (w *world) addItems(s *segment, payload []byte, end int64) {
 	for i := range w.items {
 		key := w.item(i).Key

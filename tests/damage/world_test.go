@@ -16,21 +16,21 @@ import (
 
 var arrived = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// world is the known content of a store.
+// world defines the content of a store.
 type world struct {
 	name     string
 	tables   []grid.Table
 	devices  int
-	each     int // readings of each device in a table
+	each     int // number of readings of each device in a table
 	items    int
-	text     int  // bytes of the text in each reading
-	closed   bool // the store was closed, not killed
+	text     int  // bytes of text in each reading
+	closed   bool // whether the store was closed instead of killed
 	memtable int64
 
-	made map[[2]int][]varve.Reading // cache by table and device, because comparisons are frequent
+	made map[[2]int][]varve.Reading // the readings by table and device; a cache, because comparisons are frequent
 }
 
-// worlds returns the stores to be damaged.
+// worlds returns the worlds whose stores are damaged.
 func worlds() []world {
 	return []world{
 		{name: "small", tables: tables(2), devices: 4, each: 40, items: 40, memtable: 1 << 20},
@@ -63,8 +63,8 @@ func (w *world) series(device int) varve.Series {
 	return varve.Series{Tenant: varve.DefaultTenant, Stream: "s", Device: fmt.Sprintf("device-%03d", device)}
 }
 
-// readings returns the readings of a device in a table, one per minute. The caller must not
-// change them.
+// readings returns the readings of a device in a table, one per minute. Callers must not change
+// them.
 func (w *world) readings(table, device int) []varve.Reading {
 	if list, ok := w.made[[2]int{table, device}]; ok {
 		return list
@@ -100,7 +100,7 @@ func (w *world) makeReadings(table, device int) []varve.Reading {
 	return list
 }
 
-// item returns the i-th item, in a partition of keys, devices or rules.
+// item returns item i. Items are in several partitions, for API keys, devices and rules.
 func (w *world) item(i int) store.Item {
 	kind := [...]string{"KEY", "DEVICE", "RULE"}[i%3]
 	it := store.Item{
@@ -113,7 +113,7 @@ func (w *world) item(i int) store.Item {
 	return it
 }
 
-// fill writes the content of the world. Items are mixed with readings, so that every part of the
+// fill writes the content of the world. It mixes items and readings, so that each part of the
 // store has both.
 func (w *world) fill(s *local.Store) error {
 	ctx := context.Background()
@@ -139,7 +139,7 @@ func (w *world) fill(s *local.Store) error {
 	return nil
 }
 
-// writes returns the writes of fill in their order.
+// writes returns the writes of readings that fill makes, in order.
 func (w *world) writes() (list []store.Batch) {
 	for device := range w.devices {
 		for table := range w.tables {
@@ -157,8 +157,8 @@ func (w *world) tableOf(r *varve.Reading) string {
 	return w.tables[i].Name()
 }
 
-// compare reads all data of the world. It fails the test for a wrong value, and for a missing
-// one without reported damage. If lossy is set, it returns missing readings and items instead.
+// compare reads all data of the world. It fails the test for each wrong value. If lossy is true,
+// it returns the missing readings and items. Otherwise it also fails the test for each of them.
 func (w *world) compare(t *testing.T, s *local.Store, lossy bool) (refused int, missing []varve.Reading, lost []store.Key) {
 	t.Helper()
 	for i := range w.tables {
@@ -175,7 +175,8 @@ func (w *world) compare(t *testing.T, s *local.Store, lossy bool) (refused int, 
 func (w *world) compareSeries(t *testing.T, s *local.Store, table, device int, lossy bool) (refused int, missing []varve.Reading) {
 	t.Helper()
 	want := w.readings(table, device)
-	// Day by day, because a damaged block refuses only the windows that touch it.
+	// The window is read day by day, because a damaged block fails only the reads that need the
+	// block.
 	span := w.tables[table].Window()
 	for from := span.From; from.Before(span.To); from = from.Add(24 * time.Hour) {
 		window := varve.Window{From: from, To: from.Add(24 * time.Hour)}

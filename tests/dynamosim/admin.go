@@ -19,7 +19,7 @@ type keyElement struct{ AttributeName, KeyType string }
 // attributeType is the type of a key attribute.
 type attributeType struct{ AttributeName, AttributeType string }
 
-// indexInput is an index of CreateTable.
+// indexInput describes an index in CreateTable.
 type indexInput struct {
 	IndexName             string
 	KeySchema             []keyElement
@@ -27,7 +27,7 @@ type indexInput struct {
 	ProvisionedThroughput *provisionedUnits
 }
 
-// projectionInput is the projection of an index.
+// projectionInput describes which attributes an index has.
 type projectionInput struct {
 	ProjectionType   string
 	NonKeyAttributes []string `json:",omitempty"`
@@ -36,10 +36,10 @@ type projectionInput struct {
 // tag is a tag of a table.
 type tag struct{ Key, Value string }
 
-// warmUnits are the units of warm throughput.
+// warmUnits is a warm throughput.
 type warmUnits struct{ ReadUnitsPerSecond, WriteUnitsPerSecond int64 }
 
-// tableInput is the parameters of CreateTable and UpdateTable.
+// tableInput has the parameters of CreateTable and UpdateTable.
 type tableInput struct {
 	TableName                 string
 	AttributeDefinitions      []attributeType
@@ -76,7 +76,7 @@ func (s *Server) createTable(in *tableInput) (any, error) {
 	return map[string]any{"TableDescription": d}, nil
 }
 
-// newTable returns the table of CreateTable.
+// newTable returns a new table for the parameters of CreateTable.
 func (s *Server) newTable(in *tableInput) (*table, error) {
 	now := s.options.Now()
 	t := &table{name: in.TableName, id: fmt.Sprintf("%08x-0000-4000-8000-%012x", s.serial.Add(1), now.UnixNano()&0xffffffffffff), created: now}
@@ -128,7 +128,7 @@ func (s *Server) newTable(in *tableInput) (*table, error) {
 	return t, nil
 }
 
-// init sets the capacity of a new table or index.
+// init sets the limits of a new table or index.
 func (u *throughput) init(l *capacity.Limits, resource string, set *settings, now time.Time) {
 	u.resource = resource
 	u.onDemand.Store(set.billing == onDemand)
@@ -141,7 +141,7 @@ func (u *throughput) init(l *capacity.Limits, resource string, set *settings, no
 	}
 }
 
-// parse reads the keys of a table or an index.
+// parse sets the keys of a table or an index.
 func (s *schema) parse(keys []keyElement, types []attributeType) error {
 	for _, k := range keys {
 		i := slices.IndexFunc(types, func(a attributeType) bool { return a.AttributeName == k.AttributeName })
@@ -164,7 +164,7 @@ func (s *schema) parse(keys []keyElement, types []attributeType) error {
 	return nil
 }
 
-// setBilling sets the billing mode and the units of an input.
+// setBilling sets the billing mode and the provisioned units from the parameters.
 func (s *settings) setBilling(in *tableInput) error {
 	s.billing = cmp.Or(in.BillingMode, s.billing)
 	if s.billing == onDemand {
@@ -187,7 +187,7 @@ func (s *settings) setBilling(in *tableInput) error {
 	return nil
 }
 
-// warmUp raises the warm throughput of a table.
+// warmUp raises the warm throughput of a table. It never lowers it.
 func (t *table) warmUp(set *settings, w *warmUnits, now time.Time) {
 	set.warm = capacity.Units{float64(w.ReadUnitsPerSecond), float64(w.WriteUnitsPerSecond)}
 	if t.units.limited != nil {
@@ -221,7 +221,7 @@ func (s *Server) updateTable(in *tableInput) (any, error) {
 
 var participles = map[string]string{creating: "created", updating: "updated", deleting: "deleted"}
 
-// change changes the settings of a table.
+// change applies the parameters of UpdateTable to a table.
 func (t *table) change(next *settings, in *tableInput, now time.Time) error {
 	if err := next.setBilling(in); err != nil {
 		return err
@@ -254,7 +254,7 @@ func (t *table) change(next *settings, in *tableInput, now time.Time) error {
 	return nil
 }
 
-// applyBilling changes the throughput of a table and its indexes.
+// applyBilling changes the limits of a table and its indexes to new settings.
 func (t *table) applyBilling(next *settings, now time.Time) {
 	if next.billing == t.settings.billing && next.units == t.settings.units {
 		return
@@ -303,7 +303,8 @@ func (s *Server) deleteTable(in *tableInput) (any, error) {
 	return map[string]any{"TableDescription": d}, nil
 }
 
-// existing returns a table that is not gone, or nil. The caller holds the lock for writing.
+// existing returns a table that has not been deleted, or nil. The caller must hold the write
+// lock.
 func (s *Server) existing(name string) *table {
 	t := s.tables[name]
 	if t == nil {
@@ -318,7 +319,7 @@ func (s *Server) existing(name string) *table {
 	return t
 }
 
-// usable returns a table whose items can be read and written.
+// usable returns a table if its items can be read and written.
 func (s *Server) usable(name string) (*table, error) {
 	s.mu.RLock()
 	t := s.tables[nameOf(name)]

@@ -21,16 +21,17 @@ var update = flag.Bool("update", false, "rewrite the expectations with the answe
 
 const expectations = "testdata/expectations.txt"
 
-// exchange is a request, and the answers to it.
+// exchange is a request and the answers to it.
 type exchange struct {
-	comment string // lines before it
-	request string // operation and JSON
-	want    string // of Amazon
+	comment string // lines before the request
+	request string // operation and JSON parameters
+	want    string // answer of Amazon
 	others  map[string]string
 }
 
-// readExchanges reads the expectations. A request follows ">", Amazon's answer "<", and the
-// deviating answer of an emulator its name and "<".
+// readExchanges reads the file of expectations. A line with a request begins with ">". A line
+// with Amazon's answer begins with "<". The answer of an emulator that differs begins with the
+// emulator's name and "<".
 func readExchanges(t *testing.T) (list []exchange) {
 	t.Helper()
 	data, err := os.ReadFile(expectations)
@@ -59,8 +60,8 @@ func readExchanges(t *testing.T) (list []exchange) {
 	return list
 }
 
-// post sends a request, and returns the answer as one line: sorted JSON, or type and message of
-// an error.
+// post sends a request and returns the answer as one line. The line is sorted JSON, or the type
+// and message of an error.
 func post(t *testing.T, url, request string) string {
 	t.Helper()
 	op, body, _ := strings.Cut(request, " ")
@@ -84,7 +85,7 @@ func post(t *testing.T, url, request string) string {
 	return canonical(t, resp.StatusCode, text)
 }
 
-// canonical returns an answer as one line.
+// canonical formats an answer as one line.
 func canonical(t *testing.T, status int, text []byte) string {
 	t.Helper()
 	var answer map[string]any
@@ -108,13 +109,13 @@ func canonical(t *testing.T, status int, text []byte) string {
 	return line
 }
 
-// volatile are the fields of answers that differ from run to run.
+// volatile lists the fields of answers that differ between runs.
 var volatile = []string{
 	"CreationDateTime", "TableId", "TableArn", "IndexArn", "LastUpdateToPayPerRequestDateTime", "LastIncreaseDateTime", "LastDecreaseDateTime",
 	"TableStatus", "IndexStatus", "TableThroughputModeSummary", "NumberOfDecreasesToday", "OnDemandThroughput", "WarmThroughput", "TableSizeBytes", "IndexSizeBytes", "ItemCount", "ThrottlingReasons",
 }
 
-// sorted sorts the sets of an answer, and removes volatile and empty fields.
+// sorted sorts the sets in an answer, and removes volatile and empty fields.
 func sorted(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -153,8 +154,8 @@ func oneLine(t *testing.T, v any) string {
 }
 
 // TestStandIn_AnswersAsEmulatorsDo sends the same requests to the stand-in and to both emulators.
-// The stand-in gives Amazon's answer. Where an emulator deviates, the expectations state its
-// answer, too. Emulators have other messages for some errors.
+// The stand-in must give Amazon's answer. If an emulator differs, the expectations also have its
+// answer. Error messages of emulators may differ.
 func TestStandIn_AnswersAsEmulatorsDo(t *testing.T) {
 	list := readExchanges(t)
 	all := []dynamotest.Emulator{dynamotest.StandIn, dynamotest.Dynoxide, dynamotest.Local}
@@ -186,7 +187,7 @@ func TestStandIn_AnswersAsEmulatorsDo(t *testing.T) {
 	}
 }
 
-// areAlike reports whether two answers of emulators are the same. Messages of errors may differ.
+// areAlike reports whether two answers are the same, except for the messages of errors.
 func areAlike(a, b string) bool {
 	kindOf := func(answer string) string {
 		kind, rest, isError := strings.Cut(answer, ": ")
@@ -201,7 +202,8 @@ func areAlike(a, b string) bool {
 	return kindOf(a) == kindOf(b)
 }
 
-// rewrite writes the expectations. The stand-in's answers must be reviewed afterwards.
+// rewrite writes the file of expectations with the current answers. The stand-in's answers must
+// be reviewed afterwards.
 func rewrite(t *testing.T, list []exchange, all []dynamotest.Emulator, answers [][]string) {
 	t.Helper()
 	var b strings.Builder

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// withTable calls change with the settings of a table, locked.
+// withTable locks a table and calls change with its settings.
 func (s *Server) withTable(name string, change func(set *settings) (any, error)) (any, error) {
 	s.mu.Lock()
 	t := s.existing(nameOf(name))
@@ -18,14 +18,14 @@ func (s *Server) withTable(name string, change func(set *settings) (any, error))
 	return change(&t.settings)
 }
 
-// tagInput is the parameters of the operations on tags.
+// tagInput has the parameters of the operations on tags.
 type tagInput struct {
 	ResourceArn string
 	Tags        []tag
 	TagKeys     []string
 }
 
-// withTags is withTable for a resource that is named by its ARN.
+// withTags is like withTable, but selects the table by its ARN.
 func (s *Server) withTags(in *tagInput, change func(set *settings) (any, error)) (any, error) {
 	s.mu.Lock()
 	t := s.existing(nameOf(in.ResourceArn))
@@ -68,7 +68,7 @@ func (s *Server) listTags(in *tagInput) (any, error) {
 	})
 }
 
-// ttlInput is the parameters of the operations on TTL.
+// ttlInput has the parameters of the operations on TTL.
 type ttlInput struct {
 	TableName               string
 	TimeToLiveSpecification struct {
@@ -106,7 +106,7 @@ func (s *Server) describeTTL(in *ttlInput) (any, error) {
 	})
 }
 
-// backupInput is the parameters of the operations on backups.
+// backupInput has the parameters of the operations on backups.
 type backupInput struct {
 	TableName                        string
 	PointInTimeRecoverySpecification struct{ PointInTimeRecoveryEnabled bool }
@@ -123,7 +123,7 @@ func (s *Server) describeBackups(in *backupInput) (any, error) {
 	return s.withTable(in.TableName, func(set *settings) (any, error) { return set.backups(), nil })
 }
 
-// backups returns the description of the backups of a table.
+// backups returns the answer to requests for the backup settings of a table.
 func (s *settings) backups() any {
 	status := "DISABLED"
 	if s.recovery {
@@ -135,7 +135,7 @@ func (s *settings) backups() any {
 	}}
 }
 
-// describeLimits returns the usual quotas. Source: "Quotas in Amazon DynamoDB".
+// describeLimits returns the default quotas. Source: "Quotas in Amazon DynamoDB".
 func (*Server) describeLimits(*struct{}) (any, error) {
 	return map[string]int{
 		"AccountMaxReadCapacityUnits": 80000, "AccountMaxWriteCapacityUnits": 80000,

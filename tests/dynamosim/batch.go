@@ -11,10 +11,10 @@ const (
 	maxBatchBytes  = 16 << 20
 )
 
-// doubled is the message of a batch with the same key twice.
+// doubled is the error message for a batch in which a key occurs twice.
 const doubled = "Provided list of item keys contains duplicates"
 
-// batchWriteItem writes up to 25 items. The writes that are throttled are unprocessed.
+// batchWriteItem writes up to 25 items. It returns throttled writes as unprocessed.
 func (s *Server) batchWriteItem(r *request, out *jx.Writer) error {
 	tables, writes, err := s.checkWrites(r)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Server) batchWriteItem(r *request, out *jx.Writer) error {
 	return nil
 }
 
-// appendUnprocessed writes the raw requests that were not processed, by table.
+// appendUnprocessed appends the raw requests that were not processed, by table.
 func appendUnprocessed(r *request, unprocessed [][][]byte, out *jx.Writer) {
 	rest := newAnswer(out)
 	for i, raws := range unprocessed {
@@ -71,7 +71,7 @@ func appendUnprocessed(r *request, unprocessed [][][]byte, out *jx.Writer) {
 	rest.end()
 }
 
-// appendConsumed writes the consumption of a batch, by table.
+// appendConsumed appends the consumed capacity of a batch, by table.
 func (r *request) appendConsumed(a *answer, all []consumed) {
 	if !r.showsCapacity() {
 		return
@@ -87,7 +87,7 @@ func (r *request) appendConsumed(a *answer, all []consumed) {
 	a.out.RawStr("]")
 }
 
-// checkWrites returns the tables and the writes of a batch.
+// checkWrites returns the tables of a batch, and the writes to each of them.
 func (s *Server) checkWrites(r *request) (tables []*table, writes [][]write, err error) {
 	n := 0
 	for i := range r.batch {
@@ -130,8 +130,8 @@ func (s *Server) checkWrites(r *request) (tables []*table, writes [][]write, err
 	return tables, writes, nil
 }
 
-// batchGetItem reads up to 100 items. Reads that are throttled, or too large for the answer, are
-// unprocessed.
+// batchGetItem reads up to 100 items. It returns the keys as unprocessed if a read is throttled
+// or does not fit into the answer.
 func (s *Server) batchGetItem(r *request, out *jx.Writer) error {
 	plans, err := s.checkReads(r)
 	if err != nil {
@@ -185,13 +185,13 @@ func (s *Server) batchGetItem(r *request, out *jx.Writer) error {
 	return nil
 }
 
-// readPlan is the reads of a batch in one table.
+// readPlan has the reads of a batch from one table.
 type readPlan struct {
 	*batchTable
 	table *table
 	show  projection
 	at    []primary
-	rest  []int // indexes of the keys that were not processed
+	rest  []int // indexes of keys that were not processed
 }
 
 func (s *Server) checkReads(r *request) (plans []readPlan, err error) {
@@ -228,7 +228,7 @@ func (s *Server) checkReads(r *request) (plans []readPlan, err error) {
 	return plans, nil
 }
 
-// appendRest writes the keys that were not processed.
+// appendRest appends the keys that were not processed, by table.
 func appendRest(plans []readPlan, out *jx.Writer) {
 	rest := newAnswer(out)
 	for i := range plans {

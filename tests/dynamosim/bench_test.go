@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/capacity"
 )
 
-// BenchmarkPutItem measures the put of a live reading, without a network.
+// BenchmarkPutItem measures a put of a typical reading, without a network.
 func BenchmarkPutItem(b *testing.B) {
 	limits := capacity.Amazon()
 	limits.Partition, limits.Initial, limits.Quota = capacity.Units{1e9, 1e9}, capacity.Units{1e9, 1e9}, capacity.Units{1e9, 1e9}

@@ -60,7 +60,7 @@ func epoch(t time.Time) float64 {
 	return float64(t.UnixMilli()) / 1000
 }
 
-// elements returns the key schema.
+// elements returns the key schema in the form of the API.
 func (s *schema) elements() []keyElement {
 	list := []keyElement{{s.hash.name, "HASH"}}
 	if s.sort.name != "" {
@@ -79,14 +79,14 @@ func (s *Server) describeTable(in *tableInput) (any, error) {
 	return map[string]any{"Table": s.describe(t)}, nil
 }
 
-// describe returns the description of a table.
+// describe returns the answer of DescribeTable.
 func (s *Server) describe(t *table) *description {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return s.describeLocked(t)
 }
 
-// describeLocked returns the description of a table whose lock the caller holds.
+// describeLocked is like describe, but the caller must hold the lock of the table.
 func (s *Server) describeLocked(t *table) *description {
 	set := &t.settings
 	now := s.options.Now()
@@ -125,7 +125,7 @@ func (s *Server) describeLocked(t *table) *description {
 	return d
 }
 
-// warmth returns the warm throughput of a table.
+// warmth returns the warm throughput of a table, or nil if nothing is throttled.
 func (t *table) warmth() *warmDescription {
 	if t.units.limited == nil {
 		return nil

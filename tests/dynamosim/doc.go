@@ -1,5 +1,5 @@
-// Package dynamosim is a stand-in for Amazon DynamoDB in memory, for tests and benchmarks at rates
-// that emulators do not reach.
+// Package dynamosim is an in-memory stand-in for Amazon DynamoDB. Tests and benchmarks use it at
+// rates that emulators do not reach.
 //
 //	HTTP ── operation ── latency ── answer
 //	            │
@@ -8,14 +8,16 @@
 //	            ├── expr, value          expressions and attribute values
 //	            └── capacity             partitions, bursts, throttling
 //
-// Server is the main type: an http.Handler that speaks JSON 1.0. It has the operations that
-// store/dynamo uses. Answers, errors and consumed units are Amazon's; tests compare them with
-// DynamoDB Local and dynoxide. Package capacity states the rules of throttling and their sources.
+// Server is the main type. It is an http.Handler for DynamoDB's JSON 1.0 protocol, and implements
+// the operations that store/dynamo uses. Answers, errors and consumed units equal Amazon's. Tests
+// compare them with DynamoDB Local and dynoxide. Package capacity has the rules of throttling and
+// their sources.
 //
-// The clock, the latency and the limits are options, so that tests need no waiting. Without
-// limits, no request is throttled.
+// The clock, the latency and the limits are options, so tests need not wait. Without limits, no
+// request is throttled.
 //
-// Left out: transactions, streams, backups, PartiQL, local secondary indexes, changes of indexes,
-// the legacy parameters before expressions, and the deletion of expired items. Indexes are
-// updated at once, and all reads are consistent. Signatures are not checked.
+// The stand-in does not implement transactions, streams, backups, PartiQL, local secondary
+// indexes, changes of indexes, the legacy parameters that expressions replaced, and the deletion
+// of expired items. Indexes are updated at once, and all reads are consistent. Signatures are not
+// checked.
 package dynamosim

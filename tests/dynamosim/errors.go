@@ -10,22 +10,22 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// Prefixes of the types of errors.
+// Prefixes of error types.
 const (
 	ownErrors     = "com.amazonaws.dynamodb.v20120810#"
 	serviceErrors = "com.amazon.coral.service#"
 	checkErrors   = "com.amazon.coral.validate#"
 )
 
-// failure is an error that is answered to the client.
+// failure is an error that is sent to the client.
 type failure struct {
-	status   int // 400 if 0
+	status   int // HTTP status; 0 means 400
 	kind     string
 	message  string
-	item     []byte          // of a failed condition
-	reason   capacity.Reason // of a throttled request
-	resource string          // the ARN of the throttled table or index
-	scope    string          // TableRead, TableWrite, IndexRead or IndexWrite
+	item     []byte          // stored item, if a condition failed
+	reason   capacity.Reason // reason, if the request was throttled
+	resource string          // ARN of the throttled table or index
+	scope    string          // kind of limit: TableRead, TableWrite, IndexRead or IndexWrite
 }
 
 // Error implements error.
@@ -49,18 +49,18 @@ func inUse(format string, args ...any) *failure {
 	return ownError("ResourceInUseException", format, args...)
 }
 
-// conditionFailed returns the error of a failed condition. The item is optional.
+// conditionFailed returns the error for a condition that does not hold. item may be nil.
 func conditionFailed(item []byte) *failure {
 	return &failure{kind: ownErrors + "ConditionalCheckFailedException", message: "The conditional request failed", item: item}
 }
 
-// Messages of throttled requests.
+// Messages for throttled requests.
 const (
 	tooMuchProvisioned = "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API."
 	tooMuchOnDemand    = "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your table or index so please try again shortly. If exceptions persist, check if you have a hot key: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html"
 )
 
-// throttled returns the error of a throttled request.
+// throttled returns the error for a throttled request.
 func throttled(onDemand bool, scope string, reason capacity.Reason, resource string) *failure {
 	f := ownError("ProvisionedThroughputExceededException", tooMuchProvisioned)
 	if onDemand {
@@ -70,7 +70,7 @@ func throttled(onDemand bool, scope string, reason capacity.Reason, resource str
 	return f
 }
 
-// asFailure returns the failure that an error is answered as.
+// asFailure converts an error to the failure that is sent to the client.
 func asFailure(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {
@@ -82,7 +82,7 @@ func asFailure(err error) *failure {
 	return &failure{kind: serviceErrors + "SerializationException", message: err.Error()}
 }
 
-// append writes the JSON of a failure, and returns its status.
+// append appends the JSON of a failure, and returns the HTTP status.
 func (f *failure) append(w *jx.Writer) (status int) {
 	w.RawStr(`{"__type":`)
 	w.Str(f.kind)

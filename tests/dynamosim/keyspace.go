@@ -11,20 +11,20 @@ import (
 
 const shardBits = 6
 
-// keyspace is the items of a table or an index. Its shards are ranges of the hashes of partition
-// keys, in order.
+// keyspace has the items of a table or an index. It is divided into shards by ranges of the
+// hashes of partition keys.
 type keyspace struct {
 	shards [1 << shardBits]shard
 }
 
-// shard is the item collections of a range of hashes.
+// shard has the item collections in a range of hashes.
 type shard struct {
 	mu     sync.RWMutex
 	byKey  map[string]*collection
-	sorted []*collection // by hash; nil if it must be sorted
+	sorted []*collection // ordered by hash; nil if they must be sorted first
 }
 
-// collection is the items of one partition key, in the order of their positions.
+// collection has the items of one partition key, ordered by position.
 type collection struct {
 	key     string
 	hash    uint64
@@ -37,10 +37,10 @@ type entry struct {
 	record *record
 }
 
-// position is the place of an item in its collection.
+// position orders an item in its collection.
 type position struct {
 	sort string // bytes of the sort key
-	tie  string // of the items of an index with one sort key: their keys in the table
+	tie  string // keys in the table, which order the items of an index that have the same sort key
 }
 
 func (p position) compare(q position) int {
@@ -50,14 +50,14 @@ func (p position) compare(q position) int {
 	return strings.Compare(p.tie, q.tie)
 }
 
-// record is a stored item. It never changes.
+// record is a stored item. It is immutable.
 type record struct {
 	data  []byte // JSON
-	size  int    // as Amazon bills it
-	views []view // the item in each index of its table
+	size  int    // size in bytes, as Amazon bills it
+	views []view // the item as each index of its table has it
 }
 
-// view is an item as an index holds it. The record is nil if the item is not in the index.
+// view is an item as an index has it. The record is nil if the index does not have the item.
 type view struct {
 	hash     string // partition key
 	position position
@@ -66,10 +66,10 @@ type view struct {
 
 func hashOf(key string) uint64 { return xxhash.Sum64String(key) }
 
-// shardOf returns the shard of a hash.
+// shardOf returns the shard for a hash.
 func (k *keyspace) shardOf(hash uint64) *shard { return &k.shards[hash>>(64-shardBits)] }
 
-// find returns the record at a position, or nil. The caller holds the lock.
+// find returns the record at a position, or nil. The caller must hold the lock.
 func (s *shard) find(key string, p position) *record {
 	c := s.byKey[key]
 	if c == nil {
@@ -81,7 +81,7 @@ func (s *shard) find(key string, p position) *record {
 	return nil
 }
 
-// put stores a record. The caller holds the lock.
+// put stores a record at a position. The caller must hold the lock.
 func (s *shard) put(key string, hash uint64, p position, r *record) {
 	c := s.byKey[key]
 	if c == nil {
@@ -100,7 +100,7 @@ func (s *shard) put(key string, hash uint64, p position, r *record) {
 	}
 }
 
-// remove removes the record at a position. The caller holds the lock.
+// remove removes the record at a position. The caller must hold the lock.
 func (s *shard) remove(key string, p position) {
 	c := s.byKey[key]
 	if c == nil {
@@ -119,8 +119,8 @@ func (c *collection) search(p position) (int, bool) {
 	return slices.BinarySearchFunc(c.entries, p, func(e entry, p position) int { return e.compare(p) })
 }
 
-// inOrder returns the collections of a shard by their hashes. The caller holds the lock for
-// writing.
+// inOrder returns the collections of a shard ordered by their hashes. The caller must hold the
+// write lock.
 func (s *shard) inOrder() []*collection {
 	if s.sorted == nil && len(s.byKey) > 0 {
 		for _, c := range s.byKey {

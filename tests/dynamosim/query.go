@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// listing is the filter and the projection of a query or a scan.
+// listing has the filter and the projection of a query or a scan.
 type listing struct {
 	filter expr.Condition
 	show   projection
@@ -67,7 +67,7 @@ func (s *Server) query(r *request, out *jx.Writer) error {
 	return src.answer(r, p, l, units, out)
 }
 
-// checkRange fails if a key condition has values of other kinds than the keys.
+// checkRange fails if a key condition has a value whose type differs from the type of the key.
 func (src *source) checkRange(keys *expr.KeyRange) error {
 	if keys.Hash.Kind != src.hash.kind {
 		return invalid("One or more parameter values were invalid: Condition parameter type does not match schema type")
@@ -93,7 +93,7 @@ func (src *source) checkFilter(r *request) error {
 	return nil
 }
 
-// queryPage reads a page of a key range.
+// queryPage reads a page of a query into p.
 func (src *source) queryPage(r *request, keys *expr.KeyRange, hash uint64, p *page) error {
 	var start *primary
 	if r.start != nil {
@@ -169,7 +169,7 @@ func (s *Server) scan(r *request, out *jx.Writer) error {
 	return src.answer(r, p, l, units, out)
 }
 
-// segmentOf returns the first and the last hash of a segment of a scan.
+// segmentOf returns the first and the last hash in a segment of a parallel scan.
 func segmentOf(segment, segments int) (first, last uint64) {
 	first, _ = bits.Div64(uint64(segment), 0, uint64(segments))
 	if segment+1 == segments {
@@ -179,7 +179,8 @@ func segmentOf(segment, segments int) (first, last uint64) {
 	return first, next - 1
 }
 
-// scanPage reads a page of a range of hashes, after a place.
+// scanPage reads a page of a scan into p. It reads the hashes from first to last, and begins
+// after start if start is not nil.
 func (src *source) scanPage(start *primary, first, last uint64, p *page) {
 	for i := first >> (64 - shardBits); i <= last>>(64-shardBits); i++ {
 		shard := &src.data.shards[i]
@@ -192,7 +193,7 @@ func (src *source) scanPage(start *primary, first, last uint64, p *page) {
 	}
 }
 
-// scanShard adds the records of a shard to a page, and reports whether the page is full.
+// scanShard adds the records of a shard to a page. It returns whether the page is full.
 func scanShard(s *shard, start *primary, first, last uint64, p *page) (full bool) {
 	sorted := s.inOrder()
 	i, _ := slices.BinarySearchFunc(sorted, first, func(c *collection, hash uint64) int {
@@ -226,7 +227,7 @@ func scanShard(s *shard, start *primary, first, last uint64, p *page) (full bool
 	return false
 }
 
-// answer writes the answer of a query or a scan.
+// answer writes the response to a query or a scan to out.
 func (src *source) answer(r *request, p *page, l listing, units float64, out *jx.Writer) error {
 	count := 0
 	a := newAnswer(out)
@@ -277,7 +278,7 @@ func (src *source) answer(r *request, p *page, l listing, units float64, out *jx
 	return nil
 }
 
-// consumed returns the consumption of a read from the source.
+// consumed returns the consumed capacity of a read from the source.
 func (src *source) consumed(units float64) consumed {
 	if src.index == nil {
 		return consumed{table: src.table, own: units}

@@ -11,10 +11,11 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// maxPage is the size of the items of a page of a query or a scan.
+// maxPage is the largest total size of the items in a page of a query or a scan.
 const maxPage = 1 << 20
 
-// readUnits returns the units of a read of a size. A read that is not consistent costs half.
+// readUnits returns the units for reading a number of bytes. A read that is not consistent costs
+// half as much.
 func readUnits(size int, consistent bool) float64 {
 	units := float64(max(1, (size+4095)/4096))
 	if !consistent {
@@ -57,7 +58,7 @@ func (s *Server) getItem(r *request, out *jx.Writer) error {
 	return nil
 }
 
-// readRecord reads and charges an item. A missing item is nil.
+// readRecord reads an item and charges the read. It returns nil if the item is missing.
 func (s *Server) readRecord(t *table, at primary, consistent bool) (r *record, units float64, err error) {
 	now := s.options.Now()
 	if err := t.units.admit(now, capacity.Read, at.hash); err != nil {
@@ -76,8 +77,8 @@ func (s *Server) readRecord(t *table, at primary, consistent bool) (r *record, u
 	return r, units, nil
 }
 
-// projection is the parts of items that are answered.
-type projection []expr.Path // if nil, all
+// projection selects the parts of items that are returned.
+type projection []expr.Path // if nil, whole items are returned
 
 func (r *request) projection() (projection, error) {
 	if r.projects == "" {
@@ -99,16 +100,16 @@ func (p projection) append(r *record, out *jx.Writer) error {
 	return nil
 }
 
-// source is the table or the index of a query or a scan.
+// source is the table or the index from which a query or a scan reads.
 type source struct {
 	*schema
 	table *table
-	index *index // if nil, the table itself
+	index *index // if nil, the source is the table itself
 	data  *keyspace
 	units *throughput
 }
 
-// sourceOf returns the source of a request.
+// sourceOf returns the table or the index from which a request reads.
 func (s *Server) sourceOf(r *request) (*source, error) {
 	t, err := s.usable(r.table)
 	if err != nil {
@@ -143,7 +144,7 @@ func (src *source) keyNames() (names []string) {
 	return names
 }
 
-// startOf returns the place of a start key.
+// startOf returns the place at which a query continues, given the start key of the request.
 func (src *source) startOf(start value.Item) (primary, error) {
 	names := src.keyNames()
 	if len(start) != len(names) {
@@ -163,7 +164,7 @@ func (src *source) startOf(start value.Item) (primary, error) {
 	return primary{key: v.hash, hash: hashOf(v.hash), at: v.position}, nil
 }
 
-// keyOf returns the keys of a record, as they continue a query.
+// keyOf returns the keys of a record, with which a request can continue after the record.
 func (src *source) keyOf(r *record) (value.Item, error) {
 	it, err := value.ParseItem(r.data)
 	if err != nil {
@@ -176,7 +177,7 @@ func (src *source) keyOf(r *record) (value.Item, error) {
 	return key, nil
 }
 
-// bounds returns the indexes of the entries of a collection that a key range contains.
+// bounds returns the range of the entries of a collection that a key range selects.
 func bounds(c *collection, r *expr.KeyRange) (from, to int) {
 	from, to = 0, len(c.entries)
 	if r.Prefix != nil {
@@ -205,13 +206,13 @@ func bounds(c *collection, r *expr.KeyRange) (from, to int) {
 	return from, max(from, to)
 }
 
-// lower returns the index of the first entry whose sort key is not below the given one.
+// lower returns the index of the first entry whose sort key is at least the given one.
 func (c *collection) lower(sort string) int {
 	i, _ := slices.BinarySearchFunc(c.entries, sort, func(e entry, s string) int { return strings.Compare(e.sort, s) })
 	return i
 }
 
-// upper returns the index of the first entry whose sort key is above the given one.
+// upper returns the index of the first entry whose sort key is greater than the given one.
 func (c *collection) upper(sort string) int {
 	i, _ := slices.BinarySearchFunc(c.entries, sort, func(e entry, s string) int {
 		if e.sort <= s {
@@ -222,11 +223,11 @@ func (c *collection) upper(sort string) int {
 	return i
 }
 
-// page is a page of a query or a scan, before filters.
+// page has the records of a page of a query or a scan, before the filter is applied.
 type page struct {
 	records []*record
 	bytes   int
-	limit   int // of the number of records
+	limit   int // largest number of records
 	more    bool
 }
 
@@ -238,7 +239,8 @@ func newPage(r *request) *page {
 	return p
 }
 
-// add adds a record, and reports whether the page has room for more.
+// add adds a record, unless the page would become too large. It reports whether the page has room
+// for more records.
 func (p *page) add(r *record) bool {
 	if len(p.records) > 0 && p.bytes+r.size > maxPage {
 		p.more = true

@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// request is the parameters of the operations on items.
+// request has the parameters of an operation on items.
 type request struct {
 	table, index               string
 	item, key, start           value.Item
@@ -21,21 +21,22 @@ type request struct {
 	batch                      []batchTable
 }
 
-// batchTable is the requests of a batch for one table.
+// batchTable has the requests of a batch for one table.
 type batchTable struct {
 	name  string
-	puts  []batchWrite // of BatchWriteItem
-	reads *request     // of BatchGetItem
+	puts  []batchWrite // for BatchWriteItem
+	reads *request     // for BatchGetItem
 	keys  []value.Item
 }
 
-// batchWrite is a put, or a deletion if the item is nil.
+// batchWrite is a put. If item is nil, it is a deletion.
 type batchWrite struct {
 	item, key value.Item
-	raw       []byte // JSON of the request
+	raw       []byte // JSON of the write
 }
 
-// texts are the parameters that are strings, by name.
+// texts has, for each parameter of type string, a function that returns a pointer to the field of
+// a request.
 var texts = map[string]func(*request) *string{
 	"TableName":                           func(r *request) *string { return &r.table },
 	"IndexName":                           func(r *request) *string { return &r.index },
@@ -50,14 +51,14 @@ var texts = map[string]func(*request) *string{
 	"Select":                              func(r *request) *string { return &r.selects },
 }
 
-// numbers are the parameters that are integers, by name.
+// numbers has, for each integer parameter, a function that returns its place in a request.
 var numbers = map[string]func(*request) *int{
 	"Limit":         func(r *request) *int { return &r.limit },
 	"Segment":       func(r *request) *int { return &r.segment },
 	"TotalSegments": func(r *request) *int { return &r.segments },
 }
 
-// legacy are the parameters before expressions.
+// legacy lists the parameters that expressions replaced. They are rejected.
 var legacy = map[string]bool{
 	"AttributesToGet": true, "AttributeUpdates": true, "Expected": true, "ConditionalOperator": true,
 	"KeyConditions": true, "QueryFilter": true, "ScanFilter": true,
@@ -72,7 +73,7 @@ func decodeRequest(body []byte) (*request, error) {
 	return r, d.ObjBytes(r.decode)
 }
 
-// decode decodes one parameter.
+// decode decodes one parameter of a request.
 func (r *request) decode(d *jx.Decoder, key []byte) (err error) {
 	if d.Next() == jx.Null {
 		return d.Null()
@@ -135,7 +136,7 @@ func decodeValues(d *jx.Decoder) (map[string]value.Value, error) {
 	})
 }
 
-// decodeBatch decodes the requests of a batch for one table.
+// decodeBatch decodes the part of a batch request for one table.
 func (r *request) decodeBatch(d *jx.Decoder, name string) error {
 	b := batchTable{name: name}
 	var err error
@@ -158,7 +159,7 @@ func (r *request) decodeBatch(d *jx.Decoder, name string) error {
 	return err
 }
 
-// decodeWrite decodes a write of a batch.
+// decodeWrite decodes one write of a batch request.
 func (b *batchTable) decodeWrite(d *jx.Decoder) error {
 	raw, err := d.Raw()
 	if err != nil {

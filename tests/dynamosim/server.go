@@ -17,15 +17,15 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/capacity"
 )
 
-// Options are the settings of a server. All are optional.
+// Options configure a server. All are optional.
 type Options struct {
-	// Now returns the time. If nil, it is the real one.
+	// Now returns the current time. If nil, it is time.Now.
 	Now func() time.Time
-	// Latency returns the time that the next request takes at least. If nil, it is 0.
+	// Latency returns the shortest time that the next request may take. If nil, it is 0.
 	Latency func() time.Duration
-	// Limits are the limits of throughput. If nil, nothing is throttled.
+	// Limits are the limits of the throughput. If nil, no request is throttled.
 	Limits *capacity.Limits
-	// TableDelay is how long a table is created, changed or deleted.
+	// TableDelay is how long the creation, a change or the deletion of a table takes.
 	TableDelay time.Duration
 }
 
@@ -47,10 +47,10 @@ func New(o Options) *Server {
 	return &Server{options: o, tables: map[string]*table{}}
 }
 
-// operation answers a request with a JSON text.
+// operation executes a request and appends the JSON of its answer.
 type operation func(s *Server, body []byte, out *jx.Writer) error
 
-// onItems is an operation on items.
+// onItems returns the operation for a function that works on items.
 func onItems(do func(s *Server, r *request, out *jx.Writer) error) operation {
 	return func(s *Server, body []byte, out *jx.Writer) error {
 		r, err := decodeRequest(body)
@@ -61,7 +61,8 @@ func onItems(do func(s *Server, r *request, out *jx.Writer) error) operation {
 	}
 }
 
-// onTables is an operation on tables. Such operations are rare.
+// onTables returns the operation for a function that works on tables. Such operations are rare,
+// so they use encoding/json.
 func onTables[In any](do func(s *Server, in *In) (any, error)) operation {
 	return func(s *Server, body []byte, out *jx.Writer) error {
 		var in In
@@ -103,7 +104,7 @@ var operations = map[string]operation{
 	"DescribeLimits":            onTables((*Server).describeLimits),
 }
 
-// buffers holds the bodies of requests and answers between requests.
+// buffers has buffers for the bodies of requests and answers, so that requests can reuse them.
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
 type buffer struct {
@@ -111,18 +112,18 @@ type buffer struct {
 	out  jx.Writer
 }
 
-// ServeHTTP implements http.Handler. A GET returns the usage.
+// ServeHTTP implements http.Handler. It answers a GET request with the usage.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		s.serveUsage(w)
 		return
 	}
 	begin := s.options.Now()
-	b := buffers.Get().(*buffer) // the pool holds nothing else
+	b := buffers.Get().(*buffer) // the pool holds only buffers
 	defer buffers.Put(b)
 	var err error
 	if b.body, err = readBody(r, b.body[:0]); err != nil {
-		return // the client is gone
+		return // the client has closed the connection
 	}
 	b.out.Buf = b.out.Buf[:0]
 	status := http.StatusOK
@@ -143,12 +144,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h["X-Amz-Crc32"] = []string{strconv.FormatUint(uint64(crc32.ChecksumIEEE(b.out.Buf)), 10)}
 	h["Content-Length"] = []string{strconv.Itoa(len(b.out.Buf))}
 	w.WriteHeader(status)
-	_, _ = w.Write(b.out.Buf) // the client may be gone
+	_, _ = w.Write(b.out.Buf) // the client may have closed the connection
 }
 
 var contentType = []string{"application/x-amz-json-1.0"}
 
-// perform executes an operation.
+// perform executes the operation with the given name.
 func (s *Server) perform(name string, body []byte, out *jx.Writer) error {
 	do := operations[name]
 	if do == nil {
@@ -163,7 +164,7 @@ func (s *Server) perform(name string, body []byte, out *jx.Writer) error {
 	return nil
 }
 
-// readBody appends the body of a request.
+// readBody reads the body of a request and appends it to b.
 func readBody(r *http.Request, b []byte) ([]byte, error) {
 	if n := r.ContentLength; n > int64(cap(b)) {
 		b = make([]byte, 0, n)
@@ -183,7 +184,7 @@ func readBody(r *http.Request, b []byte) ([]byte, error) {
 	}
 }
 
-// wait waits for a duration, or until the client is gone.
+// wait waits for a duration, or until the context ends.
 func wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

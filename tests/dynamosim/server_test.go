@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/capacity"
 )
 
-// call sends a request without a network, and returns the status and the answer.
+// call sends a request without a network. It returns the status and the body of the answer.
 func call(s http.Handler, op, body string) (int, string) {
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/", strings.NewReader(body))
 	r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+op)
@@ -43,8 +43,8 @@ func put(series string, ts int, more string) string {
 	return fmt.Sprintf(`{"TableName":"readings","Item":{"series":{"S":%q},"ts":{"N":"%d"}%s}}`, series, ts, more)
 }
 
-// TestServer_AnswersAfterLatency measures requests with the fake clock of a bubble. They wait at
-// the same time.
+// TestServer_AnswersAfterLatency measures concurrent requests with the fake clock of synctest.
+// They must not wait for each other.
 func TestServer_AnswersAfterLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, dynamosim.Options{Latency: func() time.Duration { return 4*time.Millisecond + rand.N(4*time.Millisecond) }})
@@ -64,14 +64,14 @@ func TestServer_AnswersAfterLatency(t *testing.T) {
 	})
 }
 
-// throttle is an error of a throttled request.
+// throttle is the error in the answer to a throttled request.
 type throttle struct {
 	Type              string `json:"__type"`
 	ThrottlingReasons []struct{ Reason, Resource string }
 }
 
-// TestServer_ThrottlesHotKeyAlone writes one key beyond its partition within a second, then
-// another key of another partition.
+// TestServer_ThrottlesHotKeyAlone writes one key more often than its partition allows in a
+// second. Other keys must not be throttled.
 func TestServer_ThrottlesHotKeyAlone(t *testing.T) {
 	limits := capacity.Amazon()
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -100,7 +100,7 @@ func TestServer_ThrottlesHotKeyAlone(t *testing.T) {
 			others++
 		}
 	}
-	if others < 60 { // a quarter shares the partition until it is split
+	if others < 60 { // a quarter of the keys share the partition until it is split
 		t.Errorf("%d of 100 other keys admitted, want the ones of the other partitions", others)
 	}
 	now = now.Add(time.Second)
@@ -109,8 +109,8 @@ func TestServer_ThrottlesHotKeyAlone(t *testing.T) {
 	}
 }
 
-// TestServer_ThrottlesWritesOfHotIndexKey writes many keys of a table that have one key in an
-// index. The index throttles the writes.
+// TestServer_ThrottlesWritesOfHotIndexKey writes many keys of a table whose items have the same
+// key in an index. The writes must be throttled because of the index.
 func TestServer_ThrottlesWritesOfHotIndexKey(t *testing.T) {
 	limits := capacity.Amazon()
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -127,8 +127,8 @@ func TestServer_ThrottlesWritesOfHotIndexKey(t *testing.T) {
 	}
 }
 
-// TestServer_LeavesThrottledPartOfBatchUnprocessed writes batches of one key until its partition
-// is exhausted.
+// TestServer_LeavesThrottledPartOfBatchUnprocessed writes batches with one key until the
+// partition has no units left. The rest of a batch must be returned as unprocessed.
 func TestServer_LeavesThrottledPartOfBatchUnprocessed(t *testing.T) {
 	limits := capacity.Amazon()
 	limits.Partition[capacity.Write] = 10
@@ -148,7 +148,7 @@ func TestServer_LeavesThrottledPartOfBatchUnprocessed(t *testing.T) {
 	}
 }
 
-// TestServer_PagesAtOneMegabyte reads 30 items of 100 KB.
+// TestServer_PagesAtOneMegabyte reads 30 items of 100 KB. Each page must have at most 1 MB.
 func TestServer_PagesAtOneMegabyte(t *testing.T) {
 	s := newServer(t, dynamosim.Options{})
 	for i := range 30 {
@@ -184,7 +184,8 @@ func TestServer_PagesAtOneMegabyte(t *testing.T) {
 	}
 }
 
-// TestServer_LimitsDecreasesOfUnits lowers the units of a table five times in an hour.
+// TestServer_LimitsDecreasesOfUnits lowers the units of a table five times in an hour. The fifth
+// decrease must be refused.
 func TestServer_LimitsDecreasesOfUnits(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	s := newServer(t, dynamosim.Options{Now: func() time.Time { return now }, TableDelay: time.Second})

@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/capacity"
 )
 
-// Statuses of tables.
+// The statuses of tables.
 const (
 	creating = "CREATING"
 	updating = "UPDATING"
@@ -14,28 +14,28 @@ const (
 	deleting = "DELETING"
 )
 
-// Modes of billing.
+// The billing modes.
 const (
 	onDemand    = "PAY_PER_REQUEST"
 	provisioned = "PROVISIONED"
 )
 
-// settings are the parts of a table that UpdateTable and other operations change.
+// settings are the parts of a table that UpdateTable and similar operations change.
 type settings struct {
-	phase string    // the status until ready
-	ready time.Time // when the table becomes active, or is gone
+	phase string    // status until the time ready
+	ready time.Time // time at which the table becomes active or is deleted
 
 	billing      string
 	units        provisionedUnits
-	switched     time.Time // to on-demand
+	switched     time.Time // time of the last switch to on-demand
 	class        string
 	protected    bool
 	encryption   *encryption
 	tags         map[string]string
-	ttl          string // the attribute, if TTL is on
-	recovery     bool   // point-in-time recovery
+	ttl          string // attribute with the expiry, if TTL is on
+	recovery     bool   // whether point-in-time recovery is on
 	warm         capacity.Units
-	lowered      time.Time // the last decrease of the units
+	lowered      time.Time // time of the last decrease of the units
 	loweredToday int64
 }
 
@@ -49,14 +49,14 @@ func (p provisionedUnits) perSecond() capacity.Units {
 	return capacity.Units{float64(p.ReadCapacityUnits), float64(p.WriteCapacityUnits)}
 }
 
-// encryption is the encryption of a table with a key of KMS.
+// encryption is the encryption of a table with a KMS key.
 type encryption struct {
 	Enabled        bool
 	SSEType        string
 	KMSMasterKeyID string `json:"KMSMasterKeyId"`
 }
 
-// status returns the status of a table, or "" if it is gone.
+// status returns the current status of a table, or "" if the table is deleted.
 func (s *settings) status(now time.Time) string {
 	switch {
 	case now.Before(s.ready):
@@ -68,17 +68,17 @@ func (s *settings) status(now time.Time) string {
 	}
 }
 
-// begin starts a change that lasts for a while.
+// begin starts a change that is in progress until the time ready.
 func (s *settings) begin(phase string, ready time.Time) { s.phase, s.ready = phase, ready }
 
-// DynamoDB lowers the units of a table four times a day, and once more in each hour without a
-// decrease. Source: "Quotas in Amazon DynamoDB".
+// DynamoDB allows four decreases of a table's units per day, and one more after each hour without
+// a decrease. Source: "Quotas in Amazon DynamoDB".
 const (
 	freeDecreases = 4
 	decreaseEvery = time.Hour
 )
 
-// recordDecrease counts a decrease of the units, or fails if it is one too many.
+// recordDecrease counts a decrease of the units. It fails if the decrease is not allowed now.
 func (s *settings) recordDecrease(now time.Time) error {
 	day := func(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 	if !day(now).Equal(day(s.lowered)) {

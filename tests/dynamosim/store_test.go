@@ -16,7 +16,7 @@ import (
 
 var registries atomic.Int64
 
-// open returns a store with a registry and tables of its own.
+// open returns a new store with its own registry and tables.
 func open(t *testing.T, url string, now func() time.Time) *dynamo.Store {
 	t.Helper()
 	s, err := dynamo.Open(t.Context(), dynamo.Options{
@@ -33,7 +33,7 @@ func open(t *testing.T, url string, now func() time.Time) *dynamo.Store {
 	return s
 }
 
-// startHere serves a stand-in in this process, so that the race detector watches it.
+// startHere serves a stand-in from this process, so that the race detector checks it.
 func startHere(t *testing.T, o dynamosim.Options) (url string) {
 	t.Helper()
 	server := httptest.NewServer(dynamosim.New(o))
@@ -41,8 +41,8 @@ func startHere(t *testing.T, o dynamosim.Options) (url string) {
 	return server.URL
 }
 
-// TestStandIn_PassesConformanceSuite runs the conformance suite of the store on the stand-in,
-// also with delays for the creation and deletion of tables.
+// TestStandIn_PassesConformanceSuite runs the conformance suite of stores on the stand-in, with
+// and without delays for the creation and deletion of tables.
 func TestStandIn_PassesConformanceSuite(t *testing.T) {
 	for name, delay := range map[string]time.Duration{"at once": 0, "delayed": 50 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {

@@ -13,16 +13,16 @@ import (
 // maxItem is the largest size of an item.
 const maxItem = 400 << 10
 
-// keyAttr is a key attribute. A missing sort key has no name.
+// keyAttr is a key attribute. If a table has no sort key, the name of the sort key is "".
 type keyAttr struct {
 	name string
 	kind value.Kind
 }
 
-// schema is the keys of a table or an index.
+// schema has the keys of a table or an index.
 type schema struct{ hash, sort keyAttr }
 
-// names returns the names of the keys.
+// attrs returns the key attributes.
 func (s *schema) attrs() []keyAttr {
 	if s.sort.name == "" {
 		return []keyAttr{s.hash}
@@ -30,7 +30,7 @@ func (s *schema) attrs() []keyAttr {
 	return []keyAttr{s.hash, s.sort}
 }
 
-// primary is the key of an item of a table.
+// primary is the primary key of an item.
 type primary struct {
 	key  string
 	hash uint64
@@ -49,7 +49,7 @@ type table struct {
 
 	items, bytes atomic.Int64
 
-	mu       sync.Mutex // for the settings
+	mu       sync.Mutex // guards the settings
 	settings settings
 }
 
@@ -59,23 +59,23 @@ type index struct {
 
 	name       string
 	projection string
-	others     []string // further attributes of an INCLUDE projection
+	others     []string // attributes besides the keys, if the projection is INCLUDE
 	data       keyspace
 	units      throughput
 }
 
-// throughput is the capacity and the consumption of a table or an index.
+// throughput has the limits and the consumed units of a table or an index.
 type throughput struct {
-	limited  *capacity.Throughput // if nil, nothing is throttled
+	limited  *capacity.Throughput // if nil, no request is throttled
 	onDemand atomic.Bool
 	resource string // ARN
 	ofIndex  bool
 
-	halves    [2]atomic.Int64 // consumed half units
+	halves    [2]atomic.Int64 // consumed units, counted in halves
 	throttles throttles
 }
 
-// admit fails if a request is throttled.
+// admit fails if a request must be throttled.
 func (u *throughput) admit(now time.Time, k capacity.Kind, hash uint64) error {
 	if u.limited == nil {
 		return nil
@@ -92,7 +92,7 @@ func (u *throughput) admit(now time.Time, k capacity.Kind, hash uint64) error {
 	return throttled(u.onDemand.Load(), scope+[...]string{"Read", "Write"}[k], reason, u.resource)
 }
 
-// consume counts and charges units.
+// consume counts the units of a request and charges them.
 func (u *throughput) consume(now time.Time, k capacity.Kind, hash uint64, units float64) {
 	u.halves[k].Add(int64(2 * units))
 	if u.limited != nil {
@@ -100,7 +100,7 @@ func (u *throughput) consume(now time.Time, k capacity.Kind, hash uint64, units 
 	}
 }
 
-// checkKeys fails if an item to be put lacks a valid key.
+// checkKeys fails if a key of an item is missing or invalid.
 func (t *table) checkKeys(it value.Item) error {
 	for _, k := range t.attrs() {
 		v := it.Get(k.name)
@@ -116,7 +116,7 @@ func (t *table) checkKeys(it value.Item) error {
 	return t.checkIndexKeys(it)
 }
 
-// checkIndexKeys fails if an item has a key of an index with the wrong type, or an empty one.
+// checkIndexKeys fails if a key of an index in an item has the wrong type or is empty.
 func (t *table) checkIndexKeys(it value.Item) error {
 	for _, ix := range t.indexes {
 		for _, k := range ix.attrs() {
@@ -134,7 +134,7 @@ func (t *table) checkIndexKeys(it value.Item) error {
 	return nil
 }
 
-// checkKey fails if a key does not consist of the keys of the table.
+// checkKey fails if a key of a request is not a valid primary key of the table.
 func (t *table) checkKey(key value.Item) error {
 	attrs := t.attrs()
 	if len(key) != len(attrs) {
@@ -152,7 +152,7 @@ func (t *table) checkKey(key value.Item) error {
 	return nil
 }
 
-// primaryOf returns the key of an item with valid keys.
+// primaryOf returns the primary key of an item whose keys are valid.
 func (t *table) primaryOf(it value.Item) primary {
 	p := primary{key: it.Get(t.hash.name).Text}
 	p.hash = hashOf(p.key)
@@ -162,7 +162,7 @@ func (t *table) primaryOf(it value.Item) primary {
 	return p
 }
 
-// view returns an item as the index holds it.
+// view returns an item as the index has it.
 func (ix *index) view(t *table, it value.Item, whole *record) (v view) {
 	hash := it.Get(ix.hash.name)
 	if hash == nil {
@@ -185,13 +185,13 @@ func (ix *index) view(t *table, it value.Item, whole *record) (v view) {
 	return v
 }
 
-// tieOf returns the table's keys of an item, as a text.
+// tieOf returns the primary key of an item as text.
 func (*index) tieOf(t *table, it value.Item) string {
 	p := t.primaryOf(it)
 	return p.key + "\x00" + p.at.sort
 }
 
-// project returns the attributes that an index holds.
+// project returns the attributes of an item that the index has.
 func (ix *index) project(t *table, it value.Item) (part value.Item) {
 	for _, attrs := range [][]keyAttr{t.attrs(), ix.attrs()} {
 		for _, k := range attrs {
@@ -208,7 +208,7 @@ func (ix *index) project(t *table, it value.Item) (part value.Item) {
 	return part
 }
 
-// indexNamed returns an index.
+// indexNamed returns the index with the given name.
 func (t *table) indexNamed(name string) (*index, error) {
 	for _, ix := range t.indexes {
 		if ix.name == name {
@@ -223,5 +223,5 @@ func arn(name string) string { return arnPrefix + name }
 
 const arnPrefix = "arn:aws:dynamodb:us-east-1:000000000000:table/"
 
-// nameOf returns the name of the table of an ARN.
+// nameOf returns the name of a table, given its name or ARN.
 func nameOf(arn string) string { return strings.TrimPrefix(arn, arnPrefix) }

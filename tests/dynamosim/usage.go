@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/capacity"
 )
 
-// counts are the numbers of requests and of failures.
+// counts are the numbers of requests and failed requests.
 type counts struct {
 	requests, throttled, conditions, others atomic.Int64
 }
@@ -26,7 +26,7 @@ func (c *counts) addFailure(f *failure) {
 	}
 }
 
-// maxThrottled limits the number of keys whose throttled requests are counted.
+// maxThrottled is the largest number of keys whose throttled requests are counted separately.
 const maxThrottled = 1 << 16
 
 // throttles counts throttled requests by the hashes of their partition keys.
@@ -46,7 +46,8 @@ func (t *throttles) add(hash uint64) {
 	}
 }
 
-// sums returns the numbers of throttled requests of the most throttled key, and of the others.
+// sums returns the number of throttled requests for the most throttled key, and the number for
+// all other keys.
 func (t *throttles) sums() (hottest, others int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,7 +57,7 @@ func (t *throttles) sums() (hottest, others int64) {
 	return hottest, others - hottest
 }
 
-// Usage is the consumption since the start.
+// Usage has the numbers of requests and units since the server was started.
 type Usage struct {
 	Requests         int64 `json:"requests"`
 	Throttled        int64 `json:"throttled"`
@@ -66,23 +67,23 @@ type Usage struct {
 	Tables []TableUsage `json:"tables"`
 }
 
-// TableUsage is the consumption of a table with its indexes.
+// TableUsage has the numbers for a table and its indexes.
 type TableUsage struct {
 	Name       string  `json:"name"`
 	ReadUnits  float64 `json:"readUnits"`
 	WriteUnits float64 `json:"writeUnits"`
 	Items      int64   `json:"items"`
 	Bytes      int64   `json:"bytes"`
-	Partitions int     `json:"partitions"` // 0 without limits
-	Splits     int     `json:"splits"`     // for heat
+	Partitions int     `json:"partitions"` // 0 if the server has no limits
+	Splits     int     `json:"splits"`     // number of splits of hot partitions
 
-	// ThrottledHottest is the number of throttled requests for one partition key of the table,
-	// the most throttled one. ThrottledOthers is the number for all others.
+	// ThrottledHottest is the number of throttled requests for the partition key with the most
+	// throttled requests. ThrottledOthers is the number for all other keys.
 	ThrottledHottest int64 `json:"throttledHottest"`
 	ThrottledOthers  int64 `json:"throttledOthers"`
 }
 
-// Usage returns the consumption so far.
+// Usage returns the current numbers.
 func (s *Server) Usage() Usage {
 	u := Usage{
 		Requests: s.counts.requests.Load(), Throttled: s.counts.throttled.Load(),
@@ -113,5 +114,5 @@ func (t *TableUsage) add(u *throughput) {
 
 func (s *Server) serveUsage(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(s.Usage()) // the client may be gone
+	_ = json.NewEncoder(w).Encode(s.Usage()) // the client may have closed the connection
 }

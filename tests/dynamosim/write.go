@@ -9,30 +9,30 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// write is a put, an update or a deletion of one item.
+// write is a put, an update or a deletion of an item.
 type write struct {
 	table     *table
 	at        primary
 	key       value.Item
 	condition expr.Condition
-	showItem  bool         // in the error of a failed condition
-	needsOld  bool         // whether the answer needs the item before
-	put       value.Item   // of a put
-	update    *expr.Update // of an update
+	showItem  bool         // whether the error of a failed condition includes the stored item
+	needsOld  bool         // whether the answer needs the item from before the write
+	put       value.Item   // the new item, for a put
+	update    *expr.Update // the parsed expression, for an update
 	deletes   bool
 }
 
 // written is the result of a write.
 type written struct {
-	oldItem, newItem value.Item // if needed; nil if missing
-	units            float64    // of the table
-	indexUnits       []float64  // of each index
+	oldItem, newItem value.Item // only if needed; nil if the item is missing
+	units            float64    // units of the table
+	indexUnits       []float64  // units of each index
 }
 
-// writeUnits returns the units of a write of a size.
+// writeUnits returns the units for writing a number of bytes.
 func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
 
-// apply makes a write, at a time.
+// apply performs a write at the given time.
 func (w *write) apply(now time.Time) (res written, err error) {
 	t := w.table
 	if err := t.units.admit(now, capacity.Write, w.at.hash); err != nil {
@@ -78,7 +78,7 @@ func (w *write) apply(now time.Time) (res written, err error) {
 	return res, nil
 }
 
-// refusal returns the error of a failed condition.
+// refusal returns the error for a condition that does not hold.
 func (w *write) refusal(stored *record) error {
 	if stored == nil || !w.showItem {
 		return conditionFailed(nil)
@@ -86,7 +86,7 @@ func (w *write) refusal(stored *record) error {
 	return conditionFailed(stored.data)
 }
 
-// next returns the item after the write, or nil.
+// next returns the item after the write, or nil if the item is deleted.
 func (w *write) next(old value.Item) (value.Item, error) {
 	switch {
 	case w.deletes:
@@ -107,7 +107,7 @@ func (w *write) next(old value.Item) (value.Item, error) {
 	return it, w.table.checkIndexKeys(it)
 }
 
-// recordOf returns the record of an item, with its views. A nil item has none.
+// recordOf returns the record of an item with its views. It returns nil if the item is nil.
 func (t *table) recordOf(it value.Item) (*record, error) {
 	if it == nil {
 		return nil, nil
@@ -126,7 +126,7 @@ func (t *table) recordOf(it value.Item) (*record, error) {
 	return r, nil
 }
 
-// count counts the items and bytes of a table.
+// count changes the number of items and bytes of a table after a write.
 func (t *table) count(old, fresh *record) {
 	if old != nil {
 		t.items.Add(-1)
@@ -138,7 +138,7 @@ func (t *table) count(old, fresh *record) {
 	}
 }
 
-// viewsOf returns the views of a record in an index, before and after.
+// viewsOf returns the views of a record in an index before and after a write.
 func viewsOf(i int, old, fresh *record) (before, after view) {
 	if old != nil {
 		before = old.views[i]
@@ -149,13 +149,13 @@ func viewsOf(i int, old, fresh *record) (before, after view) {
 	return before, after
 }
 
-// isMoved reports whether a changed item has another place in an index.
+// isMoved reports whether a write changed the position of an item in an index.
 func isMoved(before, after *view) bool {
 	return before.record != nil && after.record != nil && (before.hash != after.hash || before.position != after.position)
 }
 
-// indexUnits returns the write units of an index. A moved item is deleted and put. An item whose
-// projected attributes stay the same costs nothing.
+// indexUnits returns the write units that an index needs. If the item has another position, it is
+// deleted and inserted. If no projected attribute changes, the index needs no units.
 func indexUnits(before, after *view) float64 {
 	switch {
 	case before.record == nil && after.record == nil:
@@ -173,7 +173,7 @@ func indexUnits(before, after *view) float64 {
 	}
 }
 
-// admitIndexes returns the units of each index. A throttled index throttles the write.
+// admitIndexes returns the write units of each index. It fails if an index throttles the write.
 func (t *table) admitIndexes(now time.Time, old, fresh *record) ([]float64, error) {
 	if len(t.indexes) == 0 {
 		return nil, nil
@@ -191,7 +191,7 @@ func (t *table) admitIndexes(now time.Time, old, fresh *record) ([]float64, erro
 	return units, nil
 }
 
-// hashOfWrite returns the hash of the partition key that a write of an index changes.
+// hashOfWrite returns the hash of the partition key under which an index stores the item.
 func (*index) hashOfWrite(before, after *view) uint64 {
 	if after.record != nil {
 		return hashOf(after.hash)
@@ -199,7 +199,7 @@ func (*index) hashOfWrite(before, after *view) uint64 {
 	return hashOf(before.hash)
 }
 
-// writeIndexes writes an item to the indexes.
+// writeIndexes updates all indexes after a write.
 func (t *table) writeIndexes(now time.Time, old, fresh *record, units []float64) {
 	for i, ix := range t.indexes {
 		before, after := viewsOf(i, old, fresh)

@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// prepare parses the condition of a write.
+// prepare parses the condition of a write, and checks that all placeholders are used.
 func (r *request) prepare(w *write) (err error) {
 	if r.condition != "" {
 		if w.condition, err = expr.ParseCondition(expr.ConditionText, r.condition, &r.scope); err != nil {
@@ -19,7 +19,7 @@ func (r *request) prepare(w *write) (err error) {
 	return r.scope.CheckUsed()
 }
 
-// checkReturns fails unless ReturnValues is one of the given values.
+// checkReturns fails unless ReturnValues is one of the allowed values.
 func (r *request) checkReturns(allowed ...string) error {
 	if r.returns == "" || r.returns == "NONE" || slices.Contains(allowed, r.returns) {
 		return nil
@@ -99,7 +99,7 @@ func (s *Server) updateItem(r *request, out *jx.Writer) error {
 	return s.answerWrite(r, &w, paths, out)
 }
 
-// answerWrite makes a write, and writes its answer.
+// answerWrite performs a write and appends its answer.
 func (s *Server) answerWrite(r *request, w *write, paths []expr.Path, out *jx.Writer) error {
 	res, err := w.apply(s.options.Now())
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Server) answerWrite(r *request, w *write, paths []expr.Path, out *jx.Wr
 	return nil
 }
 
-// answer writes the fields of a JSON object.
+// answer appends the fields of a JSON object.
 type answer struct {
 	out   *jx.Writer
 	comma bool
@@ -154,14 +154,15 @@ func (a *answer) end() { a.out.RawStr("}") }
 
 func (r *request) showsCapacity() bool { return r.capacity != "" && r.capacity != "NONE" }
 
-// consumed is the consumption of a request in one table.
+// consumed has the consumed capacity of a request in one table.
 type consumed struct {
 	table   *table
 	own     float64
-	indexes []float64 // if any
+	indexes []float64 // units of each index; nil if the request used none
 }
 
-// append writes the JSON of a consumption: the total, or with indexes.
+// append appends the JSON of the consumed capacity. If detail is INDEXES, the JSON has the total and
+// the units of the table and of each index. Otherwise it has only the total.
 func (c consumed) append(detail string, out *jx.Writer) {
 	total := c.own
 	for _, n := range c.indexes {

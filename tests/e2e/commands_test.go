@@ -20,16 +20,16 @@ const clockFile = "clock"
 
 type serversKey struct{}
 
-// servers holds the servers that a script has started.
+// servers has the servers that a script has started.
 type servers struct {
 	current *varvetest.Server
 	all     []*varvetest.Server
-	extra   []string // arguments of all servers
+	extra   []string // arguments for all servers
 }
 
 func (s *servers) killAll() {
 	for _, one := range s.all {
-		_ = one.Kill() // it may have ended by itself
+		_ = one.Kill() // the server may have ended on its own
 	}
 }
 
@@ -41,21 +41,27 @@ func serversOf(ts *testscript.TestScript) *servers {
 	return s
 }
 
-// server starts or ends a varve serve:
+// server starts or ends varve serve:
 //
-//	server start [ARGS…]   starts one; VARVE_SERVER is its address
-//	server stop            SIGTERM; its exit code must be 0
-//	server term            SIGTERM, without waiting
-//	server wait            waits for the end after term; its exit code must be 0
-//	server kill            SIGKILL
-//	server output          writes its output to server.out
+//	server start [NAME=VALUE…] [ARGS…]   starts a server with environment variables, and sets
+//	                       VARVE_SERVER to its address
+//	server stop            sends SIGTERM; the exit code must be 0
+//	server term            sends SIGTERM, without waiting
+//	server wait            waits for the end after term; the exit code must be 0
+//	server hup             sends SIGHUP
+//	server kill            sends SIGKILL
+//	server output          writes the output of the server to server.out
 func server(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: server start|stop|term|wait|kill|output")
+		ts.Fatalf("usage: server start|stop|term|wait|hup|kill|output")
 	}
 	held := serversOf(ts)
 	if args[0] == "start" {
-		s, err := varvetest.Start(context.Background(), binary, ts.Getenv("WORK"), append(args[1:len(args):len(args)], held.extra...)...)
+		var reach varvetest.Reach
+		for args = args[1:]; len(args) > 0 && strings.HasPrefix(args[0], "VARVE_"); args = args[1:] {
+			reach.Environ = append(reach.Environ, args[0])
+		}
+		s, err := varvetest.StartAt(context.Background(), binary, ts.Getenv("WORK"), reach, append(args[:len(args):len(args)], held.extra...)...)
 		ts.Check(err)
 		held.current = s
 		held.all = append(held.all, s)
@@ -71,6 +77,8 @@ func server(ts *testscript.TestScript, neg bool, args []string) {
 		err = held.current.Terminate()
 	case "wait":
 		err = held.current.Wait()
+	case "hup":
+		err = held.current.Hangup()
 	case "kill":
 		err = held.current.Kill()
 	case "output":
@@ -83,8 +91,8 @@ func server(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// clock sets the clock of the script's programs, which runs from there. Scripts begin at
-// tourDay.
+// clock sets the clock of the script's programs. The clock then continues from that time. A
+// script begins at tourDay.
 //
 //	clock 2026-12-20T12:00:00Z
 func clock(ts *testscript.TestScript, neg bool, args []string) {
@@ -100,8 +108,9 @@ func setClock(dir string, at time.Time) error {
 	return os.WriteFile(filepath.Join(dir, clockFile), []byte(time.Until(at).String()), 0o600)
 }
 
-// httpCall sends a request to the server, checks the status, and writes status, header fields
-// and body to http.out. With key:FILE, the first line of the file is the API key:
+// httpCall implements the command http. It sends a request to the server and checks the status.
+// It writes the status, the header fields and the body to http.out. With key:FILE, the first line
+// of the file is used as the API key:
 //
 //	http 200 GET /v1/streams [FILE] [Header:value…]
 func httpCall(ts *testscript.TestScript, neg bool, args []string) {
@@ -148,7 +157,7 @@ func do(req *http.Request) (status int, text string, err error) {
 	return resp.StatusCode, b.String(), errors.Join(err, resp.Body.Close())
 }
 
-// makeFile writes a CSV file of readings, one per minute, from a time on:
+// makeFile writes a CSV file of readings, one per minute, beginning at the given time:
 //
 //	make-file weather/s1.csv 100 2026-01-01T00:00:00Z
 func makeFile(ts *testscript.TestScript, neg bool, args []string) {
@@ -167,7 +176,7 @@ func makeFile(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(b.String()), 0o600))
 }
 
-// await waits until a file, or the output of the server, contains a text:
+// await waits until a file or the output of the server contains a text:
 //
 //	await server 'stopping'
 //	await FILE TEXT

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// TestDamage_IsReportedToClients flips a bit on disk. No process ends. The affected device is
-// refused with the code of damage, others are served, and writes continue. The operator is
-// informed. A restart changes nothing.
+// TestDamage_IsReportedToClients flips a bit on disk. No process may end. Reads of the affected
+// device must be refused with the code damaged, reads of other devices must succeed, and writes
+// must continue. The damage must be reported to the operator. A restart must change nothing.
 func TestDamage_IsReportedToClients(t *testing.T) {
 	const devices, n = 5, 20000
 	dir := t.TempDir()
@@ -66,8 +66,8 @@ func TestDamage_IsReportedToClients(t *testing.T) {
 	}
 }
 
-// checkPages reads the first page of each device in both orders, and its latest reading. A page
-// is served, or refused as damaged. The latest reading is always served.
+// checkPages reads the first page of each device in both orders, and its latest reading. Each
+// page must be returned or refused as damaged. The latest reading must always be returned.
 func checkPages(t *testing.T, s *varvetest.Server, devices, life int) {
 	t.Helper()
 	for i := range devices {
@@ -83,7 +83,7 @@ func checkPages(t *testing.T, s *varvetest.Server, devices, life int) {
 	}
 }
 
-// checkReported fails unless the readiness, the metrics and the log report the damage.
+// checkReported checks that the readiness, the metrics and the log report the damage.
 func checkReported(t *testing.T, s *varvetest.Server, life int) {
 	t.Helper()
 	reported := varvetest.Eventually(func() bool {
@@ -96,14 +96,13 @@ func checkReported(t *testing.T, s *varvetest.Server, life int) {
 	}
 }
 
-// namesDamage reports whether an answer contains the device and the remedy, and nothing about
-// the disk.
+// namesDamage reports whether an answer names the device and the remedy, and no file on disk.
 func namesDamage(status int, text string, i int) bool {
 	return status == http.StatusInternalServerError && strings.Contains(text, `"code":"damaged"`) &&
 		strings.Contains(text, fmt.Sprintf("default/fleet/d%d", i)) && strings.Contains(text, "varve repair") && !strings.Contains(text, ".sst")
 }
 
-// whole reads all readings of a device, page by page.
+// whole reads all readings of a device in one request.
 func whole(t *testing.T, s *varvetest.Server, i, n int) (status int, text string) {
 	t.Helper()
 	return send(t, http.MethodGet, fmt.Sprintf("%s/v1/streams/fleet/devices/d%d/readings?format=csv&limit=%d", s.URL, i, n), "")
@@ -123,7 +122,8 @@ func send(t *testing.T, method, url, body string) (status int, text string) {
 	return status, text
 }
 
-// meet reads all readings of a device. The first answer with damage may be truncated.
+// meet reads all readings of a device. If it is the first read that finds the damage, its answer
+// may be truncated.
 func meet(t *testing.T, s *varvetest.Server, i int) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("%s/v1/streams/fleet/devices/d%d/readings", s.URL, i), nil)
@@ -135,7 +135,7 @@ func meet(t *testing.T, s *varvetest.Server, i int) {
 	}
 }
 
-// noise returns readings that compress badly.
+// noise returns n readings whose values are random, so that they do not compress well.
 func noise(i, n int) string {
 	rng := rand.New(rand.NewPCG(uint64(i), 5))
 	at := time.Date(2026, 4, 19, 0, 0, 0, 0, time.UTC)

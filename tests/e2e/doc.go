@@ -1,2 +1,2 @@
-// Package e2e tests the real program with scripts, which also serve as examples.
+// Package e2e tests the real program with scripts. The scripts are also examples of its use.
 package e2e

@@ -13,7 +13,8 @@ const dataModel = "../../docs/data-model.md"
 
 var vector = regexp.MustCompile("(?m)^\\| `(\\{.*\\})` \\| (\\S+) \\|$")
 
-// TestDocs_ListCorrectIDs compares the ids in the documentation with the ids of readings.
+// TestDocs_ListCorrectIDs compares the ids in docs/data-model.md with the ids that the server
+// computes.
 func TestDocs_ListCorrectIDs(t *testing.T) {
 	text, err := os.ReadFile(dataModel)
 	if err != nil {

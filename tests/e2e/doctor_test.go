@@ -9,9 +9,9 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// TestDoctor_FindsDamage checks that the doctor finds a truncated file, a missing copy of the
-// catalog and a missing segment at once. It finds damaged blocks during a verification, and
-// damage that a server has recorded. It changes nothing.
+// TestDoctor_FindsDamage checks which damage varve doctor finds. It must find a truncated file, a
+// missing copy of the catalog and a missing segment. It must find damaged blocks if it verifies,
+// and damage that a server has recorded. It must change nothing.
 func TestDoctor_FindsDamage(t *testing.T) {
 	whole := counted(t, hourly{})
 	doctor := func(dir, want string, code int, args ...string) {
@@ -63,7 +63,7 @@ func TestDoctor_FindsDamage(t *testing.T) {
 	doctor(blocks, "items of the registry, ROLLUP#default/fleet", 1)
 }
 
-// damagedCopy copies a folder, and damages the copy.
+// damagedCopy copies a folder and damages the copy.
 func damagedCopy(t *testing.T, whole string, harm func(dir string)) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "copy")

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestDrain_FinishesRunningRequest checks that a request gets its answer after SIGTERM. Then the
-// server ends with exit code 0, and its acknowledged readings exist after a restart.
+// TestDrain_FinishesRunningRequest checks that a request that is running at SIGTERM gets its
+// answer. Then the server must end with exit code 0, and the acknowledged readings must exist
+// after a restart.
 func TestDrain_FinishesRunningRequest(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir)
@@ -19,7 +20,7 @@ func TestDrain_FinishesRunningRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
-	req.Header.Set("Expect", "100-continue") // the client sends the body when the server requests it, so the request runs by then
+	req.Header.Set("Expect", "100-continue") // the client sends the body once the server asks for it, so the request is running then
 	type answer struct {
 		status int
 		text   string
@@ -64,8 +65,8 @@ func TestDrain_FinishesRunningRequest(t *testing.T) {
 	}
 }
 
-// TestDrain_IsBounded checks that an endless request does not keep the server running, and that
-// its stored readings are kept.
+// TestDrain_IsBounded checks that an endless request does not prevent the server from ending, and
+// that the readings that it stored exist afterwards.
 func TestDrain_IsBounded(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, "--set", "server.drain=1s")
@@ -86,7 +87,7 @@ func TestDrain_IsBounded(t *testing.T) {
 	if err := s.Stop(); err != nil {
 		t.Errorf("the server ended with %v\n%s", err, s.Output())
 	}
-	if err := pipe.Close(); err != nil { // the client waits for its own body
+	if err := pipe.Close(); err != nil { // without this, the client would wait for the end of the body
 		t.Error(err)
 	}
 	if err := <-failed; err == nil {
@@ -103,6 +104,6 @@ func start(t *testing.T, dir string, args ...string) *varvetest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Kill() }) // it may have ended by itself
+	t.Cleanup(func() { _ = s.Kill() }) // the server may have ended on its own
 	return s
 }

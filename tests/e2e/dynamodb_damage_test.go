@@ -17,15 +17,15 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// onDynamo is a server on an emulator of DynamoDB, with three readings of the device d0 in one
-// table.
+// onDynamo is a server that uses an emulator of DynamoDB. Its store has three readings of the
+// device d0, in one table.
 type onDynamo struct {
 	t      *testing.T
 	client *dynamodb.Client
 	dir    string
-	args   []string // of commands that open the store
+	args   []string // arguments of commands that open the store
 	server *varvetest.Server
-	first  time.Time // time of the first reading; the others follow by the minute
+	first  time.Time // event time of the first reading; each of the others is a minute later
 	table  string
 }
 
@@ -52,26 +52,27 @@ func fillDynamo(t *testing.T, args ...string) *onDynamo {
 	return d
 }
 
-// timeOf returns the time of a reading.
+// timeOf returns the event time of reading i.
 func (d *onDynamo) timeOf(i int) string {
 	return d.first.Add(time.Duration(i) * time.Minute).Format(time.RFC3339)
 }
 
-// read reads the readings of the device.
+// read requests the readings of the device.
 func (d *onDynamo) read(params string) (status int, text string) {
 	d.t.Helper()
 	return send(d.t, http.MethodGet, d.server.URL+"/v1/streams/fleet/devices/d0/readings"+params, "")
 }
 
-// run runs a command on the store. It fails unless the exit code and all texts are found.
+// run runs a command on the store. It fails the test unless the exit code is as wanted and the
+// output has all wanted texts.
 func (d *onDynamo) run(command string, code int, want ...string) {
 	d.t.Helper()
 	text, is := varveIn(d.t, d.dir, append(strings.Fields(command), d.args...)...)
 	expectText(d.t, "varve "+command, text, is, code, want...)
 }
 
-// expectText fails unless an exit code or status, and all texts, are found. Rows of spaces in the
-// text count as one.
+// expectText fails the test unless the exit code or status is as wanted, and the text has all
+// wanted parts. Several spaces in the text count as one.
 func expectText(t *testing.T, action, text string, is, code int, want ...string) {
 	t.Helper()
 	plain := strings.Join(strings.Fields(text), " ")
@@ -91,8 +92,9 @@ func (d *onDynamo) stop() {
 	}
 }
 
-// TestDamagedRow_IsNamedAndSkippedOnRequest removes the ids of one row. Reads of it name table,
-// series and ts, by HTTP and on the command line. If asked, they return the other rows.
+// TestDamagedRow_IsNamedAndSkippedOnRequest removes the ids of one row. Reads of the row over
+// HTTP and on the command line must name its table, series and ts. If the client asks for it,
+// they must return the other rows.
 func TestDamagedRow_IsNamedAndSkippedOnRequest(t *testing.T) {
 	d := fillDynamo(t)
 	ts := fmt.Sprint(d.first.Add(time.Minute).UnixMilli())
@@ -129,8 +131,8 @@ func TestDamagedRow_IsNamedAndSkippedOnRequest(t *testing.T) {
 	}
 }
 
-// TestRepair_RestoresStreamOnDynamoDB deletes the stream's item of the registry. A repair names
-// it, and restores it only if asked.
+// TestRepair_RestoresStreamOnDynamoDB deletes the stream's item from the registry. varve repair
+// must name the stream, and must restore it only with --apply.
 func TestRepair_RestoresStreamOnDynamoDB(t *testing.T) {
 	d := fillDynamo(t, "--set", "streams.fleet.row_window=1h")
 	d.stop()
@@ -164,7 +166,7 @@ func TestRepair_RestoresStreamOnDynamoDB(t *testing.T) {
 	d.run("repair", 0, "Nothing to repair.")
 }
 
-// attributes returns the text of an item.
+// attributes formats an item as text.
 func attributes(item map[string]types.AttributeValue) string {
 	var b strings.Builder
 	for name, value := range item {
@@ -173,8 +175,8 @@ func attributes(item map[string]types.AttributeValue) string {
 	return b.String()
 }
 
-// TestRepair_AcceptsLossOnDynamoDB deletes a table outside of Varve. Doctor and coverage name it
-// until a repair accepts its loss.
+// TestRepair_AcceptsLossOnDynamoDB deletes a table outside of Varve. varve doctor and coverages
+// must name the table until a repair accepts its loss.
 func TestRepair_AcceptsLossOnDynamoDB(t *testing.T) {
 	d := fillDynamo(t)
 	const doctor = "doctor --listen 127.0.0.1:0"
@@ -191,7 +193,7 @@ func TestRepair_AcceptsLossOnDynamoDB(t *testing.T) {
 	d.run(doctor, 1, lost)
 	d.run("repair --apply", 0, "leave "+d.table, "--accept-loss")
 	d.run(doctor, 1, lost)
-	d.server = start(t, d.dir, d.args...) // it recreates the table
+	d.server = start(t, d.dir, d.args...) // the server recreates the table
 	status, text := d.read("")
 	expectText(t, "read", text, status, http.StatusOK, `"readings":[]`, `"missing":["`+d.table+`"]`)
 	d.run(doctor, 1, lost)

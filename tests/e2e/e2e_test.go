@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite what scripts expect of cmp")
 var binary string
 
 func TestMain(m *testing.M) {
-	os.Exit(buildAndRun(m)) //nolint:forbidigo // as every TestMain must
+	os.Exit(buildAndRun(m)) //nolint:forbidigo // only TestMain may exit
 }
 
 func buildAndRun(m *testing.M) int {
@@ -30,8 +30,8 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	// The program looks for the file of its clock in its working folder, which differs for each
-	// script.
+	// The program reads the file of its clock from its working folder, which is different for
+	// each script.
 	binary, err = varvetest.Build(context.Background(), dir, clockFile)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -51,8 +51,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// TestScriptsOnDynamoDB runs scripts on emulators of DynamoDB: the scripts about DynamoDB, and
-// all scripts that do not depend on folders or on counts of the embedded store.
+// TestScriptsOnDynamoDB runs scripts on emulators of DynamoDB. It runs the scripts about
+// DynamoDB, and all scripts that do not depend on folders or counts of the embedded store.
 func TestScriptsOnDynamoDB(t *testing.T) {
 	emulators := []dynamotest.Emulator{dynamotest.Dynoxide, dynamotest.Local}
 	if testing.Short() {
@@ -63,10 +63,10 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 			url := e.Start(t)
 			var scripts atomic.Int64
 			p := params(func(env *testscript.Env) []string {
-				// Each script has separate tables.
+				// Each script uses its own tables.
 				prefix := fmt.Sprintf("e2e%d", scripts.Add(1))
 				env.Setenv("PREFIX", prefix)
-				// For commands that open the store themselves.
+				// These variables are for commands that open the store themselves.
 				for name, value := range map[string]string{"VARVE_STORE_KIND": "dynamodb", "VARVE_STORE_ENDPOINT": url, "VARVE_TABLES_PREFIX": prefix} {
 					env.Setenv(name, value)
 				}
@@ -74,8 +74,8 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 			})
 			p.UpdateScripts = false
 			for _, script := range []string{
-				"ingest", "query", "rejects", "checkpoint", "rows", "hold", "retention", "forms", "keys", "tenants", "dynamodb/apart", "dynamodb/repair",
-				"devices", "logs", "alerts", "rollups", "aggregate",
+				"ingest", "query", "rejects", "checkpoint", "rows", "hold", "retention", "forms", "keys", "tenants", "dynamodb/apart", "dynamodb/repair", "dynamodb/quota",
+				"devices", "logs", "alerts", "rollups", "aggregate", "fleet", "import", "why",
 			} {
 				p.Files = append(p.Files, filepath.Join("testdata", script+".txtar"))
 			}
@@ -84,8 +84,8 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 	}
 }
 
-// params returns the parameters of scripts. The function extra returns the arguments of a
-// script's servers. $PREFIX is the prefix of its tables.
+// params returns the parameters for running scripts. extra returns the arguments of a script's
+// servers. The variable $PREFIX is the prefix of the script's tables.
 func params(extra func(*testscript.Env) []string) testscript.Params {
 	return testscript.Params{
 		UpdateScripts:       *update,

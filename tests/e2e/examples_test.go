@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestExamples_PrintDocumentedOutput runs each script of docs/examples twice on one server, and
-// compares the output with the file beside it.
+// TestExamples_PrintDocumentedOutput runs each script in docs/examples twice on one server, and
+// compares the output with the file next to the script.
 func TestExamples_PrintDocumentedOutput(t *testing.T) {
 	scripts, err := filepath.Glob("../../docs/examples/*.sh")
 	if err != nil || len(scripts) != 4 {
@@ -42,7 +42,7 @@ func TestExamples_PrintDocumentedOutput(t *testing.T) {
 func compareOutput(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil { //nolint:gosec // readable by everyone
+		if err := os.WriteFile(file, got, 0o644); err != nil { //nolint:gosec // every user may read it
 			t.Fatal(err)
 		}
 	}

@@ -21,12 +21,12 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// hourly holds the readings of several devices, by device and hour.
+// hourly has the values of the readings of several devices, by device and hour.
 type hourly map[string]map[time.Time][]int
 
 const recountDevices, recountDays = 6, 20
 
-// write writes readings of three weeks.
+// write writes readings of three weeks and records their values.
 func (h hourly) write(t *testing.T, e *engine.Engine) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -55,8 +55,8 @@ func (h hourly) write(t *testing.T, e *engine.Engine) {
 	}
 }
 
-// lines returns the roll-ups of a device as varve rollups prints them, up to the column of the
-// mean.
+// lines returns the roll-ups of a device as varve rollups prints them, without the columns from
+// the mean on.
 func (h hourly) lines(device string, width time.Duration) string {
 	sums := map[time.Time][]int{}
 	for at, list := range h[device] {
@@ -73,7 +73,7 @@ func (h hourly) lines(device string, width time.Duration) string {
 	return b.String()
 }
 
-// rollupLines returns the first columns of the output of varve rollups.
+// rollupLines returns the first columns of the output of varve rollups, up to the maximum.
 func rollupLines(t *testing.T, dir, url, device, period string) string {
 	t.Helper()
 	text, code := varveIn(t, dir, "rollups", "fleet", device, "--period", period, "-o", "csv", "--server", url)
@@ -87,7 +87,7 @@ func rollupLines(t *testing.T, dir, url, device, period string) string {
 	return b.String()
 }
 
-// varveIn runs the program in a folder.
+// varveIn runs varve in a folder. It returns the output and the exit code.
 func varveIn(t *testing.T, dir string, args ...string) (text string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)
@@ -99,7 +99,7 @@ func varveIn(t *testing.T, dir string, args ...string) (text string, code int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// counted returns a folder with a store whose roll-ups are up to date.
+// counted creates a store whose roll-ups are up to date, and returns its folder.
 func counted(t *testing.T, h hourly) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -127,8 +127,8 @@ func counted(t *testing.T, h hourly) (dir string) {
 	return dir
 }
 
-// TestRepair_RecountsRollups checks that roll-ups equal a recount after damage of partials and a
-// repair. Event times whose readings may be missing are named.
+// TestRepair_RecountsRollups damages partials and repairs the store. Roll-ups must equal a
+// recount afterwards. The repair must name the event times whose readings may be missing.
 func TestRepair_RecountsRollups(t *testing.T) {
 	h := hourly{}
 	dir := counted(t, h)
@@ -161,7 +161,7 @@ func TestRepair_RecountsRollups(t *testing.T) {
 			}
 		}
 	}
-	// If the class drops readings after a week, older ones may be missing.
+	// If the class drops readings after a week, roll-ups of older events may lack readings.
 	text, code = varveIn(t, was, "repair", "--apply", "--set", "retention.drop=true", "--set", "classes.default.retention=7d")
 	gone := "roll-ups of events before " + tourDay.Add(4*time.Hour).AddDate(0, 0, -7).Format("2006-01-02T15:")
 	if code != 0 || !strings.Contains(text, gone) {
@@ -169,9 +169,9 @@ func TestRepair_RecountsRollups(t *testing.T) {
 	}
 }
 
-// damageItems overwrites blocks of items in the largest file of Pebble, where items follow the
-// chunks. The blocks are adjacent, so the first partials of some device are always lost: a block
-// has about a twentieth of the file, and a device has more.
+// damageItems overwrites adjacent blocks of items in the largest file of Pebble. Items are after
+// the chunks in the file. A block has about a twentieth of the items, and a device has more than
+// that. So the first partials of at least one device are always lost.
 func damageItems(t *testing.T, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "data", "pebble", "*.sst"))
@@ -195,8 +195,9 @@ func damageItems(t *testing.T, dir string) {
 	}
 }
 
-// TestVerify_ComparesRollupsOnDynamoDB checks that an intact store has no findings, and that an
-// altered partial is named, with the exit code of damage.
+// TestVerify_ComparesRollupsOnDynamoDB checks that a verification of an intact store has no
+// findings. If a partial is altered, it must name the partial and end with the exit code for
+// damage.
 func TestVerify_ComparesRollupsOnDynamoDB(t *testing.T) {
 	url := dynamotest.Dynoxide.Start(t)
 	var ahead atomic.Int64
@@ -241,7 +242,7 @@ func TestVerify_ComparesRollupsOnDynamoDB(t *testing.T) {
 	if code != 1 || !strings.Contains(text, "default/fleet/d2") || !strings.Contains(text, found) || !strings.Contains(text, "(seed 7)") {
 		t.Errorf("exit code %d, without %q: %s", code, found, text)
 	}
-	// Readings that may have expired cause no findings.
+	// Partials whose readings may have expired must not cause findings.
 	text, code = varveIn(t, dir, append(args, "--set", "classes.default.retention=2d", "--seed", "7")...)
 	if code != 0 || !strings.Contains(text, "skipped, as their readings have expired or were dropped") {
 		t.Errorf("exit code %d: %s", code, text)

@@ -17,14 +17,15 @@ import (
 )
 
 const (
-	slowReadings = 5000                   // of about 100 bytes, more than the buffers of a connection hold
-	slowMemory   = 300 << 20              // resident memory of the server with all slow readers
-	slowHealth   = 100 * time.Millisecond // answer of /healthz meanwhile, at best
+	slowReadings = 5000                   // each has about 100 bytes; together they are more than the buffers of a connection hold
+	slowMemory   = 300 << 20              // largest resident memory of the server with all slow readers
+	slowHealth   = 100 * time.Millisecond // limit for the fastest of several answers of /healthz, with all slow readers
 	slowPath     = "/v1/streams/fleet/devices/d0/readings"
 )
 
-// TestSlowReaders_LeaveServerUsable opens many connections that request all readings and read
-// nothing. Reads beyond limits.reads are refused. The server stays small, healthy and writable.
+// TestSlowReaders_LeaveServerUsable opens many connections that request all readings, and does
+// not read the answers. The server must refuse reads above limits.reads. It must need little
+// memory, and must stay healthy and accept writes.
 func TestSlowReaders_LeaveServerUsable(t *testing.T) {
 	clients, limit := 1500, 512 // the default of limits.reads
 	args := []string{"--set", "limits.stall=15m"}
@@ -53,7 +54,7 @@ func TestSlowReaders_LeaveServerUsable(t *testing.T) {
 	t.Logf("resident memory: %d MiB, before %d MiB", memory>>20, before>>20)
 }
 
-// checkUsable checks a server whose limit of reads is reached.
+// checkUsable checks a server that has as many reads as limits.reads allows.
 func checkUsable(t *testing.T, s *varvetest.Server) {
 	t.Helper()
 	if status, text := send(t, http.MethodGet, s.URL+slowPath, ""); status != http.StatusTooManyRequests || !strings.Contains(text, "Retry-After: 1\r\n") {
@@ -75,8 +76,9 @@ func checkUsable(t *testing.T, s *varvetest.Server) {
 	}
 }
 
-// openSlowReaders requests all readings on separate connections, as JSON and as CSV. It returns
-// the status of each when all have one. The connections stay open during the test.
+// openSlowReaders requests all readings on n connections, some as JSON and some as CSV. When each
+// answer has begun, it returns their statuses. The connections remain open until the end of the
+// test.
 func openSlowReaders(t *testing.T, s *varvetest.Server, n int) (statuses []string) {
 	t.Helper()
 	statuses = make([]string, n)
@@ -101,8 +103,8 @@ func openSlowReaders(t *testing.T, s *varvetest.Server, n int) (statuses []strin
 	return statuses
 }
 
-// openSlowReader sends one request and returns the status of the answer. The answer stays in the
-// buffers of the connection, which are small.
+// openSlowReader sends one request and returns the status of the answer. It does not read the
+// answer, which fills the small buffers of the connection.
 func openSlowReader(t *testing.T, s *varvetest.Server, format string) (status string, err error) {
 	d := net.Dialer{Control: shrinkBuffers}
 	host := strings.TrimPrefix(s.URL, "http://")
@@ -120,8 +122,9 @@ func openSlowReader(t *testing.T, s *varvetest.Server, format string) (status st
 	return peekStatus(conn.(*net.TCPConn))
 }
 
-// shrinkBuffers sets a small receive buffer, and small segments, by which the kernel also chooses
-// the size of the server's send buffer. Otherwise both hold a whole answer, and no read waits.
+// shrinkBuffers gives a connection a small receive buffer and small segments. The kernel also
+// chooses the server's send buffer by the size of segments. Larger buffers would hold a whole
+// answer, so that the server would not have to wait.
 func shrinkBuffers(_, _ string, raw syscall.RawConn) error {
 	var set error
 	err := raw.Control(func(fd uintptr) {
@@ -133,7 +136,7 @@ func shrinkBuffers(_, _ string, raw syscall.RawConn) error {
 	return errors.Join(err, set)
 }
 
-// peekStatus returns the status of an answer without reading it.
+// peekStatus returns the status of an answer, and leaves the answer in the receive buffer.
 func peekStatus(conn *net.TCPConn) (status string, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -142,7 +145,7 @@ func peekStatus(conn *net.TCPConn) (status string, err error) {
 	head, n, failed := make([]byte, len("HTTP/1.1 200")), 0, error(nil)
 	err = raw.Read(func(fd uintptr) bool {
 		n, _, failed = syscall.Recvfrom(int(fd), head, syscall.MSG_PEEK)
-		return failed != syscall.EAGAIN //nolint:errorlint // a bare error of the system call
+		return failed != syscall.EAGAIN //nolint:errorlint // Recvfrom returns the bare error of the system call
 	})
 	if err != nil {
 		return "", err
@@ -153,14 +156,14 @@ func peekStatus(conn *net.TCPConn) (status string, err error) {
 	return string(head[len("HTTP/1.1 "):]), nil
 }
 
-// residentMemory returns VmRSS of a process.
+// residentMemory returns the resident memory of a process, VmRSS in /proc.
 func residentMemory(t *testing.T, pid int) int64 {
 	t.Helper()
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // the file is only read
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var kib int64
 		if _, err := fmt.Sscanf(lines.Text(), "VmRSS: %d kB", &kib); err == nil {
@@ -171,7 +174,7 @@ func residentMemory(t *testing.T, pid int) int64 {
 	return 0
 }
 
-// raiseFileLimit permits n open files, or skips the test.
+// raiseFileLimit allows the process to open n files. If that is not permitted, it skips the test.
 func raiseFileLimit(t *testing.T, n int) {
 	t.Helper()
 	var limit syscall.Rlimit

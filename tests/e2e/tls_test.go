@@ -21,7 +21,8 @@ import (
 	"time"
 )
 
-// writeCertificate writes a self-signed certificate for 127.0.0.1 and its key into a folder.
+// writeCertificate writes a self-signed certificate for 127.0.0.1 and its private key into a
+// folder.
 func writeCertificate(t *testing.T, dir string, serial int64) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -57,7 +58,8 @@ func write(t *testing.T, name string, data []byte) {
 	}
 }
 
-// trusting returns a client that trusts one certificate and keeps no connections.
+// trusting returns a client that trusts one certificate and opens a new connection for each
+// request.
 func trusting(cert *x509.Certificate) *http.Client {
 	pool := x509.NewCertPool()
 	pool.AddCert(cert)
@@ -66,7 +68,8 @@ func trusting(cert *x509.Certificate) *http.Client {
 	}}
 }
 
-// varve runs a command in a folder. It returns the output, and whether the command succeeded.
+// varve runs a varve command in a folder. It returns the output, and whether the command
+// succeeded.
 func varve(t *testing.T, dir string, args ...string) (stdout, stderr string, ok bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)
@@ -77,7 +80,8 @@ func varve(t *testing.T, dir string, args ...string) (stdout, stderr string, ok 
 	return out.String(), errs.String(), err == nil
 }
 
-// adminKey creates the first key for the data folder in dir, and writes it to a file.
+// adminKey creates the first API key for the data folder in dir, writes it to a file, and returns
+// it.
 func adminKey(t *testing.T, dir string) (key string) {
 	t.Helper()
 	key, said, ok := varve(t, dir, "keys", "create", "--data", "data", "--scope", "admin")
@@ -88,7 +92,7 @@ func adminKey(t *testing.T, dir string) (key string) {
 	return strings.TrimSpace(key)
 }
 
-// startAt starts a server that ends with the test.
+// startAt starts a server, which ends with the test.
 func startAt(t *testing.T, dir string, reach varvetest.Reach, args ...string) *varvetest.Server {
 	t.Helper()
 	s, err := varvetest.StartAt(t.Context(), binary, dir, reach, args...)
@@ -103,9 +107,9 @@ func startAt(t *testing.T, dir string, reach varvetest.Reach, args ...string) *v
 	return s
 }
 
-// TestTLS_ServesWithKeys checks a server with keys and TLS that other hosts can reach. Readings
-// are written and read over HTTP/2. Clients trust the configured certificate. A changed
-// certificate is used at once, and an unreadable one is not.
+// TestTLS_ServesWithKeys checks a server with API keys and TLS that other hosts can reach.
+// Readings are written and read over HTTP/2, and clients trust the configured certificate. If the
+// certificate changes, the server must use the new one at once, unless the file cannot be read.
 func TestTLS_ServesWithKeys(t *testing.T) {
 	dir := t.TempDir()
 	key := adminKey(t, dir)
@@ -158,10 +162,20 @@ func TestTLS_ServesWithKeys(t *testing.T) {
 	}
 }
 
-// getReadings reads the readings of device d with a key.
+// getReadings requests the readings of device d with an API key.
 func getReadings(t *testing.T, c *http.Client, url, key string) (resp *http.Response, body string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/streams/weather/devices/d/readings", nil)
+	return get(t, c, url+"/v1/streams/weather/devices/d/readings", key)
+}
+
+func getStreams(t *testing.T, c *http.Client, url, key string) (resp *http.Response, body string) {
+	t.Helper()
+	return get(t, c, url+"/v1/streams", key)
+}
+
+func get(t *testing.T, c *http.Client, url, key string) (resp *http.Response, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,14 +192,15 @@ func getReadings(t *testing.T, c *http.Client, url, key string) (resp *http.Resp
 	return resp, string(text)
 }
 
-// TestTLS_WarnsOfKeysInTheClear checks the warning about keys over plain HTTP, which a proxy
-// with TLS prevents.
+// TestTLS_WarnsOfKeysInTheClear checks that the server warns if API keys are accepted over plain
+// HTTP. It must not warn if a proxy terminates TLS.
 func TestTLS_WarnsOfKeysInTheClear(t *testing.T) {
 	dir := t.TempDir()
 	key := adminKey(t, dir)
 	for _, proxied := range []string{"false", "true"} {
 		s := startAt(t, dir, varvetest.Reach{Listen: "0.0.0.0"}, "--data", "data", "--set", "server.proxied="+proxied)
-		// Output from before it was ready arrives through a pipe.
+		// The output from before the server was ready may arrive later, because it passes through
+		// a pipe.
 		warned := func() bool { return strings.Contains(s.Output(), "API keys accepted without TLS") }
 		if proxied == "false" && !varvetest.Eventually(warned) || proxied == "true" && warned() {
 			t.Errorf("proxied %s: warned is %v\n%s", proxied, warned(), s.Output())
@@ -194,7 +209,7 @@ func TestTLS_WarnsOfKeysInTheClear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Host = "varve.example.com" // a name that is not configured
+		req.Host = "varve.example.com" // not one of the configured names
 		if status, text, err := do(req); err != nil || status != http.StatusUnauthorized {
 			t.Errorf("without a key: %d %s %v", status, text, err)
 		}

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// tourDay is the date of the README's tour.
+// tourDay is the time at which the tour in the README begins.
 var tourDay = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 const readme = "../../README.md"
 
-// TestTour_PrintsDocumentedOutput runs the commands of the README's tour in one folder, and
-// compares their output with the README. With -update, it rewrites the README.
+// TestTour_PrintsDocumentedOutput runs the commands of the tour in the README in one folder, and
+// compares their output with the README. With the flag -update, it rewrites the README.
 func TestTour_PrintsDocumentedOutput(t *testing.T) {
 	text, err := os.ReadFile(readme)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestTour_PrintsDocumentedOutput(t *testing.T) {
 	t.Fatalf("the README has %d lines, and what is printed makes %d", len(want), len(got))
 }
 
-// tourist is the environment of the tour's commands.
+// tourist runs the commands of the tour.
 type tourist struct {
 	t       *testing.T
 	dir     string
@@ -74,7 +74,8 @@ func newTourist(t *testing.T) *tourist {
 	return tr
 }
 
-// walk returns the text with the actual output of each command in its console blocks.
+// walk runs each command in the console blocks of a text. It returns the text with the actual
+// output of the commands.
 func (tr *tourist) walk(text string) string {
 	var out strings.Builder
 	console := false
@@ -114,17 +115,17 @@ func (tr *tourist) run(command string) string {
 	if err := cmd.Run(); err != nil && cmd.ProcessState.ExitCode() != 3 {
 		tr.t.Errorf("%s: %v", command, err)
 	}
-	return strings.ReplaceAll(buf.String(), "\r\n", "\n") // the README has no CRLF, and CSV has
+	return strings.ReplaceAll(buf.String(), "\r\n", "\n") // CSV has CRLF, which the README does not
 }
 
-// Patterns of output that differs between starts.
+// Patterns of output that differs between runs.
 var (
 	timePattern    = regexp.MustCompile(`"time":"[^"]*"`)
 	versionPattern = regexp.MustCompile(`(?m)^Varve .* is ready\.$`)
 	exportPattern  = regexp.MustCompile(`(?m)^  export VARVE_SERVER=.*\n`)
 )
 
-// greeting returns the output of the server, with the paths of make run.
+// greeting returns the output of the server at its start, with the paths that make run would use.
 func (tr *tourist) greeting() string {
 	const begin, end = "Varve ", "Ctrl-C stops it.\n"
 	if !varvetest.Eventually(func() bool { return strings.Contains(tr.server.Output(), end) }) {

@@ -13,7 +13,8 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// verifyOnline requests a verification from a server, and returns the answer after its start.
+// verifyOnline requests a verification from a server. It returns the answer once the verification
+// has started.
 func verifyOnline(ctx context.Context, t *testing.T, s *varvetest.Server, rate int) (*http.Response, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("%s/v1/verify?rate=%d", s.URL, rate), http.NoBody)
@@ -23,7 +24,7 @@ func verifyOnline(ctx context.Context, t *testing.T, s *varvetest.Server, rate i
 	return http.DefaultClient.Do(req)
 }
 
-// lastLine reads an answer to its end and returns the last line.
+// lastLine reads a whole answer and returns its last line.
 func lastLine(resp *http.Response) (line string, err error) {
 	lines := bufio.NewScanner(resp.Body)
 	for lines.Scan() {
@@ -33,19 +34,19 @@ func lastLine(resp *http.Response) (line string, err error) {
 }
 
 // TestVerifyOnline_RunsLongAndEndsWithClient checks that a verification may take longer than
-// other requests, ends with its client, and does not delay a server that stops.
+// other requests, ends if its client disconnects, and does not delay the end of the server.
 func TestVerifyOnline_RunsLongAndEndsWithClient(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir)
 	if status, text := send(t, http.MethodPost, s.URL+"/v1/streams/fleet/readings", noise(0, 20000)); status != http.StatusOK {
 		t.Fatalf("%d: %s", status, text)
 	}
-	if err := s.Stop(); err != nil { // a verification does not include the journal
+	if err := s.Stop(); err != nil { // writes all readings to chunks, because a verification does not read the journal
 		t.Fatal(err)
 	}
 	s = start(t, dir, "--set", "limits.request=5s")
 	begin := time.Now()
-	resp, err := verifyOnline(t.Context(), t, s, 25_000) // of 200 KB
+	resp, err := verifyOnline(t.Context(), t, s, 25_000) // bytes per second; the store has about 200 KB
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// alarm holds the compared properties of an alarm.
+// alarm has the properties of an alarm that are compared.
 type alarm struct {
 	metrics  []string // namespace, name, dimensions, statistic, period
-	compares string   // operator and threshold
-	over     string   // datapoints of periods
+	compares string   // operator and threshold, as text
+	over     string   // number of breaching periods and of evaluated periods
 	missing  string
 }
 
-// series returns a metric in the form in which alarms are compared.
+// series formats a metric as it is written in alarm.metrics.
 func series(namespace, name, stat string, period int, dimensions ...string) string {
 	return fmt.Sprintf("%s %s %s %s %d", namespace, name, strings.Join(dimensions, ","), stat, period)
 }
@@ -96,8 +96,8 @@ func wantedAlarms() map[string]alarm {
 	return all
 }
 
-// alarms checks that each alarm uses a metric of the program, over the right time,
-// and treats missing data correctly.
+// alarms checks that each alarm uses a metric of the program over the right periods, and treats
+// missing data correctly.
 func alarms(_ *testing.T, p *planned) (wrong []string) {
 	wanted := wantedAlarms()
 	for _, r := range p.resources("aws_cloudwatch_metric_alarm") {
@@ -117,8 +117,8 @@ func alarms(_ *testing.T, p *planned) (wrong []string) {
 	return append(wrong, notified(p)...)
 }
 
-// notified checks that alarms have a topic with subscribers. The topic's ARN is not
-// known yet, but its presence is.
+// notified checks that each alarm notifies a topic that has subscribers. A plan does not know the
+// ARN of the topic, but shows that one will be set.
 func notified(p *planned) (wrong []string) {
 	for _, c := range p.RawPlan.ResourceChanges {
 		if c.Type != "aws_cloudwatch_metric_alarm" {
@@ -138,7 +138,7 @@ func notified(p *planned) (wrong []string) {
 	return wrong
 }
 
-// dashboard checks that the dashboard shows existing metrics.
+// dashboard checks that the dashboard shows only metrics that exist.
 func dashboard(_ *testing.T, p *planned) (wrong []string) {
 	boards := p.resources("aws_cloudwatch_dashboard")
 	if len(boards) != 1 {

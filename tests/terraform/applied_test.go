@@ -18,7 +18,7 @@ import (
 	"github.com/varvedb/varve/tests/terraform/emulator"
 )
 
-// stack is a copy of the local example, for an emulator.
+// stack is an applied copy of the local example, which uses an emulator.
 type stack struct {
 	options  *terraform.Options
 	emulator *emulator.Emulator
@@ -26,8 +26,8 @@ type stack struct {
 	client   *dynamodb.Client
 }
 
-// newStack applies the example for a deployment, with further variables. At the end
-// of the test, its remaining resources are destroyed.
+// newStack applies the local example with a prefix and further variables. At the end of the test,
+// it destroys the remaining resources.
 func newStack(t *testing.T, e *emulator.Emulator, prefix string, vars map[string]any) *stack {
 	t.Helper()
 	door := newDoor(t, e)
@@ -39,7 +39,7 @@ func newStack(t *testing.T, e *emulator.Emulator, prefix string, vars map[string
 	}
 	initialize(t, s.options)
 	t.Cleanup(func() {
-		// The test's own context has ended here.
+		// The context of the test has ended here.
 		ctx := context.WithoutCancel(t.Context())
 		s.options.Vars["deletion_protection"] = false
 		if _, err := terraform.ApplyContextE(t, ctx, s.options); err != nil {
@@ -60,13 +60,13 @@ func (s *stack) apply(t *testing.T) {
 	}
 }
 
-// Exit codes of terraform plan -detailed-exitcode.
+// The exit codes of terraform plan -detailed-exitcode.
 const (
 	noChanges = 0
 	changed   = 2
 )
 
-// mustPlan runs terraform plan and checks whether it has changes.
+// mustPlan runs terraform plan and checks that its exit code is as wanted.
 func (s *stack) mustPlan(t *testing.T, want int, when string) {
 	t.Helper()
 	got, err := terraform.PlanExitCodeContextE(t, t.Context(), s.options)
@@ -76,7 +76,8 @@ func (s *stack) mustPlan(t *testing.T, want int, when string) {
 	}
 }
 
-// configFile writes service_config to a folder, as in the documentation.
+// configFile writes the output service_config to a file in a folder, as the documentation
+// recommends.
 func (s *stack) configFile(t *testing.T, dir string) {
 	t.Helper()
 	text, err := terraform.OutputJSONContextE(t, t.Context(), s.options, "service_config")
@@ -110,7 +111,7 @@ func (s *stack) tags(t *testing.T, table string) map[string]string {
 	return tags
 }
 
-// tables returns the names of all tables but registries.
+// tables returns the names of all tables except registries.
 func (s *stack) tables(t *testing.T) (names []string) {
 	t.Helper()
 	in := &dynamodb.ListTablesInput{}
@@ -130,7 +131,7 @@ func (s *stack) tables(t *testing.T) (names []string) {
 	}
 }
 
-// examination returns the program's findings in the deployment.
+// examine returns the program's findings about the deployment.
 func (s *stack) examine(t *testing.T) []dynamo.Finding {
 	t.Helper()
 	return dynamo.Examine(t.Context(), dynamo.Examination{
@@ -147,7 +148,8 @@ func (s *stack) fit(t *testing.T) {
 	}
 }
 
-// TestApplied checks that the applied resources match the plan and the program.
+// TestApplied checks that the applied resources match the plan, and are as the program expects
+// them.
 func TestApplied(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
@@ -194,7 +196,7 @@ func TestApplied(t *testing.T) {
 	}
 }
 
-// appliedState reads a state as an applied plan.
+// appliedState converts a Terraform state to a plan, so that the checks of plans can be used.
 func appliedState(text string) (*planned, error) {
 	var state struct {
 		Values json.RawMessage `json:"values"`
@@ -206,7 +208,8 @@ func appliedState(text string) (*planned, error) {
 	return &planned{PlanStruct: p}, err
 }
 
-// TestDrift checks that the next apply detects and corrects a change by hand.
+// TestDrift checks that the next plan detects a manual change, and that the next apply corrects
+// it.
 func TestDrift(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")

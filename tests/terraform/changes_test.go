@@ -1,6 +1,6 @@
 package terraform_test
 
-// The changed files of the modules.
+// The files of the modules that the tests change.
 const (
 	registryMain   = "modules/registry/main.tf"
 	iamMain        = "modules/iam/main.tf"

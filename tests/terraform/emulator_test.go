@@ -17,14 +17,14 @@ func newEmulator(t *testing.T) *emulator.Emulator {
 	return e
 }
 
-// door is an access point of an emulator, with its address.
+// door is a door to an emulator, with the address at which it is served.
 type door struct {
 	*emulator.Door
 	url string
 }
 
-// newDoor opens an access point of an emulator. If policies are given, it refuses
-// other calls as AWS does.
+// newDoor opens a door to an emulator. If policies are given, the door refuses all calls that the
+// policies do not allow, as AWS does.
 func newDoor(t *testing.T, e *emulator.Emulator, policies ...policy) *door {
 	t.Helper()
 	d := &door{Door: e.Door(func(c emulator.Call) string {
@@ -39,7 +39,7 @@ func newDoor(t *testing.T, e *emulator.Emulator, policies ...policy) *door {
 	return d
 }
 
-// refusal returns the reason for which policies refuse a call, or "".
+// refusal returns the reason if the policies do not allow a call, otherwise "".
 func refusal(policies []policy, c emulator.Call) string {
 	r := request{"dynamodb:" + c.Operation, "*", map[string][]string{"dynamodb:LeadingKeys": c.Keys}}
 	if c.Table != "" {

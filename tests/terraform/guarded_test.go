@@ -14,8 +14,9 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// TestPoliciesSuffice runs the program under the planned policies, as on AWS. With
-// all three it does everything; with each alone, it does that part.
+// TestPoliciesSuffice runs the program under the planned policies, as on AWS. With all three
+// policies, every part of the program must work. With one policy, the part of that policy must
+// work.
 func TestPoliciesSuffice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
@@ -32,8 +33,8 @@ func TestPoliciesSuffice(t *testing.T) {
 	router, rotator, reader := parts["router"], parts["rotator"], parts["reader"]
 	url := routerAlone(t, s, newDoor(t, e, router))
 
-	// With all three, nothing is refused, from an empty account to the drop of
-	// expired tables.
+	// With all three policies, nothing is refused, from the creation of the first table until
+	// expired tables are dropped.
 	whole := newDoor(t, e, router, rotator, reader)
 	dir := t.TempDir()
 	s.configFile(t, dir)
@@ -48,8 +49,8 @@ func TestPoliciesSuffice(t *testing.T) {
 		t.Errorf("a query is answered with %d %s", status, answer)
 	}
 
-	// After the rotator has created the tables, the router's write succeeds. The
-	// reader reads it, and writes nothing.
+	// After the rotator has created the tables, the router can write. The reader can read the
+	// reading, and cannot write.
 	if status, answer := write(t, url, "a", time.Now()); status != http.StatusOK {
 		t.Errorf("with its table, a write is answered with %d %s", status, answer)
 	}
@@ -75,8 +76,8 @@ func TestPoliciesSuffice(t *testing.T) {
 	s.mustPlan(t, noChanges, "after all of it")
 }
 
-// routerAlone checks that a router refuses readings without a table, and creates
-// none.
+// routerAlone checks that a router without a rotator rejects readings whose table is missing, and
+// creates no table.
 func routerAlone(t *testing.T, s *stack, through *door) (url string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -106,8 +107,8 @@ func readerAlone(t *testing.T, s *stack, through *door) (url string) {
 	return url
 }
 
-// readerVerifies checks that the reader's policy suffices to verify and to plan a
-// repair.
+// readerVerifies checks that the reader's policy is sufficient for verifications and for repair
+// plans.
 func readerVerifies(t *testing.T, s *stack, through *door) {
 	t.Helper()
 	dir := t.TempDir()
@@ -126,8 +127,8 @@ func readerVerifies(t *testing.T, s *stack, through *door) {
 	}
 }
 
-// repairs checks that a lost stream is rewritten with the policies of router and
-// reader, but not with the reader's alone.
+// repairs checks that a lost stream can be repaired with the policies of router and reader
+// together, but not with the policy of the reader alone.
 func repairs(t *testing.T, s *stack, reader, both *door) {
 	t.Helper()
 	_, err := s.client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.registry, Key: map[string]types.AttributeValue{
@@ -155,8 +156,8 @@ func repairs(t *testing.T, s *stack, reader, both *door) {
 	}
 }
 
-// keysAreMade checks that the rotator's policy allows creating API keys, and the
-// router's does not.
+// keysAreMade checks that the rotator's policy allows the creation of API keys, and that the
+// router's policy does not.
 func keysAreMade(t *testing.T, s *stack, router, rotator *door) {
 	t.Helper()
 	dir := t.TempDir()

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// kmsKey is the KMS key of the planned complete example.
+// kmsKey is the ARN of the KMS key in the plan of the complete example.
 const kmsKey = "arn:aws:kms:" + region + ":" + account + ":key/11111111-2222-3333-4444-555555555555"
 
-// broad lists the actions for which IAM has only the resource *.
+// broad lists the actions that IAM allows only for the resource *.
 var broad = []string{"dynamodb:ListTables", "dynamodb:DescribeLimits", "ecr:GetAuthorizationToken"}
 
-// narrow checks that no action is a pattern, and that resources are as narrow as
-// possible.
+// narrow checks that no policy uses a pattern as an action, and that resources are as specific as
+// IAM allows.
 func narrow(_ *testing.T, p *planned) (wrong []string) {
 	seen := 0
 	for _, kind := range []string{"aws_iam_policy", "aws_iam_role_policy"} {
@@ -56,14 +56,14 @@ func (s *statement) tooBroad(at string) (wrong []string) {
 	return wrong
 }
 
-// rule is a row of the matrix: parts of Varve, actions and resources.
+// rule is a row of the matrix of permissions.
 type rule struct {
 	why       string
 	actions   string
 	resources []string
 	context   map[string][]string
-	may       string // the parts of Varve that may do it; the others may not
-	never     bool   // even if another policy allows everything
+	may       string // the parts of Varve that may perform the actions; all other parts must be denied
+	never     bool   // must be denied even if another policy allows everything
 }
 
 func on(names ...string) (arns []string) {
@@ -73,8 +73,7 @@ func on(names ...string) (arns []string) {
 	return arns
 }
 
-// matrix returns the permissions in a deployment with the classes default and
-// audit.
+// matrix returns the expected permissions in a deployment with the classes default and audit.
 func matrix() []rule {
 	month := grid.MonthOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
 	var own []string
@@ -121,7 +120,7 @@ func matrix() []rule {
 	}
 }
 
-// keyMatrix returns the permissions on the KMS key of tables.
+// keyMatrix returns the expected permissions on the KMS key that encrypts tables.
 func keyMatrix() []rule {
 	const use = "Decrypt DescribeKey Encrypt GenerateDataKey"
 	dynamodb := map[string][]string{"kms:ViaService": {"dynamodb." + region + ".amazonaws.com"}}
@@ -138,10 +137,10 @@ func keyMatrix() []rule {
 	}
 }
 
-// everything is a policy that an administrator may have attached.
+// everything is a policy that allows everything, such as an administrator may attach.
 var everything = policy{[]statement{{Effect: "Allow", Action: oneOrMore{"*"}, Resource: oneOrMore{"*"}}}}
 
-// iamMatrix checks that the planned policies allow the matrix and nothing else.
+// iamMatrix checks that the planned policies allow exactly what the matrices expect.
 func iamMatrix(_ *testing.T, p *planned) []string {
 	policies, wrong := policiesOf(p)
 	check := func(service string, rules []rule) {
@@ -174,7 +173,8 @@ func (row *rule) violations(policies map[string]policy, r request) (wrong []stri
 			wrong = append(wrong, fmt.Sprintf("%s: with another policy, the %s may %s on %s %v: %v", row.why, part, r.action, r.resource, r.context, err))
 		}
 	}
-	// One process has all three. Together they must not allow more than each alone.
+	// A process may have all three policies. Together, they must not allow more than they allow
+	// separately.
 	together, err := allowed([]policy{policies["router"], policies["rotator"], policies["reader"]}, r)
 	if err != nil || together != (row.may != "") {
 		wrong = append(wrong, fmt.Sprintf("%s: all of them together may %s on %s: %t, %v", row.why, r.action, r.resource, together, err))
@@ -182,8 +182,8 @@ func (row *rule) violations(policies map[string]policy, r request) (wrong []stri
 	return wrong
 }
 
-// namesMatch checks that the rotator may create all table names of the program, over
-// years, but never the registry.
+// namesMatch checks that the rotator may create tables with all names that the program will use
+// in the next years, but never the registry.
 func namesMatch(_ *testing.T, p *planned) []string {
 	policies, wrong := policiesOf(p)
 	patterns := tablePatterns(policies["rotator"])
@@ -191,7 +191,7 @@ func namesMatch(_ *testing.T, p *planned) []string {
 		return append(wrong, fmt.Sprintf("the patterns are %v, want %v", patterns, want))
 	}
 	layout := grid.DefaultPolicy()
-	layout.Recent, layout.Future = 52, grid.MaxFuture // more than 60 weeks with one table each
+	layout.Recent, layout.Future = 52, grid.MaxFuture // more than 60 weekly ranges
 	names := 0
 	for i := range 24 {
 		month := grid.MonthOf(time.Date(2026, time.Month(1+i), 15, 0, 0, 0, 0, time.UTC))

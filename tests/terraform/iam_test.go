@@ -20,7 +20,7 @@ type statement struct {
 	Condition map[string]map[string]oneOrMore
 }
 
-// oneOrMore is a string or a list of strings, as in IAM.
+// oneOrMore is a JSON string or a list of strings. IAM accepts both.
 type oneOrMore []string
 
 func (o *oneOrMore) UnmarshalJSON(text []byte) error {
@@ -39,15 +39,15 @@ func parsePolicy(text string) (p policy, err error) {
 	return p, err
 }
 
-// request is an action on a resource.
+// request is an action on a resource, with the context of the request.
 type request struct {
 	action   string
 	resource string // ARN
 	context  map[string][]string
 }
 
-// allowed decides as IAM does. A request is denied if a statement denies it, or if
-// none allows it.
+// allowed decides as IAM does. It denies a request if a statement denies it, or if no statement
+// allows it.
 func allowed(policies []policy, r request) (bool, error) {
 	is := false
 	for _, p := range policies {
@@ -80,21 +80,21 @@ func (s *statement) fits(r request) (bool, error) {
 	return is, nil
 }
 
-// condition reports whether a condition holds for the values of a request.
+// condition reports whether the condition of a statement holds for the values in a request.
 func condition(operator string, wanted, has []string) (bool, error) {
 	switch operator {
 	case "StringEquals", "Bool":
 		return len(has) == 1 && slices.Contains(wanted, has[0]), nil
 	case "ForAnyValue:StringEquals":
 		return slices.ContainsFunc(has, func(v string) bool { return slices.Contains(wanted, v) }), nil
-	case "ForAllValues:StringNotEquals": // even without values
+	case "ForAllValues:StringNotEquals": // also holds if the request has no values
 		return !slices.ContainsFunc(has, func(v string) bool { return slices.Contains(wanted, v) }), nil
 	}
 	return false, fmt.Errorf("condition %s: unknown: add it to this test", operator)
 }
 
-// wild matches IAM's patterns: * is anything, also across /, and ? is one
-// character.
+// wild matches a text with a pattern of IAM, in which * stands for any text, including slashes,
+// and ? for one character.
 func wild(pattern, s string) bool {
 	text := regexp.QuoteMeta(pattern)
 	text = strings.ReplaceAll(strings.ReplaceAll(text, `\*`, `.*`), `\?`, `.`)
@@ -106,7 +106,7 @@ func tableARN(name string) string {
 	return "arn:aws:dynamodb:" + region + ":" + account + ":table/" + name
 }
 
-// policiesOf returns the planned policies by part of Varve.
+// policiesOf returns the planned policies by part of Varve: router, rotator and reader.
 func policiesOf(p *planned) (map[string]policy, []string) {
 	var wrong []string
 	all := map[string]policy{}
@@ -132,8 +132,7 @@ func policiesOf(p *planned) (map[string]policy, []string) {
 	return all, wrong
 }
 
-// tablePatterns returns the patterns of the time tables that a policy allows to
-// create.
+// tablePatterns returns the patterns of the names of time tables that a policy allows to create.
 func tablePatterns(p policy) (patterns []string) {
 	for _, s := range p.Statement {
 		if s.Effect == "Allow" && slices.Contains(s.Action, "dynamodb:CreateTable") {

@@ -7,8 +7,8 @@ import (
 	"github.com/gruntwork-io/terratest/modules/logger"
 )
 
-// TestMain silences terratest, which returns failures as errors.
+// TestMain turns off the log of terratest. All failures are returned as errors.
 func TestMain(m *testing.M) {
 	logger.Default = logger.Discard
-	os.Exit(m.Run()) //nolint:forbidigo // a TestMain must do this
+	os.Exit(m.Run()) //nolint:forbidigo // the exit code of the tests
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// TestNative runs Terraform's own tests of the modules: the validations and the
-// wiring.
+// TestNative runs the modules' own tests, which Terraform executes. They cover the validations
+// and the wiring of modules.
 func TestNative(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
@@ -30,12 +30,12 @@ func TestNative(t *testing.T) {
 	}
 }
 
-// TestValidationsAreTested checks that each validation has a test with a bad value.
+// TestValidationsAreTested checks that each validation has a test with an invalid value.
 func TestValidationsAreTested(t *testing.T) {
 	dir := copied(t)
 	for _, folder := range folders(t, dir) {
 		if strings.HasPrefix(folder, "examples") {
-			continue // the modules validate the values
+			continue // the examples have no validations of their own
 		}
 		name := filepath.Base(folder)
 		if folder == "." {
@@ -52,7 +52,7 @@ func TestValidationsAreTested(t *testing.T) {
 
 var expected = regexp.MustCompile(`expect_failures = \[var\.(\w+)\]`)
 
-// rejections counts the bad values in a file, by variable.
+// rejections returns the number of tests with an invalid value for each variable in a file.
 func rejections(t *testing.T, path string) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -66,7 +66,7 @@ func rejections(t *testing.T, path string) map[string]int {
 	return all
 }
 
-// validations counts the validations of variables.
+// validations returns the number of validations of each variable in a file.
 func validations(t *testing.T, path string) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// check returns the faults of a plan. TestChecksCanFail shows that each check can
-// fail.
+// check is a function that returns the faults of a plan. TestChecksCanFail shows that each check
+// can fail.
 type check struct {
 	name string
 	of   func(t *testing.T, p *planned) []string
 }
 
-// checks apply to any deployment, and complete to the complete example.
+// checks apply to every deployment. complete applies only to the complete example.
 var (
 	checks = []check{
 		{"quiet", quiet}, {"only new", onlyNew}, {"only the registry", onlyRegistry}, {"registry", registryTable},
@@ -28,7 +28,7 @@ var (
 	minimal = append(slices.Clone(checks), check{"template is empty", templateIsEmpty})
 )
 
-// completeVars returns possible variables of the complete example.
+// completeVars returns valid variables for the complete example.
 func completeVars() map[string]any {
 	return map[string]any{
 		"emails": []string{"ops@example.com"}, "image": account + ".dkr.ecr." + region + ".amazonaws.com/varve:v0.1.0",
@@ -64,14 +64,14 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// change is a possible mistake in the modules, with the check that must detect it.
+// change is a possible mistake in the modules, and the name of the check that must detect it.
 type change struct {
 	file, old, new string
 	check          string
 }
 
-// TestChecksCanFail applies one change after the other to the modules. The check of
-// each change must fail.
+// TestChecksCanFail makes one change to the modules at a time. The check that belongs to the
+// change must fail.
 func TestChecksCanFail(t *testing.T) {
 	if testing.Short() {
 		t.Skip("shows that the checks of TestPlans can fail; takes minutes")

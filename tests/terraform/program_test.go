@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// clockFile holds the offset of the clock of the programs under test. They read it
+// clockFile is the file with the offset of the clock of the programs under test. They read it
 // from their working folder.
 const clockFile = "clock"
 
-// program builds the program, once.
+// program builds the program once, and returns its path.
 var program = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "varve-terraform-")
 	if err != nil {
@@ -44,7 +44,7 @@ func varve(t *testing.T) string {
 	return path
 }
 
-// setClock advances the clock of programs in a folder.
+// setClock moves the clock of the programs in a folder ahead of the real time.
 func setClock(t *testing.T, dir string, ahead time.Duration) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, clockFile), []byte(ahead.String()), 0o600); err != nil {
@@ -52,7 +52,7 @@ func setClock(t *testing.T, dir string, ahead time.Duration) {
 	}
 }
 
-// serve starts varve serve with the stack's own configuration.
+// serve starts varve serve with the configuration file in a folder.
 func serve(t *testing.T, dir string, args ...string) *varvetest.Server {
 	t.Helper()
 	s, err := varvetest.Start(context.WithoutCancel(t.Context()), varve(t), dir, append([]string{"--config", "varve.json"}, args...)...)
@@ -70,14 +70,14 @@ func serve(t *testing.T, dir string, args ...string) *varvetest.Server {
 	return s
 }
 
-// write sends a reading of a device, and returns the answer's status and body.
+// write sends a reading of a device. It returns the status and body of the answer.
 func write(t *testing.T, url, device string, at time.Time) (int, string) {
 	t.Helper()
 	return call(t, http.MethodPost, url+"/v1/streams/weather/readings",
 		fmt.Sprintf(`{"device":%q,"time":%q,"fields":{"temperature":22.50}}`, device, at.UTC().Format(time.RFC3339)))
 }
 
-// query returns a device's readings.
+// query requests the readings of a device. It returns the status and body of the answer.
 func query(t *testing.T, url, device string) (int, string) {
 	t.Helper()
 	return call(t, http.MethodGet, url+"/v1/streams/weather/devices/"+device+"/readings", "")
@@ -103,8 +103,8 @@ func call(t *testing.T, method, url, body string) (int, string) {
 	return resp.StatusCode, string(bytes.TrimSpace(text))
 }
 
-// unready starts varve serve for a principal without the right to rotate, and waits
-// until it answers. It never becomes ready.
+// unready starts varve serve with credentials that may not rotate, and waits until it answers
+// requests. Such a server never becomes ready.
 func unready(t *testing.T, dir string, args ...string) (url string) {
 	t.Helper()
 	addr := free(t)
@@ -117,13 +117,13 @@ func unready(t *testing.T, dir string, args ...string) (url string) {
 	}
 	t.Cleanup(func() {
 		cancel()
-		_ = cmd.Wait() // the process was killed
+		_ = cmd.Wait() // it fails because the process was killed
 		if t.Failed() {
 			t.Log(out.String())
 		}
 	})
 	answers := func() bool {
-		resp, err := http.Get("http://" + addr + "/metrics") // answers only when the store is open, unlike /healthz
+		resp, err := http.Get("http://" + addr + "/metrics") // unlike /healthz, it answers only when the store is open
 		return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 	}
 	if !varvetest.Eventually(answers) {

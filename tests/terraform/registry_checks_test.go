@@ -26,7 +26,7 @@ func (p *planned) resources(kind string) (all []*tfjson.StateResource) {
 	return all
 }
 
-// blocks returns the blocks of a resource with a name.
+// blocks returns the nested blocks of a resource that have the given name.
 func blocks(attributes map[string]any, name string) (all []map[string]any) {
 	list, _ := attributes[name].([]any)
 	for _, b := range list {
@@ -37,7 +37,7 @@ func blocks(attributes map[string]any, name string) (all []map[string]any) {
 	return all
 }
 
-// onlyRegistry checks that the registry is the only planned table.
+// onlyRegistry checks that the plan has only one table, which is the registry.
 func onlyRegistry(_ *testing.T, p *planned) (wrong []string) {
 	for _, r := range p.ResourcePlannedValuesMap {
 		if r.Mode == tfjson.ManagedResourceMode && (strings.HasPrefix(r.Type, "aws_dynamodb_") || strings.HasPrefix(r.Type, "aws_appautoscaling_")) &&
@@ -51,7 +51,7 @@ func onlyRegistry(_ *testing.T, p *planned) (wrong []string) {
 	return wrong
 }
 
-// registryOf returns the registry's name in Varve's configuration.
+// registryOf returns the name of the registry in the planned configuration of Varve.
 func registryOf(p *planned) string {
 	c, _ := configOf(p)
 	store, _ := c["store"].(map[string]any)
@@ -59,8 +59,8 @@ func registryOf(p *planned) string {
 	return name
 }
 
-// registryTable checks that the registry's keys, indexes, TTL and tag match the
-// program, and that it is protected.
+// registryTable checks that the keys, indexes, TTL and tag of the planned registry are as the
+// program expects, and that the registry is protected.
 func registryTable(_ *testing.T, p *planned) (wrong []string) {
 	tables := p.resources("aws_dynamodb_table")
 	if len(tables) == 0 {
@@ -112,7 +112,7 @@ func registryTable(_ *testing.T, p *planned) (wrong []string) {
 	return wrong
 }
 
-// registryEncrypted checks that the user's KMS key encrypts the registry.
+// registryEncrypted checks that the KMS key of the user encrypts the registry.
 func registryEncrypted(_ *testing.T, p *planned) (wrong []string) {
 	for _, r := range p.resources("aws_dynamodb_table") {
 		if sse := blocks(r.AttributeValues, "server_side_encryption"); len(sse) != 1 || sse[0]["enabled"] != true || sse[0]["kms_key_arn"] != kmsKey {
@@ -122,7 +122,7 @@ func registryEncrypted(_ *testing.T, p *planned) (wrong []string) {
 	return wrong
 }
 
-// templateOf reads the planned template as the rotator does.
+// templateOf parses the planned table template as the rotator does.
 func templateOf(p *planned) (t dynamo.Template, err error) {
 	items := p.resources("aws_dynamodb_table_item")
 	if len(items) != 1 {
@@ -144,8 +144,8 @@ func templateOf(p *planned) (t dynamo.Template, err error) {
 	return dynamo.ParseTemplate([]byte(item[dynamo.TemplateAttr]["S"]))
 }
 
-// templateDecodes checks that the program can parse the template, and that it
-// matches the example.
+// templateDecodes checks that the program can parse the planned template, and that the template
+// is as the example defines it.
 func templateDecodes(_ *testing.T, p *planned) []string {
 	got, err := templateOf(p)
 	if err != nil {
@@ -167,7 +167,7 @@ func templateDecodes(_ *testing.T, p *planned) []string {
 	return nil
 }
 
-// templateIsEmpty checks that the default template has no settings.
+// templateIsEmpty checks that a plan without template settings has an empty template.
 func templateIsEmpty(_ *testing.T, p *planned) []string {
 	got, err := templateOf(p)
 	if err != nil {
@@ -191,7 +191,7 @@ func configOf(p *planned) (map[string]any, error) {
 	return c, nil
 }
 
-// loadConfig reads service_config as the program does, from a file.
+// loadConfig loads the planned service_config from a file, as the program does.
 func loadConfig(t *testing.T, p *planned) (*config.Loaded, error) {
 	c, err := configOf(p)
 	if err != nil {
@@ -208,8 +208,8 @@ func loadConfig(t *testing.T, p *planned) (*config.Loaded, error) {
 	return config.Load(config.Source{File: path, Required: true})
 }
 
-// configDecodes checks that service_config is a valid configuration that matches the
-// plan.
+// configDecodes checks that the planned service_config is valid and matches the planned
+// resources.
 func configDecodes(t *testing.T, p *planned) (wrong []string) {
 	loaded, err := loadConfig(t, p)
 	if err != nil {
@@ -239,7 +239,7 @@ func configDecodes(t *testing.T, p *planned) (wrong []string) {
 	return wrong
 }
 
-// configComplete checks that every setting of the example reaches the program.
+// configComplete checks that the program receives every setting of the example.
 func configComplete(t *testing.T, p *planned) (wrong []string) {
 	loaded, err := loadConfig(t, p)
 	if err != nil {

@@ -1,6 +1,5 @@
-#!/bin/sh
-# Tests the Terraform modules. With -short, it runs only tests without an emulator,
-# and no test if a tool has not been fetched yet.
+# Runs the tests of the Terraform modules. With -short, it runs only tests that need no emulator,
+# and none if a tool has not been fetched.
 set -eu
 cd "$(dirname "$0")"
 short=${1:-}
@@ -14,6 +13,6 @@ else
 	./tools.sh
 fi
 go vet ./...
-# The programs under test are not in go's cache, so results are not reused. A test
-# that exceeds the timeout leaves resources, so the timeout is ample.
+# Go does not know that the programs under test have changed, so it must not reuse results. A test
+# that exceeds the timeout leaves resources, so the timeout is long.
 go test -race $short -count=1 -timeout 40m ./...

@@ -27,9 +27,9 @@ func ofMonth(names []string, at time.Time) (in []string) {
 	return in
 }
 
-// TestServed follows the documentation: apply, doctor, serve. Tables have the
-// template's settings, and Varve's changes cause no drift. A changed template affects
-// only later tables, without a restart.
+// TestServed follows the documentation: apply, doctor, serve. Tables must have the settings of
+// the template, and changes by Varve must not cause drift. A changed template must affect only
+// tables that are created later, without a restart.
 func TestServed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
@@ -86,8 +86,8 @@ func capacity(read, write int) map[string]any {
 	return map[string]any{"read": read, "write": write}
 }
 
-// settingsOf returns the settings of a table that the template determines and tuning
-// does not change.
+// settingsOf formats those settings of a table that the template determines and tuning does not
+// change.
 func settingsOf(t *testing.T, s *stack, name string) string {
 	t.Helper()
 	d := s.describe(t, name)
@@ -98,8 +98,8 @@ func settingsOf(t *testing.T, s *stack, name string) string {
 	return fmt.Sprint(aws.ToBool(d.DeletionProtectionEnabled), s.emulator.HasRecovery(name), kms, s.tags(t, name))
 }
 
-// laterTablesOnly changes the template while Varve runs, and checks the tables a
-// month later.
+// laterTablesOnly changes the template while Varve runs. It checks that only tables that are
+// created a month later have the new settings.
 func (s *stack) laterTablesOnly(t *testing.T, dir, url string, before map[string]string) {
 	t.Helper()
 	s.options.Vars["template"] = map[string]any{"deletion_protection": false, "tags": map[string]any{"team": "others"}}
@@ -132,8 +132,8 @@ func (s *stack) laterTablesOnly(t *testing.T, dir, url string, before map[string
 	s.mustPlan(t, noChanges, "after the next month's tables were made")
 }
 
-// TestDestroyed checks that a protected registry cannot be destroyed. An unprotected
-// one can, and time tables outlive it.
+// TestDestroyed checks that Terraform cannot destroy a protected registry. It must be able to
+// destroy an unprotected one, and time tables must remain.
 func TestDestroyed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
@@ -151,7 +151,7 @@ func TestDestroyed(t *testing.T) {
 		t.Fatalf("destroying a protected registry: %v", err)
 	}
 	s.describe(t, s.registry)
-	s.apply(t) // recreates the other resources
+	s.apply(t) // creates the destroyed resources
 	s.options.Vars["deletion_protection"] = false
 	s.apply(t)
 	if _, err := terraform.DestroyContextE(t, t.Context(), s.options); err != nil {
@@ -165,7 +165,7 @@ func TestDestroyed(t *testing.T) {
 	}
 }
 
-// TestSideBySide checks that two deployments in one account are independent.
+// TestSideBySide checks that two deployments in one account do not affect each other.
 func TestSideBySide(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
@@ -173,7 +173,7 @@ func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	e := newEmulator(t)
 	one := newStack(t, e, "one", nil)
-	two := newStack(t, e, "one-two", nil) // the prefix of a class two of the first deployment
+	two := newStack(t, e, "one-two", nil) // equals the prefix that a class named two would have in the first deployment
 	var urls []string
 	for _, s := range []*stack{one, two} {
 		dir := t.TempDir()

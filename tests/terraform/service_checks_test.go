@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/config"
 )
 
-// container is a container of a task.
+// container is a container in a task definition.
 type container struct {
 	Name         string
 	Image        string
@@ -29,7 +29,7 @@ type container struct {
 	}
 }
 
-// containersOf returns the containers of the planned task.
+// containersOf returns the containers of the planned task definition.
 func containersOf(p *planned) (containers []container, wrong []string) {
 	tasks := p.resources("aws_ecs_task_definition")
 	if len(tasks) != 1 {
@@ -46,8 +46,8 @@ func containersOf(p *planned) (containers []container, wrong []string) {
 	return containers, wrong
 }
 
-// service checks that Varve on Fargate has the settings of service_config, listens
-// with API keys for the load balancer, and has the three policies.
+// service checks that Varve on Fargate has the settings of service_config and the three policies.
+// It must listen for the load balancer and require API keys.
 func service(t *testing.T, p *planned) []string {
 	containers, wrong := containersOf(p)
 	if len(containers) != 1 {
@@ -77,14 +77,14 @@ func service(t *testing.T, p *planned) []string {
 	return wrong
 }
 
-// proxied checks that Varve is reachable only through its proxy.
+// proxied checks that clients can reach Varve only through its proxy.
 func proxied(t *testing.T, p *planned) []string {
 	containers, wrong := containersOf(p)
 	if len(containers) != 2 {
 		return append(wrong, fmt.Sprintf("%d containers", len(containers)))
 	}
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	proxy, varve := containers[0], containers[1] // the provider sorts them
+	proxy, varve := containers[0], containers[1] // the provider sorts the containers by name
 	if err := sameConfig(t, p, varve.Command, config.Default().Server); err != nil {
 		bad("%v", err)
 	}
@@ -100,11 +100,11 @@ func proxied(t *testing.T, p *planned) []string {
 	return wrong
 }
 
-// secret is a secret of the proxy.
+// secret is the ARN of a secret that the proxy uses.
 const secret = "arn:aws:secretsmanager:" + region + ":" + account + ":secret:proxy"
 
-// sameConfig compares the command of a container with service_config, except for its
-// listen address, which is a parameter.
+// sameConfig compares the command of a container with service_config. Only the settings of the
+// server may differ. The argument listens has the expected values of those settings.
 func sameConfig(t *testing.T, p *planned, command []string, listens config.Server) error {
 	if len(command) == 0 || command[0] != "serve" {
 		return fmt.Errorf("the command is %v", command)
@@ -132,7 +132,7 @@ func sameConfig(t *testing.T, p *planned, command []string, listens config.Serve
 	return nil
 }
 
-// archive checks that the bucket is private and encrypted, and that old versions
+// archive checks that the bucket is private and encrypted, and that old versions of objects
 // expire.
 func archive(_ *testing.T, p *planned) (wrong []string) {
 	one := func(kind string) map[string]any {
@@ -164,7 +164,7 @@ func archive(_ *testing.T, p *planned) (wrong []string) {
 	return wrong
 }
 
-// quiet checks that a plan has no warnings, such as deprecations.
+// quiet checks that a plan has no warnings, for example about deprecated attributes.
 func quiet(_ *testing.T, p *planned) []string {
 	if i := strings.Index(p.text, "Warning:"); i >= 0 {
 		return []string{p.text[i:]}
@@ -172,7 +172,7 @@ func quiet(_ *testing.T, p *planned) []string {
 	return nil
 }
 
-// onlyNew checks that a first plan only creates resources.
+// onlyNew checks that the first plan of a deployment only creates resources.
 func onlyNew(_ *testing.T, p *planned) (wrong []string) {
 	made := 0
 	for _, c := range p.RawPlan.ResourceChanges {

@@ -18,16 +18,16 @@ import (
 	"github.com/gruntwork-io/terratest/modules/terraform"
 )
 
-// The planned account and region.
+// The account and the region of the plans.
 const (
 	account = "123456789012"
 	region  = "eu-central-1"
 )
 
-// modules is the folder of the modules. Tests use copies of it.
+// modules is the folder of the Terraform modules. Tests use copies of it.
 const modules = "../../terraform"
 
-// cached returns the path of a file that tools.sh fetched.
+// cached returns the path of a file that tools.sh has fetched.
 func cached(name string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -48,7 +48,7 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// copied returns a copy of the modules.
+// copied copies the modules and returns the copy.
 func copied(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "terraform")
@@ -58,8 +58,8 @@ func copied(t *testing.T) string {
 	return dir
 }
 
-// options returns the options of Terraform in a folder. No request reaches AWS: a
-// fake answers for the caller's identity, and the test has DynamoDB's address.
+// options returns the options to run Terraform in a folder. No request is sent to AWS. A fake of
+// STS returns the identity of the caller, and the test sets the address of DynamoDB.
 func options(t *testing.T, dir, dynamodb string, vars map[string]any) *terraform.Options {
 	t.Helper()
 	return &terraform.Options{
@@ -83,8 +83,8 @@ func environment(t *testing.T, dynamodb string) map[string]string {
 	}
 }
 
-// identity returns the address of a fake of STS: every caller is an account's root
-// user.
+// identity starts a fake of STS and returns its address. For the fake, every caller is the root
+// user of the account.
 func identity(t *testing.T) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/xml")
@@ -95,7 +95,7 @@ func identity(t *testing.T) string {
 	return s.URL
 }
 
-// empty returns the address of a DynamoDB without tables.
+// empty starts a fake of DynamoDB that has no tables, and returns its address.
 func empty(t *testing.T) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
@@ -106,7 +106,7 @@ func empty(t *testing.T) string {
 	return s.URL
 }
 
-// planned is a plan with the output of its run.
+// planned is a plan with the output of terraform plan.
 type planned struct {
 	*terraform.PlanStruct
 	text string
@@ -143,7 +143,7 @@ func initialize(t *testing.T, o *terraform.Options) {
 	}
 }
 
-// run runs a program in a folder and returns its output.
+// run runs a program in a folder with further environment variables, and returns its output.
 func run(t *testing.T, dir string, env map[string]string, name string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -160,7 +160,7 @@ func run(t *testing.T, dir string, env map[string]string, name string, args ...s
 	return out.String(), nil
 }
 
-// free returns a free address.
+// free returns an address with a free port.
 func free(t *testing.T) string {
 	t.Helper()
 	var lc net.ListenConfig

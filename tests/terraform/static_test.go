@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write the README tables of the modules anew")
 
-// folders returns the paths of the root module, the modules and the examples,
-// relative to the root module.
+// folders returns the folders of the root module, the modules and the examples, as paths relative
+// to the root module.
 func folders(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	for _, pattern := range []string{".", "modules/*", "examples/*"} {
@@ -48,13 +48,13 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestValidate checks that each module and example is valid on its own, without
+// TestValidate checks that terraform validate accepts each module and each example, without
 // warnings.
 func TestValidate(t *testing.T) {
 	dir := copied(t)
 	all := folders(t, dir)
 	if testing.Short() {
-		all = []string{".", "examples/local"} // together with the plans, these contain all modules
+		all = []string{".", "examples/local"} // these and the plans of other tests contain all modules
 	}
 	for _, folder := range all {
 		t.Run(folder, func(t *testing.T) {
@@ -75,15 +75,14 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestLint checks that the linter has no findings, with all its rules and the rules
-// of AWS.
+// TestLint checks that tflint has no findings, with all its own rules and its rules for AWS.
 func TestLint(t *testing.T) {
 	dir := copied(t)
 	env := map[string]string{"TFLINT_PLUGIN_DIR": filepath.Dir(tool(t, "plugins/tflint-ruleset-aws"))}
 	if _, err := run(t, dir, env, tool(t, "bin/tflint"), "--recursive", "--no-color", "--config="+filepath.Join(dir, ".tflint.hcl")); err != nil {
 		t.Error(err)
 	}
-	// The rules are active: they detect an instance type that AWS does not have.
+	// The rules must be active: they must detect an instance type that AWS does not have.
 	wrong := filepath.Join(dir, "modules", "ingest", "wrong.tf")
 	if err := os.WriteFile(wrong, []byte("resource \"aws_instance\" \"wrong\" {\n  ami           = \"ami-0\"\n  instance_type = \"t1.none\"\n}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -93,7 +92,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestReadmes checks that the tables in the READMEs match the variables and outputs.
+// TestReadmes checks that the generated tables in the READMEs match the variables and outputs.
 func TestReadmes(t *testing.T) {
 	dir := modules
 	if !*update {
@@ -115,7 +114,7 @@ func TestReadmes(t *testing.T) {
 	if *update {
 		return
 	}
-	// The check is active: it detects a variable that the README lacks.
+	// The check must be active: it must detect a variable that is missing in the README.
 	more := filepath.Join(dir, "modules", "ingest", "more.tf")
 	if err := os.WriteFile(more, []byte("variable \"more\" {\n  type = string\n}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -125,7 +124,7 @@ func TestReadmes(t *testing.T) {
 	}
 }
 
-// TestHygiene checks the rules for every module.
+// TestHygiene checks that each module follows the rules.
 func TestHygiene(t *testing.T) {
 	dir := copied(t)
 	for _, folder := range folders(t, dir) {
@@ -135,8 +134,8 @@ func TestHygiene(t *testing.T) {
 	}
 }
 
-// TestHygieneSees checks that TestHygiene detects a breach of each rule.
-func TestHygieneSees(t *testing.T) {
+// TestHygiene_FindsBrokenRules breaks each rule in a module. The check must report the broken rule.
+func TestHygiene_FindsBrokenRules(t *testing.T) {
 	for _, c := range []struct{ file, text, want string }{
 		{"more.tf", "", "five files"},
 		{".terraform.lock.hcl", "", "lock file"},
@@ -209,7 +208,7 @@ func hygiene(t *testing.T, dir, folder string) (wrong []string) {
 	return wrong
 }
 
-// block returns the faults of a block in a module.
+// block returns the faults of one block in a file of a module.
 func block(b *hclsyntax.Block, text []byte, example bool) (wrong []string) {
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	source := func(attribute string) string {
@@ -252,7 +251,8 @@ func block(b *hclsyntax.Block, text []byte, example bool) (wrong []string) {
 	return wrong
 }
 
-// TestNothingElse checks that the modules' folder has no other files.
+// TestNothingElse checks that the folder of the modules has only files of the expected kinds, and no
+// state of Terraform.
 func TestNothingElse(t *testing.T) {
 	err := fs.WalkDir(os.DirFS(modules), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

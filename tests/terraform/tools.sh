@@ -1,7 +1,6 @@
-#!/bin/sh
-# Fetches the tools for the tests of the Terraform modules into the user's cache,
-# once: Terraform's AWS provider, tflint with its AWS rules, and terraform-docs.
-# With --if-cached it fetches nothing, and exits with 3 if a tool is missing.
+# Fetches the tools for the tests of the Terraform modules into the user's cache: Terraform's AWS
+# provider, tflint with its rules for AWS, and terraform-docs. A tool in the cache is not fetched
+# again. With --if-cached, the script fetches nothing, and exits with 3 if a tool is missing.
 set -eu
 cd "$(dirname "$0")"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/varve/terraform
@@ -11,7 +10,8 @@ arch=$(go env GOARCH)
 
 say() { echo "terraform tests: $*"; }
 
-# absent FILE succeeds if the file must be fetched. With --if-cached it exits.
+# absent FILE succeeds if the file is missing and must be fetched. With --if-cached, it exits
+# instead.
 absent() {
 	[ ! -e "$1" ] || return 1
 	[ "${only_cached:-}" = "" ] || exit 3
@@ -22,7 +22,7 @@ work=$cache/work.$$
 trap 'chmod -R u+w "$work" 2>/dev/null; rm -rf "$work"' EXIT INT TERM
 mkdir -p "$cache" "$work"
 
-# The tools are built from the modules that tools/go.mod pins.
+# The tools are built from the module versions in tools/go.mod.
 tool() { # tool NAME PACKAGE
 	pinned=$(sed -n "s|^[[:space:]]*$2 v\([^ ]*\).*|\1|p" tools/go.mod)
 	if absent "$cache/$1-$pinned"; then
@@ -37,7 +37,7 @@ tool terraform-docs github.com/terraform-docs/terraform-docs bin/terraform-docs
 tool tflint github.com/terraform-linters/tflint bin/tflint
 tool tflint-ruleset-aws github.com/terraform-linters/tflint-ruleset-aws plugins/tflint-ruleset-aws
 
-# The provider comes from Terraform's registry, or is built from Go modules.
+# The provider is downloaded from Terraform's registry, or built from its Go modules.
 mirror=$cache/mirror-$version
 if absent "$mirror"; then
 	mkdir "$work/probe"
@@ -62,7 +62,8 @@ if absent "$mirror"; then
 		cp -R "$source" "$work/source"
 		chmod -R u+w "$work/source"
 		(cd provider && go run . "$work/source")
-		# The mirror's folders have the name of the provider's address in Terraform.
+		# A mirror has a folder for each provider, named after the provider's address in
+		# Terraform.
 		address=$(terraform -chdir="$work/probe" providers | sed -n 's/.*provider\[\(.*\)\].*/\1/p')
 		folder=$work/mirror/$address/$version/linux_$arch
 		mkdir -p "$folder"

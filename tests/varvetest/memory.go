@@ -6,16 +6,18 @@ import (
 	"syscall"
 )
 
-// memoryDir is a folder in memory on Linux. memoryFree is the free space that it needs.
+// memoryDir is a folder that Linux holds in memory. memoryFree is the free space that tests need
+// there.
 const (
 	memoryDir  = "/dev/shm"
 	memoryFree = 2 << 30
 )
 
-// InMemory calls run with the temporary folders of tests in memory, if the machine has enough.
+// InMemory calls run. If the machine has enough memory, the temporary folders of the tests are
+// then in memory.
 //
-// A kill has the same effect there as on a disk, but without the delay. Tests of power cuts use
-// a simulated file system.
+// A kill has the same effect there as on a disk, but tests are faster. Tests of power cuts use a
+// simulated file system instead.
 func InMemory(run func() int) (err error) {
 	var st syscall.Statfs_t
 	if syscall.Statfs(memoryDir, &st) != nil || st.Bavail*uint64(st.Bsize) < memoryFree {
@@ -24,7 +26,7 @@ func InMemory(run func() int) (err error) {
 	}
 	dir, err := os.MkdirTemp(memoryDir, "varve-test-")
 	if err != nil {
-		run() // not writable for this user
+		run() // this user may not write to the folder
 		return nil
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Build builds varve into a folder and returns its path. If clockFile is not empty, the
-// program's clock is ahead by its contents.
+// Build builds varve into a folder and returns the path of the program. If clockFile is not
+// empty, the program reads the offset of its clock from that file.
 func Build(ctx context.Context, dir, clockFile string) (string, error) {
 	out := filepath.Join(dir, "varve")
 	args := []string{"build", "-trimpath", "-o", out}
@@ -44,7 +44,7 @@ type Server struct {
 	err    error
 }
 
-// lockedBuffer holds the output of a program, which may be read while it runs.
+// lockedBuffer holds the output of a program. It can be read while the program runs.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -62,14 +62,14 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// readyWithin limits the start of a server and the wait of Eventually. It is far more than a
-// busy machine needs.
+// readyWithin limits the start of a server, and the wait of Eventually. It is much longer than
+// even a busy machine needs.
 const readyWithin = 3 * time.Minute
 
-// portTries limits the starts of a server whose free port another process took.
+// portTries limits how often a server is started if another process takes its port.
 const portTries = 5
 
-// Start starts varve serve in a folder, on a separate port, and waits until it is ready.
+// Start starts varve serve in a folder, on a free port, and waits until it is ready.
 //
 // The server is killed when ctx is done.
 func Start(ctx context.Context, binary, dir string, args ...string) (*Server, error) {
@@ -79,10 +79,12 @@ func Start(ctx context.Context, binary, dir string, args ...string) (*Server, er
 // Reach defines the address and the protocol of a server.
 type Reach struct {
 	Listen string       // address without a port; the default is 127.0.0.1
-	TLS    *http.Client // trusts the server's certificate; if nil, the server has no TLS
+	TLS    *http.Client // client that trusts the server's certificate; if nil, the server has no TLS
+	// Environ has variables in addition to the environment of the test.
+	Environ []string
 }
 
-// StartAt starts a server like Start, with another address or with TLS.
+// StartAt is like Start, but with another address or with TLS.
 func StartAt(ctx context.Context, binary, dir string, reach Reach, args ...string) (*Server, error) {
 	for try := 1; ; try++ {
 		s, err := startOnFreePort(ctx, binary, dir, reach, args...)
@@ -92,10 +94,11 @@ func StartAt(ctx context.Context, binary, dir string, reach Reach, args ...strin
 	}
 }
 
-// portTaken is part of the program's error for a port that is in use.
+// portTaken is a part of the program's error if its port is in use.
 const portTaken = "address already in use"
 
-// startOnFreePort starts a server on a port that was free a moment ago.
+// startOnFreePort starts a server on a port that was free just before. Another process may take
+// the port.
 func startOnFreePort(ctx context.Context, binary, dir string, reach Reach, args ...string) (*Server, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -114,7 +117,7 @@ func startOnFreePort(ctx context.Context, binary, dir string, reach Reach, args 
 		addr = strings.Replace(addr, "127.0.0.1", reach.Listen, 1)
 	}
 	s.cmd = exec.CommandContext(ctx, binary, append([]string{"serve", "--listen", addr}, args...)...)
-	s.cmd.Dir = dir
+	s.cmd.Dir, s.cmd.Env = dir, append(os.Environ(), reach.Environ...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
@@ -161,13 +164,13 @@ func (s *Server) ready(ctx context.Context) bool {
 	return errors.Join(err, resp.Body.Close()) == nil && resp.StatusCode == http.StatusOK
 }
 
-// Output returns the output of the server so far.
+// Output returns all output of the server so far.
 func (s *Server) Output() string { return s.output.String() }
 
 // PID returns the process id of the server.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// Kill kills the server at once and waits for its end.
+// Kill kills the server and waits for its end.
 func (s *Server) Kill() error {
 	err := s.cmd.Process.Kill()
 	<-s.exited
@@ -180,13 +183,17 @@ func (s *Server) Kill() error {
 // Terminate sends SIGTERM to the server.
 func (s *Server) Terminate() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 
-// Wait waits for the end of the server and returns its error, or nil for exit code 0.
+// Hangup sends SIGHUP to the server.
+func (s *Server) Hangup() error { return s.cmd.Process.Signal(syscall.SIGHUP) }
+
+// Wait waits for the end of the server. It returns nil if the exit code is 0, otherwise the
+// error.
 func (s *Server) Wait() error {
 	<-s.exited
 	return s.err
 }
 
-// Stop sends SIGTERM to the server and waits for its end.
+// Stop sends SIGTERM to the server, and waits for its end like Wait.
 func (s *Server) Stop() error {
 	if err := s.Terminate(); err != nil {
 		return err
@@ -194,7 +201,7 @@ func (s *Server) Stop() error {
 	return s.Wait()
 }
 
-// Eventually reports whether a condition becomes true within readyWithin.
+// Eventually waits until is returns true. It returns false if that takes longer than readyWithin.
 func Eventually(is func() bool) bool {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -1,11 +1,11 @@
 // Package admin creates, changes and describes DynamoDB tables.
 //
-// It knows tables by their names only. The record of a table in the registry, and the
-// decision whether it may be changed, belong to package tables.
+// It selects tables only by their names. Package tables reads the record of a table in the
+// registry, and decides whether the table may be changed.
 //
-// Admin is the main type. Its methods wait until a change is complete, and fail with
-// store.ErrNoTable if the table is missing. After a failure, a change may have been made,
-// and every method can be called once more.
+// Admin is the main type. Its methods wait until a change is complete. They fail with
+// store.ErrNoTable if the table is missing. A method that fails may still have made its change.
+// It is safe to call it again.
 package admin
 
 import (
@@ -23,14 +23,14 @@ import (
 type Admin struct {
 	client *client.Client
 	owner  string
-	tags   bool // whether this endpoint has tags
+	tags   bool // whether this endpoint supports tags
 }
 
-// New returns an admin of the tables with an owner tag. It assumes that the endpoint has
-// no tags until CheckOwner finds some.
+// New returns an Admin for the tables with the given owner tag. It assumes that the endpoint does
+// not support tags, until CheckOwner has read the tags of a table.
 func New(c *client.Client, owner string) *Admin { return &Admin{client: c, owner: owner} }
 
-// Describe returns the description of a table, or ErrNoTable.
+// Describe returns the description of a table, or fails with ErrNoTable.
 func (a *Admin) Describe(ctx context.Context, name string) (*types.TableDescription, error) {
 	out, err := a.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)})
 	if err != nil {
@@ -39,13 +39,13 @@ func (a *Admin) Describe(ctx context.Context, name string) (*types.TableDescript
 	return out.Table, nil
 }
 
-// Exists returns ErrNoTable if a table is missing.
+// Exists fails with ErrNoTable if a table is missing.
 func (a *Admin) Exists(ctx context.Context, name string) error {
 	_, err := a.Describe(ctx, name)
 	return err
 }
 
-// Await waits until a table is active, and no update of it is under way.
+// Await waits until a table is active and is not being updated.
 func (a *Admin) Await(ctx context.Context, name string) (*types.TableDescription, error) {
 	for try := 0; ; try++ {
 		if err := client.Pause(ctx, try); err != nil {
@@ -53,7 +53,7 @@ func (a *Admin) Await(ctx context.Context, name string) (*types.TableDescription
 		}
 		d, err := a.Describe(ctx, name)
 		switch {
-		case client.IsNoTable(err): // created, but not yet known everywhere
+		case client.IsNoTable(err): // the table was just created, and this part of DynamoDB does not know it yet
 		case err != nil:
 			return nil, err
 		case d.TableStatus == types.TableStatusActive:
@@ -64,8 +64,8 @@ func (a *Admin) Await(ctx context.Context, name string) (*types.TableDescription
 	}
 }
 
-// Names calls each with the names of the tables that follow a name, in order, until it
-// returns false.
+// Names lists the tables whose names sort after a given name. It passes the names to each, one at
+// a time and in order, and stops when each returns false.
 func (a *Admin) Names(ctx context.Context, after string, each func(name string) bool) error {
 	in := &dynamodb.ListTablesInput{}
 	if after != "" {
@@ -87,8 +87,8 @@ func (a *Admin) Names(ctx context.Context, after string, each func(name string) 
 	}
 }
 
-// Create creates a table, and waits until it can be used. An existing table is not an
-// error; created is false then.
+// Create creates a table, and waits until it can be used. If the table exists already, created is
+// false and err is nil.
 func (a *Admin) Create(ctx context.Context, in *dynamodb.CreateTableInput) (d *types.TableDescription, created bool, err error) {
 	name := aws.ToString(in.TableName)
 	_, err = a.client.CreateTable(ctx, in)
@@ -101,7 +101,8 @@ func (a *Admin) Create(ctx context.Context, in *dynamodb.CreateTableInput) (d *t
 	return d, created, err
 }
 
-// Update changes a table after any other change of it, and waits for the end.
+// Update changes a table and waits until the change is complete. If another change is in
+// progress, it waits for that change first.
 func (a *Admin) Update(ctx context.Context, in *dynamodb.UpdateTableInput) error {
 	name := aws.ToString(in.TableName)
 	for try := 0; ; try++ {

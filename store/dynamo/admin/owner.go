@@ -17,16 +17,16 @@ const OwnerTag = "varve:owner"
 // Owner returns the name of the deployment.
 func (a *Admin) Owner() string { return a.owner }
 
-// HasTags reports whether tables have tags at this endpoint.
+// HasTags reports whether this endpoint supports tags of tables.
 func (a *Admin) HasTags() bool { return a.tags }
 
-// OwnerTags returns the tags of a new table.
+// OwnerTags returns the tags to set on a new table.
 func (a *Admin) OwnerTags() []types.Tag {
 	return []types.Tag{{Key: aws.String(OwnerTag), Value: aws.String(a.owner)}}
 }
 
-// CheckOwner fails if a table has the owner tag of another deployment. It also finds out
-// whether this endpoint has tags.
+// CheckOwner fails if a table has the owner tag of another deployment. It also finds out whether
+// this endpoint supports tags.
 func (a *Admin) CheckOwner(ctx context.Context, d *types.TableDescription) error {
 	owner, tags, err := a.OwnerOf(ctx, d)
 	if err != nil {
@@ -39,8 +39,8 @@ func (a *Admin) CheckOwner(ctx context.Context, d *types.TableDescription) error
 	return nil
 }
 
-// Owns reports whether a table has the owner tag of this deployment. At an endpoint
-// without tags it is always true.
+// Owns reports whether a table has the owner tag of this deployment. If the endpoint does not
+// support tags, it returns true.
 func (a *Admin) Owns(ctx context.Context, d *types.TableDescription) (bool, error) {
 	if !a.tags {
 		return true, nil
@@ -49,15 +49,15 @@ func (a *Admin) Owns(ctx context.Context, d *types.TableDescription) (bool, erro
 	return owner == a.owner, err
 }
 
-// OwnerOf returns the owner tag of a table, or "" if it has none, and whether this endpoint
-// has tags.
+// OwnerOf returns the owner tag of a table, or "" if it has none. It also returns whether this
+// endpoint supports tags.
 func (a *Admin) OwnerOf(ctx context.Context, d *types.TableDescription) (owner string, tags bool, err error) {
 	in := &dynamodb.ListTagsOfResourceInput{ResourceArn: d.TableArn}
 	for {
 		out, err := a.client.ListTagsOfResource(ctx, in)
 		var api smithy.APIError
 		if errors.As(err, &api) && api.ErrorCode() == "UnknownOperationException" {
-			return "", false, nil // DynamoDB Local has no tags
+			return "", false, nil // DynamoDB Local does not support tags
 		}
 		if err != nil {
 			return "", false, a.client.Error("ListTagsOfResource", aws.ToString(d.TableName), err)

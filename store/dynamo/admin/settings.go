@@ -11,7 +11,8 @@ import (
 	"github.com/varvedb/varve/store/dynamo/client"
 )
 
-// SetTTL sets whether DynamoDB deletes the rows of a table after the time in an attribute.
+// SetTTL sets whether DynamoDB deletes the rows of a table after the time that is in an
+// attribute.
 func (a *Admin) SetTTL(ctx context.Context, name, attr string, on bool) error {
 	out, err := a.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(name)})
 	if err != nil {
@@ -30,12 +31,13 @@ func (a *Admin) SetTTL(ctx context.Context, name, attr string, on bool) error {
 	return nil
 }
 
-// IsTTLOn reports whether a table deletes expired rows, or is about to.
+// IsTTLOn reports whether DynamoDB deletes the expired rows of a table, or will soon begin to do
+// so.
 func IsTTLOn(d *types.TimeToLiveDescription) bool {
 	return d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling)
 }
 
-// SetProtection sets the deletion protection of a table.
+// SetProtection turns the deletion protection of a table on or off.
 func (a *Admin) SetProtection(ctx context.Context, name string, on bool) error {
 	return a.Update(ctx, &dynamodb.UpdateTableInput{TableName: aws.String(name), DeletionProtectionEnabled: aws.Bool(on)})
 }
@@ -52,7 +54,7 @@ func (a *Admin) EnableRecovery(ctx context.Context, name string) error {
 		}
 		_, err := a.client.UpdateContinuousBackups(ctx, in)
 		var early *types.ContinuousBackupsUnavailableException
-		if errors.As(err, &early) { // DynamoDB prepares the backups of a new table
+		if errors.As(err, &early) { // a new table cannot change this setting until DynamoDB has prepared its backups
 			continue
 		}
 		if err != nil {

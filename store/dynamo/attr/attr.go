@@ -1,13 +1,13 @@
 // Package attr converts values to DynamoDB attributes and back.
 //
-// The package does no requests. It has the short names of attribute types, the
-// codec of values, the size that DynamoDB bills, and the builder of expressions.
+// The package sends no requests. It has short names for attribute types, the codec of values, the
+// sizes that DynamoDB bills, and the builder of expressions.
 //
 //	varve.Value   EncodeValue   attribute
 //	attribute     DecodeValue   varve.Value, with the decimals that were written
 //
-// Invariant: DecodeValue returns the value that EncodeValue received, if it gets
-// the decimals that EncodeValue returned. A malformed attribute is an error.
+// Invariant: DecodeValue returns the value that EncodeValue received, if it gets the number of
+// decimals that EncodeValue returned. It fails for a malformed attribute.
 package attr
 
 import (
@@ -18,19 +18,20 @@ import (
 )
 
 type (
-	// Item is a row or an item: its attributes by name.
+	// Item is a row or an item, as attributes by name.
 	Item = map[string]types.AttributeValue
 	// Map is a document attribute.
 	Map = types.AttributeValueMemberM
 	// Set is a string set.
 	Set = types.AttributeValueMemberSS
-	// Num is a number, as decimal text.
+	// Num is a number in decimal text.
 	Num = types.AttributeValueMemberN
 	// Str is a string.
 	Str = types.AttributeValueMemberS
 )
 
-// WholeNumber returns an attribute that is a whole number, and whether it exists.
+// WholeNumber returns the whole number in an attribute, and whether the attribute exists. It
+// fails if the attribute is not a whole number.
 func WholeNumber(it Item, attr string) (n int64, exists bool, err error) {
 	av, exists := it[attr]
 	if !exists {

@@ -7,11 +7,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Expression builds an update or a condition, with its names and values.
+// Expression builds an update or a condition. It replaces names and values by placeholders.
 type Expression struct {
 	sets, adds, removes []string
-	names               map[string]string // by placeholder
-	placeholders        map[string]string // by name
+	names               map[string]string // names by placeholder
+	placeholders        map[string]string // placeholders by name
 	values              Item
 }
 
@@ -20,7 +20,7 @@ func NewExpression() *Expression {
 	return &Expression{names: map[string]string{}, placeholders: map[string]string{}, values: Item{}}
 }
 
-// Name returns the placeholder of an attribute or map key.
+// Name returns the placeholder of the name of an attribute or map key.
 func (x *Expression) Name(of string) string {
 	p := x.placeholders[of]
 	if p == "" {
@@ -30,27 +30,27 @@ func (x *Expression) Name(of string) string {
 	return p
 }
 
-// Value returns the placeholder of a new value.
+// Value adds a value and returns its placeholder.
 func (x *Expression) Value(av types.AttributeValue) string {
 	p := ":" + strconv.FormatInt(int64(len(x.values)), 36)
 	x.values[p] = av
 	return p
 }
 
-// Set assigns a value to a target, which consists of placeholders.
+// Set adds an assignment to the update. The target consists of placeholders.
 func (x *Expression) Set(target string, av types.AttributeValue) {
 	x.sets = append(x.sets, target+"="+x.Value(av))
 }
 
-// Add adds a value to a number or a set.
+// Add makes the update add a value to a number or a set.
 func (x *Expression) Add(target string, av types.AttributeValue) {
 	x.adds = append(x.adds, target+" "+x.Value(av))
 }
 
-// Remove removes a target.
+// Remove makes the update remove a target.
 func (x *Expression) Remove(target string) { x.removes = append(x.removes, target) }
 
-// Update returns the text of the update.
+// Update returns the text of the update expression.
 func (x *Expression) Update() string {
 	var clauses []string
 	for _, c := range []struct {
@@ -64,7 +64,8 @@ func (x *Expression) Update() string {
 	return strings.Join(clauses, " ")
 }
 
-// Placeholders returns the names and the values, or nil instead of an empty map.
+// Placeholders returns the names and values of all placeholders. It returns nil for an empty map,
+// because DynamoDB rejects empty maps.
 func (x *Expression) Placeholders() (map[string]string, Item) {
 	names, values := x.names, x.values
 	if len(names) == 0 {

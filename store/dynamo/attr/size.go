@@ -2,12 +2,12 @@ package attr
 
 import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-// Sizes approximate the ones that DynamoDB bills. Source: Amazon DynamoDB developer
-// guide, "DynamoDB item sizes and formats".
+// These sizes approximate the sizes that DynamoDB bills. Source: Amazon DynamoDB developer guide,
+// "DynamoDB item sizes and formats".
 const (
 	MapOverhead     = 3
 	ElementOverhead = 1
-	NumberBytes     = 21 // at most
+	NumberBytes     = 21 // the largest size of a number
 )
 
 // Size returns the size of an item in bytes.

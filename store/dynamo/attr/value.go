@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// EncodeValue returns the attribute of a value. Decimals is the number of decimals
-// that were written, if DynamoDB drops some of them, or else -1.
+// EncodeValue returns the attribute of a value. DynamoDB drops the trailing zeros of a number. If
+// it does, decimals is the number of decimals as written, otherwise -1.
 func EncodeValue(v varve.Value) (av types.AttributeValue, decimals int, err error) {
 	switch v.Kind() {
 	case varve.KindNumber:
@@ -28,7 +28,7 @@ func EncodeValue(v varve.Value) (av types.AttributeValue, decimals int, err erro
 		return &types.AttributeValueMemberBOOL{Value: v.Bool()}, -1, nil
 	case varve.KindJSON:
 		av, err = encodeJSON(v.Text())
-		if errors.Is(err, errEmptyName) { // DynamoDB refuses empty names
+		if errors.Is(err, errEmptyName) { // DynamoDB rejects members with an empty name
 			return &types.AttributeValueMemberB{Value: []byte(v.Text())}, -1, nil
 		}
 		return av, -1, err
@@ -37,7 +37,8 @@ func EncodeValue(v varve.Value) (av types.AttributeValue, decimals int, err erro
 	}
 }
 
-// lostDecimals returns the decimals of a number that DynamoDB would drop, or -1.
+// lostDecimals returns the number of decimals as written if DynamoDB drops some of them,
+// otherwise -1.
 func lostDecimals(n varve.Number) int {
 	_, _, _, written := n.Parts()
 	_, _, _, kept := n.Canonical().Parts()
@@ -47,8 +48,8 @@ func lostDecimals(n varve.Number) int {
 	return -written
 }
 
-// DecodeValue returns the value of an attribute. If decimals is not negative, a number
-// gets that many.
+// DecodeValue returns the value of an attribute. If decimals is not negative, a number is
+// returned with that many decimals.
 func DecodeValue(av types.AttributeValue, decimals int) (varve.Value, error) {
 	switch av := av.(type) {
 	case *types.AttributeValueMemberN:
@@ -71,7 +72,7 @@ func DecodeValue(av types.AttributeValue, decimals int) (varve.Value, error) {
 	}
 }
 
-// decodeNumber parses a number and restores its decimals, unless decimals is negative.
+// decodeNumber parses a number. If decimals is not negative, it restores that many decimals.
 func decodeNumber(text string, decimals int) (varve.Number, error) {
 	n, err := decimal.Parse(text)
 	if err != nil {
@@ -95,7 +96,7 @@ func decodeNumber(text string, decimals int) (varve.Number, error) {
 	return decimal.Parse(coefficient.String() + strings.Repeat("0", exp+decimals) + "e-" + strconv.Itoa(decimals))
 }
 
-// encodeJSON returns the DynamoDB document of a JSON text.
+// encodeJSON converts a JSON text to a DynamoDB document.
 func encodeJSON(text string) (types.AttributeValue, error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
@@ -106,10 +107,10 @@ func encodeJSON(text string) (types.AttributeValue, error) {
 	return document(v)
 }
 
-// errEmptyName means that an object has a member with an empty name.
+// errEmptyName means that a JSON object has a member with an empty name.
 var errEmptyName = errors.New("a name is empty")
 
-// document returns the attribute of a decoded JSON value.
+// document converts a decoded JSON value to an attribute.
 func document(v any) (av types.AttributeValue, err error) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -1,14 +1,14 @@
-// Package cache has the cache of the store on DynamoDB.
+// Package cache has the cache that the parts of the store on DynamoDB use.
 //
-// Cache maps keys to values, and evicts the least recently used entries. An entry
-// serves for a limited time, because other processes change tables too.
+// Cache maps keys to values, and evicts the least recently used entries. An entry is used only
+// for a limited time, because other processes change tables, too.
 //
-//	epoch := c.Epoch()
+//	epoch, at := c.Epoch(), time.Now()
 //	v := readFromDynamoDB()
-//	c.PutSince(epoch, key, v, size) // does nothing if entries were dropped meanwhile
+//	c.PutSince(epoch, at, key, v, size) // does nothing if entries were dropped meanwhile
 //
-// Invariants: the number of entries and the sum of their sizes stay within the
-// limits. A value that was read before a Drop is never stored after it.
+// Invariants: the number of entries and the sum of their sizes do not exceed the limits. A value
+// that was read before a Drop is never stored after it.
 package cache
 
 import (
@@ -17,22 +17,22 @@ import (
 	"time"
 )
 
-// Limits bound a cache.
+// Limits are the limits of a cache.
 type Limits struct {
 	Entries int           // 0 means no limit
-	Size    int           // sum of the sizes; 0 means no limit
-	Age     time.Duration // how long an entry serves; 0 means no limit
+	Size    int           // sum of the sizes of all entries; 0 means no limit
+	Age     time.Duration // how long an entry is used; 0 means no limit
 }
 
-// Cache holds values by key. The zero value has no limits. It is safe for concurrent use.
+// Cache holds values by key. The zero Cache has no limits. A Cache is safe for concurrent use.
 type Cache[K comparable, V any] struct {
 	limits Limits
 
 	mu      sync.Mutex
-	entries map[K]*list.Element // of *entry
+	entries map[K]*list.Element // values are of type *entry
 	used    list.List           // most recently used first
 	size    int
-	epoch   int // raised by each drop
+	epoch   int // increased by each drop
 }
 
 type entry[K comparable, V any] struct {
@@ -45,7 +45,8 @@ type entry[K comparable, V any] struct {
 // New returns an empty cache.
 func New[K comparable, V any](l Limits) *Cache[K, V] { return &Cache[K, V]{limits: l} }
 
-// Get returns the value of a key and marks it as used. It removes an entry that is too old.
+// Get returns the value of a key and marks it as recently used. If the entry is too old, Get
+// removes it.
 func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,15 +63,15 @@ func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
 	return e.value, true
 }
 
-// Put stores a value, and evicts others if a limit is exceeded.
+// Put stores a value. It evicts other entries if a limit is exceeded.
 func (c *Cache[K, V]) Put(key K, value V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.store(&entry[K, V]{key: key, value: value, stored: time.Now()})
 }
 
-// PutSince stores a value that was read at a time, in an epoch. If entries were dropped since the
-// epoch, it stores nothing and returns false.
+// PutSince stores a value that was read at a time, during an epoch. If entries were dropped since
+// the epoch began, it stores nothing and returns false.
 func (c *Cache[K, V]) PutSince(epoch int, at time.Time, key K, value V, size int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +82,7 @@ func (c *Cache[K, V]) PutSince(epoch int, at time.Time, key K, value V, size int
 	return true
 }
 
-// Update replaces the value of a key by the result of change. If change returns false,
+// Update replaces the value of a key with the value that change returns. If change returns false,
 // it removes the entry.
 func (c *Cache[K, V]) Update(key K, change func(old V) (V, bool)) {
 	c.mu.Lock()
@@ -100,7 +101,7 @@ func (c *Cache[K, V]) Update(key K, change func(old V) (V, bool)) {
 	}
 }
 
-// Epoch returns the number that PutSince needs.
+// Epoch returns the current epoch. Callers pass it to PutSince.
 func (c *Cache[K, V]) Epoch() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +118,7 @@ func (c *Cache[K, V]) Drop(key K) {
 	}
 }
 
-// DropIf removes the entries whose keys satisfy a condition, and ends the epoch.
+// DropIf removes the entries whose keys match, and ends the epoch.
 func (c *Cache[K, V]) DropIf(matches func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,14 +133,15 @@ func (c *Cache[K, V]) DropIf(matches func(K) bool) {
 // Clear removes all entries, and ends the epoch.
 func (c *Cache[K, V]) Clear() { c.DropIf(func(K) bool { return true }) }
 
-// Len returns the number of entries, also old ones, and the sum of their sizes.
+// Len returns the number of entries and the sum of their sizes. Expired entries count until they
+// are removed.
 func (c *Cache[K, V]) Len() (entries, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.entries), c.size
 }
 
-// store replaces or adds an entry, then evicts. The lock is held.
+// store adds or replaces an entry, and then evicts entries. The caller must hold the lock.
 func (c *Cache[K, V]) store(e *entry[K, V]) {
 	if el, ok := c.entries[e.key]; ok {
 		c.remove(el)
@@ -154,7 +156,7 @@ func (c *Cache[K, V]) store(e *entry[K, V]) {
 	}
 }
 
-// remove removes an entry. The lock is held.
+// remove removes an entry. The caller must hold the lock.
 func (c *Cache[K, V]) remove(el *list.Element) {
 	e := entryOf[K, V](el)
 	c.used.Remove(el)

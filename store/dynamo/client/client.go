@@ -4,12 +4,11 @@
 //	            │
 //	            └── Usage: requests and units
 //
-// Client is the client of the SDK with three additions: it retries after answers that
-// were cut short, it watches whether DynamoDB answers, and it counts the used units.
-// Error translates an error of the SDK, after its retries, to an error of the store
-// contract that names a remedy.
+// Client is the client of the SDK with three additions. It retries after incomplete answers, it
+// checks whether DynamoDB answers, and it counts the used units. Error translates an error of the
+// SDK, after its retries, into an error of the store contract that names a remedy.
 //
-// Callers count each answer in Usage, because only they know its purpose.
+// Callers count each answer in Usage, because only they know the purpose of the request.
 package client
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/varvedb/varve/health"
 )
 
-// Client sends requests to DynamoDB. Its methods are the ones of the SDK.
+// Client sends requests to DynamoDB. It has all methods of the client of the SDK.
 type Client struct {
 	*dynamodb.Client
 	Usage Meters
@@ -26,7 +25,7 @@ type Client struct {
 	watch    watcher
 }
 
-// New returns a client like c, for a deployment with the given registry table. It reports
+// New returns a Client that adds to c, for a deployment with the given registry table. It reports
 // health.StoreUnreachable to conditions, which may be nil.
 func New(c *dynamodb.Client, registry string, conditions *health.Conditions) *Client {
 	client := &Client{registry: registry, watch: watcher{conditions: conditions}}

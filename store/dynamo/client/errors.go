@@ -12,18 +12,18 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// IsNoTable reports whether an error means that a table is missing.
+// IsNoTable reports whether err means that a table is missing.
 func IsNoTable(err error) bool { return errors.Is(err, store.ErrNoTable) }
 
-// IsConditionFailed returns the refusal of a write by its condition, if err is one.
+// IsConditionFailed returns the exception in err if the condition of a write did not hold.
 func IsConditionFailed(err error) (*types.ConditionalCheckFailedException, bool) {
 	var failed *types.ConditionalCheckFailedException
 	ok := errors.As(err, &failed)
 	return failed, ok
 }
 
-// Error translates an error of the SDK, after its retries, to an error of the store
-// contract with a remedy. An error that is translated already stays as it is.
+// Error translates an error of the SDK, after its retries, into an error of the store contract
+// with a remedy. If the error is translated already, Error does not change it.
 func (c *Client) Error(action, table string, err error) error {
 	var known *varve.Error
 	if errors.As(err, &known) {
@@ -46,7 +46,7 @@ func (c *Client) Error(action, table string, err error) error {
 	return answerError(action, table, api.ErrorCode(), err)
 }
 
-// answerError translates an error that DynamoDB answered with a code.
+// answerError translates an error code with which DynamoDB answered.
 func answerError(action, table, code string, err error) error {
 	switch code {
 	case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException",
@@ -67,8 +67,8 @@ func unavailable(err error, retryAfter time.Duration, format string, args ...any
 	return &varve.Error{Failure: varve.Unavailable, RetryAfter: retryAfter, Err: err, Message: fmt.Sprintf(format, args...)}
 }
 
-// OwnRequest returns the error of a request that the store makes for itself. It never
-// blames the readings of a write, whatever DynamoDB answered.
+// OwnRequest converts an error of a request that the store sends for its own purposes. The result
+// never blames the readings of a write.
 func OwnRequest(err error) error {
 	if varve.FailureOf(err) != varve.Invalid {
 		return err

@@ -10,12 +10,12 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
-// idleConnections is the number of connections that stay open between requests. With the
-// 10 of the SDK, most concurrent requests would open a connection.
+// idleConnections is the number of connections that stay open between requests. With only 10, the
+// default of the SDK, most concurrent requests would open a new connection.
 const idleConnections = 256
 
-// answerWithin is the time limit of an answer, after which the request is retried. DynamoDB needs
-// much less.
+// answerWithin limits the time until an answer begins. After it, the request is retried. DynamoDB
+// needs much less time.
 const answerWithin = 10 * time.Second
 
 // NewHTTP returns an HTTP client for many small, concurrent requests to one endpoint.
@@ -26,12 +26,13 @@ func NewHTTP() *awshttp.BuildableClient {
 	})
 }
 
-// shortBody is the length up to which a request is sent in one piece.
+// shortBody is the largest length of a request body that is sent in one piece with its header.
 const shortBody = 64 << 10
 
-// bufferBody reads a short body into memory, so that the request is sent in one piece. The
-// transport knows from its type that the body is complete. For the body of the SDK, it would
-// send the header alone, at the cost of a system call, a packet and an encrypted record.
+// bufferBody reads a short body into memory, so that header and body are sent in one piece. The
+// transport recognizes the type of the new body and knows that it is complete. With the body of
+// the SDK, it would send the header alone first, which costs a system call, a packet and an
+// encrypted record.
 func bufferBody(req *http.Request) error {
 	if req.Body == nil || req.ContentLength <= 0 || req.ContentLength > shortBody {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/store/dynamo/client"
 )
 
-// countedConn counts the system calls that write.
+// countedConn is a connection that counts its writes.
 type countedConn struct {
 	net.Conn
 
@@ -28,8 +28,8 @@ func (c countedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestClient_SendsRequestInOnePiece counts the writes of requests. Header and body are one write,
-// and the body arrives whole.
+// TestClient_SendsRequestInOnePiece checks that header and body of a request are sent in one
+// write, and that the server receives the whole body.
 func TestClient_SendsRequestInOnePiece(t *testing.T) {
 	const want = `{"Item":{"series":{"S":"a"}},"TableName":"readings"}`
 	var bodies atomic.Int64

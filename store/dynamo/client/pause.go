@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Pause waits before a retry. Try 0 has no pause, try 1 about 20 ms, and further ones up
-// to a second.
+// Pause waits before a retry. Try 0 does not wait. Try 1 waits about 20 ms, and each further try
+// about twice as long, up to about a second.
 func Pause(ctx context.Context, try int) error {
 	if try == 0 {
 		return ctx.Err()

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// attempts is the number of times that a request is sent before its failure is returned.
+	// attempts is how often a request is sent before its failure is returned.
 	attempts = 10
-	// firstPause and longestPause bound the pauses between attempts, about five seconds
-	// in all. Most faults pass at once.
+	// firstPause and longestPause limit the pauses between attempts. In all, a request waits
+	// about five seconds. Most faults are over after the first pause.
 	firstPause   = 50 * time.Millisecond
 	longestPause = 2 * time.Second
 )
@@ -29,19 +29,19 @@ func NewRetryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = attempts
 		o.Backoff = retry.BackoffDelayerFunc(backoff)
-		o.RateLimiter = ratelimit.None // the router bounds the readings that wait
+		o.RateLimiter = ratelimit.None // the router limits the number of waiting readings
 	})
 }
 
-// backoff returns the pause after a failed attempt. The first attempt is 1.
+// backoff returns the pause after a failed attempt. Attempts are counted from 1.
 func backoff(attempt int, _ error) (time.Duration, error) {
 	longest := min(firstPause<<min(max(attempt-1, 0), 10), longestPause)
 	return longest/2 + rand.N(longest/2), nil
 }
 
-// cutRetryer also retries after an answer that was cut short, unlike the SDK. Every request
-// may be executed twice: reads change nothing, and writes have conditions or repeat
-// the same values.
+// cutRetryer also retries after an incomplete answer, which the SDK does not. So a request may be
+// executed twice. That is safe: reads change nothing, and writes have conditions or write the
+// same values again.
 type cutRetryer struct{ aws.RetryerV2 }
 
 // IsErrorRetryable implements aws.Retryer.
@@ -49,7 +49,7 @@ func (r cutRetryer) IsErrorRetryable(err error) bool {
 	return r.RetryerV2.IsErrorRetryable(err) || isCutShort(err)
 }
 
-// retryerV2 returns a retryer with the newer interface.
+// retryerV2 returns a retryer with the newer interface of the SDK.
 func retryerV2(r aws.Retryer) aws.RetryerV2 {
 	if v2, ok := r.(aws.RetryerV2); ok {
 		return v2
@@ -57,7 +57,7 @@ func retryerV2(r aws.Retryer) aws.RetryerV2 {
 	return retryerV1{r}
 }
 
-// retryerV1 adapts a retryer with the older interface.
+// retryerV1 adapts a retryer with the older interface of the SDK.
 type retryerV1 struct{ aws.Retryer }
 
 // GetAttemptToken implements aws.RetryerV2.
@@ -65,8 +65,8 @@ func (r retryerV1) GetAttemptToken(context.Context) (func(error) error, error) {
 	return r.GetInitialToken(), nil
 }
 
-// isCutShort reports whether an answer is incomplete or garbled. The end of the caller's
-// own deadline does not count.
+// isCutShort reports whether an answer is incomplete or garbled. If the caller's own deadline
+// ended the request, it returns false.
 func isCutShort(err error) bool {
 	var garbled *smithy.DeserializationError
 	var network net.Error
@@ -80,7 +80,7 @@ func isCutShort(err error) bool {
 	}
 }
 
-// withCutRetry returns a client that also retries after answers that were cut short.
+// withCutRetry returns a client that also retries after incomplete answers.
 func withCutRetry(c *dynamodb.Client) *dynamodb.Client {
 	return dynamodb.New(c.Options(), func(o *dynamodb.Options) {
 		if o.Retryer != nil {

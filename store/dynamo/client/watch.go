@@ -14,34 +14,35 @@ import (
 )
 
 const (
-	// unreachableAfter is the time without an answer after which DynamoDB counts as unreachable.
+	// unreachableAfter is how long requests must fail before DynamoDB is reported as unreachable.
 	unreachableAfter = 5 * time.Second
-	// probeIdle is the time without requests after which a probe is sent. A probe costs
-	// half a read unit. While requests fail, one is sent every probeFailing.
+	// probeIdle is the time without any request after which a probe is sent. A probe costs half a
+	// read unit. While requests fail, a probe is sent every probeFailing.
 	probeIdle    = 10 * time.Second
 	probeFailing = time.Second
-	// probeWithin is the time limit of a probe.
+	// probeWithin limits the time of a probe.
 	probeWithin = 3 * time.Second
 )
 
-// watcher watches whether DynamoDB answers the requests of the store.
+// watcher observes whether DynamoDB answers the requests of the store.
 type watcher struct {
 	http       dynamodb.HTTPClient
 	conditions *health.Conditions
 
 	mu      sync.Mutex
-	last    time.Time // end of the last request, answered or not
-	failing time.Time // start of the failures; zero if the last request was answered
+	last    time.Time // end of the last request, whether it was answered or not
+	failing time.Time // time since which requests fail; zero if the last request was answered
 }
 
-// watched returns a client whose requests are watched.
+// watched returns a client whose requests are observed by the watcher.
 func (w *watcher) watched(c *dynamodb.Client) *dynamodb.Client {
 	return dynamodb.New(c.Options(), func(o *dynamodb.Options) {
 		w.http, o.HTTPClient = o.HTTPClient, w
 	})
 }
 
-// Do sends a request. A refusal of the request counts as an answer.
+// Do sends a request. Every status below 500 counts as an answer, even if DynamoDB refuses the
+// request.
 func (w *watcher) Do(req *http.Request) (*http.Response, error) {
 	if err := bufferBody(req); err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (w *watcher) failed(err error) {
 	}
 }
 
-// isDue reports whether it is time for a probe.
+// isDue reports whether a probe must be sent now.
 func (w *watcher) isDue() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,8 +90,8 @@ func (w *watcher) isDue() bool {
 	return idle >= probeIdle || !w.failing.IsZero() && idle >= probeFailing
 }
 
-// Probe sends a small read whenever no other request shows that DynamoDB answers, until
-// ctx ends.
+// Probe sends a small read from time to time, until ctx ends. It sends the read only if no other
+// request shows that DynamoDB answers.
 func (c *Client) Probe(ctx context.Context, read *dynamodb.BatchGetItemInput) {
 	tick := time.NewTicker(probeFailing)
 	defer tick.Stop()

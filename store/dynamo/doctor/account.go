@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo/attr"
@@ -18,19 +19,19 @@ import (
 	"github.com/varvedb/varve/store/dynamo/template"
 )
 
-// absent is a series, and the key of an item, that never exists.
+// absent is the name of a series and the key of an item. Neither ever exists.
 const absent = "_doctor"
 
-// attempt is a request that shows whether an action is allowed. It changes nothing: it asks
-// for a missing row, or has a condition that fails.
+// attempt is a request that shows whether an action is allowed. It changes nothing, because it
+// reads a missing row or has a condition that never holds.
 type attempt struct {
 	action string
 	table  string
-	role   string // the policy that allows it
+	role   string // policy that allows the action
 	send   func() error
 }
 
-// checkPermissions sends the attempts.
+// checkPermissions sends the attempts and reports which actions are allowed.
 func (e *examiner) checkPermissions(ctx context.Context) {
 	for _, a := range e.attempts(ctx) {
 		check, err := "permission "+a.action, a.send()
@@ -63,7 +64,7 @@ func (e *examiner) attempts(ctx context.Context) []attempt {
 			_, err := e.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: registry, Item: key, ConditionExpression: exists})
 			return err
 		}},
-		{"BatchWriteItem", name, "router", func() error { // deletes a missing item
+		{"BatchWriteItem", name, "router", func() error { // the request deletes a missing item
 			_, err := e.Client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{
 				name: {{DeleteRequest: &types.DeleteRequest{Key: key}}},
 			}})
@@ -80,8 +81,8 @@ func (e *examiner) attempts(ctx context.Context) []attempt {
 	return all
 }
 
-// absentTable ends the name of a table that never exists, because its range is empty. The
-// name has the form of a time table, so policies apply to it.
+// absentTable is the end of the name of a table that never exists, because its range is empty.
+// The name has the form of a time table, so the same policies apply to it.
 const absentTable = "_0000000000_0000000000_01_1970"
 
 func (e *examiner) tableAttempts(ctx context.Context, name string) []attempt {
@@ -117,27 +118,54 @@ func (e *examiner) tableAttempts(ctx context.Context, name string) []attempt {
 	}
 }
 
-// Quotas of an account in a region, unless it has larger ones.
-const (
-	tableQuota = 2500
-	headRoom   = tableQuota / 5
-)
+// defaultQuota is DynamoDB's default quota of tables per account and region.
+const defaultQuota = 2500
 
-// checkTables compares the number of tables with the quota.
+// headRoom is the divisor of the quota for the part that should stay free: a fifth.
+const headRoom = 5
+
+// checkTables compares the number of tables with the quota, today and in the future.
 func (e *examiner) checkTables(ctx context.Context) {
 	all, own, err := e.countTables(ctx)
+	if err != nil {
+		e.failed(aboutTables, "ListTables", "*", err)
+		return
+	}
+	if all > e.TableQuota-e.TableQuota/headRoom {
+		e.wrong(aboutTables, "raise the quota of tables (Service Quotas, Amazon DynamoDB) and then store.table_quota, drop old tables with retention.drop, or use another account or region",
+			"%d tables in this account and region, %d of this deployment; the quota is %d", all, own, e.TableQuota)
+	} else {
+		e.good(aboutTables, "%d in this account and region, %d of this deployment; the quota is %d", all, own, e.TableQuota)
+	}
+	e.checkFuture(ctx, own, all-own)
+}
+
+// checkFuture forecasts the number of tables.
+func (e *examiner) checkFuture(ctx context.Context, own, others int) {
+	if e.Forecast == nil {
+		return
+	}
+	var infos []store.Info // none before the first start
+	if own > 0 {
+		var err error
+		f := store.Filter{Prefixes: e.Prefixes, Window: varve.AllTime(), Details: true, Fresh: true}
+		if infos, err = e.Tables.Catalog.Tables(ctx, f); err != nil {
+			e.failed(aboutFuture, "list tables", "*", err)
+			return
+		}
+	}
+	found, remedy, err := e.Forecast(ctx, infos, others)
 	switch {
 	case err != nil:
-		e.failed(aboutTables, "ListTables", "*", err)
-	case all > tableQuota-headRoom:
-		e.wrong(aboutTables, "raise the quota of tables (Service Quotas, Amazon DynamoDB), drop old tables with retention.drop, or use another account or region",
-			"%d tables in this account and region, %d of this deployment; the usual quota is %d", all, own, tableQuota)
+		e.failed(aboutFuture, "forecast", "*", err)
+	case remedy != "":
+		e.wrong(aboutFuture, remedy, "%s", found)
 	default:
-		e.good(aboutTables, "%d in this account and region, %d of this deployment; the usual quota is %d", all, own, tableQuota)
+		e.good(aboutFuture, "%s", found)
 	}
 }
 
-// countTables returns the number of all tables, and of this deployment's time tables.
+// countTables returns the number of all tables, and the number of this deployment's time tables.
 func (e *examiner) countTables(ctx context.Context) (all, own int, err error) {
 	err = e.Admin.Names(ctx, "", func(name string) bool {
 		all++
@@ -149,7 +177,7 @@ func (e *examiner) countTables(ctx context.Context) (all, own int, err error) {
 	return all, own, err
 }
 
-// checkUnits compares the capacity in the template with the quota of a table.
+// checkUnits compares the capacities in the template with the limits of a table.
 func (e *examiner) checkUnits(ctx context.Context) {
 	out, err := e.Client.DescribeLimits(ctx, &dynamodb.DescribeLimitsInput{})
 	if err != nil {

@@ -2,12 +2,12 @@
 //
 //	registry   exists, has its keys, indexes, TTL and owner
 //	template   is valid
-//	tables     none was deleted with readings that have not expired
+//	tables     no table was deleted before its readings expired
 //	account    permissions, quotas, clock
 //
-// Examine runs all checks, and returns one Finding per check. It changes nothing, and needs
-// no table besides the registry. A check that fails does not end the others, except for a
-// missing registry.
+// Examine runs all checks and returns one Finding per check. It changes nothing, and needs no
+// table besides the registry. If a check fails, the others still run, unless the registry cannot be
+// read. Before the first start, the registry is missing, and only the number of tables is checked.
 package doctor
 
 import (
@@ -22,6 +22,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo/admin"
 	"github.com/varvedb/varve/store/dynamo/client"
 	"github.com/varvedb/varve/store/dynamo/items"
@@ -33,21 +34,22 @@ type Finding struct {
 	Check string `json:"check"`
 	State State  `json:"state"`
 	Found string `json:"found"`
-	// Remedy is the action to take if the state is Wrong.
+	// Remedy is the action by which an operator can correct a Wrong state. In other states, it is
+	// advice.
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// State is the outcome of a check.
+// State is the result of a check.
 type State string
 
-// States of findings.
+// The states of findings.
 const (
 	Good       State = "good"
 	Wrong      State = "wrong"
-	NotChecked State = "not checked" // impossible at this endpoint
+	NotChecked State = "not checked" // the endpoint does not support the check
 )
 
-// Options are the parts of a store, and the facts that findings depend on.
+// Options are the parts of a store, and facts about its tables.
 type Options struct {
 	Client *client.Client
 	Admin  *admin.Admin
@@ -56,10 +58,19 @@ type Options struct {
 	Now    func() time.Time
 	// Prefixes are the prefixes of the time tables of all classes.
 	Prefixes []string
-	// Expired reports whether all readings that a table can hold have expired. If nil,
-	// none has.
+	// Expired reports whether all readings that a table can hold have expired. If nil, no table
+	// counts as expired.
 	Expired func(grid.Table) bool
+	// TableQuota is the quota of tables of the account and region. 0 means 2500.
+	TableQuota int
+	// Forecast describes the number of tables in the future. Its arguments are the tables of
+	// this deployment and the number of other tables. It returns a remedy if the number will
+	// reach the quota. If nil, the future is not checked.
+	Forecast Forecaster
 }
+
+// Forecaster is the type of Options.Forecast.
+type Forecaster func(ctx context.Context, tables []store.Info, others int) (found, remedy string, err error)
 
 // Names of the checks.
 const (
@@ -71,14 +82,18 @@ const (
 	aboutClock    = "clock"
 	aboutLoss     = "deleted tables"
 	aboutTables   = "number of tables"
+	aboutFuture   = "future tables"
 	aboutUnits    = "capacity"
 )
 
-// Examine runs all checks.
+// Examine runs all checks and returns their findings.
 func Examine(ctx context.Context, o Options) []Finding {
+	if o.TableQuota == 0 {
+		o.TableQuota = defaultQuota
+	}
 	e := &examiner{Options: o}
 	if !e.checkRegistry(ctx) {
-		return e.findings // other checks need the registry
+		return e.findings // the other checks need the registry
 	}
 	e.checkTTL(ctx)
 	e.checkOwner(ctx)
@@ -109,8 +124,8 @@ func (e *examiner) notChecked(check, format string, args ...any) {
 	e.findings = append(e.findings, Finding{Check: check, State: NotChecked, Found: fmt.Sprintf(format, args...)})
 }
 
-// failed adds the finding of a check whose request failed. An endpoint that does not know
-// the request is not wrong.
+// failed adds the finding of a check whose request failed. If the endpoint does not support the
+// request, the state is NotChecked.
 func (e *examiner) failed(check, action, table string, err error) {
 	if isUnknown(err) {
 		e.notChecked(check, "this endpoint does not know %s", action)
@@ -123,14 +138,14 @@ func (e *examiner) failed(check, action, table string, err error) {
 	e.wrong(check, remedy, "%s failed: %s", action, brief(err))
 }
 
-// isUnknown reports whether an endpoint does not know a request.
+// isUnknown reports whether err means that the endpoint does not support a request.
 func isUnknown(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && slices.Contains([]string{"UnknownOperationException", "UnknownOperation", "InvalidAction", "NotImplemented"}, api.ErrorCode())
 }
 
-// brief returns the text of an error for people: the answer of the endpoint, or the cause
-// of no answer.
+// brief returns a short text of an error: the error code and message with which the endpoint
+// answered, or the reason why it did not answer.
 func brief(err error) string {
 	if api := smithy.APIError(nil); errors.As(err, &api) {
 		return strings.TrimSpace(api.ErrorCode() + " " + api.ErrorMessage())

@@ -17,21 +17,26 @@ import (
 	"github.com/varvedb/varve/store/dynamo/template"
 )
 
-// maxSkew is the largest accepted difference from DynamoDB's clock. Requests are refused
-// from five minutes on; arrivals and expiry are wrong from the first second.
+// maxSkew is the largest accepted difference between this machine's clock and DynamoDB's.
+// DynamoDB refuses requests if the difference exceeds five minutes. Even a smaller difference
+// makes arrivals and expiry wrong.
 const maxSkew = 30 * time.Second
 
 const applyAgain = "run terraform apply; or delete the registry if it is empty, and varve serve creates it"
 
-// checkRegistry checks the table of the registry, and the clock by its answer. It returns
-// false if the registry cannot be read.
+// checkRegistry checks that the table of the registry can be read. It compares the clock with the
+// time in DynamoDB's answer. It returns false if the registry cannot be read.
 func (e *examiner) checkRegistry(ctx context.Context) bool {
 	name := e.Client.Registry()
 	out, err := e.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)})
 	var missing *types.ResourceNotFoundException
 	switch {
 	case errors.As(err, &missing):
-		e.wrong(aboutRegistry, "run terraform apply, or varve serve, which creates it; or check store.registry, tables.prefix and the region", "table %s is missing", name)
+		e.findings = append(e.findings, Finding{
+			Check: aboutRegistry, State: NotChecked, Found: "table " + name + " is not created yet: varve serve or terraform apply creates it",
+			Remedy: "if it was created before, check store.registry, tables.prefix, the account and the region",
+		})
+		e.checkTables(ctx)
 		return false
 	case err != nil:
 		e.failed(aboutRegistry, "DescribeTable", name, err)
@@ -51,7 +56,7 @@ func (e *examiner) checkRegistry(ctx context.Context) bool {
 	return true
 }
 
-// checkClock compares the clock with the time of an answer, which has whole seconds.
+// checkClock compares the clock with the time of an answer, which is in whole seconds.
 func (e *examiner) checkClock(theirs time.Time) {
 	skew := e.Now().Sub(theirs).Round(10 * time.Second)
 	if skew.Abs() > maxSkew {
@@ -155,10 +160,10 @@ func (e *examiner) checkTemplate(ctx context.Context) {
 	e.good(aboutTemplate, "billing %s, %d classes with settings of their own", billing, len(t.Classes))
 }
 
-// maxNamed bounds the number of tables that a finding names.
+// maxNamed is the largest number of tables that a finding names.
 const maxNamed = 10
 
-// checkLosses checks that no table was deleted whose readings had not expired.
+// checkLosses checks that no table was deleted before its readings expired.
 func (e *examiner) checkLosses(ctx context.Context) {
 	all, err := e.Tables.Catalog.All(ctx, e.Prefixes...)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// batchWrite is the largest number of items that one request may write. batchBytes bounds
-// their size, except for a single item. A request may have 16 MB, and JSON writes some
-// bytes as six.
+// batchWrite is the largest number of items in one write request. batchBytes limits the size of a
+// request with several items. DynamoDB accepts requests of 16 MB, and JSON needs six bytes for
+// some characters.
 const (
 	batchWrite = 25
 	batchBytes = 2 << 20
@@ -33,9 +33,9 @@ func (s *Items) PutAll(ctx context.Context, list []store.Item) error {
 	return s.writeAll(ctx, requests)
 }
 
-// PutAbsent implements store.Items. It reads existing items first, many per request, which
-// costs less than failed conditions. DynamoDB has no batch of writes with a condition each,
-// so the missing items are written in parallel.
+// PutAbsent implements store.Items. It reads existing items first, many per request. That costs
+// less than writes whose conditions fail. DynamoDB has no batch of conditional writes, so the
+// missing items are written one by one, in parallel.
 func (s *Items) PutAbsent(ctx context.Context, list []store.Item) ([]bool, error) {
 	known, err := s.existing(ctx, list)
 	if err != nil {
@@ -48,12 +48,12 @@ func (s *Items) PutAbsent(ctx context.Context, list []store.Item) ([]bool, error
 		if known[list[i].Key] {
 			continue
 		}
-		known[list[i].Key] = true // among items with one key, the first counts
+		known[list[i].Key] = true // if several items have one key, only the first is written
 		g.Go(func() error {
 			err := s.Put(ctx, list[i], store.IfAbsent())
 			written[i] = err == nil
 			if errors.Is(err, store.ErrCondition) {
-				return nil // another process wrote it meanwhile
+				return nil // another process has written the item meanwhile
 			}
 			return err
 		})
@@ -61,7 +61,7 @@ func (s *Items) PutAbsent(ctx context.Context, list []store.Item) ([]bool, error
 	return written, g.Wait()
 }
 
-// existing returns the keys of the items that exist.
+// existing returns the keys of those items of a list that exist.
 func (s *Items) existing(ctx context.Context, list []store.Item) (map[store.Key]bool, error) {
 	keys := make([]store.Key, len(list))
 	for i := range list {
@@ -87,7 +87,7 @@ func (s *Items) DeleteAll(ctx context.Context, keys []store.Key) error {
 	return s.writeAll(ctx, requests)
 }
 
-// writeAll sends write requests in batches.
+// writeAll sends write requests in batches of limited size.
 func (s *Items) writeAll(ctx context.Context, requests map[store.Key]types.WriteRequest) error {
 	var some []types.WriteRequest
 	bytes := 0
@@ -107,7 +107,7 @@ func (s *Items) writeAll(ctx context.Context, requests map[store.Key]types.Write
 	return s.writeBatch(ctx, some)
 }
 
-// writeBatch sends one batch, and retries the requests that DynamoDB leaves unprocessed.
+// writeBatch sends one batch, and retries requests that DynamoDB returns as unprocessed.
 func (s *Items) writeBatch(ctx context.Context, requests []types.WriteRequest) error {
 	for try := 0; len(requests) > 0; try++ {
 		if err := client.Pause(ctx, try); err != nil {

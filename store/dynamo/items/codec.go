@@ -16,7 +16,7 @@ func Key(k store.Key) attr.Item {
 	return attr.Item{AttrPK: &attr.Str{Value: k.PK}, AttrSK: &attr.Str{Value: k.SK}}
 }
 
-// encode returns the attributes of an item.
+// encode returns the DynamoDB attributes of an item.
 func encode(it *store.Item) (attr.Item, error) {
 	out := attr.Item{}
 	for _, ix := range indexes {
@@ -41,7 +41,7 @@ func encode(it *store.Item) (attr.Item, error) {
 	return out, nil
 }
 
-// decode returns the item of attributes.
+// decode returns the item that DynamoDB attributes hold.
 func decode(in attr.Item) (store.Item, error) {
 	it := store.Item{Attrs: map[string]varve.Value{}}
 	keys := map[string]*string{

@@ -1,12 +1,12 @@
-// Package items is the registry on DynamoDB: one table of keyed items, with two indexes.
+// Package items stores the registry in DynamoDB, as one table of items with two indexes.
 //
 //	store.Item   codec   DynamoDB item   Items   table "…_registry"
 //
-// Items implements store.Items. It also serves the records of tables, in package tables.
-// OpenTable creates the table of the registry.
+// Items implements store.Items. It also stores the records of package tables. OpenTable creates
+// the table of the registry.
 //
-// Invariants: an expired item is never returned, and counts as absent in conditions. A
-// write is durable when it returns. After an error, a write may have been made.
+// Invariants: an expired item is never returned, and counts as absent in conditions. A write is
+// durable when it returns. If a write fails, it may still have been made.
 package items
 
 import (
@@ -33,13 +33,13 @@ type Items struct {
 
 var _ store.Items = (*Items)(nil)
 
-// New returns the items of the client's registry. A call sends at most parallel requests
-// at a time.
+// New returns the Items of the client's registry. A call sends at most parallel requests at the
+// same time.
 func New(c *client.Client, now func() time.Time, parallel int) *Items {
 	return &Items{client: c, table: c.Registry(), now: now, parallel: parallel}
 }
 
-// batchGet is the largest number of items that one request may read.
+// batchGet is the largest number of items in one read request.
 const batchGet = 100
 
 // Get implements store.Items.
@@ -55,7 +55,7 @@ func (s *Items) Get(ctx context.Context, keys []store.Key, consistent bool) (fou
 	return found, nil
 }
 
-// GetOne returns an item with a consistent read, or nil if it is missing.
+// GetOne reads an item consistently. It returns nil if the item is missing.
 func (s *Items) GetOne(ctx context.Context, k store.Key) (*store.Item, error) {
 	found, err := s.getBatch(ctx, []store.Key{k}, true, nil)
 	if err != nil || len(found) == 0 {
@@ -64,8 +64,8 @@ func (s *Items) GetOne(ctx context.Context, k store.Key) (*store.Item, error) {
 	return &found[0], nil
 }
 
-// getBatch appends the items of up to batchGet keys to found. It retries the keys that
-// DynamoDB leaves unprocessed.
+// getBatch reads the items of at most batchGet keys and appends them to found. It retries keys
+// that DynamoDB returns as unprocessed.
 func (s *Items) getBatch(ctx context.Context, keys []store.Key, consistent bool, found []store.Item) ([]store.Item, error) {
 	request := types.KeysAndAttributes{ConsistentRead: aws.Bool(consistent)}
 	for _, k := range keys {
@@ -97,7 +97,7 @@ func (s *Items) getBatch(ctx context.Context, keys []store.Key, consistent bool,
 	return found, nil
 }
 
-// isLive reports whether an item has not expired.
+// isLive reports whether an item is not expired.
 func (s *Items) isLive(it *store.Item) bool {
 	return it.Expires.IsZero() || s.now().Before(it.Expires)
 }
@@ -146,7 +146,7 @@ func (s *Items) Delete(ctx context.Context, k store.Key, conds ...store.Cond) er
 	return nil
 }
 
-// writeError translates the error of a write. A failed condition becomes ErrCondition.
+// writeError translates the error of a write. A failed condition becomes store.ErrCondition.
 func (s *Items) writeError(action string, k store.Key, err error) error {
 	if _, failed := client.IsConditionFailed(err); failed {
 		s.client.Usage.ItemWrites.AddRefused(nil)

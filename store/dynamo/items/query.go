@@ -53,7 +53,7 @@ func (s *Items) queryInput(q *store.ItemQuery) *dynamodb.QueryInput {
 	cond := x.Name(ix.PK) + "=" + text(q.PK)
 	switch {
 	case q.From != "" && q.To != "":
-		// BETWEEN includes its upper end. Query leaves out an item there.
+		// BETWEEN includes its upper end, so Query removes an item with that key.
 		cond += " AND " + x.Name(ix.SK) + " BETWEEN " + text(q.From) + " AND " + text(q.To)
 	case q.From != "":
 		cond += " AND " + x.Name(ix.SK) + ">=" + text(q.From)

@@ -9,24 +9,24 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Names of the key attributes of an item in the table's own order, and of its expiry.
+// Names of the key attributes of an item in the primary index, and of its expiry.
 const (
 	AttrPK  = "pk"
 	AttrSK  = "sk"
 	AttrTTL = "ttl" // in seconds since 1970
 )
 
-// reserved are the attributes that an item cannot use for its values.
+// reserved are the attributes that items cannot use for their own values.
 var reserved = []string{AttrPK, AttrSK, AttrTTL, "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk"}
 
-// indexes are the orders of the registry, the table's own first.
+// indexes are the indexes of the registry. The primary index is the first.
 var indexes = []store.Index{store.Primary, store.GSI1, store.GSI2}
 
-// Index is one order of the registry: its table's own, with an empty name, or a secondary
-// index. All keys are strings, and indexes hold whole items.
+// Index is an index of the registry. The primary index has no name. All keys are strings, and
+// secondary indexes hold whole items.
 type Index struct{ Name, PK, SK string }
 
-// Indexes returns the orders of the registry, the table's own first.
+// Indexes returns the indexes of the registry. The primary index is the first.
 func Indexes() []Index {
 	all := make([]Index, 0, len(indexes))
 	for _, ix := range indexes {

@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/store/dynamo/admin"
 )
 
-// OpenTable creates the table of a registry if it is missing. It fails if the table has
-// other keys, or belongs to another deployment.
+// OpenTable creates the table of a registry if it is missing. It fails if an existing table has
+// other keys or belongs to another deployment.
 func OpenTable(ctx context.Context, a *admin.Admin, name string) error {
 	d, err := a.Describe(ctx, name)
 	if errors.Is(err, store.ErrNoTable) {
@@ -34,7 +34,7 @@ func OpenTable(ctx context.Context, a *admin.Admin, name string) error {
 func createTable(ctx context.Context, a *admin.Admin, name string) (*types.TableDescription, error) {
 	in := &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest, Tags: a.OwnerTags(),
-		// Without the registry, the tables of this deployment are unknown.
+		// If the registry were lost, nothing would list the tables of this deployment.
 		DeletionProtectionEnabled: aws.Bool(true),
 	}
 	for _, ix := range Indexes() {

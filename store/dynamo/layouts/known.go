@@ -8,22 +8,23 @@ import (
 	"github.com/varvedb/varve/store/dynamo/row"
 )
 
-// maxKnown bounds the number of stream rows that are remembered.
+// maxKnown is the largest number of remembered stream rows.
 const maxKnown = 100_000
 
-// streamIn is a stream in a table.
+// streamIn identifies a stream within a table.
 type streamIn struct {
 	table          grid.Table
 	tenant, stream string
 }
 
-// knownRows remembers stream rows, so that most writes need no request for them. It counts the
-// rows of each table. A remembered row never needs a refresh.
+// knownRows remembers stream rows, so that most writes need no request for them. It also counts
+// the stream rows of each table. A remembered row is always valid, because stream rows only
+// become wider.
 type knownRows struct {
 	mu   sync.RWMutex
 	rows map[streamIn]*row.Stream
-	// remembered and surveyed are numbers of stream rows by table: in rows, and at the
-	// last survey.
+	// remembered is the number of rows in rows for each table. surveyed is the number that the
+	// last survey found.
 	remembered, surveyed map[grid.Table]int
 }
 
@@ -62,7 +63,7 @@ func (k *knownRows) count(t grid.Table) int64 {
 	return int64(max(k.remembered[t], k.surveyed[t]))
 }
 
-// drop removes all rows of a table.
+// drop removes everything that is known about a table.
 func (k *knownRows) drop(t grid.Table) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

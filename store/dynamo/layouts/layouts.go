@@ -1,13 +1,15 @@
-// Package layouts records in each table how the streams in it are laid out.
+// Package layouts records in each table the layouts of its streams.
 //
-//	write   Prepare   widens the stream rows of a table before a reading is written
+//	write   Prepare   widens the stream rows of a table before readings are written
 //	read    Survey    merges the stream rows of all tables
 //
-// A stream row holds the row window and the shards of a stream in one table. Readers need
-// them to find every reading, also after the registry was lost.
+// A stream row holds the row window and the shards of a stream in one table. Readers need it to
+// find every reading, even after the registry was lost. A stream row covers a layout if a reader
+// with the stream row finds all readings that were written with the layout.
 //
-// Invariants: a stream row covers a reading's layout before the reading is written, and
-// stream rows only widen. So a remembered row never covers too much.
+// Invariants: a stream row covers the layout of a reading before the reading is written, and
+// stream rows only become wider. So a layout that a remembered row covers is also covered by the
+// stored row.
 package layouts
 
 import (
@@ -40,12 +42,12 @@ type Layouts struct {
 	surveys  surveys
 }
 
-// New returns the layouts of all tables. A call sends at most parallel requests at a time.
+// New returns the layouts of all tables. A call sends at most parallel requests at the same time.
 func New(c *client.Client, t *tables.Tables, parallel int) *Layouts {
 	return &Layouts{client: c, tables: t, parallel: parallel}
 }
 
-// Use is a series that is about to be written to a table with a layout.
+// Use is a planned write of a series to a table with a layout.
 type Use struct {
 	Table  grid.Table
 	Series varve.Series
@@ -54,8 +56,8 @@ type Use struct {
 
 func (u *Use) stream() streamIn { return streamIn{u.Table, u.Series.Tenant, u.Series.Stream} }
 
-// Prepare makes tables ready for writes: their records mark them as used, and their stream
-// rows cover the uses. It returns one error per use, or nil.
+// Prepare makes tables ready for writes. It marks them as used in their records, and makes their
+// stream rows cover the layouts of the uses. It returns one error per use, or nil.
 func (l *Layouts) Prepare(ctx context.Context, uses []Use) []error {
 	failed := make([]error, len(uses))
 	unusable := l.confirm(ctx, uses)
@@ -67,7 +69,7 @@ func (l *Layouts) Prepare(ctx context.Context, uses []Use) []error {
 			continue
 		}
 		if last != nil && u.Table == last.Table && u.Series == last.Series {
-			continue // a series has one layout per write
+			continue // all uses of a series in one write have the same layout
 		}
 		last = u
 		at := u.stream()
@@ -91,7 +93,7 @@ func (l *Layouts) Prepare(ctx context.Context, uses []Use) []error {
 	return failed
 }
 
-// confirm confirms the tables of uses, and returns the errors by table.
+// confirm confirms the tables of the uses, and returns errors by table.
 func (l *Layouts) confirm(ctx context.Context, uses []Use) map[grid.Table]error {
 	failed := map[grid.Table]error{}
 	for i := range uses {
@@ -107,7 +109,8 @@ func (l *Layouts) confirm(ctx context.Context, uses []Use) map[grid.Table]error 
 	return failed
 }
 
-// coverAll extends stream rows to cover layouts, and returns the errors by stream row.
+// coverAll extends stream rows until they cover the wanted layouts. It returns errors by stream
+// row.
 func (l *Layouts) coverAll(ctx context.Context, want map[streamIn]*row.Stream) map[streamIn]error {
 	failed := map[streamIn]error{}
 	var mu sync.Mutex
@@ -129,21 +132,20 @@ func (l *Layouts) coverAll(ctx context.Context, want map[streamIn]*row.Stream) m
 			return nil
 		})
 	}
-	_ = g.Wait() // each stream row has its own error
+	_ = g.Wait() // each error is recorded with its stream row
 	return failed
 }
 
-// Drop removes the knowledge about a table that may be missing or recreated.
+// Drop removes everything that is remembered about a table, which may be missing or recreated.
 func (l *Layouts) Drop(t grid.Table) {
 	l.tables.Confirmed.Drop(t)
 	l.known.drop(t)
 }
 
-// Rows returns the number of stream rows in a table, as far as it is known. Other processes
-// may have written more.
+// Rows returns the known number of stream rows in a table. Other processes may have written more.
 func (l *Layouts) Rows(t grid.Table) int64 { return l.known.count(t) }
 
-// Cover durably extends the stream row of a table to cover a layout, and returns the row.
+// Cover extends the stored stream row of a table until it covers a layout, and returns the row.
 func (l *Layouts) Cover(ctx context.Context, t grid.Table, want *row.Stream) (*row.Stream, error) {
 	next := *want
 	next.Version = 0
@@ -163,8 +165,8 @@ func (l *Layouts) Cover(ctx context.Context, t grid.Table, want *row.Stream) (*r
 	}
 }
 
-// put writes a stream row in place of its version. If another version is stored, it returns
-// that one instead.
+// put replaces the stored stream row if it still has the version of s. If it has another version,
+// put returns the stored row instead.
 func (l *Layouts) put(ctx context.Context, t grid.Table, s row.Stream) (stored *row.Stream, err error) {
 	in := &dynamodb.PutItemInput{
 		TableName: aws.String(t.Name()), ConditionExpression: aws.String("attribute_not_exists(" + row.AttrSeries + ")"),
@@ -190,7 +192,7 @@ func (l *Layouts) put(ctx context.Context, t grid.Table, s row.Stream) (stored *
 		return nil, nil
 	case !isRefused:
 		return nil, l.client.Error("PutItem", t.Name(), err)
-	case len(refused.Item) == 0: // deleted meanwhile
+	case len(refused.Item) == 0: // the row was deleted meanwhile
 		return &row.Stream{Tenant: s.Tenant, Stream: s.Stream}, nil
 	}
 	l.client.Usage.ItemWrites.AddRefused(refused.Item)
@@ -201,7 +203,8 @@ func (l *Layouts) put(ctx context.Context, t grid.Table, s row.Stream) (stored *
 	return &is, nil
 }
 
-// Read returns the stream rows of a table by name, and the errors of unreadable rows.
+// Read returns the stream rows of a table, ordered by name. It returns the errors of unreadable
+// rows in bad.
 func (l *Layouts) Read(ctx context.Context, t grid.Table) (rows []row.Stream, bad []error, err error) {
 	in := &dynamodb.QueryInput{
 		TableName: aws.String(t.Name()), ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,

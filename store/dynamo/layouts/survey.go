@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// surveyFor is the time after which stream rows are reread.
+// surveyFor is how long the stream rows that were read last are used.
 const surveyFor = time.Minute
 
-// surveys remembers the stream rows of all tables, as of the last read.
+// surveys holds the stream rows of all tables from the last read.
 type surveys struct {
 	mu     sync.Mutex // held during a read
 	read   time.Time
@@ -102,7 +102,7 @@ func (l *Layouts) readAll(ctx context.Context) (map[grid.Table][]row.Stream, err
 	return all, g.Wait()
 }
 
-// Merged is the layouts of streams over several tables, by name.
+// Merged has the layouts of streams by name, merged over several tables.
 type Merged map[string]*mergedStream
 
 type mergedStream struct {
@@ -111,7 +111,7 @@ type mergedStream struct {
 	prefixes []string
 }
 
-// Add adds the stream row of a table.
+// Add merges the stream row of a table into the layouts.
 func (m Merged) Add(t grid.Table, s *row.Stream) {
 	is := m[s.Name()]
 	if is == nil {
@@ -124,7 +124,7 @@ func (m Merged) Add(t grid.Table, s *row.Stream) {
 	}
 }
 
-// Surveys returns the merged layouts, by tenant and name.
+// Surveys returns the merged layouts, ordered by tenant and name.
 func (m Merged) Surveys() (all []store.Survey) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		found := m[name].Survey()

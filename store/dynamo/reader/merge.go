@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// merge reads the readings of all shards of a series in order.
+// merge reads the readings of a series from all its shards, in order.
 type merge struct {
 	shards []*scanner
-	heads  [][]varve.Reading // read from each shard, but not returned yet
+	heads  [][]varve.Reading // readings of each shard that were read but not returned
 }
 
-// openMerge returns a merge over a range, or nil if the range is empty.
+// openMerge returns a merge of all shards of a range, or nil if the range is empty.
 func (rd *Reader) openMerge(r store.Range) *merge {
 	m := &merge{}
 	for shard := range max(r.Layout.Shards, 1) {
@@ -29,7 +29,7 @@ func (rd *Reader) openMerge(r store.Range) *merge {
 	return m
 }
 
-// next returns the next readings in order, each once. At the end it returns none.
+// next returns the next readings in order, each once. At the end, it returns an empty slice.
 func (m *merge) next(ctx context.Context) ([]varve.Reading, error) {
 	if len(m.shards) == 1 {
 		return m.shards[0].next(ctx)
@@ -46,13 +46,13 @@ func (m *merge) next(ctx context.Context) ([]varve.Reading, error) {
 		out = append(out, m.pop(shard))
 		for i, sc := range m.shards {
 			if len(m.heads[i]) == 0 && !sc.isDone() {
-				return out, nil // its next reading may precede the other heads
+				return out, nil // the next reading of this shard may be before the other heads
 			}
 		}
 	}
 }
 
-// fillHeads reads the shards with an empty head.
+// fillHeads reads from the shards whose heads are empty.
 func (m *merge) fillHeads(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for i, sc := range m.shards {
@@ -66,7 +66,7 @@ func (m *merge) fillHeads(ctx context.Context) error {
 	return g.Wait()
 }
 
-// nextShard returns the shard with the next reading, or -1 at the end.
+// nextShard returns the shard that has the next reading, or -1 at the end.
 func (m *merge) nextShard() int {
 	head := func(i int) *varve.Reading {
 		if len(m.heads[i]) == 0 {
@@ -77,8 +77,8 @@ func (m *merge) nextShard() int {
 	return kway.Least(len(m.heads), head, func(a, b *varve.Reading) bool { return m.shards[0].compare(*a, *b) < 0 })
 }
 
-// pop removes the next reading of a shard from all shards. Of copies, it returns the one
-// that arrived first.
+// pop removes the next reading from all shards that have a copy of it. It returns the copy that
+// arrived first.
 func (m *merge) pop(shard int) varve.Reading {
 	best := m.heads[shard][0]
 	at := best.Position()
@@ -94,7 +94,7 @@ func (m *merge) pop(shard int) varve.Reading {
 	return best
 }
 
-// cost returns the cost so far.
+// cost returns the cost of all requests so far.
 func (m *merge) cost() (c store.Cost) {
 	for _, sc := range m.shards {
 		c.Add(sc.cost)

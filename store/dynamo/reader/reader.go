@@ -4,11 +4,11 @@
 //	shard 1  query ── scanner ─┼─ merge ── Read, Latest
 //	shard 2  query ── scanner ─┘
 //
-// A scanner returns the readings of one shard in order, and a merge the ones of a series.
+// A scanner returns the readings of one shard in order. A merge combines the shards of a series.
 // Scan reads all rows of a table, for checks.
 //
-// Invariants: each reading is returned once, as the copy that arrived first. A damaged row
-// is an error, unless the range accepts damage; it is never dropped silently.
+// Invariants: each reading is returned once, as the copy that arrived first. A read fails at a
+// damaged row, unless the range accepts damage. It never drops a row without a report.
 package reader
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/varvedb/varve/store/dynamo/tables"
 )
 
-// pageReadings is the number of readings after which a page without a limit ends.
+// pageReadings is the number of readings in a page if the range has no limit.
 const pageReadings = 4096
 
 // Reader reads readings. It is safe for concurrent use.
@@ -70,8 +70,8 @@ func (rd *Reader) Read(ctx context.Context, r store.Range, dst []varve.Reading) 
 	return page, nil
 }
 
-// Latest implements store.Reader. By event time, it reads from the end to the first live
-// reading. By arrival, it reads all rows of the series in the table.
+// Latest implements store.Reader. By event time, it reads backwards until it finds a reading that
+// is not expired. By arrival, it reads all rows of the series in the table.
 func (rd *Reader) Latest(ctx context.Context, l store.Latest) (best varve.Reading, found bool, cost store.Cost, err error) {
 	r := store.Range{
 		Table: l.Table, Series: l.Series, Window: varve.AllTime(), Order: varve.Descending,
@@ -101,8 +101,8 @@ func (rd *Reader) Latest(ctx context.Context, l store.Latest) (best varve.Readin
 	}
 }
 
-// Estimate implements store.Reader with a lower bound: one request per shard, with the
-// smallest cost that DynamoDB bills. The size of a series is unknown before it is read.
+// Estimate implements store.Reader with a lower bound. It counts one request per shard, with the
+// lowest cost that DynamoDB bills, because the size of a series is unknown before it is read.
 func (rd *Reader) Estimate(ctx context.Context, r store.Range) (store.Cost, error) {
 	if err := rd.admin.Exists(ctx, r.Table.Name()); err != nil {
 		return store.Cost{}, err
@@ -115,12 +115,12 @@ func (rd *Reader) Estimate(ctx context.Context, r store.Range) (store.Cost, erro
 	return store.Cost{Requests: shards, Units: units * float64(shards)}, nil
 }
 
-// scanRows is the number of rows that one request of Scan reads. More could take all units
-// of a table at once.
+// scanRows is the number of rows that each request of Scan reads. A larger number could use all
+// units of a table at once.
 const scanRows = 500
 
-// Scan calls each with every row of a table. After each request it calls each with nil and
-// the used units.
+// Scan reads all rows of a table, and calls the function each for every row, with 0 units. After
+// every request, it also calls that function with a nil row and the units that the request used.
 func (rd *Reader) Scan(ctx context.Context, t grid.Table, pace Pace, each func(it attr.Item, units float64)) error {
 	in := &dynamodb.ScanInput{
 		TableName: aws.String(t.Name()), Limit: aws.Int32(scanRows), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
@@ -151,7 +151,7 @@ func (rd *Reader) Scan(ctx context.Context, t grid.Table, pace Pace, each func(i
 // Pace limits the read units of a Scan.
 type Pace struct {
 	Rate float64 // units per second; 0 means no limit
-	// Wait replaces waiting on the clock, if set.
+	// Wait, if set, replaces waiting on the clock.
 	Wait func(context.Context, time.Duration) error
 }
 

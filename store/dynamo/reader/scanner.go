@@ -17,15 +17,15 @@ const nsPerMs = 1_000_000
 
 // scanner reads the readings of one shard of a series in order.
 //
-// Rows are ordered by their first millisecond, and the readings of a row cover a window.
-// The scanner holds readings back until no further row can have an earlier one. Windows are
-// aligned to the widest one of the series, so no row crosses the border of a window.
+// Rows are ordered by their first millisecond, and the readings of a row cover a row window. The
+// scanner holds readings back until no later row can have an earlier reading. Windows are aligned
+// to the widest window of the series, so no row is in two windows.
 type scanner struct {
 	rd     *Reader
 	r      store.Range
 	in     *dynamodb.QueryInput
-	window int64           // widest window of a row, in milliseconds
-	held   []varve.Reading // in order
+	window int64           // widest row window of the series in milliseconds
+	held   []varve.Reading // readings that are held back, in order
 	ended  bool
 	cost   store.Cost
 }
@@ -57,10 +57,11 @@ func (rd *Reader) openScanner(r store.Range, shard int) *scanner {
 	return &scanner{rd: rd, r: r, in: in, window: window}
 }
 
-// rowsFor returns the number of rows that the first page requests for a limit of readings.
-// Rows of a millisecond need three more: one that After excludes, one to know that more
-// follow, and one to know that no reading precedes it. Wide rows mostly hold several
-// readings; if not, the next page is larger.
+// rowsFor returns the number of rows that the first page requests for a limit of readings. Rows of
+// a millisecond mostly hold one reading, so it adds three rows to the limit. Range.After may exclude
+// the reading of one row. The other two rows show that the last readings are in order, and that
+// more readings follow. Wide rows mostly hold several readings. If they do not, the next page is
+// larger.
 func rowsFor(limit int, window int64) int32 {
 	if window > 1 {
 		return int32(1 + limit/16)
@@ -68,8 +69,8 @@ func rowsFor(limit int, window int64) int32 {
 	return int32(limit + 3)
 }
 
-// clip limits a range to its table and to After. It returns the first and the last
-// millisecond, or false if the range is empty.
+// clip reduces a range to the window of its table, and to the times that Range.After does not
+// exclude. It returns the first and the last millisecond, or false if the range is empty.
 func clip(r *store.Range) (first, last int64, ok bool) {
 	w := &r.Window
 	own := r.Table.Window()
@@ -94,7 +95,7 @@ func clip(r *store.Range) (first, last int64, ok bool) {
 	return first, last, first <= last
 }
 
-// next returns the next readings in order, each once. At the end it returns none.
+// next returns the next readings in order, each once. At the end, it returns an empty slice.
 func (sc *scanner) next(ctx context.Context) ([]varve.Reading, error) {
 	for !sc.ended {
 		edge, err := sc.readPage(ctx)
@@ -112,11 +113,11 @@ func (sc *scanner) next(ctx context.Context) ([]varve.Reading, error) {
 	return out, nil
 }
 
-// isDone reports whether all readings were returned.
+// isDone reports whether all readings have been returned.
 func (sc *scanner) isDone() bool { return sc.ended && len(sc.held) == 0 }
 
-// readPage reads a page of rows, and returns the edge in milliseconds. In the order of the
-// range, all readings of later rows follow the edge or are at it.
+// readPage reads a page of rows, and returns the edge in milliseconds. All readings of later rows
+// are at the edge or after it, in the order of the range.
 func (sc *scanner) readPage(ctx context.Context) (edge int64, err error) {
 	var out *dynamodb.QueryOutput
 	err = sc.rd.tables.RetryNotFound(ctx, sc.r.Table, "Query", func() (err error) {
@@ -141,13 +142,13 @@ func (sc *scanner) readPage(ctx context.Context) (edge int64, err error) {
 	if sc.in.Limit != nil {
 		sc.in.Limit = aws.Int32(min(4*aws.ToInt32(sc.in.Limit), 1000))
 	}
-	if len(out.Items) == 0 { // without a row, the edge is unknown
+	if len(out.Items) == 0 { // the edge is unknown without a row
 		edge = sc.firstEdge()
 	}
 	return edge, nil
 }
 
-// firstEdge returns the edge before the first row.
+// firstEdge returns the edge to use until the first row is read.
 func (sc *scanner) firstEdge() int64 {
 	if sc.r.Order == varve.Descending {
 		return sc.r.Window.To.UnixNano()/nsPerMs + 1
@@ -155,8 +156,8 @@ func (sc *scanner) firstEdge() int64 {
 	return 0
 }
 
-// addRow holds the readings of a row that are in the range, and returns the edge after the
-// row. A damaged row is an error, or skipped if the range accepts damage.
+// addRow adds the readings of a row that are in the range to the held ones. It returns the edge
+// after the row. If the row is damaged, it fails, or skips the row if the range accepts damage.
 func (sc *scanner) addRow(it attr.Item) (edge int64, err error) {
 	ms, overflow, list, err := row.ReadingsOf(sc.r.Series, it)
 	if err != nil {
@@ -175,16 +176,17 @@ func (sc *scanner) addRow(it attr.Item) (edge int64, err error) {
 		}
 	}
 	if sc.r.Order != varve.Descending {
-		return ms, nil // further rows begin here or later
+		return ms, nil // later rows begin at this millisecond or after it
 	}
 	begin := ms / sc.window * sc.window
 	if ms == begin && !overflow {
-		return begin, nil // the last row of its window: further rows end here
+		return begin, nil // this is the last row of its window, so later rows end before the window begins
 	}
 	return begin + sc.window, nil
 }
 
-// countReady returns the number of held readings that no further row can precede.
+// countReady returns the number of held readings that can be returned now, because no later row can
+// have a reading that belongs before them.
 func (sc *scanner) countReady(edge int64) int {
 	n := slices.IndexFunc(sc.held, func(r varve.Reading) bool {
 		ms := r.Time.UnixNano() / nsPerMs
@@ -207,7 +209,8 @@ func (sc *scanner) compare(a, b varve.Reading) int {
 	return c
 }
 
-// dropCopies removes copies, which are neighbours, except for the one that arrived first.
+// dropCopies removes all copies of a reading except the one that arrived first. Copies must be next
+// to each other.
 func dropCopies(list []varve.Reading) []varve.Reading {
 	unique := list[:0]
 	for _, r := range list {
@@ -223,7 +226,7 @@ func dropCopies(list []varve.Reading) []varve.Reading {
 	return unique
 }
 
-// isWanted reports whether a reading is in the window and beyond After.
+// isWanted reports whether a reading is in the window and after After, in the order of the range.
 func (sc *scanner) isWanted(r *varve.Reading) bool {
 	if !sc.r.Window.Contains(r.Time) {
 		return false

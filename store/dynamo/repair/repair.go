@@ -1,12 +1,12 @@
-// Package repair restores the metadata that a lost or old registry lacks, from the tables.
+// Package repair restores, from the tables, the metadata that a lost or old registry lacks.
 //
-//	NewPlan   compares tables with their stream rows; changes nothing
+//	NewPlan   lists the streams and the missing stream rows; changes nothing
 //	Apply     writes missing stream rows, and accepts losses if asked
 //
 // A plan lists the streams in all tables. The caller restores them in the registry.
 //
-// Invariants: a plan only widens stream rows, and never deletes one. Damaged stream rows
-// stay as they are. If Apply fails halfway, a new plan contains the rest.
+// Invariants: a plan only widens stream rows, and never deletes one. Damaged stream rows do not
+// change. If Apply fails halfway, a new plan has the remaining repairs.
 package repair
 
 import (
@@ -26,24 +26,24 @@ import (
 	"github.com/varvedb/varve/store/dynamo/tables"
 )
 
-// Options limit the search for missing stream rows.
+// Options control the search for missing stream rows.
 type Options struct {
-	// Scan reads all rows of all tables. Otherwise only tables without readable stream rows
-	// are scanned.
+	// Scan reads all rows of all tables. If it is false, only tables without readable stream rows
+	// are read as a whole.
 	Scan bool
-	// Rate is the largest number of read units per second of scans. 0 means no limit.
+	// Rate limits the read units per second of these reads. 0 means no limit.
 	Rate float64
 }
 
-// Plan lists facts in tables that the registry or other tables lack.
+// Plan lists the streams in all tables, and the repairs that tables need.
 type Plan struct {
-	Streams []store.Survey // all streams in tables, by tenant and name
-	Rows    []Row          // missing or narrow stream rows
+	Streams []store.Survey // all streams in tables, ordered by tenant and name
+	Rows    []Row          // stream rows that are missing or too narrow
 	Lost    []grid.Table   // tables that were deleted outside of Varve
-	Damaged []string       // unreadable stream rows, which stay as they are
+	Damaged []string       // unreadable stream rows, which a repair does not change
 }
 
-// Row is a stream row that a table lacks, or that is too narrow.
+// Row is a stream row that is missing in a table or too narrow.
 type Row struct {
 	Table grid.Table
 	store.Survey
@@ -56,7 +56,7 @@ type Repairer struct {
 	Reader  *reader.Reader
 }
 
-// NewPlan compares all tables with their stream rows.
+// NewPlan lists the streams in all tables, and the repairs that tables need.
 func (r *Repairer) NewPlan(ctx context.Context, o Options) (p Plan, err error) {
 	listed, err := r.Tables.Catalog.All(ctx)
 	if err != nil {
@@ -83,8 +83,8 @@ func (r *Repairer) NewPlan(ctx context.Context, o Options) (p Plan, err error) {
 	return p, nil
 }
 
-// planTable adds the repairs of a table to a plan, and returns its stream rows by name, as
-// they are after the repairs.
+// planTable adds the repairs of a table to a plan. It returns the stream rows by name, as they
+// will be after the repairs.
 func (r *Repairer) planTable(ctx context.Context, t grid.Table, o Options, p *Plan) (map[string]*row.Stream, error) {
 	stored, bad, err := r.Layouts.Read(ctx, t)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *Repairer) planTable(ctx context.Context, t grid.Table, o Options, p *Pl
 	return rows, nil
 }
 
-// widenByRow widens the layout of a stream so that it covers a row of readings.
+// widenByRow widens the layout of a stream until it covers a row of readings.
 func widenByRow(found, stored map[string]*row.Stream, it attr.Item) {
 	s, device, layout, ok := row.StreamOf(it, stored)
 	if !ok {
@@ -131,8 +131,8 @@ func widenByRow(found, stored map[string]*row.Stream, it attr.Item) {
 	found[s.Name()].Widen(device, layout)
 }
 
-// Apply writes the stream rows of a plan. If acceptLoss is set, it also accepts the loss of
-// tables. It tries all repairs, and returns all errors.
+// Apply writes the stream rows of a plan. If acceptLoss is not nil, Apply calls it for each lost
+// table. It tries all repairs, and returns all errors.
 func (r *Repairer) Apply(ctx context.Context, p *Plan, acceptLoss func(context.Context, grid.Table) error) error {
 	var errs []error
 	for i := range p.Rows {

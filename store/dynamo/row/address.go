@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store/dynamo/attr"
 )
 
-// Ref identifies a first row: a table, a series, a shard and the row's first millisecond.
+// Ref identifies a first row by its table, series, shard and first millisecond.
 type Ref struct {
 	Table  grid.Table
 	Series varve.Series
@@ -19,7 +19,8 @@ type Ref struct {
 	MS     int64
 }
 
-// RefOf returns the first row for a reading, by its layout's window and shards.
+// RefOf returns the Ref of the first row for a reading, given the row window and the number of
+// shards.
 func RefOf(t grid.Table, r *varve.Reading, window time.Duration, shards int) Ref {
 	w := int64(window)
 	return Ref{t, r.Series, ShardOf(r.ID, shards), r.Time.UnixNano() / w * w / nsPerMs}
@@ -28,8 +29,8 @@ func RefOf(t grid.Table, r *varve.Reading, window time.Duration, shards int) Ref
 // Address returns the address of the first row.
 func (r Ref) Address() Address { return Address{Ref: r} }
 
-// Address identifies a row: the first one of a window, or an overflow row below it. The
-// overflow path has a digit from 1 to 9 for each step down.
+// Address identifies a row, either the first row of a window or an overflow row below it. The
+// overflow path has one digit from 1 to 9 for each level below the first row.
 type Address struct {
 	Ref
 
@@ -50,9 +51,10 @@ func (a Address) Key() attr.Item {
 	return attr.Item{AttrSeries: &attr.Str{Value: seriesKey(a.Series, a.Shard)}, AttrTS: &attr.Num{Value: a.TS()}}
 }
 
-// Below returns the address of the overflow row below a row, for one reading. The digit
-// depends on the ninth of the window that contains the reading. If ninths are shorter
-// than a millisecond, it depends on the hash of the key.
+// Below returns the address of the overflow row for a reading, one level below a row. A window is
+// divided into ninths, and each ninth into ninths again. The next digit is the number of the
+// ninth that contains the reading. If ninths would be shorter than a millisecond, the digit
+// depends on the hash of the key.
 func (a Address) Below(e *Entry, window time.Duration) Address {
 	part, depth := int64(1), 0
 	for ; depth < len(a.Overflow) && int64(window)/(part*9) >= nsPerMs; depth++ {
@@ -70,10 +72,10 @@ func (a Address) Below(e *Entry, window time.Duration) Address {
 	return Address{a.Ref, a.Overflow + string(rune('1'+hash%9))}
 }
 
-// MaxOverflow follows the sort key of every overflow row of a millisecond.
+// MaxOverflow, appended to a millisecond, sorts after the keys of all its overflow rows.
 const MaxOverflow = ".9999999999999999999999"
 
-// ParseTS returns the millisecond of a sort key, and whether it is an overflow row's.
+// ParseTS returns the millisecond of a sort key, and whether the key belongs to an overflow row.
 func ParseTS(ts string) (ms int64, overflow, ok bool) {
 	whole, rest, _ := strings.Cut(ts, ".")
 	ms, err := strconv.ParseInt(whole, 10, 64)

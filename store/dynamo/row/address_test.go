@@ -9,8 +9,9 @@ import (
 	"github.com/varvedb/varve/store/dynamo/row"
 )
 
-// TestAddress_OverflowPathFollowsTimeThenHash compares overflow paths of a wide row: by
-// ninths of its window, as long as these are a millisecond or longer, then by key hashes.
+// TestAddress_OverflowPathFollowsTimeThenHash checks overflow paths in a wide row. They depend on
+// ninths of the window as long as these are at least a millisecond, and then on the hash of the
+// key.
 func TestAddress_OverflowPathFollowsTimeThenHash(t *testing.T) {
 	path := func(key string, offset, window time.Duration, depth int) string {
 		a := row.Ref{MS: 1794830400000}.Address()
@@ -42,7 +43,8 @@ func TestAddress_OverflowPathFollowsTimeThenHash(t *testing.T) {
 	}
 }
 
-// TestKey_SortsByTime builds and parses keys of a wide row, for all ids and times.
+// TestKey_SortsByTime checks that the keys of a wide row sort by time and parse to the same time
+// and id.
 func TestKey_SortsByTime(t *testing.T) {
 	begin := time.UnixMilli(1794830400000)
 	last := ""
@@ -58,7 +60,7 @@ func TestKey_SortsByTime(t *testing.T) {
 			if !ok || got != int64(offset) || gotID != parsed {
 				t.Errorf("%s at %s: key %q parses to %d, %s, %v", id, offset, key, got, gotID, ok)
 			}
-			if id == "-" && key <= last { // the first id of a time, and the last one of the time before
+			if id == "-" && key <= last { // the first id of a time must sort after the last id of the time before
 				t.Errorf("key %q at %s does not follow %q", key, offset, last)
 			}
 			last = max(last, key)
@@ -66,8 +68,8 @@ func TestKey_SortsByTime(t *testing.T) {
 	}
 }
 
-// TestShardOf_SpreadsEvenly spreads the readings of a hot device by their ids. No shard may
-// exceed its share by more than a tenth, and a reading's shard never changes.
+// TestShardOf_SpreadsEvenly spreads the readings of a device by their ids. No shard may have more
+// than a tenth above its share, and the shard of a reading must never change.
 func TestShardOf_SpreadsEvenly(t *testing.T) {
 	const readings, shards = 40_000, 4
 	counts := [shards]int{}

@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/store/dynamo/attr"
 )
 
-// Check returns the readings in a row of a table, and the violation of an invariant,
-// or nil.
+// Check returns the readings in a row of a table. If the row violates an invariant, it returns
+// the problem.
 func Check(t grid.Table, it attr.Item) (readings []varve.Reading, problem error) {
 	hash, ok := it[AttrSeries].(*attr.Str)
 	if !ok {
@@ -52,7 +52,7 @@ func checkTS(t grid.Table, ts string, ms int64, overflow bool) error {
 	return nil
 }
 
-// checkKeys checks that maps have members for the row's keys only.
+// checkKeys checks that the maps of a row have only keys that are among the row's keys.
 func (r *Row) checkKeys() error {
 	for name, m := range r.Maps {
 		if _, field := fieldName(name); !field && name != AttrAt && name != AttrScale {
@@ -67,7 +67,7 @@ func (r *Row) checkKeys() error {
 	return nil
 }
 
-// checkTTL checks that a row cannot be deleted before its readings happened.
+// checkTTL checks that a row cannot be deleted before its readings have happened and arrived.
 func (r *Row) checkTTL(list []varve.Reading) error {
 	for i := range list {
 		if r.TTL != 0 && r.TTL < lastTime(&list[i]).Unix() {
@@ -80,7 +80,7 @@ func (r *Row) checkTTL(list []varve.Reading) error {
 	return nil
 }
 
-// checkReadings checks the readings of a row that begins at a millisecond.
+// checkReadings checks the readings of a row that begins at the given millisecond.
 func (r *Row) checkReadings(t grid.Table, ms int64, list []varve.Reading) error {
 	for i := range list {
 		reading := &list[i]

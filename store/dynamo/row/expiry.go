@@ -6,8 +6,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Expiry returns the earliest deletion of a row with the readings of entries, in seconds
-// since 1970. 0 means never.
+// Expiry returns the earliest time at which a row with the given entries may be deleted, in
+// seconds since 1970. 0 means never.
 func Expiry(entries []Entry, deleteAfter time.Duration) int64 {
 	var last int64
 	for i := range entries {
@@ -20,7 +20,8 @@ func Expiry(entries []Entry, deleteAfter time.Duration) int64 {
 	return last
 }
 
-// expiryOf returns the earliest deletion of a reading. It is rounded up to a second.
+// expiryOf returns the earliest time at which a reading may be deleted, rounded up to a second. 0
+// means never.
 func expiryOf(r *varve.Reading, deleteAfter time.Duration) int64 {
 	if deleteAfter <= 0 {
 		return 0
@@ -28,7 +29,7 @@ func expiryOf(r *varve.Reading, deleteAfter time.Duration) int64 {
 	return lastTime(r).Add(deleteAfter + time.Second - 1).Unix()
 }
 
-// LaterExpiry returns the later of two expiries. 0 means never.
+// LaterExpiry returns the later of two expiries, where 0 means never.
 func LaterExpiry(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return 0

@@ -9,25 +9,26 @@ import (
 // nsPerMs is the number of nanoseconds in a millisecond.
 const nsPerMs = 1_000_000
 
-// A reading's key within its row is its id, after up to two parts:
+// The key of a reading in its row is its id, with up to two parts before it:
 //
-//   - the millisecond within the row, if the row is wider than a millisecond;
-//   - the nanosecond within the millisecond, if it is not 0 or the id could be read as a part.
+//   - the millisecond within the row, if the row is wider than a millisecond
+//   - the nanosecond within the millisecond, if it is not 0 or the id could be mistaken for a part
 //
 // So the keys of a row sort by time.
 const (
 	msMark = '.'
 	nsMark = '~'
-	// partLen is the length of a mark and its number. Four digits hold 16.7 million, more
-	// than the nanoseconds in a millisecond and the milliseconds in an hour.
+	// partLen is the length of a part: its mark and four digits. Four digits can represent 16.7
+	// million values, which is more than the nanoseconds in a millisecond or the milliseconds in
+	// an hour.
 	partLen = 1 + 4
 )
 
-// digits are in the order of their bytes.
+// digits are the 64 digits of parts, in ascending order of their bytes.
 const digits = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 
-// Key returns the key of a reading in a row that begins at a millisecond. A row is wide if
-// its window is longer than a millisecond.
+// Key returns the key of a reading in a row that begins at the given millisecond. A row is wide
+// if its window is longer than a millisecond.
 func Key(r *varve.Reading, ms int64, wide bool) string {
 	id := r.ID.String()
 	at := r.Time.UnixNano()
@@ -42,15 +43,15 @@ func Key(r *varve.Reading, ms int64, wide bool) string {
 	return string(append(b, id...))
 }
 
-// IsWideKey reports whether a key is one of a wide row.
+// IsWideKey reports whether a key belongs to a wide row.
 func IsWideKey(key string) bool { return strings.HasPrefix(key, string(msMark)) }
 
 func appendPart(b []byte, mark byte, n int64) []byte {
 	return append(b, mark, digits[n>>18&63], digits[n>>12&63], digits[n>>6&63], digits[n&63])
 }
 
-// ParseKey returns the time of a reading, in nanoseconds after the beginning of its row,
-// and its id.
+// ParseKey returns the time of a reading and its id. The time is in nanoseconds after the
+// beginning of its row.
 func ParseKey(key string) (offset int64, id varve.ID, ok bool) {
 	ms, key, ok := cutPart(key, msMark)
 	if !ok {
@@ -64,7 +65,8 @@ func ParseKey(key string) (offset int64, id varve.ID, ok bool) {
 	return ms*nsPerMs + ns, id, err == nil
 }
 
-// cutPart cuts a part off a key. Without the mark, the number is 0.
+// cutPart removes the first part of a key if it begins with mark, and returns its number. Without
+// the mark, the number is 0.
 func cutPart(key string, mark byte) (n int64, rest string, ok bool) {
 	if key == "" || key[0] != mark {
 		return 0, key, true

@@ -2,8 +2,8 @@ package row
 
 import "strings"
 
-// Names of the attributes of a row. Names of fields never begin with "_". The fields
-// "series" and "ts" get a "_" in front.
+// Names of the attributes of a row. All except the keys begin with "_", with which no field name
+// begins. The fields "series" and "ts" have the attributes "_series" and "_ts".
 const (
 	AttrSeries = "series"
 	AttrTS     = "ts"
@@ -14,7 +14,7 @@ const (
 	AttrSize   = "_size"
 )
 
-// fieldAttr returns the attribute of a field.
+// fieldAttr returns the name of the attribute of a field.
 func fieldAttr(name string) string {
 	if name == AttrSeries || name == AttrTS {
 		return "_" + name
@@ -22,7 +22,8 @@ func fieldAttr(name string) string {
 	return name
 }
 
-// fieldName returns the field of an attribute, or false if the attribute is not a field.
+// fieldName returns the name of the field of an attribute, or false if the attribute is not a
+// field.
 func fieldName(attr string) (name string, ok bool) {
 	if rest, escaped := strings.CutPrefix(attr, "_"); escaped {
 		return rest, rest == AttrSeries || rest == AttrTS

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/dynamo/attr"
 )
 
-// Parse returns the contents of a row, or of the part that an update returned.
+// Parse returns the contents of a row, or of the attributes that an update returned.
 func Parse(it attr.Item) (Row, error) {
 	r := Row{Keys: map[string]bool{}, Maps: map[string]attr.Item{}, Bytes: attr.Size(it)}
 	ids, ok := it[AttrIDs].(*attr.Set)
@@ -42,7 +42,8 @@ func Parse(it attr.Item) (Row, error) {
 	return r, err
 }
 
-// Readings returns the readings of a row that begins at a millisecond, in no order.
+// Readings returns the readings of a row that begins at the given millisecond. They are not in
+// order.
 func (r *Row) Readings(series varve.Series, ms int64) ([]varve.Reading, error) {
 	list := make([]varve.Reading, 0, len(r.Keys))
 	for key := range r.Keys {
@@ -55,7 +56,7 @@ func (r *Row) Readings(series varve.Series, ms int64) ([]varve.Reading, error) {
 	return list, nil
 }
 
-// Reading returns the reading with a key.
+// Reading returns the reading with the given key.
 func (r *Row) Reading(series varve.Series, ms int64, key string) (out varve.Reading, err error) {
 	offset, id, ok := ParseKey(key)
 	if !ok {
@@ -69,7 +70,7 @@ func (r *Row) Reading(series varve.Series, ms int64, key string) (out varve.Read
 	if out.Arrived, err = parseSeconds(at.Value); err != nil {
 		return out, err
 	}
-	scale, _ := r.Maps[AttrScale][key].(*attr.Map) // most readings have none
+	scale, _ := r.Maps[AttrScale][key].(*attr.Map) // missing for most readings
 	for name, m := range r.Maps {
 		av, exists := m[key]
 		field, isField := fieldName(name)
@@ -97,8 +98,8 @@ func (r *Row) Reading(series varve.Series, ms int64, key string) (out varve.Read
 	return out, nil
 }
 
-// ReadingsOf returns the first millisecond of a row, whether it is an overflow row, and its
-// readings. The millisecond is -1 if it cannot be read.
+// ReadingsOf returns the first millisecond of a row, whether the row is an overflow row, and its
+// readings. The millisecond is -1 if it cannot be parsed.
 func ReadingsOf(series varve.Series, it attr.Item) (ms int64, overflow bool, list []varve.Reading, err error) {
 	ts, ok := it[AttrTS].(*attr.Num)
 	if !ok {
@@ -114,7 +115,7 @@ func ReadingsOf(series varve.Series, it attr.Item) (ms int64, overflow bool, lis
 	return ms, overflow, list, err
 }
 
-// Damaged returns the error of a row that has a problem.
+// Damaged returns the error for a row with a problem.
 func Damaged(t grid.Table, it attr.Item, problem error) *store.DamagedRow {
 	d := &store.DamagedRow{Table: t.Name(), Problem: problem.Error()}
 	if series, ok := it[AttrSeries].(*attr.Str); ok {

@@ -6,11 +6,11 @@
 //	Row       ids, arrivals, values and scales by key    the contents of a row
 //	Stream    row window and shards of a stream          a row of "#streams"
 //
-// The package does no requests. docs/data-model.md describes the form of rows.
+// The package sends no requests. docs/data-model.md describes the form of rows.
 //
-// Invariants: a reading's address depends on its identity and layout only, except for the
-// overflow path, which leads to the first row that was open. Parse and Readings return an
-// error for a row that was not written by this package; they never drop a reading.
+// Invariants: the address of a reading depends only on its identity and layout, except for the
+// overflow path, which leads to the first row that was open. Parse and Readings return an error
+// for a row that this package cannot have written. They never drop a reading.
 package row
 
 import (
@@ -26,17 +26,17 @@ import (
 	"github.com/varvedb/varve/store/dynamo/attr"
 )
 
-// Row is the contents of a row, or an addition to one.
+// Row is the contents of a row, or readings to be added to a row.
 type Row struct {
-	Keys  map[string]bool      // of the readings
-	Maps  map[string]attr.Item // members by key, for each attribute that is a map
-	Bytes int                  // of a row, its size; of an addition, the growth
-	Sized bool                 // whether the row has its size in an attribute
-	TTL   int64                // earliest deletion, in seconds since 1970; 0 means never
-	Whole bool                 // whether Maps has all members
+	Keys  map[string]bool      // keys of the readings
+	Maps  map[string]attr.Item // for each attribute that is a map, its members by key
+	Bytes int                  // size of the row, or the number of bytes that the readings add to a row
+	Sized bool                 // whether the row has an attribute with its size
+	TTL   int64                // earliest time of deletion, in seconds since 1970; 0 means never
+	Whole bool                 // whether Maps has all members of the stored row
 }
 
-// New returns an addition with the readings of entries.
+// New returns a Row with the readings of entries, to be added to a row.
 func New(entries []Entry) (Row, error) {
 	r := Row{Keys: map[string]bool{}, Maps: map[string]attr.Item{}, Whole: true}
 	for i := range entries {
@@ -82,12 +82,12 @@ func (r *Row) set(name, key string, av types.AttributeValue) {
 	r.Bytes += len(key) + attr.SizeOfValue(av) + attr.ElementOverhead
 }
 
-// Holds reports whether a row has the keys of all entries.
+// Holds reports whether the row has the keys of all entries.
 func (r *Row) Holds(entries []Entry) bool {
 	return !slices.ContainsFunc(entries, func(e Entry) bool { return !r.Keys[e.Key] })
 }
 
-// With returns a copy of the row to which more was added.
+// With returns a copy of the row with the readings of more added.
 func (r *Row) With(more *Row) *Row {
 	sum := &Row{Keys: maps.Clone(r.Keys), Maps: maps.Clone(r.Maps), Bytes: r.Bytes + more.Bytes, Sized: true, TTL: more.TTL, Whole: r.Whole}
 	maps.Copy(sum.Keys, more.Keys)
@@ -106,8 +106,8 @@ func (r *Row) SortedKeys() []string { return slices.Sorted(maps.Keys(r.Keys)) }
 // SortedMaps returns the names of the attributes that are maps, in order.
 func (r *Row) SortedMaps() []string { return slices.Sorted(maps.Keys(r.Maps)) }
 
-// Item returns the attributes of a new row at an address. It adds their size to Bytes, and
-// writes the size if sized is set or the row is half full.
+// Item returns the attributes of a new row at an address. It adds the size of the keys to Bytes.
+// It includes the attribute with the size if sized is set or the row is at least half full.
 func (r *Row) Item(at Address, full int, sized bool) attr.Item {
 	it := at.Key()
 	r.Bytes += attr.Size(it) + len(AttrIDs)
@@ -124,7 +124,7 @@ func (r *Row) Item(at Address, full int, sized bool) attr.Item {
 	return it
 }
 
-// seconds returns an arrival in seconds, with its milliseconds and without trailing zeros.
+// seconds formats an arrival in seconds, with up to three decimals and without trailing zeros.
 func seconds(t time.Time) string {
 	ms := t.UnixMilli()
 	if ms%1000 == 0 {

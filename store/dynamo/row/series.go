@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// seriesKey returns the hash key of a shard of a series. Shard 0 has the name of the
-// series. The name of a stream has no colon.
+// seriesKey returns the hash key of a shard of a series. The key of shard 0 is the name of the
+// series. A colon separates other shards, because names of streams contain no colon.
 func seriesKey(s varve.Series, shard int) string {
 	if shard == 0 {
 		return s.String()

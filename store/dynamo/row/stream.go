@@ -16,20 +16,20 @@ import (
 	"github.com/varvedb/varve/store/dynamo/attr"
 )
 
-// StreamsKey is the hash key of the stream rows of a table. No series has it, because
+// StreamsKey is the hash key of all stream rows of a table. No series has this key, because
 // tenants begin with a letter or a digit.
 const StreamsKey = "#streams"
 
 // Names of the attributes of a stream row.
 const (
-	AttrVersion = "_version" // raised by every change
-	attrStream  = "_stream"  // tenant/stream
-	attrWindow  = "_window"  // milliseconds
-	attrShards  = "_shards"  // number by device, if it is more than 1
+	AttrVersion = "_version" // increased by every change
+	attrStream  = "_stream"  // the name, tenant/stream
+	attrWindow  = "_window"  // the row window in milliseconds
+	attrShards  = "_shards"  // number of shards by device, if above 1
 )
 
-// Stream is the layout of a stream in a table, as the table records it itself. So readings
-// can be found without the registry.
+// Stream is the layout of a stream in a table, as a stream row of the table records it. With it,
+// readings can be found without the registry.
 type Stream struct {
 	Tenant, Stream string
 	Window         time.Duration
@@ -37,17 +37,17 @@ type Stream struct {
 	Version        int64 // 0 means that the row is missing
 }
 
-// streamTS returns the sort key of a stream row: 120 bits of a hash, so that each stream
-// has its own.
+// streamTS returns the sort key of a stream row. It is 120 bits of a hash, so no two streams have
+// the same key.
 func streamTS(tenant, stream string) string {
 	sum := sha256.Sum256([]byte(tenant + "/" + stream))
 	return new(big.Int).SetBytes(sum[:15]).String()
 }
 
-// Name returns the tenant and the stream.
+// Name returns tenant/stream.
 func (s *Stream) Name() string { return s.Tenant + "/" + s.Stream }
 
-// Survey returns the layout in the form of the store contract.
+// Survey returns the layout as a store.Survey.
 func (s *Stream) Survey() store.Survey {
 	return store.Survey{Tenant: s.Tenant, Stream: s.Stream, Window: s.Window, Shards: s.Shards}
 }
@@ -116,13 +116,13 @@ func parseShards(it attr.Item) (map[string]int, error) {
 	return shards, nil
 }
 
-// Covers reports whether readers with this layout find the readings of a device that were
-// written with layout l.
+// Covers reports whether a read with this layout finds the readings of a device that were written
+// with layout l.
 func (s *Stream) Covers(device string, l store.Layout) bool {
 	return s.Window > 0 && s.Window%l.Window() == 0 && max(s.Shards[device], 1) >= l.Shards
 }
 
-// Widen changes the layout so that it covers l, too.
+// Widen widens the layout until it also covers l for a device.
 func (s *Stream) Widen(device string, l store.Layout) {
 	s.Window = store.Layout{RowWindow: s.Window}.Widen(l).RowWindow
 	if l.Shards > max(s.Shards[device], 1) {
@@ -133,7 +133,7 @@ func (s *Stream) Widen(device string, l store.Layout) {
 	}
 }
 
-// Merge changes the layout so that it covers everything that another one covers.
+// Merge widens the layout until it covers every layout that o covers.
 func (s *Stream) Merge(o *Stream) {
 	s.Widen("", store.Layout{RowWindow: o.Window})
 	for device, n := range o.Shards {
@@ -141,14 +141,14 @@ func (s *Stream) Merge(o *Stream) {
 	}
 }
 
-// HasLayoutOf reports whether two streams have the same window and shards.
+// HasLayoutOf reports whether s and o have the same row window and the same shards.
 func (s *Stream) HasLayoutOf(o *Stream) bool {
 	return s.Window == o.Window && maps.Equal(s.Shards, o.Shards)
 }
 
-// StreamOf returns the narrowest layout that covers a row of readings, as far as its keys
-// show it. A wide row fits the known layout's window if it can, or else the widest one. It
-// returns false for other rows.
+// StreamOf returns the narrowest layout that covers a row of readings, as far as the keys of the
+// row show. For a wide row, that is the known window of the stream if the row fits it, otherwise
+// the widest window. It returns false for other rows.
 func StreamOf(it attr.Item, known map[string]*Stream) (s Stream, device string, l store.Layout, ok bool) {
 	hash, _ := it[AttrSeries].(*attr.Str)
 	ids, _ := it[AttrIDs].(*attr.Set)
@@ -157,7 +157,7 @@ func StreamOf(it attr.Item, known map[string]*Stream) (s Stream, device string, 
 	}
 	series, shard, err := ParseSeriesKey(hash.Value)
 	if err != nil {
-		return s, "", l, false // a finding of Check
+		return s, "", l, false // Check reports the row
 	}
 	s = Stream{Tenant: series.Tenant, Stream: series.Stream}
 	l = store.Layout{RowWindow: time.Millisecond, Shards: shard + 1}
@@ -170,7 +170,7 @@ func StreamOf(it attr.Item, known map[string]*Stream) (s Stream, device string, 
 	return s, series.Device, l, true
 }
 
-// fitsWindow reports whether a row may have a window.
+// fitsWindow reports whether a row can have been written with a row window.
 func fitsWindow(it attr.Item, keys []string, window time.Duration) bool {
 	ts, _ := it[AttrTS].(*attr.Num)
 	if ts == nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/varvedb/varve/store/dynamo/attr"
 )
 
-// UpdateSeen returns the update and the condition that add readings to a row, as seen. The
-// condition fails if the row has changed since.
+// UpdateSeen returns the update that adds readings to a row that was read before, and its condition.
+// The argument seen has the contents that were read. The condition fails if the row has changed
+// since.
 func (r *Row) UpdateSeen(seen *Row) (x *attr.Expression, condition string) {
 	x = attr.NewExpression()
 	r.addTo(x, func(name string) bool { return seen.Maps[name] != nil })
@@ -23,7 +24,7 @@ func (r *Row) UpdateSeen(seen *Row) (x *attr.Expression, condition string) {
 			x.Set(x.Name(AttrTTL), number(r.TTL))
 		}
 	}
-	// The expiry is compared too: a row that was deleted and recreated is another row.
+	// The expiry is compared, too. If it differs, the row was deleted and recreated.
 	condition = "size(" + x.Name(AttrIDs) + ")=" + x.Value(number(int64(len(seen.Keys)))) + " AND "
 	if seen.TTL == 0 {
 		return x, condition + "attribute_not_exists(" + x.Name(AttrTTL) + ")"
@@ -31,9 +32,9 @@ func (r *Row) UpdateSeen(seen *Row) (x *attr.Expression, condition string) {
 	return x, condition + x.Name(AttrTTL) + "=" + x.Value(number(seen.TTL))
 }
 
-// UpdateBlind returns the update and the condition that add readings to a row that was not
-// seen. The condition holds if the row exists, is smaller than full, has all their
-// attributes, and has none of their keys.
+// UpdateBlind returns the update that adds readings to a row that was not read, and its
+// condition. The condition holds if the row exists, is smaller than full, has all attributes of
+// the readings, and has none of their keys.
 func (r *Row) UpdateBlind(full int) (x *attr.Expression, condition string) {
 	x = attr.NewExpression()
 	r.addTo(x, func(string) bool { return true })
@@ -56,7 +57,7 @@ func (r *Row) UpdateBlind(full int) (x *attr.Expression, condition string) {
 	return x, strings.Join(conds, " AND ")
 }
 
-// addTo adds members to the maps that exist, sets the other maps, and adds the keys.
+// addTo adds members to maps that exist, sets the other maps, and adds the keys.
 func (r *Row) addTo(x *attr.Expression, exists func(name string) bool) {
 	for _, name := range r.SortedMaps() {
 		placeholder := x.Name(name)

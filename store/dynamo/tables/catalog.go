@@ -22,27 +22,28 @@ type Catalog struct {
 	parallel int
 
 	mu      sync.Mutex
-	version string // of the catalog, at the last load that received one
+	version string // version of the catalog from the last load that received one
 }
 
-// Listed is a table, and whether it is known to be empty.
+// Listed is a table in a list.
 type Listed struct {
 	store.Info
 
 	Empty bool
 }
 
-// HasRows reports whether rows of this deployment may exist in a table.
+// HasRows reports whether a table may have rows of this deployment.
 func (l *Listed) HasRows() bool { return l.Owned && l.Status != store.Gone && !l.Empty }
 
-// list is a list of tables that is at least as new as a version.
+// list is a list of tables, and a version of the catalog. The list is at least as new as the
+// version.
 type list struct {
 	tables  []Listed
 	version string
 }
 
-// Tables returns the selected tables, as in store.Catalog. A table is empty if its record
-// was never marked as used; DynamoDB's own count is hours old. The details count all rows.
+// Tables implements store.Catalog. A table is known to be empty if its record does not mark it as
+// used. DynamoDB's own count is hours old. The details count all rows.
 func (c *Catalog) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
 	all, err := c.cached(ctx, &f)
 	if err != nil {
@@ -60,7 +61,7 @@ func (c *Catalog) Tables(ctx context.Context, f store.Filter) ([]store.Info, err
 	return infos, nil
 }
 
-// cached returns a list that is new enough for a filter.
+// cached returns a list that is new enough for the filter, from the cache or from a new load.
 func (c *Catalog) cached(ctx context.Context, f *store.Filter) ([]Listed, error) {
 	sel := selection{slices.Sorted(slices.Values(f.Prefixes)), f.Any}
 	lists := c.records.lists
@@ -84,20 +85,20 @@ func (c *Catalog) cached(ctx context.Context, f *store.Filter) ([]Listed, error)
 	return all, nil
 }
 
-// All returns all tables of this deployment, and the other tables with the prefixes.
+// All returns all tables of this deployment, and other tables with one of the prefixes.
 func (c *Catalog) All(ctx context.Context, prefixes ...string) ([]Listed, error) {
 	return c.load(ctx, &selection{slices.Sorted(slices.Values(prefixes)), true})
 }
 
-// WithPrefixes returns the tables with the prefixes.
+// WithPrefixes returns the tables with one of the prefixes.
 func (c *Catalog) WithPrefixes(ctx context.Context, prefixes []string) ([]Listed, error) {
 	return c.load(ctx, &selection{prefixes: slices.Sorted(slices.Values(prefixes))})
 }
 
-// selection is the set of tables that a list contains.
+// selection selects the tables of a list.
 type selection struct {
-	prefixes []string // in order
-	any      bool     // includes all tables with a record
+	prefixes []string // sorted
+	any      bool     // if true, also all tables with a record
 }
 
 func (sel *selection) key() string {
@@ -108,7 +109,7 @@ func (sel *selection) key() string {
 	return kind + strings.Join(sel.prefixes, " ")
 }
 
-// prefixesIn returns the prefixes of the tables that may be selected.
+// prefixesIn returns the prefixes of all tables that the selection may contain.
 func (sel *selection) prefixesIn(records map[string]record) []string {
 	prefixes := slices.Clone(sel.prefixes)
 	if sel.any {
@@ -122,7 +123,7 @@ func (sel *selection) prefixesIn(records map[string]record) []string {
 	return slices.Compact(prefixes)
 }
 
-// load reads the names of tables and their records. A table without a record does not
+// load lists the selected tables and reads their records. A table without a record does not
 // belong to this deployment.
 func (c *Catalog) load(ctx context.Context, sel *selection) (all []Listed, err error) {
 	records, err := c.records.readAll(ctx)
@@ -151,8 +152,8 @@ func (c *Catalog) load(ctx context.Context, sel *selection) (all []Listed, err e
 	return all, nil
 }
 
-// unlisted returns the tables of a prefix that have a record, but are missing from
-// DynamoDB's list. They are either too new for it, or were deleted outside of Varve.
+// unlisted returns the tables of a prefix that have a record but are missing in DynamoDB's list.
+// They are either too new to be listed, or were deleted outside of Varve.
 func (c *Catalog) unlisted(ctx context.Context, prefix string, records map[string]record) (all []Listed, err error) {
 	for name, r := range records {
 		t, ok := grid.Parse(name)
@@ -167,7 +168,7 @@ func (c *Catalog) unlisted(ctx context.Context, prefix string, records map[strin
 			return nil, err
 		case err != nil && r.Used:
 			if in.Status = store.Gone; in.Lost.IsZero() {
-				in.Lost = c.now().UTC() // the true time is unknown
+				in.Lost = c.now().UTC() // the time of the deletion is unknown
 			}
 			all = append(all, Listed{in, false})
 		}
@@ -175,10 +176,10 @@ func (c *Catalog) unlisted(ctx context.Context, prefix string, records map[strin
 	return all, nil
 }
 
-// names lists the tables of a prefix in DynamoDB.
+// names lists the tables of a prefix that DynamoDB has.
 func (c *Catalog) names(ctx context.Context, prefix string) (all []grid.Table, err error) {
 	begin := prefix + "_"
-	err = c.admin.Names(ctx, begin+"0", func(name string) bool { // the first possible name
+	err = c.admin.Names(ctx, begin+"0", func(name string) bool { // no name of a table sorts before it
 		if !strings.HasPrefix(name, begin) {
 			return name <= begin
 		}

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// confirmedFor is the lifetime of a confirmation. Another process may drop the table and
-	// recreate it meanwhile.
+	// confirmedFor is how long a confirmation is valid. Another process may drop and recreate the
+	// table.
 	confirmedFor = 10 * time.Minute
-	// existsFor is the time for which a table counts as existing, for writes that the cache of
-	// closed rows answers.
+	// existsFor is how long a table counts as existing, for writes that need only the cache of
+	// closed rows.
 	existsFor = 10 * time.Second
 )
 
-// Confirmed remembers the tables whose records mark them as used. Queries skip tables that
-// are not, so a write confirms its tables first.
+// Confirmed remembers the tables whose records mark them as used. Queries skip all other tables,
+// so a write must first confirm its table.
 type Confirmed struct {
 	records *Records
 	admin   *admin.Admin
@@ -29,7 +29,8 @@ type Confirmed struct {
 	exist   *cache.Cache[grid.Table, struct{}]
 }
 
-// confirmation is the creation time in a table's record, and the time at which the record was read.
+// confirmation has the creation time in a table's record, and the time at which the record was
+// read.
 type confirmation struct{ created, at time.Time }
 
 func newConfirmed(r *Records, a *admin.Admin) *Confirmed {
@@ -40,8 +41,8 @@ func newConfirmed(r *Records, a *admin.Admin) *Confirmed {
 	}
 }
 
-// Confirm makes sure that the record of a table marks it as used. It reports whether the
-// table was recreated since the last confirmation. It fails with ErrNoTable.
+// Confirm makes sure that the record of a table marks it as used. It returns whether the table
+// was recreated since the last confirmation. It fails with ErrNoTable if the table is missing.
 func (c *Confirmed) Confirm(ctx context.Context, t grid.Table) (recreated bool, err error) {
 	last, known := c.tables.Get(t)
 	if known && time.Since(last.at) < confirmedFor {
@@ -62,8 +63,8 @@ func (c *Confirmed) Confirm(ctx context.Context, t grid.Table) (recreated bool, 
 	return known && !last.created.Equal(r.Created), nil
 }
 
-// announce adds a table that is about to be used to the lists of all processes. It completes the
-// steps of a process that died halfway.
+// announce makes all processes list a table that is about to be used. It also completes the work
+// of a process that stopped halfway.
 func (s *Records) announce(ctx context.Context, t grid.Table, r *record) error {
 	if !r.Used {
 		if err := s.update(ctx, t, func(r *record) error { r.Used = true; return nil }); err != nil {
@@ -76,7 +77,8 @@ func (s *Records) announce(ctx context.Context, t grid.Table, r *record) error {
 	return s.update(ctx, t, func(r *record) error { r.Listed = true; return nil })
 }
 
-// CheckExists fails with ErrNoTable if a table is missing. A success serves for a while.
+// CheckExists fails with ErrNoTable if a table is missing. A table that exists is not checked
+// again for existsFor.
 func (c *Confirmed) CheckExists(ctx context.Context, t grid.Table) error {
 	if _, ok := c.exist.Get(t); ok {
 		return nil
@@ -88,7 +90,7 @@ func (c *Confirmed) CheckExists(ctx context.Context, t grid.Table) error {
 	return nil
 }
 
-// Drop removes a table that may be missing or recreated.
+// Drop forgets a table, which may be missing or recreated.
 func (c *Confirmed) Drop(t grid.Table) {
 	c.tables.Drop(t)
 	c.exist.Drop(t)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// addDetails adds the counts that DynamoDB has of the tables, and removes missing tables.
-// The counts are of rows, and may be hours old.
+// addDetails adds DynamoDB's counts to the tables, and removes tables that are missing. The
+// counts are numbers of rows, and may be hours old.
 func (c *Catalog) addDetails(ctx context.Context, infos []store.Info) ([]store.Info, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(c.parallel)
@@ -45,8 +45,8 @@ func (c *Catalog) addDetails(ctx context.Context, infos []store.Info) ([]store.I
 	return found, nil
 }
 
-// adopt writes the record of a table that has the owner tag but no record, because the
-// registry was lost and recreated.
+// adopt writes a record for a table that has the owner tag but no record, because the registry
+// was lost and recreated.
 func (c *Catalog) adopt(ctx context.Context, in *store.Info, d *types.TableDescription) error {
 	owned, err := c.admin.Owns(ctx, d)
 	if err != nil || !owned || d.TableStatus != types.TableStatusActive {

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/dynamo/client"
 )
 
-// Drop implements store.Lifecycle. It continues an earlier call that was interrupted.
+// Drop implements store.Lifecycle. It completes an earlier call that was interrupted.
 func (l *Lifecycle) Drop(ctx context.Context, t grid.Table) error {
 	defer l.records.lists.Clear()
 	d, err := l.admin.Describe(ctx, t.Name())
@@ -38,7 +38,7 @@ func (l *Lifecycle) Drop(ctx context.Context, t grid.Table) error {
 	}
 	if err := l.admin.Delete(ctx, t.Name()); err != nil {
 		now, derr := l.admin.Describe(ctx, t.Name())
-		if derr == nil && now.TableStatus != types.TableStatusDeleting { // else only the answer was lost
+		if derr == nil && now.TableStatus != types.TableStatusDeleting { // if the table is being deleted, only the answer was lost
 			return errors.Join(err, l.undoDrop(ctx, t, d))
 		}
 		if derr != nil && !client.IsNoTable(derr) {
@@ -48,8 +48,8 @@ func (l *Lifecycle) Drop(ctx context.Context, t grid.Table) error {
 	return l.awaitDeleted(ctx, t)
 }
 
-// markDropping marks a table as being dropped, if it may be. Afterwards, no other change of
-// it is possible.
+// markDropping records that a table is being dropped, if that is allowed. From then on, no other
+// change of the table is possible.
 func (l *Lifecycle) markDropping(ctx context.Context, t grid.Table, owned bool) error {
 	return l.records.update(ctx, t, func(r *record) error {
 		in := store.Info{Table: t, Owned: owned, Hold: r.Hold, Retired: r.Retired}
@@ -61,11 +61,11 @@ func (l *Lifecycle) markDropping(ctx context.Context, t grid.Table, owned bool) 
 	})
 }
 
-// undoWithin bounds the time of an undoDrop.
+// undoWithin limits the time of undoDrop.
 const undoWithin = time.Minute
 
-// undoDrop restores a table that cannot be deleted to its state before: retired, and
-// protected as in d.
+// undoDrop restores a table that could not be deleted to its previous state: retired, with the
+// protection that d has.
 func (l *Lifecycle) undoDrop(ctx context.Context, t grid.Table, d *types.TableDescription) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
 	defer cancel()
@@ -82,7 +82,7 @@ func (l *Lifecycle) undoDrop(ctx context.Context, t grid.Table, d *types.TableDe
 	return l.records.replace(ctx, t, r)
 }
 
-// awaitDeleted waits until a table is deleted, and deletes its record. It stops if another
+// awaitDeleted waits until a table is deleted, and then deletes its record. It stops if another
 // process recreates the table.
 func (l *Lifecycle) awaitDeleted(ctx context.Context, t grid.Table) error {
 	for try := 0; ; try++ {

@@ -24,8 +24,8 @@ type Lifecycle struct {
 	now     func() time.Time
 }
 
-// Create implements store.Creator. The record is written first, because a table without a
-// record counts as foreign.
+// Create implements store.Creator. It writes the record first, because a table without a record
+// counts as foreign.
 func (l *Lifecycle) Create(ctx context.Context, t grid.Table, tier store.Tier) error {
 	defer l.records.lists.Clear()
 	r, err := l.records.read(ctx, t)
@@ -51,7 +51,7 @@ func (l *Lifecycle) Create(ctx context.Context, t grid.Table, tier store.Tier) e
 	return l.createTable(ctx, t, tier)
 }
 
-// createTable creates a table whose record is written, and marks it as usable.
+// createTable creates a table that already has a record, and marks it as usable.
 func (l *Lifecycle) createTable(ctx context.Context, t grid.Table, tier store.Tier) error {
 	template, err := Template(ctx, l.items)
 	if err != nil {
@@ -62,7 +62,7 @@ func (l *Lifecycle) createTable(ctx context.Context, t grid.Table, tier store.Ti
 	if err != nil {
 		return err
 	}
-	if !created { // by an earlier call of this deployment, or by another owner
+	if !created { // the table was created by an earlier call of this deployment or by another owner
 		owned, err := l.admin.Owns(ctx, desc)
 		if err != nil {
 			return err
@@ -82,9 +82,9 @@ func (l *Lifecycle) createTable(ctx context.Context, t grid.Table, tier store.Ti
 	return l.endCreate(ctx, t)
 }
 
-// beginCreate writes the record of a table before its creation. It replaces the record of
-// a missing table, but keeps its use, its loss and its hold. Another process may do the same
-// at the same time.
+// beginCreate writes the record of a table before the table is created. If the record of a
+// missing table exists, the new record keeps its use, its loss and its hold. Another process may
+// do the same at the same time.
 func (l *Lifecycle) beginCreate(ctx context.Context, t grid.Table, tier store.Tier, old *record) error {
 	r := &record{Phase: making, Tier: tier, Created: l.now().UTC()}
 	if old == nil {
@@ -102,7 +102,7 @@ func (l *Lifecycle) abortCreate(ctx context.Context, t grid.Table) error {
 	return errors.Join(fmt.Errorf("create %s: %w", t, store.ErrForeign), l.records.delete(ctx, t, making))
 }
 
-// endCreate marks a table as usable, unless another process did.
+// endCreate marks a table as usable, unless another process has done so.
 func (l *Lifecycle) endCreate(ctx context.Context, t grid.Table) error {
 	r, err := l.records.read(ctx, t)
 	if err != nil || r == nil || r.Phase != making {

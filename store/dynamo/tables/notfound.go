@@ -13,12 +13,13 @@ import (
 	"github.com/varvedb/varve/store/dynamo/client"
 )
 
-// notFoundTries is the number of times that a request is sent to an existing table that
-// DynamoDB does not find: about two seconds.
+// notFoundTries is how often a request is sent if DynamoDB does not find a table that exists. The
+// tries take about two seconds.
 const notFoundTries = 8
 
-// RetryNotFound sends a request to a table. It retries while a part of DynamoDB reports a new table
-// as missing. If the table is missing, the error of the request is returned.
+// RetryNotFound sends a request to a table. A part of DynamoDB may not know a new table yet. So if
+// DynamoDB does not find a table that exists, RetryNotFound sends the request again. If the table is
+// missing, it returns the error of the request.
 func (s *Records) RetryNotFound(ctx context.Context, t grid.Table, action string, send func() error) error {
 	for try := 0; ; try++ {
 		if err := client.Pause(ctx, try); err != nil {
@@ -39,14 +40,14 @@ func (s *Records) RetryNotFound(ctx context.Context, t grid.Table, action string
 	}
 }
 
-// exists reports whether a table is usable by its record and in DynamoDB.
+// exists reports whether a table exists in DynamoDB and its record marks it as usable.
 func (s *Records) exists(ctx context.Context, t grid.Table) (bool, error) {
 	r, err := s.read(ctx, t)
 	if err != nil || !r.isUsable() {
 		return false, err
 	}
 	d, err := s.admin.Describe(ctx, t.Name())
-	if err != nil { // another error than a missing table does not end the retries
+	if err != nil { // retry after any error except a missing table
 		return !client.IsNoTable(err), nil
 	}
 	return d.TableStatus != types.TableStatusDeleting, nil

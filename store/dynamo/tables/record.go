@@ -9,7 +9,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// recordsPK is the partition of the registry that holds the records, by table name.
+// recordsPK is the partition of the registry that holds the records. Their sort keys are the
+// names of tables.
 const recordsPK = "TABLES"
 
 // phase is the state of a table's creation or deletion.
@@ -39,16 +40,16 @@ type record struct {
 	Created time.Time
 	Retired time.Time
 	Hold    string
-	Used    bool      // a reading has been written, or is about to be
-	Lost    time.Time // creation in place of a table that was deleted outside of Varve
-	Listed  bool      // the catalog's version has changed since Used was set
-	Version int64     // raised by every change
+	Used    bool      // a reading was or will be written
+	Lost    time.Time // if a deleted table was recreated, the time of its recreation
+	Listed  bool      // the catalog's version has changed since Used became true
+	Version int64     // increased by every change
 }
 
-// isUsable reports whether a table has a record, and is neither created nor dropped now.
+// isUsable reports whether a table has a record and is not being created or dropped.
 func (r *record) isUsable() bool { return r != nil && r.Phase == usable }
 
-// info returns the description of a table. A table that is not owned has no record.
+// info returns the Info of a table. A table that is not owned has no record.
 func (r *record) info(t grid.Table, owned bool) store.Info {
 	if !owned {
 		return store.Info{Table: t, Status: store.Active}

@@ -20,7 +20,7 @@ import (
 type Records struct {
 	items *items.Items
 	admin *admin.Admin
-	lists *cache.Cache[string, list] // cleared by each change of a record
+	lists *cache.Cache[string, list] // cleared by every change of a record
 }
 
 func newLists(age time.Duration) *cache.Cache[string, list] {
@@ -60,12 +60,12 @@ func (s *Records) readAll(ctx context.Context) (map[string]record, error) {
 	}
 }
 
-// create writes a record that must be missing.
+// create writes a record. It fails with ErrCondition if the record exists.
 func (s *Records) create(ctx context.Context, t grid.Table, r *record) error {
 	return s.items.Put(ctx, r.item(t), store.IfAbsent())
 }
 
-// replace writes a record with the next version. It fails with ErrCondition if the record
+// replace writes a record with the next version. It fails with ErrCondition if the record has
 // changed since it was read.
 func (s *Records) replace(ctx context.Context, t grid.Table, r *record) error {
 	read := r.Version
@@ -75,7 +75,7 @@ func (s *Records) replace(ctx context.Context, t grid.Table, r *record) error {
 
 func sameVersion(v int64) store.Cond { return store.IfEquals("version", varve.IntValue(v)) }
 
-// delete deletes a record in a phase. A record in another phase stays.
+// delete deletes a record if it is in the given phase. Otherwise it does nothing.
 func (s *Records) delete(ctx context.Context, t grid.Table, in phase) error {
 	err := s.items.Delete(ctx, recordKey(t), store.IfEquals("phase", varve.StringValue(string(in))))
 	return ignoreCondition(err)
@@ -88,8 +88,8 @@ func ignoreCondition(err error) error {
 	return err
 }
 
-// update changes the record of a usable table, and retries if another process changed it
-// meanwhile. An error of change ends the update and is returned.
+// update changes the record of a usable table. It retries if another process has changed the
+// record meanwhile. If change fails, update returns the error.
 func (s *Records) update(ctx context.Context, t grid.Table, change func(*record) error) error {
 	defer s.lists.Clear()
 	for try := 0; ; try++ {
@@ -115,7 +115,7 @@ func (s *Records) update(ctx context.Context, t grid.Table, change func(*record)
 // VersionKey returns the key of the item with the catalog's version.
 func VersionKey() store.Key { return store.Key{PK: "CATALOG", SK: recordsPK} }
 
-// changeVersion changes the catalog's version to one that was never used.
+// changeVersion sets the catalog's version to a new random value.
 func (s *Records) changeVersion(ctx context.Context) error {
 	return s.items.Put(ctx, store.Item{Key: VersionKey(), Attrs: map[string]varve.Value{
 		store.VersionAttr: varve.StringValue(rand.Text()),

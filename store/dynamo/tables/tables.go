@@ -1,22 +1,22 @@
 // Package tables manages the time tables of a deployment.
 //
-// A time table is a DynamoDB table with a record in the registry. The record holds the
-// facts that DynamoDB does not know: the tier, retirement, holds, use and loss.
+// A time table is a DynamoDB table with a record in the registry. The record holds facts that
+// DynamoDB does not store: the tier, retirement, holds, use and loss.
 //
 //	        creating            in use               deleting
 //	record  making ── ready ─── used, listed ─────── dropping ── deleted
 //	table           created     rows                             deleted
 //
 //	Records    reads and changes the records
-//	Catalog    lists tables, with a cache
+//	Catalog    lists tables, and caches the lists
 //	Lifecycle  creates, tunes, holds, retires and drops tables
-//	Confirmed  confirms before a write that a table is in use
+//	Confirmed  makes sure before a write that the record marks the table as used
 //
-// Invariants: a record is written before its table is created, and deleted after it. A
-// table is recorded as used, and the catalog's version changes, before its first reading.
-// Only tables with the deployment's owner tag are deleted.
+// Invariants: a record is written before its table is created, and deleted after its table is
+// deleted. Before the first reading of a table is written, its record marks it as used and the
+// catalog's version changes. Only tables with the deployment's owner tag are deleted.
 //
-// After a failure, the same call continues the work, also from another process.
+// After a failure, repeating the call completes the work, even in another process.
 package tables
 
 import (
@@ -28,14 +28,14 @@ import (
 	"github.com/varvedb/varve/store/dynamo/template"
 )
 
-// Options are the parts and the settings that tables need.
+// Options are the parts and settings that package tables needs.
 type Options struct {
 	Admin    *admin.Admin
 	Items    *items.Items
 	ClassOf  func(prefix string) string // retention class of a prefix
 	Now      func() time.Time
-	Parallel int           // requests of one call at a time
-	CacheFor time.Duration // how long a list of tables serves
+	Parallel int           // largest number of requests that a call sends at the same time
+	CacheFor time.Duration // how long a list of tables is used
 }
 
 // Tables are the parts that manage tables.
@@ -46,7 +46,7 @@ type Tables struct {
 	Confirmed *Confirmed
 }
 
-// New returns the parts.
+// New returns the parts that manage tables.
 func New(o Options) *Tables {
 	r := &Records{items: o.Items, admin: o.Admin, lists: newLists(o.CacheFor)}
 	return &Tables{
@@ -57,7 +57,8 @@ func New(o Options) *Tables {
 	}
 }
 
-// Template returns the table template in the registry, or the zero Template if it is missing.
+// Template reads the table template from the registry. It returns the zero Template if it is
+// missing.
 func Template(ctx context.Context, registry *items.Items) (template.Template, error) {
 	it, err := registry.GetOne(ctx, template.Key())
 	if err != nil || it == nil {

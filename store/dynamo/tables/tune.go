@@ -19,7 +19,7 @@ import (
 	"github.com/varvedb/varve/store/dynamo/template"
 )
 
-// DynamoDB lowers the capacity of a table four times a day, and once more in each hour
+// DynamoDB allows four decreases of a table's capacity per day, and one more after each hour
 // without a decrease. Source: Amazon DynamoDB developer guide, "Quotas".
 const (
 	freeDecreases = 4
@@ -70,12 +70,12 @@ func tableClass(name string) types.TableClass {
 	return types.TableClassStandard
 }
 
-// Tune implements store.Lifecycle. A provisioned table gets the tier's capacity, or becomes
-// on-demand if the tier has none. An on-demand table stays so. Every table gets the tier's
-// class.
+// Tune implements store.Lifecycle. A provisioned table gets the capacity of the tier. If the
+// template has none for the tier, the table becomes on-demand. An on-demand table does not become
+// provisioned. Every table gets the table class of the tier.
 //
-// DynamoDB limits changes of class and of capacity separately. If one fails, the other one
-// is made all the same.
+// DynamoDB limits changes of the table class and of capacity separately. If one change fails,
+// Tune still makes the other.
 func (l *Lifecycle) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
 	r, err := l.records.read(ctx, t)
 	if err != nil {
@@ -96,7 +96,7 @@ func (l *Lifecycle) Tune(ctx context.Context, t grid.Table, tier store.Tier) err
 	return l.records.update(ctx, t, func(r *record) error { r.Tier = tier; return nil })
 }
 
-// tuneClass changes the class of a table if the tiers have different ones.
+// tuneClass changes the table class of a table if the tiers have different ones.
 func (l *Lifecycle) tuneClass(ctx context.Context, name string, from, to store.Tier, s *template.Settings) error {
 	want := s.ClassOf(to)
 	if s.ClassOf(from) == want {
@@ -120,8 +120,8 @@ func (l *Lifecycle) tuneClass(ctx context.Context, name string, from, to store.T
 	return err
 }
 
-// isUnknownClass reports whether DynamoDB Local refused an update of the class. It has no
-// table classes, and considers the request empty.
+// isUnknownClass reports whether err is the answer of DynamoDB Local to a change of the table
+// class. It does not support table classes, and treats the request as empty.
 func isUnknownClass(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" && api.ErrorMessage() == "Nothing to update"

@@ -1,13 +1,13 @@
 // Package template has the table template, which states how time tables are created.
 //
 //	registry item TEMPLATE TABLES, attribute "template"
-//	    ParseTemplate → Template   Of(class) → Settings of one table
+//	    Parse → Template   Of(class) → Settings of one table
 //
-// The package is pure. Terraform writes the item; package tables reads it whenever it
-// creates or tunes a table. So a change applies to later tables, and existing ones stay.
+// The package is pure. Terraform writes the item. Package tables reads it whenever it creates or
+// tunes a table. So a change of the template applies to tables that are created or tuned later.
 //
-// Invariant: a Template that Parse returns is valid, for every class. Parse reports all
-// mistakes at once.
+// Invariant: a Template that Parse returns is valid for every class. Parse reports all mistakes
+// at once.
 package template
 
 import (
@@ -21,12 +21,12 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Template states how time tables are created and tuned. Without an item in the registry,
-// the zero Template applies.
+// Template defines how time tables are created and tuned. If the registry has no template, the
+// zero Template applies.
 type Template struct {
 	Settings
-	// Classes holds the differences for the tables of a retention class, by its name. A
-	// field that is set replaces the general one. Tags are added.
+	// Classes has settings for the tables of single retention classes, by name. A field that is
+	// set replaces the general field. Tags are added to the general tags.
 	Classes map[string]Settings `json:"classes,omitempty"`
 }
 
@@ -34,20 +34,20 @@ type Template struct {
 type Settings struct {
 	// Billing is "on_demand", the default, or "provisioned".
 	Billing string `json:"billing,omitempty"`
-	// Capacity holds the capacity of provisioned tables, by tier. Tiers are "hot", "warm"
-	// and "cold". Without one for cold, tables become on-demand when they are sealed.
+	// Capacity is the capacity of provisioned tables by tier. The tiers are "hot", "warm" and
+	// "cold". If cold is missing, tables become on-demand when they are sealed.
 	Capacity map[string]Capacity `json:"capacity,omitempty"`
-	// TableClass is "standard", the default, or "standard_infrequent_access", by tier.
+	// TableClass is the table class by tier: "standard", the default, or
+	// "standard_infrequent_access".
 	TableClass map[string]string `json:"table_class,omitempty"`
-	// KMSKey is the ARN of the key that encrypts tables. If empty, AWS owns the key.
+	// KMSKey is the ARN of the key that encrypts tables. If empty, a key of AWS is used.
 	KMSKey string `json:"kms_key,omitempty"`
-	// PointInTimeRecovery states whether tables can be restored to any second of the last
-	// days. If nil, they cannot.
+	// PointInTimeRecovery turns on backups from which a table can be restored to any second of
+	// the last days. If nil, they are off.
 	PointInTimeRecovery *bool `json:"point_in_time_recovery,omitempty"`
-	// DeletionProtection states whether tables are protected until they are dropped. If
-	// nil, they are.
+	// DeletionProtection protects tables until the rotator drops them. If nil, it is on.
 	DeletionProtection *bool `json:"deletion_protection,omitempty"`
-	// Tags are tags of tables, besides the owner tag.
+	// Tags are tags of tables, in addition to the owner tag.
 	Tags map[string]string `json:"tags,omitempty"`
 }
 
@@ -65,13 +65,13 @@ const (
 	InfrequentAccess = "standard_infrequent_access"
 )
 
-// Attr is the attribute of the item that holds the JSON text.
+// Attr is the attribute of the item with the JSON text of the template.
 const Attr = "template"
 
 // Key returns the key of the item in the registry.
 func Key() store.Key { return store.Key{PK: "TEMPLATE", SK: "TABLES"} }
 
-// Parse decodes a template and checks it. Unknown fields are mistakes.
+// Parse decodes a template and checks it. It fails for unknown fields.
 func Parse(text []byte) (Template, error) {
 	var t Template
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -88,7 +88,7 @@ func Parse(text []byte) (Template, error) {
 	return t, nil
 }
 
-// Of returns the settings of the tables of a class.
+// Of returns the settings for the tables of a retention class.
 func (t *Template) Of(class string) Settings {
 	s, own := t.Settings, t.Classes[class]
 	if own.Billing != "" {
@@ -118,10 +118,10 @@ func merged[V any](general, own map[string]V) map[string]V {
 	return m
 }
 
-// IsProtected reports whether tables have deletion protection.
+// IsProtected reports whether deletion protection is on.
 func (s *Settings) IsProtected() bool { return s.DeletionProtection == nil || *s.DeletionProtection }
 
-// IsRecoverable reports whether tables have point-in-time recovery.
+// IsRecoverable reports whether point-in-time recovery is on.
 func (s *Settings) IsRecoverable() bool {
 	return s.PointInTimeRecovery != nil && *s.PointInTimeRecovery
 }
@@ -134,13 +134,13 @@ func (s *Settings) ClassOf(tier store.Tier) string {
 	return Standard
 }
 
-// CapacityOf returns the capacity of a tier, or false if its tables are on-demand.
+// CapacityOf returns the capacity of a tier, or false if tables of the tier are on-demand.
 func (s *Settings) CapacityOf(tier store.Tier) (c Capacity, provisioned bool) {
 	c, ok := s.Capacity[tier.String()]
 	return c, ok && s.Billing == Provisioned
 }
 
-// Tiers returns the tiers that settings can name.
+// Tiers returns all tiers that settings may use.
 func Tiers() []store.Tier { return []store.Tier{store.Hot, store.Warm, store.Cold} }
 
 func isTier(name string) bool {

@@ -10,10 +10,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// reservedTag is the tag that the store sets itself.
+// reservedTag is a tag that only the store may set.
 const reservedTag = "varve:owner"
 
-// Validate reports all mistakes in the template.
+// Validate returns all mistakes in the template, joined into one error.
 func (t *Template) Validate() error {
 	errs := t.validate("")
 	for _, class := range slices.Sorted(maps.Keys(t.Classes)) {
@@ -23,7 +23,8 @@ func (t *Template) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validate reports the mistakes in settings. The names of parameters begin with at.
+// validate returns the mistakes in settings. The names of their parameters begin with the prefix
+// at.
 func (s *Settings) validate(at string) (errs []error) {
 	bad := func(field, format string, args ...any) {
 		errs = append(errs, varve.InvalidParam(at+field, format, args...))

@@ -1,9 +1,10 @@
-// Package verify checks that the rows of whole tables keep their invariants.
+// Package verify checks the invariants of all rows in whole tables.
 //
-// Verify reads all rows, at a limited rate, and reports each damaged one. It changes
-// nothing, and needs the permission dynamodb:Scan. Package row has the invariants.
+// Verify reads all rows at a limited rate, and reports each damaged row. It changes nothing, and
+// needs the permission dynamodb:Scan. Package row defines the invariants.
 //
-// A damaged row never ends a verification. A failed request does, with the counts so far.
+// A verification continues after a damaged row. It ends at a failed request, and returns the
+// counts so far.
 package verify
 
 import (
@@ -21,35 +22,36 @@ import (
 	"github.com/varvedb/varve/store/dynamo/tables"
 )
 
-// Options select the tables, and limit the rate.
+// Options select the tables, and limit the rate of reads.
 type Options struct {
-	// Prefixes are the prefixes of the tables. If nil, all tables of this deployment are
+	// Prefixes are the prefixes of the tables to read. If nil, all tables of this deployment are
 	// read.
 	Prefixes []string
 	// Rate is the largest number of read units per second. 0 means no limit.
 	Rate float64
-	// Found is called with each damaged row.
+	// Found is called for each damaged row.
 	Found func(store.DamagedRow)
 	// Progress, if set, is called with the counts after each request.
 	Progress func(Result)
-	// Reading, if set, is called with the series and time of a reading of each row.
+	// Reading, if set, is called for each row, with the series and event time of one of its
+	// readings.
 	Reading func(varve.Series, time.Time)
-	// Table, if set, is called with each table before it is read.
+	// Table, if set, is called for each table before the table is read.
 	Table func(grid.Table)
-	// Wait replaces waiting on the clock, if set.
+	// Wait, if set, replaces waiting on the clock.
 	Wait func(context.Context, time.Duration) error
 }
 
-// Result counts the tables, rows and readings that were read.
+// Result has the numbers of tables, rows and readings that were read.
 type Result struct {
 	Tables   int
 	Rows     int64
 	Readings int64
-	Damaged  int64 // damaged rows
+	Damaged  int64 // number of damaged rows
 	Units    float64
 }
 
-// Verify reads tables, and checks their rows.
+// Verify reads the selected tables and checks all their rows.
 func Verify(ctx context.Context, catalog *tables.Catalog, rd *reader.Reader, o Options) (done Result, err error) {
 	list := catalog.WithPrefixes
 	if o.Prefixes == nil {

@@ -10,21 +10,20 @@ import (
 )
 
 const (
-	// maxClosedRows and maxClosedBytes bound the cache of closed rows.
+	// maxClosedRows and maxClosedBytes limit the cache of closed rows.
 	maxClosedRows  = 10_000
 	maxClosedBytes = 8 << 20
-	// closedFor is the time for which a row is cached. Another process may drop the table and
-	// recreate it meanwhile.
+	// closedFor is how long a row is cached. Another process may drop and recreate the table.
 	closedFor = 10 * time.Minute
-	// closedRowBytes and closedKeyBytes are the approximate memory of a row and of a key, besides
-	// their texts.
+	// closedRowBytes approximates the memory of a cached row without its keys, and closedKeyBytes
+	// the memory of a key without its text.
 	closedRowBytes = 300
 	closedKeyBytes = 56
 )
 
-// closedRows caches the keys of closed rows. Readings that belong below a cached row need no
-// request for it, which would cost as much as a write of the whole row. A closed row never
-// changes, so the cache is exact.
+// closedRows caches the keys of closed rows. If readings belong below a cached row, the writer sends
+// no request for that row. Such a request would cost as much as a write of the whole row. A closed
+// row never changes, so the cache is exact.
 type closedRows struct {
 	rows *cache.Cache[row.Address, contents]
 }
@@ -33,16 +32,16 @@ func newClosedRows() closedRows {
 	return closedRows{cache.New[row.Address, contents](cache.Limits{Entries: maxClosedRows, Size: maxClosedBytes, Age: closedFor})}
 }
 
-// get returns the contents of a row that is known to be closed, or nil.
+// get returns the contents of a row if it is cached as closed, otherwise nil.
 func (c *closedRows) get(at row.Address) contents {
 	keys, _ := c.rows.Get(at)
 	return keys
 }
 
-// epoch returns the number that put needs. It is read before the row is requested.
+// epoch returns the epoch for put. Callers read it before they request the row.
 func (c *closedRows) epoch() int { return c.rows.Epoch() }
 
-// put adds a row if it is closed, and no table was dropped since the epoch.
+// put adds a row if the row is closed. It does nothing if a table was dropped since the epoch.
 func (c *closedRows) put(epoch int, at row.Address, r *row.Row) {
 	if r.Bytes < closedBytes {
 		return
@@ -54,13 +53,14 @@ func (c *closedRows) put(epoch int, at row.Address, r *row.Row) {
 	c.rows.PutSince(epoch, time.Now(), at, keys, size)
 }
 
-// drop removes all rows of a table, which is missing or recreated.
+// drop removes all rows of a table that is missing or recreated.
 func (c *closedRows) drop(t grid.Table) {
 	c.rows.DropIf(func(at row.Address) bool { return at.Table == t })
 }
 
-// contents are the hashes of the fields of a row's readings, by key. 0 means that the hash
-// is unknown: the id replaces it, or the row was not seen whole.
+// contents are hashes of the fields of a row's readings, by key. The hash of a reading is 0 if the
+// id of the reading is already a hash of its fields. It is also 0 if the hash is unknown, because
+// DynamoDB did not return all attributes of the row.
 type contents map[string]uint64
 
 // contentsOf returns the contents of a row.
@@ -72,15 +72,15 @@ func contentsOf(r *row.Row) contents {
 		if _, hashed := id.Hash(); hashed || !r.Whole {
 			continue
 		}
-		if reading, err := r.Reading(varve.Series{}, 0, key); err == nil { // else a request to the row reports the damage
+		if reading, err := r.Reading(varve.Series{}, 0, key); err == nil { // damage is found later, by the request for the row
 			c[key], _ = reading.ContentID().Hash()
 		}
 	}
 	return c
 }
 
-// canJudge reports whether the verdicts of entries are known without a request: each one
-// that the row holds is a duplicate for certain.
+// canJudge reports whether the verdicts of entries are known without a request. That is so if
+// each entry whose key is in the row is certainly a duplicate.
 func (c contents) canJudge(entries []row.Entry) bool {
 	for i := range entries {
 		hash, exists := c[entries[i].Key]
@@ -95,7 +95,8 @@ func (c contents) canJudge(entries []row.Entry) bool {
 	return true
 }
 
-// removeStored marks the entries that the row holds as duplicates, and returns the others.
+// removeStored sets the verdict of entries whose keys are in the row to duplicate, and returns
+// the other entries.
 func (c contents) removeStored(entries []row.Entry) (rest []row.Entry) {
 	for _, e := range entries {
 		if _, exists := c[e.Key]; exists {

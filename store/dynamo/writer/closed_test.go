@@ -16,8 +16,8 @@ func closedRow(n int) (row.Address, *row.Row) {
 	return row.Ref{Table: grid.Table{Prefix: "t"}, MS: int64(n)}.Address(), r
 }
 
-// TestClosedRows_AreBounded fills the cache. It keeps the rows that were used last, within
-// its limits of rows and bytes.
+// TestClosedRows_AreBounded fills the cache. It must hold the most recently used rows, within its
+// limits of rows and bytes.
 func TestClosedRows_AreBounded(t *testing.T) {
 	c := newClosedRows()
 	oldest, _ := closedRow(0)
@@ -31,7 +31,7 @@ func TestClosedRows_AreBounded(t *testing.T) {
 	if rows, _ := c.rows.Len(); rows != maxClosedRows {
 		t.Errorf("%d rows, want %d", rows, maxClosedRows)
 	}
-	for n := range 100 { // each needs a tenth of the bytes
+	for n := range 100 { // each row uses a tenth of the bytes
 		at, r := closedRow(n)
 		r.Keys = map[string]bool{strings.Repeat("x", maxClosedBytes/10): true}
 		c.put(c.epoch(), at, r)
@@ -45,8 +45,8 @@ func TestClosedRows_AreBounded(t *testing.T) {
 	}
 }
 
-// TestClosedRows_ExcludeOpenOldAndDroppedRows puts rows that must not serve: an open one, an
-// old one, and one of a table that was dropped during the request.
+// TestClosedRows_ExcludeOpenOldAndDroppedRows puts rows that the cache must not return: an open
+// row, an old row, and a row whose table was dropped during the request.
 func TestClosedRows_ExcludeOpenOldAndDroppedRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClosedRows()

@@ -6,18 +6,19 @@ import (
 	"github.com/varvedb/varve/store/dynamo/cache"
 )
 
-// maxExpectations bounds the number of series that are remembered.
+// maxExpectations is the largest number of remembered series.
 const maxExpectations = 100_000
 
 const (
-	// existBalance is the balance from which on rows are expected to exist.
+	// existBalance is the lowest balance with which rows are expected to exist.
 	existBalance = 4
-	// maxBalance bounds the balance. So a few missing rows change nothing, and more do.
+	// maxBalance limits the balance. So a few missing rows do not change the expectation, but
+	// more do.
 	maxBalance = 6
 )
 
-// expectations remembers for each series whether its rows exist at the first request. The
-// balance is the number of open rows that were found, less the number of missing ones.
+// expectations remembers for each series whether its rows exist before the first request for
+// them. The balance is the number of open rows that were found minus the number of missing rows.
 type expectations struct {
 	balances *cache.Cache[varve.Series, int]
 }
@@ -35,10 +36,10 @@ func (x *expectations) exist(s varve.Series, e store.Expect) bool {
 	return balance >= existBalance
 }
 
-// learn changes the balance of a series by one row.
+// learn changes the balance of a series by one, depending on whether a row existed.
 func (x *expectations) learn(s varve.Series, exists bool) {
 	if _, known := x.balances.Get(s); !exists && !known {
-		return // most series have no balance
+		return // series without a balance expect new rows, and most series have none
 	}
 	x.balances.Update(s, func(balance int) (int, bool) {
 		if exists {

@@ -10,17 +10,18 @@ import (
 	"github.com/varvedb/varve/store/dynamo/row"
 )
 
-// group is the readings of one write that have the same first row, in their order.
+// group has the readings of one write that belong to the same first row, in their order.
 type group struct {
 	row.Ref
 
 	layout   store.Layout
 	existing bool // the row is expected to exist
 	entries  []row.Entry
-	stored   map[string]*varve.Reading // by key, the stored readings that conflict
+	stored   map[string]*varve.Reading // stored readings that conflict with submitted ones, by key
 }
 
-// writeGroup writes the readings of a group, from the first row downwards.
+// writeGroup writes the readings of a group. It begins at the first row and continues with
+// overflow rows.
 func (w *Writer) writeGroup(ctx context.Context, g *group) error {
 	entries := row.DistinctKeys(g.entries)
 	requested := false
@@ -46,7 +47,7 @@ func (w *Writer) writeGroup(ctx context.Context, g *group) error {
 			steps = append(steps, step{at, list})
 		}
 	}
-	if !requested { // cached closed rows hold all readings, if the table still exists
+	if !requested { // all readings are in cached closed rows, if the table still exists
 		if err := w.checkExists(ctx, g); err != nil {
 			return err
 		}
@@ -57,8 +58,8 @@ func (w *Writer) writeGroup(ctx context.Context, g *group) error {
 	return nil
 }
 
-// checkExists fails if the table of a group is missing. Its cached rows and the verdicts
-// that rest on them are void then.
+// checkExists fails if the table of a group is missing. Then it also drops the table's cached
+// rows and the verdicts that were derived from them.
 func (w *Writer) checkExists(ctx context.Context, g *group) error {
 	err := w.tables.Confirmed.CheckExists(ctx, g.Table)
 	if err == nil {
@@ -71,7 +72,8 @@ func (w *Writer) checkExists(ctx context.Context, g *group) error {
 	return client.OwnRequest(err)
 }
 
-// removeStored sets the verdicts of the entries that a row holds, and returns the others.
+// removeStored sets the verdicts of entries whose keys are in the row, and returns the other
+// entries.
 func (g *group) removeStored(entries []row.Entry, r *row.Row) (rest []row.Entry, err error) {
 	for _, e := range entries {
 		if !r.Keys[e.Key] {
@@ -83,7 +85,7 @@ func (g *group) removeStored(entries []row.Entry, r *row.Row) (rest []row.Entry,
 	return rest, nil
 }
 
-// compare sets the verdict of an entry that a row holds. Only an id that the client chose
+// compare sets the verdict of an entry whose key is in the row. Only an id that the client chose
 // can be in conflict.
 func (g *group) compare(e *row.Entry, r *row.Row) error {
 	if !e.Reading.HasOwnID() {
@@ -103,8 +105,8 @@ func (g *group) compare(e *row.Entry, r *row.Row) error {
 	return nil
 }
 
-// compareTwins sets the verdicts of the entries that repeat the key of an earlier one. The
-// earlier one was stored, or was compared with the stored reading.
+// compareTwins sets the verdicts of entries that repeat the key of an earlier entry. The earlier
+// entry was stored, or was compared with a stored reading.
 func (g *group) compareTwins() {
 	earlier := map[string]*varve.Reading{}
 	for i := range g.entries {

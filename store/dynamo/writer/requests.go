@@ -16,20 +16,20 @@ import (
 // result is the result of a write request.
 type result struct {
 	stored bool
-	// row is the contents of the row afterwards, if they are known. If it is nil after a
-	// refusal, the row is missing.
+	// row has the contents of the row after the request, if they are known. If the condition
+	// failed and row is nil, the row is missing.
 	row *row.Row
 }
 
-// insert writes a row that must be missing.
+// insert writes a new row. If the row exists, nothing is stored.
 func (w *Writer) insert(ctx context.Context, g *group, at row.Address, entries []row.Entry) (result, error) {
 	r, err := row.New(entries)
 	if err != nil {
 		return result{}, err
 	}
 	r.TTL = row.Expiry(entries, g.layout.DeleteAfter)
-	// A row records its size if writers must agree on whether it is closed, or may send
-	// blind updates.
+	// The size is recorded if blind updates may follow. It is also recorded if the row is at
+	// least half full, so that all writers agree on when it is closed.
 	it := r.Item(at, closedBytes, g.existing)
 	epoch := w.closed.epoch()
 	var out *dynamodb.PutItemOutput
@@ -50,8 +50,8 @@ func (w *Writer) insert(ctx context.Context, g *group, at row.Address, entries [
 	return result{stored: true, row: &r}, nil
 }
 
-// updateSeen adds readings to a row that was seen. If the row has changed since, nothing is
-// stored.
+// updateSeen adds readings to a row that was read before. If the row has changed since then,
+// nothing is stored.
 func (w *Writer) updateSeen(ctx context.Context, g *group, at row.Address, seen *row.Row, entries []row.Entry) (result, error) {
 	more, err := row.New(entries)
 	if err != nil {
@@ -68,8 +68,8 @@ func (w *Writer) updateSeen(ctx context.Context, g *group, at row.Address, seen 
 	return res, err
 }
 
-// updateBlind adds readings to a row that was not seen. If the row is missing or closed, or
-// has one of them, nothing is stored.
+// updateBlind adds readings to a row that was not read. If the row is missing or closed, or has
+// one of the readings, nothing is stored.
 func (w *Writer) updateBlind(ctx context.Context, g *group, at row.Address, entries []row.Entry) (result, error) {
 	more, err := row.New(entries)
 	if err != nil {
@@ -79,11 +79,11 @@ func (w *Writer) updateBlind(ctx context.Context, g *group, at row.Address, entr
 	x, condition := more.UpdateBlind(closedBytes)
 	return w.update(ctx, at, x, &dynamodb.UpdateItemInput{
 		ConditionExpression: aws.String(condition),
-		ReturnValues:        types.ReturnValueUpdatedNew, // all keys, and the size
+		ReturnValues:        types.ReturnValueUpdatedNew, // returns all keys and the size
 	})
 }
 
-// update sends an update. A failed condition is not an error.
+// update sends an update. It returns no error if the condition failed.
 func (w *Writer) update(ctx context.Context, at row.Address, x *attr.Expression, in *dynamodb.UpdateItemInput) (result, error) {
 	in.TableName = aws.String(at.Table.Name())
 	in.Key = at.Key()
@@ -105,8 +105,8 @@ func (w *Writer) update(ctx context.Context, at row.Address, x *attr.Expression,
 	return result{stored: true, row: r}, err
 }
 
-// refused returns the result of a write whose condition failed, with the contents of the
-// row. Other errors are returned.
+// refused returns the result of a write whose condition failed, with the contents of the row. For
+// any other failure, it returns the error.
 func (w *Writer) refused(ctx context.Context, at row.Address, action string, epoch int, err error) (result, error) {
 	refused, ok := client.IsConditionFailed(err)
 	if !ok {
@@ -123,8 +123,8 @@ func (w *Writer) refused(ctx context.Context, at row.Address, action string, epo
 	return result{row: r}, err
 }
 
-// parse returns the contents of a returned row, or nil if no row was returned. A whole row
-// has all its attributes.
+// parse returns the contents of a row that DynamoDB returned, or nil if it returned none. The
+// argument whole means that the row has all its attributes.
 func (w *Writer) parse(at row.Address, epoch int, it attr.Item, whole bool) (*row.Row, error) {
 	if len(it) == 0 {
 		return nil, nil
@@ -138,8 +138,8 @@ func (w *Writer) parse(at row.Address, epoch int, it attr.Item, whole bool) (*ro
 	return &r, nil
 }
 
-// findDamage reads a row that DynamoDB refused to update, and returns its damage. It returns
-// nil if the row is sound, is missing, or cannot be read.
+// findDamage reads a row that DynamoDB refused to update, and returns its damage. It returns nil
+// if the row is intact or missing, or if the read fails.
 func (w *Writer) findDamage(ctx context.Context, at row.Address) error {
 	key := at.Key()
 	out, err := w.client.Query(ctx, &dynamodb.QueryInput{
@@ -149,7 +149,7 @@ func (w *Writer) findDamage(ctx context.Context, at row.Address) error {
 		ReturnConsumedCapacity:    types.ReturnConsumedCapacityTotal,
 	})
 	if err != nil {
-		return nil //nolint:nilerr // the refusal itself is the answer
+		return nil //nolint:nilerr // the caller returns the refusal instead
 	}
 	w.client.Usage.Reads.AddRead(out.ConsumedCapacity)
 	for _, it := range out.Items {

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// closedBytes is the size of a closed row. An update of a larger row costs more than
-	// one unit.
+	// closedBytes is the size from which a row is closed. An update of a larger row would cost
+	// more than one unit.
 	closedBytes = client.UnitBytes
-	// insertBytes is the size at which an insert takes no further reading. One large insert
-	// costs no more than several small ones. The last reading may exceed the limit by
-	// 64 KiB. DynamoDB allows rows of 400 KB.
+	// insertBytes is the size from which an insert adds no further reading. One large insert
+	// costs no more than several small ones. The last reading may exceed the limit by 64 KiB,
+	// which is below the 400 KB that DynamoDB allows for a row.
 	insertBytes = 64 << 10
-	// maxAssignments limits the expression of an update to 4 KB. A single reading of 256
-	// fields may exceed maxAssignments, and fits.
+	// maxAssignments limits the expression of an update to 4 KB. A single reading of 256 fields
+	// may have more assignments, and still fits.
 	maxAssignments = 200
 	// blindFields and blindKeys limit the condition of a blind update to 4 KB and 300
 	// operators.
@@ -25,8 +25,9 @@ const (
 	blindKeys   = 40
 )
 
-// writeRow writes entries to one row as far as possible, and sets their verdicts. It returns
-// the entries that belong below the row, because it is closed, and whether it sent a request.
+// writeRow writes as many entries as possible to one row, and sets their verdicts. It returns the
+// entries that belong below the row, because it is closed. It also returns whether it sent a
+// request.
 func (w *Writer) writeRow(ctx context.Context, g *group, at row.Address, entries []row.Entry) (rest []row.Entry, sent bool, err error) {
 	if known := w.closed.get(at); known != nil && known.canJudge(entries) {
 		return known.removeStored(entries), false, nil
@@ -48,20 +49,20 @@ func (w *Writer) writeRow(ctx context.Context, g *group, at row.Address, entries
 		if len(entries) == 0 || res.row != nil && res.row.Bytes >= closedBytes {
 			return entries, true, nil
 		}
-		if res.row == nil { // missing, or deleted meanwhile
+		if res.row == nil { // the row is missing or was deleted meanwhile
 			n = row.FillCount(entries, insertBytes)
 			res, err = w.insert(ctx, g, at, entries[:n])
 			continue
 		}
-		// One update adds as many entries as fit into a request. Overflow rows would cost as
-		// many units, and more requests. The update closes the row, or adds all entries.
+		// One update adds as many entries as fit into a request, because overflow rows would cost
+		// as many units and more requests. The update closes the row or adds all entries.
 		n = min(row.FillCount(entries, insertBytes), assignable(entries))
 		res, err = w.updateSeen(ctx, g, at, res.row, entries[:n])
 	}
 }
 
-// tryRow sends the first request for a row, a blind update or an insert, and returns the
-// number of entries in it.
+// tryRow sends the first request for a row, which is a blind update or an insert. It returns the
+// number of entries in the request.
 func (w *Writer) tryRow(ctx context.Context, g *group, at row.Address, entries []row.Entry) (res result, n int, err error) {
 	n = len(entries)
 	if g.existing && fitsBlind(entries) {
@@ -83,7 +84,7 @@ func (w *Writer) tryRow(ctx context.Context, g *group, at row.Address, entries [
 	return res, n, err
 }
 
-// fitsBlind reports whether one blind update can add all entries.
+// fitsBlind reports whether a single blind update can add all entries.
 func fitsBlind(entries []row.Entry) bool {
 	fields := map[string]bool{}
 	for i := range entries {
@@ -95,7 +96,7 @@ func fitsBlind(entries []row.Entry) bool {
 		assignable(entries) == len(entries) && row.FillCount(entries, closedBytes) == len(entries)
 }
 
-// assignable returns the number of entries that one update can add, at least 1.
+// assignable returns how many entries one update can add. It returns at least 1.
 func assignable(entries []row.Entry) int {
 	assignments := 0
 	for i := range entries {

@@ -1,22 +1,23 @@
 // Package writer writes readings to the rows of tables.
 //
-//	batches ── groups, one per first row ── row by row, down the overflow path
+//	batches ── groups, one per first row ── row by row, along the overflow path
 //
-// Each row takes at most two requests. The first one inserts the row, on the condition that
-// it is missing. If it exists, the answer has its contents: stored readings are duplicates,
-// and one update adds the others. If the rows of a series mostly exist, a blind update
-// replaces the insert.
+// Each row needs at most two requests. The first request inserts the row, on the condition that
+// it is missing. If it exists, the answer has its contents. Readings whose ids it holds are
+// duplicates or conflicts, and one update adds the others. If the rows of a series mostly exist, a
+// blind update replaces the insert.
 //
-// A row of closedBytes or more is closed, and never changes. Further readings of its window
-// go to overflow rows below it.
+// A row of closedBytes or more is closed, and never changes. Further readings of its window are
+// written to overflow rows below it.
 //
 //	group         readings of one first row, with their verdicts
 //	closedRows    cache of the keys in closed rows
 //	expectations  cache of the series whose rows mostly exist
 //
-// Invariants: one request writes an id with all its values, so no reading is torn. A verdict
-// of Stored or Duplicate rests on an answer of DynamoDB, or on a closed row of an existing
-// table. After a failure, readings without such a verdict are rejected, and can be resent.
+// Invariants: one request writes an id together with all its values, so no reading is torn. A
+// verdict of Stored or Duplicate is based on an answer of DynamoDB, or on a closed row of an
+// existing table. After a failure, readings without such a verdict are rejected, and can be
+// resent.
 package writer
 
 import (
@@ -45,12 +46,12 @@ type Writer struct {
 	expected expectations
 }
 
-// New returns a writer. A call sends at most parallel requests at a time.
+// New returns a writer. A call sends at most parallel requests at the same time.
 func New(c *client.Client, t *tables.Tables, l *layouts.Layouts, parallel int) *Writer {
 	return &Writer{client: c, tables: t, layouts: l, parallel: parallel, closed: newClosedRows(), expected: newExpectations()}
 }
 
-// DropClosed removes the closed rows of a table, which is missing or recreated.
+// DropClosed removes the cached rows of a table that is missing or recreated.
 func (w *Writer) DropClosed(t grid.Table) { w.closed.drop(t) }
 
 // Write implements store.Writer.
@@ -70,10 +71,11 @@ func (w *Writer) Write(ctx context.Context, batches []store.Batch) []store.Resul
 	return results
 }
 
-// writeGroups writes the groups that have not failed, several at a time, and sets their errors.
+// writeGroups writes the groups whose preparation has not failed, several at the same time. It
+// records their errors in failed.
 //
-// The calling goroutine writes, too. A request of the SDK needs a deep stack, and a new
-// goroutine would grow one for each group.
+// The calling goroutine writes, too. A request of the SDK needs a deep stack, which each new
+// goroutine would have to grow.
 func (w *Writer) writeGroups(ctx context.Context, groups []group, failed []error) {
 	var next atomic.Int64
 	write := func() {
@@ -95,7 +97,7 @@ func (w *Writer) writeGroups(ctx context.Context, groups []group, failed []error
 	others.Wait()
 }
 
-// groupRows groups the readings that share a first row.
+// groupRows groups the readings by their first row.
 func (w *Writer) groupRows(batches []store.Batch, results []store.Result) []group {
 	var groups []group
 	at := map[row.Ref]int{}
@@ -124,8 +126,8 @@ func (w *Writer) groupRows(batches []store.Batch, results []store.Result) []grou
 	return groups
 }
 
-// setFailures turns the errors of groups into verdicts. A batch whose table is missing gets
-// that error instead.
+// setFailures converts the errors of groups to verdicts. If the table of a batch is missing, the
+// batch gets that error instead.
 func setFailures(groups []group, failed []error, batches []store.Batch, results []store.Result) {
 	missing := map[grid.Table]bool{}
 	for i := range groups {
@@ -136,7 +138,7 @@ func setFailures(groups []group, failed []error, batches []store.Batch, results 
 	for i := range groups {
 		g := &groups[i]
 		if failed[i] == nil {
-			delete(missing, g.Table) // some readings are stored, so each needs a verdict
+			delete(missing, g.Table) // some readings of the batch are stored, so each reading needs a verdict
 			continue
 		}
 		for j := range g.entries {
@@ -152,8 +154,8 @@ func setFailures(groups []group, failed []error, batches []store.Batch, results 
 	}
 }
 
-// writeIsolated writes a group. If DynamoDB refuses a reading as invalid, it writes the
-// readings one by one, so that only that one fails.
+// writeIsolated writes a group. If DynamoDB refuses the request as invalid, it writes the
+// readings one by one, so that only the invalid reading fails.
 func (w *Writer) writeIsolated(ctx context.Context, g *group) error {
 	err := w.writeGroup(ctx, g)
 	if varve.FailureOf(err) != varve.Invalid || len(g.entries) == 1 {

@@ -1,6 +1,6 @@
-# Every option: two retention classes, tables with provisioned capacity and your
-# KMS key, alarms by mail, an archive, a stream for readings, and Varve on Fargate
-# with your load balancer in front.
+# Every option of the module: two retention classes, tables with provisioned capacity and your KMS
+# key, alarms by mail, an archive, a stream for readings, and Varve on Fargate behind your load
+# balancer.
 
 provider "aws" {
   region = var.region

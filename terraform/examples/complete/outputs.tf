@@ -14,6 +14,6 @@ output "archive_bucket" {
 }
 
 output "topic_arn" {
-  description = "ARN of the alarms' topic."
+  description = "ARN of the SNS topic for alarms."
   value       = module.varve.topic_arn
 }

@@ -23,7 +23,7 @@ variable "prefix" {
 }
 
 variable "emails" {
-  description = "Mail addresses for alarms."
+  description = "E-mail addresses to which alarms are sent."
   type        = set(string)
   nullable    = false
 
@@ -45,7 +45,7 @@ variable "image" {
 }
 
 variable "target_group_arn" {
-  description = "ARN of the load balancer's target group, with port 8278 and targets by IP."
+  description = "ARN of the load balancer's target group. It must have port 8278 and targets by IP address."
   type        = string
   nullable    = false
 

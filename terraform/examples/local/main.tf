@@ -1,5 +1,6 @@
-# Varve with a DynamoDB emulator on this machine. The emulator has only tables: no
-# policies and no alarms. Terraform finds it by AWS_ENDPOINT_URL_DYNAMODB.
+# Varve with a DynamoDB emulator on this machine. The emulator supports only tables, so this
+# example has no policies and no alarms. Set AWS_ENDPOINT_URL_DYNAMODB to the address of the
+# emulator.
 
 provider "aws" {
   region                      = "eu-central-1"

@@ -23,7 +23,7 @@ variable "endpoint" {
 }
 
 variable "deletion_protection" {
-  description = "Whether the registry refuses deletion."
+  description = "Whether the registry is protected against deletion."
   type        = bool
   default     = false
   nullable    = false

@@ -1,5 +1,5 @@
-# A bucket for exports of tables before they are dropped: DynamoDB's own export,
-# or the output of varve query. No code of Varve uses it yet.
+# A bucket for exports of tables before they are dropped. An export is made by DynamoDB, or is the
+# output of varve query. No code of Varve uses the bucket yet.
 
 resource "aws_s3_bucket" "this" {
   bucket = var.bucket

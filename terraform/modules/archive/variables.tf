@@ -10,7 +10,7 @@ variable "bucket" {
 }
 
 variable "kms_key_arn" {
-  description = "ARN of the KMS key that encrypts objects. If null, S3's own key."
+  description = "ARN of the KMS key that encrypts objects. If null, a key of S3 is used."
   type        = string
   default     = null
 
@@ -21,7 +21,7 @@ variable "kms_key_arn" {
 }
 
 variable "glacier_after_days" {
-  description = "Days after which objects move to Glacier Instant Retrieval. If null, they stay."
+  description = "Days after which objects are moved to Glacier Instant Retrieval. If null, they are not moved."
   type        = number
   default     = 90
 
@@ -32,7 +32,7 @@ variable "glacier_after_days" {
 }
 
 variable "expire_after_days" {
-  description = "Days after which objects are deleted. If null, never."
+  description = "Days after which objects are deleted. If null, they are never deleted."
   type        = number
   default     = null
 

@@ -1,7 +1,6 @@
-# Three policies: the router writes readings; the rotator creates, tunes and
-# deletes time tables; the reader reads. A process has the policies of its parts.
-# No policy allows changes to the registry's table or the table template, which
-# belong to Terraform.
+# Three policies. The router writes readings. The rotator creates, tunes and deletes time tables.
+# The reader reads. A process needs the policies of the parts that it runs. No policy allows
+# changes to the registry's table or the table template, which Terraform manages.
 
 data "aws_caller_identity" "current" {}
 data "aws_partition" "current" {}
@@ -13,8 +12,7 @@ locals {
   indexes   = "${local.registry}/index/*"
   tables    = [for prefix in sort(tolist(var.table_prefixes)) : "${local.table_arn}/${prefix}_*_*_*_????"]
 
-  # The actions of each part on the registry, on time tables, and on resources
-  # that cannot be narrowed.
+  # The actions that each part needs on the registry, on time tables, and on all resources.
   registry_reads = ["dynamodb:BatchGetItem", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive", "dynamodb:ListTagsOfResource", "dynamodb:Query"]
   actions = {
     router = {
@@ -57,9 +55,9 @@ data "aws_iam_policy_document" "this" {
     resources = local.tables
   }
 
-  # A router must not acquire the lease of rotation, because it would block the
-  # rotators. It must not create API keys or delete records of tables. It deletes
-  # items of alerts and roll-ups.
+  # A router must not acquire the lease of the rotator, because it would block the rotation. It
+  # must not create API keys or delete the records of tables. It may delete items of alerts and
+  # roll-ups.
   dynamic "statement" {
     for_each = each.key == "router" ? {
       PutItem        = ["KEYS", "LEASE"]

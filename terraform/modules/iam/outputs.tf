@@ -9,6 +9,6 @@ output "policies" {
 }
 
 output "role_arns" {
-  description = "ARNs of the roles, by the end of their name."
+  description = "ARNs of the roles, by the last part of their name."
   value       = { for name, role in aws_iam_role.this : name => role.arn }
 }

@@ -44,7 +44,7 @@ variable "kms_key_arns" {
 }
 
 variable "roles" {
-  description = "Roles to create, by the end of their name. Each has policies (router, rotator, reader), and services or principals (ARNs) that may assume it."
+  description = "Roles to create, by the last part of their name. Each has policies (router, rotator, reader), and services or principals (ARNs) that may assume it."
   type = map(object({
     policies   = set(string)
     services   = optional(set(string), [])

@@ -1,6 +1,6 @@
-# A Kinesis stream to which devices may write while Varve is down. No code of
-# Varve reads it yet: a consumer of your own sends its readings to Varve over HTTP.
-# Resending them is harmless.
+# A Kinesis stream to which devices can write while Varve is down. No code of Varve reads it yet.
+# You need a consumer that sends its records to Varve over HTTP. It is safe to send a record
+# several times.
 
 resource "aws_kinesis_stream" "this" {
   name             = var.name

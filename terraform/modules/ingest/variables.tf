@@ -21,7 +21,7 @@ variable "shards" {
 }
 
 variable "retention_hours" {
-  description = "Hours for which records are kept; a consumer may be down for as long."
+  description = "Hours for which the stream stores records. A consumer can be down for that long."
   type        = number
   default     = 168
   nullable    = false

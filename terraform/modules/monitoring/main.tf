@@ -1,5 +1,6 @@
-# Alarms on Varve's metrics (namespace Varve, from its logs, with
-# metrics.cloudwatch on) and on DynamoDB's metrics, their topic, and a dashboard.
+# Alarms on Varve's metrics and on DynamoDB's metrics, an SNS topic for them, and a dashboard.
+# Varve's metrics are in the namespace Varve. CloudWatch takes them from Varve's logs if
+# metrics.cloudwatch is on.
 
 data "aws_region" "current" {}
 
@@ -11,11 +12,11 @@ locals {
 
   throttles = ["ReadThrottleEvents", "WriteThrottleEvents"]
   indexes   = ["", "gsi1", "gsi2"]
-  # DynamoDB counts system errors by operation.
+  # DynamoDB counts system errors separately for each operation.
   operations = ["BatchGetItem", "DeleteItem", "PutItem", "Query"]
   region_alarms = var.watch_region ? {
     throttling    = { metric = "ThrottledRequests", text = "DynamoDB throttles requests to tables of this account in the region." }
-    system-errors = { metric = "SystemErrors", text = "DynamoDB answers requests to tables of this account in the region with system errors." }
+    system-errors = { metric = "SystemErrors", text = "DynamoDB answers some requests to tables of this account in the region with system errors." }
   } : {}
 }
 
@@ -37,7 +38,7 @@ resource "aws_sns_topic_subscription" "email" {
 
 resource "aws_cloudwatch_metric_alarm" "rotation_heartbeat" {
   alarm_name          = "${var.name}-rotation-heartbeat"
-  alarm_description   = "No rotation has succeeded for three periods: tables of the next month are not created, and old ones stay. Search the log of varve serve for rotation failed."
+  alarm_description   = "No rotation has succeeded for three periods: tables of the next month are not created, and expired tables are not dropped. Search the log of varve serve for rotation failed."
   namespace           = local.varve
   metric_name         = "RotationSuccess"
   dimensions          = local.dimension
@@ -110,7 +111,7 @@ resource "aws_cloudwatch_metric_alarm" "rejected_share" {
 
 resource "aws_cloudwatch_metric_alarm" "rollup_backlog" {
   alarm_name          = "${var.name}-rollup-backlog"
-  alarm_description   = "Roll-ups are counted more slowly than readings arrive. Answers stay exact and become slower."
+  alarm_description   = "Dirty hours are recounted more slowly than readings arrive. Roll-ups stay exact, but reads of them become slower."
   namespace           = local.varve
   metric_name         = "RollupBacklog"
   dimensions          = local.dimension

@@ -1,5 +1,5 @@
 output "topic_arn" {
-  description = "ARN of the alarms' topic."
+  description = "ARN of the SNS topic for alarms."
   value       = local.topic
 }
 

@@ -1,10 +1,8 @@
-# The registry: Varve's data besides readings, and the template from which the
-# rotator creates time tables. Time tables belong to the rotator and change with
-# the months.
+# The registry, which holds all of Varve's data except readings, and the template from which the
+# rotator creates time tables. The rotator manages the time tables, which change every month.
 
 locals {
-  # Unset values are left out. They have their defaults, or in a class the values
-  # of the other tables.
+  # Unset values are omitted. They get their defaults or, in a class, the general values.
   settings = {
     for name, s in merge({ "" = var.template }, var.template.classes) : name => {
       for field, value in {

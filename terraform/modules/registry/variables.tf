@@ -104,7 +104,7 @@ variable "template" {
 }
 
 variable "deletion_protection" {
-  description = "Whether the registry refuses deletion. Before you destroy it, apply false."
+  description = "Whether the registry is protected against deletion. Apply false before you destroy it."
   type        = bool
   default     = true
   nullable    = false
@@ -118,7 +118,7 @@ variable "point_in_time_recovery" {
 }
 
 variable "kms_key_arn" {
-  description = "ARN of the KMS key that encrypts the registry. If null, AWS's own key."
+  description = "ARN of the KMS key that encrypts the registry. If null, a key of AWS is used."
   type        = string
   default     = null
 

@@ -1,5 +1,5 @@
-# Varve on Fargate, as one service. Each task routes, answers and can rotate. A
-# lease in the registry allows one task at a time to rotate.
+# Varve on Fargate, as one service. Each task accepts readings, answers queries and can rotate. A
+# lease in the registry makes sure that only one task rotates at a time.
 
 data "aws_caller_identity" "current" {}
 data "aws_partition" "current" {}
@@ -8,7 +8,7 @@ data "aws_region" "current" {}
 locals {
   log_group = "/varve/${var.name}"
   images    = concat([var.image], [for p in var.proxy == null ? [] : [var.proxy] : p.image])
-  # Private repositories of ECR, with their images.
+  # The ARNs of the images' private ECR repositories.
   repositories = distinct([
     for image in local.images : format("arn:${data.aws_partition.current.partition}:ecr:%s:%s:repository/%s", local.ecr[image].region, local.ecr[image].account, local.ecr[image].name)
     if local.ecr[image] != null
@@ -18,8 +18,8 @@ locals {
   ) }
 
   secrets = var.proxy == null ? {} : var.proxy.secrets
-  # Without a proxy, Varve receives requests directly and needs API keys. A load
-  # balancer in front ends TLS.
+  # Without a proxy, Varve receives requests directly and needs API keys. If a load balancer is in
+  # front, it terminates TLS.
   listen = var.proxy != null ? {} : merge(
     { "server.listen" = "0.0.0.0:8278" },
     { for key, value in { "server.proxied" = "true" } : key => value if var.target_group_arn != null }

@@ -10,7 +10,7 @@ variable "name" {
 }
 
 variable "image" {
-  description = "Container image of Varve, with the entry point varve."
+  description = "Container image of Varve. Its entry point is varve, as in the image that make dist builds."
   type        = string
   nullable    = false
 
@@ -83,7 +83,7 @@ variable "cluster_arn" {
 }
 
 variable "tasks" {
-  description = "Number of tasks. All of them route and answer; one at a time rotates."
+  description = "Number of tasks. All of them accept readings and answer queries. Only one of them rotates at a time."
   type        = number
   default     = 2
   nullable    = false
@@ -132,7 +132,7 @@ variable "architecture" {
 
 variable "proxy" {
   description = <<-EOT
-    A container beside Varve that authenticates clients in your way, and forwards requests to 127.0.0.1:8278. `secrets` are ARNs of secrets
+    A container beside Varve that authenticates clients as you require, and forwards requests to 127.0.0.1:8278. `secrets` are ARNs of secrets
     or parameters, by the variable that receives them. If null, Varve listens on port 8278 itself and needs API keys.
   EOT
   type = object({
@@ -151,7 +151,7 @@ variable "proxy" {
 }
 
 variable "target_group_arn" {
-  description = "ARN of the target group of a load balancer, which ends TLS and checks /readyz for health. If null, none is attached."
+  description = "ARN of the target group of a load balancer, which must terminate TLS and use /readyz as its health check. If null, no load balancer is attached."
   type        = string
   default     = null
 

@@ -1,31 +1,31 @@
-// Package capacity is the throughput of a DynamoDB table or index: its partitions, and when a
-// request is throttled.
+// Package capacity models the throughput of a DynamoDB table or index. It decides when requests
+// are throttled and when partitions are split.
 //
 //	hash of a partition key ── partition ── bucket of 1,000 write and 3,000 read units a second
 //	                               │
 //	                 table ── bucket of its provisioned or on-demand throughput
 //
-// The rules, and where Amazon documents them:
+// The rules, with the places where Amazon documents them:
 //
-//   - A partition serves 3,000 read and 1,000 write units a second, also within a burst
+//   - A partition serves 3,000 read and 1,000 write units a second, even during a burst
 //     (developer guide, "DynamoDB burst and adaptive capacity").
-//   - A provisioned table retains up to 300 s of unused units for bursts (the same page).
+//   - A provisioned table saves up to 300 s of unused units for bursts (the same page).
 //   - Adaptive capacity gives a partition any share of the table's units at once (the same page).
-//   - A new on-demand table serves 4,000 writes and 12,000 reads a second, and up to double its
-//     previous peak. A higher peak counts 30 minutes later ("DynamoDB on-demand capacity mode",
-//     and the knowledge center on throttled on-demand tables).
+//   - A new on-demand table serves 4,000 writes and 12,000 reads a second. Later, it serves up to
+//     double its previous peak, 30 minutes after the peak ("DynamoDB on-demand capacity mode", and
+//     the knowledge center on throttled on-demand tables).
 //   - Warm throughput can be raised in advance ("Understanding DynamoDB warm throughput").
 //   - A table serves at most 40,000 units of each kind ("Quotas in Amazon DynamoDB").
 //   - A partition near its limit is split, and partitions are never merged. A hot key gets a
 //     partition of its own (AWS Database Blog, "Scaling DynamoDB: How partitions, hot keys, and
 //     split for heat impact performance", parts 1 to 3).
 //
-// Amazon does not document the time until a split: SplitAfter is an assumption. The items of one
-// partition key are never split here. Amazon may do it, but not where sort keys only increase, as
-// times do. Splits at 10 GB are left out.
+// Amazon does not document how long a partition must be hot before it is split. SplitAfter is an
+// assumption. Here, the items of one partition key are never split. Amazon may split them, but
+// not if sort keys only increase, as times do. Splits at 10 GB are not modelled.
 //
-// A request is admitted while its buckets are not empty, and is charged afterwards, because its
-// cost is known only then. So a bucket may be in debt for a moment.
+// A request is admitted if its buckets are not empty. It is charged afterwards, because its cost
+// is known only then. So a bucket may have a negative number of tokens for a moment.
 package capacity
 
 import (
@@ -34,7 +34,7 @@ import (
 	"time"
 )
 
-// Kind is the kind of units: Read or Write.
+// Kind is the kind of units.
 type Kind int
 
 // The kinds of units.
@@ -43,17 +43,17 @@ const (
 	Write
 )
 
-// Units is an amount of each kind.
+// Units is a number of units of each kind.
 type Units [2]float64
 
 // Limits are the limits of tables and partitions, in units per second.
 type Limits struct {
-	Partition  Units         // of one partition
+	Partition  Units         // of a partition
 	Initial    Units         // of a new on-demand table
-	Quota      Units         // of any table
-	Burst      time.Duration // for how long unused provisioned units are retained
-	Growth     time.Duration // after which an on-demand peak is doubled
-	SplitAfter time.Duration // of sustained heat
+	Quota      Units         // of every table
+	Burst      time.Duration // how long unused provisioned units are saved
+	Growth     time.Duration // time after which an on-demand table can serve double its peak
+	SplitAfter time.Duration // how long a partition must be hot before it is split
 }
 
 // Amazon returns the limits that Amazon documents.
@@ -64,25 +64,25 @@ func Amazon() Limits {
 	}
 }
 
-// Reason is the reason of a throttled request, as in Amazon's ThrottlingReason.
+// Reason is the reason for which a request is throttled, as in Amazon's ThrottlingReason.
 type Reason string
 
-// The reasons of throttled requests.
+// The reasons for which requests are throttled.
 const (
 	KeyRange    Reason = "KeyRangeThroughputExceeded"
 	Provisioned Reason = "ProvisionedThroughputExceeded"
 	Account     Reason = "AccountLimitExceeded"
 )
 
-// Throughput is the throughput of a table or an index. It is safe for concurrent use.
+// Throughput models the throughput of a table or an index. It is safe for concurrent use.
 type Throughput struct {
 	limits Limits
 
 	mu         sync.Mutex
 	onDemand   bool
 	table      [2]bucket
-	growth     [2]growth   // of an on-demand table
-	partitions []partition // in the order of their hashes
+	growth     [2]growth   // peaks of an on-demand table
+	partitions []partition // ordered by their hashes
 	splits     int
 }
 
@@ -100,7 +100,8 @@ func NewProvisioned(l Limits, units Units, now time.Time) *Throughput {
 	return t
 }
 
-// SetOnDemand makes a table on-demand. It can serve at once as much as it was provisioned for.
+// SetOnDemand makes a table on-demand. The table can at once serve at least as much as it was
+// provisioned for.
 func (t *Throughput) SetOnDemand(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +116,8 @@ func (t *Throughput) SetOnDemand(now time.Time) {
 	t.reset(now)
 }
 
-// SetProvisioned makes a table provisioned, or changes its units. Saved bursts are lost.
+// SetProvisioned makes a table provisioned, or changes its provisioned units. Saved units are
+// lost.
 func (t *Throughput) SetProvisioned(units Units, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +129,7 @@ func (t *Throughput) SetProvisioned(units Units, now time.Time) {
 	t.spread(now)
 }
 
-// Warm raises the throughput of an on-demand table in advance.
+// Warm raises the throughput of an on-demand table in advance. It never lowers it.
 func (t *Throughput) Warm(units Units, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,7 +141,7 @@ func (t *Throughput) Warm(units Units, now time.Time) {
 	}
 }
 
-// reset sets the buckets of an on-demand table to the allowed throughput.
+// reset sets the rate of an on-demand table to the allowed throughput, and fills its buckets.
 func (t *Throughput) reset(now time.Time) {
 	for k := range t.table {
 		rate := min(t.growth[k].allowed, t.limits.Quota[k])
@@ -148,8 +150,8 @@ func (t *Throughput) reset(now time.Time) {
 	t.spread(now)
 }
 
-// spread splits partitions until they can serve the table's throughput. A new table has equal
-// partitions; later, they are halved.
+// spread splits partitions until they can serve the throughput of the table. The partitions of a
+// new table are equal. Later, partitions are split in half.
 func (t *Throughput) spread(now time.Time) {
 	need := 1
 	for k := range t.table {
@@ -157,7 +159,7 @@ func (t *Throughput) spread(now time.Time) {
 			need++
 		}
 	}
-	share := ^uint64(0)/uint64(need) + 1 // of the hashes, for each partition; 0 if all are for one
+	share := ^uint64(0)/uint64(need) + 1 // number of hashes in each partition; 0 if one partition has all
 	if len(t.partitions) == 1 && need > 1 {
 		firsts := make([]uint64, need)
 		for i := range firsts {
@@ -175,7 +177,7 @@ func (t *Throughput) spread(now time.Time) {
 	}
 }
 
-// replace splits a partition into parts that begin at the given hashes.
+// replace splits partition i into parts that begin at the given hashes.
 func (t *Throughput) replace(i int, now time.Time, firsts ...uint64) {
 	last := t.partitions[i].last
 	parts := make([]partition, len(firsts))
@@ -189,7 +191,7 @@ func (t *Throughput) replace(i int, now time.Time, firsts ...uint64) {
 	t.partitions = slices.Replace(t.partitions, i, i+1, parts...)
 }
 
-// find returns the index of the partition of a hash.
+// find returns the index of the partition that has a hash.
 func (t *Throughput) find(hash uint64) int {
 	i, _ := slices.BinarySearchFunc(t.partitions, hash, func(p partition, hash uint64) int {
 		if p.last < hash {
@@ -200,7 +202,8 @@ func (t *Throughput) find(hash uint64) int {
 	return i
 }
 
-// Admit returns the reason why a request for a hash is throttled, or "".
+// Admit returns the reason for which a request is throttled, or "" if it is admitted. The hash is
+// the hash of its partition key.
 func (t *Throughput) Admit(now time.Time, k Kind, hash uint64) Reason {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -225,7 +228,7 @@ func (t *Throughput) Admit(now time.Time, k Kind, hash uint64) Reason {
 	}
 }
 
-// Consume charges an admitted request.
+// Consume charges an admitted request for the units that it used.
 func (t *Throughput) Consume(now time.Time, k Kind, hash uint64, units float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -239,7 +242,7 @@ func (t *Throughput) Consume(now time.Time, k Kind, hash uint64, units float64) 
 	t.measure(i, now)
 }
 
-// grow raises the throughput of an on-demand table after a higher peak.
+// grow raises the throughput of an on-demand table if enough time has passed since a higher peak.
 func (t *Throughput) grow(now time.Time) {
 	if !t.onDemand {
 		return
@@ -252,7 +255,8 @@ func (t *Throughput) grow(now time.Time) {
 	}
 }
 
-// measure ends the second of a partition, and splits it after sustained heat.
+// measure splits a partition if it has been hot for long enough. It does so at the end of each
+// second.
 func (t *Throughput) measure(i int, now time.Time) {
 	if !t.partitions[i].endSecond(&t.limits, now) {
 		return
@@ -263,14 +267,14 @@ func (t *Throughput) measure(i int, now time.Time) {
 	}
 }
 
-// State is the state of a throughput.
+// State describes the current state of a throughput.
 type State struct {
 	Partitions int
-	Splits     int   // for heat
-	Rate       Units // of the table
+	Splits     int   // number of splits of hot partitions
+	Rate       Units // units of the table per second
 }
 
-// State returns the present state.
+// State returns the current state.
 func (t *Throughput) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()

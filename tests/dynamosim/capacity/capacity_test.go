@@ -11,14 +11,14 @@ import (
 
 var start = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
-// load sends requests of one unit, spread evenly over a duration, and returns how many were
-// admitted. The function hash returns the hash of a request.
+// load sends requests of one unit, spread evenly over the duration d, and returns the number of
+// admitted requests. hash returns the hash for request i.
 func load(t *capacity.Throughput, k capacity.Kind, from time.Time, d time.Duration, perSecond int, hash func(i int) uint64) (admitted int) {
 	admitted, _ = loadWithReason(t, k, from, d, perSecond, hash)
 	return admitted
 }
 
-// loadWithReason is load, and returns the last reason of a throttled request.
+// loadWithReason is like load. It also returns the reason for the last throttled request.
 func loadWithReason(t *capacity.Throughput, k capacity.Kind, from time.Time, d time.Duration, perSecond int, hash func(i int) uint64) (admitted int, last capacity.Reason) {
 	n := int(d.Seconds() * float64(perSecond))
 	for i := range n {
@@ -34,7 +34,7 @@ func loadWithReason(t *capacity.Throughput, k capacity.Kind, from time.Time, d t
 	return admitted, last
 }
 
-// anywhere returns hashes of the whole range.
+// anywhere returns a function that returns random hashes.
 func anywhere() func(int) uint64 {
 	rng := rand.New(rand.NewPCG(1, 2))
 	return func(int) uint64 { return rng.Uint64() }
@@ -42,7 +42,8 @@ func anywhere() func(int) uint64 {
 
 func one(hash uint64) func(int) uint64 { return func(int) uint64 { return hash } }
 
-// checkRate checks an average with a tolerance of a hundredth, and one second of stored tokens.
+// checkRate checks the average rate of admitted units. It does not count the units that were saved
+// before, which are the argument stored. It accepts a difference of 1 % plus one unit per second.
 func checkRate(t *testing.T, what string, admitted int, d time.Duration, want, stored float64) {
 	t.Helper()
 	if got := (float64(admitted) - stored) / d.Seconds(); math.Abs(got-want) > want/100+1 {
@@ -66,7 +67,7 @@ func TestProvisioned_SavesUnusedUnitsForFiveMinutes(t *testing.T) {
 	c := capacity.NewProvisioned(capacity.Amazon(), capacity.Units{100, 100}, start)
 	idle := time.Hour // longer than five minutes
 	from, d := start.Add(idle), 60*time.Second
-	// 30,000 saved units and 100 a second more last for 60 s at 600 a second.
+	// The 30,000 saved units plus 100 per second last for 60 s at 600 per second.
 	if got := load(c, capacity.Write, from, d, 600, anywhere()); got != 600*60 {
 		t.Errorf("%d units admitted in the burst, want all of %d", got, 600*60)
 	}
@@ -78,8 +79,8 @@ func TestProvisioned_SavesUnusedUnitsForFiveMinutes(t *testing.T) {
 	}
 }
 
-// TestProvisioned_GivesOnePartitionTheShareOfOthers checks adaptive capacity: 4,000 units in four
-// partitions, and all requests for one of them.
+// TestProvisioned_GivesOnePartitionTheShareOfOthers checks adaptive capacity. If all requests are
+// for one partition, it must get the throughput of the whole table.
 func TestProvisioned_GivesOnePartitionTheShareOfOthers(t *testing.T) {
 	c := capacity.NewProvisioned(capacity.Amazon(), capacity.Units{400, 400}, start)
 	d := 30 * time.Second
@@ -97,8 +98,8 @@ func TestOnDemand_BeginsWithFourThousandWrites(t *testing.T) {
 	checkRate(t, "reads", load(c, capacity.Read, start, d, 20000, anywhere()), d, 12000, 12000)
 }
 
-// TestOnDemand_DoublesPeakAfterHalfAnHour drives 3,500 writes a second for a minute. The
-// doubled peak counts half an hour later, and not before.
+// TestOnDemand_DoublesPeakAfterHalfAnHour sends 3,500 writes per second for a minute. The table
+// must serve double that rate half an hour later, and not before.
 func TestOnDemand_DoublesPeakAfterHalfAnHour(t *testing.T) {
 	c := capacity.NewOnDemand(capacity.Amazon(), start)
 	load(c, capacity.Write, start, 61*time.Second, 3500, anywhere())
@@ -124,8 +125,9 @@ func TestOnDemand_ServesWarmThroughputUpToQuota(t *testing.T) {
 	}
 }
 
-// TestSplit_IsolatesHotKey drives one key beyond a partition, beside a neighbour. After the
-// split, the neighbour is not throttled, and the hot key is as before.
+// TestSplit_IsolatesHotKey sends more requests for one key than a partition can serve, and some
+// for another key of the partition. After the split, the other key must not be throttled. The hot
+// key must get as much as before.
 func TestSplit_IsolatesHotKey(t *testing.T) {
 	limits := capacity.Amazon()
 	limits.SplitAfter = 10 * time.Second
@@ -165,7 +167,8 @@ func TestSplit_IsolatesHotKey(t *testing.T) {
 	}
 }
 
-// TestSplit_HalvesEvenLoad drives many keys of one partition. After splits, all are admitted.
+// TestSplit_HalvesEvenLoad sends requests for many keys of one partition. After splits, all
+// requests must be admitted.
 func TestSplit_HalvesEvenLoad(t *testing.T) {
 	limits := capacity.Amazon()
 	limits.SplitAfter = 10 * time.Second

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// bucket is a token bucket. Its tokens may be negative.
+// bucket is a token bucket. The number of tokens may be negative.
 type bucket struct {
 	rate, depth, tokens float64
 	at                  time.Time
@@ -28,12 +28,12 @@ func (b *bucket) charge(now time.Time, units float64) {
 	b.tokens -= units
 }
 
-// growth is the peak of an on-demand table, measured by the minute.
+// growth measures the peaks of an on-demand table, minute by minute.
 type growth struct {
-	allowed float64 // units per second
+	allowed float64 // allowed throughput in units per second
 	minute  int64
-	sum     float64 // of the current minute
-	pending []peak  // that will raise the throughput
+	sum     float64 // units of the current minute
+	pending []peak  // peaks that will raise the throughput later
 }
 
 // peak is the mean throughput of a busy minute, in units per second.
@@ -52,7 +52,8 @@ func (g *growth) add(now time.Time, units float64) {
 	g.sum += units
 }
 
-// settled reports whether a peak of long enough ago has raised the throughput.
+// settled applies the peaks that ended at least a given time ago, which is the argument after. It
+// returns whether they raised the allowed throughput.
 func (g *growth) settled(now time.Time, after time.Duration) (raised bool) {
 	for len(g.pending) > 0 && now.Sub(g.pending[0].end) >= after {
 		raised = raised || 2*g.pending[0].rate > g.allowed
@@ -63,8 +64,8 @@ func (g *growth) settled(now time.Time, after time.Duration) (raised bool) {
 }
 
 const (
-	samples = 64  // hashes of recent requests
-	warmth  = 0.8 // share of its limit at which a partition is hot
+	samples = 64  // number of hashes of recent requests that are remembered
+	warmth  = 0.8 // a partition is hot at this share of its limit
 )
 
 // partition is a range of hashes.
@@ -73,8 +74,8 @@ type partition struct {
 	buckets     [2]bucket
 
 	second  int64
-	used    Units // in this second
-	refused bool  // whether a request was refused in this second
+	used    Units // units used in this second
+	refused bool  // whether a request was throttled in this second
 	hot     time.Time
 	recent  [samples]uint64
 	sampled int
@@ -82,7 +83,7 @@ type partition struct {
 
 func (p *partition) width() uint64 { return p.last - p.first }
 
-// fill fills the buckets of a partition, each for one second.
+// fill fills the buckets of a partition with the units of one second.
 func (p *partition) fill(l *Limits, now time.Time) {
 	for k := range p.buckets {
 		p.buckets[k] = bucket{rate: l.Partition[k], depth: l.Partition[k], tokens: l.Partition[k], at: now}
@@ -94,7 +95,8 @@ func (p *partition) sample(hash uint64) {
 	p.sampled++
 }
 
-// endSecond reports whether a partition has been hot for long enough to be split.
+// endSecond ends the current second if it is over. It returns whether the partition has been hot
+// for long enough to be split.
 func (p *partition) endSecond(l *Limits, now time.Time) bool {
 	second := now.Unix()
 	if second == p.second {
@@ -111,8 +113,8 @@ func (p *partition) endSecond(l *Limits, now time.Time) bool {
 	return !p.hot.IsZero() && now.Sub(p.hot) >= l.SplitAfter
 }
 
-// parts returns the first hashes of the partitions after a split. A hash with most of the
-// requests gets a partition of its own. Otherwise, each half gets half of the requests.
+// parts returns the hashes at which the partitions begin after a split. A hash with most of the
+// requests gets a partition of its own. Otherwise, each part gets half of the requests.
 func (p *partition) parts() (firsts []uint64) {
 	hashes := slices.Sorted(slices.Values(p.recent[:min(p.sampled, samples)]))
 	if len(hashes) == 0 {

@@ -1,8 +1,8 @@
-// Command cmd serves the stand-in for DynamoDB of package dynamosim.
+// Command cmd serves the stand-in for DynamoDB that package dynamosim implements.
 //
 //	go run ./tests/dynamosim/cmd -listen 127.0.0.1:8000
 //
-// It prints its address when it is ready, and ends with a signal.
+// It prints its address when it is ready. A signal ends it.
 package main
 
 import (
@@ -26,11 +26,11 @@ import (
 func main() {
 	if err := serve(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "dynamosim:", err)
-		os.Exit(1) //nolint:forbidigo // the one place that exits
+		os.Exit(1) //nolint:forbidigo // main is the only function that may exit
 	}
 }
 
-// serve serves until a signal.
+// serve runs the server until the process receives a signal.
 func serve(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("dynamosim", flag.ContinueOnError)
 	listen := flags.String("listen", "127.0.0.1:0", "the `address` to serve on")
@@ -59,7 +59,7 @@ func serve(args []string, out io.Writer) error {
 	}
 	server := &http.Server{Handler: dynamosim.New(options), ReadHeaderTimeout: time.Minute}
 	fmt.Fprintln(out, "http://"+l.Addr().String())
-	context.AfterFunc(ctx, func() { _ = server.Close() }) // clients may still be connected
+	context.AfterFunc(ctx, func() { _ = server.Close() }) // closes connections that clients still have open
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

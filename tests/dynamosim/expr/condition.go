@@ -7,9 +7,10 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// Condition is a condition of a write, a key or a filter.
+// Condition is a parsed condition of a write, a key condition or a filter.
 type Condition interface {
-	// Holds reports whether an item meets the condition. A nil item is missing.
+	// Holds reports whether the condition holds for an item. A nil item means that the item is
+	// missing.
 	Holds(it value.Item) bool
 }
 
@@ -32,7 +33,8 @@ type (
 	contains struct{ x, member operand }
 )
 
-// ParseCondition parses a condition. The kind is one of the names of expressions.
+// ParseCondition parses a condition. The kind is the name of the request's parameter, such as
+// FilterText.
 func ParseCondition(kind, text string, s *Scope) (Condition, error) {
 	p, err := newParser(kind, text, s)
 	if err != nil {
@@ -81,8 +83,8 @@ func (p *parser) not() (Condition, error) {
 	return p.predicate()
 }
 
-// isOperandInParentheses reports whether a parenthesis encloses an operand of a comparison, as
-// in (a) = :b.
+// isOperandInParentheses reports whether the next parentheses enclose only an operand of a
+// comparison, as in (a) = :b.
 func (p *parser) isOperandInParentheses() bool {
 	i := p.next
 	for p.tokens[i].is("(") {
@@ -147,7 +149,7 @@ func (p *parser) in(x operand) (Condition, error) {
 	return in{x, list}, err
 }
 
-// arguments parses a list of operands in parentheses.
+// arguments parses the arguments of a function, in parentheses.
 func (p *parser) arguments() (list []operand, err error) {
 	if err := p.expect("("); err != nil {
 		return nil, err
@@ -164,7 +166,7 @@ func (p *parser) arguments() (list []operand, err error) {
 	}
 }
 
-// arity is the number of arguments of the functions in conditions.
+// arity has the number of arguments for each function of conditions.
 var arity = map[string]int{"attribute_exists": 1, "attribute_not_exists": 1, "attribute_type": 2, "begins_with": 2, "contains": 2}
 
 func (p *parser) function() (Condition, error) {

@@ -4,12 +4,12 @@
 //	                   ├──── Update      SET, REMOVE, ADD, DELETE
 //	                   └──── Projection  paths
 //
-// Scope resolves the placeholders of all expressions of a request, and knows which ones were
-// used. Errors are value.Invalid, with Amazon's texts.
+// Scope resolves the placeholders of all expressions of a request, and records which of them are
+// used. Errors are of type value.Invalid and have Amazon's messages.
 //
 // Sources: Amazon DynamoDB developer guide, "Condition and filter expressions, operators, and
-// functions", "Update expressions" and "Projection expressions". Of the reserved words, only some
-// are refused.
+// functions", "Update expressions" and "Projection expressions". Only some of the reserved words
+// are rejected.
 package expr
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// Names of the expressions of a request, as in Amazon's messages.
+// Names of the parameters with expressions, as in Amazon's messages.
 const (
 	ConditionText  = "ConditionExpression"
 	FilterText     = "FilterExpression"
@@ -30,7 +30,7 @@ const (
 	ProjectionText = "ProjectionExpression"
 )
 
-// Scope is the placeholders of a request.
+// Scope has the placeholders of a request, and records their use.
 type Scope struct {
 	Names  map[string]string
 	Values map[string]value.Value
@@ -38,7 +38,7 @@ type Scope struct {
 	usedNames, usedValues map[string]bool
 }
 
-// CheckUsed fails if a placeholder was not used.
+// CheckUsed fails if a placeholder is not used in any expression.
 func (s *Scope) CheckUsed() error {
 	for _, name := range slices.Sorted(maps.Keys(s.Names)) {
 		if !s.usedNames[name] {
@@ -59,10 +59,10 @@ type Step struct {
 	Index int
 }
 
-// Path leads to an attribute, or to a part of one.
+// Path identifies an attribute or a part of one.
 type Path []Step
 
-// String returns a path as in Amazon's messages.
+// String formats a path as Amazon's messages do.
 func (p Path) String() string {
 	parts := make([]string, len(p))
 	for i, s := range p {
@@ -73,7 +73,7 @@ func (p Path) String() string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// Find returns the value at a path, or nil.
+// Find returns the value at a path, or nil if it is missing.
 func (p Path) Find(it value.Item) *value.Value {
 	v := it.Get(p[0].Name)
 	for _, s := range p[1:] {
@@ -84,7 +84,7 @@ func (p Path) Find(it value.Item) *value.Value {
 	return v
 }
 
-// in returns the value of a step below a value, or nil.
+// in returns the member or element of v that the step selects, or nil.
 func (s Step) in(v *value.Value) *value.Value {
 	switch {
 	case v == nil:
@@ -124,7 +124,7 @@ func newParser(kind, text string, s *Scope) (*parser, error) {
 
 func (p *parser) peek() token { return p.tokens[p.next] }
 
-// accept consumes a token if it is the given keyword or symbol.
+// accept skips the next token and returns true if it is the given keyword or symbol.
 func (p *parser) accept(text string) bool {
 	if p.peek().is(text) {
 		p.next++
@@ -140,7 +140,7 @@ func (p *parser) expect(text string) error {
 	return nil
 }
 
-// end fails if tokens remain.
+// end fails if any tokens remain.
 func (p *parser) end() error {
 	if p.peek().text != "" {
 		return p.syntax()

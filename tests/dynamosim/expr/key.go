@@ -4,18 +4,19 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// KeyRange is a parsed key condition: one hash key, and a range of sort keys.
+// KeyRange is a parsed key condition. It selects one hash key and a range of sort keys.
 type KeyRange struct {
 	Hash      value.Value
-	Low, High *value.Value // limits of the sort key, if any
-	LowOpen   bool         // whether the limit itself is excluded
+	Low, High *value.Value // limits of the sort key, or nil
+	LowOpen   bool         // whether Low itself is excluded
 	HighOpen  bool
-	Prefix    *value.Value // a prefix of the sort key, if any
+	Prefix    *value.Value // prefix of the sort key, or nil
 }
 
 const keyMissed = "Query condition missed key schema element: "
 
-// ParseKeyRange parses a key condition for the given keys. The sort key may be "".
+// ParseKeyRange parses a key condition for the given names of keys. The name sort is "" if the
+// table has no sort key.
 func ParseKeyRange(text string, s *Scope, hash, sort string) (*KeyRange, error) {
 	c, err := ParseCondition(KeyText, text, s)
 	if err != nil {
@@ -46,7 +47,7 @@ func ParseKeyRange(text string, s *Scope, hash, sort string) (*KeyRange, error) 
 	return r, nil
 }
 
-// apply adds a part of a condition to the range, and returns the name of its key.
+// apply adds a part of the condition to the range, and returns the name of the part's key.
 func (r *KeyRange) apply(part Condition, hash string) (name string, ok bool) {
 	switch c := part.(type) {
 	case comparison:
@@ -91,7 +92,7 @@ func (r *KeyRange) applyComparison(c comparison, hash string) (name string, ok b
 	return name, true
 }
 
-// keyOf returns the name of an operand that is a whole attribute.
+// keyOf returns the name of the attribute if the operand is a whole attribute.
 func keyOf(o operand) (string, bool) {
 	path, ok := o.(pathOperand)
 	if !ok || len(path) != 1 {

@@ -6,10 +6,11 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// token is a word, a placeholder, a number or a symbol of an expression. The end is "".
+// token is a word, a placeholder, a number or a symbol of an expression. The token at the end is
+// "".
 type token struct {
 	text string
-	at   int // index in the expression
+	at   int // offset in the expression
 }
 
 func isWord(c byte) bool {
@@ -23,10 +24,11 @@ func (t token) isName() bool {
 
 func (t token) isValue() bool { return t.text != "" && t.text[0] == ':' }
 
-// is reports whether a token is a keyword, in any case, or a symbol.
+// is reports whether a token equals a keyword, ignoring case, or a symbol.
 func (t token) is(text string) bool { return strings.EqualFold(t.text, text) }
 
-// lex splits an expression into tokens.
+// lex splits an expression into tokens. If it finds an invalid token, it returns the token as
+// bad.
 func lex(text string) (tokens []token, bad *token) {
 	tokens = make([]token, 0, 16)
 	for i := 0; i < len(text); {
@@ -54,12 +56,13 @@ func lex(text string) (tokens []token, bad *token) {
 	return append(tokens, token{"", len(text)}), nil
 }
 
-// near returns the part of an expression around a token, as in Amazon's messages.
+// near returns the part of an expression around a token, for messages like Amazon's.
 func near(text string, t token) string {
 	return text[max(t.at-8, 0):min(t.at+len(t.text)+8, len(text))]
 }
 
-// reserved are some of Amazon's reserved words, which need a placeholder.
+// reserved has some of Amazon's reserved words. To use one as a name, an expression needs a
+// placeholder.
 var reserved = map[string]bool{}
 
 func init() {
@@ -71,7 +74,7 @@ func init() {
 	}
 }
 
-// Mentions reports whether an expression uses an attribute of an item.
+// Mentions reports whether an expression uses the given attribute of an item.
 func Mentions(text string, s *Scope, attribute string) bool {
 	tokens, _ := lex(text)
 	for i, t := range tokens {
@@ -82,7 +85,7 @@ func Mentions(text string, s *Scope, attribute string) bool {
 	return false
 }
 
-// invalid returns the error of an invalid expression.
+// invalid returns an error for the expression.
 func (p *parser) invalid(message string) error {
 	return value.Invalid("Invalid " + p.kind + ": " + message)
 }

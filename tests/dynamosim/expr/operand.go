@@ -6,11 +6,11 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// operand is a part of a condition or an update that has a value.
+// operand is a part of a condition or update expression that has a value.
 type operand interface {
 	// eval returns the value, or nil if it is missing.
 	eval(it value.Item) *value.Value
-	// constant returns the value of a placeholder, or nil.
+	// constant returns the value if the operand is a placeholder, otherwise nil.
 	constant() *value.Value
 }
 
@@ -38,7 +38,7 @@ func (o sizeOperand) eval(it value.Item) *value.Value {
 	return &value.Value{Kind: value.Number, Text: strconv.Itoa(n)}
 }
 
-// operand parses a path, a placeholder of a value, or the function size.
+// operand parses a path, a placeholder of a value, or a call of the function size.
 func (p *parser) operand() (operand, error) {
 	t := p.peek()
 	switch {

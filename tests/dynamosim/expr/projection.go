@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// ParseProjection parses a list of paths.
+// ParseProjection parses a projection, which is a list of paths.
 func ParseProjection(text string, s *Scope) ([]Path, error) {
 	p, err := newParser(ProjectionText, text, s)
 	if err != nil {
@@ -33,14 +33,14 @@ func ParseProjection(text string, s *Scope) ([]Path, error) {
 	return paths, p.end()
 }
 
-// Project returns the parts of an item at paths. Elements of lists keep their order.
+// Project returns an item that has only the given paths. Elements of lists keep their order.
 func Project(it value.Item, paths []Path) value.Item {
 	parts := slices.Clone(paths)
 	slices.SortStableFunc(parts, func(a, b Path) int { return slices.CompareFunc(a, b, compareSteps) })
 	return projectFields(it, parts)
 }
 
-// projectFields returns the parts of a map at sorted paths.
+// projectFields returns a map that has only the given paths, which must be sorted.
 func projectFields(it value.Item, paths []Path) (out value.Item) {
 	for group := range groups(paths) {
 		name := group[0][0].Name
@@ -55,7 +55,8 @@ func projectFields(it value.Item, paths []Path) (out value.Item) {
 	return out
 }
 
-// projectBelow returns the part of a value at paths whose first steps lead to it.
+// projectBelow returns a value that has only the given paths. The first step of each path leads
+// to the value itself.
 func projectBelow(v *value.Value, group []Path) (value.Value, bool) {
 	if len(group[0]) == 1 {
 		return *v, true
@@ -81,7 +82,7 @@ func projectBelow(v *value.Value, group []Path) (value.Value, bool) {
 	return list, len(list.Elems) > 0
 }
 
-// groups calls yield with the runs of sorted paths that have the same first step.
+// groups iterates over groups of sorted paths. All paths of a group have the same first step.
 func groups(paths []Path) func(yield func([]Path) bool) {
 	return func(yield func([]Path) bool) {
 		for len(paths) > 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// term is the right side of an assignment.
+// term is the right-hand side of an assignment.
 type term interface {
 	result(it value.Item) (*value.Value, error)
 }
@@ -24,7 +24,7 @@ type (
 	joined struct{ a, b term }
 )
 
-// term parses the right side of an assignment.
+// term parses the right-hand side of an assignment.
 func (p *parser) term() (term, error) {
 	a, err := p.factor()
 	if err != nil {
@@ -117,7 +117,7 @@ func (t joined) result(it value.Item) (*value.Value, error) {
 	return &value.Value{Kind: value.List, Elems: slices.Concat(a.Elems, b.Elems)}, nil
 }
 
-// both returns the results of two terms, which must have a kind.
+// both returns the results of two terms. It fails if they are not of the given kind.
 func both(x, y term, it value.Item, kind value.Kind) (a, b *value.Value, err error) {
 	if a, err = x.result(it); err != nil {
 		return nil, nil, err

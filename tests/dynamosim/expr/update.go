@@ -8,27 +8,27 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// Errors of updates that depend on the item.
+// Errors of updates that depend on the stored item.
 const (
 	errMissing = value.Invalid("The provided expression refers to an attribute that does not exist in the item")
 	errPath    = value.Invalid("The document path provided in the update expression is invalid for update")
 	errOperand = value.Invalid("An operand in the update expression has an incorrect data type")
 )
 
-// Update is a parsed update.
+// Update is a parsed update expression.
 type Update struct {
 	actions []action
 }
 
-// action changes the value at one path.
+// action changes the value at a path.
 type action struct {
 	verb string // SET, REMOVE, ADD or DELETE
 	path Path
-	term term         // of SET
-	v    *value.Value // of ADD and DELETE
+	term term         // for SET
+	v    *value.Value // for ADD and DELETE
 }
 
-// ParseUpdate parses an update.
+// ParseUpdate parses an update expression.
 func ParseUpdate(text string, s *Scope) (*Update, error) {
 	p, err := newParser(UpdateText, text, s)
 	if err != nil {
@@ -53,7 +53,7 @@ func ParseUpdate(text string, s *Scope) (*Update, error) {
 	return u, u.checkOverlap(p)
 }
 
-// clause parses the actions of a verb.
+// clause parses all actions of a verb.
 func (p *parser) clause(u *Update, verb string) error {
 	for {
 		path, err := p.path()
@@ -89,12 +89,12 @@ var typeNames = map[value.Kind]string{
 
 var typeSets = map[string]string{"ADD": "ALLOWED_FOR_ADD_OPERAND", "DELETE": "ALLOWED_FOR_DELETE_OPERAND"}
 
-// fits reports whether the operand of ADD or DELETE has a kind that the verb allows.
+// fits reports whether the verb of an ADD or DELETE action accepts the kind of its operand.
 func (a *action) fits() bool {
 	return a.v.Kind.IsSet() || a.verb == "ADD" && a.v.Kind == value.Number
 }
 
-// checkOverlap fails if one path contains another.
+// checkOverlap fails if one path of the update contains another.
 func (u *Update) checkOverlap(p *parser) error {
 	if len(u.actions) < 2 {
 		return nil
@@ -120,7 +120,7 @@ func compareSteps(a, b Step) int {
 	return a.Index - b.Index
 }
 
-// Paths returns the paths that the update changes.
+// Paths returns the paths that the update may change.
 func (u *Update) Paths() []Path {
 	paths := make([]Path, len(u.actions))
 	for i := range u.actions {
@@ -129,10 +129,10 @@ func (u *Update) Paths() []Path {
 	return paths
 }
 
-// Apply returns the updated item. The given item stays as it is.
+// Apply returns the updated item. It does not change the given item.
 func (u *Update) Apply(it value.Item) (value.Item, error) {
 	next := it.Clone()
-	values := make([]*value.Value, len(u.actions)) // each is computed from the item before
+	values := make([]*value.Value, len(u.actions)) // each value is computed from the item before the update
 	for i := range u.actions {
 		v, err := u.actions[i].result(it)
 		if err != nil {
@@ -156,7 +156,8 @@ func (u *Update) Apply(it value.Item) (value.Item, error) {
 	return next, nil
 }
 
-// order returns the indexes of the actions. List elements are removed last, from the end.
+// order returns the indexes of the actions in the order of execution. List elements are removed
+// last, beginning with the last one.
 func (u *Update) order() []int {
 	indexes := make([]int, len(u.actions))
 	for i := range indexes {
@@ -177,7 +178,7 @@ func (u *Update) order() []int {
 	return indexes
 }
 
-// result returns the new value at the path of an action, or nil if it is removed.
+// result returns the new value at the path of an action, or nil if the action removes it.
 func (a *action) result(it value.Item) (*value.Value, error) {
 	switch a.verb {
 	case "SET":
@@ -253,7 +254,7 @@ func remove(it value.Item, path Path) (value.Item, error) {
 	return it, nil
 }
 
-// String returns a step for messages.
+// String formats a step for messages.
 func (s Step) String() string {
 	if s.Name == "" {
 		return strconv.Itoa(s.Index)

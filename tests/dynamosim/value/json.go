@@ -10,7 +10,7 @@ import (
 	"github.com/go-faster/jx"
 )
 
-// maxDepth is the number of levels of lists and maps in a value.
+// maxDepth is the largest number of nested lists and maps in a value.
 const maxDepth = 32
 
 const (
@@ -19,7 +19,7 @@ const (
 	tooDeep  = Invalid("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
 )
 
-// DecodeItem decodes a JSON object of attributes.
+// DecodeItem decodes a JSON object of attributes to an item.
 func DecodeItem(d *jx.Decoder) (Item, error) { return decodeItem(d, 0) }
 
 // Decode decodes an attribute value.
@@ -49,7 +49,8 @@ func decodeItem(d *jx.Decoder, depth int) (Item, error) {
 	return it, nil
 }
 
-// cause returns the broken rule in an error of the decoder, if it is one.
+// cause returns the Invalid error in an error of the JSON decoder, or the error itself if it has
+// none.
 func cause(err error) error {
 	if rule, ok := errors.AsType[Invalid](err); ok {
 		return rule
@@ -76,7 +77,7 @@ func decode(d *jx.Decoder, depth int) (v Value, err error) {
 	return v, cause(err)
 }
 
-// decodeAs decodes the JSON of a value whose kind is known.
+// decodeAs decodes the JSON of a value, given its kind.
 func (v *Value) decodeAs(d *jx.Decoder, depth int) (err error) {
 	switch v.Kind {
 	case String, Number, Binary:
@@ -104,7 +105,7 @@ func (v *Value) decodeAs(d *jx.Decoder, depth int) (err error) {
 	}
 }
 
-// decodeText decodes the text of a string, a number or a binary.
+// decodeText decodes the text of a string, a number or binary data.
 func (v *Value) decodeText(d *jx.Decoder) (err error) {
 	if v.Kind == Binary {
 		b, err := d.Base64()
@@ -144,7 +145,7 @@ func (v *Value) decodeSet(d *jx.Decoder) error {
 	return nil
 }
 
-// Append writes the JSON of an item.
+// Append appends the JSON of an item.
 func (it Item) Append(w *jx.Writer) {
 	w.RawStr("{")
 	for i := range it {
@@ -167,7 +168,7 @@ func (it Item) JSON() []byte {
 
 var openings = [...]string{"", `{"S":`, `{"N":"`, `{"B":"`, `{"BOOL":`, `{"NULL":true`, `{"L":[`, `{"M":`, `{"SS":[`, `{"NS":[`, `{"BS":[`}
 
-// Append writes the JSON of a value.
+// Append appends the JSON of a value.
 func (v *Value) Append(w *jx.Writer) {
 	w.RawStr(openings[v.Kind])
 	switch v.Kind {
@@ -180,14 +181,14 @@ func (v *Value) Append(w *jx.Writer) {
 		}
 	case Map:
 		v.Fields.Append(w)
-	case Null: // its opening is all
+	case Null: // openings has the whole text
 	default:
 		v.appendElements(w)
 	}
 	w.RawStr("}")
 }
 
-// appendText writes a string with quotes, and other texts without.
+// appendText appends the text of a value, with quotes if it is a string.
 func (v *Value) appendText(w *jx.Writer) {
 	switch v.Kind {
 	case String:
@@ -219,7 +220,7 @@ func (v *Value) appendElements(w *jx.Writer) {
 	w.RawStr("]")
 }
 
-// ParseItem decodes the JSON of an item that Append wrote.
+// ParseItem decodes the JSON of an item, which Append wrote.
 func ParseItem(data []byte) (Item, error) {
 	d := jx.GetDecoder()
 	defer jx.PutDecoder(d)

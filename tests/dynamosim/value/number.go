@@ -13,14 +13,15 @@ const (
 	minExponent = -130
 )
 
-// decimal is 0.digits × 10^point, or 0 without digits. Neither the first nor the last digit is 0.
+// decimal is the number 0.digits × 10^point, or 0 if it has no digits. Neither the first nor the
+// last digit is 0.
 type decimal struct {
 	negative bool
 	digits   string
 	point    int
 }
 
-// isDigits reports whether a text consists of digits.
+// isDigits reports whether a text has only digits.
 func isDigits(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
@@ -30,7 +31,7 @@ func isDigits(s string) bool {
 	return true
 }
 
-// parseDecimal parses a number without a check of its limits.
+// parseDecimal parses a number. It does not check the limits.
 func parseDecimal(text string) (d decimal, ok bool) {
 	rest, exponent := text, 0
 	if i := strings.IndexAny(rest, "eE"); i >= 0 {
@@ -59,8 +60,8 @@ func parseDecimal(text string) (d decimal, ok bool) {
 	return d, true
 }
 
-// ParseNumber returns the canonical form of a number: without an exponent, and without zeros at
-// its ends.
+// ParseNumber returns the canonical form of a number. It has no exponent, and no superfluous
+// zeros at either end.
 func ParseNumber(text string) (string, error) {
 	if isCanonicalInteger(text) {
 		return text, nil
@@ -75,12 +76,13 @@ func ParseNumber(text string) (string, error) {
 	return d.checked()
 }
 
-// isCanonicalInteger reports whether a text is a short integer in canonical form.
+// isCanonicalInteger reports whether a text is an integer of at most 18 digits in canonical form.
+// Such a text needs no further checks.
 func isCanonicalInteger(text string) bool {
 	return len(text) > 0 && len(text) <= 18 && text[0] >= '1' && text[0] <= '9' && isDigits(text)
 }
 
-// checked returns the text of a number within the limits.
+// checked returns the text of a number. It fails if the number exceeds the limits.
 func (d decimal) checked() (string, error) {
 	switch {
 	case len(d.digits) > maxDigits:
@@ -110,14 +112,15 @@ func (d decimal) text() string {
 	}
 }
 
-// numberSize returns the bytes of a number: one for two digits, one more, and one for a sign.
+// numberSize returns the size of a number in bytes. It is one byte for each pair of digits, plus
+// one byte, plus one for a minus sign.
 func numberSize(text string) int {
 	d, _ := parseDecimal(text)
 	if d.digits == "" {
 		return 1
 	}
 	n := len(d.digits)
-	if d.point%2 != 0 { // pairs of digits begin at the decimal point
+	if d.point%2 != 0 { // pairs of digits are aligned to the decimal point
 		n++
 	}
 	n = (n+1)/2 + 1
@@ -129,7 +132,7 @@ func numberSize(text string) int {
 
 const pointBias = 1 << 14
 
-// numberKey returns bytes that sort as numbers do.
+// numberKey returns bytes that sort in the order of the numbers.
 func numberKey(text string) string {
 	d, _ := parseDecimal(text)
 	if d.digits == "" {
@@ -141,21 +144,21 @@ func numberKey(text string) string {
 		for i := range b {
 			b[i] = ^b[i]
 		}
-		b = append(b, 0xff) // a shorter number of the same digits is larger
+		b = append(b, 0xff) // a negative number is larger if its digits are a prefix of the other's digits
 	}
 	return string(b)
 }
 
 func compareNumbers(a, b string) int { return strings.Compare(numberKey(a), numberKey(b)) }
 
-// Plus returns the sum of two numbers, or their difference.
+// Plus returns a + b, or a - b if minus is true.
 func Plus(a, b string, minus bool) (string, error) {
 	x, _ := parseDecimal(a)
 	y, _ := parseDecimal(b)
 	if minus {
 		y.negative = !y.negative
 	}
-	scale := min(x.point-len(x.digits), y.point-len(y.digits)) // of the last digit
+	scale := min(x.point-len(x.digits), y.point-len(y.digits)) // exponent of the last digit
 	sum := new(big.Int).Add(x.scaled(scale), y.scaled(scale))
 	d, _ := parseDecimal(sum.String() + "e" + strconv.Itoa(scale))
 	if len(d.digits) > maxDigits {

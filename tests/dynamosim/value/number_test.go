@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// number draws the text of a number that DynamoDB accepts, in any form.
+// number draws the text of a number in any notation that DynamoDB accepts.
 func number(t *rapid.T, label string) string {
 	digits := rapid.StringMatching(`[0-9]{1,19}(\.[0-9]{0,19})?`).Draw(t, label)
 	sign := rapid.SampledFrom([]string{"", "-", "+"}).Draw(t, label+" sign")
@@ -28,8 +28,9 @@ func rational(t *rapid.T, text string) *big.Rat {
 	return r
 }
 
-// TestParseNumber_KeepsValueAndOrder compares numbers with rationals: the canonical form has the
-// same value, equal numbers have one form, and sort keys have the order of the values.
+// TestParseNumber_KeepsValueAndOrder compares numbers with rational numbers. The canonical form
+// must have the same value, equal numbers must have the same form, and sort keys must be in the
+// order of the values.
 func TestParseNumber_KeepsValueAndOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x, y := number(t, "x"), number(t, "y")
@@ -55,7 +56,7 @@ func TestParseNumber_KeepsValueAndOrder(t *testing.T) {
 	})
 }
 
-// TestPlus_AddsExactly adds numbers of up to 18 digits.
+// TestPlus_AddsExactly compares sums and differences of integers with Go's arithmetic.
 func TestPlus_AddsExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x, y := rapid.Int64Range(-1e17, 1e17).Draw(t, "x"), rapid.Int64Range(-1e17, 1e17).Draw(t, "y")

@@ -2,8 +2,8 @@ package value
 
 // Sizes of parts of an item. Source: "DynamoDB item sizes and formats".
 const (
-	documentBytes = 3 // of a map or a list
-	elementBytes  = 1 // of each element of a map or a list
+	documentBytes = 3 // for a map or a list
+	elementBytes  = 1 // for each element of a map or a list
 )
 
 // Size returns the size of an item in bytes, as Amazon bills it.
@@ -25,7 +25,7 @@ func (v *Value) Size() (n int) {
 		n = documentBytes + elementBytes*len(v.Elems)
 	case Map:
 		return documentBytes + elementBytes*len(v.Fields) + v.Fields.Size()
-	default: // its text and members
+	default: // the size is the sum of its text and its members
 	}
 	for i := range v.Elems {
 		n += v.Elems[i].Size()
@@ -33,8 +33,8 @@ func (v *Value) Size() (n int) {
 	return n + len(v.Text)
 }
 
-// Length returns the result of the function size: the length of a text, or the number of
-// elements. Numbers and other kinds have none.
+// Length returns the result of the function size. That is the length of a text, or the number of
+// elements. ok is false if the kind of the value has no length.
 func (v *Value) Length() (n int, ok bool) {
 	switch v.Kind {
 	case String, Binary:

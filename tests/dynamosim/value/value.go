@@ -1,16 +1,18 @@
-// Package value is the data of DynamoDB items: attribute values, their JSON, order and size.
+// Package value implements the data of DynamoDB items: attribute values, their JSON, order and
+// size.
 //
 //	JSON of a request ── Decode ── Value ── Append ── JSON of an answer
 //	                                 │
 //	                                 ├── Size      bytes that Amazon bills
 //	                                 └── SortKey   bytes that sort as the values do
 //
-// A Value is a tree. The fields of maps and the members of sets are sorted, so equal values have
-// equal trees, and a field is found by binary search. Numbers are texts in canonical form.
+// A Value is a tree. The fields of maps and the members of sets are sorted. So equal values have
+// equal trees, and fields are found by binary search. Numbers are stored as texts in canonical
+// form.
 //
-// Invariant: a decoded value is valid by Amazon's rules. Sources: Amazon DynamoDB developer
-// guide, "Constraints in Amazon DynamoDB", "Supported data types and naming rules" and "DynamoDB
-// item sizes and formats".
+// Invariant: a decoded value is valid according to Amazon's rules. Sources: Amazon DynamoDB
+// developer guide, "Constraints in Amazon DynamoDB", "Supported data types and naming rules" and
+// "DynamoDB item sizes and formats".
 package value
 
 import (
@@ -38,10 +40,10 @@ const (
 
 var kindNames = [...]string{"", "S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"}
 
-// String returns the name of a kind in JSON.
+// String returns the name of the kind, as in JSON.
 func (k Kind) String() string { return kindNames[k] }
 
-// KindOf returns the kind of a name, or 0.
+// KindOf returns the kind with the given name, or 0 if no kind has the name.
 func KindOf(name string) Kind {
 	return Kind(max(slices.Index(kindNames[:], name), 0))
 }
@@ -49,16 +51,16 @@ func KindOf(name string) Kind {
 // IsSet reports whether values of a kind are sets.
 func (k Kind) IsSet() bool { return k >= StringSet }
 
-// element returns the kind of the members of a set.
+// element returns the kind of the members of a set of kind k.
 func (k Kind) element() Kind { return k - StringSet + String }
 
 // Value is an attribute value.
 type Value struct {
 	Kind   Kind
-	True   bool    // of a Bool
-	Text   string  // of a String, a Number in canonical form, or the bytes of a Binary
-	Elems  []Value // of a List, or the sorted members of a set
-	Fields Item    // of a Map
+	True   bool    // the boolean of a Bool
+	Text   string  // a String, a Number in canonical form, or the bytes of a Binary
+	Elems  []Value // the elements of a List, or the sorted members of a set
+	Fields Item    // the fields of a Map
 }
 
 // Field is a named value.
@@ -67,15 +69,17 @@ type Field struct {
 	Value Value
 }
 
-// Item is the attributes of an item or of a map, sorted by name.
+// Item has the attributes of an item or the fields of a map, sorted by name.
 type Item []Field
 
-// search returns the index of a name, or the index at which it belongs.
+// search returns the index of a name. If the name is missing, it returns the index at which it
+// would be inserted.
 func (it Item) search(name string) (int, bool) {
 	return slices.BinarySearchFunc(it, name, func(f Field, name string) int { return strings.Compare(f.Name, name) })
 }
 
-// Get returns the value of an attribute, or nil. The caller must not change it.
+// Get returns the value of an attribute, or nil if it is missing. The caller must not change the
+// value.
 func (it Item) Get(name string) *Value {
 	if i, found := it.search(name); found {
 		return &it[i].Value
@@ -83,7 +87,7 @@ func (it Item) Get(name string) *Value {
 	return nil
 }
 
-// Set returns the item with an attribute. It changes the item in place.
+// Set sets an attribute and returns the item. It may change the given item.
 func (it Item) Set(name string, v Value) Item {
 	i, found := it.search(name)
 	if found {
@@ -93,7 +97,7 @@ func (it Item) Set(name string, v Value) Item {
 	return slices.Insert(it, i, Field{name, v})
 }
 
-// Remove returns the item without an attribute. It changes the item in place.
+// Remove removes an attribute and returns the item. It may change the given item.
 func (it Item) Remove(name string) Item {
 	if i, found := it.search(name); found {
 		return slices.Delete(it, i, i+1)
@@ -125,7 +129,7 @@ func (v Value) Clone() Value {
 	return v
 }
 
-// Equal reports whether two values are the same.
+// Equal reports whether two values are equal.
 func (v *Value) Equal(w *Value) bool {
 	if v.Kind != w.Kind || v.True != w.True || v.Text != w.Text || len(v.Elems) != len(w.Elems) || len(v.Fields) != len(w.Fields) {
 		return false
@@ -143,7 +147,8 @@ func (v *Value) Equal(w *Value) bool {
 	return true
 }
 
-// Compare orders two values of one kind that have an order: strings, numbers and binaries.
+// Compare orders two values of the same kind. ok is false if the kind has no order: only strings,
+// numbers and binary data have one.
 func (v *Value) Compare(w *Value) (order int, ok bool) {
 	if v.Kind != w.Kind || v.Kind > Binary {
 		return 0, false
@@ -154,8 +159,8 @@ func (v *Value) Compare(w *Value) (order int, ok bool) {
 	return strings.Compare(v.Text, w.Text), true
 }
 
-// SortKey returns bytes that sort as the values of one kind do. The kinds are the ones of keys:
-// strings, numbers and binaries.
+// SortKey returns bytes that sort in the order of the values. The value must be a string, a
+// number or binary data.
 func (v *Value) SortKey() string {
 	if v.Kind == Number {
 		return numberKey(v.Text)
@@ -163,7 +168,7 @@ func (v *Value) SortKey() string {
 	return v.Text
 }
 
-// sortSet sorts the members of a set, and reports whether two are equal.
+// sortSet sorts the members of a set. It returns whether two members are equal.
 func sortSet(elems []Value) (doubled bool) {
 	slices.SortFunc(elems, func(a, b Value) int {
 		order, _ := a.Compare(&b)
@@ -177,7 +182,7 @@ func sortSet(elems []Value) (doubled bool) {
 	return false
 }
 
-// Union returns the set with the members of another.
+// Union returns a set with the members of both sets.
 func (v Value) Union(w *Value) Value {
 	v.Elems = append(slices.Clone(v.Elems), w.Elems...)
 	sortSet(v.Elems)
@@ -185,7 +190,7 @@ func (v Value) Union(w *Value) Value {
 	return v
 }
 
-// Without returns the set without the members of another.
+// Without returns the set without the members of w.
 func (v Value) Without(w *Value) Value {
 	v.Elems = slices.DeleteFunc(slices.Clone(v.Elems), func(e Value) bool { return w.HasMember(&e) })
 	return v
@@ -196,7 +201,7 @@ func (v *Value) HasMember(w *Value) bool {
 	return slices.ContainsFunc(v.Elems, func(e Value) bool { return e.Equal(w) })
 }
 
-// Invalid is a value that breaks a rule of Amazon. Its text is Amazon's.
+// Invalid is the error for a value that breaks a rule of Amazon. Its text is Amazon's message.
 type Invalid string
 
 // Error implements error.

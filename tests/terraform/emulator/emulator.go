@@ -1,6 +1,6 @@
 // Package emulator extends a DynamoDB emulator for Terraform's AWS provider.
 //
-// It adds warm throughput, for which the provider waits, and continuous backups.
+// It adds continuous backups, and warm throughput, for which the provider waits.
 package emulator
 
 import (
@@ -18,15 +18,15 @@ import (
 	"sync"
 )
 
-// Emulator is an extended emulator of DynamoDB.
+// Emulator is a DynamoDB emulator with these additions.
 type Emulator struct {
 	backend *url.URL
 
 	mu        sync.Mutex
-	recovered map[string]bool // tables with point-in-time recovery
+	recovered map[string]bool // tables that have point-in-time recovery
 }
 
-// New returns an extension of the emulator at an address.
+// New returns an Emulator that extends the emulator at the given address.
 func New(address string) (*Emulator, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -42,15 +42,16 @@ func (e *Emulator) HasRecovery(table string) bool {
 	return e.recovered[table]
 }
 
-// Call holds the parts of a request that policies depend on.
+// Call has the parts of a request on which policies depend.
 type Call struct {
 	Operation string
-	Table     string // "" if the request is for no table
+	Table     string // "" if the request has no table
 	Index     string
-	Keys      []string // hash keys of the written registry items
+	Keys      []string // partition keys of the registry items that the request writes
 }
 
-// Door is an access point of an emulator, for one user.
+// Door is an HTTP handler through which one user accesses an emulator. It can refuse calls, and
+// records which operations were requested.
 type Door struct {
 	emulator *Emulator
 	refuse   func(Call) string
@@ -60,8 +61,8 @@ type Door struct {
 	refused []string
 }
 
-// Door returns an access point of the emulator. The function refuse returns the
-// reason for a refusal, or "". If nil, all calls are allowed.
+// Door returns a new door to the emulator. The function refuse returns the reason to refuse a call,
+// or "" to allow it. If refuse is nil, all calls are allowed.
 func (e *Emulator) Door(refuse func(Call) string) *Door {
 	if refuse == nil {
 		refuse = func(Call) string { return "" }
@@ -69,21 +70,21 @@ func (e *Emulator) Door(refuse func(Call) string) *Door {
 	return &Door{emulator: e, refuse: refuse, calls: map[string]bool{}}
 }
 
-// Called reports whether an operation was requested.
+// Called reports whether an operation was requested through the door.
 func (d *Door) Called(operation string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.calls[operation]
 }
 
-// Refused returns the reasons of refused calls.
+// Refused returns the reasons of all refused calls.
 func (d *Door) Refused() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.refused)
 }
 
-// asked holds the relevant parts of a request.
+// asked has the parts of a request that are used here.
 type asked struct {
 	TableName                        string
 	ResourceArn                      string
@@ -93,7 +94,7 @@ type asked struct {
 	PointInTimeRecoverySpecification *struct{ PointInTimeRecoveryEnabled bool }
 }
 
-// tables returns the tables of a request.
+// tables returns the names of the tables in a request.
 func (a *asked) tables() []string {
 	switch {
 	case a.RequestItems != nil:
@@ -106,7 +107,7 @@ func (a *asked) tables() []string {
 	return nil
 }
 
-// calls returns the calls in a request.
+// calls returns a Call for each table in a request.
 func (a *asked) calls(operation string) (all []Call) {
 	c := Call{Operation: operation, Index: a.IndexName}
 	for _, item := range []map[string]struct{ S string }{a.Key, a.Item} {
@@ -151,7 +152,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// record records a request, and returns the reason if it is refused.
+// record records a request. It returns the reason if the request is refused, otherwise "".
 func (d *Door) record(operation string, in *asked) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -171,7 +172,7 @@ func deny(w http.ResponseWriter, code, message string) {
 	fmt.Fprintf(w, `{"__type":"com.amazon.coral.service#%s","message":%q}`, code, message)
 }
 
-// recovery answers requests about continuous backups.
+// recovery answers a request about continuous backups.
 func (e *Emulator) recovery(w http.ResponseWriter, in *asked) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -187,9 +188,9 @@ func (e *Emulator) recovery(w http.ResponseWriter, in *asked) {
 		`"PointInTimeRecoveryDescription":{"PointInTimeRecoveryStatus":%q,"RecoveryPeriodInDays":35}}}`, status)
 }
 
-// warm adds warm throughput to the descriptions of tables and indexes.
+// warm adds warm throughput to the description of a table in an answer.
 func warm(r *http.Response) error {
-	r.Header.Del("X-Amz-Crc32") // does not match the changed body
+	r.Header.Del("X-Amz-Crc32") // the checksum does not match the changed body
 	if r.StatusCode != http.StatusOK {
 		return nil
 	}

@@ -1,6 +1,6 @@
-// Command provider reduces the source of Terraform's AWS provider to the services
-// that Varve's modules use. The whole source takes half an hour to build, and the
-// reduced one a few minutes. Its argument is a copy of the source, which it changes.
+// Command provider reduces the source of Terraform's AWS provider to the services that Varve's
+// modules use. The full source takes half an hour to build, and the reduced source takes a few
+// minutes. The argument is the folder with a copy of the source, which the command changes.
 package main
 
 import (
@@ -18,8 +18,8 @@ import (
 	"strings"
 )
 
-// services lists the services that the modules or the provider itself need, by the
-// names of the packages of the provider and the SDK.
+// services lists the services that the modules or the provider itself need. The names are names
+// of packages in the provider and the SDK.
 var services = []string{
 	"account", "appautoscaling", "applicationautoscaling", "cloudwatch", "cloudwatchlogs", "dynamodb", "ec2", "ecs", "eventbridge", "events",
 	"iam", "kinesis", "kms", "lambda", "logs", "meta", "organizations", "s3", "s3control", "scheduler", "sns", "ssm", "sts",
@@ -28,7 +28,7 @@ var services = []string{
 func main() {
 	if err := reduce(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) //nolint:forbidigo // main may exit
+		os.Exit(1) //nolint:forbidigo // only main may exit
 	}
 }
 
@@ -44,7 +44,7 @@ func reduce(args []string) error {
 	return nil
 }
 
-// cut removes the unwanted services from a file.
+// cut removes the code for all other services from a file.
 func cut(path string) error {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
@@ -74,7 +74,7 @@ func cut(path string) error {
 
 func wanted(service string) bool { return service == "" || slices.Contains(services, service) }
 
-// packageOf returns x of x.y, or "" for other expressions.
+// packageOf returns x if the expression is x.y, otherwise "".
 func packageOf(e ast.Expr) string {
 	if s, ok := e.(*ast.SelectorExpr); ok {
 		if x, ok := s.X.(*ast.Ident); ok {
@@ -84,7 +84,7 @@ func packageOf(e ast.Expr) string {
 	return ""
 }
 
-// clientOf returns x of *x.Client, or "" for other expressions.
+// clientOf returns x if the expression is *x.Client, otherwise "".
 func clientOf(e ast.Expr) string {
 	star, ok := e.(*ast.StarExpr)
 	if !ok {
@@ -96,7 +96,7 @@ func clientOf(e ast.Expr) string {
 	return packageOf(star.X)
 }
 
-// dropImports removes unused imports.
+// dropImports removes the imports that a file no longer uses.
 func dropImports(f *ast.File) {
 	used := map[string]bool{}
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -123,7 +123,7 @@ func nameOf(imp *ast.ImportSpec) string {
 	}
 	path, err := strconv.Unquote(imp.Path.Value)
 	if err != nil {
-		return "" // the parser has checked it
+		return "" // the parser has checked that the text is valid
 	}
 	return path[strings.LastIndexByte(path, '/')+1:]
 }

@@ -1,5 +1,5 @@
-// Command serve runs a DynamoDB emulator for Terraform's AWS provider until it is
-// interrupted. Its content is lost then.
+// Command serve runs a DynamoDB emulator for Terraform's AWS provider until it is interrupted.
+// All its data is in memory.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	flag.Parse()
 	if err := serve(ctx, *listen, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) //nolint:forbidigo // main may exit
+		os.Exit(1) //nolint:forbidigo // only main may exit
 	}
 }
 
@@ -49,7 +49,7 @@ func serve(ctx context.Context, address string, out io.Writer) error {
 	srv := &http.Server{Handler: e.Door(nil), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		<-ctx.Done()
-		_ = srv.Close() // the server ends with the program
+		_ = srv.Close() // the process ends now
 	}()
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err

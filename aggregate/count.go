@@ -1,0 +1,141 @@
+package aggregate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/filter"
+	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/rollup"
+)
+
+// CountQuery selects the readings to count, of devices of one stream.
+type CountQuery struct {
+	Tenant, Stream string
+	Devices        []string
+	Window         varve.Window
+	Where          filter.Filter // selects readings; not for roll-ups
+	Source         Source
+	Consistent     bool // includes every acknowledged reading
+	SkipDamaged    bool // omits damaged rows and lists them in the coverage
+}
+
+// Counts is the result of a count: the distinct readings of each device in the window.
+type Counts struct {
+	Devices  []DeviceCount // with at least one reading, in the order of their names
+	Readings int64
+	Coverage query.Coverage // of all devices; empty for roll-ups
+	// UnseenFields has the fields of Where that no reading had. It is empty if no reading was
+	// compared with Where.
+	UnseenFields []string
+}
+
+// DeviceCount is the number of readings of one device.
+type DeviceCount struct {
+	Device   string
+	Readings int64
+}
+
+// Count returns the numbers of readings. It is exact, or fails.
+//
+// From readings, it counts live readings, and reads all of them. From roll-ups, it counts the
+// readings of whole hours, also expired ones, and reads one roll-up per hour or day.
+func (e *Engine) Count(ctx context.Context, q CountQuery) (*Counts, error) {
+	c := counter{
+		run: run{Engine: e, q: &Query{Tenant: q.Tenant, Stream: q.Stream, Window: q.Window, Where: q.Where, Consistent: q.Consistent, SkipDamaged: q.SkipDamaged}},
+	}
+	if err := c.validate(&q); err != nil {
+		return nil, err
+	}
+	count := c.countReadings
+	if q.Source == FromRollups {
+		count = c.countRollups
+	}
+	counts := &Counts{}
+	for _, device := range slices.Compact(slices.Sorted(slices.Values(q.Devices))) {
+		n, err := count(ctx, varve.Series{Tenant: q.Tenant, Stream: q.Stream, Device: device})
+		if err != nil {
+			return nil, fmt.Errorf("device %s: %w", device, err)
+		}
+		if n > 0 {
+			counts.Devices = append(counts.Devices, DeviceCount{device, n})
+			counts.Readings += n
+		}
+	}
+	counts.Coverage, counts.UnseenFields = c.coverage, c.unseen
+	return counts, nil
+}
+
+// counter is the state of one count.
+type counter struct{ run }
+
+func (c *counter) validate(q *CountQuery) error {
+	if n := len(q.Devices); n > MaxDevices {
+		return varve.InvalidParam("devices", "%d exceed the limit %d: select fewer devices", n, MaxDevices)
+	}
+	if err := q.Window.Validate(); err != nil {
+		return varve.InvalidParam("to", "%s", err)
+	}
+	if q.Source != FromRollups {
+		return nil
+	}
+	if c.opts.Rollups == nil {
+		return errNoRollups()
+	}
+	return c.q.validateRollups()
+}
+
+// countReadings returns the number of live readings of a series.
+func (c *counter) countReadings(ctx context.Context, of varve.Series) (n int64, err error) {
+	rows, err := c.opts.Readings.Open(ctx, query.Query{
+		Series: of, Window: c.q.Window, Where: c.q.Where, Consistent: c.q.Consistent, SkipDamaged: c.q.SkipDamaged,
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for more := true; more; {
+		err := c.opts.InTurn(ctx, func() error {
+			part, err := rows.NextPart(ctx)
+			n += int64(part.Len())
+			more = !part.IsEnd()
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	c.cover(rows.Coverage())
+	c.addUnseen(rows)
+	return n, nil
+}
+
+// noFields selects no field of a roll-up: a field of this name cannot exist.
+var noFields = []string{"_"}
+
+// countRollups returns the number of readings in the roll-ups of a series.
+func (c *counter) countRollups(ctx context.Context, of varve.Series) (n int64, err error) {
+	q := rollup.Query{Series: of, Period: rollup.Hourly, Window: c.q.Window, Fields: noFields, Limit: rollup.MaxLimit}
+	if wholeDays(c.q.Window) {
+		q.Period = rollup.Daily
+	}
+	for {
+		var page rollup.Page
+		err := c.opts.InTurn(ctx, func() (err error) {
+			page, err = c.opts.Rollups.Read(ctx, q)
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+		for i := range page.Rollups {
+			n += page.Rollups[i].Readings
+		}
+		if page.Next.IsZero() {
+			return n, nil
+		}
+		q.Window.From = page.Next
+	}
+}

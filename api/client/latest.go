@@ -1,0 +1,144 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/query"
+)
+
+// Latest is the latest reading of one device.
+type Latest struct {
+	Device   string
+	Reading  *varve.Reading // nil if all have expired
+	Coverage query.Coverage
+}
+
+// LatestQuery asks for the latest readings of a stream.
+type LatestQuery struct {
+	Stream     string
+	By         varve.By
+	Devices    []string // if empty, pages of all registered devices with a live reading
+	Status     string   // without Devices: only devices of this status
+	DeviceType string   // without Devices: only devices of this type
+	Fields     []string // if empty, all fields
+	List                // without Devices
+}
+
+// LatestPage is a page of latest readings. It may be empty and not the last.
+type LatestPage struct {
+	Latest []Latest
+	Next   string // the cursor of the next page; "" on the last page
+	Notes  []wire.Note
+}
+
+// Latest returns the latest readings of devices of a stream, in the order of the devices.
+func (c ReadingCalls) Latest(ctx context.Context, stream string, by varve.By, devices ...string) ([]Latest, error) {
+	if len(devices) == 0 {
+		return nil, varve.InvalidParam("device", "missing: name devices, or use LatestPage for a whole stream")
+	}
+	page, err := c.LatestPage(ctx, LatestQuery{Stream: stream, By: by, Devices: devices})
+	return page.Latest, err
+}
+
+// LatestPage returns the latest readings of the named devices, or a page of all devices.
+func (c ReadingCalls) LatestPage(ctx context.Context, q LatestQuery) (page LatestPage, err error) {
+	type answer struct {
+		Latest []struct {
+			Device   string          `json:"device"`
+			Reading  json.RawMessage `json:"reading"`
+			Coverage query.Coverage  `json:"coverage"`
+		} `json:"latest"`
+		Next  string      `json:"next"`
+		Notes []wire.Note `json:"notes"`
+	}
+	r := request{method: http.MethodGet, path: streamPath(q.Stream) + "/latest", query: q.values()}
+	setParams(r.query, map[string]string{"by": q.By.String(), "status": q.Status, "device_type": q.DeviceType})
+	if len(q.Fields) > 0 {
+		r.query["fields"] = slices.Clone(q.Fields)
+	}
+	if len(q.Devices) > 0 {
+		r.query["device"] = q.Devices
+	}
+	a, err := getJSON[answer](ctx, c.connection, r)
+	if err != nil {
+		return page, err
+	}
+	page.Next, page.Notes = a.Next, a.Notes
+	for _, l := range a.Latest {
+		one := Latest{Device: l.Device, Coverage: l.Coverage}
+		if string(l.Reading) != "null" {
+			r, err := wire.ParseAnswer(l.Reading, varve.Series{Tenant: varve.DefaultTenant, Stream: q.Stream, Device: l.Device})
+			if err != nil {
+				return page, err
+			}
+			one.Reading = &r
+		}
+		page.Latest = append(page.Latest, one)
+	}
+	return page, nil
+}
+
+// DeviceQuery selects devices by their description and their silence.
+type DeviceQuery struct {
+	Status, Type string // "" means any
+	// SilentSince, if set, selects devices that nothing came from since a time. It is as From in a
+	// Query.
+	SilentSince string
+	// By is for StreamDevices: the time that SilentSince is compared with.
+	By varve.By
+}
+
+// SelectDevices returns a page of the selected devices. With SilentSince, it compares the last
+// arrival in any stream, and a page may be empty and not the last.
+func (c DeviceCalls) SelectDevices(ctx context.Context, q DeviceQuery, l List) (wire.DeviceList, error) {
+	r := request{method: http.MethodGet, path: "/v1/devices", query: l.values()}
+	setParams(r.query, map[string]string{"status": q.Status, "device_type": q.Type, "silent_since": q.SilentSince})
+	return getJSON[wire.DeviceList](ctx, c.connection, r)
+}
+
+// StreamDevices returns a page of the devices with a live reading in a stream. A page may be empty
+// and not the last.
+func (c ReadingCalls) StreamDevices(ctx context.Context, stream string, q DeviceQuery, l List) (wire.StreamDeviceList, error) {
+	r := request{method: http.MethodGet, path: streamPath(stream) + "/devices", query: l.values()}
+	setParams(r.query, map[string]string{"status": q.Status, "device_type": q.Type, "silent_since": q.SilentSince, "by": q.By.String()})
+	return getJSON[wire.StreamDeviceList](ctx, c.connection, r)
+}
+
+// CountQuery selects the readings to count. From, To and During are as in a Query.
+type CountQuery struct {
+	Stream             string
+	Devices            []string // if empty, all registered devices that the next fields select
+	Status, DeviceType string   // "" means any
+	From, To, During   string
+	Where              string // only readings whose fields have these values; not for roll-ups
+	Source             string // readings (also ""), or rollups, which also counts expired readings
+}
+
+// Counts returns the numbers of devices and readings of a stream in a window.
+func (c ReadingCalls) Counts(ctx context.Context, q CountQuery) (wire.CountsBody, error) {
+	r := request{method: http.MethodGet, path: streamPath(q.Stream) + "/counts", query: url.Values{}}
+	setParams(r.query, map[string]string{
+		"status": q.Status, "device_type": q.DeviceType, "from": q.From, "to": q.To, "during": q.During, "source": q.Source, "where": q.Where,
+	})
+	if len(q.Devices) > 0 {
+		r.query["devices"] = slices.Clone(q.Devices)
+	}
+	return getJSON[wire.CountsBody](ctx, c.connection, r)
+}
+
+func streamPath(stream string) string { return "/v1/streams/" + url.PathEscape(stream) }
+
+// setParams sets the parameters that are not empty.
+func setParams(v url.Values, params map[string]string) {
+	for name, value := range params {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/varvedb/varve/api/wire"
+)
+
+// WhyQuery selects the reading of Why.
+type WhyQuery struct {
+	Device string
+	Time   string // as in the API
+	ID     string // "" means any
+	Stream string // "" means all streams of the tenant
+}
+
+// Why returns where a reading is, or why it is not found.
+func (c ReadingCalls) Why(ctx context.Context, q WhyQuery) (wire.WhyBody, error) {
+	values := url.Values{"time": {q.Time}}
+	for name, value := range map[string]string{"id": q.ID, "stream": q.Stream} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	return getJSON[wire.WhyBody](ctx, c.connection, request{
+		method: http.MethodGet, path: "/v1/devices/" + url.PathEscape(q.Device) + "/why", query: values,
+	})
+}

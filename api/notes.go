@@ -1,0 +1,90 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/block"
+	"github.com/varvedb/varve/internal/quote"
+)
+
+// notesTrailer carries the notes of answers in NDJSON and CSV, as JSON.
+const notesTrailer = "Varve-Notes"
+
+// missingFields has the requested fields that no reading of an answer had so far.
+type missingFields []string
+
+// newMissingFields returns the set of all requested fields.
+func newMissingFields(fields []string) missingFields {
+	return slices.Compact(slices.Sorted(slices.Values(fields)))
+}
+
+func (m *missingFields) remove(found func(name string) bool) {
+	if len(*m) > 0 {
+		*m = slices.DeleteFunc(*m, found)
+	}
+}
+
+// addReadings removes the fields of readings from the set.
+func (m *missingFields) addReadings(readings []varve.Reading) {
+	for i := range readings {
+		if len(*m) == 0 {
+			return
+		}
+		m.remove(func(name string) bool { return !readings[i].Field(name).IsZero() })
+	}
+}
+
+// addColumns removes the fields of columns from the set.
+func (m *missingFields) addColumns(parts []block.Part) {
+	for i := range parts {
+		p := &parts[i]
+		m.remove(func(name string) bool {
+			return slices.ContainsFunc(p.Columns, func(c block.Column) bool { return c.Name == name && c.HasAny(p) })
+		})
+	}
+}
+
+// notes returns a note for each field that is still missing.
+func (m missingFields) notes() []wire.Note { return fieldNotes("query.fields", m) }
+
+// fieldNotes returns a note for each field of a parameter.
+func fieldNotes(param string, names []string) (notes []wire.Note) {
+	for _, name := range names {
+		notes = append(notes, wire.Note{Param: param, Message: "field " + quote.Text(name) + ": not found in this answer: check its name"})
+	}
+	return notes
+}
+
+// trailerNotes is the maximum number of notes in a trailer. Clients accept trailers of up to 4 KB.
+const trailerNotes = 8
+
+// setNotes sets the trailer of an answer with notes.
+func setNotes(h http.Header, notes []wire.Note) {
+	if len(notes) == 0 {
+		return
+	}
+	// A Note has nothing in it that cannot be marshalled.
+	text, _ := wire.MarshalJSON(notes[:min(len(notes), trailerNotes)])
+	h.Set(notesTrailer, asciiJSON(text))
+}
+
+// asciiJSON escapes the characters of JSON that a header must not have.
+func asciiJSON(text []byte) string {
+	var b strings.Builder
+	for _, c := range string(text) {
+		if c < 0x7f {
+			b.WriteRune(c)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{c}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
+}

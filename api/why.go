@@ -1,0 +1,219 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/devices"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/streams"
+)
+
+// maxWhyStreams limits the streams that a request without a stream searches.
+const maxWhyStreams = 100
+
+// whyHandler explains where readings are, or why they are not found.
+type whyHandler struct {
+	*responder
+	query   *query.Engine
+	streams *streams.Registry
+	devices *devices.Registry
+	rotator *rotator.Rotator
+	reads   *reads
+	now     func() time.Time
+}
+
+func (h *whyHandler) addRoutes(o *operations) {
+	huma.Register(o.api, huma.Operation{
+		OperationID: "why-reading", Method: http.MethodGet, Path: "/v1/devices/{device}/why", Tags: []string{"readings"},
+		Summary: "Where a reading is, or why it is not found",
+		Description: "Searches all tables, including expired readings. Names the table that holds the reading or would hold it, the rule by which it expires, " +
+			"and when the table is retired and dropped. Rejected readings are not recorded: their verdict was the answer to their request.",
+	}, h.getWhy)
+}
+
+// whyQuery is the request for one reading.
+type whyQuery struct {
+	Device string `path:"device" doc:"the device"`
+	Time   string `query:"time" required:"true" doc:"event time of the reading, in the forms of readings; a whole second stands for all readings in it"`
+	ID     string `query:"id" doc:"id of the reading; default: any"`
+	Stream string `query:"stream" doc:"only this stream; default: all streams of the tenant, up to 100"`
+}
+
+func (h *whyHandler) getWhy(ctx context.Context, in *whyQuery) (*reply[wire.WhyBody], error) {
+	at, err := h.timeOf(in)
+	if err != nil {
+		return nil, h.problem(err)
+	}
+	names, err := h.streamsOf(ctx, in.Stream)
+	if err != nil {
+		return nil, h.problem(err)
+	}
+	body := wire.WhyBody{Device: in.Device, Time: string(wire.AppendTime(nil, at)), ID: in.ID, Streams: []wire.WhyStream{}}
+	if _, err = h.devices.Get(ctx, tenantOf(ctx), in.Device); err != nil && varve.FailureOf(err) != varve.NotFound {
+		return nil, h.problem(err)
+	}
+	body.Known = err == nil
+	for _, name := range names {
+		series := varve.Series{Tenant: tenantOf(ctx), Stream: name, Device: in.Device}
+		var t query.Trace
+		err := h.reads.inTurn(ctx, func() (err error) {
+			t, err = h.query.Trace(ctx, series, varve.Window{From: at, To: at.Add(unitOf(at))})
+			return err
+		})
+		if err != nil {
+			return nil, h.problem(err)
+		}
+		t.Copies = slices.DeleteFunc(t.Copies, func(c query.TracedCopy) bool { return in.ID != "" && c.ID.String() != in.ID })
+		body.Streams = append(body.Streams, h.explain(ctx, name, at, &t))
+	}
+	found := func(s wire.WhyStream) bool { return len(s.Readings) > 0 }
+	if in.Stream == "" && slices.ContainsFunc(body.Streams, found) {
+		body.Streams = slices.DeleteFunc(body.Streams, func(s wire.WhyStream) bool { return !found(s) })
+	}
+	return &reply[wire.WhyBody]{body}, nil
+}
+
+func (h *whyHandler) timeOf(in *whyQuery) (time.Time, error) {
+	if err := varve.ValidateDevice(in.Device); err != nil {
+		return time.Time{}, varve.InvalidParam("path.device", "%s", err)
+	}
+	at, err := moment(url.Values{"time": {in.Time}}, "time", wire.TimeFormat{}, h.now(), time.Time{})
+	if err == nil && at.IsZero() {
+		err = varve.InvalidParam("query.time", "missing: send the event time of the reading")
+	}
+	return at, err
+}
+
+// streamsOf returns the streams to search.
+func (h *whyHandler) streamsOf(ctx context.Context, stream string) (names []string, err error) {
+	list, err := h.streams.List(ctx, tenantOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if stream == "" || stream == list[i].Name {
+			names = append(names, list[i].Name)
+		}
+	}
+	switch {
+	case stream != "" && len(names) == 0:
+		return nil, varve.Errorf(varve.NotFound, "stream %q: not found: GET /v1/streams lists all streams", stream)
+	case len(names) > maxWhyStreams:
+		return nil, varve.InvalidParam("query.stream", "required: the tenant has %d streams, more than %d", len(names), maxWhyStreams)
+	}
+	return names, nil
+}
+
+// unitOf returns the precision of a time: a whole second stands for all readings in it.
+func unitOf(at time.Time) time.Duration {
+	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
+		if at.Nanosecond()%int(unit) == 0 {
+			return unit
+		}
+	}
+	return 1
+}
+
+// explain returns the state of a reading in a stream.
+func (h *whyHandler) explain(ctx context.Context, stream string, at time.Time, t *query.Trace) wire.WhyStream {
+	s := wire.WhyStream{Stream: stream, Class: t.Class, Rule: t.Rule, Readings: []wire.WhyReading{}}
+	var holders []grid.Table
+	operates := grantOf(ctx).Tenant == varve.DefaultTenant
+	for i := range t.Copies {
+		c := &t.Copies[i]
+		r := wire.WhyReading{
+			Time: string(wire.AppendTime(nil, c.Time)), ID: c.ID.String(), Arrived: string(wire.AppendTime(nil, c.Arrived)),
+			Expires: orNull(c.Expires), Alive: c.Alive,
+		}
+		if operates {
+			r.Table = c.Table.Name()
+		}
+		s.Readings = append(s.Readings, r)
+		holders = append(holders, c.Table)
+	}
+	if len(holders) == 0 {
+		holders = h.wouldHold(t.Class, at)
+	}
+	h.describe(&s, at, t)
+	if operates {
+		slices.SortFunc(holders, grid.Table.Compare)
+		for _, table := range slices.Compact(holders) {
+			s.Tables = append(s.Tables, h.tableOf(table, t.Tables))
+		}
+	}
+	return s
+}
+
+// wouldHold returns the tables of a reading that arrived when it happened, and of one that arrives
+// now.
+func (h *whyHandler) wouldHold(class string, at time.Time) (tables []grid.Table) {
+	policy := h.rotator.Policy()
+	for _, month := range []grid.Month{grid.MonthOf(at), grid.MonthOf(h.now())} {
+		if rg, ok := policy.Grid.Locate(at, month); ok && month <= grid.MonthOf(h.now()) {
+			tables = append(tables, grid.Table{Prefix: policy.Retention.TablePrefix(class), Range: rg, Month: month})
+		}
+	}
+	return tables
+}
+
+// describe sets the state of a reading, and its sentence.
+func (h *whyHandler) describe(s *wire.WhyStream, at time.Time, t *query.Trace) {
+	alive := slices.IndexFunc(t.Copies, func(c query.TracedCopy) bool { return c.Alive })
+	due := retention.Add(at, t.Keep)
+	switch {
+	case alive >= 0:
+		c := &t.Copies[alive]
+		s.State, s.Rule = wire.WhyStored, c.Rule
+		s.Text = fmt.Sprintf("The reading is stored, and expires %s: %s.", onOrNever(c.Expires), c.Rule)
+	case len(t.Copies) > 0:
+		c := slices.MaxFunc(t.Copies, func(a, b query.TracedCopy) int { return cmp.Compare(a.Expires.Unix(), b.Expires.Unix()) })
+		s.State, s.Rule = wire.WhyExpired, c.Rule
+		s.Text = fmt.Sprintf("The reading has expired on %s: %s. It is on disk until its table is dropped.", minute(c.Expires), c.Rule)
+	case at.After(h.now().Add(h.rotator.Policy().Grid.Future)):
+		s.State = wire.WhyRejected
+		s.Text = "No reading is stored. One with this time is rejected as time_in_future: it is further ahead than tables.future."
+	case !due.IsZero() && !due.After(h.now()):
+		s.State = wire.WhyRemoved
+		s.Text = fmt.Sprintf("No reading is stored. One that arrived when it happened has expired on %s: %s. Otherwise it never came, or was rejected.", minute(due), t.Rule)
+	default:
+		s.State = wire.WhyNever
+		s.Text = "No reading is stored, and by its time none has expired. It never came, or it was rejected: the answer to its request had the verdict."
+	}
+}
+
+func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+
+func onOrNever(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return "on " + minute(t)
+}
+
+// tableOf describes a table, which may be missing.
+func (h *whyHandler) tableOf(t grid.Table, infos []store.Info) wire.WhyTable {
+	policy, w := h.rotator.Policy(), t.Window()
+	one := wire.WhyTable{Name: t.Name(), From: w.From, To: w.To, WriteMonth: t.Month.String()}
+	in := store.Info{Table: t, Owned: true}
+	if i := slices.IndexFunc(infos, func(in store.Info) bool { return in.Table == t }); i >= 0 {
+		in, one.Exists = infos[i], true
+		one.State, one.Hold = string(policy.StateOf(&in, h.now())), in.Hold
+	}
+	schedule := policy.ScheduleOf(&in)
+	one.Retires, one.Drops, one.Why = orNull(schedule.Retires), orNull(schedule.Drops), schedule.Why
+	return one
+}

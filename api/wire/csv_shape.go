@@ -1,0 +1,229 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/varvedb/varve"
+)
+
+// maxGroup is the maximum number of rows that are one reading in the long form.
+const maxGroup = varve.MaxFields
+
+// longForm reads files with one row per value. Consecutive rows with the same time, device and id
+// are one reading:
+//
+//	device,time,metric,value
+//	s1,2026-04-20T14:00:00Z,temperature,22.4   ──▶ s1: temperature=22.4 humidity=45
+//	s1,2026-04-20T14:00:00Z,humidity,45
+//
+// The other columns of a row are fields, too, named after both: temperature.unit.
+type longForm struct {
+	key   []string // the time, the device and the id of the group; empty before the first row
+	from  int      // the group's first field in the memory of the batch
+	names []string // of the group
+	rows  int
+	held  *heldRow // the row after a full batch
+	again heldRow
+}
+
+// heldRow is a row that the next batch begins with.
+type heldRow struct {
+	cells [][]byte
+	line  int
+}
+
+// keyUse reports whether a column identifies a reading.
+func keyUse(u use) bool { return u == useTime || u == useDevice || u == useID }
+
+// isNext reports whether a row belongs to the group.
+func (l *longForm) isNext(roles []role, cells [][]byte) bool {
+	if !l.isOpen() || len(cells) != len(roles) || l.rows >= maxGroup {
+		return false
+	}
+	n := 0
+	for i := range roles {
+		switch {
+		case keyUse(roles[i].use):
+			if l.key[n] != string(cells[i]) {
+				return false
+			}
+			n++
+		case roles[i].use == useName && slices.Contains(l.names, string(cells[i])):
+			return false
+		}
+	}
+	return true
+}
+
+// start begins a group with a row.
+func (l *longForm) start(roles []role, cells [][]byte) {
+	l.key, l.names, l.rows = l.key[:0], l.names[:0], 0
+	for i := range roles {
+		if keyUse(roles[i].use) {
+			l.key = append(l.key, string(cells[i]))
+		}
+	}
+}
+
+// isOpen reports whether the next row may belong to the group.
+func (l *longForm) isOpen() bool { return len(l.key) > 0 }
+
+// end ends the group: the next row begins another one.
+func (l *longForm) end() { l.key = l.key[:0] }
+
+// longRow adds a row of the long form to the batch. It returns false if the row must wait for the
+// next batch.
+func (c *csvReader) longRow(b *Batch, cells [][]byte, line int) bool {
+	l := &c.long
+	if !l.isNext(c.roles, cells) {
+		if l.end(); b.Full() {
+			l.again = heldRow{cells, line}
+			l.held = &l.again
+			return false
+		}
+		from := b.begin()
+		if !c.row(b, cells, line) {
+			return true
+		}
+		l.start(c.roles, cells)
+		l.from = from
+	}
+	l.rows++
+	name, value := c.named(cells, useName), c.named(cells, useValue)
+	l.names = append(l.names, string(name))
+	last := b.Len() - 1
+	v := c.longFields(b, b.names.get(name), value, cells)
+	b.end(l.from, &b.Readings[last])
+	if b.Verdicts[last].Outcome == 0 {
+		b.Verdicts[last] = v
+	}
+	return true
+}
+
+// named returns the cell of the column with a use.
+func (c *csvReader) named(cells [][]byte, u use) []byte {
+	for i := range c.roles {
+		if c.roles[i].use == u {
+			return cells[i]
+		}
+	}
+	return nil
+}
+
+// longFields adds the value of a row, and its other columns.
+func (c *csvReader) longFields(b *Batch, name string, value []byte, cells [][]byte) (verdict varve.Verdict) {
+	if name == "" {
+		return varve.Reject(varve.CodeFieldInvalid, "the name of the field is empty")
+	}
+	add := func(name string, cell []byte, kind varve.Kind) {
+		if len(cell) == 0 || c.isNull(cell) {
+			return
+		}
+		if v := c.addField(b, name, cell, kind); v.Outcome != 0 && verdict.Outcome == 0 {
+			verdict = v
+		}
+	}
+	add(name, value, c.Kinds[c.Value])
+	for i := range c.roles {
+		if r := &c.roles[i]; r.use == useField {
+			add(name+"."+r.name, cells[i], r.kind)
+		}
+	}
+	return verdict
+}
+
+// wideRow adds a row in which each column is a device: a reading for each cell.
+func (c *csvReader) wideRow(b *Batch, cells [][]byte, line int) {
+	if len(cells) != len(c.roles) {
+		c.row(b, cells, line)
+		return
+	}
+	common := varve.Reading{Time: c.Arrival}
+	var bad varve.Verdict
+	for i := range c.roles {
+		if r := &c.roles[i]; r.use == useTime || r.use == useID {
+			if v := c.cell(b, &common, r, c.present(cells[i])); v.Outcome != 0 && bad.Outcome == 0 {
+				bad = v
+			}
+		}
+	}
+	for i := range c.roles {
+		role, cell := &c.roles[i], c.present(cells[i])
+		if role.use != useField || len(cell) == 0 {
+			continue
+		}
+		skipped := b.SkippedCells
+		from := b.begin()
+		v := c.addField(b, c.DeviceColumns, cell, role.kind)
+		if b.SkippedCells > skipped {
+			continue
+		}
+		r := b.add(line)
+		r.Tenant, r.Stream, r.Device, r.Time, r.ID = c.Tenant, c.Stream, role.name, common.Time, common.ID
+		b.end(from, r)
+		if bad.Outcome != 0 {
+			v = bad
+		}
+		b.reject(v)
+	}
+}
+
+// present returns a cell, or nothing if it stands for a missing value.
+func (c *csvReader) present(cell []byte) []byte {
+	if c.isNull(cell) {
+		return nil
+	}
+	return cell
+}
+
+// IsReshaped reports whether the rows of a file are not one reading each.
+func (c *Columns) IsReshaped() bool { return c.Name != "" || c.DeviceColumns != "" }
+
+// keyColumns returns the indexes of the columns that identify a reading.
+func (c *Columns) keyColumns(names []string) (key []int) {
+	if c.Name == "" {
+		return nil
+	}
+	for _, name := range []string{orDefault(c.Time, among(names, "time", "timestamp")), c.DeviceColumn(names, false), orDefault(c.ID, "id")} {
+		if i := slices.Index(names, name); i >= 0 {
+			key = append(key, i)
+		}
+	}
+	return key
+}
+
+// group returns the length of the rows that are one reading in the long form, and begin with a line.
+func (r *rowReader) group(first []byte, names []string, key []int) int {
+	n, bad := r.row(first, len(names))
+	if bad != nil || len(r.cells) != len(names) {
+		return n
+	}
+	keyOf := func() string {
+		var b strings.Builder
+		for _, i := range key {
+			b.Write(r.cells[i])
+			b.WriteByte('\n')
+		}
+		return b.String()
+	}
+	same := keyOf()
+	next := n // after blank lines
+	for rows := 1; rows < maxGroup && next-n < maxLine; {
+		line, err := r.window.peek(next)
+		if len(line) == 0 || err != nil && !errors.Is(err, io.EOF) {
+			break
+		}
+		next += len(line)
+		if len(trimBlanks(line)) == 0 {
+			continue
+		}
+		if r.split(line) != nil || len(r.cells) != len(names) || keyOf() != same {
+			break
+		}
+		n, rows = next, rows+1
+	}
+	return n
+}

@@ -1,0 +1,323 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+var lineEntry = entry{
+	title: "line protocol", name: "line",
+	media:      []string{"application/vnd.influx.line-protocol"},
+	bodyMedia:  []string{"text/vnd.influx.line-protocol"},
+	extensions: []string{".lp", ".line"},
+	newReader: func(mem *Memory, body io.Reader, d Defaults, _ Columns) (Reader, error) {
+		mem.window.reset(body)
+		mem.window.bounded = true
+		mem.line.reset(&mem.window, d)
+		return &mem.line, nil
+	},
+	newCutter:  func(w *window, _ Columns) cutter { return newPointCutter(w) },
+	onlyBodies: true,
+}
+
+// LineAuto is the precision of line protocol whose times have a unit by their magnitude.
+const LineAuto Precision = -1
+
+// lineReader parses the line protocol of InfluxDB:
+//
+//	weather,device=sensor_01,site=north temperature=22.4,ok=true,n=7i 1475001526000000000
+//
+// The measurement is the stream. LineMapping assigns the tags. A quoted string may span lines. If
+// the lines do not form a point, only the first one is invalid, as in CSV.
+type lineReader struct {
+	Defaults
+	window *window
+	series seriesCache
+	scan   pointScan
+}
+
+func (l *lineReader) reset(w *window, d Defaults) {
+	if d.Time.Precision == 0 {
+		d.Time.Precision = Nanoseconds
+	}
+	l.series.reset(&d)
+	l.Defaults, l.window = d, w
+}
+
+// Read implements Reader.
+func (l *lineReader) Read(b *Batch) error {
+	w := l.window
+	for !b.Full() {
+		if err := w.skipBlankLines(); err != nil {
+			return err
+		}
+		line := w.line
+		text, err := w.first()
+		switch {
+		case errors.Is(err, errLineTooLong):
+			b.add(line)
+			b.reject(varve.Reject(varve.CodeTooLarge, "the line is longer than %d bytes", maxLine))
+			if err := w.skipLine(); err != nil {
+				return err
+			}
+			continue
+		case err != nil && !errors.Is(err, io.EOF):
+			return err // the rest of the line may be a partial point
+		}
+		point := trimPoint(text)
+		switch {
+		case len(point) == 0:
+			w.take(len(text))
+		case point[0] == '#':
+			if err := w.skip(len(text)); err != nil {
+				return err
+			}
+		default:
+			if err := l.point(b, text, point, line); err != nil {
+				return err
+			}
+			continue // the window may have more
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trimPoint returns a line without its end and without spaces before the point.
+func trimPoint(text []byte) []byte {
+	text = trimLineEnd(text)
+	for len(text) > 0 && text[0] == ' ' {
+		text = text[1:]
+	}
+	if len(trimBlanks(text)) == 0 {
+		return nil // a line of tabs is blank, too
+	}
+	return text
+}
+
+func trimLineEnd(text []byte) []byte {
+	if n := len(text); n > 0 && text[n-1] == '\n' {
+		text = text[:n-1]
+	}
+	if n := len(text); n > 0 && text[n-1] == '\r' {
+		text = text[:n-1]
+	}
+	return text
+}
+
+// point reads the point that begins with the first line of the window.
+func (l *lineReader) point(b *Batch, text, point []byte, line int) error {
+	b.add(line)
+	size, v, err := l.judge(b, text, point)
+	if err != nil {
+		return err
+	}
+	w := l.window
+	b.keepText(trimLineEnd(w.buf[w.from : w.from+size]))
+	b.reject(v)
+	w.take(size)
+	return nil
+}
+
+// judge parses the point that begins with the first line of the window as the last reading of the
+// batch. It returns the size of the point's text.
+func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verdict, err error) {
+	r := &b.Readings[len(b.Readings)-1]
+	r.Tenant, size = l.Tenant, len(text)
+	if l.plain(b, r, point) {
+		return size, v, nil
+	}
+	if v = l.parse(b, r, point); v.Message != openQuote {
+		return size, v, nil
+	}
+	spaces := len(trimLineEnd(text)) - len(point)
+	all, err := l.window.quotedLines(size, spaces+l.scan.at)
+	if err != nil || all == nil {
+		return size, v, err
+	}
+	if whole := l.parse(b, r, trimPoint(all)); whole.Code != varve.CodeMalformed {
+		return len(all), whole, nil
+	}
+	return size, v, nil
+}
+
+// quotedLines returns the text of the window up to the line on which the quote that the first line
+// leaves open is closed. It returns nil if no line closes it.
+func (w *window) quotedLines(first, quote int) ([]byte, error) {
+	n := first
+	for open := isQuoteOpen(w.buf[w.from+quote:w.from+n], false); open; {
+		line, err := w.peek(n)
+		if errors.Is(err, errLineTooLong) || err == nil && len(line) == 0 || errors.Is(err, io.EOF) && len(line) == 0 {
+			return nil, nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		n += len(line)
+		open = isQuoteOpen(line, true)
+	}
+	if n == first {
+		return nil, nil
+	}
+	return w.buf[w.from : w.from+n], nil
+}
+
+// isQuoteOpen reports whether a string is open at the end of a text, given whether one is open at
+// its start.
+func isQuoteOpen(text []byte, open bool) bool {
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '"':
+			open = !open
+		case text[i] == '\\' && open:
+			i++
+		}
+	}
+	return open
+}
+
+// plain parses a point of a known series, with predicted names, plain values and a time. It returns
+// false if it gave up; then the batch is as before, and parse reads the point.
+func (l *lineReader) plain(b *Batch, r *varve.Reading, text []byte) bool {
+	s, rest := l.series.known(text)
+	if s == nil {
+		return false
+	}
+	p := &l.scan
+	p.text, p.at = text, rest
+	size, from := b.size, b.begin()
+	if !p.plainFields(b) {
+		return false
+	}
+	n, ok := p.plainStamp()
+	unit := uint64(l.Time.Precision)
+	if !ok || l.Time.Precision < 0 || n > math.MaxInt64/unit || int64(n*unit) < firstNumeric {
+		clear(b.fields[from:])
+		b.size, b.fields = size, b.fields[:from]
+		return false
+	}
+	r.Stream, r.Device, r.Time = s.stream, s.device, time.Unix(0, int64(n*unit)).UTC()
+	for _, tag := range s.tags {
+		b.field(tag.Name, tag.Value)
+	}
+	b.end(from, r)
+	return true
+}
+
+// parse parses a point as the last reading of the batch. It returns the zero verdict if the point
+// is valid so far.
+func (l *lineReader) parse(b *Batch, r *varve.Reading, text []byte) varve.Verdict {
+	s, rest, v := l.series.find(text)
+	if v.Outcome != 0 {
+		return v
+	}
+	r.Stream = s.stream
+	b.setDevice(r, s.device)
+	from := b.begin()
+	p := &l.scan
+	p.text, p.at = text, rest
+	v = p.anyFields(b)
+	if v.Outcome == 0 {
+		var at varve.Verdict
+		if r.Time, at = l.time(p); at.Code == varve.CodeMalformed {
+			v = at
+		} else if v = s.verdict; v.Outcome == 0 {
+			v = at
+		}
+	}
+	if v.Outcome != 0 {
+		clear(b.fields[from:])
+		b.fields = b.fields[:from]
+		return v
+	}
+	for _, tag := range s.tags {
+		b.field(tag.Name, tag.Value)
+	}
+	b.end(from, r)
+	return v
+}
+
+// time reads the rest of a point: its time, if it has one.
+func (l *lineReader) time(p *pointScan) (time.Time, varve.Verdict) {
+	text := p.stamp()
+	switch {
+	case p.at < len(p.text):
+		return time.Time{}, malformedPoint("%s follows the fields in place of a time", clip(string(p.text[p.at-len(text):])))
+	case len(text) > 0:
+		return l.Time.parseStamp(text)
+	case l.Now == nil:
+		return time.Time{}, varve.Reject(varve.CodeTimeMissing, "the line has no time")
+	default:
+		return l.Now().UTC().Truncate(time.Millisecond), varve.Verdict{}
+	}
+}
+
+// parseStamp parses a whole number of units since 1970.
+func (f TimeFormat) parseStamp(text []byte) (time.Time, varve.Verdict) {
+	if f.Precision != LineAuto {
+		if t, ok := f.quick(text); ok {
+			return t, varve.Verdict{}
+		}
+	}
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if errors.Is(err, strconv.ErrSyntax) {
+		return time.Time{}, malformedPoint("time %s is not a whole number", clip(string(text)))
+	}
+	if f.Precision == LineAuto {
+		f.Precision = unitOf(n)
+	}
+	p := int64(f.Precision)
+	if err == nil && n <= math.MaxInt64/p && n >= 0 && n*p >= firstNumeric {
+		return time.Unix(0, n*p).UTC(), varve.Verdict{}
+	}
+	if f.Precision > Seconds {
+		return time.Time{}, varve.Reject(varve.CodeTimeTooOld, "time %s in units of %s is not between 1973 and 2262", clip(string(text)), time.Duration(p))
+	}
+	return f.parseNumber(string(text))
+}
+
+// unitOf returns the unit of a number by its magnitude, with the limits of InfluxDB 3.
+func unitOf(n int64) Precision {
+	switch {
+	case n < 5_000_000_000:
+		return Seconds
+	case n < 5_000_000_000_000:
+		return Milliseconds
+	case n < 5_000_000_000_000_000:
+		return Microseconds
+	default:
+		return Nanoseconds
+	}
+}
+
+func malformedPoint(format string, args ...any) varve.Verdict {
+	return varve.Reject(varve.CodeMalformed, "not a point of line protocol: "+format, args...)
+}
+
+// newPointCutter returns a cutter of a file of line protocol. It parses the points, because a
+// point may span lines.
+func newPointCutter(w *window) *lineCutter {
+	var b Batch
+	l := new(lineReader)
+	l.reset(w, Defaults{Device: "any"})
+	return &lineCutter{
+		window: w,
+		omit: func(line []byte) bool {
+			point := trimPoint(line)
+			return len(point) == 0 || point[0] == '#'
+		},
+		length: func(line []byte) (int, error) {
+			b.Reset()
+			b.add(0)
+			n, _, err := l.judge(&b, line, trimPoint(line))
+			return n, err
+		},
+	}
+}

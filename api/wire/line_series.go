@@ -1,0 +1,252 @@
+package wire
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/varvedb/varve"
+)
+
+// LineMapping assigns the tags of line protocol to readings.
+//
+// One tag is the device. The others are labels. They are either part of the device's name, as in
+// "sensor_01;cpu=cpu0;site=north", or string fields whose names begin with "tag.".
+type LineMapping struct {
+	// Device names the tags that may hold the device. The first one that a line has is used.
+	Device []string
+	// TagFields stores all labels as fields. Otherwise they are part of the device's name.
+	TagFields bool
+	// FieldTags names tags that are fields in either case.
+	FieldTags []string
+}
+
+// DefaultDeviceTags are the tags that hold the device unless LineMapping names others.
+var DefaultDeviceTags = []string{"device", "device_id", "deviceId", "sensor", "sensor_id", "host"}
+
+var defaultMapping = &LineMapping{Device: DefaultDeviceTags}
+
+// TagPrefix begins the names of fields that are tags of line protocol.
+const TagPrefix = "tag."
+
+// Label is a tag of a series.
+type Label struct{ Key, Value string }
+
+// isField reports whether a tag is stored as a field.
+func (m *LineMapping) isField(tag string) bool {
+	return m.TagFields || slices.Contains(m.FieldTags, tag)
+}
+
+// lineSeries is the meaning of a measurement and its tags.
+type lineSeries struct {
+	stream, device string
+	tags           []varve.Field // labels that are stored as fields
+	verdict        varve.Verdict // set if the series cannot have readings
+}
+
+// seriesCache keeps the meaning of measurements with their tags, by their text.
+type seriesCache struct {
+	mapping        *LineMapping
+	stream, device string // of all points, if set
+	byText         map[string]*lineSeries
+	last           *lineSeries
+	lastText       []byte
+}
+
+// maxSeriesText is the size of a text above which its meaning is not kept.
+const maxSeriesText = 1 << 10
+
+// reset begins a body. Series of the last body are kept if they mean the same.
+func (c *seriesCache) reset(d *Defaults) {
+	m := d.Lines
+	if m == nil {
+		m = defaultMapping
+	}
+	if c.byText == nil || m != c.mapping || d.Stream != c.stream || d.Device != c.device {
+		*c = seriesCache{mapping: m, stream: d.Stream, device: d.Device, byText: map[string]*lineSeries{}, lastText: c.lastText[:0]}
+	}
+}
+
+// seriesLength returns the length of the measurement and the tags of a point. It returns -1 if no
+// space follows them.
+func seriesLength(point []byte) int {
+	end := 0
+	for {
+		i := bytes.IndexByte(point[end:], ' ')
+		if i < 0 {
+			return -1
+		}
+		end += i
+		if end == 0 || point[end-1] != '\\' {
+			return end
+		}
+		end++
+	}
+}
+
+// known returns the series of a point, and the offset of its fields, if the series is kept and can
+// have readings.
+func (c *seriesCache) known(point []byte) (*lineSeries, int) {
+	end := seriesLength(point)
+	if end < 0 {
+		return nil, 0
+	}
+	text := point[:end]
+	s := c.last
+	if s == nil || !bytes.Equal(text, c.lastText) {
+		if s = c.byText[string(text)]; s == nil {
+			return nil, 0
+		}
+		c.last, c.lastText = s, append(c.lastText[:0], text...)
+	}
+	if s.verdict.Outcome != 0 {
+		return nil, 0
+	}
+	return s, end + 1
+}
+
+// find returns the series of a point, and the offset of its fields.
+func (c *seriesCache) find(point []byte) (*lineSeries, int, varve.Verdict) {
+	end := seriesLength(point)
+	if end < 0 {
+		_, v := c.parse(point) // may find a more precise reason
+		if v.Outcome == 0 {
+			v = malformedPoint("the line has no fields")
+		}
+		return nil, 0, v
+	}
+	text := point[:end]
+	for end < len(point) && point[end] == ' ' {
+		end++
+	}
+	if s := c.byText[string(text)]; s != nil {
+		return s, end, varve.Verdict{}
+	}
+	s, v := c.parse(text)
+	if v.Outcome != 0 {
+		return nil, 0, v
+	}
+	if len(text) <= maxSeriesText {
+		if len(c.byText) >= maxNames {
+			clear(c.byText)
+		}
+		c.byText[string(text)] = s
+	}
+	return s, end, varve.Verdict{}
+}
+
+// parse parses a measurement and its tags. The verdict is set if the text is malformed.
+func (c *seriesCache) parse(text []byte) (*lineSeries, varve.Verdict) {
+	name, at := takeEscaped(text, false)
+	if len(name) == 0 {
+		return nil, malformedPoint("the name of the measurement is missing")
+	}
+	if !utf8.Valid(name) {
+		return nil, malformedPoint("the name of the measurement is not valid UTF-8")
+	}
+	var labels []Label
+	for at < len(text) {
+		if text[at] != ',' {
+			return nil, malformedPoint("%q in place of a tag or field", text[at])
+		}
+		at++
+		key, n := takeKey(text[at:])
+		at += n
+		if len(key) == 0 || at == len(text) || text[at] != '=' {
+			return nil, malformedPoint("the tag %s has no key and value", clip(string(key)))
+		}
+		at++
+		value, n := takeKey(text[at:])
+		at += n
+		if len(value) == 0 {
+			return nil, malformedPoint("the tag %s has no value", clip(string(key)))
+		}
+		if !utf8.Valid(key) || !utf8.Valid(value) {
+			return nil, malformedPoint("a tag is not valid UTF-8")
+		}
+		labels = append(labels, Label{string(key), string(value)})
+	}
+	slices.SortStableFunc(labels, func(a, b Label) int { return strings.Compare(a.Key, b.Key) })
+	for i := 1; i < len(labels); i++ {
+		if labels[i].Key == labels[i-1].Key {
+			return nil, malformedPoint("the tag %s occurs twice", clip(labels[i].Key))
+		}
+	}
+	return c.assign(string(name), labels), varve.Verdict{}
+}
+
+// assign returns the series of a measurement with sorted tags.
+func (c *seriesCache) assign(measurement string, labels []Label) *lineSeries {
+	s := &lineSeries{stream: measurement}
+	if c.stream != "" {
+		s.stream = c.stream
+	} else if err := varve.ValidateName("stream", measurement); err != nil {
+		s.verdict = varve.Reject(varve.CodeStreamInvalid, "the measurement cannot be a stream: %s", err)
+		return s
+	}
+	device := -1
+	for _, tag := range c.mapping.Device {
+		if device = slices.IndexFunc(labels, func(l Label) bool { return l.Key == tag }); device >= 0 {
+			break
+		}
+	}
+	if device < 0 && c.device == "" {
+		s.verdict = varve.Reject(varve.CodeDeviceInvalid, "no tag names the device: send one of the tags %.200s, or set influx.device",
+			strings.Join(c.mapping.Device, ", "))
+		return s
+	}
+	name := c.device
+	var series []Label
+	for i, l := range labels {
+		switch {
+		case i == device:
+			name = l.Value
+		case c.mapping.isField(l.Key):
+			s.tags = append(s.tags, varve.Field{Name: TagPrefix + l.Key, Value: varve.StringValue(l.Value)})
+		default:
+			series = append(series, l)
+		}
+	}
+	s.device = JoinLabels(name, series)
+	if err := varve.ValidateDevice(s.device); err != nil {
+		s.verdict = varve.Reject(varve.CodeDeviceInvalid, "%s", err)
+	}
+	return s
+}
+
+// JoinLabels returns the name of a device with labels, as in "sensor_01;cpu=cpu0;site=north".
+// Without labels it is the name itself. The characters %, ; and = are escaped as in URLs.
+func JoinLabels(device string, labels []Label) string {
+	if len(labels) == 0 {
+		return device
+	}
+	var b strings.Builder
+	b.WriteString(labelEscapes.Replace(device))
+	for _, l := range labels {
+		b.WriteString(";" + labelEscapes.Replace(l.Key) + "=" + labelEscapes.Replace(l.Value))
+	}
+	return b.String()
+}
+
+var (
+	labelEscapes = strings.NewReplacer("%", "%25", ";", "%3B", "=", "%3D")
+	labelPlain   = strings.NewReplacer("%25", "%", "%3B", ";", "%3D", "=")
+)
+
+// SplitLabels returns the name of a device without its labels, and the labels. A name that
+// JoinLabels cannot return has no labels.
+func SplitLabels(name string) (device string, labels []Label) {
+	parts := strings.Split(name, ";")
+	for _, part := range parts[1:] {
+		key, value, ok := strings.Cut(part, "=")
+		if !ok || key == "" || strings.Contains(value, "=") {
+			return name, nil
+		}
+		labels = append(labels, Label{labelPlain.Replace(key), labelPlain.Replace(value)})
+	}
+	if len(labels) == 0 {
+		return name, nil
+	}
+	return labelPlain.Replace(parts[0]), labels
+}

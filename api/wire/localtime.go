@@ -1,0 +1,75 @@
+package wire
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/quote"
+)
+
+// LocalChoice selects the instant of a local time that occurs twice or never, because clocks
+// change.
+type LocalChoice uint8
+
+// The choices. A local time that occurs never lies in a gap. It is read with the offset after the
+// gap (earlier) or before it (later).
+const (
+	RejectLocal LocalChoice = iota // neither: the time is rejected
+	EarlierLocal
+	LaterLocal
+)
+
+// ParseLocalChoice parses "earlier" or "later". The default for "" is rejection.
+func ParseLocalChoice(text string) (LocalChoice, error) {
+	switch text {
+	case "":
+		return RejectLocal, nil
+	case "earlier":
+		return EarlierLocal, nil
+	case "later":
+		return LaterLocal, nil
+	}
+	return 0, fmt.Errorf("%s is unknown: use earlier or later", quote.Text(text))
+}
+
+// maxShift is longer than any change of clocks, with the offsets around it.
+const maxShift = 26 * time.Hour
+
+// chooseLocal returns the instant of a local time. Wall is the local time in UTC, and t an instant
+// that time.ParseInLocation returned for it.
+func (f TimeFormat) chooseLocal(text string, wall, t time.Time) (time.Time, varve.Verdict) {
+	begin, end := t.ZoneBounds()
+	change := end
+	if !begin.IsZero() && t.Sub(begin) < maxShift {
+		change = begin
+	}
+	if change.IsZero() || change.Sub(t).Abs() >= maxShift {
+		return inRange(t)
+	}
+	_, before := change.Add(-1).Zone()
+	_, after := change.Zone()
+	earlier := wall.Add(-time.Duration(max(before, after)) * time.Second)
+	later := wall.Add(-time.Duration(min(before, after)) * time.Second)
+	first, second := isLocal(earlier, wall, t.Location()), isLocal(later, wall, t.Location())
+	switch {
+	case first != second || earlier.Equal(later):
+		return inRange(t)
+	case f.Choice == EarlierLocal:
+		return inRange(earlier)
+	case f.Choice == LaterLocal:
+		return inRange(later)
+	}
+	problem := "occurs twice"
+	if !first {
+		problem = "never occurs"
+	}
+	return time.Time{}, varve.Reject(varve.CodeTimeInvalid, "time %s %s in %s: send dst=earlier or dst=later, or an offset as in +01:00",
+		clip(text), problem, t.Location())
+}
+
+// isLocal reports whether an instant has a date and time of day in a zone. Wall is both in UTC.
+func isLocal(at, wall time.Time, zone *time.Location) bool {
+	_, offset := at.In(zone).Zone()
+	return at.Add(time.Duration(offset) * time.Second).Equal(wall)
+}

@@ -1,0 +1,56 @@
+package wire
+
+import "time"
+
+// WhyBody explains where a reading is, or why it is not found.
+type WhyBody struct {
+	Device  string      `json:"device"`
+	Time    string      `json:"time" format:"date-time" doc:"the time that was asked for"`
+	ID      string      `json:"id,omitempty" doc:"the id that was asked for"`
+	Known   bool        `json:"known" doc:"whether the device is registered: otherwise no reading of it was ever accepted, or it was deleted"`
+	Streams []WhyStream `json:"streams" doc:"the streams that hold such a reading; if none does, all streams of the request"`
+}
+
+// States of a WhyStream.
+const (
+	WhyStored   = "stored"   // a live reading is stored
+	WhyExpired  = "expired"  // the reading is stored and has expired
+	WhyRemoved  = "removed"  // none is stored, and a reading that arrived in time would have expired
+	WhyNever    = "never"    // none is stored, and it would be alive
+	WhyRejected = "rejected" // a reading of this time would be rejected
+)
+
+// WhyStream explains the reading in one stream.
+type WhyStream struct {
+	Stream   string       `json:"stream"`
+	Class    string       `json:"class" doc:"the retention class into whose tables the stream is written"`
+	Rule     string       `json:"rule" doc:"the setting that limits how long the reading lives"`
+	State    string       `json:"state" enum:"stored,expired,removed,never,rejected"`
+	Text     string       `json:"text" doc:"the state in a sentence"`
+	Readings []WhyReading `json:"readings" doc:"the stored copies, including expired ones"`
+	Tables   []WhyTable   `json:"tables,omitempty" doc:"the tables that hold the readings, or that would hold them; only for keys of the tenant default"`
+}
+
+// WhyReading is one stored copy of a reading.
+type WhyReading struct {
+	Time    string     `json:"time" format:"date-time"`
+	ID      string     `json:"id"`
+	Arrived string     `json:"arrived" format:"date-time"`
+	Expires *time.Time `json:"expires" doc:"null means never"`
+	Alive   bool       `json:"alive" doc:"whether queries return it, unless a copy with an earlier arrival is alive"`
+	Table   string     `json:"table,omitempty" doc:"only for keys of the tenant default"`
+}
+
+// WhyTable is a table that holds or would hold the reading.
+type WhyTable struct {
+	Name       string     `json:"name"`
+	From       time.Time  `json:"from" doc:"beginning of its event range"`
+	To         time.Time  `json:"to" doc:"end of its event range, exclusive"`
+	WriteMonth string     `json:"write_month" doc:"month in which its readings arrived"`
+	Exists     bool       `json:"exists"`
+	State      string     `json:"state,omitempty" enum:"ahead,open,sealed,retired" doc:"absent if it does not exist"`
+	Hold       string     `json:"hold,omitempty" doc:"the reason for which it must not be dropped"`
+	Retires    *time.Time `json:"retires" doc:"null means never"`
+	Drops      *time.Time `json:"drops" doc:"null means never"`
+	Why        string     `json:"why" doc:"why it is dropped then, or not"`
+}

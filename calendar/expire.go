@@ -1,0 +1,71 @@
+package calendar
+
+import (
+	"time"
+
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rotator"
+)
+
+// arrival is a load that arrived evenly between two times.
+type arrival struct {
+	from, to time.Time
+	load     Load
+}
+
+// expireDelay is the average delay of the deletion of expired readings. The rotator deletes them
+// once a day.
+const expireDelay = 10 * time.Hour
+
+// deletedUntil returns the time such that the store has deleted the readings that arrived before.
+func deletedUntil(p *rotator.Policy, grace, classRetention time.Duration, now time.Time) time.Time {
+	return retention.Cutoff(now, classRetention).Add(-max(grace, p.Grace) - expireDelay)
+}
+
+// expire removes the load that a store has deleted by a time, and completes the month that the
+// time ends.
+func (s *simulation) expire(now time.Time) {
+	if s.Policy.Drop {
+		for t, list := range s.arrivals {
+			in := &s.tables[s.at[t]]
+			class, ok := s.Policy.Retention.ClassOfPrefix(t.Prefix)
+			if !ok || class.Retention == retention.Forever || !in.Owned || in.Hold != "" || !in.Retired.IsZero() {
+				continue
+			}
+			cutoff := deletedUntil(&s.Policy, s.ExpireGrace, class.Retention, now)
+			gone := Load{}
+			for len(list) > 0 && list[0].from.Before(cutoff) {
+				gone = gone.plus(list[0].cut(cutoff))
+				if list[0].from.Before(list[0].to) {
+					break
+				}
+				list = list[1:]
+			}
+			s.arrivals[t] = list
+			s.load[t], s.stored = s.load[t].plus(gone.scaled(-1)), s.stored.plus(gone.scaled(-1))
+		}
+	}
+	s.month(now.Add(-1)).Stored = s.stored
+}
+
+// cut removes the load before a time, and returns it.
+func (a *arrival) cut(at time.Time) Load {
+	at = earlierOf(at, a.to)
+	gone := a.load.scaled(float64(at.Sub(a.from)) / float64(a.to.Sub(a.from)))
+	a.from, a.load = at, a.load.plus(gone.scaled(-1))
+	return gone
+}
+
+func earlierOf(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,61 @@
+package calendar
+
+import (
+	"time"
+
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/store"
+)
+
+// leastSpan is the shortest time from which a load is measured.
+const leastSpan = time.Hour
+
+// DailyLoad measures the load of a day per class. It uses the tables of this arrival month and of
+// the month before. The measurement begins when the first of these tables was created, or with the
+// earlier month.
+//
+// If the store deletes expired readings, a shorter retention limits the measurement, too. The
+// grace is Options.ExpireGrace.
+func DailyLoad(p rotator.Policy, grace time.Duration, now time.Time, tables []store.Info) map[string]Load {
+	month := grid.MonthOf(now)
+	sums, begins := map[string]Load{}, map[string]time.Time{}
+	for i := range tables {
+		in := &tables[i]
+		class, ok := p.Retention.ClassOfPrefix(in.Prefix)
+		if !ok || in.Month != month && in.Month != month-1 {
+			continue
+		}
+		begin := (month - 1).Start()
+		begin = later(begin, in.Created)
+		if p.Drop && class.Retention != retention.Forever {
+			begin = later(begin, deletedUntil(&p, grace, class.Retention, now))
+		}
+		if first, ok := begins[class.Name]; !ok || begin.Before(first) {
+			begins[class.Name] = begin
+		}
+		sums[class.Name] = sums[class.Name].plus(Load{float64(in.Readings), float64(in.Bytes)})
+	}
+	daily := map[string]Load{}
+	for class, sum := range sums {
+		if sum.Readings > 0 {
+			span := max(now.Sub(begins[class]), leastSpan)
+			daily[class] = sum.scaled(float64(day) / float64(span))
+		}
+	}
+	return daily
+}
+
+// Reassign returns the load under another policy. The load of a class that it lacks counts for the
+// default class.
+func Reassign(daily map[string]Load, p *retention.Policy) map[string]Load {
+	moved := map[string]Load{}
+	for class, l := range daily {
+		if _, ok := p.ClassOfPrefix(p.TablePrefix(class)); !ok {
+			class = retention.DefaultClass
+		}
+		moved[class] = moved[class].plus(l)
+	}
+	return moved
+}

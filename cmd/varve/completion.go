@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/client"
+)
+
+// completeWithin limits the wait for a server, because a user waits for the shell.
+const completeWithin = time.Second
+
+// completer completes arguments and flags with names that a server returns. Without an answer
+// it completes nothing, and prints nothing.
+type completer struct{ *app }
+
+// source returns the names of one kind. The arguments precede the completed word.
+type source func(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string) []string
+
+// addTo adds completions to a command and its subcommands: of the arguments by their names in
+// its usage, and of the flags by their names.
+func (p completer) addTo(cmd *cobra.Command) {
+	for _, below := range cmd.Commands() {
+		p.addTo(below)
+	}
+	if cmd.Flags().Lookup("server") == nil {
+		return
+	}
+	arguments := map[string]source{"STREAM": streamNames, "DEVICE": deviceNames}
+	if parent := cmd.Parent(); parent != nil && parent.Name() == "tables" {
+		arguments["NAME"] = tableNames
+	}
+	names := strings.Fields(cmd.Use)[1:]
+	if cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			i := min(len(args), len(names)-1)
+			if i < 0 || i < len(args) && !strings.HasSuffix(strings.TrimSuffix(names[i], "]"), "…") {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			name := strings.Trim(names[i], "[]…")
+			if name == "FILES" {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return p.complete(arguments[name], cmd, args, word), cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+	for flag, from := range map[string]source{"stream": streamNames, "device": deviceNames, "fields": fieldNames, "field": fieldNames, "top-field": fieldNames, "rule": ruleNames} {
+		if cmd.Flags().Lookup(flag) == nil {
+			continue
+		}
+		// Registering fails only for a second function, and no other exists.
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			// The last of several names is completed.
+			before := word[:strings.LastIndexByte(word, ',')+1]
+			if flag != "fields" {
+				before = ""
+			}
+			found := p.complete(from, cmd, args, strings.TrimPrefix(word, before))
+			for i := range found {
+				found[i] = before + found[i]
+			}
+			return found, cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+}
+
+// complete returns the names that begin with a word.
+func (p completer) complete(from source, cmd *cobra.Command, args []string, word string) []string {
+	if from == nil {
+		return nil
+	}
+	options, err := p.access.options()
+	if err != nil {
+		return nil
+	}
+	c, err := client.New(p.server, append(options, client.WithRetries(0))...)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), completeWithin)
+	defer cancel()
+	names := from(ctx, c, cmd, args)
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, word) || printable(name) != name })
+}
+
+func streamNames(ctx context.Context, c *client.Client, _ *cobra.Command, _ []string) (names []string) {
+	list, err := c.Streams(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, s := range list.Streams {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// deviceNames returns the names of the first devices. A shell cannot show more.
+func deviceNames(ctx context.Context, c *client.Client, _ *cobra.Command, _ []string) (names []string) {
+	page, err := c.Devices(ctx, "", client.List{Limit: pageSize})
+	if err != nil {
+		return nil
+	}
+	for _, d := range page.Devices {
+		names = append(names, d.Device)
+	}
+	return names
+}
+
+func tableNames(ctx context.Context, c *client.Client, _ *cobra.Command, _ []string) (names []string) {
+	list, err := c.Tables(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, t := range list.Tables {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+func ruleNames(ctx context.Context, c *client.Client, _ *cobra.Command, _ []string) (names []string) {
+	list, err := c.Rules(ctx)
+	if err != nil {
+		return nil
+	}
+	for i := range list.Rules {
+		names = append(names, list.Rules[i].ID)
+	}
+	return names
+}
+
+// fieldNames returns the names of the fields in the latest readings of the named devices.
+func fieldNames(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string) (names []string) {
+	if len(args) < 2 || !strings.Contains(cmd.Use, " STREAM DEVICE") {
+		return nil
+	}
+	list, err := c.Latest(ctx, args[0], varve.ByEvent, args[1:]...)
+	if err != nil {
+		return nil
+	}
+	for _, l := range list {
+		if l.Reading == nil {
+			continue
+		}
+		for _, f := range l.Reading.Fields {
+			names = append(names, f.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rs/zerolog"
+
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/calendar"
+	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+)
+
+// quotaFinding compares the tables that a configuration needs over its life with the quota of the
+// account. If the quota suffices, or the store has none, the text is empty.
+//
+// A configuration that drops its tables and nevertheless meets the quota is wrong. Its operator
+// expects it to run forever.
+func quotaFinding(ctx context.Context, c *config.Config) (text string, wrong bool, err error) {
+	if !kindOf(c).hasQuota {
+		return "", false, nil
+	}
+	f, err := calendar.Lifetime(ctx, c.Rotation(), now(), c.Store.TableQuota)
+	if err != nil || f.QuotaMet.IsZero() {
+		return "", false, err
+	}
+	text = calendar.QuotaText(&f, c.Store.TableQuota)
+	b, dropped := c.Bound(now(), rotator.Outage)
+	if wrong = dropped && len(b.Forever) == 0; wrong {
+		text = fmt.Sprintf("%s, and the configuration needs up to %s tables", text, thousands(int64(b.Tables)))
+	} else if dropped {
+		text += ", because a class keeps its readings forever"
+	} else {
+		text += ", because retention.drop is false"
+	}
+	return text, wrong, nil
+}
+
+// warnOfQuota logs that the configuration will meet the quota of the account.
+func warnOfQuota(ctx context.Context, c *config.Config, log zerolog.Logger) {
+	text, wrong, err := quotaFinding(ctx, c)
+	if err != nil || !wrong {
+		return // the context has ended, or varve config check and the plan warn in time
+	}
+	log.Warn().Str("found", text).Str("remedy", calendar.QuotaRemedy).Msg("quota of tables too small")
+}
+
+// forecastTables returns the forecast of varve doctor on DynamoDB. It is wrong if the quota will be
+// met within a year, or at any time although tables are dropped.
+func forecastTables(c *config.Config) dynamo.Forecaster {
+	return func(ctx context.Context, tables []store.Info, others int) (found, remedy string, err error) {
+		p, at := c.Rotation(), now()
+		f, err := calendar.Simulate(ctx, calendar.Options{
+			Policy: p, Now: at, Until: at.Add(calendar.Lifespan(p)), Tables: tables, Quota: c.Store.TableQuota, Others: others, EndAtQuota: true,
+		})
+		if err != nil {
+			return "", "", err
+		}
+		if f.QuotaMet.IsZero() {
+			return fmt.Sprintf("at most %s of this deployment, and the quota is not met", thousands(int64(f.Most))), "", nil
+		}
+		found = calendar.QuotaText(&f, c.Store.TableQuota)
+		if endless(&p) && f.QuotaMet.After(at.Add(calendar.WarnAhead)) {
+			return found, "", nil
+		}
+		return found, calendar.QuotaRemedy, nil
+	}
+}
+
+// endless reports whether some tables are never dropped.
+func endless(p *rotator.Policy) bool {
+	for _, c := range p.Retention.Classes {
+		if c.Retention == retention.Forever {
+			return true
+		}
+	}
+	return !p.Drop
+}
+
+// accountOf returns the limits of the account of a store.
+func accountOf(c *config.Config, st store.Store) (a api.Account) {
+	if !kindOf(c).hasQuota {
+		return a
+	}
+	a.TableQuota, a.Billed, a.Rollups = c.Store.TableQuota, true, c.Rollups.Enabled
+	if s, ok := st.(*dynamo.Store); ok {
+		a.CountTables = s.CountTables
+	}
+	return a
+}

@@ -1,0 +1,62 @@
+package devicelog_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/devicelog"
+)
+
+// TestListStates_ReadsOnlyTheirEntries checks that a list of warnings is one ordered query that
+// reads no other entries, newest first over all warning states.
+func TestListStates_ReadsOnlyTheirEntries(t *testing.T) {
+	w := newWorld(t)
+	for i := range 200 {
+		state := "NORMAL"
+		if i%20 == 0 {
+			state = fmt.Sprint("WARNING", 1+i/20%4)
+		}
+		w.log(devicelog.Entry{Device: "d", Time: noon.Add(time.Duration(i) * time.Minute), State: state, Message: fmt.Sprint(i)})
+	}
+	w.items.Queries, w.items.Returned = 0, 0
+	q := devicelog.Query{Tenant: tenant, Device: "d", State: "WARNING*", Window: varve.AllTime(), Order: varve.Descending, Limit: 4}
+	page, err := w.List(t.Context(), q)
+	must(t, err)
+	if w.items.Queries != 1 || w.items.Returned != 10 {
+		t.Errorf("%d queries returned %d items, want 1 and 10", w.items.Queries, w.items.Returned)
+	}
+	var got []string
+	for _, e := range page.Items {
+		got = append(got, e.Message+" "+e.State)
+	}
+	if want := "180 WARNING2, 160 WARNING1, 140 WARNING4, 120 WARNING3"; strings.Join(got, ", ") != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestListStates_BoundsWork checks that a page of many entries of these states, or of rare ones
+// among many, reads a bounded number of entries and leads to the next page.
+func TestListStates_BoundsWork(t *testing.T) {
+	w := newWorld(t)
+	for i := range 1100 {
+		w.log(devicelog.Entry{Device: "d", Time: noon.Add(time.Duration(i) * time.Second), State: fmt.Sprint("WARNING", i%4), EscalatedTo: "s", Message: fmt.Sprint(i)})
+	}
+	for _, q := range []devicelog.Query{{Device: "d", State: "WARNING*"}, {Supervisor: "s", State: "WARNING*"}} {
+		q.Tenant, q.Window, q.Limit = tenant, varve.AllTime(), 1000
+		var got []string
+		for page := 0; page == 0 || q.Cursor != ""; page++ {
+			list, err := w.List(t.Context(), q)
+			must(t, err)
+			for _, e := range list.Items {
+				got = append(got, e.Message)
+			}
+			q.Cursor = list.Next
+		}
+		if len(got) != 1100 || got[0] != "0" || got[1099] != "1099" {
+			t.Errorf("%s%s: %d entries, %s", q.Device, q.Supervisor, len(got), strings.Join(got[:3], " "))
+		}
+	}
+}

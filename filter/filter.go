@@ -1,0 +1,113 @@
+// Package filter selects readings by the values of their fields.
+//
+//	temperature > 30 and level = error ──▶ Parse ──▶ Filter ──▶ Matches(reading)
+//
+// Filter is a list of conditions that must all hold. Comparisons are exact. A reading without the
+// field never matches a condition.
+package filter
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/varvedb/varve"
+)
+
+// Bounds of a filter.
+const (
+	MaxConditions = 16   // in a filter
+	MaxText       = 4096 // bytes of its text
+)
+
+// Filter is a list of conditions that must all hold. The empty Filter matches every reading.
+type Filter []Condition
+
+// Condition compares a field with a value.
+type Condition struct {
+	Field    string
+	Operator Operator
+	Value    varve.Value // a number, a string or a boolean
+}
+
+// Operator is a comparison.
+type Operator uint8
+
+// The operators. Less and the next three need a number or a string, and do not match values of
+// another kind. NotEqual matches them.
+const (
+	Equal Operator = iota + 1
+	NotEqual
+	Less
+	LessOrEqual
+	Greater
+	GreaterOrEqual
+)
+
+// operators lists the texts of the operators, long ones first.
+var operators = []struct {
+	text string
+	op   Operator
+}{{"!=", NotEqual}, {"<=", LessOrEqual}, {">=", GreaterOrEqual}, {"=", Equal}, {"<", Less}, {">", Greater}}
+
+func (o Operator) String() string {
+	for _, known := range operators {
+		if known.op == o {
+			return known.text
+		}
+	}
+	return "none"
+}
+
+// Matches reports whether all conditions hold for a reading.
+func (f Filter) Matches(r *varve.Reading) bool {
+	for i := range f {
+		if !f[i].holds(r.Field(f[i].Field)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Fields returns the names of the fields of the conditions.
+func (f Filter) Fields() (names []string) {
+	for i := range f {
+		if !slices.Contains(names, f[i].Field) {
+			names = append(names, f[i].Field)
+		}
+	}
+	return names
+}
+
+// holds reports whether a condition holds for a value, which may be missing.
+func (c *Condition) holds(v varve.Value) bool {
+	if v.IsZero() {
+		return false
+	}
+	switch c.Operator {
+	case Equal:
+		return v.Equal(c.Value)
+	case NotEqual:
+		return !v.Equal(c.Value)
+	}
+	order := 0
+	switch {
+	case v.Kind() != c.Value.Kind():
+		return false
+	case v.Kind() == varve.KindNumber:
+		order = v.Number().Compare(c.Value.Number())
+	case v.Kind() == varve.KindString:
+		order = strings.Compare(v.Text(), c.Value.Text())
+	default:
+		return false
+	}
+	switch c.Operator {
+	case Less:
+		return order < 0
+	case LessOrEqual:
+		return order <= 0
+	case Greater:
+		return order > 0
+	default:
+		return order >= 0
+	}
+}

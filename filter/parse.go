@@ -1,0 +1,161 @@
+package filter
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/internal/quote"
+)
+
+// Parse parses conditions that are joined by and, as in temperature > 30 and level = error.
+//
+// A condition is a field, one of = != < <= > >=, and a value. A value that reads as a number is a
+// number, and true and false are booleans. Others are strings. Quotes make a string of any value,
+// and a name of any field: "30". In quotes, a backslash precedes a quote or a backslash.
+//
+// The result is the Filter of all texts, whose conditions must all hold.
+func Parse(texts ...string) (f Filter, err error) {
+	for _, text := range texts {
+		if len(text) > MaxText {
+			return nil, fmt.Errorf("has %d bytes, the limit is %d: use fewer conditions", len(text), MaxText)
+		}
+		p := parser{rest: text}
+		for more := true; more; {
+			c, err := p.condition()
+			if err != nil {
+				return nil, err
+			}
+			f = append(f, c)
+			if more, err = p.hasAnother(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(f) > MaxConditions {
+		return nil, fmt.Errorf("%d conditions exceed the limit %d: use fewer", len(f), MaxConditions)
+	}
+	return f, nil
+}
+
+const remedy = "write a condition as in temperature>30, and join several by and"
+
+// parser reads a filter from left to right.
+type parser struct{ rest string }
+
+func (p *parser) skipSpace() { p.rest = strings.TrimLeftFunc(p.rest, unicode.IsSpace) }
+
+// condition reads a condition.
+func (p *parser) condition() (c Condition, err error) {
+	if c.Field, _, err = p.word("a field"); err != nil {
+		return c, err
+	}
+	if c.Field == "" {
+		return c, fmt.Errorf("a field is empty: %s", remedy)
+	}
+	p.skipSpace()
+	for _, known := range operators {
+		if rest, ok := strings.CutPrefix(p.rest, known.text); ok {
+			c.Operator, p.rest = known.op, rest
+			break
+		}
+	}
+	if c.Operator == 0 {
+		return c, fmt.Errorf("an operator is missing after %s: use = != < <= > or >=", quote.Text(c.Field))
+	}
+	text, quoted, err := p.word("a value")
+	if err != nil {
+		return c, err
+	}
+	c.Value = valueOf(text, quoted)
+	if c.Value.Kind() == varve.KindBool && c.Operator > NotEqual {
+		return c, fmt.Errorf("%s has no order: use = or !=, or put it in quotes", text)
+	}
+	return c, nil
+}
+
+func valueOf(text string, quoted bool) varve.Value {
+	switch {
+	case quoted:
+	case text == "true" || text == "false":
+		return varve.BoolValue(text == "true")
+	default:
+		if n, err := decimal.Parse(text); err == nil {
+			return varve.NumberValue(n)
+		}
+	}
+	return varve.StringValue(text)
+}
+
+// hasAnother reads the word and, or the end.
+func (p *parser) hasAnother() (bool, error) {
+	p.skipSpace()
+	if p.rest == "" {
+		return false, nil
+	}
+	rest := p.rest
+	word, quoted, err := p.word("and")
+	if err != nil || quoted || !strings.EqualFold(word, "and") {
+		return false, fmt.Errorf("%s follows a condition: join conditions by and, and put values with spaces in quotes", quote.Text(rest))
+	}
+	return true, nil
+}
+
+// word reads a word, which ends at a space or an operator, or a text in quotes.
+func (p *parser) word(kind string) (text string, quoted bool, err error) {
+	p.skipSpace()
+	if strings.HasPrefix(p.rest, `"`) {
+		text, err = p.quoted()
+		return text, true, err
+	}
+	end := strings.IndexFunc(p.rest, func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune(`=!<>"`, c) })
+	if end < 0 {
+		end = len(p.rest)
+	}
+	if end == 0 {
+		return "", false, fmt.Errorf("%s is missing: %s", kind, remedy)
+	}
+	text, p.rest = p.rest[:end], p.rest[end:]
+	return text, false, nil
+}
+
+// quoted reads a text in quotes.
+func (p *parser) quoted() (string, error) {
+	var b strings.Builder
+	for i := 1; i < len(p.rest); i++ {
+		switch c := p.rest[i]; {
+		case c == '"':
+			p.rest = p.rest[i+1:]
+			return b.String(), nil
+		case c == '\\' && i+1 < len(p.rest):
+			i++
+			b.WriteByte(p.rest[i])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", fmt.Errorf("%s lacks the closing quote: add it", quote.Text(p.rest))
+}
+
+// String returns the text of a filter, which Parse accepts.
+func (f Filter) String() string {
+	var b strings.Builder
+	for i := range f {
+		if i > 0 {
+			b.WriteString(" and ")
+		}
+		b.WriteString(inQuotes(f[i].Field) + f[i].Operator.String())
+		if v := f[i].Value; v.Kind() == varve.KindString {
+			b.WriteString(inQuotes(v.Text()))
+		} else {
+			b.WriteString(v.String())
+		}
+	}
+	return b.String()
+}
+
+func inQuotes(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}

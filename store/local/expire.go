@@ -1,0 +1,202 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local/chunk"
+)
+
+// DeleteExpired implements store.Expirer. It skips readings in memtables, and series with damaged
+// chunks. It rewrites chunks with expired and other readings.
+func (c *compactor) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (deleted int64, err error) {
+	if err := c.db.life.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer c.db.life.leave()
+	c.mem.mu.RLock()
+	tb, err := c.mem.table(t)
+	c.mem.mu.RUnlock()
+	if err != nil {
+		return 0, err
+	}
+	after := varve.Series{}
+	for {
+		series, found, err := c.nextSeries(tb, after)
+		if err != nil || !found {
+			return deleted, err
+		}
+		if err := ctx.Err(); err != nil {
+			return deleted, context.Cause(ctx)
+		}
+		n, err := c.expireSeries(tb, series, cutoff(series))
+		deleted += n
+		if err != nil && !isDamage(err) {
+			return deleted, fmt.Errorf("delete expired readings of %s: %w", series, err)
+		}
+		after = series
+	}
+}
+
+// nextSeries returns the first series with chunks after a series of a table. The zero series is
+// before all others.
+func (c *compactor) nextSeries(t *table, previous varve.Series) (next varve.Series, found bool, err error) {
+	space := chunkSpace(t.number)
+	end := after(space)
+	if previous != (varve.Series{}) {
+		space = after(appendSeriesSpace(nil, t.number, previous))
+	}
+	iter, err := c.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: end})
+	if err != nil {
+		return next, false, err
+	}
+	defer func() { err = closing(err, iter) }()
+	if !iter.First() {
+		return next, false, iter.Error()
+	}
+	next, err = seriesOf(iter.Key())
+	return next, err == nil, err
+}
+
+// expireSeries deletes the expired readings in the chunks of a series, and returns how many.
+func (c *compactor) expireSeries(t *table, series varve.Series, cutoff time.Time) (deleted int64, err error) {
+	if cutoff.IsZero() {
+		return 0, nil
+	}
+	c.merging.Lock() // a merge must not read chunks that are deleted here
+	defer c.merging.Unlock()
+	cr, err := newChunkReader(c.db)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = closing(err, cr.iter) }()
+	cr.selectSeries(t, series)
+	if err := cr.intact(cr.prefix, after(cr.prefix)); err != nil {
+		return 0, err
+	}
+	e := expirer{compaction: compaction{chunkReader: cr, chunkWriter: newChunkWriter(c.catalog, c.db.NewBatch())}, cutoff: cutoff}
+	defer func() { err = closing(err, e.batch) }()
+	for _, level := range []byte{level0, level1} {
+		if err := e.expireLevel(level); err != nil {
+			return 0, err
+		}
+	}
+	if e.deleted == 0 {
+		return 0, nil
+	}
+	err = c.commitExpired(t, &e)
+	return e.deleted, err
+}
+
+// expirer deletes expired readings of one series.
+type expirer struct {
+	compaction
+	cutoff  time.Time
+	deleted int64 // number of readings
+}
+
+// expireLevel adds the deletion of the expired readings in one level to the batch.
+func (e *expirer) expireLevel(level byte) error {
+	first := appendChunkKey(nil, e.chunkReader.prefix, level, 0, 0)
+	for ok := e.iter.SeekGE(first); ok && e.isAtLevel(level); ok = e.iter.Next() {
+		h, err := e.header()
+		if err != nil {
+			return err
+		}
+		if time.Unix(0, h.MinTime).After(e.cutoff) {
+			if level == level1 {
+				break // later chunks begin later
+			}
+			continue
+		}
+		value, err := e.iter.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if err := e.expireChunk(level, value); err != nil {
+			return err
+		}
+	}
+	return e.iter.Error()
+}
+
+// expireChunk replaces the current chunk by one without its expired readings.
+func (e *expirer) expireChunk(level byte, data []byte) error {
+	var c chunk.Chunk
+	if err := e.reportBroken(c.Decode(e.series, data)); err != nil {
+		return err
+	}
+	alive := func(i int) bool {
+		return time.Unix(0, c.Time(i)).After(e.cutoff) || time.UnixMilli(c.Arrived(i)).After(e.cutoff)
+	}
+	expired := 0
+	for i := range c.Len() {
+		if !alive(i) {
+			expired++
+		}
+	}
+	if expired == 0 {
+		return nil
+	}
+	if err := e.remove(data); err != nil {
+		return err
+	}
+	e.deleted += int64(expired)
+	e.begin(e.chunkReader.prefix, level, e.chunkReader.db.opts.ChunkReadings)
+	var r varve.Reading
+	var arena chunk.Arena
+	for i := range c.Len() {
+		if i%restEvery == 0 {
+			e.pace.Rest()
+		}
+		if !alive(i) {
+			continue
+		}
+		if err := c.Fill(i, &r, &arena); err != nil {
+			return err
+		}
+		if err := e.add(&r, c.Derived(i)); err != nil {
+			return err
+		}
+	}
+	return e.endChunk()
+}
+
+// commitExpired commits the deletions, unless the table was dropped, retired or put on hold meanwhile.
+func (c *compactor) commitExpired(t *table, e *expirer) error {
+	c.catalog.mu.Lock()
+	defer c.catalog.mu.Unlock()
+	if t.dropped {
+		e.deleted = 0
+		return nil
+	}
+	if err := store.Expirable(t.record.info(t.Table)); err != nil {
+		e.deleted = 0
+		return err
+	}
+	stats := t.stats
+	stats.bytes += e.bytes - e.removed
+	stats.readings -= e.deleted
+	if err := errors.Join(stats.put(e.batch, t.number), putNextChunk(e.batch, c.catalog.nextChunk.Load())); err != nil {
+		return err
+	}
+	if err := c.db.commit(e.batch); err != nil {
+		return err
+	}
+	c.mem.mu.Lock()
+	defer c.mem.mu.Unlock()
+	t.stats = stats
+	if b := t.buffers[e.series]; b != nil {
+		// The buffer's facts about chunks are out of date.
+		c.mem.epoch++
+		b.flushedKnown, b.epoch = false, c.mem.epoch
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package local_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local"
+)
+
+// expiring is a store with a table. Device a has readings that arrived at two times, and each
+// chunk has some of both. Device b has no retention.
+type expiring struct {
+	*testing.T
+	*local.Store
+	options             local.Options
+	table               grid.Table
+	kept, expired, free []varve.Reading
+}
+
+func newExpiring(t *testing.T) *expiring {
+	t.Helper()
+	e := &expiring{T: t, options: small(local.Options{Dir: "data", FS: vfs.NewMem()}), table: week(t, 3)}
+	e.open()
+	create(t, e.Store, e.table)
+	list := readings(t, e.table, "a", 5000)
+	for i := range list {
+		if i%3 == 0 {
+			list[i].Arrived = arrived.Add(time.Hour)
+			e.kept = append(e.kept, list[i])
+		} else {
+			e.expired = append(e.expired, list[i])
+		}
+	}
+	e.free = readings(t, e.table, "b", 2000)
+	write(t, e.Store, e.table, list[:4000], varve.Stored)
+	write(t, e.Store, e.table, e.free, varve.Stored)
+	e.reopen() // flushes them into chunks
+	write(t, e.Store, e.table, list[4000:], varve.Stored)
+	e.reopen()
+	return e
+}
+
+func (e *expiring) open() {
+	e.Helper()
+	var err error
+	if e.Store, err = local.Open(e.options); err != nil {
+		e.Fatal(err)
+	}
+}
+
+func (e *expiring) reopen() {
+	e.Helper()
+	e.close()
+	e.open()
+}
+
+func (e *expiring) close() {
+	e.Helper()
+	if err := e.Close(); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// deleteUntil deletes the readings of device a up to a cutoff.
+func (e *expiring) deleteUntil(cutoff time.Time) (int64, error) {
+	return e.DeleteExpired(e.Context(), e.table, func(series varve.Series) time.Time {
+		if series.Device == "b" {
+			return time.Time{}
+		}
+		return cutoff
+	})
+}
+
+func (e *expiring) mustDelete(cutoff time.Time, want int) {
+	e.Helper()
+	if n, err := e.deleteUntil(cutoff); n != int64(want) || err != nil {
+		e.Errorf("%d readings were deleted, want %d: %v", n, want, err)
+	}
+}
+
+// TestDeleteExpired_KeepsOtherReadings deletes two of three readings of a series from its chunks.
+// All others must stay, be recognized as duplicates, and be counted, also after a restart.
+func TestDeleteExpired_KeepsOtherReadings(t *testing.T) {
+	e := newExpiring(t)
+	e.mustDelete(arrived.Add(-1), 0)
+	e.mustDelete(arrived, len(e.expired))
+	e.mustDelete(arrived, 0)
+	for range 2 {
+		for device, want := range map[string][]varve.Reading{"a": e.kept, "b": e.free} {
+			got := all(t, e.Store, e.table, device)
+			if !slices.EqualFunc(got, want, func(r, q varve.Reading) bool { return r.Equal(&q) }) {
+				t.Errorf("device %s has %d readings, want %d", device, len(got), len(want))
+			}
+			write(t, e.Store, e.table, want, varve.Duplicate)
+		}
+		infos, err := e.Tables(t.Context(), store.Filter{Prefixes: []string{"t"}, Window: varve.AllTime(), Details: true})
+		if err != nil || infos[0].Readings != int64(len(e.kept)+len(e.free)) {
+			t.Errorf("the table counts %d readings, want %d: %v", infos[0].Readings, len(e.kept)+len(e.free), err)
+		}
+		e.reopen()
+	}
+	write(t, e.Store, e.table, e.expired[:10], varve.Stored)
+	e.close()
+}
+
+// TestDeleteExpired_RefusesProtectedTables deletes from a table on hold and from a retired table.
+func TestDeleteExpired_RefusesProtectedTables(t *testing.T) {
+	e := newExpiring(t)
+	defer e.close()
+	if err := e.Hold(t.Context(), e.table, "audit"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := e.deleteUntil(arrived); !errors.Is(err, store.ErrRefused) || n != 0 {
+		t.Errorf("%d readings of a table on hold were deleted: %v", n, err)
+	}
+	if err := errors.Join(e.Hold(t.Context(), e.table, ""), e.Retire(t.Context(), e.table, arrived)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := e.deleteUntil(arrived); !errors.Is(err, store.ErrRefused) || n != 0 {
+		t.Errorf("%d readings of a retired table were deleted: %v", n, err)
+	}
+	if got := all(t, e.Store, e.table, "a"); len(got) != len(e.kept)+len(e.expired) {
+		t.Errorf("%d readings are left", len(got))
+	}
+}

@@ -1,0 +1,118 @@
+package dist
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// inSystem runs a script in a temporary copy of this system, and returns the output of the script.
+// The copy is an overlay in memory over the root folder, in its own mount namespace.
+func inSystem(t *testing.T, script string, files ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("dpkg"); err != nil {
+		t.Skipf("this system has no packages of Debian: %v", err)
+	}
+	dir := t.TempDir()
+	mount := `set -eu
+mount -t tmpfs none "$1"
+mkdir "$1/upper" "$1/work" "$1/root"
+mount -t overlay -o lowerdir=/,upperdir="$1/upper",workdir="$1/work" none "$1/root"
+mount -t tmpfs none "$1/root/tmp"
+mkdir -p "$1/root/proc"
+mount --rbind /proc "$1/root/proc"
+mount --rbind /dev "$1/root/dev"
+cp "$2"/* "$1/root/tmp/"
+exec chroot "$1/root" /bin/sh -eu /tmp/script.sh
+`
+	given := t.TempDir()
+	if err := os.WriteFile(filepath.Join(given, "script.sh"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		run(t, "cp", f, given)
+	}
+	args := []string{"unshare", "--mount"}
+	if os.Geteuid() != 0 {
+		args = append(args, "--map-root-user", "--map-auto")
+	}
+	return run(t, append(args, "sh", "-c", mount, "sh", dir, given)...)
+}
+
+// life is a script that installs a package, uses it, and removes it. The script prints a line after
+// each step that succeeds.
+const life = `
+test ! -e /usr/bin/varve
+$INSTALL
+test "$(stat -c %U:%a /usr/bin/varve)" = root:755 && echo "the program is installed"
+varve version
+getent passwd varve | grep -q :/usr/sbin/nologin && echo "the user exists"
+zcat /usr/share/man/man1/varve-ingest.1.gz | grep -q 'varve-ingest' && echo "the man pages are installed"
+bash -c '. /usr/share/bash-completion/completions/varve && complete -p varve' >/dev/null && echo "bash completes varve"
+varve config check --config /etc/varve/varve.yaml | grep -q 'configuration is good' && echo "the configuration is good"
+mkdir -p /var/lib/varve && chown varve: /var/lib/varve
+runuser -u varve -- varve keys create --scope admin --data /var/lib/varve/data 2>/dev/null >/dev/null
+echo '# changed by the operator' >> /etc/varve/varve.yaml
+$REMOVE
+test ! -e /usr/bin/varve && echo "the program is removed"
+test -s /var/lib/varve/data/VARVE && echo "the data stays"
+getent passwd varve >/dev/null && echo "the owner of the data stays"
+`
+
+var lifeSteps = []string{
+	"the program is installed", "varve ", "the user exists", "the man pages are installed", "bash completes varve",
+	"the configuration is good", "the program is removed", "the data stays", "the owner of the data stays",
+}
+
+// checkLife runs the script life with the given commands, and then the script after. It fails the
+// test unless all steps succeed.
+func checkLife(t *testing.T, install, remove, after string, files ...string) {
+	t.Helper()
+	out := inSystem(t, strings.NewReplacer("$INSTALL", install, "$REMOVE", remove).Replace(life)+after, files...)
+	for _, step := range lifeSteps {
+		if !strings.Contains(out, step) {
+			t.Errorf("not reached: %s\n%s", step, out)
+		}
+	}
+}
+
+// TestDeb_LeavesDataOnRemoval installs, removes and purges the deb.
+func TestDeb_LeavesDataOnRemoval(t *testing.T) {
+	checkLife(t, "dpkg --install /tmp/varve_*.deb", "dpkg --remove varve", `
+grep -q 'changed by the operator' /etc/varve/varve.yaml
+dpkg --purge varve
+test ! -e /etc/varve/varve.yaml
+test -s /var/lib/varve/data/VARVE
+`, find(t, "varve_*_"+runtime.GOARCH+".deb"))
+}
+
+// TestRPM_LeavesDataOnRemoval installs and removes the rpm.
+func TestRPM_LeavesDataOnRemoval(t *testing.T) {
+	if _, err := exec.LookPath("rpm"); err != nil {
+		t.Skipf("this system has no rpm: %v", err)
+	}
+	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+	checkLife(t, "rpm --install --nodeps --ignoreos /tmp/varve-*.rpm", "rpm --erase varve", `
+grep -q 'changed by the operator' /etc/varve/varve.yaml.rpmsave
+`, find(t, "varve-*."+machine+".rpm"))
+}
+
+// TestUnit_IsConfined checks the unit with systemd-analyze. It must find no mistake, and an exposure
+// level below 2.0. The level of a unit without protection is almost 10.
+func TestUnit_IsConfined(t *testing.T) {
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skipf("this system has no systemd-analyze: %v", err)
+	}
+	out := inSystem(t, `
+dpkg --install /tmp/varve_*.deb >/dev/null
+cd /usr/lib/systemd/system
+systemd-analyze verify --man=no ./varve.service && echo verified
+systemd-analyze security --offline=true --threshold=20 ./varve.service | tail -1
+`, find(t, "varve_*_"+runtime.GOARCH+".deb"))
+	if !strings.HasPrefix(out, "verified\n") || !strings.Contains(out, "Overall exposure level for varve.service: 1.") {
+		t.Errorf("systemd found something:\n%s", out)
+	}
+}

@@ -1,0 +1,117 @@
+package doors
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// cached returns a file that tools.sh fetched.
+func cached(t *testing.T, name string) string {
+	t.Helper()
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "varve", "doors", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%s is missing: run tests/doors/tools.sh", path)
+	}
+	return path
+}
+
+// startTelegraf starts Telegraf with a configuration of docs/examples and an input that gives the
+// lines once.
+func startTelegraf(t *testing.T, config, url, key string, lines []string) {
+	t.Helper()
+	input := filepath.Join(t.TempDir(), "input.conf")
+	text := fmt.Sprintf("[[inputs.execd]]\n  command = [\"sh\", \"-c\", \"cat %s; exec sleep 1000\"]\n  signal = \"none\"\n  data_format = \"influx\"\n",
+		writeLines(t, lines))
+	if err := os.WriteFile(input, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	example := filepath.Join("..", "..", "docs", "examples", config)
+	cmd := exec.Command(cached(t, "telegraf"), "--config", example, "--config", input)
+	cmd.Env = append(os.Environ(), "VARVE_URL="+url, "VARVE_KEY="+key)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		kill := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() }) // it hangs
+		defer kill.Stop()
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Logf("telegraf: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("%s", output.Bytes())
+		}
+	})
+}
+
+// debian returns a file of a Debian package that tools.sh fetched. On other systems, it skips the test.
+func debian(t *testing.T, name string) string {
+	t.Helper()
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "varve", "doors", "debian", "usr", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("%s is missing: the test needs a package of Debian", path)
+	}
+	return path
+}
+
+// writeCLI imports the lines with InfluxDB 1's command line. It counts the lines of failed batches.
+func writeCLI(t *testing.T, url, key string, lines []string) error {
+	text := append([]string{"# DML", "# CONTEXT-DATABASE: db"}, lines...)
+	address := strings.TrimPrefix(url, "http://")
+	host, port, _ := strings.Cut(address, ":")
+	cmd := exec.CommandContext(t.Context(), debian(t, "bin/influx"), "-host", host, "-port", port, "-username", "any", "-password", key,
+		"-import", "-path", writeLines(t, text), "-precision", "ns")
+	out, err := cmd.CombinedOutput()
+	if err == nil && !bytes.Contains(out, []byte("Failed 0 inserts")) {
+		err = errors.New("inserts failed")
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+// writePython writes with python-influxdb.
+func writePython(t *testing.T, url, key string, lines []string) error {
+	packages := debian(t, "lib/python3/dist-packages")
+	host, port, _ := strings.Cut(strings.TrimPrefix(url, "http://"), ":")
+	cmd := exec.CommandContext(t.Context(), "python3", "testdata/write.py", host, port, key, writeLines(t, lines))
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+packages, "PYTHONDONTWRITEBYTECODE=1")
+	out, err := cmd.CombinedOutput()
+	if bytes.Contains(out, []byte("ModuleNotFoundError")) {
+		t.Skipf("a module of Python is missing: %s", out)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+// writeJS writes with InfluxData's client library for JavaScript.
+func writeJS(t *testing.T, url, key string, lines []string) error {
+	cmd := exec.CommandContext(t.Context(), "node", "testdata/write.js", cached(t, "package"), url, key, writeLines(t, lines))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+// Command dist builds the files of a release.
+//
+//	binaries   one static program per platform, in an archive with its documents
+//	packages   deb and rpm, with a systemd unit, man pages and completions
+//	image      one OCI image for all Linux platforms, as an archive of an OCI layout
+//	SBOMs      one CycloneDX document per binary
+//	SHA256SUMS the checksums of all of them
+//
+// Two runs on the same commit with the same Go write the same bytes. Paths are trimmed. Every
+// time in a file is SOURCE_DATE_EPOCH, or else the time of the commit.
+//
+// It runs no container daemon and needs no root. See docs/releasing.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// allPlatforms are the platforms of a release: GOOS/GOARCH, and GOARM below arm.
+const allPlatforms = "linux/amd64,linux/arm64,linux/arm/7,darwin/amd64,darwin/arm64,windows/amd64"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := execute(ctx, os.Args[1:], os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "dist:", err)
+		os.Exit(1) //nolint:forbidigo // only main exits
+	}
+}
+
+// release is one run of the command.
+type release struct {
+	root    string // the repository
+	out     string // receives the files
+	work    string // temporary files
+	version version
+	time    time.Time // of all files
+	log     io.Writer
+}
+
+func execute(ctx context.Context, args []string, log io.Writer) (err error) {
+	flags := flag.NewFlagSet("dist", flag.ContinueOnError)
+	root := flags.String("root", ".", "the repository's `folder`")
+	out := flags.String("out", "dist", "the `folder` to write to, below the repository; it is emptied first")
+	names := flags.String("platforms", allPlatforms, "`platforms`, separated by commas")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	platforms, err := parsePlatforms(*names)
+	if err != nil {
+		return err
+	}
+	r := &release{log: log}
+	if r.root, err = filepath.Abs(*root); err != nil {
+		return err
+	}
+	r.out = filepath.Join(r.root, *out)
+	if err := r.readVersion(ctx); err != nil {
+		return err
+	}
+	if r.work, err = os.MkdirTemp("", "varve-dist-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(r.work)) }()
+	if err := errors.Join(os.RemoveAll(r.out), os.MkdirAll(r.out, 0o755)); err != nil {
+		return err
+	}
+	return r.build(ctx, platforms)
+}
+
+func (r *release) build(ctx context.Context, platforms []platform) error {
+	documents, err := r.writeDocuments(ctx)
+	if err != nil {
+		return err
+	}
+	var built []binary
+	for _, p := range platforms {
+		b, err := r.compile(ctx, p)
+		if err != nil {
+			return err
+		}
+		built = append(built, b)
+		if err := r.writeArchive(b, documents); err != nil {
+			return err
+		}
+		if err := r.writeSBOM(b); err != nil {
+			return err
+		}
+		if p.os != "linux" {
+			continue
+		}
+		if err := r.writePackages(b, documents); err != nil {
+			return err
+		}
+	}
+	if err := r.writeImage(built); err != nil {
+		return err
+	}
+	return r.writeSums()
+}
+
+// platform is an operating system and a processor.
+type platform struct{ os, arch, arm string }
+
+func parsePlatforms(names string) (all []platform, err error) {
+	for _, name := range strings.Split(names, ",") {
+		parts := strings.Split(name, "/")
+		if len(parts) < 2 || len(parts) > 3 {
+			return nil, fmt.Errorf("platforms: %q is not OS/ARCH: use some of %s", name, allPlatforms)
+		}
+		p := platform{os: parts[0], arch: parts[1]}
+		if len(parts) == 3 {
+			p.arm = parts[2]
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// String returns the platform as it stands in file names, such as linux_armv7.
+func (p platform) String() string {
+	if p.arm != "" {
+		return p.os + "_" + p.arch + "v" + p.arm
+	}
+	return p.os + "_" + p.arch
+}
+
+func (p platform) program() string {
+	if p.os == "windows" {
+		return "varve.exe"
+	}
+	return "varve"
+}

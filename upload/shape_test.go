@@ -1,0 +1,100 @@
+package upload_test
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/mem"
+	"github.com/varvedb/varve/upload"
+)
+
+// flaky is a store whose first writes of readings fail.
+type flaky struct {
+	*mem.Store
+	failures atomic.Int64 // that are left
+}
+
+func (f *flaky) Write(ctx context.Context, batches []store.Batch) []store.Result {
+	if f.failures.Add(-1) >= 0 {
+		results := make([]store.Result, len(batches))
+		for i := range results {
+			results[i].Err = errors.New("the disk is slow")
+		}
+		return results
+	}
+	return f.Store.Write(ctx, batches)
+}
+
+// newFlakyClient returns the client of a server whose first write of readings fails.
+func newFlakyClient(t *testing.T) *client.Client {
+	t.Helper()
+	s := &flaky{Store: mem.New(noonClock)}
+	s.failures.Store(1)
+	e, err := engine.Open(t.Context(), engine.Options{Store: s, Holder: "test", Now: noonClock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(api.New(api.Options{
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Now: noonClock,
+		Metrics: prometheus.NewRegistry(),
+	}))
+	t.Cleanup(func() {
+		srv.Close()
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := client.New(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+var shapedFiles = []struct {
+	name, text string
+	params     url.Values
+	stored     int64
+}{
+	{"long.csv", "device,time,metric,value\nd1,2026-11-18T11:00:00Z,a,1\nd1,2026-11-18T11:00:00Z,b,2\nd1,2026-11-18T11:01:00Z,a,x y\nd1,never,a,1\n",
+		url.Values{"name_column": {"metric"}, "value_column": {"value"}}, 2},
+	{"halls.csv", "time,h1,h2,h3\n2026-11-18T11:00:00Z,1,2,3\n2026-11-18T11:01:00Z,1,,3\nnever,1,,\n", url.Values{"device_columns": {"t"}}, 5},
+}
+
+// TestUpload_RetriesReshapedRows checks files whose rows are not one reading each. After a temporary
+// failure, each reading is stored and counted once. A rejection has its line in the file.
+func TestUpload_RetriesReshapedRows(t *testing.T) {
+	for _, tt := range shapedFiles {
+		t.Run(tt.name, func(t *testing.T) {
+			var rejected []upload.Rejection
+			o := upload.Options{
+				Client: newFlakyClient(t), Params: tt.params, Batch: 2,
+				Events: upload.Events{Rejected: func(r upload.Rejection) { rejected = append(rejected, r) }},
+			}
+			path := writeFile(t, tt.name, tt.text)
+			got, err := send(t, o, path)
+			if want := (varve.Tally{Stored: tt.stored, Rejected: 1}); err != nil || got.Tally != want {
+				t.Errorf("%+v, %v, want %+v", got.Tally, err, want)
+			}
+			last := int64(strings.Count(tt.text, "\n"))
+			if len(rejected) != 1 || rejected[0].Code != "time_invalid" || rejected[0].Line != last || !strings.Contains(rejected[0].Reading, "never") {
+				t.Errorf("%+v, want a rejection of line %d", rejected, last)
+			}
+			if got, err := send(t, o, path); err != nil || got.Duplicates != tt.stored {
+				t.Errorf("resent: %+v, %v", got.Tally, err)
+			}
+		})
+	}
+}
