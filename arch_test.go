@@ -86,7 +86,7 @@ var layout = []struct {
 	{"ingest", ". api/wire apikeys router", ""},
 	{"api", ". aggregate api/wire block calendar filter ingest grid alerts devicelog devices health registry apikeys query retention rollup rotator router store lease streams decimal timefmt internal/quote",
 		"github.com/danielgtaylor/huma/v2 github.com/klauspost/compress github.com/prometheus/client_golang golang.org/x/sync"},
-	{"cmd/varve", ". aggregate api api/client api/wire calendar grid cloudwatch config engine health apikeys query retention rollup rotator router store store/dynamo lease store/local store/mem streams decimal timefmt devices internal/fileerr upload",
+	{"cmd/varve", ". aggregate alerts api api/client api/wire calendar grid cloudwatch config engine health apikeys query retention rollup rotator router store store/dynamo lease store/local store/mem streams decimal timefmt devices internal/fileerr upload",
 		"github.com/spf13 golang.org/x/term github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/prometheus/client_golang"},
 	{"tests/dynamosim/value", "", "github.com/go-faster/jx"},
 	{"tests/dynamosim/expr", "tests/dynamosim/value", ""},

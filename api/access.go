@@ -96,8 +96,8 @@ var accesses = map[string]access{
 	"GET /readyz":  anybody,
 	"GET /metrics": watcher,
 
-	"GET /docs":             anyKey,
-	"GET /{$}":              anyKey,
+	"GET /docs":             anybody,
+	"GET /{$}":              anybody,
 	"GET /openapi.json":     anyKey,
 	"GET /openapi.yaml":     anyKey,
 	"GET /openapi-3.0.json": anyKey,
@@ -145,11 +145,14 @@ func (a access) allows(g *apikeys.Grant) bool {
 	}
 }
 
-// open reports whether a path is answered without a key.
-func open(path string) bool {
-	switch path {
+// open reports whether a request is answered without a key. A browser sends none, so the page of
+// the documentation asks for one. The page has no text of the API itself.
+func open(r *http.Request) bool {
+	switch r.URL.Path {
 	case "/healthz", "/readyz", "/ping", "/health", "/ready", "/api/v2/ready":
 		return true
+	case "/docs", "/":
+		return r.Method == http.MethodGet || r.Method == http.MethodHead
 	}
 	return false
 }

@@ -80,8 +80,8 @@ var access = map[string][]int{
 	"GET /healthz":                                 {200, 200, 200, 200, 200, 200, 200, 200},
 	"GET /readyz":                                  {200, 200, 200, 200, 200, 200, 200, 200},
 	"GET /metrics":                                 {401, 200, 403, 200, 200, 403, 403, 403},
-	"GET /docs":                                    {401, 200, 200, 200, 200, 200, 200, 200},
-	"GET /{$}":                                     {401, 302, 302, 302, 302, 302, 302, 302},
+	"GET /docs":                                    {200, 200, 200, 200, 200, 200, 200, 200},
+	"GET /{$}":                                     {302, 302, 302, 302, 302, 302, 302, 302},
 	"GET /openapi.json":                            {401, 200, 200, 200, 200, 200, 200, 200},
 	"GET /openapi.yaml":                            {401, 200, 200, 200, 200, 200, 200, 200},
 	"GET /openapi-3.0.json":                        {401, 200, 200, 200, 200, 200, 200, 200},
@@ -218,13 +218,13 @@ func TestUnlistedRoute(t *testing.T) {
 func TestWithoutRoute(t *testing.T) {
 	l := newLocked(t)
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} {
-		for _, path := range []string{"/nothing", "/v1", "/v1/tables", readPath, "/v1/keys", "/docs", "//v1/tables", "/healthz/", "/healthz/../v1/tables", "/readyz%2f..%2fv1/tables", "/%76%31/tables", "/v1/tables/"} {
+		for _, path := range []string{"/nothing", "/v1", "/v1/tables", readPath, "/v1/keys", "/docs/", "/openapi.json", "//v1/tables", "/healthz/", "/healthz/../v1/tables", "/readyz%2f..%2fv1/tables", "/%76%31/tables", "/v1/tables/"} {
 			if r := l.send(method, path, ""); r.status != http.StatusUnauthorized {
 				t.Errorf("%s %s: %d %s", method, path, r.status, r.body)
 			}
 		}
 	}
-	for _, path := range []string{"/healthz", "/readyz", "/%68ealthz"} {
+	for _, path := range []string{"/healthz", "/readyz", "/docs", "/%68ealthz"} {
 		if r := l.get(path); r.status != http.StatusOK {
 			t.Errorf("%s: %d", path, r.status)
 		}

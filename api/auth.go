@@ -37,7 +37,7 @@ func (g *guard) enter(r *http.Request) (*http.Request, error) {
 			"send it in the header Authorization, as Bearer %s…, and revoke this one", apikeys.Prefix)
 	}
 	on, err := g.keysOn(r.Context())
-	if err != nil && !open(r.URL.Path) {
+	if err != nil && !open(r) {
 		return r, err
 	}
 	if err := g.checkOrigin(r, on); err != nil {
@@ -48,7 +48,7 @@ func (g *guard) enter(r *http.Request) (*http.Request, error) {
 		grant, err = g.admit(r)
 		switch {
 		case err == nil:
-		case open(r.URL.Path):
+		case open(r):
 			grant = noGrant
 		default:
 			return r, err

@@ -302,3 +302,22 @@ func BenchmarkDoor(b *testing.B) {
 	r.Header.Set("Authorization", "Bearer "+text)
 	b.Run("key", run)
 }
+
+// TestDocs_AskForKey checks that a browser gets the page of the documentation without a key. The
+// page has no text of the API, and asks for a key, because its description needs one.
+func TestDocs_AskForKey(t *testing.T) {
+	l := newLocked(t)
+	page := l.get("/docs")
+	if page.status != http.StatusOK || !strings.Contains(page.body, `<input id="key" type="password"`) || strings.Contains(page.body, "/v1/") {
+		t.Errorf("/docs: %d %.300s", page.status, page.body)
+	}
+	if root := l.get("/"); root.status != http.StatusFound && !strings.Contains(root.body, `<input id="key"`) {
+		t.Errorf("/: %d %.300s", root.status, root.body)
+	}
+	if api := l.get("/openapi.json"); api.status != http.StatusUnauthorized {
+		t.Errorf("/openapi.json without a key: %d, want 401", api.status)
+	}
+	if api := l.as(l.keys["other admin"], "GET", "/openapi.json", ""); api.status != http.StatusOK || !strings.Contains(api.body, "/v1/") {
+		t.Errorf("/openapi.json with a key: %d, want 200", api.status)
+	}
+}

@@ -5,7 +5,8 @@ import (
 	"net/http"
 )
 
-// docsPage is an HTML page that displays /openapi.json. It loads nothing from other hosts.
+// docsPage is an HTML page that displays /openapi.json. It loads nothing from other hosts. If the
+// server requires keys, the page asks for one, and forgets it when the page is closed.
 //
 //go:embed docs.html
 var docsPage []byte
@@ -17,7 +18,7 @@ func (docsHandler) addRoutes(o *operations) {
 	o.mux.HandleFunc("GET /docs", func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'")
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; form-action 'none'; frame-ancestors 'none'")
 		writeBytes(w, docsPage)
 	})
 	o.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {

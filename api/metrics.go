@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -21,6 +22,7 @@ type metrics struct {
 	rejects  *prometheus.CounterVec
 	requests *prometheus.HistogramVec
 	refusals *prometheus.CounterVec
+	unknown  *prometheus.CounterVec
 
 	doorReadings *prometheus.CounterVec // by door and outcome
 	doorRejects  *prometheus.CounterVec // by door and code
@@ -39,6 +41,16 @@ func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *heal
 	m.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "varve_requests_refused_total", Help: "Requests refused for where they come from or for their API key, by status.",
 	}, []string{"status"})
+	m.unknown = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "varve_requests_unknown_total", Help: "Requests without a route, by status: 404 for a wrong path, 405 for a wrong method.",
+	}, []string{"status"})
+	// They are 0 before the first such request, so that a rise from 0 is seen.
+	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
+		m.unknown.WithLabelValues(strconv.Itoa(status))
+	}
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
+		m.refusals.WithLabelValues(strconv.Itoa(status))
+	}
 	readings := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "varve_readings_total", Help: "Readings submitted, by outcome.",
 	}, []string{"outcome"})
@@ -52,7 +64,7 @@ func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *heal
 		Name: "varve_door_readings_rejected_total", Help: "Readings rejected, by door and code.",
 	}, []string{"door", "code"})
 	reg.MustRegister(m.doorReadings, m.doorRejects)
-	reg.MustRegister(readings, m.rejects, m.requests, m.refusals, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg.MustRegister(readings, m.rejects, m.requests, m.refusals, m.unknown, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gauge := func(name, help string, value func(rotator.Health) float64) {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
 			func() float64 { return value(rot.Health()) }))

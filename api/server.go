@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -235,12 +236,14 @@ func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	if allowed := s.methods(r); len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		s.metrics.unknown.WithLabelValues(strconv.Itoa(http.StatusMethodNotAllowed)).Inc()
 		s.fail(w, r, &varve.Error{
 			Failure: varve.Invalid, Err: errMethod,
 			Message: fmt.Sprintf("%s takes %s, not %s", r.URL.Path, strings.Join(allowed, " or "), r.Method),
 		})
 		return
 	}
+	s.metrics.unknown.WithLabelValues(strconv.Itoa(http.StatusNotFound)).Inc()
 	s.fail(w, r, varve.Errorf(varve.NotFound, "%s: not found: see /docs for all paths", r.URL.Path))
 }
 

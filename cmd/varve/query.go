@@ -240,7 +240,7 @@ func expiryText(x *query.Expiry, isEmpty bool) string {
 		}
 		return fmt.Sprintf("%s of this window %s expired: %s.", count(x.Readings, "reading"), have, x.Rule)
 	default:
-		return fmt.Sprintf("Readings that happened and arrived before %s have expired: %s.", x.To.UTC().Format(time.RFC3339), x.Rule)
+		return fmt.Sprintf("Readings that happened and arrived before %s have expired: %s.", x.To.UTC().Truncate(time.Minute).Format(time.RFC3339), x.Rule)
 	}
 }
 

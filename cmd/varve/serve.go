@@ -189,6 +189,7 @@ func (a service) openEngine(ctx context.Context, c *config.Config, log zerolog.L
 func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged func(readings, rejected int)) *api.Server {
 	reg := prometheus.NewRegistry()
 	kind := kindOf(c)
+	registerEngine(reg, e, kind)
 	if kind.register != nil {
 		kind.register(reg, c, e.Store)
 	}

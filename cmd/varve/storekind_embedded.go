@@ -97,6 +97,7 @@ func registerEmbedded(reg *prometheus.Registry, c *config.Config, st store.Store
 	}))
 	if s, ok := st.(*local.Store); ok {
 		registerDamage(reg, s)
+		reg.MustRegister(newJournalSyncs(s))
 	}
 }
 

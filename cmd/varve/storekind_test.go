@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/tests/dynamotest"
 )
 
 // TestStoreKinds_MatchConfiguration checks that storeKinds has exactly one element for each value
@@ -27,5 +29,30 @@ func TestStoreKinds_MatchConfiguration(t *testing.T) {
 	}
 	if want := config.StoreKinds(); !slices.Equal(names, want) {
 		t.Errorf("kinds are %v, the configuration knows %v", names, want)
+	}
+}
+
+// TestGreeting_NamesAccountOrEndpoint checks the banner of DynamoDB: the endpoint of an emulator,
+// or else account and region.
+func TestGreeting_NamesAccountOrEndpoint(t *testing.T) {
+	url := dynamotest.Dynoxide.Start(t)
+	client := dynamotest.Client(url)
+	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: client, Registry: "fleet_registry"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	at, err := s.Location(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := config.Default()
+	c.Store.Kind, c.Tables.Prefix = "dynamodb", "fleet"
+	if got, want := kindOf(&c).greeting(t.Context(), &c, s), "in DynamoDB, account "+at.Account+", region "+at.Region+", tables fleet_…"; got != want {
+		t.Errorf("on AWS: %q, want %q", got, want)
+	}
+	c.Store.Endpoint = url
+	if got, want := kindOf(&c).greeting(t.Context(), &c, s), "in DynamoDB at "+url+", tables fleet_…"; got != want {
+		t.Errorf("on an emulator: %q, want %q", got, want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local/journal"
 )
 
 // Write implements store.Writer.
@@ -160,3 +161,9 @@ func (s *Store) Partitions(ctx context.Context, prefix string) ([]string, error)
 func (s *Store) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (int64, error) {
 	return s.compactor.DeleteExpired(ctx, t, cutoff)
 }
+
+// SyncTimes are the durations of the journal's commits.
+type SyncTimes = journal.SyncTimes
+
+// SyncTimes returns the durations of commits since the store was opened.
+func (s *Store) SyncTimes() SyncTimes { return s.db.journal.SyncTimes() }

@@ -53,8 +53,18 @@ getent passwd varve | grep -q :/usr/sbin/nologin && echo "the user exists"
 zcat /usr/share/man/man1/varve-ingest.1.gz | grep -q 'varve-ingest' && echo "the man pages are installed"
 bash -c '. /usr/share/bash-completion/completions/varve && complete -p varve' >/dev/null && echo "bash completes varve"
 varve config check --config /etc/varve/varve.yaml | grep -q 'configuration is good' && echo "the configuration is good"
-mkdir -p /var/lib/varve && chown varve: /var/lib/varve
-runuser -u varve -- varve keys create --scope admin --data /var/lib/varve/data 2>/dev/null >/dev/null
+test "$(stat -c %U:%a /var/lib/varve)" = varve:700 && echo "the folder is private"
+runuser -u varve -- varve keys create --scope admin --data /var/lib/varve/data 2>/dev/null >/tmp/key
+$START &
+pid=$!
+for i in $(seq 600); do
+	! curl -sf http://$ADDRESS/readyz >/dev/null || break
+	sleep 0.1
+done
+test "$(curl -s -o /dev/null -w %{http_code} http://$ADDRESS/v1/streams)" = 401 && echo "the service takes keys"
+curl -sf -H "Authorization: Bearer $(cat /tmp/key)" http://$ADDRESS/metrics | grep -q '^process_start_time_seconds ' && echo "the service runs"
+kill $pid
+wait $pid && echo "the service stops"
 echo '# changed by the operator' >> /etc/varve/varve.yaml
 $REMOVE
 test ! -e /usr/bin/varve && echo "the program is removed"
@@ -64,19 +74,38 @@ getent passwd varve >/dev/null && echo "the owner of the data stays"
 
 var lifeSteps = []string{
 	"the program is installed", "varve ", "the user exists", "the man pages are installed", "bash completes varve",
-	"the configuration is good", "the program is removed", "the data stays", "the owner of the data stays",
+	"the configuration is good", "the folder is private", "the service takes keys", "the service runs", "the service stops", "the program is removed", "the data stays", "the owner of the data stays",
 }
 
 // checkLife runs the script life with the given commands, and then the script after. It fails the
 // test unless all steps succeed.
 func checkLife(t *testing.T, install, remove, after string, files ...string) {
 	t.Helper()
-	out := inSystem(t, strings.NewReplacer("$INSTALL", install, "$REMOVE", remove).Replace(life)+after, files...)
+	// runuser passes no signals on, setpriv becomes the program.
+	start := strings.Replace(execStart(t), "/usr/bin/varve", "setpriv --reuid=varve --regid=varve --clear-groups /usr/bin/varve", 1)
+	address := freeAddress(t)
+	script := strings.NewReplacer("$INSTALL", install, "$REMOVE", remove, "$START", "VARVE_SERVER_LISTEN="+address+" "+start, "$ADDRESS", address).Replace(life)
+	out := inSystem(t, script+after, files...)
 	for _, step := range lifeSteps {
 		if !strings.Contains(out, step) {
 			t.Errorf("not reached: %s\n%s", step, out)
 		}
 	}
+}
+
+// execStart returns the command of the unit.
+func execStart(t *testing.T) string {
+	t.Helper()
+	unit, err := os.ReadFile(filepath.Join(root, "packaging/systemd/varve.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(unit), "\nExecStart=")
+	if !ok {
+		t.Fatal("the unit has no ExecStart")
+	}
+	command, _, _ := strings.Cut(rest, "\n")
+	return command
 }
 
 // TestDeb_LeavesDataOnRemoval installs, removes and purges the deb.

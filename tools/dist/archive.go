@@ -52,7 +52,7 @@ func archive(entries []entry, at time.Time) ([]byte, error) {
 // gzipped compresses without a name or time.
 func gzipped(data []byte) ([]byte, error) {
 	var buf bytes.Buffer
-	w, err := gzip.NewWriterLevel(&buf, gzip.BestCompression)
+	w, err := gzip.NewWriterLevel(&buf, gzip.DefaultCompression)
 	if err != nil {
 		return nil, err
 	}

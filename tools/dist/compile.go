@@ -52,11 +52,23 @@ const (
 	fishCompletion
 )
 
-// writeDocuments lets the program write its man pages and completions.
-func (r *release) writeDocuments(ctx context.Context) ([]document, error) {
+// hostProgram returns the path of the program for this machine. It builds it, unless that is
+// done.
+func (r *release) hostProgram(ctx context.Context, built []binary) (string, error) {
 	host := platform{os: runtime.GOOS, arch: runtime.GOARCH}
-	program := filepath.Join(r.work, "host", host.program())
-	if err := r.goBuild(ctx, host, program); err != nil {
+	for _, b := range built {
+		if b.platform == host {
+			return b.path, nil
+		}
+	}
+	b, err := r.compile(ctx, host)
+	return b.path, err
+}
+
+// writeDocuments lets the program write its man pages and completions.
+func (r *release) writeDocuments(ctx context.Context, built []binary) ([]document, error) {
+	program, err := r.hostProgram(ctx, built)
+	if err != nil {
 		return nil, err
 	}
 	dir := filepath.Join(r.work, "man")

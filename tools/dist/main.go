@@ -79,10 +79,6 @@ func execute(ctx context.Context, args []string, log io.Writer) (err error) {
 }
 
 func (r *release) build(ctx context.Context, platforms []platform) error {
-	documents, err := r.writeDocuments(ctx)
-	if err != nil {
-		return err
-	}
 	var built []binary
 	for _, p := range platforms {
 		b, err := r.compile(ctx, p)
@@ -90,13 +86,19 @@ func (r *release) build(ctx context.Context, platforms []platform) error {
 			return err
 		}
 		built = append(built, b)
+	}
+	documents, err := r.writeDocuments(ctx, built)
+	if err != nil {
+		return err
+	}
+	for _, b := range built {
 		if err := r.writeArchive(b, documents); err != nil {
 			return err
 		}
 		if err := r.writeSBOM(b); err != nil {
 			return err
 		}
-		if p.os != "linux" {
+		if b.os != "linux" {
 			continue
 		}
 		if err := r.writePackages(b, documents); err != nil {

@@ -50,7 +50,7 @@ func (r *release) packageInfo(b binary, documents []document) *nfpm.Info {
 	contents := files.Contents{
 		{Source: b.path, Destination: "/usr/bin/varve", FileInfo: &files.ContentFileInfo{Mode: 0o755}},
 		{Source: from("packaging/systemd/varve.service"), Destination: "/usr/lib/systemd/system/varve.service"},
-		// Keys may stand in it one day, so other users cannot read the folder.
+		{Source: from("packaging/prometheus/varve.rules.yaml"), Destination: "/usr/share/varve/varve.rules.yaml"},
 		{Source: from("packaging/varve.yaml"), Destination: "/etc/varve/varve.yaml", Type: files.TypeConfigNoReplace},
 		{Source: from("LICENSE"), Destination: "/usr/share/doc/varve/copyright"},
 		{Source: from("CHANGELOG.md"), Destination: "/usr/share/doc/varve/CHANGELOG.md"},

@@ -39,6 +39,8 @@ type Writer struct {
 	spare    []byte
 	stopped  chan struct{}
 	closing  chan struct{}
+
+	syncs syncMeter
 }
 
 // group is a set of frames that are written and synced together.
@@ -275,9 +277,12 @@ func (w *Writer) writeLoop() {
 			return
 		}
 		for {
+			begin := time.Now()
 			err := g.segment.write(g.buf)
+			took := time.Since(begin)
 			w.written(g, err)
 			if err == nil {
+				w.syncs.observe(took)
 				break
 			}
 			if !w.pause() {
