@@ -17,12 +17,12 @@ import (
 // and constants whose names begin with the text in constants.
 var damageMessages = []struct{ file, calls, fields, constants string }{
 	{"store/local/identity.go", "damaged replaceIdentity", "Reason", ""},
-	{"store/local/start.go", "damaged New", "Reason reason", ""},
+	{"store/local/opener.go", "damaged New", "Reason reason", ""},
 	{"store/local/losses.go", "", "", "say"},
-	{"store/local/lossreport.go", "", "Reason", ""},
+	{"store/local/damage_report.go", "", "Reason", ""},
 	{"store/local/verify.go", "New", "", ""},
 	{"store/local/check.go", "New", "", ""},
-	{"store/local/quick.go", "Errorf", "", ""},
+	{"store/local/check_quick.go", "Errorf", "", ""},
 	{"store/local/pair.go", "Errorf", "", ""},
 	{"store/local/journal/report.go", "Sprintf", "", ""},
 	{"store/local/journal/scan.go", "problem Errorf Sprintf", "Text", ""},

@@ -18,7 +18,7 @@ import (
 // benched returns a handler on an embedded store, for benchmarks.
 func benched(b *testing.B, tail int64) http.Handler {
 	b.Helper()
-	st, err := local.Open(local.Options{Dir: b.TempDir(), TailBytes: tail})
+	st, err := local.Open(local.Options{Dir: b.TempDir(), MemtableBytes: tail})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func newTwins(t *testing.T) *twins {
 	t.Helper()
 	w := &twins{t: t, clock: noon.AddDate(0, 0, -80)}
 	now := func() time.Time { return w.clock }
-	st, err := local.Open(local.Options{Dir: t.TempDir(), Now: now, TailBytes: 16 << 10, ChunkReadings: 100, MaxSmalls: 2})
+	st, err := local.Open(local.Options{Dir: t.TempDir(), Now: now, MemtableBytes: 16 << 10, ChunkReadings: 100, MaxLevel0: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

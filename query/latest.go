@@ -215,9 +215,9 @@ func (l *latest) note(name string, err error) error {
 
 // offer keeps a reading if it is later than the one found.
 //
-// Of copies, it keeps the first arrival if the query is by event time. If it is by arrival, it
-// keeps the last copy until byArrival looks for the first one. Only the last copy is certain to
-// be later than the discarded readings.
+// If a reading has copies, a query by event time keeps the copy with the first arrival. A query by
+// arrival keeps the last copy until byArrival finds the first one. Only the last copy is certain
+// to be later than the discarded readings.
 func (l *latest) offer(r *varve.Reading, t grid.Table) {
 	a := &l.answer
 	first := l.q.By == varve.ByEvent && a.Found && r.Position() == a.Reading.Position() && r.Arrived.Before(a.Reading.Arrived)
@@ -230,9 +230,9 @@ func (l *latest) offer(r *varve.Reading, t grid.Table) {
 //
 // A reading that was resent in another month has a copy in the table of that month, but its
 // arrival is the arrival of the first copy. So a found reading is only certain if no table of an
-// earlier month holds a copy. A table of the same month may hold one, too, if it belongs to
-// another class or grid of an earlier configuration. Otherwise all readings are scanned, and
-// their copies are merged.
+// earlier month has a copy. A table of the same month may have one, too, if it belongs to
+// another class or grid of an earlier configuration. If it is not certain, all readings are
+// scanned and their copies merged.
 func (l *latest) byArrival(ctx context.Context) error {
 	slices.SortStableFunc(l.plan.tables, func(a, b planned) int { return cmp.Compare(b.Month, a.Month) })
 	err := l.search(ctx, func(t *planned) bool {

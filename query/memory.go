@@ -19,7 +19,7 @@ const (
 	pageReadings  = 2048
 )
 
-// Limits of memory. Answers with slow clients accumulate, so only some of them use full pages.
+// Limits of memory. Many answers may wait for slow clients, so only some of them use full pages.
 // The others hold at most a small page.
 const (
 	largeAnswers  = 64
@@ -189,7 +189,7 @@ func (r *Rows) Release() {
 	}
 }
 
-// giveBack releases the memory of tables that were read to their end.
+// giveBack releases the memory of tables without further readings.
 func (r *Rows) giveBack() {
 	for _, b := range r.ended {
 		if !b.large {

@@ -40,7 +40,7 @@ type known struct {
 }
 
 // look returns the input of plans for a stream. It makes one request if other processes may have
-// created tables, otherwise none.
+// created tables, and none if not.
 func (e *Engine) look(ctx context.Context, tenant, stream string, consistent bool) (k known, err error) {
 	k = known{fresh: consistent, at: e.opts.Now()}
 	if catalog, ok := e.opts.Catalog.(store.Versioned); ok && !consistent {
@@ -121,8 +121,8 @@ func (e *Engine) longestRule(stream string, most time.Duration, tables []planned
 	return longest
 }
 
-// keeps returns the retention of a series per prefix of its tables: of its current class, and of
-// its earlier classes. The retention of the device limits each of them.
+// keeps returns the retention of a series for each prefix of its tables: one for its current
+// class, and one for each earlier class. The retention of the device limits each of them.
 func (e *Engine) keeps(s *streams.Stream, most time.Duration) map[string]time.Duration {
 	policy := e.opts.Policy
 	keeps := map[string]time.Duration{}

@@ -145,8 +145,8 @@ func (r *Rows) emit(readings []varve.Reading) []varve.Reading {
 
 // step appends the next reading to out.
 //
-// If only one table has readings at this position, it returns a run of them without copying. It
-// clears some at the end of the answer, and sets more at the limit.
+// If no other table has readings at this position, it returns consecutive readings without
+// copying. It clears some at the end of the answer, and sets more at the limit.
 func (r *Rows) step(ctx context.Context) (whole []varve.Reading, err error) {
 	first, err := r.first(ctx)
 	if err != nil {
@@ -260,8 +260,9 @@ func (r *Rows) reaches(t *planned, p varve.Position) bool {
 	return t.Start <= sec
 }
 
-// open opens the next tables: all tables that reach the next reading, or, without one, as many
-// as ahead permits. A query with a limit starts with a single table, because it may suffice.
+// open opens the next tables. These are all tables that can hold a reading before the next one.
+// Without a next reading, ahead limits their number. A query with a limit starts with a single
+// table, because one may suffice.
 func (r *Rows) open(first *source) {
 	from := r.opened
 	for r.opened < len(r.plan.tables) {

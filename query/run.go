@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// minRun is the number of readings from which a run is returned without copying.
+// minRun is the minimum number of consecutive readings that are returned without copying.
 const minRun = 16
 
 // liveRun returns the live readings among the next n of a table, up to the limit. The result may be
@@ -51,7 +51,7 @@ func (r *Rows) reachesNext(p varve.Position) bool {
 	return r.opened < len(r.plan.tables) && r.reaches(&r.plan.tables[r.opened], p)
 }
 
-// leading returns the number of readings on a source's page that come before the readings of all
+// leading returns the number of readings on a source's page that are before the readings of all
 // other tables. Positions with the event time of another table's reading do not count.
 func (r *Rows) leading(s *source) int {
 	if r.isAlone(s) {
@@ -63,7 +63,7 @@ func (r *Rows) leading(s *source) int {
 	return sort.Search(len(s.page), func(i int) bool { return !r.leads(s, i) })
 }
 
-// leads reports whether the i-th reading of a page comes before the readings of other tables.
+// leads reports whether the i-th reading of a page is before the readings of other tables.
 func (r *Rows) leads(s *source, i int) bool {
 	at := s.page[i].Position()
 	for _, o := range r.sources {

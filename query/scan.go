@@ -9,7 +9,7 @@ import (
 )
 
 // ScanCopies calls scan for each stored copy of each reading of a series in a window.
-// Copies come in the order of positions. They include expired readings that have not been
+// Copies are in the order of positions. They include expired readings that have not been
 // dropped, and all readings that were acknowledged before.
 //
 // A copy is valid only until scan returns. ScanCopies ends with the first error of scan. It
@@ -52,8 +52,8 @@ func (e *Engine) ScanCopies(ctx context.Context, s varve.Series, w varve.Window,
 	return nil
 }
 
-// copies takes the reading at which a source is out of all sources, and appends
-// its copies in the order of their arrival.
+// copies removes the current reading of a source from all sources, and appends its copies in the
+// order of their arrival.
 func (r *Rows) copies(list []*varve.Reading, first *source) []*varve.Reading {
 	at := first.page[0].Position()
 	for _, s := range r.sources {

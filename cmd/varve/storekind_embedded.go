@@ -52,7 +52,7 @@ func openEmbedded(_ context.Context, o storeOptions) (store.Store, error) {
 		minFree = -1
 	}
 	st, err := local.Open(local.Options{
-		Dir: c.Dir, Now: now, TailBytes: int64(c.Memory), CacheBytes: int64(c.Cache), MinFree: minFree,
+		Dir: c.Dir, Now: now, MemtableBytes: int64(c.Memory), CacheBytes: int64(c.Cache), MinFree: minFree,
 		Conditions: o.conditions, Events: localEvents(o.log, o.fatal),
 	})
 	if err != nil {

@@ -26,7 +26,7 @@ func TestFlush_BacksOff(t *testing.T) {
 		}
 		return nil
 	}))
-	s, err := local.Open(local.Options{Dir: "data", FS: disk, TailBytes: 16 << 10, Events: local.Events{Failed: func(string, error) { failures.Add(1) }}})
+	s, err := local.Open(local.Options{Dir: "data", FS: disk, MemtableBytes: 16 << 10, Events: local.Events{Failed: func(string, error) { failures.Add(1) }}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,22 @@
 package local
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/varvedb/varve/grid"
 )
 
-// The catalog consists of the tables, with their holds and states, and the counters. Pebble
-// stores it, and so does a pair of files: a hold must survive damage of either. A change is
+// The catalog consists of the tables, with their holds and states, and the counters. It is stored
+// in Pebble and in a pair of files, because a hold must survive damage of either. A change is
 // acknowledged when both have it. Each change has a new generation. If the two differ, the newer
 // generation counts.
 
@@ -27,38 +34,55 @@ type catalogRecord struct {
 // never be reused.
 const chunksLost = 1 << 40
 
-// loadCatalog reads tables and counters. It uses the copy if Pebble has lost them or has an
+// catalog changes the tables in Pebble, in memory and in CATALOG.
+type catalog struct {
+	db         *database
+	mem        *memory
+	changes    *changeLog
+	quarantine *quarantine
+
+	// mu serializes changes of tables and chunks in Pebble. It guards the fields below.
+	mu         sync.Mutex
+	generation uint64  // of the last change
+	unsaved    bool    // CATALOG lacks the last change
+	nextTable  uint32  // number of the next table
+	last       *change // the last change if its outcome is open
+
+	nextChunk atomic.Uint64 // number of the last chunk
+}
+
+// load reads tables and counters. It uses the copy if Pebble has lost them or has an
 // older generation. Replay applies the changes of the journal to an older copy.
-func (s *Store) loadCatalog(replay func() error) error {
-	found, err := s.readCatalog()
+func (c *catalog) load(replay func() error) error {
+	found, err := c.read()
 	if err != nil {
 		return err
 	}
-	generation, body, err := s.folder.readPair(catalogFile)
+	generation, body, err := c.db.folder.readPair(catalogFile)
 	if err != nil && !found.lost {
-		s.opts.Events.Damaged(s.folder.path(catalogFile), err)
+		c.db.opts.Events.Damaged(c.db.folder.path(catalogFile), err)
 	}
-	s.generation = max(generation, found.generation, 1)
+	c.generation = max(generation, found.generation, 1)
 	switch {
 	case generation == 0 && found.lost:
-		return s.mendStats() // both are lost: dependent data is refused
+		return c.recountStats() // both are lost: dependent data is refused
 	case found.lost || generation > found.generation:
-		if err := s.adoptCatalog(body, found); err != nil {
+		if err := c.adoptCopy(body, found); err != nil {
 			return err
 		}
 		if generation < found.generation {
 			if err := replay(); err != nil {
 				return err
 			}
-			if _, err := s.readCatalog(); err != nil {
+			if _, err := c.read(); err != nil {
 				return err
 			}
 		}
-		err = s.saveCatalog()
+		err = c.save()
 	case generation < found.generation || generation == 0:
-		err = s.saveCatalog()
+		err = c.save()
 	}
-	return errors.Join(err, s.mendStats())
+	return errors.Join(err, c.recountStats())
 }
 
 // foundCatalog is the part of the catalog that Pebble has.
@@ -67,65 +91,44 @@ type foundCatalog struct {
 	lost       bool // part of the catalog is lost
 }
 
-// readCatalog reads the catalog in Pebble.
-func (s *Store) readCatalog() (found foundCatalog, err error) {
-	err = s.afterDamage(func() error {
+// read reads the catalog in Pebble.
+func (c *catalog) read() (found foundCatalog, err error) {
+	err = c.quarantine.retryAfterDamage(func() error {
 		var err error
-		if s.tables, err = loadTables(s.db); err != nil {
+		if c.mem.tables, err = loadTables(c.db.DB); err != nil {
 			return err
 		}
-		table, chunk, err := loadCounters(s.db)
+		table, chunk, err := loadCounters(c.db.DB)
 		if err != nil {
 			return err
 		}
-		s.nextTable = max(s.nextTable, table)
-		s.nextChunk.Store(max(s.nextChunk.Load(), chunk))
-		data, err := get(s.db, keyGeneration)
+		c.nextTable = max(c.nextTable, table)
+		c.nextChunk.Store(max(c.nextChunk.Load(), chunk))
+		data, err := get(c.db.DB, keyGeneration)
 		if err == nil && len(data) == 8 {
 			found.generation = binary.BigEndian.Uint64(data)
 		}
 		return err
 	})
-	found.lost = s.ledger.find([]byte{spaceTable}, []byte{spaceTable + 1}) != nil ||
-		s.ledger.findKey(keyNextTable) != nil || s.ledger.findKey(keyGeneration) != nil
-	if s.ledger.findKey(keyNextChunk) != nil {
-		s.nextChunk.Add(chunksLost)
+	found.lost = c.db.ledger.find([]byte{spaceTable}, []byte{spaceTable + 1}) != nil ||
+		c.db.ledger.findKey(keyNextTable) != nil || c.db.ledger.findKey(keyGeneration) != nil
+	if c.db.ledger.findKey(keyNextChunk) != nil {
+		c.nextChunk.Add(chunksLost)
 	}
 	return found, err
 }
 
-// afterDamage calls do, and repeats it as long as it fails because of damage that can be set
-// aside.
-func (s *Store) afterDamage(do func() error) error {
-	const most, mostAside = 100, 10
-	for try := 0; ; try++ {
-		err := do()
-		if !isDamage(err) || try == most {
-			return err
-		}
-		before := len(s.ledger.all())
-		// Setting a file aside may reveal damage of another file, which is next then.
-		aside := s.setAsideAll(s.background)
-		if aside != nil && (!isDamage(aside) || try >= mostAside) {
-			return errors.Join(err, aside)
-		}
-		if aside == nil && len(s.ledger.all()) == before && try > 3 {
-			return err
-		}
-	}
-}
-
-// adoptCatalog replaces the catalog by its copy.
-func (s *Store) adoptCatalog(body string, found foundCatalog) (err error) {
+// adoptCopy replaces the catalog by its copy.
+func (c *catalog) adoptCopy(body string, found foundCatalog) (err error) {
 	var rec catalogRecord
 	if err := json.Unmarshal([]byte(body), &rec); err != nil {
-		return fmt.Errorf("%s: %w", s.folder.path(catalogFile), err)
+		return fmt.Errorf("%s: %w", c.db.folder.path(catalogFile), err)
 	}
-	batch := s.db.NewBatch()
+	batch := c.db.NewBatch()
 	defer func() { err = closing(err, batch) }()
 	tables := newTables()
 	for name, tr := range rec.Tables {
-		t, err := s.adoptTable(name, tr)
+		t, err := c.adoptTable(name, tr)
 		if err != nil {
 			return err
 		}
@@ -135,28 +138,28 @@ func (s *Store) adoptCatalog(body string, found foundCatalog) (err error) {
 		}
 		rec.NextTable = max(rec.NextTable, tr.Number+1)
 	}
-	for _, t := range s.tables.sorted {
+	for _, t := range c.mem.tables.sorted {
 		if tables.byName[t.Table] == nil {
 			if err := batch.Delete(tableKey(t.Table), nil); err != nil {
 				return err
 			}
 		}
 	}
-	s.tables = tables
-	s.nextTable = max(s.nextTable, rec.NextTable)
-	s.nextChunk.Store(max(s.nextChunk.Load(), rec.NextChunk))
-	err = errors.Join(putGeneration(batch, s.generation), putNextTable(batch, s.nextTable))
+	c.mem.tables = tables
+	c.nextTable = max(c.nextTable, rec.NextTable)
+	c.nextChunk.Store(max(c.nextChunk.Load(), rec.NextChunk))
+	err = errors.Join(putGeneration(batch, c.generation), putNextTable(batch, c.nextTable))
 	if err == nil {
-		err = s.apply(batch)
+		err = c.db.commit(batch)
 	}
 	if err == nil {
-		err = s.makeDurable(s.background)
+		err = c.db.makeDurable(c.db.life.background)
 	}
 	if err != nil || !found.lost {
 		return err
 	}
 	for _, space := range []byte{spaceTable, spaceTables, spaceGeneration} {
-		if err := s.ledger.remove([]byte{space}, []byte{space + 1}); err != nil {
+		if err := c.db.ledger.remove([]byte{space}, []byte{space + 1}); err != nil {
 			return err
 		}
 	}
@@ -164,62 +167,144 @@ func (s *Store) adoptCatalog(body string, found foundCatalog) (err error) {
 }
 
 // adoptTable returns a table of the copy with the statistics of its chunks.
-func (s *Store) adoptTable(name string, tr tableRecord) (*table, error) {
+func (c *catalog) adoptTable(name string, tr tableRecord) (*table, error) {
 	parsed, ok := grid.Parse(name)
 	if !ok {
-		return nil, fmt.Errorf("%s has a table %q, which is not a valid name", s.folder.path(catalogFile), name)
+		return nil, fmt.Errorf("%s has a table %q, which is not a valid name", c.db.folder.path(catalogFile), name)
 	}
 	t := newTable(parsed)
 	t.number, t.record = tr.Number, tr
-	return t, s.afterDamage(func() (err error) {
-		t.stats, err = loadStats(s.db, tr.Number)
+	return t, c.quarantine.retryAfterDamage(func() (err error) {
+		t.stats, err = loadStats(c.db.DB, tr.Number)
 		return err
 	})
 }
 
-// saveCatalog writes the copy. The caller holds the lock of the catalog.
-func (s *Store) saveCatalog() error {
-	rec := catalogRecord{Tables: map[string]tableRecord{}, NextTable: s.nextTable, NextChunk: s.nextChunk.Load()}
-	s.mu.RLock()
-	for _, t := range s.tables.sorted {
+// save writes the copy. The caller holds the lock of the catalog.
+func (c *catalog) save() error {
+	rec := catalogRecord{Tables: map[string]tableRecord{}, NextTable: c.nextTable, NextChunk: c.nextChunk.Load()}
+	c.mem.mu.RLock()
+	for _, t := range c.mem.tables.sorted {
 		rec.Tables[t.name] = t.record
 	}
-	s.mu.RUnlock()
+	c.mem.mu.RUnlock()
 	body, err := json.Marshal(rec)
 	if err != nil {
 		return err
 	}
-	if err := s.folder.writePair(catalogFile, s.generation, string(body)+"\n"); err != nil {
+	if err := c.db.folder.writePair(catalogFile, c.generation, string(body)+"\n"); err != nil {
 		return err
 	}
-	s.catalogUnsaved = false
+	c.unsaved = false
 	return nil
 }
 
-// mendStats recounts the chunks of tables whose statistics were lost.
-func (s *Store) mendStats() (err error) {
+// recountStats recounts the chunks of tables whose statistics were lost.
+func (c *catalog) recountStats() (err error) {
 	stats := []byte{spaceStats}
-	if s.ledger.find(stats, after(stats)) == nil {
+	if c.db.ledger.find(stats, after(stats)) == nil {
 		return nil
 	}
-	batch := s.db.NewBatch()
+	batch := c.db.NewBatch()
 	defer func() { err = closing(err, batch) }()
-	for _, t := range s.tables.sorted {
-		if s.ledger.findKey(statsKey(t.number)) == nil {
+	for _, t := range c.mem.tables.sorted {
+		if c.db.ledger.findKey(statsKey(t.number)) == nil {
 			continue
 		}
-		if t.stats, err = s.countChunks(t.number); err != nil {
+		if t.stats, err = c.db.countChunks(t.number); err != nil {
 			return err
 		}
 		if err := t.stats.put(batch, t.number); err != nil {
 			return err
 		}
 	}
-	if err := s.apply(batch); err != nil {
+	if err := c.db.commit(batch); err != nil {
 		return err
 	}
-	if err := s.makeDurable(s.background); err != nil {
+	if err := c.db.makeDurable(c.db.life.background); err != nil {
 		return err
 	}
-	return s.ledger.remove(stats, after(stats))
+	return c.db.ledger.remove(stats, after(stats))
+}
+
+// lock locks the catalog after the outcome of the previous change is known.
+func (c *catalog) lock(ctx context.Context) (unlock func(), err error) {
+	c.mu.Lock()
+	if err := c.changes.resolve(ctx, c.last); err != nil {
+		c.mu.Unlock()
+		return nil, err
+	}
+	c.last = nil
+	if c.unsaved {
+		if err := c.save(); err != nil {
+			c.mu.Unlock()
+			return nil, c.db.guard.Unavailable(err)
+		}
+	}
+	return c.mu.Unlock, nil
+}
+
+// commit commits a change of tables as the next generation of the catalog.
+//
+// After success, Pebble and CATALOG have it. If only Pebble has it, the change is reported as
+// unavailable, and the next change saves CATALOG first. The caller holds the lock of the
+// catalog.
+func (c *catalog) commit(ctx context.Context, batch *pebble.Batch, then func()) (err error) {
+	if err := putGeneration(batch, c.generation+1); err != nil {
+		return closing(err, batch)
+	}
+	c.last, err = c.changes.commit(ctx, batch, nil, func() {
+		c.generation++
+		c.unsaved = true
+		c.mem.mu.Lock()
+		defer c.mem.mu.Unlock()
+		then()
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.save(); err != nil {
+		return c.db.guard.Unavailable(err)
+	}
+	return nil
+}
+
+// recountTables recounts the readings of tables with losses.
+func (c *catalog) recountTables(ranges []lost) (err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	batch := c.db.NewBatch()
+	defer func() { err = closing(err, batch) }()
+	changed := map[*table]tableStats{}
+	c.mem.mu.RLock()
+	tables := slices.Clone(c.mem.tables.sorted)
+	c.mem.mu.RUnlock()
+	for _, t := range tables {
+		space := chunkSpace(t.number)
+		if !slices.ContainsFunc(ranges, func(l lost) bool { return l.overlaps(space, after(space)) }) {
+			continue
+		}
+		if changed[t], err = c.db.countChunks(t.number); err != nil {
+			return err
+		}
+		if err := changed[t].put(batch, t.number); err != nil {
+			return err
+		}
+	}
+	if err := c.db.commit(batch); err != nil {
+		return err
+	}
+	c.mem.mu.Lock()
+	defer c.mem.mu.Unlock()
+	for t, stats := range changed {
+		t.stats = stats
+	}
+	return nil
+}
+
+// rewritePairs rewrites both copies of the small files.
+func (c *catalog) rewritePairs() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Join(c.save(), c.db.ledger.change(func(*lostRecord) {}))
 }

@@ -152,7 +152,7 @@ func TestJournal_RotatesOnItems(t *testing.T) {
 func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 	dir := t.TempDir()
 	var flushed atomic.Int64
-	s := open(t, local.Options{Dir: dir, TailBytes: 2000, Events: local.Events{Flushed: func(int64, int64, time.Duration) { flushed.Add(1) }}})
+	s := open(t, local.Options{Dir: dir, MemtableBytes: 2000, Events: local.Events{Flushed: func(int64, int64, time.Duration) { flushed.Add(1) }}})
 	tb := week(t, 0)
 	create(t, s, tb)
 	for i := range int64(3) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/varvedb/varve/store/local/chunk"
 	"github.com/varvedb/varve/store/local/sst"
 )
@@ -37,58 +38,33 @@ type Pace struct {
 
 // Verify reads every file of an open store, and reports all damage. New damage is set aside in
 // the background. Earlier damage that is still refused is reported, too.
-func (s *Store) Verify(ctx context.Context, pace Pace, report func(Problem)) error {
-	if err := s.enter(ctx); err != nil {
+func (r *damageReport) Verify(ctx context.Context, pace Pace, report func(Problem)) error {
+	if err := r.db.life.enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
-	if err := s.flushToCheck(ctx); err != nil {
+	defer r.db.life.leave()
+	if err := r.db.flushToCheck(ctx); err != nil {
 		return err
 	}
-	c := s.newChecker(pace, func(p Problem, number uint64, chunks [][]byte) {
+	c := r.newChecker(pace, func(p Problem, number uint64, chunks [][]byte) {
 		report(p)
 		if number != 0 && len(chunks) == 0 {
-			s.watcher.addFile(number, s.folder.path("pebble", p.File), p.Err)
+			r.db.watcher.addFile(number, r.db.folder.path("pebble", p.File), p.Err)
 		}
 		for _, key := range chunks {
-			s.watcher.addChunk(key, p.Err)
+			r.db.watcher.addChunk(key, p.Err)
 		}
 	})
-	list, err := liveParts(s.db)
+	list, err := liveParts(r.db.DB)
 	if err != nil {
 		return err
 	}
 	c.merged = func(number uint64) (bool, error) {
-		list, err := liveParts(s.db)
+		list, err := liveParts(r.db.DB)
 		return !slices.ContainsFunc(list, func(p part) bool { return p.number == number }), err
 	}
-	s.reportLosses(report)
+	r.reportLosses(report)
 	return c.check(ctx, list)
-}
-
-// flushToCheck writes what Pebble has in memory into files, so that these are checked.
-// On a full disk it does nothing: a write would wait for room.
-func (s *Store) flushToCheck(ctx context.Context) error {
-	if s.space.checkReserve() != nil {
-		return nil //nolint:nilerr // what is in memory is in the journal, too
-	}
-	done, err := s.db.AsyncFlush()
-	if err != nil {
-		return err
-	}
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// reportLosses reports what was lost before and is still refused.
-func (s *Store) reportLosses(report func(Problem)) {
-	for _, l := range s.Losses() {
-		report(Problem{File: l.File, Err: errors.New(l.Reason), Losses: []Loss{l}})
-	}
 }
 
 // CheckPebble reads all files of Pebble in a data folder, and reports damage.
@@ -102,23 +78,23 @@ func CheckPebble(ctx context.Context, dir string, rate int64, report func(Proble
 func checkPebble(ctx context.Context, dir string, rate int64, quick bool, report func(Problem)) error {
 	opts := Options{Dir: dir}.withDefaults()
 	f := &folder{fs: vfs.Default, dir: dir}
-	s := &Store{opts: opts, folder: f, watcher: newWatcher(ctx, opts.Events), tables: newTables()}
-	s.pebble = pebbleOptions(opts, s.watcher)
+	db := &database{opts: opts, folder: f, watcher: newWatcher(ctx, opts.Events)}
+	db.options = pebbleOptions(opts, db.watcher)
 	var err error
-	if s.ledger, err = openLedger(f, nil); err != nil {
+	if db.ledger, err = openLedger(f, nil); err != nil {
 		report(Problem{File: f.path(lostFile), Err: err})
-		s.ledger = &ledger{folder: f}
+		db.ledger = &ledger{folder: f}
 	}
-	listing, err := s.listFiles()
+	listing, err := f.listFiles()
 	if err != nil {
 		return fmt.Errorf("data folder %s: %w", dir, plain(err))
 	}
 	if listing.manifest == "" && len(listing.tables) == 0 {
 		return nil // the store is still empty
 	}
-	ro := s.pebble.Clone()
+	ro := db.options.Clone()
 	ro.ReadOnly = true
-	db, err := pebble.Open(f.path("pebble"), ro)
+	opened, err := pebble.Open(f.path("pebble"), ro)
 	if err != nil {
 		if mayBeDamage(err) {
 			report(Problem{File: f.path("pebble"), Err: err})
@@ -126,20 +102,22 @@ func checkPebble(ctx context.Context, dir string, rate int64, quick bool, report
 		}
 		return fmt.Errorf("data folder %s: %w", dir, plain(err))
 	}
-	if whole, err := s.manifestWhole(listing.manifest); err == nil && !whole {
+	if whole, err := f.manifestWhole(listing.manifest); err == nil && !whole {
 		report(Problem{File: f.path("pebble", listing.manifest), Err: errors.New("the list of files ends in a record that does not check")})
 	}
-	if tables, err := loadTables(db); err == nil {
-		s.tables = tables
+	mem := &memory{tables: newTables()}
+	if tables, err := loadTables(opened); err == nil {
+		mem.tables = tables
 	}
-	c := s.newChecker(Pace{Rate: rate}, func(p Problem, _ uint64, _ [][]byte) { report(p) })
+	damage := &damageReport{db: db, mem: mem}
+	c := damage.newChecker(Pace{Rate: rate}, func(p Problem, _ uint64, _ [][]byte) { report(p) })
 	if quick {
-		err = c.checkQuickly(ctx, storedParts(db))
+		err = c.checkQuickly(ctx, storedParts(opened))
 	} else {
-		s.reportLosses(report)
-		err = c.check(ctx, storedParts(db))
+		damage.reportLosses(report)
+		err = c.check(ctx, storedParts(opened))
 	}
-	if closed := db.Close(); !isDamage(closed) {
+	if closed := opened.Close(); !isDamage(closed) {
 		err = errors.Join(err, closed)
 	}
 	return err
@@ -147,7 +125,7 @@ func checkPebble(ctx context.Context, dir string, rate int64, quick bool, report
 
 // checker reads files one by one.
 type checker struct {
-	s      *Store
+	damage *damageReport
 	report func(p Problem, number uint64, chunks [][]byte)
 	Pace
 	begun time.Time
@@ -156,12 +134,12 @@ type checker struct {
 	merged func(number uint64) (bool, error)
 }
 
-func (s *Store) newChecker(pace Pace, report func(Problem, uint64, [][]byte)) *checker {
-	return &checker{s: s, Pace: pace, report: report, begun: time.Now()}
+func (r *damageReport) newChecker(pace Pace, report func(Problem, uint64, [][]byte)) *checker {
+	return &checker{damage: r, Pace: pace, report: report, begun: time.Now()}
 }
 
 func (c *checker) check(ctx context.Context, list []part) error {
-	r := &repairer{s: c.s, parts: list, files: map[uint64]*examined{}}
+	r := &repairer{db: c.damage.db, parts: list, files: map[uint64]*examined{}}
 	for i := range r.parts {
 		if err := c.checkPart(ctx, r, &r.parts[i]); err != nil {
 			return errors.Join(err, r.close())
@@ -199,7 +177,7 @@ func (c *checker) checkPart(ctx context.Context, r *repairer, p *part) error {
 	}
 	switch {
 	case len(ranges) > 0:
-		c.report(Problem{File: fileName(p.number), Err: errors.New(ranges[0].Reason), Losses: c.s.describe(ranges)}, p.number, nil)
+		c.report(Problem{File: fileName(p.number), Err: errors.New(ranges[0].Reason), Losses: c.damage.describe(ranges)}, p.number, nil)
 	case len(spans) > 0:
 		c.report(Problem{File: fileName(p.number), Err: e.rest}, p.number, nil)
 	}
@@ -230,7 +208,7 @@ func (c *checker) decodeAll(ctx context.Context, file *sst.File, p *part) error 
 			if e.Key[0] == spaceChunk {
 				chunks = [][]byte{l.From}
 			}
-			c.report(Problem{File: l.File, Err: bad, Losses: c.s.describe([]lost{l})}, 0, chunks)
+			c.report(Problem{File: l.File, Err: bad, Losses: c.damage.describe([]lost{l})}, 0, chunks)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func TestCrash_KeepsItems(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			mem := vfs.NewCrashableMem()
 			c := &crashes{rng: rand.New(rand.NewPCG(seed, 1)), mem: mem, share: 0.05, most: cutsOfSeed}
-			opts := local.Options{Dir: "data", FS: errorfs.Wrap(mem, c), MinFree: -1, TailBytes: 3000, JournalBytes: 2000, ChunkReadings: 20, MaxSmalls: 3}
+			opts := local.Options{Dir: "data", FS: errorfs.Wrap(mem, c), MinFree: -1, MemtableBytes: 3000, JournalBytes: 2000, ChunkReadings: 20, MaxLevel0: 3}
 			s := open(t, opts)
 			var wg sync.WaitGroup
 			for i := range 3 {

@@ -14,6 +14,7 @@ import (
 	"github.com/varvedb/varve/block"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
+	"github.com/varvedb/varve/store/local/memtable"
 )
 
 // rows are readings of one series in the order of their positions.
@@ -83,29 +84,28 @@ func comparePosition(rs rows, i int, p varve.Position) int {
 	return rs.ID(i).Compare(p.ID)
 }
 
-// rowsOf returns copies of the rows of a run in the span, limited to the first most in its
-// order.
-func (sp *span) rowsOf(r *run, c *content, most int) []row {
-	from, to := r.seek(c, varve.Position{Time: sp.first}), r.end()
+// rowsOf returns copies of the rows in the span, at most most, in its order.
+func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) []memtable.Row {
+	from, to := r.Seek(c, varve.Position{Time: sp.first}), r.End()
 	if sp.last < math.MaxInt64 {
-		to = r.seek(c, varve.Position{Time: sp.last + 1})
+		to = r.Seek(c, varve.Position{Time: sp.last + 1})
 	}
 	if sp.after != nil {
-		at, found := r.find(c, *sp.after)
+		at, found := r.Find(c, *sp.after)
 		switch {
-		case sp.desc && at.orLater(to) == to:
+		case sp.desc && at.OrLater(to) == to:
 			to = at
 		case !sp.desc:
 			if found {
-				at.i++
+				at = at.Next()
 			}
-			from = from.orLater(at)
+			from = from.OrLater(at)
 		}
 	}
 	if sp.desc {
-		return r.lastOf(most, from, to)
+		return r.LastRows(most, from, to)
 	}
-	return r.first(most, from, to)
+	return r.FirstRows(most, from, to)
 }
 
 // cursor is a position in rows. When the rows end, more may return further ones.
@@ -120,11 +120,11 @@ type cursor struct {
 // newCursor returns a cursor over the rows in the span.
 func newCursor(rs rows, sp *span) cursor {
 	c := cursor{}
-	c.turn(rs, sp)
+	c.setRows(rs, sp)
 	return c
 }
 
-func (c *cursor) turn(rs rows, sp *span) {
+func (c *cursor) setRows(rs rows, sp *span) {
 	from, to := sp.bounds(rs)
 	c.rows, c.left, c.i, c.step = rs, to-from, from, 1
 	if sp.desc {
@@ -150,7 +150,7 @@ func (c *cursor) fillUp(sp *span) error {
 			c.more = nil
 			return nil
 		}
-		c.turn(rs, sp)
+		c.setRows(rs, sp)
 	}
 	return nil
 }
@@ -180,9 +180,9 @@ func (m *merge) Close() error {
 	return m.iter.Close()
 }
 
-// first returns the cursor with the next reading, or nil at the end. It skips copies of that
+// nextCursor returns the cursor with the next reading, or nil at the end. It skips copies of that
 // reading in other cursors.
-func (m *merge) first() (*cursor, error) {
+func (m *merge) nextCursor() (*cursor, error) {
 	var best *cursor
 	for i := range m.cursors {
 		c := &m.cursors[i]
@@ -227,7 +227,7 @@ func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int, columns
 	var arena chunk.Arena
 	checked := -1
 	for {
-		c, err := m.first()
+		c, err := m.nextCursor()
 		if err != nil {
 			return dst, false, err
 		}
@@ -267,11 +267,11 @@ func partOf(c *cursor, n int) bool {
 	return ok && n >= minPart
 }
 
-// addParts returns the next readings as columns, at most want, up to the first ones that are not
-// in a chunk or that mix with others.
+// addParts returns the next readings as columns, at most want. It ends before readings that are
+// not in a chunk, or whose range overlaps other readings.
 func (m *merge) addParts(ctx context.Context, want int) (parts []block.Part, n int, err error) {
 	for n < want {
-		c, err := m.first()
+		c, err := m.nextCursor()
 		if err != nil || c == nil {
 			return parts, n, err
 		}
@@ -298,14 +298,14 @@ func (m *merge) addParts(ctx context.Context, want int) (parts []block.Part, n i
 	return parts, n, nil
 }
 
-// ahead returns the number of next readings of a cursor that come before all readings of the
-// others. The cursor is the result of first, so it is at least 1.
+// ahead returns the number of next readings of a cursor that are before all readings of the
+// others. The cursor is the result of nextCursor, so the number is at least 1.
 func (m *merge) ahead(c *cursor) int {
 	n := c.left
 	for i := range m.cursors {
 		d := &m.cursors[i]
 		if d == c || d.left == 0 {
-			continue // after first, it has no further chunks either
+			continue // nextCursor has found no further chunks
 		}
 		limit := d.rows.Time(d.i)
 		beyond := func(k int) bool {

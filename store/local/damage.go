@@ -56,7 +56,7 @@ func (l *lost) err() error {
 func (l *lost) times() (from, to time.Time) {
 	a, ok1 := parseChunkKey(l.From)
 	b, ok2 := parseChunkKey(l.To)
-	if !ok1 || !ok2 || a.series != b.series || a.number != b.number || a.level != levelMain || b.level != levelMain {
+	if !ok1 || !ok2 || a.series != b.series || a.number != b.number || a.level != level1 || b.level != level1 {
 		return time.Time{}, time.Time{}
 	}
 	return time.Unix(0, a.first).UTC(), time.Unix(0, b.first).UTC()
@@ -70,7 +70,7 @@ type chunkKey struct {
 	first  int64
 }
 
-// parseChunkKey parses the key of a chunk, or a key that next returned for one.
+// parseChunkKey parses the key of a chunk, or the first key after one.
 func parseChunkKey(key []byte) (k chunkKey, ok bool) {
 	if len(key) < 5+3+chunkKeySuffix || key[0] != spaceChunk {
 		return k, false

@@ -264,7 +264,7 @@ func TestDamage_CompactionContinues(t *testing.T) {
 		flip(t, path, sizeOf(t, path)/3)
 	}
 	var r reports
-	s := open(t, small(local.Options{Dir: dir, TailBytes: 128 << 10, Events: r.events(t)}))
+	s := open(t, small(local.Options{Dir: dir, MemtableBytes: 128 << 10, Events: r.events(t)}))
 	for i := range 8 {
 		noisy(t, s, fmt.Sprintf("busy%d", i), n)
 	}

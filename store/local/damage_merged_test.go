@@ -16,7 +16,7 @@ import (
 // deletions of chunks are lost.
 func TestDamage_MergedChunksComeBack(t *testing.T) {
 	t.Parallel()
-	s := open(t, small(local.Options{Dir: t.TempDir(), TailBytes: 128 << 10}))
+	s := open(t, small(local.Options{Dir: t.TempDir(), MemtableBytes: 128 << 10}))
 	create(t, s, week(t, 0))
 	list := noisy(t, s, "d", 7500)
 	eventually(t, "chunks of level 1", func() bool {
@@ -54,7 +54,7 @@ func TestDamage_RebuildWithOldFiles(t *testing.T) {
 	if err := os.CopyFS(old, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, small(local.Options{Dir: dir, TailBytes: 128 << 10, MaxSmalls: 1}))
+	s := open(t, small(local.Options{Dir: dir, MemtableBytes: 128 << 10, MaxLevel0: 1}))
 	for i := range devices {
 		list := readings(t, week(t, 0), device(i), n)
 		for j := range list { // between existing ones, so that chunks are merged

@@ -38,7 +38,7 @@ func (w *world) open() {
 	w.t.Helper()
 	var err error
 	w.s, err = local.Open(local.Options{
-		Dir: "data", FS: w.fs, TailBytes: 2000, ChunkReadings: 16, MaxSmalls: 2,
+		Dir: "data", FS: w.fs, MemtableBytes: 2000, ChunkReadings: 16, MaxLevel0: 2,
 		Events: local.Events{
 			Failed: func(what string, err error) { w.t.Errorf("%s: %v", what, err) },
 			Fatal:  func(msg string) { w.t.Errorf("fatal: %s", msg) },

@@ -1,9 +1,26 @@
 // Package local implements the embedded store: one process, one folder, no services.
 //
-//	Write ──▶ journal ──▶ memtable ──▶ flush ──▶ chunks in Pebble ──▶ compaction
-//	            (durable)   (mutable,     level 0 and 1          level 0 into 1
-//	                        immutable)
-//	Read  ◀── both memtables, level 0 and level 1, merged by position
+//	             Store: Open, Close, and methods that delegate to one part each
+//	  ┌────────────┬───────────┬──────┴──────┬──────────────┬───────────────┐
+//	writer       reader     flusher      lifecycle   itemReader         repair
+//	  │            │        compactor     catalog    itemStore, expiry  damageReport
+//	  │            │           │             └──── changeLog ┘          quarantine
+//	  ▼            ▼           ▼                       ▼                    ▼
+//	memory: tables, series buffers,    ──▶   database: Pebble, journal, folder,
+//	        mutable and immutable memtable             lost ranges, disk guard
+//
+// Each part has its own state, and links only to parts below or beside it. The opener and the
+// recovery exist only while Open runs.
+//
+//	Write  writer ─▶ journal (durable) and memory; compares with memory, and with
+//	       chunks unless the event time is after the max flushed time of the series
+//	Read   reader ◀─ both memtables, level 0 and level 1, merged by position
+//	Flush  flusher: rotates the memtable, encodes series buffers into chunks of level 0 or 1,
+//	       commits them with the segment's number, and then removes the segments
+//	       compactor: merges level 0 into level 1
+//	Item   itemStore ─▶ changeLog ─▶ journal (durable) ─▶ Pebble
+//	Table  lifecycle ─▶ catalog ─▶ changeLog ─▶ journal, Pebble, CATALOG
+//	Open   opener: Pebble; recovery: journal ─▶ memory ─▶ flusher
 //
 //	folder/
 //	  VARVE      the format's version and the store's id
@@ -14,9 +31,12 @@
 //	  DAMAGE     key ranges that damage took, and DAMAGE.copy
 //	  damaged/   damaged files, unchanged
 //
-// The main types are [Store] with its [Options] and [Events], [Folder], [Loss] and [Problem]. In
-// the code, a head is a memtable, a tail is a series buffer, and a run holds its sorted rows. A
-// frozen head is immutable.
+// The main types are [Store] with its [Options] and [Events], [Folder], [Loss] and [Problem].
+// Package memtable holds readings in memory, chunk encodes chunks, journal is the write-ahead log,
+// diskguard refuses writes before the disk is full, and sst reads and writes files of Pebble.
+//
+// Locks are taken in this order: items, compactor, catalog, the barrier of changeLog, database,
+// memory. The lock of memory is never held during I/O.
 //
 // # Invariants
 //
@@ -39,11 +59,11 @@
 //
 // # Readings
 //
-// Write looks up the series buffer of each reading. It searches the buffer for a repeat, and the
-// chunks if the event time is not after all of them. Then it appends the reading to the journal
-// and to the buffer, and waits until the journal is durable.
+// Write looks up the series buffer of each reading. It searches the buffer for the same identity,
+// and the chunks unless the event time is after the max flushed time of the series. Then it adds
+// the reading to the journal and to the buffer, and waits until the journal is durable.
 //
-// When the memtable has Options.TailBytes, it becomes immutable, and the journal begins a new
+// When the memtable has Options.MemtableBytes, it becomes immutable, and the journal begins a new
 // segment. A flush encodes each series buffer into chunks. One Pebble batch contains the chunks
 // and f, the last segment that they cover. When that batch is in Pebble's tables, the segments
 // up to f are removed. So a reading is in exactly one of journal and chunks after any crash.
@@ -54,7 +74,7 @@
 // Pebble when it is durable. So no reader sees a change that a power cut can revert.
 //
 // A writer holds the locks of its items, or of the catalog, until then. If its wait fails, the
-// next writer of the same data resolves the change first (see change.go). From append to
+// next writer of the same data resolves the change first (see change_log.go). From append to
 // application, a change prevents the start of a segment. So a flush with f follows all changes
 // of the segments up to f.
 //
@@ -72,7 +92,7 @@
 // # Failure
 //
 // If the journal cannot be written, writes are refused as unavailable until the disk works. A
-// full disk sets a condition. A damaged file is set aside while the store runs (setaside.go).
-// Open handles damage that it finds (start.go). Reads and writes in lost ranges are refused
+// full disk sets a condition. A damaged file is set aside while the store runs (quarantine.go).
+// Open handles damage that it finds (opener.go). Reads and writes in lost ranges are refused
 // until the losses are accepted (losses.go).
 package local

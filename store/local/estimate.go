@@ -3,19 +3,20 @@ package local
 import (
 	"context"
 	"fmt"
+
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
 // Estimate implements store.Reader. The cost is one request, and the number of chunks in the
 // range.
-func (s *Store) Estimate(ctx context.Context, r store.Range) (cost store.Cost, err error) {
-	if err := s.enter(ctx); err != nil {
+func (rd *reader) Estimate(ctx context.Context, r store.Range) (cost store.Cost, err error) {
+	if err := rd.db.life.enter(ctx); err != nil {
 		return cost, err
 	}
-	defer s.leave()
+	defer rd.db.life.leave()
 	defer func() { err = damaged(err, r.Table, r.Series) }()
-	m, err := s.merge(&r, 1)
+	m, err := rd.merge(&r, 1)
 	cost.Requests = 1
 	if err != nil || m == nil {
 		return cost, err

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store/local/diskguard"
 )
 
 // Folder is the result of Examine for a data folder.
@@ -77,3 +78,6 @@ func nearest(dir string) (string, error) {
 		at = up
 	}
 }
+
+// Free returns the free space on the disk of a folder, in bytes.
+func Free(dir string) (int64, error) { return diskguard.Free(dir) }

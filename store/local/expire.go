@@ -14,31 +14,29 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-var _ store.Expirer = (*Store)(nil)
-
 // DeleteExpired implements store.Expirer. It skips readings in memtables, and series with damaged
 // chunks. It rewrites chunks with expired and other readings.
-func (s *Store) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (deleted int64, err error) {
-	if err := s.enter(ctx); err != nil {
+func (c *compactor) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (deleted int64, err error) {
+	if err := c.db.life.enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.leave()
-	s.mu.RLock()
-	tb, err := s.table(t)
-	s.mu.RUnlock()
+	defer c.db.life.leave()
+	c.mem.mu.RLock()
+	tb, err := c.mem.table(t)
+	c.mem.mu.RUnlock()
 	if err != nil {
 		return 0, err
 	}
 	after := varve.Series{}
 	for {
-		series, found, err := s.nextSeries(tb, after)
+		series, found, err := c.nextSeries(tb, after)
 		if err != nil || !found {
 			return deleted, err
 		}
 		if err := ctx.Err(); err != nil {
 			return deleted, context.Cause(ctx)
 		}
-		n, err := s.expireSeries(tb, series, cutoff(series))
+		n, err := c.expireSeries(tb, series, cutoff(series))
 		deleted += n
 		if err != nil && !isDamage(err) {
 			return deleted, fmt.Errorf("delete expired readings of %s: %w", series, err)
@@ -49,13 +47,13 @@ func (s *Store) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(var
 
 // nextSeries returns the first series with chunks after a series of a table. The zero series is
 // before all others.
-func (s *Store) nextSeries(t *table, previous varve.Series) (next varve.Series, found bool, err error) {
+func (c *compactor) nextSeries(t *table, previous varve.Series) (next varve.Series, found bool, err error) {
 	space := chunkSpace(t.number)
 	end := after(space)
 	if previous != (varve.Series{}) {
 		space = after(appendSeriesSpace(nil, t.number, previous))
 	}
-	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: end})
+	iter, err := c.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: end})
 	if err != nil {
 		return next, false, err
 	}
@@ -68,24 +66,24 @@ func (s *Store) nextSeries(t *table, previous varve.Series) (next varve.Series, 
 }
 
 // expireSeries deletes the expired readings in the chunks of a series, and returns how many.
-func (s *Store) expireSeries(t *table, series varve.Series, cutoff time.Time) (deleted int64, err error) {
+func (c *compactor) expireSeries(t *table, series varve.Series, cutoff time.Time) (deleted int64, err error) {
 	if cutoff.IsZero() {
 		return 0, nil
 	}
-	s.merging.Lock() // a merge must not read chunks that are deleted here
-	defer s.merging.Unlock()
-	f, err := newFinder(s)
+	c.merging.Lock() // a merge must not read chunks that are deleted here
+	defer c.merging.Unlock()
+	cr, err := newChunkReader(c.db)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = closing(err, f.iter) }()
-	f.turn(t, series)
-	if err := f.intact(f.space, after(f.space)); err != nil {
+	defer func() { err = closing(err, cr.iter) }()
+	cr.selectSeries(t, series)
+	if err := cr.intact(cr.prefix, after(cr.prefix)); err != nil {
 		return 0, err
 	}
-	e := expirer{merger: merger{finder: f, cutter: newCutter(s, s.db.NewBatch())}, cutoff: cutoff}
+	e := expirer{compaction: compaction{chunkReader: cr, chunkWriter: newChunkWriter(c.catalog, c.db.NewBatch())}, cutoff: cutoff}
 	defer func() { err = closing(err, e.batch) }()
-	for _, level := range []byte{levelSmall, levelMain} {
+	for _, level := range []byte{level0, level1} {
 		if err := e.expireLevel(level); err != nil {
 			return 0, err
 		}
@@ -93,27 +91,27 @@ func (s *Store) expireSeries(t *table, series varve.Series, cutoff time.Time) (d
 	if e.deleted == 0 {
 		return 0, nil
 	}
-	err = e.commit(t)
+	err = c.commitExpired(t, &e)
 	return e.deleted, err
 }
 
 // expirer deletes expired readings of one series.
 type expirer struct {
-	merger
+	compaction
 	cutoff  time.Time
 	deleted int64 // number of readings
 }
 
 // expireLevel adds the deletion of the expired readings in one level to the batch.
 func (e *expirer) expireLevel(level byte) error {
-	first := appendChunkKey(nil, e.finder.space, level, 0, 0)
-	for ok := e.iter.SeekGE(first); ok && e.at(level); ok = e.iter.Next() {
+	first := appendChunkKey(nil, e.chunkReader.prefix, level, 0, 0)
+	for ok := e.iter.SeekGE(first); ok && e.isAtLevel(level); ok = e.iter.Next() {
 		h, err := e.header()
 		if err != nil {
 			return err
 		}
 		if time.Unix(0, h.MinTime).After(e.cutoff) {
-			if level == levelMain {
+			if level == level1 {
 				break // later chunks begin later
 			}
 			continue
@@ -132,7 +130,7 @@ func (e *expirer) expireLevel(level byte) error {
 // expireChunk replaces the current chunk by one without its expired readings.
 func (e *expirer) expireChunk(level byte, data []byte) error {
 	var c chunk.Chunk
-	if err := e.broken(c.Decode(e.series, data)); err != nil {
+	if err := e.reportBroken(c.Decode(e.series, data)); err != nil {
 		return err
 	}
 	alive := func(i int) bool {
@@ -151,7 +149,7 @@ func (e *expirer) expireChunk(level byte, data []byte) error {
 		return err
 	}
 	e.deleted += int64(expired)
-	e.begin(e.finder.space, level, e.cutter.s.opts.ChunkReadings)
+	e.begin(e.chunkReader.prefix, level, e.chunkReader.db.opts.ChunkReadings)
 	var r varve.Reading
 	var arena chunk.Arena
 	for i := range c.Len() {
@@ -168,14 +166,13 @@ func (e *expirer) expireChunk(level byte, data []byte) error {
 			return err
 		}
 	}
-	return e.cut()
+	return e.endChunk()
 }
 
-// commit commits the deletions, unless the table was dropped, retired or put on hold meanwhile.
-func (e *expirer) commit(t *table) error {
-	s := e.finder.s
-	s.catalog.Lock()
-	defer s.catalog.Unlock()
+// commitExpired commits the deletions, unless the table was dropped, retired or put on hold meanwhile.
+func (c *compactor) commitExpired(t *table, e *expirer) error {
+	c.catalog.mu.Lock()
+	defer c.catalog.mu.Unlock()
 	if t.dropped {
 		e.deleted = 0
 		return nil
@@ -187,19 +184,19 @@ func (e *expirer) commit(t *table) error {
 	stats := t.stats
 	stats.bytes += e.bytes - e.removed
 	stats.readings -= e.deleted
-	if err := errors.Join(stats.put(e.batch, t.number), putNextChunk(e.batch, s.nextChunk.Load())); err != nil {
+	if err := errors.Join(stats.put(e.batch, t.number), putNextChunk(e.batch, c.catalog.nextChunk.Load())); err != nil {
 		return err
 	}
-	if err := s.apply(e.batch); err != nil {
+	if err := c.db.commit(e.batch); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	c.mem.mu.Lock()
+	defer c.mem.mu.Unlock()
 	t.stats = stats
-	if tl := t.tails[e.series]; tl != nil {
+	if b := t.buffers[e.series]; b != nil {
 		// The buffer's facts about chunks are out of date.
-		s.clears++
-		tl.known, tl.cleared = false, s.clears
+		c.mem.epoch++
+		b.flushedKnown, b.epoch = false, c.mem.epoch
 	}
 	return nil
 }

@@ -17,9 +17,9 @@ func (o Options) WithBlockBytes(n int) Options {
 // a loss of all chunks.
 func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
 	batch := s.db.NewBatch()
-	err = s.each(ctx, []byte{spaceChunk}, []byte{spaceChunk + 1}, func(key, value []byte) error {
+	err = s.db.visit(ctx, []byte{spaceChunk}, []byte{spaceChunk + 1}, func(key, value []byte) error {
 		k, ok := parseChunkKey(key)
-		if !ok || k.level != levelMain {
+		if !ok || k.level != level1 {
 			return nil
 		}
 		n++
@@ -31,7 +31,7 @@ func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
 		err = batch.Commit(pebble.NoSync)
 	}
 	if err == nil {
-		err = s.ledger.add([]lost{{From: []byte{spaceChunk}, To: []byte{spaceChunk + 1}, Reason: "test"}})
+		err = s.db.ledger.add([]lost{{From: []byte{spaceChunk}, To: []byte{spaceChunk + 1}, Reason: "test"}})
 	}
 	return n, err
 }
@@ -45,7 +45,7 @@ func (s *Store) Compact(ctx context.Context) error {
 }
 
 // Dir returns the data folder.
-func (s *Store) Dir() string { return s.folder.dir }
+func (s *Store) Dir() string { return s.db.folder.dir }
 
 // Rewrite writes one more key, so that Compact merges every file with another.
 func (s *Store) Rewrite(ctx context.Context) error {
@@ -58,7 +58,7 @@ func (s *Store) Rewrite(ctx context.Context) error {
 }
 
 // SetAside sets aside all files that were found damaged.
-func (s *Store) SetAside(ctx context.Context) error { return s.setAsideAll(ctx) }
+func (s *Store) SetAside(ctx context.Context) error { return s.quarantine.setAsideAll(ctx) }
 
 // SetMinPart changes the size of the smallest part that ReadBlocks returns as columns.
 func SetMinPart(n int) { minPart = n }

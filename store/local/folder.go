@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	log "github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/varvedb/varve"
@@ -131,4 +133,95 @@ func plain(err error) error {
 		return pe.Err
 	}
 	return err
+}
+
+func (f *folder) listFiles() (l listing, err error) {
+	names, err := f.fs.List(f.path("pebble"))
+	if err != nil {
+		return l, err
+	}
+	l.tables = map[uint64]int64{}
+	marked := uint64(0)
+	for _, name := range names {
+		if rest, ok := strings.CutPrefix(name, "marker.manifest."); ok {
+			count, manifest, _ := strings.Cut(rest, ".")
+			if n, err := strconv.ParseUint(count, 10, 64); err == nil && n >= marked {
+				marked, l.manifest = n, manifest
+			}
+		}
+		if strings.HasPrefix(name, "OPTIONS-") {
+			l.options = append(l.options, name)
+		}
+		if number, ok := fileNumber(name); ok {
+			info, err := f.fs.Stat(f.path("pebble", name))
+			if err != nil {
+				return l, err
+			}
+			l.tables[number] = info.Size()
+		}
+	}
+	return l, nil
+}
+
+// manifestWhole reports whether a MANIFEST can be read to its end.
+func (f *folder) manifestWhole(name string) (whole bool, err error) {
+	file, err := f.fs.Open(f.path("pebble", name))
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	r := log.NewReader(file, 0)
+	for {
+		in, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err == nil {
+			_, err = io.Copy(io.Discard, in)
+		}
+		if err != nil {
+			return false, nil
+		}
+	}
+}
+
+// oldestSegment returns the number of the first segment of the journal, or 0 if it has none.
+func (f *folder) oldestSegment() (oldest uint64, err error) {
+	names, err := f.fs.List(f.path("journal"))
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		stem, ok := strings.CutSuffix(name, ".journal")
+		if n, err := strconv.ParseUint(stem, 10, 64); ok && err == nil && (oldest == 0 || n < oldest) {
+			oldest = n
+		}
+	}
+	return oldest, nil
+}
+
+// replaceByEmpty replaces a missing or unfit file by an empty one, which is handled as damaged.
+// Pebble knows only files that exist when it opens, and would merge a foreign file.
+func (f *folder) replaceByEmpty(number uint64) error {
+	path := f.path("pebble", fileName(number))
+	if err := f.moveAside(path, fileName(number)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := f.fs.Create(path, "varve-store")
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close(), meta.SyncFolder(f.fs, f.path("pebble")))
+}
+
+// moveAside moves a file or folder into the folder of damaged files.
+func (f *folder) moveAside(path, name string) error {
+	if err := f.fs.MkdirAll(f.path(asideDir), 0o755); err != nil {
+		return err
+	}
+	to := f.path(asideDir, fmt.Sprintf("%s-%d", name, f.now().UnixNano()))
+	if err := f.fs.Rename(path, to); err != nil {
+		return err
+	}
+	return errors.Join(meta.SyncFolder(f.fs, f.path(asideDir)), meta.SyncFolder(f.fs, f.fs.PathDir(path)))
 }

@@ -55,8 +55,8 @@ var (
 
 // The levels of chunks.
 const (
-	levelSmall = 0 // may overlap any chunk
-	levelMain  = 1 // disjoint
+	level0 = 0 // may overlap any chunk
+	level1 = 1 // disjoint
 )
 
 func tableKey(t grid.Table) []byte { return append([]byte{spaceTable}, t.Name()...) }

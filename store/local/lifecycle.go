@@ -3,21 +3,31 @@ package local
 import (
 	"context"
 	"errors"
+	"time"
+
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
-	"time"
 )
 
+// lifecycle lists, creates, changes and drops tables.
+type lifecycle struct {
+	db        *database
+	mem       *memory
+	catalog   *catalog
+	compactor *compactor
+	dropped   chan uint32 // numbers of dropped tables, whose disk space is to be released
+}
+
 // Tables implements store.Catalog.
-func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
-	if err := s.enter(ctx); err != nil {
+func (l *lifecycle) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
+	if err := l.db.life.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
-	if err := s.catalogIntact(); err != nil {
+	defer l.db.life.leave()
+	if err := l.db.ledger.catalogIntact(); err != nil {
 		return nil, err
 	}
-	infos, numbers, packed := s.list(&f)
+	infos, numbers, packed := l.list(&f)
 	if !f.Details {
 		return infos, nil
 	}
@@ -26,9 +36,9 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 			continue // the estimate may include blocks of the neighbors
 		}
 		space := chunkSpace(number)
-		bytes, err := s.db.EstimateDiskUsage(space, after(space))
+		bytes, err := l.db.EstimateDiskUsage(space, after(space))
 		if isDamage(err) {
-			bytes, err = 0, nil // its uncompacted size is a good estimate
+			bytes, err = 0, nil // its size before compression is a good estimate
 		}
 		if err != nil {
 			return nil, err
@@ -36,27 +46,27 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 		if bytes > 0 {
 			infos[i].Bytes += int64(bytes)
 		} else {
-			infos[i].Bytes += packed[i] // not compacted yet
+			infos[i].Bytes += packed[i] // not flushed by Pebble yet
 		}
 	}
 	return infos, nil
 }
 
-func (s *Store) list(f *store.Filter) (infos []store.Info, numbers []uint32, packed []int64) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+func (l *lifecycle) list(f *store.Filter) (infos []store.Info, numbers []uint32, packed []int64) {
+	l.mem.mu.RLock()
+	defer l.mem.mu.RUnlock()
 	first, last := f.Window.From.Unix(), f.Window.To
-	for _, t := range s.tables.sorted {
+	for _, t := range l.mem.tables.sorted {
 		if t.End <= first || !time.Unix(t.Start, 0).Before(last) || !f.Window.From.Before(last) {
 			continue
 		}
-		if f.SkipEmpty && t.readings() == 0 && !s.hasChunks(t) || !f.Any && !contains(f.Prefixes, t.Prefix) {
+		if f.SkipEmpty && t.readings() == 0 && !l.db.ledger.hasChunks(t) || !f.Any && !contains(f.Prefixes, t.Prefix) {
 			continue
 		}
 		infos = append(infos, store.Info{
 			Table: t.Table, Status: store.Active, Retired: t.record.Retired,
 			Tier: t.record.Tier, Created: t.record.Created, Hold: t.record.Hold, Owned: true,
-			Readings: t.readings(), Bytes: t.heads[0].bytes + t.heads[1].bytes,
+			Readings: t.readings(), Bytes: t.memtables[0].bytes + t.memtables[1].bytes,
 		})
 		numbers = append(numbers, t.number)
 		packed = append(packed, t.stats.bytes)
@@ -74,86 +84,86 @@ func contains(list []string, s string) bool {
 }
 
 // Create implements store.Creator.
-func (s *Store) Create(ctx context.Context, t grid.Table, tier store.Tier) error {
-	if err := s.enter(ctx); err != nil {
+func (l *lifecycle) Create(ctx context.Context, t grid.Table, tier store.Tier) error {
+	if err := l.db.life.enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
-	unlock, err := s.lockCatalog(ctx)
+	defer l.db.life.leave()
+	unlock, err := l.catalog.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	s.mu.RLock()
-	there := s.tables.byName[t] != nil
-	s.mu.RUnlock()
+	l.mem.mu.RLock()
+	there := l.mem.tables.byName[t] != nil
+	l.mem.mu.RUnlock()
 	if there {
 		return nil
 	}
-	if err := errors.Join(s.catalogIntact(), s.space.checkReserve()); err != nil {
+	if err := errors.Join(l.db.ledger.catalogIntact(), l.db.guard.CheckReserve()); err != nil {
 		return err
 	}
 	tb := newTable(t)
-	tb.number = s.nextTable
-	tb.record = tableRecord{Number: tb.number, Tier: tier, Created: s.opts.Now().UTC()}
-	s.nextTable++
-	batch := s.db.NewBatch()
-	if err := errors.Join(tb.record.put(batch, t), putNextTable(batch, s.nextTable)); err != nil {
+	tb.number = l.catalog.nextTable
+	tb.record = tableRecord{Number: tb.number, Tier: tier, Created: l.db.opts.Now().UTC()}
+	l.catalog.nextTable++
+	batch := l.db.NewBatch()
+	if err := errors.Join(tb.record.put(batch, t), putNextTable(batch, l.catalog.nextTable)); err != nil {
 		return closing(err, batch)
 	}
-	return s.commitCatalog(ctx, batch, func() { s.tables.add(tb) })
+	return l.catalog.commit(ctx, batch, func() { l.mem.tables.add(tb) })
 }
 
 // change changes the record of a table, durably, unless do fails.
-func (s *Store) change(ctx context.Context, t grid.Table, do func(*tableRecord) error) error {
-	if err := s.enter(ctx); err != nil {
+func (l *lifecycle) change(ctx context.Context, t grid.Table, do func(*tableRecord) error) error {
+	if err := l.db.life.enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
-	unlock, err := s.lockCatalog(ctx)
+	defer l.db.life.leave()
+	unlock, err := l.catalog.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	s.mu.RLock()
-	tb, err := s.table(t)
-	s.mu.RUnlock()
+	l.mem.mu.RLock()
+	tb, err := l.mem.table(t)
+	l.mem.mu.RUnlock()
 	if err != nil {
 		return err
 	}
-	if err := s.catalogIntact(); err != nil {
+	if err := l.db.ledger.catalogIntact(); err != nil {
 		return err
 	}
 	changed := tb.record
-	if err := errors.Join(s.space.checkReserve(), do(&changed)); err != nil {
+	if err := errors.Join(l.db.guard.CheckReserve(), do(&changed)); err != nil {
 		return err
 	}
-	batch := s.db.NewBatch()
+	batch := l.db.NewBatch()
 	if err := changed.put(batch, t); err != nil {
 		return closing(err, batch)
 	}
-	return s.commitCatalog(ctx, batch, func() { tb.record = changed })
+	return l.catalog.commit(ctx, batch, func() { tb.record = changed })
 }
 
-// Tune implements store.Lifecycle. A table that becomes cold is packed in the background.
-func (s *Store) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
-	if err := s.change(ctx, t, func(r *tableRecord) error { r.Tier = tier; return nil }); err != nil {
+// Tune implements store.Lifecycle. A table that becomes cold is compacted in the background.
+func (l *lifecycle) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
+	if err := l.change(ctx, t, func(r *tableRecord) error { r.Tier = tier; return nil }); err != nil {
 		return err
 	}
 	if tier == store.Cold {
 		select {
-		case s.cold <- t:
+		case l.compactor.coldTables <- t:
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-s.background.Done():
+		case <-l.db.life.background.Done():
 		}
 	}
 	return nil
 }
 
 // Retire implements store.Lifecycle.
-func (s *Store) Retire(ctx context.Context, t grid.Table, at time.Time) error {
-	return s.change(ctx, t, func(r *tableRecord) error {
+func (l *lifecycle) Retire(ctx context.Context, t grid.Table, at time.Time) error {
+	return l.change(ctx, t, func(r *tableRecord) error {
 		if err := store.Retirable(r.info(t)); err != nil {
 			return err
 		}
@@ -163,77 +173,77 @@ func (s *Store) Retire(ctx context.Context, t grid.Table, at time.Time) error {
 }
 
 // Restore implements store.Lifecycle.
-func (s *Store) Restore(ctx context.Context, t grid.Table) error {
-	return s.change(ctx, t, func(r *tableRecord) error { r.Retired = time.Time{}; return nil })
+func (l *lifecycle) Restore(ctx context.Context, t grid.Table) error {
+	return l.change(ctx, t, func(r *tableRecord) error { r.Retired = time.Time{}; return nil })
 }
 
 // Hold implements store.Lifecycle.
-func (s *Store) Hold(ctx context.Context, t grid.Table, reason string) error {
-	return s.change(ctx, t, func(r *tableRecord) error { r.Hold = reason; return nil })
+func (l *lifecycle) Hold(ctx context.Context, t grid.Table, reason string) error {
+	return l.change(ctx, t, func(r *tableRecord) error { r.Hold = reason; return nil })
 }
 
 // Drop implements store.Lifecycle. Its disk space is released soon after it returns.
-func (s *Store) Drop(ctx context.Context, t grid.Table) error {
-	if err := s.enter(ctx); err != nil {
+func (l *lifecycle) Drop(ctx context.Context, t grid.Table) error {
+	if err := l.db.life.enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
-	number, err := s.drop(ctx, t)
+	defer l.db.life.leave()
+	number, err := l.dropTable(ctx, t)
 	if err != nil {
 		return err
 	}
 	select {
-	case s.reclaim <- number:
+	case l.dropped <- number:
 	case <-ctx.Done():
 		// The table is dropped. Its disk space is released later in any case.
-	case <-s.background.Done():
+	case <-l.db.life.background.Done():
 	}
 	return nil
 }
 
-func (s *Store) drop(ctx context.Context, t grid.Table) (number uint32, err error) {
-	unlock, err := s.lockCatalog(ctx)
+func (l *lifecycle) dropTable(ctx context.Context, t grid.Table) (number uint32, err error) {
+	unlock, err := l.catalog.lock(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer unlock()
-	s.mu.RLock()
-	tb, err := s.table(t)
-	s.mu.RUnlock()
+	l.mem.mu.RLock()
+	tb, err := l.mem.table(t)
+	l.mem.mu.RUnlock()
 	if err != nil {
 		return 0, err
 	}
-	if err := errors.Join(s.catalogIntact(), store.Droppable(tb.record.info(t)), s.space.checkReserve()); err != nil {
+	if err := errors.Join(l.db.ledger.catalogIntact(), store.Droppable(tb.record.info(t)), l.db.guard.CheckReserve()); err != nil {
 		return 0, err
 	}
-	batch := s.db.NewBatch()
+	batch := l.db.NewBatch()
 	space := chunkSpace(tb.number)
 	err = errors.Join(batch.Delete(tableKey(t), nil), batch.Delete(statsKey(tb.number), nil), batch.DeleteRange(space, after(space), nil))
 	if err != nil {
 		return 0, closing(err, batch)
 	}
-	err = s.commitCatalog(ctx, batch, func() {
+	err = l.catalog.commit(ctx, batch, func() {
 		tb.dropped = true
-		s.tables.remove(tb)
-		s.tails -= len(tb.tails)
+		l.mem.tables.remove(tb)
+		l.mem.bufferCount -= len(tb.buffers)
 	})
 	if err != nil {
 		return 0, err
 	}
 	// The losses of a dropped table are irrelevant.
-	return tb.number, s.ledger.remove(space, after(space))
+	return tb.number, l.db.ledger.remove(space, after(space))
 }
 
 // reclaimLoop releases the disk space of dropped tables.
-func (s *Store) reclaimLoop() {
+func (l *lifecycle) reclaimLoop() {
 	for {
 		select {
-		case <-s.background.Done():
+		case <-l.db.life.background.Done():
 			return
-		case number := <-s.reclaim:
+		case number := <-l.dropped:
 			space := chunkSpace(number)
-			if err := s.db.Compact(s.background, space, after(space), false); err != nil && s.background.Err() == nil {
-				s.opts.Events.Failed("give back the disk of a dropped table", err)
+			if err := l.db.Compact(l.db.life.background, space, after(space), false); err != nil && l.db.life.background.Err() == nil {
+				l.db.opts.Events.Failed("give back the disk of a dropped table", err)
 			}
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"github.com/varvedb/varve/health"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/store"
 )
 
 // lostFile is the name of the pair of files with the lost key ranges.
@@ -73,7 +75,7 @@ func openLedger(f *folder, conditions *health.Conditions) (*ledger, error) {
 		}
 	}
 	l.generation = generation
-	l.show(&record)
+	l.setCurrent(&record)
 	return l, nil
 }
 
@@ -91,7 +93,7 @@ func (l *ledger) unrecounted() []lost {
 	return l.pending
 }
 
-func (l *ledger) show(rec *lostRecord) {
+func (l *ledger) setCurrent(rec *lostRecord) {
 	l.rebuilt, l.pending = rec.Rebuilt, rec.Pending
 	list := rec.Ranges
 	switch {
@@ -155,7 +157,7 @@ func (l *ledger) change(do func(*lostRecord)) error {
 		return err
 	}
 	l.generation++
-	l.show(&rec)
+	l.setCurrent(&rec)
 	return nil
 }
 
@@ -209,3 +211,34 @@ func (l *lost) without(from, to []byte) []lost {
 
 // next returns the first key after a key.
 func next(key []byte) []byte { return append(slices.Clone(key), 0) }
+
+// hasChunks reports whether a table has chunks or may have lost them. The caller holds the lock.
+func (l *ledger) hasChunks(t *table) bool {
+	if t.stats.readings > 0 {
+		return true
+	}
+	if len(l.all()) == 0 {
+		return false
+	}
+	space := chunkSpace(t.number)
+	return l.find(space, after(space)) != nil
+}
+
+// catalogIntact returns a DamageError while names or holds of tables may be lost. Dependent
+// operations are refused.
+func (l *ledger) catalogIntact() error {
+	return l.find([]byte{spaceTable}, []byte{spaceTable + 1}).err()
+}
+
+// itemsIntact returns a DamageError if one of the items may be lost.
+func (l *ledger) itemsIntact(keys []store.Key) error {
+	if len(l.all()) == 0 {
+		return nil
+	}
+	for _, k := range keys {
+		if err := l.findKey(itemKey(k)).err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -66,8 +66,8 @@ func ownFile(name string) func(vfs.File, error) (vfs.File, error) {
 	}
 }
 
-// restrict removes the permissions of other users, and reports whether they had any. It leaves
-// files of other owners unchanged.
+// restrict removes the permissions of other users, and reports whether they had any. Files of other
+// owners are unchanged.
 func restrict(name string) (changed bool, err error) {
 	if runtime.GOOS == "windows" {
 		return false, nil // has no such permissions

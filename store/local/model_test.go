@@ -48,7 +48,7 @@ func (s *subject) Reopen() error {
 // TestStore_AgreesWithModel compares the store with the model: with flushes never, sometimes and
 // always; after orderly ends and power cuts.
 func TestStore_AgreesWithModel(t *testing.T) {
-	for name, tail := range map[string]int64{"tails": 1 << 30, "some chunks": 4 << 10, "chunks": 1} {
+	for name, size := range map[string]int64{"memtables": 1 << 30, "some chunks": 4 << 10, "chunks": 1} {
 		for _, crash := range []bool{false, true} {
 			if crash {
 				name += ", power cuts"
@@ -56,7 +56,7 @@ func TestStore_AgreesWithModel(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				storetest.Compare(t, func(rt *rapid.T, now func() time.Time) storetest.Subject {
 					s := &subject{t: rt, fs: vfs.NewCrashableMem(), crash: crash}
-					s.opts = local.Options{Dir: "data", FS: s.fs, Now: now, TailBytes: tail, ChunkReadings: 3, MaxSmalls: 2}
+					s.opts = local.Options{Dir: "data", FS: s.fs, Now: now, MemtableBytes: size, ChunkReadings: 3, MaxLevel0: 2}
 					s.opts.Events.Failed = func(what string, err error) { panic(errors.Join(errors.New(what), err)) }
 					var err error
 					if s.Store, err = local.Open(s.opts); err != nil {

@@ -20,7 +20,7 @@ func TestWrite_FindsRepeatsOfOneTime(t *testing.T) {
 			t.Fatal(v)
 		}
 	}
-	s := open(t, local.Options{FS: vfs.NewMem(), TailBytes: 256 << 10, ChunkReadings: 100})
+	s := open(t, local.Options{FS: vfs.NewMem(), MemtableBytes: 256 << 10, ChunkReadings: 100})
 	create(t, s, tb)
 	for from := 0; from < n; from += 1000 {
 		write(t, s, tb, list[from:from+1000], varve.Stored)

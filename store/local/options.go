@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/store"
 )
@@ -18,31 +19,31 @@ type Options struct {
 	FS vfs.FS
 	// Now is the clock for expired items. If nil, it is time.Now.
 	Now func() time.Time
-	// TailBytes limits the memory of readings that are not in chunks yet.
+	// MemtableBytes limits the memory of readings that are not in chunks yet.
 	//
 	// During a flush, up to twice as much is used. 0 means 64 MiB.
-	TailBytes int64
+	MemtableBytes int64
 	// CacheBytes is the size of the cache of chunks. 0 means 64 MiB.
 	CacheBytes int64
 	// ChunkReadings is the approximate number of readings in a chunk. 0 means 1024.
 	ChunkReadings int
-	// MaxSmalls limits the chunks of level 0 of a series in a table.
+	// MaxLevel0 limits the chunks of level 0 of a series in a table.
 	//
 	// Above it, they are merged into level 1. 0 means 8.
-	MaxSmalls int
+	MaxLevel0 int
 	// JournalBytes limits a segment of the journal, even if it holds few readings.
 	//
-	// 0 means four times TailBytes, but at least 64 MiB.
+	// 0 means four times MemtableBytes, but at least 64 MiB.
 	JournalBytes int64
 	// Salvage opens a store whose journal or VARVE file is damaged.
 	//
 	// The store recovers as much as possible, and reports the rest to Events.Lost.
 	Salvage bool
-	// Guarded are items that count as lost if they are missing after damage to the
-	// journal. It may have held them.
+	// Guarded are items that may have been in the journal. They count as lost if they are
+	// missing after damage to it.
 	Guarded []store.Key
 	// MinFree is the free space below which readings are refused. Other items are refused
-	// below half of it; changes that free space never are. 0 means 256 MiB, and a negative
+	// below half of it. Changes that free space are always permitted. 0 means 256 MiB, and a negative
 	// value means no limit.
 	MinFree int64
 	// Conditions receives health.DiskLow. It may be nil.
@@ -84,8 +85,8 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.TailBytes == 0 {
-		o.TailBytes = 64 << 20
+	if o.MemtableBytes == 0 {
+		o.MemtableBytes = 64 << 20
 	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 64 << 20
@@ -93,11 +94,11 @@ func (o Options) withDefaults() Options {
 	if o.ChunkReadings == 0 {
 		o.ChunkReadings = 1024
 	}
-	if o.MaxSmalls == 0 {
-		o.MaxSmalls = 8
+	if o.MaxLevel0 == 0 {
+		o.MaxLevel0 = 8
 	}
 	if o.JournalBytes == 0 {
-		o.JournalBytes = max(4*o.TailBytes, 64<<20)
+		o.JournalBytes = max(4*o.MemtableBytes, 64<<20)
 	}
 	if o.blockBytes == 0 {
 		o.blockBytes = defaultBlockBytes

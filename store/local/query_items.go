@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -13,15 +14,15 @@ import (
 )
 
 // Query implements store.Items.
-func (s *Store) Query(ctx context.Context, q store.ItemQuery) (page store.ItemPage, err error) {
-	if err := s.enter(ctx); err != nil {
+func (r *itemReader) Query(ctx context.Context, q store.ItemQuery) (page store.ItemPage, err error) {
+	if err := r.db.life.enter(ctx); err != nil {
 		return page, err
 	}
-	defer s.leave()
+	defer r.db.life.leave()
 	defer func() { err = damagedItem(err) }()
 	page.Cost.Requests = 1
 	// A snapshot keeps an index consistent with its items.
-	snap := s.db.NewSnapshot()
+	snap := r.db.NewSnapshot()
 	defer func() { err = closing(err, snap) }()
 	bounds := itemBounds(&q)
 	iter, err := snap.NewIter(bounds)
@@ -34,11 +35,11 @@ func (s *Store) Query(ctx context.Context, q store.ItemQuery) (page store.ItemPa
 		first, next = iter.Last, iter.Prev
 	}
 	for ok := first(); ok; ok = next() {
-		it, err := s.itemAt(snap, iter, q.Index)
+		it, err := r.itemAt(snap, iter, q.Index)
 		if err != nil {
 			return page, err
 		}
-		if it = s.live(it); it == nil {
+		if it = r.live(it); it == nil {
 			continue
 		}
 		if q.Limit > 0 && len(page.Items) == q.Limit {
@@ -56,7 +57,7 @@ func (s *Store) Query(ctx context.Context, q store.ItemQuery) (page store.ItemPa
 	if err := iter.Error(); err != nil {
 		return store.ItemPage{}, err
 	}
-	if err := s.ledger.find(bounds.LowerBound, bounds.UpperBound).err(); err != nil {
+	if err := r.db.ledger.find(bounds.LowerBound, bounds.UpperBound).err(); err != nil {
 		return store.ItemPage{}, err
 	}
 	return page, nil
@@ -95,7 +96,7 @@ func itemBounds(q *store.ItemQuery) *pebble.IterOptions {
 func withoutEnd(key []byte) []byte { return key[:len(key)-2] }
 
 // itemAt returns the item for the current entry of an iterator over an index.
-func (s *Store) itemAt(snap *pebble.Snapshot, iter *pebble.Iterator, ix store.Index) (*store.Item, error) {
+func (r *itemReader) itemAt(snap *pebble.Snapshot, iter *pebble.Iterator, ix store.Index) (*store.Item, error) {
 	k, ok := cutKey(iter.Key()[1:])
 	if ix != store.Primary {
 		k, ok = entryOf(iter.Key())
@@ -113,7 +114,7 @@ func (s *Store) itemAt(snap *pebble.Snapshot, iter *pebble.Iterator, ix store.In
 	key := itemKey(k)
 	data, closer, err := snap.Get(key)
 	if err == nil || errors.Is(err, pebble.ErrNotFound) {
-		if gone := s.ledger.findKey(key).err(); gone != nil {
+		if gone := r.db.ledger.findKey(key).err(); gone != nil {
 			if err == nil {
 				gone = closing(gone, closer)
 			}
@@ -135,3 +136,17 @@ func cutKey(parts []byte) (k store.Key, ok bool) {
 }
 
 func errItemKey(key []byte) error { return fmt.Errorf("key of an item is damaged: %x", key) }
+
+// Partitions returns the partitions of items with a prefix, in order.
+func (r *itemReader) Partitions(ctx context.Context, prefix string) (list []string, err error) {
+	begin := append([]byte{spaceItem}, prefix...)
+	err = r.db.visitSome(ctx, begin, after(begin), func(key []byte) (next []byte) {
+		k, ok := cutKey(key[1:])
+		if !ok {
+			return append(slices.Clone(key), 0)
+		}
+		list = append(list, k.PK)
+		return after(appendPart([]byte{spaceItem}, k.PK))
+	})
+	return slices.DeleteFunc(list, func(pk string) bool { return !strings.HasPrefix(pk, prefix) }), err
+}

@@ -14,24 +14,31 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
+	"github.com/varvedb/varve/store/local/memtable"
 )
 
 // pageReadings is the maximum size of a page without a limit.
 const pageReadings = 4096
 
+// reader reads readings from memory and chunks.
+type reader struct {
+	db  *database
+	mem *memory
+}
+
 // Read implements store.Reader. The cost counts the chunks that were read. Readings in memory
 // cost nothing.
-func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (page store.Page, err error) {
-	if err := s.enter(ctx); err != nil {
+func (rd *reader) Read(ctx context.Context, r store.Range, dst []varve.Reading) (page store.Page, err error) {
+	if err := rd.db.life.enter(ctx); err != nil {
 		return store.Page{}, err
 	}
-	defer s.leave()
+	defer rd.db.life.leave()
 	defer func() { err = damaged(err, r.Table, r.Series) }()
 	want := r.Limit
 	if want <= 0 {
 		want = pageReadings
 	}
-	m, err := s.merge(&r, want)
+	m, err := rd.merge(&r, want)
 	if err != nil || m == nil {
 		return store.Page{Readings: dst[:0]}, err
 	}
@@ -43,15 +50,15 @@ func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (p
 
 // merge returns a merge of all readings of a series in a range, or nil if the range is empty.
 // The caller needs at most want readings.
-func (s *Store) merge(r *store.Range, want int) (*merge, error) {
+func (rd *reader) merge(r *store.Range, want int) (*merge, error) {
 	sp, some := spanOf(r)
 	m := &merge{span: sp, cost: store.Cost{Requests: 1}}
-	number, chunks, err := s.views(r, m, want+1)
+	number, chunks, err := rd.views(r, m, want+1)
 	if err != nil || !some {
 		return nil, err
 	}
 	if chunks {
-		if err := m.addChunks(s, number, r.Series); err != nil {
+		if err := m.addChunks(rd.db, number, r.Series); err != nil {
 			return nil, closing(err, m)
 		}
 	}
@@ -59,52 +66,52 @@ func (s *Store) merge(r *store.Range, want int) (*merge, error) {
 }
 
 // views adds the readings in memory to the merge, at most want of each memtable. It reports
-// whether chunks must be read, too. The caller opens the chunks afterwards, so that readings of
-// a concurrent flush are seen twice rather than never.
-func (s *Store) views(r *store.Range, m *merge, want int) (number uint32, chunks bool, err error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	tb, err := s.table(r.Table)
+// whether chunks must be read, too. The caller opens the chunks afterwards. So it may read the
+// readings of a concurrent flush twice, but never misses them.
+func (rd *reader) views(r *store.Range, m *merge, want int) (number uint32, chunks bool, err error) {
+	rd.mem.mu.RLock()
+	defer rd.mem.mu.RUnlock()
+	tb, err := rd.mem.table(r.Table)
 	if err != nil {
 		return 0, false, err
 	}
-	chunks = s.hasChunks(tb)
-	t := tb.tails[r.Series]
-	if t == nil {
+	chunks = rd.db.ledger.hasChunks(tb)
+	b := tb.buffers[r.Series]
+	if b == nil {
 		return tb.number, chunks, nil
 	}
-	for _, h := range []*head{s.active, s.frozen} {
-		if h == nil || t.runs[h.parity].n == 0 {
+	for _, mt := range []*memtable.Memtable{rd.mem.mutable, rd.mem.immutable} {
+		if mt == nil || b.rows[mt.Parity].Len() == 0 {
 			continue
 		}
 		// An insert moves rows, but not their bodies.
-		rows := m.rowsOf(&t.runs[h.parity], &h.content, want)
+		rows := m.rowsOf(&b.rows[mt.Parity], &mt.Content, want)
 		if len(rows) == 0 {
 			continue
 		}
-		m.cursors = append(m.cursors, newCursor(h.viewOf(t, rows), &m.span))
-		chunks = chunks && !(m.desc && len(rows) >= want && t.known && rows[0].time > t.edge)
+		m.cursors = append(m.cursors, newCursor(b.view(mt, rows), &m.span))
+		chunks = chunks && !(m.desc && len(rows) >= want && b.flushedKnown && rows[0].Time > b.maxFlushed)
 	}
-	if t.known && m.span.first > t.edge {
+	if b.flushedKnown && m.span.first > b.maxFlushed {
 		chunks = false
 	}
 	return tb.number, chunks, nil
 }
 
 // addChunks adds the chunks of a series that overlap the span.
-func (m *merge) addChunks(s *Store, number uint32, series varve.Series) (err error) {
-	f := finder{s: s, series: series, space: appendSeriesSpace(nil, number, series)}
-	f.iter, err = s.db.NewIter(&pebble.IterOptions{LowerBound: f.space, UpperBound: after(f.space)})
+func (m *merge) addChunks(d *database, number uint32, series varve.Series) (err error) {
+	cr := chunkReader{db: d, series: series, prefix: appendSeriesSpace(nil, number, series)}
+	cr.iter, err = d.NewIter(&pebble.IterOptions{LowerBound: cr.prefix, UpperBound: after(cr.prefix)})
 	if err != nil {
 		return err
 	}
-	m.iter = f.iter
-	err = f.eachSmall(func(h chunk.Header, data []byte) error {
+	m.iter = cr.iter
+	err = cr.eachLevel0(func(h chunk.Header, data []byte) error {
 		if h.MaxTime < m.span.first || h.MinTime > m.span.last {
 			return nil
 		}
 		c := m.chunk()
-		if err := f.broken(c.Decode(series, data)); err != nil {
+		if err := cr.reportBroken(c.Decode(series, data)); err != nil {
 			return err
 		}
 		m.cursors = append(m.cursors, newCursor(c, &m.span))
@@ -113,39 +120,39 @@ func (m *merge) addChunks(s *Store, number uint32, series varve.Series) (err err
 	if err != nil {
 		return fmt.Errorf("%s: %w", series, err)
 	}
-	m.cursors = append(m.cursors, cursor{more: m.mainChunks(&f)})
+	m.cursors = append(m.cursors, cursor{more: m.level1Chunks(&cr)})
 	return nil
 }
 
-// mainChunks returns the chunks of level 1 that overlap the span, one by one.
-func (m *merge) mainChunks(f *finder) func() (rows, error) {
+// level1Chunks returns the chunks of level 1 that overlap the span, one by one.
+func (m *merge) level1Chunks(cr *chunkReader) func() (rows, error) {
 	var c *chunk.Chunk
 	begun := false
-	seen := f.mainStart() // the previous chunk, or the earliest position of the first one
+	seen := cr.level1Start() // the previous chunk, or the earliest position of the first one
 	if m.desc {
-		seen = appendChunkKey(nil, f.space, levelMain, m.span.last, ^uint64(0))
+		seen = appendChunkKey(nil, cr.prefix, level1, m.span.last, ^uint64(0))
 	}
 	return func() (rows, error) {
 		var ok bool
 		switch {
 		case begun && m.desc:
-			ok = f.iter.Prev()
+			ok = cr.iter.Prev()
 		case begun:
-			ok = f.iter.Next()
+			ok = cr.iter.Next()
 		case m.desc:
-			ok = f.iter.SeekLT(appendChunkKey(nil, f.space, levelMain, m.span.last, ^uint64(0)))
+			ok = cr.iter.SeekLT(appendChunkKey(nil, cr.prefix, level1, m.span.last, ^uint64(0)))
 		default:
-			ok = f.seekMain(m.span.first)
-			if ok && f.at(levelMain) && f.isBefore(f.iter.Key(), m.span.first) {
-				seen = slices.Clone(f.iter.Key())
+			ok = cr.seekLevel1(m.span.first)
+			if ok && cr.isAtLevel(level1) && cr.isBefore(cr.iter.Key(), m.span.first) {
+				seen = slices.Clone(cr.iter.Key())
 			}
 		}
 		begun = true
-		ok = ok && f.at(levelMain)
-		if err := f.intactBetween(&seen, ok, &m.span); err != nil || !ok {
-			return nil, errors.Join(err, f.iter.Error())
+		ok = ok && cr.isAtLevel(level1)
+		if err := cr.intactBetween(&seen, ok, &m.span); err != nil || !ok {
+			return nil, errors.Join(err, cr.iter.Error())
 		}
-		value, err := f.iter.ValueAndErr()
+		value, err := cr.iter.ValueAndErr()
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +160,7 @@ func (m *merge) mainChunks(f *finder) func() (rows, error) {
 		if c == nil || slices.Contains(m.lent, c) {
 			c = m.chunk()
 		}
-		if err := f.broken(c.Decode(f.series, value)); err != nil {
+		if err := cr.reportBroken(c.Decode(cr.series, value)); err != nil {
 			return nil, err
 		}
 		if m.desc && c.MaxTime < m.span.first || !m.desc && c.MinTime > m.span.last {
@@ -163,17 +170,17 @@ func (m *merge) mainChunks(f *finder) func() (rows, error) {
 	}
 }
 
-// seekMain moves to the first chunk of level 1 that may hold a reading at or after a time: the
+// seekLevel1 moves to the first chunk of level 1 that may hold a reading at or after a time: the
 // last chunk that begins before it, or else the first.
-func (f *finder) seekMain(first int64) bool {
-	key := appendChunkKey(nil, f.space, levelMain, first, 0)
-	if f.iter.SeekLT(key) && f.at(levelMain) {
+func (cr *chunkReader) seekLevel1(first int64) bool {
+	key := appendChunkKey(nil, cr.prefix, level1, first, 0)
+	if cr.iter.SeekLT(key) && cr.isAtLevel(level1) {
 		return true
 	}
-	if f.iter.Error() != nil {
+	if cr.iter.Error() != nil {
 		return false // a second seek would clear the error
 	}
-	return f.iter.SeekGE(key)
+	return cr.iter.SeekGE(key)
 }
 
 var chunks = sync.Pool{New: func() any { return new(chunk.Chunk) }}
@@ -186,11 +193,11 @@ func (m *merge) chunk() *chunk.Chunk {
 }
 
 // Latest implements store.Reader.
-func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool, store.Cost, error) {
+func (rd *reader) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool, store.Cost, error) {
 	if l.By == varve.ByArrival {
-		return s.lastArrived(ctx, l)
+		return rd.lastArrived(ctx, l)
 	}
-	if r, ok := s.known(ctx, &l); ok {
+	if r, ok := rd.cachedNewest(ctx, &l); ok {
 		return r, true, store.Cost{Requests: 1}, nil
 	}
 	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.AllTime(), Order: varve.Descending, Limit: 1}
@@ -198,15 +205,15 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 	var page store.Page
 	for {
 		var err error
-		cleared := s.clearedOf(&l)
-		if page, err = s.Read(ctx, r, page.Readings); err != nil {
+		epoch := rd.mem.epochOf(&l)
+		if page, err = rd.Read(ctx, r, page.Readings); err != nil {
 			return varve.Reading{}, false, cost, err
 		}
 		cost.Add(page.Cost)
 		for i := range page.Readings {
 			if q := &page.Readings[i]; q.Alive(l.Cutoff) {
 				if i == 0 && r.After == nil && page.Cost.Units > 0 {
-					s.remember(q, &l, cleared)
+					rd.mem.cacheNewest(q, &l, epoch)
 				}
 				return *q, true, cost, nil
 			}
@@ -219,85 +226,50 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 	}
 }
 
-// known returns the latest reading if it is remembered from an earlier call, and
-// nothing has come since.
-func (s *Store) known(ctx context.Context, l *store.Latest) (varve.Reading, bool) {
-	if err := s.enter(ctx); err != nil {
+// cachedNewest returns the latest reading of an earlier call, if it is still the latest one.
+func (rd *reader) cachedNewest(ctx context.Context, l *store.Latest) (varve.Reading, bool) {
+	if err := rd.db.life.enter(ctx); err != nil {
 		return varve.Reading{}, false
 	}
-	defer s.leave()
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	t := s.tailOf(l)
-	if t == nil || t.newest == nil || t.newestOf != t.cleared || !t.newest.Alive(l.Cutoff) {
+	defer rd.db.life.leave()
+	rd.mem.mu.RLock()
+	defer rd.mem.mu.RUnlock()
+	b := rd.mem.bufferOf(l)
+	if b == nil || b.newest == nil || b.newestEpoch != b.epoch || !b.newest.Alive(l.Cutoff) {
 		return varve.Reading{}, false
 	}
-	for i := range t.runs {
-		if r := &t.runs[i]; r.n > 0 && r.last().time >= t.newest.Time.UnixNano() {
+	for i := range b.rows {
+		if r := &b.rows[i]; r.Len() > 0 && r.LastTime() >= b.newest.Time.UnixNano() {
 			return varve.Reading{}, false
 		}
 	}
-	return t.newest.Clone(), true
-}
-
-// tailOf returns the series buffer, or nil if none exists. The caller holds the lock.
-func (s *Store) tailOf(l *store.Latest) *tail {
-	tb, err := s.table(l.Table)
-	if err != nil {
-		return nil
-	}
-	return tb.tails[l.Series]
-}
-
-// clearedOf returns the flush epoch that remember compares.
-func (s *Store) clearedOf(l *store.Latest) uint64 {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if t := s.tailOf(l); t != nil {
-		return t.cleared
-	}
-	return s.clears // the epoch of a new series buffer
-}
-
-// remember caches the latest reading of a series from chunks, unless a flush changed the chunks
-// meanwhile.
-func (s *Store) remember(r *varve.Reading, l *store.Latest, cleared uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	tb, err := s.table(l.Table)
-	if err != nil {
-		return
-	}
-	if t := s.makeTail(tb, l.Series); t.cleared == cleared {
-		kept := r.Clone()
-		t.newest, t.newestOf = &kept, cleared
-	}
+	return b.newest.Clone(), true
 }
 
 // lastArrived examines all readings of a series in a table. It decodes only chunks whose last
 // arrival is not before the best reading so far.
-func (s *Store) lastArrived(ctx context.Context, l store.Latest) (best varve.Reading, found bool, cost store.Cost, err error) {
+func (rd *reader) lastArrived(ctx context.Context, l store.Latest) (best varve.Reading, found bool, cost store.Cost, err error) {
 	cost.Requests = 1
-	if err := s.enter(ctx); err != nil {
+	if err := rd.db.life.enter(ctx); err != nil {
 		return best, false, cost, err
 	}
-	defer s.leave()
+	defer rd.db.life.leave()
 	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.AllTime()}
 	m := &merge{}
 	m.span, _ = spanOf(&r)
-	number, chunks, err := s.views(&r, m, maxRun)
+	number, chunks, err := rd.views(&r, m, mostRows)
 	if err != nil {
 		return best, false, cost, err
 	}
 	defer func() { err = damaged(err, l.Table, l.Series) }()
 	a := arrivals{cutoff: l.Cutoff, best: &best}
 	for i := range m.cursors {
-		if err := a.look(m.cursors[i].rows); err != nil {
+		if err := a.consider(m.cursors[i].rows); err != nil {
 			return best, false, cost, err
 		}
 	}
 	if chunks {
-		units, err := a.lookInChunks(s, number, l.Series)
+		units, err := a.considerChunks(rd.db, number, l.Series)
 		cost.Units += units
 		if err != nil {
 			return best, false, cost, err
@@ -306,8 +278,8 @@ func (s *Store) lastArrived(ctx context.Context, l store.Latest) (best varve.Rea
 	return best, a.found, cost, nil
 }
 
-// maxRun exceeds the number of readings in any run.
-const maxRun = math.MaxInt32
+// mostRows exceeds the number of readings in any series buffer.
+const mostRows = math.MaxInt32
 
 // arrivals finds the live reading that arrived last.
 type arrivals struct {
@@ -317,7 +289,7 @@ type arrivals struct {
 	arena  chunk.Arena
 }
 
-func (a *arrivals) look(rs rows) error {
+func (a *arrivals) consider(rs rows) error {
 	var r varve.Reading
 	for i := range rs.Len() {
 		at := time.UnixMilli(rs.Arrived(i))
@@ -334,15 +306,15 @@ func (a *arrivals) look(rs rows) error {
 	return nil
 }
 
-func (a *arrivals) lookInChunks(s *Store, number uint32, series varve.Series) (units float64, err error) {
+func (a *arrivals) considerChunks(d *database, number uint32, series varve.Series) (units float64, err error) {
 	space := appendSeriesSpace(nil, number, series)
-	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
+	iter, err := d.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = closing(err, iter) }()
-	f := finder{s: s, iter: iter, series: series, space: space}
-	if err := f.intact(space, after(space)); err != nil {
+	cr := chunkReader{db: d, iter: iter, series: series, prefix: space}
+	if err := cr.intact(space, after(space)); err != nil {
 		return 0, err
 	}
 	var c chunk.Chunk
@@ -351,7 +323,7 @@ func (a *arrivals) lookInChunks(s *Store, number uint32, series varve.Series) (u
 		if err != nil {
 			return units, err
 		}
-		h, err := f.header()
+		h, err := cr.header()
 		if err != nil {
 			return units, err
 		}
@@ -360,12 +332,30 @@ func (a *arrivals) lookInChunks(s *Store, number uint32, series varve.Series) (u
 			continue
 		}
 		units++
-		if err := f.broken(c.Decode(series, value)); err != nil {
+		if err := cr.reportBroken(c.Decode(series, value)); err != nil {
 			return units, err
 		}
-		if err := a.look(&c); err != nil {
+		if err := a.consider(&c); err != nil {
 			return units, err
 		}
 	}
 	return units, iter.Error()
+}
+
+// Series returns the series that have chunks, in no order. It ignores readings that are not in
+// chunks, which do not exist right after Open.
+func (rd *reader) Series(ctx context.Context) (list []varve.Series, err error) {
+	seen := map[varve.Series]bool{}
+	err = rd.db.visitSome(ctx, []byte{spaceChunk}, []byte{spaceChunk + 1}, func(key []byte) (next []byte) {
+		k, ok := parseChunkKey(key)
+		if !ok {
+			return append(slices.Clone(key), 0)
+		}
+		if !seen[k.series] {
+			seen[k.series] = true
+			list = append(list, k.series)
+		}
+		return after(appendSeriesSpace(nil, k.number, k.series))
+	})
+	return list, err
 }

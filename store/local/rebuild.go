@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/varvedb/varve/store/local/chunk"
 	"github.com/varvedb/varve/store/local/journal"
 	"github.com/varvedb/varve/store/local/meta"
@@ -68,30 +69,30 @@ func (f *folder) beingRebuilt() bool {
 
 // rebuild creates a new database and puts it in place. If the new one is older than the journal,
 // too, it changes nothing.
-func (s *Store) rebuild(chain journal.Chain, damage *errRebuild) error {
-	f, reason := s.folder, damage.reason
-	s.opts.Events.Damaged(f.path("pebble"), reason)
+func (o *opener) rebuild(chain journal.Chain, damage *errRebuild) error {
+	f, reason := o.db.folder, damage.reason
+	o.db.opts.Events.Damaged(f.path("pebble"), reason)
 	if err := errors.Join(f.fs.RemoveAll(f.path(rebuiltDir)), f.fs.RemoveAll(f.path("salvage"))); err != nil {
 		return err
 	}
-	list, err := s.listFiles()
+	list, err := o.db.folder.listFiles()
 	if err != nil {
 		return err
 	}
-	ranges, flushed, err := s.rebuildFrom(list, reason)
+	ranges, flushed, err := o.rebuildFrom(list, reason)
 	if err != nil {
 		return err
 	}
 	unknown := slices.ContainsFunc(ranges, func(l lost) bool { return l.overlaps(keyFlushed, next(keyFlushed)) })
 	if p := chain.Lost(flushed); p != nil && !unknown {
-		if !s.opts.Salvage {
+		if !o.db.opts.Salvage {
 			return errors.Join(f.damaged(p.String()), f.fs.RemoveAll(f.path(rebuiltDir)), f.fs.RemoveAll(f.path("salvage")))
 		}
-		s.lostSegments(chain, flushed)
+		o.lostSegments(chain, flushed)
 	}
-	now := s.opts.Now().UTC()
+	now := o.db.opts.Now().UTC()
 	ranges = append(ranges, damage.lost...)
-	if err := s.ledger.rebuild(now, append(ranges, s.outdatedCatalog(now)...)); err != nil {
+	if err := o.db.ledger.rebuild(now, append(ranges, o.outdatedCatalog(now)...)); err != nil {
 		return err
 	}
 	if err := f.write(rebuiltFile, reason.Error()+"\n"); err != nil {
@@ -100,16 +101,16 @@ func (s *Store) rebuild(chain journal.Chain, damage *errRebuild) error {
 	if err := f.finishRebuild(); err != nil {
 		return err
 	}
-	s.opts.Events.SetAside("pebble", append(s.describe(ranges), Loss{Items: true, Catalog: true, File: "pebble", Found: now, Reason: reason.Error(), Rebuilt: true}))
+	o.db.opts.Events.SetAside("pebble", append(o.report.describe(ranges), Loss{Items: true, Catalog: true, File: "pebble", Found: now, Reason: reason.Error(), Rebuilt: true}))
 	return nil
 }
 
 // outdatedCatalog returns the ranges of the catalog that may be out of date after a rebuild.
 // Their copy and the journal replace them.
-func (s *Store) outdatedCatalog(now time.Time) []lost {
+func (o *opener) outdatedCatalog(now time.Time) []lost {
 	spaces := []byte{spaceFlushed, spaceTables, spaceChunks}
 	// Without a copy, the rebuilt records remain.
-	if generation, _, err := s.folder.readPair(catalogFile); err == nil && generation > 0 {
+	if generation, _, err := o.db.folder.readPair(catalogFile); err == nil && generation > 0 {
 		spaces = append(spaces, spaceGeneration, spaceTable)
 	}
 	var ranges []lost
@@ -129,7 +130,7 @@ func (l *ledger) rebuild(at time.Time, more []lost) error {
 
 // rebuildFrom writes the new database. It returns its losses, and the last segment of the
 // journal that it contains.
-func (s *Store) rebuildFrom(list listing, reason error) (ranges []lost, flushed uint64, err error) {
+func (o *opener) rebuildFrom(list listing, reason error) (ranges []lost, flushed uint64, err error) {
 	var sources []sst.Part
 	defer func() {
 		for _, p := range sources {
@@ -141,13 +142,13 @@ func (s *Store) rebuildFrom(list listing, reason error) (ranges []lost, flushed 
 		numbers = append(numbers, number)
 	}
 	slices.Sort(numbers)
-	slices.Reverse(numbers) // of equal entries, the newer file counts
+	slices.Reverse(numbers) // if entries are equal, the newer file is used
 	for _, number := range numbers {
-		e, err := examineFile(s.folder.fs, s.folder.path("pebble", fileName(number)), s.pebble)
+		e, err := examineFile(o.db.folder.fs, o.db.folder.path("pebble", fileName(number)), o.db.options)
 		if err != nil {
 			return nil, 0, err
 		}
-		lostOne := lost{From: []byte{0}, To: []byte{0xff}, File: fileName(number), Found: s.opts.Now().UTC(), Rebuilt: true}
+		lostOne := lost{From: []byte{0}, To: []byte{0xff}, File: fileName(number), Found: o.db.opts.Now().UTC(), Rebuilt: true}
 		if e.file == nil {
 			// Without the list of files, its keys are unknown.
 			lostOne.Reason = fmt.Sprintf("%v: %v", reason, e.err)
@@ -167,24 +168,24 @@ func (s *Store) rebuildFrom(list listing, reason error) (ranges []lost, flushed 
 			ranges = append(ranges, l)
 		}
 	}
-	flushed, err = s.writeRebuilt(sources)
+	flushed, err = o.writeRebuilt(sources)
 	return ranges, flushed, err
 }
 
 // writeRebuilt writes a new database from files. It returns the last segment of the journal that
 // it contains.
-func (s *Store) writeRebuilt(sources []sst.Part) (flushed uint64, err error) {
-	f := s.folder
+func (o *opener) writeRebuilt(sources []sst.Part) (flushed uint64, err error) {
+	f := o.db.folder
 	for _, dir := range []string{"salvage", rebuiltDir} {
 		if err := f.fs.MkdirAll(f.path(dir), 0o755); err != nil {
 			return 0, err
 		}
 	}
-	db, err := pebble.Open(f.path(rebuiltDir), s.pebble)
+	db, err := pebble.Open(f.path(rebuiltDir), o.db.options)
 	if err != nil {
 		return 0, err
 	}
-	c := &rewriter{out: sst.NewWriter(f.fs, f.path("salvage"), "all", s.pebble), db: db, counts: map[uint32]tableStats{}}
+	c := &rewriter{out: sst.NewWriter(f.fs, f.path("salvage"), "all", o.db.options), db: db, counts: map[uint32]tableStats{}}
 	if err := c.copyAll(sources); err != nil {
 		return 0, errors.Join(err, c.out.Discard(), db.Close())
 	}
@@ -199,16 +200,16 @@ func (s *Store) writeRebuilt(sources []sst.Part) (flushed uint64, err error) {
 		return 0, err
 	}
 	if f.state == folderFormat1 {
-		err = s.copyLogs()
+		err = o.copyLogs()
 	}
 	return c.flushed, errors.Join(err, f.write(f.fs.PathJoin(rebuiltDir, "VARVE"), identityText(f.id)),
 		meta.SyncFolder(f.fs, f.path(rebuiltDir)), meta.SyncFolder(f.fs, f.dir))
 }
 
-// copyLogs copies the logs of Pebble in a folder of format 1. Only they may hold recent items
-// and holds. Format 2 has these in the journal, so this function ends with format 1.
-func (s *Store) copyLogs() error {
-	f := s.folder
+// copyLogs copies the logs of Pebble in a folder of format 1. Recent items and holds may be in no
+// other file. Format 2 has them in the journal, so it needs no such copy.
+func (o *opener) copyLogs() error {
+	f := o.db.folder
 	names, err := f.fs.List(f.path("pebble"))
 	if err != nil {
 		return err
@@ -224,14 +225,14 @@ func (s *Store) copyLogs() error {
 }
 
 // rewriter copies entries into a new database. Without the list of files, merged chunks may
-// reappear. Of chunks of level 1 that overlap, the later one moves to level 0, where copies of
-// readings are harmless.
+// reappear. If chunks of level 1 overlap, the later one is moved to level 0, where copies
+// of readings are harmless.
 type rewriter struct {
 	out     *sst.Writer
 	db      *pebble.DB
 	flushed uint64                // the last segment of the journal in the database
 	counts  map[uint32]tableStats // statistics of tables, by number
-	space   []byte                // of the previous series
+	prefix  []byte                // of the previous series
 	reach   int64                 // the last event time of its level 1
 }
 
@@ -294,16 +295,16 @@ func (c *rewriter) copyChunk(key, value []byte) error {
 	n.readings += int64(h.Count)
 	n.bytes += int64(len(key) + len(value))
 	c.counts[k.number] = n
-	if k.level != levelMain {
+	if k.level != level1 {
 		return c.out.Set(key, value)
 	}
 	space := key[:len(key)-chunkKeySuffix]
-	if string(space) != string(c.space) {
-		c.space, c.reach = append(c.space[:0], space...), -1
+	if string(space) != string(c.prefix) {
+		c.prefix, c.reach = append(c.prefix[:0], space...), -1
 	}
 	if h.MinTime < c.reach {
 		demoted := slices.Clone(key)
-		demoted[len(space)] = levelSmall
+		demoted[len(space)] = level0
 		return c.db.Set(demoted, value, pebble.NoSync)
 	}
 	c.reach = max(c.reach, h.MaxTime)

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/journal"
+	"github.com/varvedb/varve/store/local/memtable"
 )
 
 // Recovery is the result of reading the journal in Open.
@@ -48,16 +50,27 @@ func flushedSegment(db *pebble.DB) (uint64, error) {
 	return binary.BigEndian.Uint64(data), nil
 }
 
+// recovery replays the journal when the store is opened.
+type recovery struct {
+	db      *database
+	mem     *memory
+	catalog *catalog
+	flusher *flusher
+	repair  *repair
+	// flushedLost means that replayed readings may be in chunks already.
+	flushedLost bool
+}
+
 // readFlushed returns the last segment of the journal that need not be replayed, as recorded in
 // Pebble. If the record is lost, or the chain still has earlier whole segments, all of these are
 // replayed: a file of Pebble may lack their contents.
-func (s *Store) readFlushed() (segment uint64, err error) {
-	segment, err = flushedSegment(s.db)
+func (rc *recovery) readFlushed() (segment uint64, err error) {
+	segment, err = flushedSegment(rc.db.DB)
 	if err != nil && !isDamage(err) {
 		return segment, err
 	}
-	known := err == nil && s.ledger.findKey(keyFlushed) == nil
-	chain, _, _, err := journal.ReadChain(s.opts.FS, s.folder.path("journal"))
+	known := err == nil && rc.db.ledger.findKey(keyFlushed) == nil
+	chain, _, _, err := journal.ReadChain(rc.db.opts.FS, rc.db.folder.path("journal"))
 	if err != nil {
 		return 0, err
 	}
@@ -65,13 +78,13 @@ func (s *Store) readFlushed() (segment uint64, err error) {
 		return segment, nil
 	}
 	if known {
-		if whole, err := s.journalWhole(chain.First - 1); err != nil || !whole {
+		if whole, err := rc.journalWhole(chain.First - 1); err != nil || !whole {
 			return segment, err
 		}
 	}
-	s.flushedLost = true
+	rc.flushedLost = true
 	if chain.First == 0 {
-		if chain.First, err = s.oldestSegment(); err != nil {
+		if chain.First, err = rc.db.folder.oldestSegment(); err != nil {
 			return 0, err
 		}
 	}
@@ -79,20 +92,20 @@ func (s *Store) readFlushed() (segment uint64, err error) {
 }
 
 // beginJournal makes the replayed data durable in Pebble, up to the last segment, and begins the
-// next one. The chain records the next segment first. So after a power cut in between, the
-// journal does not end before Pebble.
-func (s *Store) beginJournal(last uint64, problems []journal.Problem) error {
-	next, err := journal.Begin(s.opts.FS, s.folder.path("journal"), s.folder.id, last+1)
+// next one. The chain records the next segment first. So even after a power cut in between, the
+// chain includes the last segment that Pebble has.
+func (rc *recovery) beginJournal(last uint64, problems []journal.Problem) error {
+	next, err := journal.Begin(rc.db.opts.FS, rc.db.folder.path("journal"), rc.db.folder.id, last+1)
 	if err != nil {
 		return err
 	}
-	err = s.flushReplayed(last)
+	err = rc.flushReplayed(last)
 	if err == nil {
 		// The flush rewrote both keys.
-		err = errors.Join(s.ledger.remove(keyFlushed, after(keyFlushed)), s.ledger.remove(keyNextChunk, after(keyNextChunk)))
+		err = errors.Join(rc.db.ledger.remove(keyFlushed, after(keyFlushed)), rc.db.ledger.remove(keyNextChunk, after(keyNextChunk)))
 	}
 	if err == nil {
-		err = s.keepDamaged(problems)
+		err = rc.keepDamaged(problems)
 	}
 	if err != nil {
 		return errors.Join(err, next.Abandon())
@@ -100,13 +113,13 @@ func (s *Store) beginJournal(last uint64, problems []journal.Problem) error {
 	if err := next.Start(); err != nil {
 		return err
 	}
-	s.journal = next
+	rc.db.journal = next
 	return nil
 }
 
 // journalWhole reports whether the journal after a segment is readable.
-func (s *Store) journalWhole(after uint64) (bool, error) {
-	src := s.journalAfter(after)
+func (rc *recovery) journalWhole(after uint64) (bool, error) {
+	src := rc.journalAfter(after)
 	src.Salvage = false
 	_, err := src.Replay(func(journal.Frame) error { return nil })
 	if errors.Is(err, store.ErrDamaged) {
@@ -116,66 +129,66 @@ func (s *Store) journalWhole(after uint64) (bool, error) {
 }
 
 // journalAfter returns the journal after a segment.
-func (s *Store) journalAfter(segment uint64) journal.Source {
+func (rc *recovery) journalAfter(segment uint64) journal.Source {
 	return journal.Source{
-		FS: s.opts.FS, Dir: s.folder.path("journal"), Store: s.folder.id, After: segment,
-		Unchained: s.folder.state != folderReady, Salvage: s.opts.Salvage,
+		FS: rc.db.opts.FS, Dir: rc.db.folder.path("journal"), Store: rc.db.folder.id, After: segment,
+		Unchained: rc.db.folder.state != folderReady, Salvage: rc.db.opts.Salvage,
 	}
 }
 
-// recover flushes the journal into chunks, and begins a new segment. The last segment may end in
-// an interrupted write, so it must not be continued.
-func (s *Store) recover() error {
+// recoverJournal flushes the journal into chunks, and begins a new segment. The last segment may
+// end in an interrupted write, so it must not be continued.
+func (rc *recovery) recoverJournal() error {
 	begin := time.Now()
-	if s.folder.state == folderFormat1 {
-		if err := s.afterDamage(func() error { return upgradeKeys(s.db) }); err != nil {
+	if rc.db.folder.state == folderFormat1 {
+		if err := rc.catalog.quarantine.retryAfterDamage(func() error { return upgradeKeys(rc.db.DB) }); err != nil {
 			return err
 		}
 	}
-	flushed, err := s.readFlushed()
+	flushed, err := rc.readFlushed()
 	if err != nil {
 		return err
 	}
-	rep, err := s.replay(flushed)
+	rep, err := rc.replay(flushed)
 	if errors.Is(err, store.ErrDamaged) {
-		return withRemedy(s.opts.Dir, fmt.Errorf("journal: %w", err))
+		return withRemedy(rc.db.opts.Dir, fmt.Errorf("journal: %w", err))
 	}
 	if err != nil {
 		return err
 	}
-	found := Recovery{Readings: s.active.readings, Torn: rep.Torn, Notes: rep.Notes}
+	found := Recovery{Readings: rc.mem.mutable.Readings, Torn: rep.Torn, Notes: rep.Notes}
 	for _, segment := range rep.Segments {
 		found.Changes += segment.Batches
 	}
-	losses := append(s.folder.losses, lossesOf(rep.Problems)...)
-	// It is recorded first: a repair that is cut off may leave no damaged journal.
-	if err := s.addUnknown(losses); err != nil {
+	losses := append(rc.db.folder.losses, lossesOf(rep.Problems)...)
+	// It is recorded first, because an interrupted repair may have removed the damage of the journal.
+	if err := rc.repair.addUnknown(losses); err != nil {
 		return err
 	}
-	if err := s.beginJournal(max(rep.Last, flushed), rep.Problems); err != nil {
+	if err := rc.beginJournal(max(rep.Last, flushed), rep.Problems); err != nil {
 		return err
 	}
-	if err := s.folder.finish(); err != nil {
+	if err := rc.db.folder.finish(); err != nil {
 		return err
 	}
 	found.Took = time.Since(begin)
-	s.opts.Events.Recovered(found)
+	rc.db.opts.Events.Recovered(found)
 	if len(losses) > 0 {
-		s.opts.Events.Lost(losses)
+		rc.db.opts.Events.Lost(losses)
 	}
 	return nil
 }
 
 // replay reads the journal twice: the changes first, so that the tables have their final state,
 // and then the readings.
-func (s *Store) replay(flushed uint64) (rep journal.Report, err error) {
-	src := s.journalAfter(flushed)
+func (rc *recovery) replay(flushed uint64) (rep journal.Report, err error) {
+	src := rc.journalAfter(flushed)
 	changes := func() (err error) {
 		rep, err = src.Replay(func(f journal.Frame) error {
 			if f.Kind != journal.Batch {
 				return nil
 			}
-			return s.replayChange(f.Payload)
+			return rc.catalog.changes.replay(f.Payload)
 		})
 		return err
 	}
@@ -183,37 +196,37 @@ func (s *Store) replay(flushed uint64) (rep journal.Report, err error) {
 		return rep, err
 	}
 	// Items that the journal restored are not lost with a file of Pebble.
-	if err := s.afterDamage(func() error { return s.setAsideAll(s.background) }); err != nil && !isDamage(err) {
+	if err := rc.catalog.quarantine.retryAfterDamage(func() error { return rc.catalog.quarantine.setAsideAll(rc.db.life.background) }); err != nil && !isDamage(err) {
 		return rep, err
 	} // remaining damage is refused, and set aside in the background
-	if err := s.loadCatalog(changes); err != nil {
+	if err := rc.catalog.load(changes); err != nil {
 		return rep, err
 	}
 	return src.Replay(func(f journal.Frame) error {
 		if f.Kind != journal.Readings {
 			return nil
 		}
-		return s.replayReadings(f.Payload)
+		return rc.replayReadings(f.Payload)
 	})
 }
 
-// replayChange applies a change of the journal.
-func (s *Store) replayChange(payload []byte) (err error) {
-	batch := s.db.NewBatch()
+// replay applies a change of the journal.
+func (c *changeLog) replay(payload []byte) (err error) {
+	batch := c.db.NewBatch()
 	defer func() { err = closing(err, batch) }()
 	if err := batch.SetRepr(slices.Clone(payload)); err != nil {
 		return fmt.Errorf("a change in the journal cannot be read: %w", err)
 	}
-	return s.db.Apply(batch, pebble.NoSync)
+	return c.db.Apply(batch, pebble.NoSync)
 }
 
 // flushReplayed flushes the replayed readings into chunks, and records their last segment. The
 // store is not in use yet.
-func (s *Store) flushReplayed(segment uint64) error {
-	h := s.active
-	h.segment = segment
-	s.active, s.frozen = newHead(1-h.parity), h
-	return s.flushFrozen(context.Background())
+func (rc *recovery) flushReplayed(segment uint64) error {
+	mt := rc.mem.mutable
+	mt.Segment = segment
+	rc.mem.mutable, rc.mem.immutable = memtable.New(1-mt.Parity), mt
+	return rc.flusher.flushImmutable(context.Background())
 }
 
 // lossesOf returns the losses of problems in the journal.
@@ -230,18 +243,18 @@ const damagedSuffix = ".damaged"
 
 // keepDamaged renames the segments with problems, so that they are not removed
 // with the others.
-func (s *Store) keepDamaged(problems []journal.Problem) error {
+func (rc *recovery) keepDamaged(problems []journal.Problem) error {
 	kept := map[string]bool{}
 	for _, p := range problems {
-		path := s.folder.path("journal", p.File)
+		path := rc.db.folder.path("journal", p.File)
 		if p.Segment == 0 || kept[p.File] {
 			continue
 		}
-		if _, err := s.opts.FS.Stat(path); err != nil {
+		if _, err := rc.db.opts.FS.Stat(path); err != nil {
 			continue // it is missing
 		}
 		kept[p.File] = true
-		if err := s.opts.FS.Rename(path, path+damagedSuffix); err != nil {
+		if err := rc.db.opts.FS.Rename(path, path+damagedSuffix); err != nil {
 			return err
 		}
 	}

@@ -68,7 +68,7 @@ func TestWrite_ReportsOnlyDurableDuplicates(t *testing.T) {
 	}))
 	var flushed atomic.Int64
 	s, err := local.Open(local.Options{
-		Dir: "data", FS: fs, TailBytes: 4096, MinFree: -1,
+		Dir: "data", FS: fs, MemtableBytes: 4096, MinFree: -1,
 		Events: local.Events{Flushed: func(int64, int64, time.Duration) { flushed.Add(1) }},
 	})
 	if err != nil {

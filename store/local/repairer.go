@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/varvedb/varve/store/local/meta"
 	"github.com/varvedb/varve/store/local/sst"
 )
@@ -19,7 +20,7 @@ type keySpan struct{ first, last []byte }
 
 // repairer replaces damaged ranges of the current version.
 type repairer struct {
-	s     *Store
+	db    *database
 	parts []part
 	files map[uint64]*examined
 	lost  []lost // the recorded ranges
@@ -49,7 +50,7 @@ func (r *repairer) examine(p *part) (*examined, error) {
 	if e := r.files[p.number]; e != nil {
 		return e, nil
 	}
-	e, err := examineFile(r.s.folder.fs, r.s.folder.path("pebble", fileName(p.number)), r.s.pebble)
+	e, err := examineFile(r.db.folder.fs, r.db.folder.path("pebble", fileName(p.number)), r.db.options)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (r *repairer) lostOf(p *part) (ranges []lost, spans []keySpan, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	record := lost{From: p.first, To: p.end, File: fileName(p.number), Found: r.s.opts.Now().UTC()}
+	record := lost{From: p.first, To: p.end, File: fileName(p.number), Found: r.db.opts.Now().UTC()}
 	if e.file == nil {
 		record.Reason = e.err.Error()
 		return []lost{record}, []keySpan{{p.first, p.last}}, nil
@@ -192,12 +193,12 @@ func union(spans []keySpan) []keySpan {
 
 // copyAside copies a file into the folder of damaged files.
 func (r *repairer) copyAside(number uint64) error {
-	f := r.s.folder
+	f := r.db.folder
 	if err := f.fs.MkdirAll(f.path(asideDir), 0o755); err != nil {
 		return err
 	}
 	from := f.path("pebble", fileName(number))
-	to := f.path(asideDir, fmt.Sprintf("%s-%d", fileName(number), r.s.opts.Now().UnixNano()))
+	to := f.path(asideDir, fmt.Sprintf("%s-%d", fileName(number), r.db.opts.Now().UnixNano()))
 	err := vfs.Copy(f.fs, from, to)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the file is missing
@@ -242,11 +243,11 @@ func (r *repairer) replace(ctx context.Context, sp keySpan) error {
 			from = append(from, p)
 		}
 	}
-	tmp := r.s.folder.path("salvage")
-	if err := r.s.folder.fs.MkdirAll(tmp, 0o755); err != nil {
+	tmp := r.db.folder.path("salvage")
+	if err := r.db.folder.fs.MkdirAll(tmp, 0o755); err != nil {
 		return err
 	}
-	w := sst.NewWriter(r.s.folder.fs, tmp, fmt.Sprintf("span-%d", r.made), r.s.pebble)
+	w := sst.NewWriter(r.db.folder.fs, tmp, fmt.Sprintf("span-%d", r.made), r.db.options)
 	r.made++
 	ranges, err := salvage(w, sources, from, ranges, r.parts)
 	if err != nil {
@@ -254,10 +255,10 @@ func (r *repairer) replace(ctx context.Context, sp keySpan) error {
 	}
 	paths, err := w.Finish()
 	if err == nil {
-		err = r.s.ledger.add(ranges)
+		err = r.db.ledger.add(ranges)
 	}
 	if err == nil {
-		_, err = r.s.db.IngestAndExcise(ctx, paths, nil, nil, pebble.KeyRange{Start: sp.first, End: next(sp.last)})
+		_, err = r.db.IngestAndExcise(ctx, paths, nil, nil, pebble.KeyRange{Start: sp.first, End: next(sp.last)})
 	}
 	if err != nil {
 		return errors.Join(err, w.Discard())

@@ -21,7 +21,7 @@ var repeatTable = func() grid.Table {
 
 func openRepeat(tb testing.TB, fs vfs.FS) *Store {
 	tb.Helper()
-	s, err := Open(Options{Dir: "data", FS: fs, TailBytes: 1 << 30, ChunkReadings: 8, Events: Events{
+	s, err := Open(Options{Dir: "data", FS: fs, MemtableBytes: 1 << 30, ChunkReadings: 8, Events: Events{
 		Failed: func(what string, err error) { tb.Errorf("%s: %v", what, err) },
 	}})
 	if err != nil {
@@ -94,27 +94,27 @@ func TestWrite_ComparesWithReadingsWhereverTheyAre(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	smalls := func() int {
+	inLevel0 := func() int {
 		t.Helper()
-		series, err := s.smallSeries(s.tables.byName[repeatTable])
+		series, err := s.compactor.level0Series(s.mem.tables.byName[repeatTable])
 		do(err)
 		return len(series)
 	}
-	check("the active tail")
+	check("the mutable memtable")
 	do(s.Close())
 	s = openRepeat(t, fs)
 	check("after a restart")
 	expectAll(t, s, "new", sent(t, "n", 1), "stored")
-	do(s.freeze())
-	check("the frozen tail")
-	expectAll(t, s, "the frozen tail", sent(t, "n", 2), `rejectedconflict{"i":#,"v":1}`)
-	do(s.flush(t.Context()))
-	if smalls() == 0 {
+	do(s.flusher.rotate())
+	check("the immutable memtable")
+	expectAll(t, s, "the immutable memtable", sent(t, "n", 2), `rejectedconflict{"i":#,"v":1}`)
+	do(s.flusher.flush(t.Context()))
+	if inLevel0() == 0 {
 		t.Fatal("no series has chunks of level 0")
 	}
 	check("chunks of level 0")
-	do(s.pack(t.Context(), repeatTable))
-	if n := smalls(); n != 0 {
+	do(s.compactor.compactTable(t.Context(), repeatTable))
+	if n := inLevel0(); n != 0 {
 		t.Fatalf("%d series have chunks of level 0", n)
 	}
 	check("chunks of level 1")
@@ -142,7 +142,7 @@ func BenchmarkDuplicates(b *testing.B) {
 					b.Fatal(res[0].Err)
 				}
 				if flushed {
-					if err := s.flush(b.Context()); err != nil {
+					if err := s.flusher.flush(b.Context()); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -16,10 +16,10 @@ func (s *Store) Reserve() store.Items { return reserve{s} }
 
 // Put implements store.Items.
 func (r reserve) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	return r.putItem(ctx, r.space.checkReserve, it, conds)
+	return r.items.put(ctx, r.db.guard.CheckReserve, it, conds)
 }
 
 // PutAll implements store.Items.
 func (r reserve) PutAll(ctx context.Context, items []store.Item) error {
-	return r.putAll(ctx, r.space.checkReserve, items)
+	return r.items.putAll(ctx, r.db.guard.CheckReserve, items)
 }

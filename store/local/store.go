@@ -5,193 +5,154 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/internal/lanes"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/local/journal"
+	"github.com/varvedb/varve/store/local/diskguard"
 )
 
 // Store is an embedded store. Open creates one. It is safe for concurrent use.
+//
+// It wires the parts: each method of the contracts belongs to one part.
 type Store struct {
-	opts    Options
-	folder  *folder
-	db      *pebble.DB
-	pebble  *pebble.Options // of db
-	emptied bool            // Pebble was missing and is recreated
-	// flushedLost means that replayed readings may be in chunks already.
-	flushedLost bool
-	watcher     *watcher
-	ledger      *ledger
-	journal     *journal.Writer
-	space       *space
-	lanes       *lanes.Lanes
+	life *lifetime
+	db   *database
+	mem  *memory
 
-	// life is read-locked by every call, and write-locked by Close.
-	life   sync.RWMutex
-	closed bool
+	writer    *writer
+	reader    *reader
+	flusher   *flusher
+	compactor *compactor
 
-	// repair is read-locked by commits to Pebble, and write-locked while damaged files are set
-	// aside. It is locked after all other locks.
-	repair sync.RWMutex
+	stored    *itemReader
+	items     *itemStore
+	expiry    *expiry
+	changes   *changeLog
+	catalog   *catalog
+	lifecycle *lifecycle
 
-	// catalog serializes changes of tables and chunks in Pebble.
-	catalog        sync.Mutex
-	generation     uint64  // of the catalog; guarded by catalog
-	catalogUnsaved bool    // CATALOG lacks the last change; guarded by catalog
-	nextTable      uint32  // guarded by catalog
-	catalogChange  *change // the last change if its outcome is open; guarded by catalog
-	nextChunk      atomic.Uint64
-
-	// merging is held while the chunks of a series are rewritten.
-	merging sync.Mutex
-	changes changes
-
-	// mu guards tables, series buffers and memtables. It is never held during I/O.
-	mu       sync.RWMutex
-	tables   *tables
-	tails    int    // number of series buffers in all tables
-	clears   uint64 // flush epoch: the number of flushed runs
-	active   *head
-	frozen   *head         // the immutable memtable; nil if none exists
-	records  uint64        // number of journal records
-	room     chan struct{} // closed when frozen becomes nil
-	flushErr error         // error of the last flush; nil after a success
-
-	background context.Context
-	stop       context.CancelFunc
-	workers    sync.WaitGroup
-	work       chan struct{} // signals that the mutable memtable is full
-	crowd      chan struct{} // signals that too many series buffers are idle
-	cold       chan grid.Table
-	reclaim    chan uint32 // numbers of dropped tables
-	items      itemLocks
+	report     *damageReport
+	quarantine *quarantine
+	repair     *repair
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store   = (*Store)(nil)
+	_ store.Expirer = (*Store)(nil)
+)
 
 // Open opens the store in a folder, which it creates if missing, and replays the journal.
 //
 // It fails with a Conflict if another process has the folder open, and with store.ErrDamaged if
 // a part of the store is missing or damaged.
 func Open(opts Options) (*Store, error) {
-	s := &Store{
-		opts:   opts.withDefaults(),
-		lanes:  lanes.New(time.Now),
-		active: newHead(0),
-		room:   make(chan struct{}),
-		work:   make(chan struct{}, 1),
-		crowd:  make(chan struct{}, 1),
-		// A rotation tunes and drops at most a few hundred tables. It waits above that.
-		cold:    make(chan grid.Table, 1024),
-		reclaim: make(chan uint32, 1024),
-	}
-	s.background, s.stop = context.WithCancel(context.Background())
-	s.watcher = newWatcher(s.background, s.opts.Events)
+	s := newStore(opts.withDefaults())
 	if err := s.open(); err != nil {
-		s.stop()
+		s.life.stop()
 		return nil, errors.Join(err, s.release())
 	}
-	s.workers.Go(s.flushLoop)
-	s.workers.Go(s.reclaimLoop)
-	s.workers.Go(s.sweepLoop)
-	s.workers.Go(func() { s.space.watch(s.background) })
-	s.workers.Go(s.repairLoop)
+	s.life.workers.Go(s.flusher.loop)
+	s.life.workers.Go(s.lifecycle.reclaimLoop)
+	s.life.workers.Go(s.expiry.loop)
+	s.life.workers.Go(func() { s.db.guard.Watch(s.life.background) })
+	s.life.workers.Go(s.quarantine.loop)
 	return s, nil
 }
 
+// newStore returns a store whose folder is not open yet.
+func newStore(opts Options) *Store {
+	life := newLifetime()
+	db := &database{opts: opts, life: life, lanes: lanes.New(time.Now), watcher: newWatcher(life.background, opts.Events)}
+	mem := newMemory(db)
+	changes := &changeLog{db: db, mem: mem}
+	report := &damageReport{db: db, mem: mem}
+	aside := &quarantine{db: db, report: report}
+	catalog := &catalog{db: db, mem: mem, changes: changes, quarantine: aside}
+	// A rotation tunes and drops at most a few hundred tables. It waits above that.
+	compactor := &compactor{db: db, mem: mem, catalog: catalog, coldTables: make(chan grid.Table, 1024)}
+	lifecycle := &lifecycle{db: db, mem: mem, catalog: catalog, compactor: compactor, dropped: make(chan uint32, 1024)}
+	stored := &itemReader{db: db}
+	items := &itemStore{db: db, changes: changes, stored: stored}
+	return &Store{
+		life: life, db: db, mem: mem,
+		writer:  &writer{db: db, mem: mem},
+		reader:  &reader{db: db, mem: mem},
+		flusher: &flusher{db: db, mem: mem, catalog: catalog, compactor: compactor}, compactor: compactor,
+		stored: stored, items: items, expiry: &expiry{items: items},
+		changes: changes, catalog: catalog, lifecycle: lifecycle,
+		report: report, quarantine: aside,
+		repair: &repair{db: db, mem: mem, catalog: catalog, items: items, report: report},
+	}
+}
+
 func (s *Store) open() error {
+	db, opts := s.db, s.db.opts
 	var err error
-	if s.folder, err = openFolder(s.opts); err != nil {
+	if db.folder, err = openFolder(opts); err != nil {
 		return err
 	}
-	restricted, err := s.folder.restrict()
+	restricted, err := db.folder.restrict()
 	if err != nil {
-		return fmt.Errorf("data folder %s: %w", s.opts.Dir, plain(err))
+		return fmt.Errorf("data folder %s: %w", opts.Dir, plain(err))
 	}
 	if restricted > 0 {
-		s.opts.Events.Restricted(restricted)
+		opts.Events.Restricted(restricted)
 	}
-	s.space = newSpace(s.opts)
-	if s.ledger, err = openLedger(s.folder, s.opts.Conditions); err != nil {
+	db.guard = diskguard.New(opts.FS, opts.Dir, opts.MinFree, opts.Conditions)
+	if db.ledger, err = openLedger(db.folder, opts.Conditions); err != nil {
 		return err
 	}
-	if err = s.openDatabase(); err != nil {
+	opener := &opener{db: db, report: s.report}
+	if err = opener.open(); err != nil {
 		if errors.Is(err, store.ErrDamaged) {
 			return err
 		}
-		return s.folder.failed(err)
+		return db.folder.failed(err)
 	}
-	if err = s.recover(); err != nil {
-		return fmt.Errorf("data folder %s: %w", s.opts.Dir, plain(err))
-	}
-	return nil
-}
-
-// enter begins a call. leave ends it.
-func (s *Store) enter(ctx context.Context) error {
-	s.life.RLock()
-	if s.closed {
-		s.life.RUnlock()
-		return store.ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
-		s.life.RUnlock()
-		return context.Cause(ctx)
+	recovery := &recovery{db: db, mem: s.mem, catalog: s.catalog, flusher: s.flusher, repair: s.repair}
+	if err = recovery.recoverJournal(); err != nil {
+		return fmt.Errorf("data folder %s: %w", opts.Dir, plain(err))
 	}
 	return nil
 }
-
-func (s *Store) leave() { s.life.RUnlock() }
 
 // Close waits for running calls, flushes the memtable and releases the folder.
 //
 // It skips the flush if the disk has too little room.
 func (s *Store) Close() error {
-	s.life.Lock()
-	defer s.life.Unlock()
-	if s.closed {
+	s.life.mu.Lock()
+	defer s.life.mu.Unlock()
+	if s.life.closed {
 		return nil
 	}
-	s.closed = true
-	s.stop()
-	s.workers.Wait()
-	if s.space.checkSpare() != nil {
+	s.life.closed = true
+	s.life.stop()
+	s.life.workers.Wait()
+	if s.db.guard.CheckItems() != nil {
 		return s.release() // the journal has all data, and a flush on a full disk would only delay Close
 	}
-	return errors.Join(s.flush(context.Background()), s.makeDurable(context.Background()), s.release())
+	ctx := context.Background()
+	return errors.Join(s.flusher.flush(ctx), s.db.makeDurable(ctx), s.release())
 }
 
 // release closes everything that open opened.
 func (s *Store) release() error {
 	var errs []error
-	if s.journal != nil {
-		errs = append(errs, s.journal.Close())
+	if s.db.journal != nil {
+		errs = append(errs, s.db.journal.Close())
 	}
-	if s.db != nil {
+	if s.db.DB != nil {
 		errs = append(errs, s.db.Close())
 	}
-	if s.folder != nil {
-		errs = append(errs, s.folder.close())
+	if s.db.folder != nil {
+		errs = append(errs, s.db.folder.close())
 	}
 	return errors.Join(errs...)
-}
-
-// table returns a table by its name. The caller holds mu.
-func (s *Store) table(t grid.Table) (*table, error) {
-	tb, ok := s.tables.byName[t]
-	if !ok {
-		if err := s.catalogIntact(); err != nil {
-			return nil, err
-		}
-		return nil, fmt.Errorf("%s: %w", t, store.ErrNoTable)
-	}
-	return tb, nil
 }
 
 func hashText(s string) uint64 { return xxhash.Sum64String(s) }

@@ -39,7 +39,7 @@ func TestStore_Conforms(t *testing.T) {
 // TestStore_ConformsWhileFlushing runs the suite with constant flushes.
 func TestStore_ConformsWhileFlushing(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, now func() time.Time) store.Store {
-		return open(t, local.Options{FS: vfs.NewMem(), Now: now, TailBytes: 1})
+		return open(t, local.Options{FS: vfs.NewMem(), Now: now, MemtableBytes: 1})
 	})
 }
 

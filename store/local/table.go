@@ -15,28 +15,28 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// table is the state of one table. Store.mu guards it. Changes of record, stats and dropped also
-// need Store.catalog.
+// table is the state of one table. The lock of memory guards it. Changes of record, stats and
+// dropped also need the lock of the catalog.
 type table struct {
 	grid.Table
-	name    string
-	number  uint32
-	record  tableRecord
-	stats   tableStats
-	tails   map[varve.Series]*tail
-	heads   [2]headCount
-	dropped bool
+	name      string
+	number    uint32
+	record    tableRecord
+	stats     tableStats
+	buffers   map[varve.Series]*seriesBuffer
+	memtables [2]memtableCount
+	dropped   bool
 }
 
-// headCount counts the data of a table in one memtable.
-type headCount struct{ readings, bytes int64 }
+// memtableCount counts the data of a table in one memtable.
+type memtableCount struct{ readings, bytes int64 }
 
 // base returns the start of the arrival month in ms, to which arrivals in rows are relative.
 func (t *table) base() int64 { return t.Month.Start().UnixMilli() }
 
 // readings returns the number of distinct readings in the table.
 func (t *table) readings() int64 {
-	return t.stats.readings + t.heads[0].readings + t.heads[1].readings
+	return t.stats.readings + t.memtables[0].readings + t.memtables[1].readings
 }
 
 // cloneSeries copies the names, so that they do not retain larger buffers.
@@ -150,7 +150,7 @@ func loadTables(db *pebble.DB) (ts *tables, err error) {
 }
 
 func newTable(t grid.Table) *table {
-	return &table{Table: t, name: t.Name(), tails: map[varve.Series]*tail{}}
+	return &table{Table: t, name: t.Name(), buffers: map[varve.Series]*seriesBuffer{}}
 }
 
 // loadCounters returns the numbers of the next table and the next chunk.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/varvedb/varve/store/local/journal"
 )
 
@@ -116,11 +117,4 @@ func checkPairs(f *folder, report func(Problem)) error {
 		}
 	}
 	return nil
-}
-
-// rewritePairs rewrites both copies of the small files.
-func (s *Store) rewritePairs() error {
-	s.catalog.Lock()
-	defer s.catalog.Unlock()
-	return errors.Join(s.saveCatalog(), s.ledger.change(func(*lostRecord) {}))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// watcher collects damage that readers find, for the repairer.
+// watcher collects damage that readers find, for the quarantine.
 type watcher struct {
 	events  Events
 	closing context.Context // ends when the store closes
@@ -31,9 +31,9 @@ func newWatcher(closing context.Context, events Events) *watcher {
 	}
 }
 
-// again is the delay of reads from a file that is known to be damaged. It limits the cost of a
+// readDelay is the delay of reads from a file that is known to be damaged. It limits the cost of a
 // compaction that fails repeatedly.
-const again = 50 * time.Millisecond
+const readDelay = 50 * time.Millisecond
 
 // corrupted handles a damaged file that Pebble reports. By default, Pebble would end the
 // process.
@@ -46,7 +46,7 @@ func (w *watcher) corrupted(info pebble.DataCorruptionInfo) {
 	if w.addFile(number, info.Path, info.Details) {
 		return
 	}
-	timer := time.NewTimer(again)
+	timer := time.NewTimer(readDelay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -64,7 +64,7 @@ func (w *watcher) addFile(number uint64, path string, err error) bool {
 	if !reported {
 		w.events.Damaged(path, err)
 	}
-	w.call()
+	w.wakeRepair()
 	return !pending
 }
 
@@ -73,7 +73,7 @@ func (w *watcher) addChunk(key []byte, err error) {
 	w.mu.Lock()
 	w.keys[string(key)] = err
 	w.mu.Unlock()
-	w.call()
+	w.wakeRepair()
 }
 
 // count returns the number of reported files.
@@ -83,7 +83,7 @@ func (w *watcher) count() int {
 	return len(w.known)
 }
 
-func (w *watcher) call() {
+func (w *watcher) wakeRepair() {
 	select {
 	case w.wake <- struct{}{}:
 	default:

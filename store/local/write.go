@@ -2,23 +2,26 @@ package local
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
-	"syscall"
-	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/journal"
+	"github.com/varvedb/varve/store/local/memtable"
 )
 
+// writer stores readings in the journal and in memory.
+type writer struct {
+	db  *database
+	mem *memory
+}
+
 // Write implements store.Writer.
-func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result {
+func (wr *writer) Write(ctx context.Context, batches []store.Batch) []store.Result {
 	results := make([]store.Result, len(batches))
-	if err := s.write(ctx, batches, results); err != nil {
+	if err := wr.write(ctx, batches, results); err != nil {
 		for i := range results {
 			if results[i].Err == nil {
 				results[i] = store.Result{Err: err}
@@ -28,19 +31,19 @@ func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result
 	return results
 }
 
-func (s *Store) write(ctx context.Context, batches []store.Batch, results []store.Result) error {
-	if err := s.enter(ctx); err != nil {
+func (wr *writer) write(ctx context.Context, batches []store.Batch, results []store.Result) error {
+	if err := wr.db.life.enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
-	if err := s.space.check(); err != nil {
+	defer wr.db.life.leave()
+	if err := wr.db.guard.CheckReadings(); err != nil {
 		return err
 	}
-	w := writers.Get().(*writer)
+	w := pendingWrites.Get().(*pendingWrite)
 	defer w.release()
-	w.begin(s, batches, results)
+	w.begin(wr.mem, batches, results)
 	if w.small() {
-		s.lanes.Small()
+		wr.db.lanes.Small()
 	}
 	commit, err := w.place(ctx)
 	if err != nil {
@@ -50,76 +53,57 @@ func (s *Store) write(ctx context.Context, batches []store.Batch, results []stor
 		return nil
 	}
 	if err := commit.Wait(ctx); err != nil {
-		return s.unavailable(err)
+		return wr.db.guard.Unavailable(err)
 	}
 	return nil
 }
 
-// unavailable marks an error as temporary, so that clients retry. It records a full disk.
-func (s *Store) unavailable(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, journal.ErrClosed) {
-		return err
-	}
-	if errors.Is(err, syscall.ENOSPC) {
-		s.space.foundFull()
-	}
-	return &varve.Error{Failure: varve.Unavailable, Message: "not stored for now", RetryAfter: time.Second, Err: err}
-}
-
-// writer holds the state of one Write. Its buffers are reused.
-type writer struct {
-	s       *Store
+// pendingWrite holds the state of one Write. Its buffers are reused.
+type pendingWrite struct {
+	mem     *memory
 	batches []store.Batch
 	results []store.Result
 	groups  []group
-	next    int             // the first group that is not inserted completely
-	last    *journal.Commit // of the readings that are inserted, or nil
-	rows    []newRow        // of all groups
+	next    int              // the first group that is not inserted completely
+	last    *journal.Commit  // of the readings that are inserted, or nil
+	rows    []memtable.Entry // of all groups
 	bodies  []byte
 	late    []*lookup
 	met     []meeting
-	record  record
+	record  memtable.Record
 }
 
-// newRow is a reading of a write, encoded for a series buffer.
-type newRow struct {
-	time  int64
-	from  uint32 // offset of its body in writer.bodies
-	to    uint32
-	ownID bool // its id differs from its content id
-}
+var pendingWrites = sync.Pool{New: func() any { return new(pendingWrite) }}
 
-var writers = sync.Pool{New: func() any { return new(writer) }}
-
-func (w *writer) release() {
+func (w *pendingWrite) release() {
 	clear(w.groups)
 	clear(w.late)
 	clear(w.met)
-	*w = writer{groups: w.groups[:0], rows: w.rows[:0], bodies: w.bodies[:0], late: w.late[:0], met: w.met[:0], record: w.record}
+	*w = pendingWrite{groups: w.groups[:0], rows: w.rows[:0], bodies: w.bodies[:0], late: w.late[:0], met: w.met[:0], record: w.record}
 	if cap(w.bodies) <= 4<<20 {
-		writers.Put(w)
+		pendingWrites.Put(w)
 	}
 }
 
 // smallReadings is the maximum number of readings of a small write.
 const smallReadings = 64
 
-// small reports whether bulk work should make way for this write.
-func (w *writer) small() bool { return len(w.rows) <= smallReadings }
+// small reports whether background work should pause for this write.
+func (w *pendingWrite) small() bool { return len(w.rows) <= smallReadings }
 
 // begin encodes the readings of batches whose tables exist, and groups them.
-func (w *writer) begin(s *Store, batches []store.Batch, results []store.Result) {
-	w.s, w.batches, w.results = s, batches, results
+func (w *pendingWrite) begin(m *memory, batches []store.Batch, results []store.Result) {
+	w.mem, w.batches, w.results = m, batches, results
 	n := 0
 	for i := range batches {
 		n += len(batches[i].Readings)
 	}
-	w.rows = slices.Grow(w.rows, n) // so that groups can keep parts of it
+	w.rows = slices.Grow(w.rows, n) // so that the rows of groups do not move
 	for i := range batches {
 		b := &batches[i]
-		s.mu.RLock()
-		tb, err := s.table(b.Table)
-		s.mu.RUnlock()
+		m.mu.RLock()
+		tb, err := m.table(b.Table)
+		m.mu.RUnlock()
 		if err != nil {
 			results[i].Err = err
 			continue
@@ -138,30 +122,26 @@ func (w *writer) begin(s *Store, batches []store.Batch, results []store.Result) 
 }
 
 // addGroup encodes the readings of one series.
-func (w *writer) addGroup(t *table, readings []varve.Reading, verdicts []varve.Verdict) {
+func (w *pendingWrite) addGroup(t *table, readings []varve.Reading, verdicts []varve.Verdict) {
 	begin := len(w.rows)
 	first, base := int64(math.MaxInt64), t.base()
 	for i := range readings {
-		r := &readings[i]
-		from := len(w.bodies)
-		w.bodies = appendBody(w.bodies, r, base)
-		at := r.Time.UnixNano()
-		first = min(first, at)
-		w.rows = append(w.rows, newRow{
-			time: at, from: uint32(from), to: uint32(len(w.bodies)), ownID: w.bodies[from] != idDerived,
-		})
+		var e memtable.Entry
+		w.bodies, e = memtable.Encode(w.bodies, &readings[i], base)
+		first = min(first, e.Time)
+		w.rows = append(w.rows, e)
 	}
 	w.groups = append(w.groups, group{table: t, readings: readings, verdicts: verdicts, rows: w.rows[begin:], first: first})
 }
 
-// place adds new readings to their tails and to the journal. It returns the commit that makes
-// the verdicts valid, or nil if they are valid already.
-func (w *writer) place(ctx context.Context) (*journal.Commit, error) {
+// place adds new readings to their series buffers and to the journal. It returns the commit that
+// makes the verdicts valid, or nil if they are valid already.
+func (w *pendingWrite) place(ctx context.Context) (*journal.Commit, error) {
 	for {
-		if err := w.s.waitForRoom(ctx, w.small()); err != nil {
+		if err := w.mem.waitForRoom(ctx, w.small()); err != nil {
 			return nil, err
 		}
-		if err := w.findTails(); err != nil {
+		if err := w.findBuffers(); err != nil {
 			return nil, err
 		}
 		done, err := w.insert()
@@ -174,58 +154,58 @@ func (w *writer) place(ctx context.Context) (*journal.Commit, error) {
 	}
 }
 
-// findTails finds the tails of the groups, and looks up late readings in chunks. This step may
-// read from disk, so it runs without the lock.
-func (w *writer) findTails() error {
-	if w.lookUpTails() > 0 {
-		w.makeTails()
+// findBuffers finds the series buffers of the groups, and looks up late readings in chunks. It
+// may read from disk, so it runs without the lock.
+func (w *pendingWrite) findBuffers() error {
+	if w.findExisting() > 0 {
+		w.makeMissing()
 	}
 	w.collectLate()
 	if len(w.late) == 0 {
 		return nil
 	}
-	return w.askChunks()
+	return w.lookUpLate()
 }
 
-// lookUpTails finds existing tails and counts missing ones.
-func (w *writer) lookUpTails() (missing int) {
-	w.s.mu.RLock()
-	defer w.s.mu.RUnlock()
+// findExisting finds existing series buffers and counts missing ones.
+func (w *pendingWrite) findExisting() (missing int) {
+	w.mem.mu.RLock()
+	defer w.mem.mu.RUnlock()
 	for i := range w.groups[w.next:] {
 		g := &w.groups[w.next+i]
-		if g.tail == nil || g.tail.gone {
-			g.tail = g.table.tails[g.readings[0].Series]
+		if g.buffer == nil || g.buffer.evicted {
+			g.buffer = g.table.buffers[g.readings[0].Series]
 		}
-		if g.tail == nil {
+		if g.buffer == nil {
 			missing++
 		}
 	}
 	return missing
 }
 
-func (w *writer) makeTails() {
-	w.s.mu.Lock()
-	defer w.s.mu.Unlock()
+func (w *pendingWrite) makeMissing() {
+	w.mem.mu.Lock()
+	defer w.mem.mu.Unlock()
 	for i := range w.groups[w.next:] {
-		if g := &w.groups[w.next+i]; g.tail == nil || g.tail.gone {
-			g.tail = w.s.makeTail(g.table, g.readings[0].Series)
+		if g := &w.groups[w.next+i]; g.buffer == nil || g.buffer.evicted {
+			g.buffer = w.mem.makeBuffer(g.table, g.readings[0].Series)
 		}
 	}
-	if w.s.crowded() { // duplicates create tails that are never flushed
+	if w.mem.hasTooManyIdle() { // duplicates create series buffers that are never flushed
 		select {
-		case w.s.crowd <- struct{}{}:
+		case w.mem.evictions <- struct{}{}:
 		default:
 		}
 	}
 }
 
 // collectLate collects the readings that must be looked up in chunks.
-func (w *writer) collectLate() {
-	w.s.mu.RLock()
-	defer w.s.mu.RUnlock()
+func (w *pendingWrite) collectLate() {
+	w.mem.mu.RLock()
+	defer w.mem.mu.RUnlock()
 	w.late = w.late[:0]
 	for i := range w.groups[w.next:] {
-		if g := &w.groups[w.next+i]; !g.settled() {
+		if g := &w.groups[w.next+i]; !g.chunksKnown() {
 			w.late = g.appendLate(w.late)
 		}
 	}
@@ -235,41 +215,40 @@ func (w *writer) collectLate() {
 // small write does not wait for a large one.
 const holdReadings = 512
 
-// insert puts the rest of the readings into tails and journal, a few in each hold of the lock.
-// Frames become durable in order, so the last commit covers all. It is not done if the answer of
-// the chunks for a reading is out of date.
-func (w *writer) insert() (done bool, err error) {
+// insert adds the remaining readings to series buffers and journal, a few in each hold of the
+// lock. Frames become durable in order, so the last commit covers all. It returns false if the
+// result of a lookup in chunks is out of date.
+func (w *pendingWrite) insert() (done bool, err error) {
 	for w.next < len(w.groups) {
 		if done, err := w.insertSome(); !done || err != nil {
 			return false, err
 		}
 	}
-	w.s.mu.RLock()
-	defer w.s.mu.RUnlock()
+	w.mem.mu.RLock()
+	defer w.mem.mu.RUnlock()
 	w.markDropped()
 	return true, nil
 }
 
 // insertSome inserts readings in one hold of the lock.
-func (w *writer) insertSome() (done bool, err error) {
-	s := w.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.journal.Ready(); err != nil {
-		return false, s.unavailable(err)
+func (w *pendingWrite) insertSome() (done bool, err error) {
+	w.mem.mu.Lock()
+	defer w.mem.mu.Unlock()
+	if err := w.mem.db.journal.Ready(); err != nil {
+		return false, w.mem.db.guard.Unavailable(err)
 	}
-	s.records++
-	w.record.begin(s.records)
+	w.mem.records++
+	w.record.Begin(w.mem.records)
 	waits := false
 	done = true
 	for n := holdReadings; n > 0 && w.next < len(w.groups); {
 		g := &w.groups[w.next]
-		if !g.settled() && !g.table.dropped {
+		if !g.chunksKnown() && !g.table.dropped {
 			done = false
 			break
 		}
 		some := min(n, len(g.rows)-g.done)
-		if !g.table.dropped { // its batch is marked at the end
+		if !g.table.dropped { // its batch fails at the end
 			waits = w.insertGroup(g, g.done+some) || waits
 		}
 		n -= some
@@ -277,32 +256,32 @@ func (w *writer) insertSome() (done bool, err error) {
 			w.next++
 		}
 	}
-	if s.active.bytes >= s.opts.TailBytes {
-		s.wake()
+	if w.mem.mutable.Bytes >= w.mem.db.opts.MemtableBytes {
+		w.mem.requestFlush()
 	}
 	switch {
-	case w.record.rows > 0:
-		w.last = s.journal.Append(journal.Readings, w.record.payload())
+	case !w.record.IsEmpty():
+		w.last = w.mem.db.journal.Append(journal.Readings, w.record.Payload())
 	case waits:
 		// The stored reading of a duplicate may not be durable yet.
-		if c := s.journal.Pending(); c != nil {
+		if c := w.mem.db.journal.Pending(); c != nil {
 			w.last = c
 		}
 	}
 	return done, nil
 }
 
-// insertGroup inserts the next readings of a group up to an index. It reports whether a tail had
-// one of them already.
-func (w *writer) insertGroup(g *group, end int) (waits bool) {
-	h, i := w.s.active, g.done
+// insertGroup inserts the next readings of a group up to an index. It reports whether a series
+// buffer had one of them already.
+func (w *pendingWrite) insertGroup(g *group, end int) (waits bool) {
+	mt, i := w.mem.mutable, g.done
 	for i < end {
-		g.shape = h.shape(g.readings[i].Fields, g.shape)
-		if n := g.ascending(h, i, end); n > 0 {
+		g.shape = mt.Shape(g.readings[i].Fields, g.shape)
+		if n := g.countAscending(mt, i, end); n > 0 {
 			rows := g.rows[i : i+n]
-			bodies := w.bodies[rows[0].from:rows[n-1].to]
-			h.append(g.tail, rows, g.shape, bodies)
-			w.record.add(g.tail, rows, h.shapes, g.shape, bodies)
+			bodies := w.bodies[rows[0].From:rows[n-1].To]
+			w.mem.appendEntries(g.buffer, rows, g.shape, bodies)
+			w.record.Add(&g.buffer.Source, rows, g.shape, mt.Names(g.shape), bodies)
 			for j := range n {
 				g.verdicts[i+j].Outcome = varve.Stored
 			}
@@ -316,29 +295,29 @@ func (w *writer) insertGroup(g *group, end int) (waits bool) {
 }
 
 // insertOne inserts a reading that is not after all others, and sets its verdict. It reports
-// whether the tail had the reading already.
-func (w *writer) insertOne(g *group, i int) (waits bool) {
-	s, fresh, v := w.s, &g.rows[i], &g.verdicts[i]
+// whether the series buffer had the reading already.
+func (w *pendingWrite) insertOne(g *group, i int) (waits bool) {
+	fresh, v := &g.rows[i], &g.verdicts[i]
 	if g.lookups != nil && g.lookups[i].inChunk.Outcome != 0 {
 		*v = g.lookups[i].inChunk
 		return false
 	}
-	for _, h := range []*head{s.frozen, s.active} {
-		if h == nil {
+	for _, mt := range []*memtable.Memtable{w.mem.immutable, w.mem.mutable} {
+		if mt == nil {
 			continue
 		}
-		at, found := g.tail.runs[h.parity].findReading(&h.content, &g.readings[i])
+		at, found := g.buffer.rows[mt.Parity].FindReading(&mt.Content, &g.readings[i])
 		if found {
 			v.Outcome = varve.Duplicate
-			if fresh.ownID {
-				w.met = append(w.met, meeting{&g.readings[i], v, h.viewOf(g.tail, []row{g.tail.runs[h.parity].at(at)})})
+			if fresh.OwnID {
+				w.met = append(w.met, meeting{&g.readings[i], v, g.buffer.view(mt, []memtable.Row{g.buffer.rows[mt.Parity].At(at)})})
 			}
 			return true
 		}
-		if h == s.active {
-			body := w.bodies[fresh.from:fresh.to]
-			h.insert(g.tail, at, *fresh, g.shape, body)
-			w.record.add(g.tail, g.rows[i:i+1], h.shapes, g.shape, body)
+		if mt == w.mem.mutable {
+			body := w.bodies[fresh.From:fresh.To]
+			w.mem.insertEntry(g.buffer, at, *fresh, g.shape, body)
+			w.record.Add(&g.buffer.Source, g.rows[i:i+1], g.shape, mt.Names(g.shape), body)
 		}
 	}
 	v.Outcome = varve.Stored
@@ -346,47 +325,13 @@ func (w *writer) insertOne(g *group, i int) (waits bool) {
 }
 
 // markDropped sets the error of batches whose table was dropped meanwhile.
-func (w *writer) markDropped() {
+func (w *pendingWrite) markDropped() {
 	for i := range w.batches {
 		if w.results[i].Err != nil {
 			continue
 		}
-		if _, err := w.s.table(w.batches[i].Table); err != nil {
+		if _, err := w.mem.table(w.batches[i].Table); err != nil {
 			w.results[i] = store.Result{Err: err}
 		}
-	}
-}
-
-// waitForRoom waits for a flush while the memtables are too large. Small writes have some more
-// room, so that they do not wait when large ones fill the memtables.
-func (s *Store) waitForRoom(ctx context.Context, small bool) error {
-	limit := 2 * s.opts.TailBytes
-	if small {
-		limit += s.opts.TailBytes / 4
-	}
-	for {
-		s.mu.RLock()
-		full, failed, room := s.active.bytes >= limit, s.flushErr, s.room
-		s.mu.RUnlock()
-		if !full {
-			return nil
-		}
-		if failed != nil {
-			return s.unavailable(fmt.Errorf("readings cannot be turned into chunks: %w", failed))
-		}
-		s.wake()
-		select {
-		case <-room:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// wake signals the flushing goroutine.
-func (s *Store) wake() {
-	select {
-	case s.work <- struct{}{}:
-	default:
 	}
 }

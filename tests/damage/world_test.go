@@ -54,7 +54,7 @@ func tables(n int) (list []grid.Table) {
 
 func (w *world) options(dir string) local.Options {
 	return local.Options{
-		Dir: dir, TailBytes: w.memtable, ChunkReadings: 64, MaxSmalls: 4, MinFree: -1,
+		Dir: dir, MemtableBytes: w.memtable, ChunkReadings: 64, MaxLevel0: 4, MinFree: -1,
 		Now: func() time.Time { return arrived },
 	}
 }

@@ -145,7 +145,7 @@ func (c *Chunk) Fill(i int, r *varve.Reading, arena *Arena) error {
 }
 
 func (c *Chunk) fill(i int, r *varve.Reading, arena *Arena) {
-	r.Fields = arena.Take(r.Fields, len(c.Block.Columns))
+	r.Fields = arena.Fields(r.Fields, len(c.Block.Columns))
 	c.Block.Fill(i, r)
 }
 

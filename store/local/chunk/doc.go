@@ -21,5 +21,5 @@
 // chunk, a [Chunk] is a decoded one, and an [Arena] holds the fields of its readings.
 //
 // Event times ascend, and ids break ties. A content id is not stored, but recomputed. Decoding
-// never trusts a length: a damaged chunk gives [ErrDamaged], not a panic.
+// checks each length: a damaged chunk gives [ErrDamaged], not a panic.
 package chunk

@@ -10,9 +10,9 @@ import (
 )
 
 // Chain lists the segments that a journal must have.
-type Chain struct { // increases by one with each change
+type Chain struct {
 	Store       meta.ID
-	Generation  uint64 // grows by one with each change
+	Generation  uint64 // increases by one with each change
 	First, Last uint64 // segments that were begun and not removed since
 }
 

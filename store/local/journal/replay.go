@@ -37,7 +37,7 @@ func Check(fs vfs.FS, dir string) (Report, error) {
 // one would be damage.
 func (src Source) Replay(do func(Frame) error) (Report, error) {
 	r := replay{Source: src, do: do}
-	err := r.run()
+	err := r.readSegments()
 	return r.rep, err
 }
 
@@ -52,7 +52,7 @@ type replay struct {
 	tail *Problem
 }
 
-func (r *replay) run() error {
+func (r *replay) readSegments() error {
 	chain, notes, problems, err := ReadChain(r.FS, r.Dir)
 	if err != nil {
 		return err

@@ -95,7 +95,7 @@ func (w *Writer) Start() error {
 	if err := removeSegments(w.fs, w.dir, number-1); err != nil {
 		return w.abandon(err)
 	}
-	go w.run()
+	go w.writeLoop()
 	return nil
 }
 
@@ -268,8 +268,8 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// run writes groups until the journal is closed.
-func (w *Writer) run() {
+// writeLoop writes groups until the journal is closed.
+func (w *Writer) writeLoop() {
 	defer close(w.stopped)
 	for {
 		g := w.next()
@@ -313,9 +313,9 @@ func (w *Writer) next() *group {
 	return g
 }
 
-// gather yields to goroutines that are about to append, as long as the group grows. A further
-// sync would cost more. Without such goroutines, it costs nothing. Beside goroutines that compute
-// for long, a single yield may cost more than the sync, so it is the last one.
+// gather yields to goroutines that are about to append, as long as the group grows, because a
+// further sync would cost more. Without such goroutines, a yield costs nothing. If another
+// goroutine computes for long, a yield may cost more than a sync, so gather ends after it.
 func (w *Writer) gather(g *group) {
 	begin := time.Now()
 	for range maxGather {

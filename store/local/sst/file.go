@@ -98,7 +98,7 @@ func (f *File) CheckRest() error {
 }
 
 // source is a file on disk that records the offset of the last read. It verifies blocks before
-// Pebble does, because Pebble searches for the flipped bit, which takes a second per block.
+// Pebble does, because Pebble searches for the flipped bit for about a second per block.
 type source struct {
 	file   vfs.File
 	size   int64

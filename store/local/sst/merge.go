@@ -15,7 +15,7 @@ type Part struct {
 }
 
 // Merge returns the newest entry of each key of several parts, in order. Entries in a deleted
-// range are deletions. Only copies have equal sequence numbers; then the earlier part counts.
+// range are deletions. Only copies have equal sequence numbers. Then the earlier part is used.
 type Merge struct {
 	sources   sources
 	deletions []Deletion

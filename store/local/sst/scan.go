@@ -20,7 +20,7 @@ type Entry struct {
 
 // Gap is a range of keys that a file may have lost.
 //
-// It lies strictly between two readable keys. A nil key means the beginning or the end of the
+// It is strictly between two readable keys. A nil key means the beginning or the end of the
 // file.
 type Gap struct {
 	After, Before []byte
@@ -91,7 +91,7 @@ func (s *Scan) Gaps() []Gap { return s.gaps }
 
 // Next moves to the next entry. It returns false at the end.
 func (s *Scan) Next() (bool, error) {
-	ok, err := s.step()
+	ok, err := s.nextEntry()
 	for !ok && err == nil {
 		bad := s.iter.Error()
 		if bad == nil {
@@ -106,7 +106,7 @@ func (s *Scan) Next() (bool, error) {
 // Entry returns the current entry.
 func (s *Scan) Entry() *Entry { return &s.entry }
 
-func (s *Scan) step() (bool, error) {
+func (s *Scan) nextEntry() (bool, error) {
 	if s.begun {
 		if kv := s.iter.Next(); kv != nil {
 			return s.found(kv.K, kv.Value)

@@ -1,0 +1,131 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local/journal"
+)
+
+// changeLog carries changes of items and tables into the journal, and then into Pebble when they
+// are durable.
+type changeLog struct {
+	db  *database
+	mem *memory
+
+	// barrier is read-locked from the append of a change until its application, and write-locked
+	// while the journal begins a segment. So a flush contains every change of the segments that
+	// it makes obsolete.
+	barrier sync.RWMutex
+
+	mu        sync.Mutex
+	unapplied []*change // in the order of the journal
+}
+
+// change is a batch in the journal without a waiting caller: the wait failed or the caller gave
+// up. It may still become durable, and is applied then.
+type change struct {
+	commit *journal.Commit
+	batch  *pebble.Batch
+	then   func() // updates the memory; may be nil
+
+	mu      sync.Mutex
+	applied bool
+}
+
+// commit makes a batch durable, applies it and calls then, which may be nil.
+//
+// If it returns a change, the outcome is open, and the next change of the same data must resolve
+// it first. The batch is closed in any case. commit fails if an item of the keys was damaged
+// since it was read.
+func (c *changeLog) commit(ctx context.Context, batch *pebble.Batch, keys []store.Key, then func()) (*change, error) {
+	if batch.Empty() {
+		return nil, batch.Close()
+	}
+	c.barrier.RLock()
+	defer c.barrier.RUnlock()
+	c.db.aside.RLock()
+	defer c.db.aside.RUnlock()
+	if err := c.db.ledger.itemsIntact(keys); err != nil {
+		return nil, closing(err, batch)
+	}
+	if err := c.db.journal.Ready(); err != nil {
+		return nil, closing(c.db.guard.Unavailable(err), batch)
+	}
+	ch := &change{commit: c.db.journal.Append(journal.Batch, batch.Repr()), batch: batch, then: then}
+	if c.db.journal.Size() >= c.db.opts.JournalBytes {
+		c.mem.requestFlush()
+	}
+	if err := ch.commit.Wait(ctx); err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.unapplied = append(c.unapplied, ch)
+		if then == nil {
+			c.db.life.workers.Go(func() { _ = c.resolve(c.db.life.background, ch) }) // a flush or the next change retries
+		}
+		return ch, c.db.guard.Unavailable(err)
+	}
+	return nil, ch.apply(c.db.DB)
+}
+
+// apply applies a durable change once. No file is set aside meanwhile.
+func (ch *change) apply(db *pebble.DB) error {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if ch.applied {
+		return nil
+	}
+	if err := db.Apply(ch.batch, pebble.NoSync); err != nil {
+		return err
+	}
+	ch.applied = true
+	if ch.then != nil {
+		ch.then()
+	}
+	return ch.batch.Close()
+}
+
+// resolve waits until an open change is durable, and applies it. The change may be nil. resolve
+// fails while the journal cannot be written.
+func (c *changeLog) resolve(ctx context.Context, ch *change) error {
+	if ch == nil {
+		return nil
+	}
+	for commit := ch.commit; ; {
+		err := commit.Wait(ctx)
+		if err == nil {
+			c.db.aside.RLock()
+			defer c.db.aside.RUnlock()
+			return ch.apply(c.db.DB)
+		}
+		next := commit.Retry()
+		if ctx.Err() != nil || next == nil || !next.Ended() && c.db.journal.Ready() != nil {
+			return c.db.guard.Unavailable(err)
+		}
+		commit = next
+	}
+}
+
+// applyDurable applies open changes that are durable now. The caller holds the lock of the
+// catalog.
+func (c *changeLog) applyDurable() error {
+	c.db.aside.RLock()
+	defer c.db.aside.RUnlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var errs []error
+	c.unapplied = slices.DeleteFunc(c.unapplied, func(ch *change) bool {
+		if !ch.commit.Durable() {
+			return false
+		}
+		err := ch.apply(c.db.DB)
+		errs = append(errs, err)
+		return err == nil
+	})
+	return errors.Join(errs...)
+}

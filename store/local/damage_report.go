@@ -1,0 +1,145 @@
+package local
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// Loss is a range of data that damage may have taken, and that is refused until accepted.
+//
+// The data is readings of some series of a table, or items, or entries of the catalog.
+type Loss struct {
+	Table       string       // the name; empty if it is lost, or for Items and Catalog
+	Number      uint32       // the number of the table; 0 for Items and Catalog
+	First, Last varve.Series // the first and last series; zero means all series of the table
+	From, To    time.Time    // the event times; zero if unknown
+	Items       bool         // items of the registry, or their index entries
+	FirstItem   store.Key    // the first of the items; zero if unknown
+	LastItem    store.Key
+	Index       bool // only index entries, which are rewritten
+	Catalog     bool // tables and counters
+	File        string
+	Found       time.Time
+	Reason      string
+	Journal     bool   // frames of the journal, of unknown series and items
+	Segment     uint64 // of the journal
+	Bytes       int64  // of the segment
+	Harmless    bool   // no stored data is lost
+	Rebuilt     bool   // the remaining items in the range may be outdated
+}
+
+// damageReport describes lost key ranges as losses of tables and items, and checks files.
+type damageReport struct {
+	db  *database
+	mem *memory // names of tables
+}
+
+// Losses returns the data that is refused because of damage.
+func (r *damageReport) Losses() []Loss {
+	losses := r.describe(r.db.ledger.all())
+	if at := r.db.ledger.rebuiltAt(); !at.IsZero() {
+		losses = append(losses, Loss{
+			Items: true, Catalog: true, Found: at, Rebuilt: true, File: "pebble",
+			Reason: "the database was rebuilt without its list of files: items may be older than they were",
+		})
+	}
+	return losses
+}
+
+// DamagedFiles returns the number of files that were found damaged since the store was opened.
+func (s *Store) DamagedFiles() int { return s.db.watcher.count() }
+
+// describe returns the losses for key ranges.
+func (r *damageReport) describe(list []lost) []Loss {
+	var losses []Loss
+	for i := range list {
+		losses = append(losses, r.describeOne(&list[i])...)
+	}
+	return losses
+}
+
+func (r *damageReport) describeOne(l *lost) []Loss {
+	base := Loss{File: l.File, Found: l.Found, Reason: l.Reason, Rebuilt: l.Rebuilt}
+	var losses []Loss
+	items := base
+	items.Items = true
+	items.FirstItem, items.LastItem = itemOf(l.From), itemOf(l.To)
+	items.Index = !l.overlapsSpace(spaceItem)
+	catalog := base
+	catalog.Catalog = true
+	if l.overlapsSpace(spaceItem) || l.overlapsSpace(spaceGSI1) || l.overlapsSpace(spaceGSI2) {
+		losses = append(losses, items)
+	}
+	if l.overlapsSpace(spaceTable) || l.overlapsSpace(spaceTables) || l.overlapsSpace(spaceFlushed) {
+		losses = append(losses, catalog)
+	}
+	if l.overlapsSpace(spaceChunk) {
+		losses = append(losses, r.describeChunks(l, base)...)
+	}
+	return losses
+}
+
+func (l *lost) overlapsSpace(space byte) bool { return l.overlaps([]byte{space}, []byte{space + 1}) }
+
+// describeChunks returns the losses for a range of chunks, table by table.
+func (r *damageReport) describeChunks(l *lost, base Loss) []Loss {
+	first, last := tableNumberOf(l.From, 0), tableNumberOf(l.To, ^uint32(0))
+	a, inA := parseChunkKey(l.From)
+	b, inB := parseChunkKey(l.To)
+	base.From, base.To = l.times()
+	var losses []Loss
+	add := func(number uint32, name string) {
+		loss := base
+		loss.Number, loss.Table = number, name
+		if inA && a.number == number {
+			loss.First = a.series
+		}
+		if inB && b.number == number {
+			loss.Last = b.series
+		}
+		losses = append(losses, loss)
+	}
+	r.mem.mu.RLock()
+	defer r.mem.mu.RUnlock()
+	if r.mem.tables != nil {
+		for _, t := range r.mem.tables.sorted {
+			if space := chunkSpace(t.number); l.overlaps(space, after(space)) {
+				add(t.number, t.name)
+			}
+		}
+	}
+	if len(losses) == 0 && first == last {
+		add(first, "")
+	}
+	return losses
+}
+
+// tableNumberOf returns the number of the table in the key of a chunk. For other keys, it
+// returns other.
+func tableNumberOf(key []byte, other uint32) uint32 {
+	if len(key) < 5 || key[0] != spaceChunk {
+		return other
+	}
+	return binary.BigEndian.Uint32(key[1:])
+}
+
+// itemOf returns the key of an item in a key of Pebble, or zero for other keys.
+func itemOf(key []byte) store.Key {
+	if !bytes.HasPrefix(key, []byte{spaceItem}) {
+		return store.Key{}
+	}
+	k, _ := cutKey(key[1:])
+	return k
+}
+
+// reportLosses reports what was lost before and is still refused.
+func (r *damageReport) reportLosses(report func(Problem)) {
+	for _, l := range r.Losses() {
+		report(Problem{File: l.File, Err: errors.New(l.Reason), Losses: []Loss{l}})
+	}
+}

@@ -1,0 +1,149 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve/internal/lanes"
+	"github.com/varvedb/varve/store/local/chunk"
+	"github.com/varvedb/varve/store/local/diskguard"
+	"github.com/varvedb/varve/store/local/journal"
+)
+
+// database is the durable part of the store: Pebble and the journal in a folder, with the list of
+// lost key ranges. All other parts read and write through it.
+type database struct {
+	*pebble.DB
+	options *pebble.Options
+	journal *journal.Writer // nil while the store is opened
+	folder  *folder
+	ledger  *ledger
+	watcher *watcher
+	guard   *diskguard.Guard
+	lanes   *lanes.Lanes
+	life    *lifetime
+	opts    Options
+
+	// aside is read-locked by commits to Pebble, and write-locked while damaged files are set
+	// aside. Only the lock of memory is
+	// locked after it.
+	aside sync.RWMutex
+}
+
+// commit applies a batch while no file is set aside.
+func (d *database) commit(b *pebble.Batch) error {
+	d.aside.RLock()
+	defer d.aside.RUnlock()
+	return d.Apply(b, pebble.NoSync)
+}
+
+// makeDurable waits until everything that was applied to Pebble is in its tables.
+func (d *database) makeDurable(ctx context.Context) error {
+	flushed, err := d.AsyncFlush()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-flushed:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// flushToCheck makes Pebble write its memory into files, so that these are checked. On a full
+// disk it does nothing, because a write would wait for room.
+func (d *database) flushToCheck(ctx context.Context) error {
+	if d.guard.CheckReserve() != nil {
+		return nil //nolint:nilerr // the journal has the same data
+	}
+	done, err := d.AsyncFlush()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// visit calls do for the keys from <= key < to, with their values.
+func (d *database) visit(ctx context.Context, from, to []byte, do func(key, value []byte) error) (err error) {
+	iter, err := d.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, iter) }()
+	for ok := iter.First(); ok; ok = iter.Next() {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		value, err := iter.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if err := do(iter.Key(), value); err != nil {
+			return err
+		}
+	}
+	return iter.Error()
+}
+
+// visitSome visits keys from <= key < to. The visit function returns the next key to visit.
+func (d *database) visitSome(ctx context.Context, from, to []byte, visit func(key []byte) (next []byte)) (err error) {
+	if err := d.life.enter(ctx); err != nil {
+		return err
+	}
+	defer d.life.leave()
+	iter, err := d.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, iter) }()
+	for ok := iter.First(); ok; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		next := visit(iter.Key())
+		if bytes.Compare(next, iter.Key()) <= 0 {
+			return errors.New("keys are out of order")
+		}
+		ok = iter.SeekGE(next)
+	}
+	return iter.Error()
+}
+
+// countChunks counts the readings in the chunks of a table by their headers. It skips unreadable
+// chunks.
+func (d *database) countChunks(number uint32) (n tableStats, err error) {
+	space := chunkSpace(number)
+	iter, err := d.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
+	if err != nil {
+		return n, err
+	}
+	defer func() {
+		if closed := iter.Close(); !isDamage(closed) {
+			err = errors.Join(err, closed)
+		}
+	}()
+	for ok := iter.First(); ok; ok = iter.Next() {
+		value, err := iter.ValueAndErr()
+		if err != nil {
+			break
+		}
+		if h, err := chunk.ReadHeader(value); err == nil {
+			n.readings += int64(h.Count)
+			n.bytes += int64(len(iter.Key()) + len(value))
+		}
+	}
+	if err := iter.Error(); err != nil && !isDamage(err) {
+		return n, err
+	}
+	return n, nil
+}

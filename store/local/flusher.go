@@ -1,0 +1,307 @@
+package local
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store/local/chunk"
+	"github.com/varvedb/varve/store/local/memtable"
+)
+
+// Bounds of the delay before a failed flush is retried. The delay doubles with each failure.
+const (
+	firstRetry = time.Second
+	lastRetry  = 30 * time.Second
+)
+
+// flusher converts memtables into chunks.
+type flusher struct {
+	db        *database
+	mem       *memory
+	catalog   *catalog
+	compactor *compactor
+}
+
+// loop flushes memtables that are full, and compacts tables that are no longer written to.
+func (f *flusher) loop() {
+	retry := time.NewTimer(0)
+	<-retry.C
+	pause := time.Duration(0) // delay before the next attempt; 0 after a success
+	for {
+		tried, err := false, error(nil)
+		select {
+		case <-f.db.life.background.Done():
+			return
+		case <-f.mem.flushes:
+			if pause == 0 { // otherwise the timer retries, because every write requests a flush
+				tried, err = true, f.flushIfFull()
+			}
+		case <-retry.C:
+			tried, err = true, f.flushIfFull()
+		case <-f.mem.evictions:
+			f.mem.evictIdle()
+		case t := <-f.compactor.coldTables:
+			if err := f.compactor.compactTable(f.db.life.background, t); err != nil && f.db.life.background.Err() == nil {
+				f.db.opts.Events.Failed("compact table "+t.Name(), err)
+			}
+		}
+		switch {
+		case tried && err == nil:
+			pause = 0
+		case tried && f.db.life.background.Err() == nil:
+			f.db.opts.Events.Failed("flush the memtable", err)
+			pause = min(max(firstRetry, 2*pause), lastRetry)
+			retry.Reset(pause)
+		}
+	}
+}
+
+func (f *flusher) flushIfFull() error {
+	f.mem.mu.RLock()
+	due := f.mem.mutable.Bytes >= f.db.opts.MemtableBytes || f.mem.immutable != nil
+	f.mem.mu.RUnlock()
+	if !due && f.db.journal.Size() < f.db.opts.JournalBytes {
+		return nil
+	}
+	return f.flush(f.db.life.background)
+}
+
+// flush flushes all memtables: the immutable one of a failed flush, and then the mutable one. Only
+// one goroutine may flush at a time.
+func (f *flusher) flush(ctx context.Context) error {
+	err := f.flushImmutable(ctx)
+	if err == nil {
+		err = f.rotate()
+	}
+	if err == nil {
+		err = f.flushImmutable(ctx)
+	}
+	f.mem.mu.Lock()
+	f.mem.flushErr = err
+	f.mem.mu.Unlock()
+	return err
+}
+
+// rotate makes the mutable memtable immutable and begins a new segment, unless the current
+// segment is empty. The barrier ensures that no change is appended but not applied at that time.
+func (f *flusher) rotate() error {
+	if f.db.journal.Size() == 0 {
+		return nil
+	}
+	if err := f.db.journal.Prepare(); err != nil {
+		return err
+	}
+	f.catalog.changes.barrier.Lock()
+	defer f.catalog.changes.barrier.Unlock()
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	f.mem.immutable = f.mem.mutable
+	f.mem.immutable.Segment = f.db.journal.Rotate()
+	f.mem.mutable = memtable.New(1 - f.mem.immutable.Parity)
+	return nil
+}
+
+// flushedBuffer is the result of a flush for one series buffer.
+type flushedBuffer struct {
+	buffer *seriesBuffer
+	last   int64 // event time
+	level0 int   // number of chunks of level 0
+	bytes  int64
+}
+
+// flushImmutable converts the immutable memtable, if one exists, into chunks.
+func (f *flusher) flushImmutable(ctx context.Context) (err error) {
+	begin := time.Now()
+	mt := f.mem.immutable
+	if mt == nil {
+		return nil
+	}
+	batch := f.db.NewBatch()
+	defer func() { err = closing(err, batch) }()
+	done, err := f.encodeBuffers(ctx, mt, batch)
+	if err != nil {
+		return err
+	}
+	bytes := int64(batch.Len())
+	// Readers see chunks before these are durable. So the readings must be durable in the
+	// journal first, because a duplicate is acknowledged at once.
+	if f.db.journal != nil { // nil while the store is opened
+		if err := f.db.journal.Sync(ctx); err != nil {
+			return err
+		}
+	}
+	if err := f.commit(mt, done, batch); err != nil {
+		return err
+	}
+	f.releaseImmutable(mt, done)
+	if err := f.db.makeDurable(ctx); err != nil {
+		return err
+	}
+	if f.db.journal != nil {
+		if err := f.db.journal.Remove(mt.Segment); err != nil {
+			return err
+		}
+	}
+	if mt.Readings > 0 {
+		f.db.opts.Events.Flushed(mt.Readings, bytes, time.Since(begin))
+	}
+	if err := f.compactor.compactBuffers(ctx, done); err != nil {
+		return err
+	}
+	f.mem.evictIdle()
+	return nil
+}
+
+// encodeBuffers encodes the rows of an immutable memtable into a batch.
+func (f *flusher) encodeBuffers(ctx context.Context, mt *memtable.Memtable, batch *pebble.Batch) ([]flushedBuffer, error) {
+	buffers := f.mem.filled[mt.Parity]
+	slices.SortFunc(buffers, func(a, b *seriesBuffer) int {
+		if c := a.table.Table.Compare(b.table.Table); c != 0 {
+			return c
+		}
+		return a.Series.Compare(b.Series)
+	})
+	cw := newChunkWriter(f.catalog, batch)
+	done := make([]flushedBuffer, 0, len(buffers))
+	for _, b := range buffers {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		m, err := f.encodeBuffer(&cw, mt, b)
+		if err != nil {
+			return nil, fmt.Errorf("%s in %s: %w", b.Series, b.table.Table, err)
+		}
+		done = append(done, m)
+	}
+	return done, nil
+}
+
+func (f *flusher) encodeBuffer(cw *chunkWriter, mt *memtable.Memtable, b *seriesBuffer) (flushedBuffer, error) {
+	f.mem.mu.RLock()
+	v := b.view(mt, b.rows[mt.Parity].All())
+	n := v.Len()
+	// A chunk below a quarter of the target is not worth a merge.
+	isLevel1 := b.flushedKnown && n >= f.db.opts.ChunkReadings/4 && v.Time(0) > b.maxFlushed
+	f.mem.mu.RUnlock()
+	level := byte(level0)
+	if isLevel1 {
+		level = level1
+	}
+	before := cw.bytes
+	// Chunks of equal size, without a smaller one at the end.
+	pieces := (n + f.db.opts.ChunkReadings - 1) / f.db.opts.ChunkReadings
+	cw.begin(appendSeriesSpace(nil, b.table.number, b.Series), level, (n+pieces-1)/pieces)
+	var r varve.Reading
+	var arena chunk.Arena
+	for i := range n {
+		if i%restEvery == 0 {
+			cw.pace.Rest()
+		}
+		if err := v.FillStored(i, &r, &arena); err != nil {
+			return flushedBuffer{}, err
+		}
+		if err := cw.add(&r, v.Derived(i)); err != nil {
+			return flushedBuffer{}, err
+		}
+	}
+	if err := cw.endChunk(); err != nil {
+		return flushedBuffer{}, err
+	}
+	m := flushedBuffer{buffer: b, last: v.Time(n - 1), bytes: cw.bytes - before}
+	if !isLevel1 {
+		m.level0 = cw.chunks
+	}
+	return m, nil
+}
+
+// commit applies the chunks with the number of the segment that they cover, after the
+// changes of that segment.
+func (f *flusher) commit(mt *memtable.Memtable, done []flushedBuffer, batch *pebble.Batch) error {
+	f.catalog.mu.Lock()
+	defer f.catalog.mu.Unlock()
+	if err := f.catalog.changes.applyDurable(); err != nil {
+		return err
+	}
+	stats := f.statsAfter(mt, done)
+	for t, st := range stats {
+		var err error
+		if t.dropped {
+			space := chunkSpace(t.number)
+			err = batch.DeleteRange(space, after(space), nil)
+		} else {
+			err = st.put(batch, t.number)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	flushed := binary.BigEndian.AppendUint64(nil, mt.Segment)
+	if err := errors.Join(batch.Set(keyFlushed, flushed, nil), putNextChunk(batch, f.catalog.nextChunk.Load())); err != nil {
+		return err
+	}
+	if err := f.db.commit(batch); err != nil {
+		return err
+	}
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	for t, st := range stats {
+		t.stats = st
+		t.memtables[mt.Parity] = memtableCount{}
+	}
+	return nil
+}
+
+// statsAfter returns the statistics of the tables after the flush of a memtable. The caller
+// holds the lock of the catalog.
+func (f *flusher) statsAfter(mt *memtable.Memtable, done []flushedBuffer) map[*table]tableStats {
+	f.mem.mu.RLock()
+	defer f.mem.mu.RUnlock()
+	stats := map[*table]tableStats{}
+	for _, m := range done {
+		t := m.buffer.table
+		st, ok := stats[t]
+		if !ok {
+			st = t.stats
+			st.readings += t.memtables[mt.Parity].readings
+		}
+		st.bytes += m.bytes
+		stats[t] = st
+	}
+	return stats
+}
+
+// releaseAtOnce is the number of series buffers that are released under one lock.
+const releaseAtOnce = 1000
+
+// releaseImmutable removes the flushed rows from the series buffers.
+func (f *flusher) releaseImmutable(mt *memtable.Memtable, done []flushedBuffer) {
+	for len(done) > 0 {
+		n := min(len(done), releaseAtOnce)
+		f.mem.mu.Lock()
+		for _, m := range done[:n] {
+			b := m.buffer
+			b.rows[mt.Parity] = memtable.Rows{}
+			f.mem.epoch++
+			b.epoch = f.mem.epoch
+			if b.flushedKnown {
+				b.maxFlushed = max(b.maxFlushed, m.last)
+				b.level0 += m.level0
+			}
+		}
+		f.mem.mu.Unlock()
+		done = done[n:]
+	}
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	f.mem.immutable = nil
+	f.mem.filled[mt.Parity] = nil
+	close(f.mem.room)
+	f.mem.room = make(chan struct{})
+}

@@ -1,0 +1,71 @@
+package local
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"github.com/varvedb/varve/store/local/chunk"
+)
+
+// These functions check lost ranges after the creation of an iterator. A range is recorded
+// before its file is replaced. So either the iterator reads the damaged file, or the range is in
+// the list.
+
+// intact returns a DamageError if chunks of the series with keys from <= key < to may be lost.
+func (cr *chunkReader) intact(from, to []byte) error {
+	if cr.lenient {
+		return nil
+	}
+	return cr.db.ledger.find(from, to).err()
+}
+
+// level1Start returns the first key of level 1 of the series.
+func (cr *chunkReader) level1Start() []byte { return appendChunkKey(nil, cr.prefix, level1, 0, 0) }
+
+// reportBroken reports the current chunk if it cannot be decoded.
+func (cr *chunkReader) reportBroken(err error) error {
+	if errors.Is(err, chunk.ErrDamaged) {
+		cr.db.watcher.addChunk(slices.Clone(cr.iter.Key()), err)
+	}
+	return err
+}
+
+// intactBetween returns a DamageError if chunks of level 1 may be lost between the previous
+// chunk and the current one. Without a current chunk, the end of the span applies.
+func (cr *chunkReader) intactBetween(seen *[]byte, ok bool, sp *span) error {
+	from, to := *seen, *seen
+	if sp.desc && cr.isBefore(*seen, sp.first) {
+		return nil // earlier chunks end before this chunk, and so before the span
+	}
+	switch {
+	case ok && sp.desc:
+		from = slices.Clone(cr.iter.Key())
+		*seen = from
+	case ok:
+		to = next(cr.iter.Key())
+		*seen = to
+		// A chunk after the span is not needed, nor is the gap before it.
+		if end := cr.spanEnd(sp); bytes.Compare(end, to) < 0 {
+			to = end
+		}
+	case sp.desc:
+		from = cr.level1Start()
+	default:
+		to = cr.spanEnd(sp)
+	}
+	if bytes.Compare(from, to) >= 0 {
+		return nil
+	}
+	return cr.intact(from, to)
+}
+
+// isBefore reports whether a chunk of level 1 begins before a time.
+func (cr *chunkReader) isBefore(key []byte, at int64) bool {
+	return bytes.Compare(key, appendChunkKey(nil, cr.prefix, level1, at, 0)) < 0
+}
+
+// spanEnd returns the first key of level 1 after all chunks that begin in the span.
+func (cr *chunkReader) spanEnd(sp *span) []byte {
+	return next(appendChunkKey(nil, cr.prefix, level1, sp.last, ^uint64(0)))
+}

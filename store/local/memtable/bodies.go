@@ -1,0 +1,49 @@
+package memtable
+
+import "github.com/varvedb/varve"
+
+// bodies is an append-only sequence of bytes in pages. Bytes that were appended never move, so
+// a copy of a bodies value can be read without the lock.
+type bodies struct {
+	pages [][]byte
+	used  int // bytes of the last page
+}
+
+const (
+	// pageBits is the number of bits of an offset inside a page.
+	pageBits = 20
+	// firstPage is the size of the first page. Each page is larger than the one before, up to
+	// the size that pageBits permits.
+	firstPage = 64 << 10
+)
+
+// append appends a body and returns its offset.
+func (b *bodies) append(body []byte) uint32 {
+	last := len(b.pages) - 1
+	if last < 0 || b.used+len(body) > len(b.pages[last]) {
+		b.pages = append(b.pages, make([]byte, max(min(firstPage<<len(b.pages), 1<<pageBits), len(body))))
+		b.used = 0
+		last++
+	}
+	copy(b.pages[last][b.used:], body)
+	at := uint32(last)<<pageBits | uint32(b.used)
+	b.used += len(body)
+	return at
+}
+
+// from returns the bytes from an offset to the end of its page.
+func (b *bodies) from(at uint32) []byte { return b.pages[at>>pageBits][at&(1<<pageBits-1):] }
+
+// id returns the id of a body. The zero id means the content id.
+func (b *bodies) id(at uint32) varve.ID {
+	r := bodyReader{data: b.from(at)}
+	return r.id()
+}
+
+// room returns the number of bytes that append can add to the last page.
+func (b *bodies) room() int {
+	if len(b.pages) == 0 {
+		return 0
+	}
+	return len(b.pages[len(b.pages)-1]) - b.used
+}

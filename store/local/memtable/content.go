@@ -1,0 +1,90 @@
+package memtable
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store/local/chunk"
+)
+
+// Content holds the bodies and field names to which rows refer. It only grows, so a copy can be
+// read without the lock.
+type Content struct {
+	bodies bodies
+	shapes [][]string // lists of field names
+}
+
+// id returns the id of a row. It computes a content id.
+func (c *Content) id(w Row) varve.ID {
+	if id := c.bodies.id(w.at); !id.IsZero() {
+		return id
+	}
+	var r varve.Reading
+	if err := c.read(w, 0, &r, new(chunk.Arena)); err != nil {
+		panic(err) // only this process has written the body
+	}
+	return r.ContentID()
+}
+
+// compare orders a row and a position. The zero id is first.
+func (c *Content) compare(w Row, p varve.Position) int {
+	switch {
+	case w.Time != p.Time:
+		return cmp.Compare(w.Time, p.Time)
+	case p.ID.IsZero():
+		return 1
+	}
+	return c.id(w).Compare(p.ID)
+}
+
+// read fills r, whose series is set, from a row. The zero id means the content id.
+func (c *Content) read(w Row, base int64, r *varve.Reading, arena *chunk.Arena) error {
+	r.Time = time.Unix(0, w.Time).UTC()
+	return ReadBody(c.bodies.from(w.at), base, c.shapes[w.shape], r, arena)
+}
+
+// Names returns the field names with an index.
+func (c *Content) Names(shape uint32) []string { return c.shapes[shape] }
+
+// View returns a view of rows of a series. The base is the start of the table's arrival month in
+// ms. The caller holds the lock.
+func (c *Content) View(series varve.Series, base int64, rows []Row) *View {
+	return &View{Content: *c, series: series, base: base, rows: rows}
+}
+
+// View is a copy of rows that can be read without the lock.
+type View struct {
+	Content
+	series varve.Series
+	base   int64
+	rows   []Row
+}
+
+// Len returns the number of rows.
+func (v *View) Len() int { return len(v.rows) }
+
+// Time returns the event time of row i in ns since 1970.
+func (v *View) Time(i int) int64 { return v.rows[i].Time }
+
+// ID returns the id of row i.
+func (v *View) ID(i int) varve.ID { return v.id(v.rows[i]) }
+
+// Derived reports whether the id of row i is the content id.
+func (v *View) Derived(i int) bool { return !HasOwnID(v.bodies.from(v.rows[i].at)) }
+
+// Arrived returns the arrival of row i in ms since 1970.
+func (v *View) Arrived(i int) int64 { return bodyArrived(v.bodies.from(v.rows[i].at), v.base) }
+
+// Fill fills r from row i.
+func (v *View) Fill(i int, r *varve.Reading, arena *chunk.Arena) error {
+	err := v.FillStored(i, r, arena)
+	SetID(r)
+	return err
+}
+
+// FillStored is like Fill, but leaves a content id at zero.
+func (v *View) FillStored(i int, r *varve.Reading, arena *chunk.Arena) error {
+	r.Series = v.series
+	return v.read(v.rows[i], v.base, r, arena)
+}

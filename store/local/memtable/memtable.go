@@ -1,0 +1,115 @@
+package memtable
+
+import (
+	"strings"
+
+	"github.com/varvedb/varve"
+)
+
+// Memtable holds the readings of many series that are in the journal and not yet in chunks. The
+// rows of each series are outside, in the series buffer. The store's lock guards it.
+type Memtable struct {
+	Content
+	Parity   int    // 0 or 1, and alternates from one memtable to the next
+	Segment  uint64 // the last journal segment with its readings, once immutable
+	Readings int64
+	Bytes    int64 // including the rows and the series buffers
+	shapeIDs map[string]uint32
+}
+
+// New returns an empty memtable.
+func New(parity int) *Memtable {
+	return &Memtable{Parity: parity, shapeIDs: map[string]uint32{}}
+}
+
+// Entry is a new reading, encoded for a memtable and the journal.
+type Entry struct {
+	Time  int64  // ns since 1970
+	From  uint32 // offset of its body among the bodies of the write
+	To    uint32
+	OwnID bool // its id differs from its content id
+}
+
+// Encode appends the body of a reading, and returns its entry. The base is the start of the
+// table's arrival month in ms.
+func Encode(bodies []byte, r *varve.Reading, base int64) ([]byte, Entry) {
+	from := len(bodies)
+	bodies = appendBody(bodies, r, base)
+	return bodies, Entry{
+		Time: r.Time.UnixNano(), From: uint32(from), To: uint32(len(bodies)), OwnID: HasOwnID(bodies[from:]),
+	}
+}
+
+// BufferBytes is the approximate size of a series buffer without its rows.
+const BufferBytes = 300
+
+// Size returns the memory of n entries whose bodies have a total size.
+func Size(n, bodies int) int64 { return int64(n*rowBytes + bodies) }
+
+// Append adds entries after all rows of a series. Bodies are their bodies, one after another.
+func (m *Memtable) Append(rows *Rows, entries []Entry, shape uint32, bodies []byte) {
+	for len(entries) > 0 {
+		var some [64]Row
+		n := m.countFitting(entries[:min(len(entries), len(some))])
+		size := entries[n-1].To - entries[0].From
+		begin := m.bodies.append(bodies[:size]) - entries[0].From
+		for i := range n {
+			some[i] = Row{Time: entries[i].Time, at: begin + entries[i].From, shape: shape}
+		}
+		rows.append(some[:n])
+		entries, bodies = entries[n:], bodies[size:]
+	}
+}
+
+// countFitting returns the number of entries whose bodies fit into the current page, and at
+// least 1.
+func (m *Memtable) countFitting(entries []Entry) int {
+	n, room := len(entries), m.bodies.room()
+	for n > 1 && int(entries[n-1].To-entries[0].From) > room {
+		n--
+	}
+	return n
+}
+
+// Insert adds an entry at a spot of the rows of a series.
+func (m *Memtable) Insert(rows *Rows, at Spot, e Entry, shape uint32, body []byte) {
+	rows.insert(at, Row{Time: e.Time, at: m.bodies.append(body), shape: shape})
+}
+
+// Shape returns the index of a reading's field names. It compares the names of the previous
+// reading first, because they are usually equal.
+func (m *Memtable) Shape(fields []varve.Field, last uint32) uint32 {
+	if int(last) < len(m.shapes) && m.HasShape(fields, last) {
+		return last
+	}
+	var key strings.Builder
+	for i := range fields {
+		key.WriteString(fields[i].Name)
+		key.WriteByte(0)
+	}
+	id, ok := m.shapeIDs[key.String()]
+	if !ok {
+		names := make([]string, len(fields))
+		for i := range fields {
+			names[i] = strings.Clone(fields[i].Name)
+		}
+		id = uint32(len(m.shapes))
+		m.shapes = append(m.shapes, names)
+		m.shapeIDs[key.String()] = id
+	}
+	return id
+}
+
+// HasShape reports whether fields have the names with an index.
+func (c *Content) HasShape(fields []varve.Field, shape uint32) bool {
+	names := c.shapes[shape]
+	if len(fields) != len(names) {
+		return false
+	}
+	for i := range fields {
+		if fields[i].Name != names[i] {
+			return false
+		}
+	}
+	return true
+}

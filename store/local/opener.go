@@ -1,0 +1,256 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve/store/local/journal"
+)
+
+// Pebble deletes the files that its MANIFEST does not name when it opens for writing. A damaged
+// MANIFEST appears to end early, so files with data would be deleted. Therefore the folder is
+// opened in steps:
+//
+//  1. folder.begin completes an interrupted rebuild.
+//  2. inspect opens Pebble read-only, and compares it with the existing files and with the
+//     journal's chain. If the list of files is damaged, Pebble is rebuilt from all files. If it is
+//     still older than the chain, it is refused.
+//  3. openPebble opens it for writing.
+//  4. The recovery applies the changes in the journal, sets unfit files aside, compares the
+//     catalog with its copy, and replays the readings.
+
+// errRebuild is the reason for a rebuild of Pebble.
+type errRebuild struct {
+	reason error
+	lost   []lost // further lost ranges
+}
+
+func (e *errRebuild) Error() string { return e.reason.Error() }
+
+// opener opens Pebble, and rebuilds it if its list of files is damaged.
+type opener struct {
+	db      *database
+	report  *damageReport
+	emptied bool // Pebble was missing and is recreated
+}
+
+// open opens Pebble, also if parts of it are damaged.
+func (o *opener) open() error {
+	o.db.options = pebbleOptions(o.db.opts, o.db.watcher)
+	if o.db.folder.state == folderNew {
+		return o.openPebble()
+	}
+	chain, err := o.readChain()
+	if err != nil {
+		return err
+	}
+	unfit, err := o.inspect(chain)
+	var damage *errRebuild
+	if errors.As(err, &damage) {
+		if err := o.rebuild(chain, damage); err != nil {
+			return fmt.Errorf("rebuild after %w: %w", damage.reason, err)
+		}
+		unfit, err = o.inspect(chain)
+	}
+	if err != nil {
+		return err
+	}
+	for number, reason := range unfit {
+		if err := o.db.folder.replaceByEmpty(number); err != nil {
+			return err
+		}
+		o.db.watcher.addFile(number, o.db.folder.path("pebble", fileName(number)), reason)
+	}
+	return o.openPebble()
+}
+
+// readChain returns the segments that the journal must have. In format 1, which has no chain, it
+// begins with the first existing segment. Without a chain, any Pebble is accepted.
+func (o *opener) readChain() (c journal.Chain, err error) {
+	c, _, problems, err := journal.ReadChain(o.db.opts.FS, o.db.folder.path("journal"))
+	if err != nil || len(problems) == 0 {
+		return c, err
+	}
+	if c.First, err = o.db.folder.oldestSegment(); o.db.folder.state != folderFormat1 {
+		c.First = 0 // Replay reports the problems
+	}
+	c.Last = math.MaxUint64
+	return c, err
+}
+
+// inspect opens the database read-only. It returns the files that are missing or have another
+// size, and an errRebuild if the list of files is damaged.
+func (o *opener) inspect(chain journal.Chain) (unfit map[uint64]error, err error) {
+	listing, err := o.db.folder.listFiles()
+	if err != nil {
+		return nil, err
+	}
+	if listing.manifest == "" {
+		if len(listing.tables) > 0 {
+			return nil, &errRebuild{reason: errors.New("the marker of the MANIFEST is missing")}
+		}
+		return nil, o.startEmpty()
+	}
+	db, err := o.openReadOnly(listing)
+	if err != nil {
+		return nil, err
+	}
+	unfit, named := o.compare(db, listing)
+	gone, outdated := o.outdated(db, listing)
+	flushed, flushedErr := flushedSegment(db)
+	if err := db.Close(); err != nil && !isDamage(err) {
+		return nil, err
+	}
+	whole, err := o.db.folder.manifestWhole(listing.manifest)
+	if err != nil {
+		return nil, err
+	}
+	if !whole && (len(unfit) > 0 || named < len(listing.tables)) {
+		return nil, &errRebuild{reason: fmt.Errorf("%s is damaged, and files exist that it does not name", listing.manifest)}
+	}
+	if outdated {
+		return nil, &errRebuild{fmt.Errorf("%s names files that are missing, and newer files exist that it does not name", listing.manifest), gone}
+	}
+	if isDamage(flushedErr) || o.db.ledger.findKey(keyFlushed) != nil {
+		return unfit, nil // the catalog is lost, too
+	}
+	if flushedErr != nil {
+		return nil, flushedErr
+	}
+	return unfit, o.checkAge(chain, flushed, named < len(listing.tables))
+}
+
+// checkAge returns an error if Pebble and the journal do not fit together. It is an errRebuild
+// if files exist that the MANIFEST does not name.
+func (o *opener) checkAge(chain journal.Chain, flushed uint64, unnamed bool) error {
+	p := chain.Lost(flushed)
+	if p == nil {
+		return nil
+	}
+	if chain.First > flushed+1 && unnamed {
+		return &errRebuild{reason: errors.New("pebble " + p.Text)}
+	}
+	if !o.db.opts.Salvage {
+		return o.db.folder.damaged(p.String())
+	}
+	o.lostSegments(chain, flushed)
+	return nil
+}
+
+// lostSegments reports a loss if segments are neither in Pebble nor in the journal.
+func (o *opener) lostSegments(chain journal.Chain, flushed uint64) {
+	if chain.First <= flushed+1 {
+		return
+	}
+	o.db.folder.losses = append(o.db.folder.losses, Loss{
+		Items: true, Journal: true, Segment: flushed + 1, File: "pebble",
+		Reason: fmt.Sprintf("pebble is older than the journal: what segments %d to %d held is lost", flushed+1, chain.First-1),
+	})
+}
+
+// startEmpty opens a store without its Pebble as an empty one. All data in Pebble is lost.
+func (o *opener) startEmpty() error {
+	reason := "pebble is empty: what was in it is lost"
+	if !o.db.opts.Salvage {
+		return o.db.folder.damaged(reason + ": mount its disk, or restore a backup")
+	}
+	o.emptied = true
+	all := lost{From: []byte{0}, To: []byte{0xff}, File: "pebble", Found: o.db.opts.Now().UTC(), Reason: reason, Rebuilt: true}
+	return o.db.ledger.add([]lost{all})
+}
+
+// listing is the content of Pebble's folder.
+type listing struct {
+	manifest string           // named by the marker; empty if the marker is missing
+	tables   map[uint64]int64 // sizes of files, by number
+	options  []string
+}
+
+// openReadOnly opens the database without changing it. If damage prevents that, it moves the
+// OPTIONS files away, which Pebble recreates, and retries. A second failure is an errRebuild.
+func (o *opener) openReadOnly(l listing) (*pebble.DB, error) {
+	opts := o.db.options.Clone()
+	opts.ReadOnly = true
+	db, err := pebble.Open(o.db.folder.path("pebble"), opts)
+	if err == nil || !mayBeDamage(err) {
+		return db, err
+	}
+	first := err
+	for _, name := range l.options {
+		if err := o.db.folder.moveAside(o.db.folder.path("pebble", name), name); err != nil {
+			return nil, err
+		}
+	}
+	if len(l.options) > 0 {
+		if db, err = pebble.Open(o.db.folder.path("pebble"), opts); err == nil {
+			o.db.opts.Events.Damaged(o.db.folder.path("pebble", l.options[0]), first)
+			o.db.opts.Events.SetAside(l.options[0], nil)
+			return db, nil
+		}
+	}
+	return nil, &errRebuild{reason: err}
+}
+
+// mayBeDamage reports whether a failure to open may be caused by damage. Failures of the disk,
+// of a newer format and of a log are excluded.
+func mayBeDamage(err error) bool {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) && !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	text := err.Error()
+	return !strings.Contains(text, "format major version") && !strings.Contains(text, "replaying WAL")
+}
+
+// compare compares the files that the database names with the existing files. It returns the
+// unfit files, and the number of fitting ones.
+func (o *opener) compare(db *pebble.DB, l listing) (unfit map[uint64]error, named int) {
+	unfit = map[uint64]error{}
+	seen := map[uint64]bool{}
+	version := db.DebugCurrentVersion()
+	for i := range version.Levels {
+		for t := range version.Levels[i].All() {
+			number, want := uint64(t.TableBacking.DiskFileNum), int64(t.TableBacking.Size)
+			if seen[number] {
+				continue
+			}
+			seen[number] = true
+			switch size, ok := l.tables[number]; {
+			case !ok:
+				unfit[number] = errors.New("the file is missing")
+			case size != want:
+				unfit[number] = fmt.Errorf("the file has %d bytes, and %d were written", size, want)
+				named++
+			default:
+				named++
+			}
+		}
+	}
+	return unfit, named
+}
+
+// outdated reports whether files are missing while files exist that are newer than all named
+// ones. Pebble would delete the newer files. It returns the chunk ranges of the missing files.
+// Items may be out of date after a rebuild in any case.
+func (o *opener) outdated(db *pebble.DB, l listing) (gone []lost, outdated bool) {
+	newest, missing := uint64(0), false
+	for _, p := range storedParts(db) {
+		newest = max(newest, p.number)
+		if _, ok := l.tables[p.number]; !ok {
+			missing = true
+			l := lost{From: p.first, To: p.end, File: fileName(p.number), Found: o.db.opts.Now().UTC(), Reason: "the file is missing", Rebuilt: true}
+			if l.From, l.To, ok = l.bounded(spaceChunk); ok {
+				gone = append(gone, l)
+			}
+		}
+	}
+	for number := range l.tables {
+		outdated = outdated || missing && number > newest
+	}
+	return gone, outdated
+}

@@ -1,0 +1,79 @@
+package local
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// openPebble opens the database for writing. Writes of its files wait while the disk is full.
+func (o *opener) openPebble() (err error) {
+	opts := o.db.options.Clone()
+	opts.FS = o.db.guard.WaitingFS(o.db.life.background, shortFS{o.db.opts.FS})
+	opts.ErrorIfNotExists = o.db.folder.state != folderNew && !o.emptied
+	opts.Cache = pebble.NewCache(o.db.opts.CacheBytes)
+	defer opts.Cache.Unref()
+	o.db.DB, err = pebble.Open(o.db.folder.path("pebble"), opts)
+	return err
+}
+
+// defaultBlockBytes is the size of Pebble's blocks. A damaged bit costs one block.
+const defaultBlockBytes = 32 << 10
+
+// blocksOfFile is the approximate maximum number of blocks in a file of level 0.
+const blocksOfFile = 64
+
+// pebbleOptions returns the options of the database without its cache. It has no log, because
+// the journal holds all changes that are not in its files yet.
+func pebbleOptions(o Options, w *watcher) *pebble.Options {
+	opts := &pebble.Options{
+		FS:                          o.FS,
+		DisableWAL:                  true,
+		Logger:                      logger{o.Events},
+		FormatMajorVersion:          pebble.FormatNewest,
+		MemTableSize:                8 << 20,
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       100,
+		MaxOpenFiles:                1000,
+	}
+	// Chunks are compressed already. The strongest compression pays for the rest in the last
+	// level, and no compression pays above it.
+	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionGood })
+	for i := range opts.Levels {
+		opts.Levels[i].BlockSize = o.blockBytes
+	}
+	opts.TargetFileSizes[0] = int64(o.blockBytes) * blocksOfFile
+	// A file that is missing or has another size is set aside as damaged. It does not prevent
+	// the opening of the store.
+	opts.DisableConsistencyCheck = true
+	// The replacement of a damaged range must be in place when it is reported as done.
+	opts.Experimental.DisableIngestAsFlushable = func() bool { return true }
+	opts.EventListener = &pebble.EventListener{
+		DataCorruption: w.corrupted, // the default ends the process
+		BackgroundError: func(err error) {
+			if !pebble.IsCorruptionError(err) { // corruption is reported already
+				o.Events.Failed("pebble", err)
+			}
+		},
+	}
+	opts.EnsureDefaults()
+	return opts
+}
+
+// logger reports failures that Pebble cannot survive, and drops its other messages.
+type logger struct{ events Events }
+
+func (logger) Infof(string, ...any) {}
+
+func (l logger) Errorf(format string, args ...any) {
+	l.events.Failed("pebble", fmt.Errorf(format, args...))
+}
+
+func (l logger) Fatalf(format string, args ...any) {
+	// The first line has the problem, and stack traces follow.
+	msg, _, _ := strings.Cut(fmt.Sprintf(format, args...), "\n")
+	l.events.Fatal(msg)
+	panic(msg)
+}

@@ -1,0 +1,179 @@
+package local
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve/store/local/chunk"
+)
+
+// A damaged file is set aside while the store runs:
+//
+//  1. It is copied into the folder damaged.
+//  2. Its lost key ranges are recorded.
+//  3. A new file replaces each range in one step of Pebble. It has the remaining entries of the
+//     range, from this file and others.
+//
+// Data between the ranges is not rewritten. After a crash before step 3, the next read finds the
+// damage, and the steps are repeated. After step 2, reads of the range are refused.
+
+// retryAside is the delay after a failed attempt to set a file aside.
+const retryAside = 30 * time.Second
+
+// quarantine sets damaged files and chunks aside.
+type quarantine struct {
+	db     *database
+	report *damageReport
+}
+
+// loop sets aside damaged files and chunks.
+func (q *quarantine) loop() {
+	retry := time.NewTimer(0)
+	<-retry.C
+	for {
+		select {
+		case <-q.db.life.background.Done():
+			return
+		case <-q.db.watcher.wake:
+		case <-retry.C:
+		}
+		if err := q.setAsideAll(q.db.life.background); err != nil && q.db.life.background.Err() == nil {
+			q.db.opts.Events.Failed("set damaged data aside", err)
+			retry.Reset(retryAside)
+		}
+	}
+}
+
+// setAsideAll sets aside all damage that was found so far.
+func (q *quarantine) setAsideAll(ctx context.Context) error {
+	var errs []error
+	files, keys := q.db.watcher.pending()
+	for _, number := range files {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := q.setFileAside(ctx, number); err != nil {
+			errs = append(errs, fmt.Errorf("file %s: %w", fileName(number), err))
+		}
+	}
+	for _, key := range keys {
+		if err := q.setChunkAside([]byte(key)); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// setFileAside sets one file aside. Writes to Pebble wait meanwhile.
+func (q *quarantine) setFileAside(ctx context.Context, number uint64) error {
+	q.db.aside.Lock()
+	defer q.db.aside.Unlock()
+	if err := q.db.Flush(); err != nil {
+		return err
+	}
+	list, err := liveParts(q.db.DB)
+	if err != nil {
+		return err
+	}
+	r := &repairer{db: q.db, parts: list, files: map[uint64]*examined{}}
+	spans, err := r.spansOf(number)
+	if err == nil && len(spans) > 0 {
+		err = r.copyAside(number)
+	}
+	for _, sp := range spans {
+		if err == nil {
+			err = r.replace(ctx, sp)
+		}
+	}
+	if err := errors.Join(err, r.close()); err != nil {
+		return err
+	}
+	q.db.watcher.doneFile(number)
+	if len(spans) > 0 {
+		q.db.opts.Events.SetAside(fileName(number), q.report.describe(r.lost))
+	}
+	return nil
+}
+
+// setChunkAside sets aside one chunk that cannot be decoded.
+func (q *quarantine) setChunkAside(key []byte) error {
+	q.db.aside.Lock()
+	defer q.db.aside.Unlock()
+	data, err := get(q.db.DB, key)
+	if err != nil && isDamage(err) {
+		q.db.watcher.doneChunk(string(key)) // its file is damaged and will be set aside
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	k, ok := parseChunkKey(key)
+	bad := errors.New("key of a chunk is damaged")
+	if ok {
+		bad = new(chunk.Chunk).Decode(k.series, data)
+	}
+	if data != nil && bad != nil {
+		name := q.db.folder.fs.PathJoin(asideDir, fmt.Sprintf("chunk-%x", hashText(string(key))))
+		if err := q.db.folder.fs.MkdirAll(q.db.folder.path(asideDir), 0o755); err != nil {
+			return err
+		}
+		if err := q.db.folder.write(name, hex.EncodeToString(key)+"\n"+hex.EncodeToString(data)+"\n"); err != nil {
+			return err
+		}
+		gone := []lost{{From: slices.Clone(key), To: next(key), File: name, Found: q.db.opts.Now().UTC(), Reason: bad.Error()}}
+		if err := q.db.ledger.add(gone); err != nil {
+			return err
+		}
+		if err := q.db.Delete(key, pebble.NoSync); err != nil {
+			return err
+		}
+		q.db.opts.Events.SetAside(name, q.report.describe(gone))
+	}
+	q.db.watcher.doneChunk(string(key))
+	return nil
+}
+
+// asideDir is the folder of damaged files. The store never deletes them.
+const asideDir = "damaged"
+
+// SetAside returns the paths of damaged files in a data folder: the folder damaged, and segments
+// of the journal. Without damaged files, the list is empty.
+func SetAside(dir string) (places []string, err error) {
+	aside, err := filepath.Glob(filepath.Join(dir, asideDir, "*"))
+	if err != nil {
+		return nil, err
+	}
+	if len(aside) > 0 {
+		places = append(places, filepath.Join(dir, asideDir))
+	}
+	segments, err := filepath.Glob(filepath.Join(dir, "journal", "*"+damagedSuffix))
+	return append(places, segments...), err
+}
+
+// retryAfterDamage calls do, and repeats it as long as it fails because of damage that can be set
+// aside.
+func (q *quarantine) retryAfterDamage(do func() error) error {
+	const most, mostAside = 100, 10
+	for try := 0; ; try++ {
+		err := do()
+		if !isDamage(err) || try == most {
+			return err
+		}
+		before := len(q.db.ledger.all())
+		// Setting a file aside may reveal damage of another file, which is next then.
+		aside := q.setAsideAll(q.db.life.background)
+		if aside != nil && (!isDamage(aside) || try >= mostAside) {
+			return errors.Join(err, aside)
+		}
+		if aside == nil && len(q.db.ledger.all()) == before && try > 3 {
+			return err
+		}
+	}
+}

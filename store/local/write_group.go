@@ -1,0 +1,84 @@
+package local
+
+import (
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store/local/memtable"
+)
+
+// group is the consecutive readings of one series in a write.
+type group struct {
+	table    *table
+	buffer   *seriesBuffer
+	readings []varve.Reading
+	verdicts []varve.Verdict
+	rows     []memtable.Entry
+	first    int64  // the earliest event time
+	done     int    // the number of inserted readings
+	shape    uint32 // the field names of the last inserted reading
+
+	// lookups has an element for each reading, if some must be looked up in chunks. The results
+	// are valid if lookedUp is set and the flush epoch of the series buffer is still epoch.
+	lookups  []lookup
+	lookedUp bool
+	epoch    uint64
+}
+
+// lookup is the search for one reading in chunks.
+type lookup struct {
+	group   *group
+	reading *varve.Reading
+	ownID   bool          // its id differs from its content id
+	inChunk varve.Verdict // the verdict if chunks have the reading or are damaged
+}
+
+// chunksKnown reports whether the store knows for each reading if chunks have it. The caller
+// holds the lock.
+func (g *group) chunksKnown() bool {
+	if g.buffer.evicted {
+		return false
+	}
+	return g.buffer.flushedKnown && g.first > g.buffer.maxFlushed || g.lookedUp && g.epoch == g.buffer.epoch
+}
+
+// appendLate appends the lookups of the readings that chunks may have. The caller holds the
+// lock.
+func (g *group) appendLate(late []*lookup) []*lookup {
+	if g.lookups == nil {
+		g.lookups = make([]lookup, len(g.rows))
+		for i := range g.lookups {
+			g.lookups[i] = lookup{group: g, reading: &g.readings[i], ownID: g.rows[i].OwnID}
+		}
+	}
+	g.lookedUp, g.epoch = true, g.buffer.epoch // if the lookup fails, so does the write
+	for i := g.done; i < len(g.rows); i++ {
+		if !g.buffer.flushedKnown || g.rows[i].Time <= g.buffer.maxFlushed {
+			memtable.SetID(&g.readings[i])
+			late = append(late, &g.lookups[i])
+		}
+	}
+	return late
+}
+
+// countAscending returns how many readings from index i, up to end, can be appended at once.
+// Their event times ascend and are after the series buffer, and their field names are g.shape.
+func (g *group) countAscending(mt *memtable.Memtable, i, end int) int {
+	last := max(g.buffer.rows[0].LastTime(), g.buffer.rows[1].LastTime())
+	from := i
+	for ; i < end && g.rows[i].Time > last; i++ {
+		if g.lookups != nil && g.lookups[i].inChunk.Outcome != 0 {
+			break
+		}
+		if i > from && !mt.HasShape(g.readings[i].Fields, g.shape) {
+			break
+		}
+		last = g.rows[i].Time
+	}
+	return i - from
+}
+
+// meeting is a reading with an own id, and the stored row with its identity.
+type meeting struct {
+	reading *varve.Reading
+	verdict *varve.Verdict
+	stored  *memtable.View
+}
