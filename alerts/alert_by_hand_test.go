@@ -41,9 +41,9 @@ type cut struct {
 	want   string
 }
 
-// cuts are cases in which late readings split an episode whose alert was resolved by hand. A part
-// that opened after the resolution has an open alert, in any order of arrival. The alert of a
-// part that opened before stays resolved.
+// cuts are cases in which readings that arrive after a resolution by hand split an episode, or move
+// its start. In any order of arrival, a part that was split off and opened after the resolution has
+// an open alert. All other alerts stay resolved.
 var cuts = []cut{
 	{"in order", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(150, 1), valued(200, 9)}, "0-0-hand 200-200-"},
 	{"late", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(200, 9), valued(150, 1)}, "0-0-hand 200-200-"},

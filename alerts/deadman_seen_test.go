@@ -156,7 +156,7 @@ func TestRecreatedDeadmanRule_IgnoresOldLastSeen(t *testing.T) {
 				w.send(reading("d", w.now()))
 			}
 		})
-		if got != "85: 60-70-" { // 15 minutes late, as for readings that are older than the rule
+		if got != "85: 60-70-" { // 15 minutes late, because the reading was sent before the rule was recreated
 			t.Error(got)
 		}
 	})

@@ -34,7 +34,7 @@ func (h *history) isInside(p varve.Position) bool {
 
 // findings are the result of an evaluation.
 type findings struct {
-	span                           // begins earlier than the given span if the records lack earlier readings
+	span                           // begins before the given span if a record does not include an earlier reading yet
 	wanted []episode               // the episodes that touch the span
 	stored map[varve.Position]bool // history.stored, and the starts that this evaluation has read
 }

@@ -59,7 +59,8 @@ func newWorld(t testing.TB, change ...func(*alerts.Options)) *world {
 	return w
 }
 
-// process returns the monitor and the devices of another process.
+// process simulates a new process. It returns the monitor and the registry of devices of the
+// process.
 func (w *world) process(o alerts.Options) (*alerts.Monitor, *devices.Registry) {
 	o.Devices = devices.New(devices.Options{
 		Items: o.Items, Now: o.Now, Failed: o.Failed,

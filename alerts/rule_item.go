@@ -17,7 +17,8 @@ const (
 	// deadmanPK is the partition of the first index that lists the rules of all tenants
 	// that are evaluated every minute.
 	deadmanPK = "DEADMAN_RULES"
-	// retiredPK is the partition of the second index that lists rules with retirements.
+	// retiredPK is the partition of the second index that lists rules with ended generations. The
+	// open alerts of these generations must be resolved.
 	retiredPK = "RETIRED_RULES"
 )
 

@@ -191,7 +191,7 @@ func (r *Rotator) recordRun(p *Plan, d done, err error) {
 	defer r.mu.Unlock()
 	h := &r.health
 	if errors.Is(err, lease.ErrHeld) {
-		return // the process that runs reports the result
+		return // another run is in progress, and reports its own result
 	}
 	if !p.Now.IsZero() { // the run made a plan
 		h.update(p, d)

@@ -69,8 +69,8 @@ func TestWrite_ComparesWithoutFurtherRequests(t *testing.T) {
 	}
 }
 
-// TestWrite_FindsConflictsInRowsClosedByBlindUpdates closes a row with blind updates. One request
-// must then find the conflicts of ids that a client chose.
+// TestWrite_FindsConflictsInRowsClosedByBlindUpdates closes a row with blind updates of readings
+// whose ids the client chose. A later write with other values for these ids must be rejected.
 func TestWrite_FindsConflictsInRowsClosedByBlindUpdates(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {

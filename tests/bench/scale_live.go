@@ -180,7 +180,7 @@ func (m *measured) bill(b *bench, what string, rate float64) {
 	b.out.line("… storage of that month, at 0.25 dollars a GB", n*m.bytes/1e9*0.25, "dollars a month")
 }
 
-// scaleLive measures live readings by one process, with one reading and with ten per request.
+// scaleLive measures how one process writes live readings, with one and with ten in a request.
 func (b *bench) scaleLive(sim *standIn) error {
 	servers, err := b.serveOn(sim, "scalelive", 1)
 	if err != nil {

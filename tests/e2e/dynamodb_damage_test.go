@@ -75,11 +75,13 @@ func (d *onDynamo) run(command string, code int, want ...string) {
 // wanted parts. Several spaces in the text count as one.
 func expectText(t *testing.T, action, text string, is, code int, want ...string) {
 	t.Helper()
+	if is != code {
+		t.Errorf("%s: %d: %s\nwant %d", action, is, text, code)
+	}
 	plain := strings.Join(strings.Fields(text), " ")
 	for _, part := range want {
-		if is != code || !strings.Contains(plain, part) {
-			t.Errorf("%s: %d: %s\nwant %d and %q", action, is, text, code, part)
-			return
+		if !strings.Contains(plain, part) {
+			t.Errorf("%s: %s\nwant %q", action, text, part)
 		}
 	}
 }
