@@ -42,8 +42,8 @@ func (a tableCommands) list() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			more := false
-			list.Tables, more = limited(list.Tables, limit)
+			some, more := limited(list.Tables, limit)
+			list.Tables = some
 			return errors.Join(a.showTables(&list, empty), a.sayCut(more))
 		},
 	}
