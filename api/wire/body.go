@@ -74,7 +74,7 @@ func (j *jsonBody) begin() error {
 		w.take(1)
 		return nil
 	case c != '{':
-		return bodyErrorf("the body is neither a JSON object nor an array of them: is its Content-Type right?")
+		return bodyErrorf("the body is neither a JSON object nor an array of them: for CSV, send Content-Type: text/csv or add ?format=csv")
 	}
 	for w.err == nil && w.to-w.from <= maxLine {
 		w.fill()

@@ -162,3 +162,24 @@ func TestJSON_ReadsLinesOfObjects(t *testing.T) {
 		}
 	}
 }
+
+// TestMessages_NameRemedies checks the messages for two common mistakes with curl: -d instead of
+// --data-binary, and CSV without a Content-Type.
+func TestMessages_NameRemedies(t *testing.T) {
+	read := func(f wire.Format, body string) (*wire.Batch, error) {
+		t.Helper()
+		r, err := wire.NewReader(new(wire.Memory), f, strings.NewReader(body), defaults(), wire.Columns{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b wire.Batch
+		return &b, r.Read(&b)
+	}
+	joined := repeat(`{"device":"d1","time":1475001526000,"fields":{"a":1}}`, 2)
+	if b, _ := read(wire.NDJSON, joined); b.Len() != 1 || !strings.Contains(b.Verdicts[0].Message, "--data-binary") {
+		t.Errorf("joined lines: %v", b.Verdicts)
+	}
+	if _, err := read(wire.JSON, "time,device,a\n1475001526000,d1,1\n"); err == nil || !strings.Contains(err.Error(), "format=csv") {
+		t.Errorf("CSV as JSON: %v", err)
+	}
+}

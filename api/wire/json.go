@@ -71,7 +71,7 @@ func (o *object) decode(b *Batch, r *varve.Reading, text []byte) bool {
 	o.dec.ResetBytes(text)
 	err := o.dec.ObjBytes(func(d *jx.Decoder, key []byte) error { return o.member(b, r, d, key, note) })
 	if err == nil && !errors.Is(o.dec.Skip(), io.EOF) {
-		err = errors.New("more follows the object")
+		err = errors.New("more follows the object: a line has one object (curl joins lines unless you use --data-binary)")
 	}
 	b.end(from, r)
 	if err != nil {
