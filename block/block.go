@@ -50,6 +50,22 @@ func (b *Block) Fill(i int, r *varve.Reading) {
 	}
 }
 
+// HasFields reports whether reading i has exactly the given fields, which are sorted by name.
+func (b *Block) HasFields(i int, fields []varve.Field) bool {
+	n := 0
+	for j := range b.Columns {
+		v := b.Columns[j].Value(i)
+		if v.IsZero() {
+			continue
+		}
+		if n == len(fields) || fields[n].Name != b.Columns[j].Name || !fields[n].Value.Equal(v) {
+			return false
+		}
+		n++
+	}
+	return n == len(fields)
+}
+
 // Part is a range of a block's readings, in ascending or descending order.
 type Part struct {
 	*Block

@@ -75,6 +75,10 @@ func TestBlock_HoldsReadings(t *testing.T) {
 		if b.Fill(i, &r); !r.Equal(&list[i]) {
 			t.Errorf("reading %d is %v %v, want %v %v", i, &r, r.Fields, &list[i], list[i].Fields)
 		}
+		other := list[(i+1)%len(list)].Fields
+		if !b.HasFields(i, list[i].Fields) || b.HasFields(i, nil) || b.HasFields(i, other) != list[i].SameFields(&varve.Reading{Fields: other}) {
+			t.Errorf("reading %d is not compared with its fields %v alone", i, list[i].Fields)
+		}
 		if id := forms.ID(i); id != list[i].ID {
 			t.Errorf("the id of reading %d is %s, want %s", i, id, list[i].ID)
 		}

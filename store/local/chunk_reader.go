@@ -23,6 +23,7 @@ type chunkReader struct {
 	level0 []*chunk.Chunk // decoded chunks of level 0 of the series
 	level1 chunk.Chunk    // the chunk of level 1 that was decoded last
 	key    []byte         // key of level1
+	at     int            // the last result of seek in level1
 
 	lenient bool // includes the remaining data of lost ranges instead of refusing them
 }

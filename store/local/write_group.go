@@ -52,7 +52,6 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 	g.lookedUp, g.epoch = true, g.buffer.epoch // if the lookup fails, so does the write
 	for i := g.done; i < len(g.rows); i++ {
 		if !g.buffer.flushedKnown || g.rows[i].Time <= g.buffer.maxFlushed {
-			memtable.SetID(&g.readings[i])
 			late = append(late, &g.lookups[i])
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
+	"github.com/varvedb/varve/store/local/memtable"
 )
 
 // searchChunk sets the verdict on a reading that a chunk has. It compares values only for a reading
@@ -60,7 +61,7 @@ func (w *pendingWrite) lookUpLate() (err error) {
 			}
 			return x.Series.Compare(y.Series)
 		}
-		return a.reading.Position().Compare(b.reading.Position())
+		return a.reading.Time.Compare(b.reading.Time)
 	})
 	for from := 0; from < len(w.late); {
 		to := from + 1
@@ -75,7 +76,7 @@ func (w *pendingWrite) lookUpLate() (err error) {
 	return nil
 }
 
-// lookUpSeries looks up readings of one series buffer, in the order of their positions.
+// lookUpSeries looks up readings of one series buffer, in the order of their event times.
 func (w *pendingWrite) lookUpSeries(cr *chunkReader, late []*lookup) error {
 	b := late[0].group.buffer
 	cr.selectSeries(b.table, b.Series)
@@ -91,12 +92,23 @@ func (w *pendingWrite) lookUpSeries(cr *chunkReader, late []*lookup) error {
 		for to < len(late) && late[to].reading.Time.Equal(late[from].reading.Time) {
 			to++
 		}
-		if err := rejectLate(late[from:to], cr.lookUp(late[from:to])); err != nil {
-			return err
+		if to-from > 1 || !cr.lookUpSingle(late[from]) {
+			sortByID(late[from:to])
+			if err := rejectLate(late[from:to], cr.lookUp(late[from:to])); err != nil {
+				return err
+			}
 		}
 		from = to
 	}
 	return nil
+}
+
+// sortByID sorts lookups of one event time by id. It computes the content ids.
+func sortByID(late []*lookup) {
+	for _, l := range late {
+		memtable.SetID(l.reading)
+	}
+	slices.SortFunc(late, func(a, b *lookup) int { return a.reading.ID.Compare(b.reading.ID) })
 }
 
 // rejectLate rejects readings that may be duplicates of damaged ones. It returns all other errors.

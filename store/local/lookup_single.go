@@ -1,0 +1,49 @@
+package local
+
+import (
+	"sort"
+
+	"github.com/varvedb/varve"
+)
+
+// lookUpSingle looks up a reading in the chunk of level 1 that was decoded last. It compares the
+// values of the fields, so that no content id is computed and no chunk is searched for. Readings
+// that are sent again mostly follow each other in one chunk.
+//
+// It returns false if that is not sufficient: if the chunk may not be the only one with readings of
+// that time, if chunks are lost, or if an id that a client chose is involved.
+func (cr *chunkReader) lookUpSingle(l *lookup) bool {
+	c, at := &cr.level1, l.reading.Time.UnixNano()
+	if cr.key == nil || len(cr.level0) > 0 || len(cr.db.ledger.all()) > 0 || l.ownID || at <= c.MinTime || at >= c.MaxTime {
+		return false
+	}
+	i := cr.seek(at)
+	l.inChunk = varve.Verdict{}
+	switch {
+	case c.Time(i) != at:
+		return true
+	case c.Time(i+1) == at || !c.Derived(i): // MaxTime is later, so a reading follows
+		return false
+	}
+	if c.Block.HasFields(i, l.reading.Fields) {
+		l.inChunk = varve.Verdict{Outcome: varve.Duplicate}
+	}
+	return true
+}
+
+// seek returns the index of the first reading at or after a time in the chunk that was decoded
+// last. The chunk must have one. It begins at the previous result, which is mostly near.
+func (cr *chunkReader) seek(at int64) int {
+	const near = 4
+	c := &cr.level1
+	for range near {
+		if cr.at >= c.Len() || c.Time(cr.at) >= at {
+			break
+		}
+		cr.at++
+	}
+	if cr.at >= c.Len() || c.Time(cr.at) < at || cr.at > 0 && c.Time(cr.at-1) >= at {
+		cr.at = sort.Search(c.Len(), func(i int) bool { return c.Time(i) >= at })
+	}
+	return cr.at
+}
