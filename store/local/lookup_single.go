@@ -10,8 +10,8 @@ import (
 // values of the fields, so that no content id is computed and no chunk is searched for. Readings
 // that are sent again mostly follow each other in one chunk.
 //
-// It returns false if that is not sufficient: if the chunk may not be the only one with readings of
-// that time, if chunks are lost, or if an id that a client chose is involved.
+// It returns false if that is not sufficient: another chunk may have readings of that time, chunks
+// are lost, or a client chose an id.
 func (cr *chunkReader) lookUpSingle(l *lookup) bool {
 	c, at := &cr.level1, l.reading.Time.UnixNano()
 	if cr.key == nil || len(cr.level0) > 0 || len(cr.db.ledger.all()) > 0 || l.ownID || at <= c.MinTime || at >= c.MaxTime {
