@@ -8,7 +8,7 @@ import (
 
 // lookUpSingle looks up a reading in the chunk of level 1 that was decoded last. It compares the
 // values of the fields, so that no content id is computed and no chunk is searched for. Readings
-// that are sent again mostly follow each other in one chunk.
+// that are resent mostly follow each other in one chunk.
 //
 // It returns false if that is not sufficient: another chunk may have readings of that time, chunks
 // are lost, or a client chose an id.

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestWrite_ComparesReadingsWithChunks sends readings of chunks again, together with readings of
+// TestWrite_ComparesReadingsWithChunks resends readings of chunks, together with readings of
 // the same times that differ in a value, a field, an id or the number of readings. Only equal
 // readings are duplicates.
 func TestWrite_ComparesReadingsWithChunks(t *testing.T) {
