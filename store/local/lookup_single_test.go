@@ -47,8 +47,30 @@ func TestWrite_ComparesReadingsWithChunks(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	var again []varve.Reading
-	var want []varve.Outcome
+	again, want := vary(t, rng, list)
+	rng.Shuffle(len(again), func(i, j int) {
+		again[i], again[j], want[i], want[j] = again[j], again[i], want[j], want[i]
+	})
+	for round := range 2 {
+		for from := 0; from < len(again); from += 500 {
+			result := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: again[from : from+500]}})[0]
+			if result.Err != nil {
+				t.Fatal(result.Err)
+			}
+			for i, v := range result.Verdicts {
+				if v.Outcome != want[from+i] {
+					t.Fatalf("round %d: %s %v is %v, want %v", round, &again[from+i], again[from+i].Fields, v, want[from+i])
+				}
+				want[from+i] = varve.Duplicate
+			}
+		}
+	}
+}
+
+// vary returns the readings with some changes, and the outcomes that a write of them has.
+func vary(t *testing.T, rng *rand.Rand, list []varve.Reading) (again []varve.Reading, want []varve.Outcome) {
+	t.Helper()
+	var err error
 	for i := range list {
 		r, outcome := list[i].Clone(), varve.Duplicate
 		r.ID = varve.ID{}
@@ -69,21 +91,5 @@ func TestWrite_ComparesReadingsWithChunks(t *testing.T) {
 		}
 		again, want = append(again, r), append(want, outcome)
 	}
-	rng.Shuffle(len(again), func(i, j int) {
-		again[i], again[j], want[i], want[j] = again[j], again[i], want[j], want[i]
-	})
-	for round := range 2 {
-		for from := 0; from < len(again); from += 500 {
-			result := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: again[from : from+500]}})[0]
-			if result.Err != nil {
-				t.Fatal(result.Err)
-			}
-			for i, v := range result.Verdicts {
-				if v.Outcome != want[from+i] {
-					t.Fatalf("round %d: %s %v is %v, want %v", round, &again[from+i], again[from+i].Fields, v, want[from+i])
-				}
-				want[from+i] = varve.Duplicate
-			}
-		}
-	}
+	return again, want
 }
