@@ -24,7 +24,7 @@ var metricName = regexp.MustCompile(`\b(varve|process)_[a-z_]+\b`)
 func TestRules_UseServedMetrics(t *testing.T) {
 	s := start(t, t.TempDir())
 	send(t, http.MethodPost, s.URL+"/v1/streams/w/readings", "{\"device\":\"d\",\"time\":\"2026-01-01T00:00:00Z\",\"fields\":{\"a\":1}}\n{\"device\":\"d\",\"time\":\"bad\",\"fields\":{\"a\":1}}")
-	for _, path := range []string{"/nothing", "/write"} {
+	for _, path := range []string{"/nothing", "/missing"} {
 		if status, text := send(t, http.MethodGet, s.URL+path, ""); status != http.StatusNotFound {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
