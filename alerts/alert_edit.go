@@ -7,8 +7,8 @@ import (
 )
 
 // Alert returns an alert. The id of an alert that was replaced leads to its successor, whose id
-// differs. Without a successor, the old alert is returned as Withdrawn. Alert fails with NotFound
-// for an id that no alert ever had.
+// differs. If it has no successor, the old alert is returned, with Withdrawn as the reason of its
+// resolution. Alert fails with NotFound for an id that no alert ever had.
 func (m *Monitor) Alert(ctx context.Context, tenant, id string) (Alert, error) {
 	a, _, err := m.stores.alerts.find(ctx, tenant, id)
 	return a, err

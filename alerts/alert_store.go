@@ -100,9 +100,10 @@ func alertNotFound(id string) error {
 }
 
 // successor returns the alert that replaced an old one. This is the alert of the episode that
-// contains the first reading of the old alert. If none does, it is the alert of the first episode
-// that begins later, up to the reading that opened the old alert. Without a successor, the old
-// alert is returned as Withdrawn.
+// contains the first reading of the old alert. If no such alert exists, it is the alert of the
+// first episode that begins after this reading, but not after the reading that opened the old
+// alert. If the old alert has no successor, successor returns it with Withdrawn as the reason of
+// its resolution.
 func (s *alertStore) successor(ctx context.Context, old *Alert) (Alert, varve.Value, error) {
 	rule := &Rule{Tenant: old.Tenant, ID: old.Rule, generation: old.generation}
 	of := subjectOf(rule, varve.Series{Tenant: old.Tenant, Stream: old.Stream, Device: old.Device})
@@ -126,8 +127,8 @@ func (s *alertStore) successor(ctx context.Context, old *Alert) (Alert, varve.Va
 	return gone, varve.Value{}, nil
 }
 
-// maxNearby limits the episodes that are read around one position. A process never changes so
-// many of them at a time.
+// maxNearby limits the episodes that are read on each side of a position. Recorded episodes overlap
+// only after an interruption, so a few are enough.
 const maxNearby = 8
 
 // episodesIn returns the recorded episodes that share readings with an extent. Episodes that

@@ -33,7 +33,7 @@ type deadmanChecker struct {
 	state    deadmanState
 }
 
-// checkAll checks all rules, unless another check is running here or elsewhere.
+// checkAll checks all rules, unless another check is running in this process or in another one.
 func (c *deadmanChecker) checkAll(ctx context.Context) error {
 	if !c.checking.TryLock() {
 		return nil // a second check would take over the lease of the first
@@ -106,7 +106,7 @@ func (c *deadmanChecker) checkRule(ctx context.Context, l *lease.Lease, r *Rule)
 	return errors.Join(err, s.err)
 }
 
-// close waits for a check to end, and releases the lease.
+// close waits until no check is running, and releases the lease.
 func (c *deadmanChecker) close() error {
 	c.checking.Lock()
 	defer c.checking.Unlock()

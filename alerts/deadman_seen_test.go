@@ -156,7 +156,7 @@ func TestRecreatedDeadmanRule_IgnoresOldLastSeen(t *testing.T) {
 				w.send(reading("d", w.now()))
 			}
 		})
-		if got != "85: 60-70-" { // 15 minutes late, because the reading was sent before the rule was recreated
+		if got != "85: 60-70-" { // opens late by the request timeout of 15 minutes, because the reading is older than the recreated rule
 			t.Error(got)
 		}
 	})

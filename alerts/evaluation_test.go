@@ -37,7 +37,7 @@ func above(threshold int64, held time.Duration) alerts.Rule {
 	return alerts.Rule{Stream: "weather", Field: "v", Comparison: ">", Threshold: varve.IntValue(threshold), For: held, Severity: alerts.Critical}
 }
 
-// gapped returns the same rule as above, with a gap; 0 means NoGap.
+// gapped returns a rule like the function above does, but with a gap. 0 means NoGap.
 func gapped(threshold int64, held, gap time.Duration) alerts.Rule {
 	r := above(threshold, held)
 	if r.Gap = gap; gap == 0 {

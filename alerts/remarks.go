@@ -46,7 +46,7 @@ func remarksOf(a *registry.Reader, resolved string) (s remarks) {
 	return s
 }
 
-// merge adds the remarks of another alert that this one lacks. Of two mutes, the later end
+// merge adds the remarks of another alert. It replaces none, except that the later end of two mutes
 // counts.
 func (s *remarks) merge(other remarks) {
 	if s.resolved.IsZero() {

@@ -94,7 +94,7 @@ func ruleOf(it *store.Item) (Rule, error) {
 
 // unchanged returns the condition that the stored rule has not changed since it was read.
 func (r *Rule) unchanged() store.Cond {
-	if r.version == 0 { // in items from before versions existed
+	if r.version == 0 { // the item is from an older version of Varve
 		return store.IfEquals(generationAttr, varve.StringValue(r.generation))
 	}
 	return store.IfEquals("version", varve.IntValue(r.version))
