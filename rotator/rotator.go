@@ -257,8 +257,8 @@ func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context
 	return d, joinFirst(errs)
 }
 
-// joinFirst joins the first errors of a run. Its errors often have the same cause, and events
-// report all of them.
+// joinFirst joins the first errors of a run. The errors of a run often have the same cause, and
+// events report all of them.
 func joinFirst(errs []error) error {
 	const most = 3
 	if n := len(errs) - most; n > 0 {
