@@ -17,8 +17,8 @@
 //   - Before a reading is written, its fields are admitted and its hour is marked dirty.
 //   - The router cannot change or drop a table.
 //
-// If the registry or the store fails, the affected readings are rejected with a retryable code,
-// and the others are stored. It is safe to retry them.
+// If the registry or the store fails, the affected readings are rejected with a retryable code, and
+// the others are stored. A client can safely resend the rejected readings.
 package router
 
 import (
@@ -187,7 +187,7 @@ func weigh(readings []varve.Reading) int {
 }
 
 // acquire waits until a write of weight n may start. It returns a function that frees the room of
-// the write. A write above the limit runs alone.
+// the write. If n is at least half of MaxReadings, no other large write runs at the same time.
 func (r *Router) acquire(ctx context.Context, n int) (release func(), err error) {
 	weight := min(int64(n), int64(r.opts.MaxReadings)/2)
 	if n > smallWrite {
