@@ -23,7 +23,7 @@ func run(t *testing.T, o calendar.Options) calendar.Forecast {
 	return f
 }
 
-// tablesOf returns the tables of an arrival month as they exist.
+// tablesOf returns the tables of an arrival month. They are cold, and each has 100 readings.
 func tablesOf(p rotator.Policy, m grid.Month) (infos []store.Info) {
 	for _, r := range p.Grid.Layout(m) {
 		infos = append(infos, store.Info{
