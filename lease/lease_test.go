@@ -36,7 +36,7 @@ func acquire(t *testing.T, k *lease.Manager) *lease.Lease {
 	return l
 }
 
-// want checks that err wraps the error is, or that both are nil.
+// want checks that err wraps the wanted error, or that both are nil.
 func want(t *testing.T, what string, err, is error) {
 	t.Helper()
 	if !errors.Is(err, is) || (err == nil) != (is == nil) {
