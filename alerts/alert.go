@@ -69,7 +69,7 @@ type Alert struct {
 	extent     extent    // set if moved is set
 }
 
-// extent is the range of readings that opened an alert.
+// extent is the range from the first reading of an episode to the reading that opened its alert.
 type extent struct {
 	start, opened varve.Position
 }

@@ -10,7 +10,7 @@ import (
 
 // AlertChoice selects open alerts to resolve. At least one of IDs, Rule, Device, Severity and All
 // must be set. If several of Rule, Device and Severity are set, an alert must match each of them.
-// IDs and All exclude each other and these three.
+// IDs and All each stand alone.
 type AlertChoice struct {
 	Tenant   string
 	IDs      []string // if set, Cursor must be empty; ids of resolved alerts are accepted

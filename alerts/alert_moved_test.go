@@ -72,8 +72,8 @@ func TestMovedAlert_LeadsToSuccessor(t *testing.T) {
 }
 
 // TestAlertIDs_StayValid sends readings in any order, while the registry fails. Each id that was
-// once listed stays valid. It leads to a listed alert that shares readings with the opening of
-// the old alert, if one exists.
+// once listed stays valid. It leads to a listed alert that shares readings with the extent of the
+// old alert, if such an alert exists.
 func TestAlertIDs_StayValid(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w, processes := twoProcesses(rt, t)

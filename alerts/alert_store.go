@@ -147,8 +147,8 @@ func (s *alertStore) episodesIn(ctx context.Context, of *subject, x extent) ([]e
 	return append(first, later...), err
 }
 
-// change changes the alert to which an id leads, and returns it. If edit returns false,
-// or if the alert is withdrawn, nothing is written.
+// change applies the function edit to the alert to which an id leads. It stores and returns the
+// alert. If edit returns false, or if the alert is withdrawn, nothing is written.
 func (s *alertStore) change(ctx context.Context, tenant, id string, edit func(*Alert) bool) (Alert, error) {
 	for {
 		a, version, err := s.find(ctx, tenant, id)

@@ -14,9 +14,10 @@ import (
 const (
 	// deadmanLease names the lease of the process that checks deadman rules.
 	deadmanLease = "deadman"
-	// deadmanTTL is the time after which an idle lease is lost. It is longer than the minute
-	// between two checks, so the same process does the next check, and uses its device states. If
-	// that process is killed, another one takes over at its third check.
+	// deadmanTTL is the time after which another process may take over a lease that was not
+	// renewed. It is longer than the minute between two checks, so the same process does the next
+	// check, and uses its device states. If that process is killed, another one takes over at its
+	// third check.
 	deadmanTTL = 75 * time.Second
 )
 

@@ -2,8 +2,8 @@ package alerts
 
 import "time"
 
-// maxSeenDelay is the largest delay between a device's last reading and its last-seen record, which
-// has the precision of a minute.
+// maxSeenDelay is the longest time by which a device's last reading may be later than its last-seen
+// record. The record is precise to the minute.
 const maxSeenDelay = time.Minute
 
 // deviceState is the state of a device after the last sweep of a deadman rule.

@@ -118,7 +118,7 @@ func (v *evaluator) readBack(readings samples) error {
 	return err
 }
 
-// markStored remembers that the first reading of a recorded episode is stored.
+// markStored records that the reading at p is stored, if a recorded episode begins at p.
 func (v *evaluator) markStored(p varve.Position) {
 	if v.recorded.at(p) == nil {
 		return

@@ -7,7 +7,7 @@ import (
 )
 
 // lastSeen is the time at which a device was last seen. It is known only roughly: the true time is
-// not before the time at, and not more than the duration late after it.
+// in the range [at, at+late].
 type lastSeen struct {
 	at   time.Time // zero if the device was never seen
 	late time.Duration

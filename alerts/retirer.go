@@ -68,7 +68,7 @@ func (t *retirer) finish(ctx context.Context, r *Rule) error {
 	now := t.now()
 	over := func(x retirement) bool { return now.Sub(x.at) >= retireWithin }
 	if !slices.ContainsFunc(list, func(x retirement) bool { return !x.passed || over(x) }) {
-		return nil // all have been resolved once, and no last pass is due yet
+		return nil // the alerts of each retirement were resolved once, and none is old enough to be removed
 	}
 	if err := t.resolve(ctx, r, 0); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 // interrupted.
 type timeline struct {
 	episodes []episode
-	// ends[i] is the latest end among the episodes up to i; nil if one is open.
+	// ends[i] is the latest end among the episodes up to i; nil if one of them is open.
 	ends []*varve.Position
 }
 
