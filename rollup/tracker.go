@@ -75,7 +75,7 @@ type markRequest struct {
 }
 
 // findUnmarked finds the readings whose hours have no valid marker. It examines each reading of
-// each write. So it is fast for consecutive readings of one series or stream.
+// each write, so it must be fast. It does little for consecutive readings of one series or stream.
 func (t *Tracker) findUnmarked(q *markRequest, readings []varve.Reading, verdicts []varve.Verdict) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
