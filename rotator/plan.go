@@ -40,7 +40,7 @@ func (k Kind) String() string {
 	}
 }
 
-// Action is a change of one table that a plan makes.
+// Action is a planned change of one table.
 type Action struct {
 	Kind     Kind
 	Table    grid.Table
