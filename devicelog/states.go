@@ -13,11 +13,11 @@ import (
 
 // Bounds of a list of states with a common prefix.
 const (
-	// maxByState is the largest number of a device's entries in these states for which they are
-	// read by state, and then sorted by time.
+	// maxByState applies to lists of a device. It is the largest number of entries that are read
+	// by state, and then sorted by time.
 	maxByState = registry.MaxLimit
-	// maxScanned applies to all other lists. It is the number of entries of any state after which
-	// a page ends.
+	// maxScanned applies to lists with more entries, and to lists of a supervisor. They are read
+	// by time. It is the number of entries of any state after which a page ends.
 	maxScanned = 10 * registry.MaxLimit
 )
 

@@ -37,8 +37,8 @@ func TestListStates_ReadsOnlyTheirEntries(t *testing.T) {
 	}
 }
 
-// TestListStates_BoundsWork lists states with a common prefix that are frequent or rare. Each page
-// reads a bounded number of entries, and leads to the next page.
+// TestListStates_BoundsWork lists more entries of some states than are read by state. The pages
+// must lead to all entries, in order.
 func TestListStates_BoundsWork(t *testing.T) {
 	w := newWorld(t)
 	for i := range 1100 {
