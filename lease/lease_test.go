@@ -131,7 +131,8 @@ func TestLease_NamesAreIndependent(t *testing.T) {
 	want(t, "b's check", l.Check(t.Context()), nil)
 }
 
-// TestCheck_ExtendsLease checks a lease often enough. It must remain held.
+// TestCheck_ExtendsLease checks a lease each time that its lifetime has passed. The lease must
+// remain held.
 func TestCheck_ExtendsLease(t *testing.T) {
 	c := newClock()
 	_, a, b := two(c)
