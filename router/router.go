@@ -12,8 +12,8 @@
 // These rules always hold:
 //
 //   - Event time and the arrival month of the request determine the table of a reading.
-//   - Each reading gets one verdict. If a write ends early, a reading without a verdict may or may
-//     not be stored.
+//   - Each reading gets one verdict, unless the context of the write ends. A reading without a
+//     verdict may or may not be stored.
 //   - Before a reading is written, its fields are admitted and its hour is marked dirty.
 //   - The router cannot change or drop a table.
 //
@@ -63,7 +63,7 @@ type Options struct {
 	// MaxRequests limits the number of concurrent requests. The router refuses requests above it.
 	// 0 means 4096.
 	MaxRequests int
-	// MaxReadings limits the number of readings in concurrent writes. Other writes wait.
+	// MaxReadings limits the number of readings in concurrent writes. Further writes wait.
 	//
 	// A reading of several KiB counts as one reading per KiB. Half of the limit is reserved for
 	// small writes, so that the upload of a backlog does not delay new readings. 0 means 65,536.
