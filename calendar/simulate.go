@@ -211,7 +211,7 @@ func (s *simulation) apply(m *Month, a *rotator.Action, now time.Time) {
 // next returns the time of the next run in which the plan can differ.
 func (s *simulation) next(now time.Time) time.Time {
 	month := grid.MonthOf(now)
-	monday := now.Truncate(7 * day) // Go's zero time is a Monday
+	monday := now.Truncate(7 * day) // Truncate counts from Go's zero time, which is a Monday
 	next := month.End()
 	earlier := func(at time.Time) {
 		if at.After(now) && at.Before(next) {
