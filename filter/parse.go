@@ -106,7 +106,7 @@ func (p *parser) hasAnother() (bool, error) {
 	return true, nil
 }
 
-// word reads a word, which ends at a space or an operator, or a text in quotes.
+// word reads a text in quotes, or a word that ends at a space or an operator.
 func (p *parser) word(kind string) (text string, quoted bool, err error) {
 	p.skipSpace()
 	if strings.HasPrefix(p.rest, `"`) {
