@@ -44,8 +44,8 @@ func (deadmanKind) evaluate(r *Rule, seen lastSeen, now time.Time, recorded []ep
 	at := seen.position()
 	known := false
 	for _, old := range recorded {
-		// The episode is about the current silence. Or it is about a later one, of which only
-		// another process knows.
+		// The episode is about the current silence. Or it is about a later silence that another
+		// process has recorded.
 		if old.start.Compare(at) >= 0 {
 			known, open = true, open || old.end == nil
 			continue
