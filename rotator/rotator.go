@@ -16,7 +16,8 @@ import (
 // leaseTTL is how long the lease of a run lives after its last check.
 const leaseTTL = 5 * time.Minute
 
-// Options configure a rotator. All fields are required except Parallel, TablesInUse and Events.
+// Options configure a rotator. All fields are required except Parallel, TablesInUse, Expirer,
+// ExpireGrace and Events.
 type Options struct {
 	Catalog   store.Catalog
 	Creator   store.Creator
