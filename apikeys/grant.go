@@ -23,7 +23,7 @@ type Grant struct {
 // Everything returns the grant that all requests have until the first key is created.
 func Everything() *Grant { return &Grant{Tenant: varve.DefaultTenant, Scopes: Read | Write | Admin} }
 
-// Operates reports whether the grant is for varve.DefaultTenant and has a scope.
+// Operates reports whether the grant is for varve.DefaultTenant and allows a scope.
 func (g *Grant) Operates(scope Scopes) bool {
 	return g.Tenant == varve.DefaultTenant && g.Scopes.Has(scope)
 }
