@@ -57,7 +57,7 @@ type Manager struct {
 	TTL    time.Duration // the lifetime of a lease without a check
 
 	mu   sync.Mutex
-	seen map[string]sight // last seen states of other processes' leases, by name
+	seen map[string]sight // states of other processes' leases as this process read them, by name
 }
 
 // sight is the state of a lease, and the time at which it was first observed.
