@@ -40,8 +40,8 @@ import (
 // enforce the limit; the router does not.
 const DefaultRequestTimeout = 15 * time.Minute
 
-// Options configure a router. All fields are required except Layouts, Fields, Tracker, Watch,
-// Events and the limits.
+// Options configure a router. All fields are required except Layouts, Fields, Tracker, Expire,
+// Grace, Watch, Events and the limits.
 type Options struct {
 	Writer  store.Writer
 	Creator store.Creator
