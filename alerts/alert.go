@@ -64,12 +64,12 @@ type Alert struct {
 	Acknowledged Acknowledgement
 	MutedUntil   time.Time // zero if the alert is not muted
 
-	generation string    // generation of the rule; "" in items from before generations existed
+	generation string    // generation of the rule; "" if the alert was stored before rules had generations
 	moved      time.Time // when the alert was replaced or withdrawn; zero if it was not
 	extent     extent    // set if moved is set
 }
 
-// extent is the range of readings that opened an alert.
+// extent is the range from the first reading of an episode to the reading that opened its alert.
 type extent struct {
 	start, opened varve.Position
 }
@@ -103,9 +103,9 @@ func (a *Alert) resolve(by string, now time.Time) bool {
 	return true
 }
 
-// updated returns now, which is the alert as computed from readings, with the parts of the old alert
-// that stay: its remarks, its severity and a final resolution. If the old alert was replaced or
-// withdrawn, only its remarks stay.
+// updated returns the new version of a stored alert. The argument now is the alert as computed from
+// readings. The stored alert's remarks, severity and final resolution stay. If the stored alert was
+// replaced or withdrawn, only its remarks stay.
 func (a *Alert) updated(now Alert) Alert {
 	s := a.remarks()
 	s.merge(now.remarks())
@@ -120,8 +120,8 @@ func (a *Alert) updated(now Alert) Alert {
 	return now
 }
 
-// move marks the alert as replaced or withdrawn. Its id still leads to its successor, which is
-// found by the readings that opened the alert.
+// move marks the alert as replaced or withdrawn. The id stays valid: find uses the generation and
+// the extent to find the alert that replaced this one.
 func (a *Alert) move(at time.Time, generation string, x extent) {
 	a.moved, a.extent, a.generation = at, x, generation
 }

@@ -9,10 +9,11 @@ import (
 )
 
 // AlertChoice selects open alerts to resolve. At least one of IDs, Rule, Device, Severity and All
-// must be set. If several are set, an alert must match each of them.
+// must be set. If several of Rule, Device and Severity are set, an alert must match each of them.
+// IDs and All each stand alone.
 type AlertChoice struct {
 	Tenant   string
-	IDs      []string // if set, the other fields must be empty; ids of resolved alerts are accepted
+	IDs      []string // if set, Cursor must be empty; ids of resolved alerts are accepted
 	Rule     string
 	Device   string
 	Severity Severity
@@ -21,7 +22,7 @@ type AlertChoice struct {
 	Cursor   string
 }
 
-// ResolvedPage is the result for one page of a choice.
+// ResolvedPage is the result for one page of an AlertChoice.
 type ResolvedPage struct {
 	Resolved []Alert  // the alerts that this call resolved
 	Missing  []string // ids that no alert ever had

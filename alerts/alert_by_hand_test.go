@@ -16,11 +16,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". The parts are the times
-// since, opened and resolved, in seconds after noon. An open alert has no third part. If the
-// alert was resolved by hand, or because its rule was deleted or changed, the third part is
-// "hand", "deleted" or "changed". "gap" marks a resolution by gap, and "L" a late alert. See
-// summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
+// Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
+// open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
+// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See summary.
 
 // resolve resolves the open alerts of device d by hand.
 func (w *world) resolve() {
@@ -31,8 +30,8 @@ func (w *world) resolve() {
 	}
 }
 
-// cut is a test case with late readings. The test sends the readings of the field before, resolves
-// all alerts by hand at second 60, and then sends the readings of the field after.
+// cut is a test case with late readings. The test sends the first readings (before), resolves all
+// alerts by hand at second 60, and then sends the other readings (after).
 type cut struct {
 	reason string
 	held   time.Duration
@@ -41,9 +40,8 @@ type cut struct {
 	want   string
 }
 
-// cuts are cases in which readings that arrive after a resolution by hand split an episode, or move
-// its start. In any order of arrival, a part that was split off and opened after the resolution has
-// an open alert. All other alerts stay resolved.
+// cuts are cases in which readings arrive after a resolution by hand. They split an episode, move
+// its start, or extend it. Only an episode that opened after the resolution has an open alert.
 var cuts = []cut{
 	{"in order", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(150, 1), valued(200, 9)}, "0-0-hand 200-200-"},
 	{"late", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(200, 9), valued(150, 1)}, "0-0-hand 200-200-"},
@@ -58,7 +56,8 @@ var cuts = []cut{
 	{"it goes on", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(30, 1), valued(70, 9)}, "0-0-hand 50-50-hand"},
 }
 
-// resolved returns a world after the first readings of a cut were sent and their alerts resolved.
+// resolved returns a world in which the first readings of a cut were sent, and their alerts were
+// resolved by hand.
 func (c *cut) resolved(t *testing.T, change ...func(*alerts.Options)) *world {
 	w := newWorld(t, change...)
 	w.rule(above(5, c.held))
@@ -78,8 +77,7 @@ func (c *cut) check(t *testing.T, w *world, what string) {
 	}
 }
 
-// TestCut_KeepsResolutionByHand splits an episode with late readings after its alert was resolved
-// by hand.
+// TestCut_KeepsResolutionByHand sends the later readings of each cut in the given order.
 func TestCut_KeepsResolutionByHand(t *testing.T) {
 	for _, c := range cuts {
 		w := c.resolved(t)
@@ -90,8 +88,8 @@ func TestCut_KeepsResolutionByHand(t *testing.T) {
 	}
 }
 
-// TestInterruptedCut_KeepsResolutionByHand lets each write fail in turn. Rejected readings are
-// resent at once, or after all others.
+// TestInterruptedCut_KeepsResolutionByHand repeats each cut, and fails another write each time.
+// Rejected readings are resent at once, or after all others.
 func TestInterruptedCut_KeepsResolutionByHand(t *testing.T) {
 	for _, c := range cuts {
 		for i := range 4 {

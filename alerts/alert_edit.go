@@ -7,8 +7,8 @@ import (
 )
 
 // Alert returns an alert. The id of an alert that was replaced leads to its successor, whose id
-// differs. Without a successor, the old alert is returned as Withdrawn. Alert fails with NotFound
-// for an id that no alert ever had.
+// differs. If it has no successor, the old alert is returned, with Withdrawn as the reason of its
+// resolution. Alert fails with NotFound for an id that no alert ever had.
 func (m *Monitor) Alert(ctx context.Context, tenant, id string) (Alert, error) {
 	a, _, err := m.stores.alerts.find(ctx, tenant, id)
 	return a, err
@@ -21,9 +21,9 @@ func (m *Monitor) ResolveAlert(ctx context.Context, tenant, id string) (Alert, e
 	return m.stores.alerts.change(ctx, tenant, id, func(a *Alert) bool { return a.resolve(ByHand, m.time()) })
 }
 
-// AcknowledgeAlert records that a person has taken notice of an alert, and returns it. An earlier
-// acknowledgement is replaced. AcknowledgeAlert fails with NotFound if the alert is missing, and
-// with Invalid if a text is too long or is not UTF-8.
+// AcknowledgeAlert records that a person has taken notice of an alert, and returns the alert. An
+// earlier acknowledgement is replaced. AcknowledgeAlert fails with NotFound if the alert is
+// missing, and with Invalid if a text is too long or is not UTF-8.
 func (m *Monitor) AcknowledgeAlert(ctx context.Context, tenant, id, by, comment string) (Alert, error) {
 	if err := errors.Join(checkRemark("by", by), checkRemark("note", comment)); err != nil {
 		return Alert{}, err
@@ -37,8 +37,8 @@ func (m *Monitor) AcknowledgeAlert(ctx context.Context, tenant, id, by, comment 
 	})
 }
 
-// MuteAlert mutes an alert until a time, and returns it. The zero time ends the mute. MuteAlert
-// fails with NotFound if the alert is missing, and with Invalid for a time in the past.
+// MuteAlert mutes an alert until a time, and returns the alert. The zero time ends the mute.
+// MuteAlert fails with NotFound if the alert is missing, and with Invalid for a time in the past.
 func (m *Monitor) MuteAlert(ctx context.Context, tenant, id string, until time.Time) (Alert, error) {
 	if err := checkMute(until, m.opts.Now()); err != nil {
 		return Alert{}, err

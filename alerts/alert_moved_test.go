@@ -21,7 +21,7 @@ func TestMovedAlert_LeadsToSuccessor(t *testing.T) {
 		before, then []varve.Reading
 		want         int    // start of the alert to which the first id leads, in seconds after noon
 		by           string // why that alert is resolved; "" if it is open
-		other        bool   // that alert lacks the remarks on the first one, which was withdrawn before
+		other        bool   // that alert has no remarks of the first one, because the first one was withdrawn in between
 	}{
 		{"it begins earlier", 0, []varve.Reading{valued(5, 9)}, []varve.Reading{valued(3, 9)}, 3, "", false},
 		{"earlier, and once more", 0, []varve.Reading{valued(5, 9)}, []varve.Reading{valued(3, 9), valued(1, 9)}, 1, "", false},
@@ -72,8 +72,8 @@ func TestMovedAlert_LeadsToSuccessor(t *testing.T) {
 }
 
 // TestAlertIDs_StayValid sends readings in any order, while the registry fails. Each id that was
-// once listed stays valid. It leads to a listed alert that shares readings with the opening of
-// the old alert, if one exists.
+// once listed stays valid. It leads to a listed alert that shares readings with the extent of the
+// old alert, if such an alert exists.
 func TestAlertIDs_StayValid(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w, processes := twoProcesses(rt, t)

@@ -100,9 +100,10 @@ func alertNotFound(id string) error {
 }
 
 // successor returns the alert that replaced an old one. This is the alert of the episode that
-// contains the first reading of the old alert. If none does, it is the alert of the first episode
-// that begins later, up to the reading that opened the old alert. Without a successor, the old
-// alert is returned as Withdrawn.
+// contains the first reading of the old alert. If no such alert exists, it is the alert of the
+// first episode that begins after this reading, but not after the reading that opened the old
+// alert. If the old alert has no successor, successor returns it with Withdrawn as the reason of
+// its resolution.
 func (s *alertStore) successor(ctx context.Context, old *Alert) (Alert, varve.Value, error) {
 	rule := &Rule{Tenant: old.Tenant, ID: old.Rule, generation: old.generation}
 	of := subjectOf(rule, varve.Series{Tenant: old.Tenant, Stream: old.Stream, Device: old.Device})
@@ -126,8 +127,8 @@ func (s *alertStore) successor(ctx context.Context, old *Alert) (Alert, varve.Va
 	return gone, varve.Value{}, nil
 }
 
-// maxNearby limits the episodes that are read around one position. A process never changes so
-// many of them at a time.
+// maxNearby limits the episodes that are read on each side of a position. Recorded episodes overlap
+// only after an interruption, so a few are enough.
 const maxNearby = 8
 
 // episodesIn returns the recorded episodes that share readings with an extent. Episodes that
@@ -146,8 +147,8 @@ func (s *alertStore) episodesIn(ctx context.Context, of *subject, x extent) ([]e
 	return append(first, later...), err
 }
 
-// change changes the alert to which an id leads, and returns it. If edit returns false,
-// or if the alert is withdrawn, nothing is written.
+// change applies the function edit to the alert to which an id leads. It stores and returns the
+// alert. If edit returns false, or if the alert is withdrawn, nothing is written.
 func (s *alertStore) change(ctx context.Context, tenant, id string, edit func(*Alert) bool) (Alert, error) {
 	for {
 		a, version, err := s.find(ctx, tenant, id)

@@ -9,19 +9,21 @@ import (
 
 // stepWriter applies plans to a registry that writes items one by one.
 //
-// The record of an episode is written before its alert, and once more after it. The alert of a
-// removed episode is withdrawn before the record is deleted. So every alert has a record. If the
-// steps are interrupted, an unpublished record remains, and the next evaluation completes them.
+// The record of an episode is written before its alert. After the alert is written, the record is
+// marked as published. The alert of a removed episode is withdrawn before the record is deleted. So
+// every alert has a record. If the steps are interrupted, an unpublished record remains, and the
+// next evaluation completes them.
 //
-// The first record of an episode includes the remarks that the episode inherits. When another
-// evaluation completes the steps, the replaced episodes may be gone.
+// An episode inherits the remarks of the episodes that it replaces. Its record includes them from
+// the first write on. When another evaluation completes the steps, the replaced episodes may be
+// gone.
 type stepWriter struct {
 	*subject
 	*stores
 	recorded *timeline
 }
 
-// apply executes a plan. New episodes that overlap no other are written concurrently.
+// apply executes a plan. New episodes that overlap no recorded episode are written concurrently.
 func (w *stepWriter) apply(ctx context.Context, p plan) error {
 	var separate, rest []episode
 	for _, e := range p.write {
@@ -60,7 +62,7 @@ func (w *stepWriter) apply(ctx context.Context, p plan) error {
 // publishers is the number of episodes that are published concurrently.
 const publishers = 16
 
-// publishAll publishes new episodes that overlap no other.
+// publishAll records and publishes new episodes that overlap no recorded episode.
 func (w *stepWriter) publishAll(ctx context.Context, episodes []episode) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(publishers)
@@ -79,7 +81,8 @@ func (w *stepWriter) publishAll(ctx context.Context, episodes []episode) error {
 	return g.Wait()
 }
 
-// inherit adds the remarks on overlapping episodes and their alerts to an episode.
+// inherit adds remarks to an episode. They come from the recorded episodes that overlap it, and
+// from their alerts.
 func (w *stepWriter) inherit(ctx context.Context, e *episode) error {
 	for _, k := range w.recorded.overlapping(e) {
 		old, _, err := w.alerts.get(ctx, w.series.Tenant, w.series.Device, w.alertID(k.start))

@@ -108,8 +108,8 @@ func (w *atomicWriter) putRecord(e *episode) store.Change {
 	return c
 }
 
-// putOver returns the write of an item on the condition that a version is stored. The zero
-// version means that the item must be new.
+// putOver returns the write of an item on the condition that the stored version is the given one.
+// The zero version means that the item must be new.
 func putOver(it store.Item, version varve.Value) store.Change {
 	if version.IsZero() {
 		return store.Change{Item: it, Conds: ifAbsent}

@@ -10,11 +10,10 @@ import (
 	"github.com/varvedb/varve/registry/registrytest"
 )
 
-// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". The parts are the times
-// since, opened and resolved, in seconds after noon. An open alert has no third part. If the
-// alert was resolved by hand, or because its rule was deleted or changed, the third part is
-// "hand", "deleted" or "changed". "gap" marks a resolution by gap, and "L" a late alert. See
-// summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
+// Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
+// open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
+// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See summary.
 
 // named returns a reading with an id that the client chose.
 func named(second int, v int64) varve.Reading {
@@ -67,8 +66,8 @@ func TestConflict_CountsStoredValues(t *testing.T) {
 	}
 }
 
-// TestResentReadings_AreNotRead checks that duplicates with content ids are not read, because their
-// values are known to be equal.
+// TestResentReadings_AreNotRead checks that stored readings are not read for duplicates with
+// content ids. Their values are known to be equal.
 func TestResentReadings_AreNotRead(t *testing.T) {
 	w := newWorld(t)
 	w.rule(above(5, time.Minute))

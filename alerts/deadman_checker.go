@@ -14,9 +14,10 @@ import (
 const (
 	// deadmanLease names the lease of the process that checks deadman rules.
 	deadmanLease = "deadman"
-	// deadmanTTL is the time after which an idle lease is lost. It is longer than the minute
-	// between two checks, so the same process does the next check, and uses its device states. If
-	// that process is killed, another one takes over at its third check.
+	// deadmanTTL is the time after which another process may take over a lease that was not
+	// renewed. It is longer than the minute between two checks, so the same process does the next
+	// check, and uses its device states. If that process is killed, another one takes over at its
+	// third check.
 	deadmanTTL = 75 * time.Second
 )
 
@@ -33,7 +34,7 @@ type deadmanChecker struct {
 	state    deadmanState
 }
 
-// checkAll checks all rules, unless another check is running here or elsewhere.
+// checkAll checks all rules, unless another check is running in this process or in another one.
 func (c *deadmanChecker) checkAll(ctx context.Context) error {
 	if !c.checking.TryLock() {
 		return nil // a second check would take over the lease of the first
@@ -106,7 +107,7 @@ func (c *deadmanChecker) checkRule(ctx context.Context, l *lease.Lease, r *Rule)
 	return errors.Join(err, s.err)
 }
 
-// close waits for a check to end, and releases the lease.
+// close waits until no check is running, and releases the lease.
 func (c *deadmanChecker) close() error {
 	c.checking.Lock()
 	defer c.checking.Unlock()

@@ -14,9 +14,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// The tests write alerts as text, such as "0-10-30 31-41-". The parts are the times since, opened
-// and resolved, in minutes after noon. An open alert has no third part. A log such as "11: 0-10-
-// | 30: 0-10-30" has all alerts after each minute in which one changed. See minutes and checks.
+// The tests write alerts as text, such as "0-10-30 31-41-". Each alert has three parts: Since,
+// OpenedAt and ResolvedAt, in minutes after noon. The third part is empty if the alert is open. A
+// log such as "11: 0-10- | 30: 0-10-30" shows all alerts at minute 11 and at minute 30, because they
+// changed at these minutes. See minutes and checks.
 
 // silent returns a deadman rule on stream weather.
 func silent(device string, held time.Duration) alerts.Rule {
@@ -156,7 +157,7 @@ func TestRecreatedDeadmanRule_IgnoresOldLastSeen(t *testing.T) {
 				w.send(reading("d", w.now()))
 			}
 		})
-		if got != "85: 60-70-" { // 15 minutes late, because the reading was sent before the rule was recreated
+		if got != "85: 60-70-" { // opens late by the request timeout of 15 minutes, because the reading is older than the recreated rule
 			t.Error(got)
 		}
 	})
@@ -225,8 +226,8 @@ func TestDeadman_IgnoresDevicesOfOtherStreams(t *testing.T) {
 	}
 }
 
-// TestInterruptedSweep_IsCompletedByNext fails the writes of a sweep after the device has reported.
-// The next sweep resolves the alert.
+// TestInterruptedSweep_IsCompletedByNext fails the writes of a sweep after a silent device has
+// reported. The next sweep resolves the alert.
 func TestInterruptedSweep_IsCompletedByNext(t *testing.T) {
 	for _, prefix := range []string{"RUN#", "ALERT#"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -318,8 +319,8 @@ func TestSweep_AllowsForLaggingLists(t *testing.T) {
 	}
 }
 
-// TestSweep_ContinuesAfterFailedDevices checks that a sweep checks the other devices, too, and
-// names a failed one in its error. If all devices fail, the sweep ends early.
+// TestSweep_ContinuesAfterFailedDevices checks that failed devices do not stop a sweep, and that
+// its error names one of them. If all devices fail, the sweep ends early.
 func TestSweep_ContinuesAfterFailedDevices(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	r := w.rule(alerts.Rule{Kind: alerts.Deadman, For: 10 * time.Minute, Severity: alerts.Info})

@@ -2,8 +2,8 @@ package alerts
 
 import "time"
 
-// maxSeenDelay is the largest delay between a device's last reading and its last-seen record, which
-// has the precision of a minute.
+// maxSeenDelay is the longest time by which a device's last reading may be later than its last-seen
+// record. The record is precise to the minute.
 const maxSeenDelay = time.Minute
 
 // deviceState is the state of a device after the last sweep of a deadman rule.
@@ -21,11 +21,11 @@ type deviceState struct {
 // upToDate reports whether the state of a device still holds, given the time at which it
 // was last seen.
 //
-// An open alert stays open until the device is seen again. If no alert is open, another process
-// may have opened one. recheck is set if that process held the lease. It is not set if the
-// process lost the lease during a sweep, and opened the alert afterwards. But that process opens
-// alerts only for a silence of at least Rule.For. So no alert can be between two last-seen times
-// that are closer together.
+// An open alert stays open until the device is seen again. If this process knows of no open alert,
+// another process may have opened one. If that process held the lease, recheck is set. If it lost
+// the lease during a sweep, and opened the alert afterwards, recheck is not set. But an alert needs
+// a silence of at least Rule.For. So two last-seen times that are closer together have no alert
+// between them.
 func (d *deviceState) upToDate(r *Rule, seen lastSeen, now time.Time) bool {
 	gap := seen.at.Sub(d.seen.at)
 	switch {

@@ -178,9 +178,9 @@ func (s *sweep) checkDevice(ctx context.Context, d *devices.Device, state device
 }
 
 // refresh rereads the last-seen time of a device that seems silent, because lists may lag.
-// Last-seen records of a stream are complete only since the rule was added. If the last-seen time
-// is older, refresh reads the last arrival from the tables, once. For a device that was
-// registered after the rule, the records are complete.
+// Last-seen records of a stream are only written while a deadman rule on the stream is in force. So
+// if the device was last seen before the rule was added, refresh reads the last arrival from the
+// tables, once. This is not necessary for a device that was registered after the rule.
 func (s *sweep) refresh(ctx context.Context, d *devices.Device, state *deviceState) error {
 	r := s.rule
 	if s.seemsSilent(d, state) && r.Device == "" {
@@ -213,8 +213,8 @@ func (s *sweep) seemsSilent(d *devices.Device, state *deviceState) bool {
 	return s.lastSeen(d, state).silentFor(s.rule.For, s.now())
 }
 
-// evaluate updates the episodes of a device. It reports whether an episode changed. If none
-// changed, it reports whether an alert is open about the current silence.
+// evaluate updates the episodes of a device. It reports whether an episode has changed. If none
+// has, open reports whether an alert about the current silence is open.
 func (s *sweep) evaluate(ctx context.Context, d *devices.Device, seen lastSeen) (changed, open bool, err error) {
 	c := reconciler{
 		subject: subjectOf(s.rule, varve.Series{Tenant: s.rule.Tenant, Stream: s.rule.Stream, Device: d.Device}),

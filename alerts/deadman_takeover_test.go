@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// The tests write alerts as text, such as "0-10-30 31-41-". The parts are the times since, opened
-// and resolved, in minutes after noon. An open alert has no third part. A log such as "11: 0-10-
-// | 30: 0-10-30" has all alerts after each minute in which one changed. See minutes and checks.
+// The tests write alerts as text, such as "0-10-30 31-41-". Each alert has three parts: Since,
+// OpenedAt and ResolvedAt, in minutes after noon. The third part is empty if the alert is open. A
+// log such as "11: 0-10- | 30: 0-10-30" shows all alerts at minute 11 and at minute 30, because they
+// changed at these minutes. See minutes and checks.
 
 // other returns another process, whose clock is ahead.
 func (w *world) other(ahead time.Duration) *alerts.Monitor {
@@ -34,7 +35,7 @@ func (w *world) checksBy(f *alerts.Monitor, minutes int) {
 }
 
 // TestDeadman_ResolvesAlertOpenedByPeer checks that a process resolves an alert that another
-// process opened, and that its own device states lack.
+// process opened. Its own device states do not have the alert.
 func TestDeadman_ResolvesAlertOpenedByPeer(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", 10*time.Minute), silent("", time.Minute), {Kind: alerts.Deadman, For: time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -64,9 +65,9 @@ func TestDeadman_ResolvesAlertOpenedByPeer(t *testing.T) {
 }
 
 // TestDeadman_ResolvesAlertOpenedByFastClock ends a process with a fast clock after it has opened
-// an alert too early. In the state of the next process, the device is not silent. That process
-// resolves the alert, at its first check if the other one was stopped, and at its third if it was
-// killed.
+// an alert too early. The device states of the next process have no open alert. That process must
+// still resolve the alert: at its first check if the first process was stopped, and at its third
+// check if it was killed.
 func TestDeadman_ResolvesAlertOpenedByFastClock(t *testing.T) {
 	for _, c := range []struct {
 		stopped bool
@@ -101,8 +102,8 @@ func TestDeadman_ResolvesAlertOpenedByFastClock(t *testing.T) {
 	}
 }
 
-// TestDeadman_StaysWithCheckingProcess checks that no other process takes over, in any order of
-// checks. After the process is closed, the other one checks at once.
+// TestDeadman_StaysWithCheckingProcess lets two processes check in any order. The second one must
+// not take over. After the first one is closed, the second one must check at once.
 func TestDeadman_StaysWithCheckingProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, ctx := newWorld(t), t.Context()

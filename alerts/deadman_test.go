@@ -15,9 +15,10 @@ import (
 	"time"
 )
 
-// The tests write alerts as text, such as "0-10-30 31-41-". The parts are the times since, opened
-// and resolved, in minutes after noon. An open alert has no third part. A log such as "11: 0-10-
-// | 30: 0-10-30" has all alerts after each minute in which one changed. See minutes and checks.
+// The tests write alerts as text, such as "0-10-30 31-41-". Each alert has three parts: Since,
+// OpenedAt and ResolvedAt, in minutes after noon. The third part is empty if the alert is open. A
+// log such as "11: 0-10- | 30: 0-10-30" shows all alerts at minute 11 and at minute 30, because they
+// changed at these minutes. See minutes and checks.
 
 // TestDeadman_OpensAndResolvesOneAlert checks that an alert does not open a minute too early, and
 // that the next reading resolves it.
@@ -92,8 +93,8 @@ func TestDeadman_AppliesToActiveDevices(t *testing.T) {
 	}
 }
 
-// TestDeadman_IsCheckedByOneProcess checks that the other process takes over after a failure, and
-// completes the interrupted check.
+// TestDeadman_IsCheckedByOneProcess fails the check of one process. Another process must take over
+// and complete the check.
 func TestDeadman_IsCheckedByOneProcess(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(alerts.Rule{Kind: alerts.Deadman, Device: "d", For: 10 * time.Minute, Severity: alerts.Info})

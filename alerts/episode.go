@@ -61,9 +61,9 @@ func (e *episode) equal(q *episode) bool {
 
 // inherit adds the remarks of a recorded episode, and of its alert if that is stored.
 //
-// A resolution by hand is not inherited if two conditions hold: the new episode lacks the
-// recorded start, and it opened after the resolution. The person did not know of that episode.
-// Had the readings arrived in order, that episode would have had its own alert.
+// A resolution by hand is not inherited if two conditions hold: the new episode excludes the start
+// of the recorded one, and it opened after the resolution. The person could not know of the new
+// episode. Had the readings arrived in order, it would have had its own alert.
 func (e *episode) inherit(k *episode, old *Alert) {
 	from := k.remarks
 	if old != nil {

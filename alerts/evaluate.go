@@ -34,7 +34,7 @@ func (h *history) isInside(p varve.Position) bool {
 
 // findings are the result of an evaluation.
 type findings struct {
-	span                           // begins before the given span if a record does not include an earlier reading yet
+	span                           // the evaluated span; it begins before the given one if readBack has moved lo
 	wanted []episode               // the episodes that touch the span
 	stored map[varve.Position]bool // history.stored, and the starts that this evaluation has read
 }
@@ -77,7 +77,8 @@ type evaluator struct {
 	after   int // number of samples after hi
 }
 
-// readBack finds the start of the episode that reaches lo.
+// readBack finds the start of the episode that reaches lo. It moves lo to an earlier position if an
+// earlier reading ends the recorded episode, and the record does not show this yet.
 func (v *evaluator) readBack(readings samples) error {
 	in := v.recorded.upTo(v.lo)
 	next := v.lo              // the sample after the one that is read
@@ -93,8 +94,8 @@ func (v *evaluator) readBack(readings samples) error {
 				return false
 			}
 			v.markStored(one.at)
-			// The record lacks this end of the episode. So evaluation begins here, to find the
-			// episodes that follow.
+			// The episode ends here, and its record does not show this yet. So the evaluation
+			// begins here, to find the episodes that follow.
 			if v.lo, v.mayHold, before = next, true, nil; !one.holds {
 				v.lo, v.mayHold, next = one.at, false, one.at
 				return true
@@ -117,7 +118,7 @@ func (v *evaluator) readBack(readings samples) error {
 	return err
 }
 
-// markStored remembers that the first reading of a recorded episode is stored.
+// markStored records that the reading at p is stored, if a recorded episode begins at p.
 func (v *evaluator) markStored(p varve.Position) {
 	if v.recorded.at(p) == nil {
 		return

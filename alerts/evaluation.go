@@ -150,8 +150,9 @@ func (e *evaluation) loadAround(ctx context.Context) error {
 	}
 }
 
-// loadBefore reads the recorded episode before one that begins at lo. An interrupted
-// evaluation may have recorded the later episode, but not the end of the earlier one.
+// loadBefore moves lo to the start of an unpublished episode that begins before it. If a recorded
+// episode begins at lo, loadBefore also reads the one before it. An interrupted evaluation may have
+// recorded the later episode, but not the end of the earlier one.
 func (e *evaluation) loadBefore(ctx context.Context) error {
 	for len(e.known.recorded.episodes) > 0 {
 		first := &e.known.recorded.episodes[0]

@@ -18,11 +18,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". The parts are the times
-// since, opened and resolved, in seconds after noon. An open alert has no third part. If the
-// alert was resolved by hand, or because its rule was deleted or changed, the third part is
-// "hand", "deleted" or "changed". "gap" marks a resolution by gap, and "L" a late alert. See
-// summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
+// Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
+// open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
+// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See summary.
 
 func (w *world) rule(r alerts.Rule) alerts.Rule {
 	w.t.Helper()
@@ -37,7 +36,7 @@ func above(threshold int64, held time.Duration) alerts.Rule {
 	return alerts.Rule{Stream: "weather", Field: "v", Comparison: ">", Threshold: varve.IntValue(threshold), For: held, Severity: alerts.Critical}
 }
 
-// gapped returns the same rule as above, with a gap; 0 means NoGap.
+// gapped returns a rule like the function above does, but with a gap. 0 means NoGap.
 func gapped(threshold int64, held, gap time.Duration) alerts.Rule {
 	r := above(threshold, held)
 	if r.Gap = gap; gap == 0 {
@@ -63,8 +62,8 @@ func (w *world) alerts(l alerts.AlertList) (all []alerts.Alert) {
 	}
 }
 
-// summary returns the alerts of device d as text, the oldest first. Each has the times since,
-// opened and resolved, in seconds after noon, and the reason of its resolution.
+// summary returns the alerts of device d as text, the oldest first. Each text has Since, OpenedAt
+// and ResolvedAt, in seconds after noon, and shows the reason of the resolution.
 func (w *world) summary() string {
 	w.t.Helper()
 	list := w.alerts(alerts.AlertList{Device: "d", Limit: 2})

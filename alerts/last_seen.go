@@ -6,8 +6,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// lastSeen is the time at which a device was last seen. The true time is at, or later by at most the
-// duration late.
+// lastSeen is the time at which a device was last seen. It is known only roughly: the true time is
+// in the range [at, at+late].
 type lastSeen struct {
 	at   time.Time // zero if the device was never seen
 	late time.Duration

@@ -9,11 +9,10 @@ import (
 	"github.com/varvedb/varve/alerts"
 )
 
-// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". The parts are the times
-// since, opened and resolved, in seconds after noon. An open alert has no third part. If the
-// alert was resolved by hand, or because its rule was deleted or changed, the third part is
-// "hand", "deleted" or "changed". "gap" marks a resolution by gap, and "L" a late alert. See
-// summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
+// Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
+// open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
+// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See summary.
 
 // TestLongEpisode_IsNotReadToItsEnds extends, ends and splits a long episode. Each write reads
 // only a part of the episode.

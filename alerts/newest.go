@@ -20,7 +20,7 @@ type newestSamples struct {
 	bySampling map[sampling]varve.Position
 }
 
-// sampling identifies the samples of a series under a rule, in one generation.
+// sampling identifies the samples of a series for one generation of a rule.
 type sampling struct {
 	rule, generation string
 	series           varve.Series

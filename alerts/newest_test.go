@@ -44,8 +44,8 @@ func TestNewerWrite_IsNotReadBack(t *testing.T) {
 	}
 }
 
-// TestNewestSample_BelongsToOneRule checks that no reading is left out after a rule is added, or after
-// an evaluation fails.
+// TestNewestSample_BelongsToOneRule checks that an evaluation misses no stored reading after a rule
+// is added, or after an evaluation has failed.
 func TestNewestSample_BelongsToOneRule(t *testing.T) {
 	w := newWorld(t, atomically)
 	w.rule(gapped(5, 0, 0))

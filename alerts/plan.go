@@ -26,12 +26,14 @@ func planOf(found *findings, known *history, contested map[varve.Position]bool) 
 	return p
 }
 
-// unwanted returns the recorded episodes that no longer exist. An episode whose readings are
-// deleted stays, unless one of three conditions holds:
+// unwanted returns the recorded episodes to be removed. No wanted episode has the same start as
+// such an episode, and one of three conditions holds:
 //
-//   - the episode covers lo, and has become too short;
-//   - its start is in a wanted episode that begins earlier;
-//   - its first reading is stored, and begins no episode.
+//   - it begins before lo and covers lo, so evaluate would have found it;
+//   - a wanted episode that begins earlier covers its start;
+//   - its first reading is stored, and is not after hi.
+//
+// So an episode whose readings are deleted usually stays.
 func unwanted(found *findings, known *history) (gone []episode) {
 	wanted := sortedTimeline(found.wanted)
 	for _, k := range known.recorded.episodes {

@@ -46,8 +46,8 @@ func remarksOf(a *registry.Reader, resolved string) (s remarks) {
 	return s
 }
 
-// merge adds the remarks of another alert that this one lacks. Of two mutes, the later end
-// counts.
+// merge adds the remarks of another alert. The alert's own remarks stay. Of two mutes, the one that
+// ends later counts.
 func (s *remarks) merge(other remarks) {
 	if s.resolved.IsZero() {
 		s.resolved = other.resolved

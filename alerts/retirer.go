@@ -30,7 +30,7 @@ type retirer struct {
 	failed func(task string, err error)
 }
 
-// resolveAll resolves the alerts of all retirements.
+// resolveAll resolves the open alerts of all rules that have retirements. See retirement.
 func (t *retirer) resolveAll(ctx context.Context) error {
 	rules, err := t.rules.query(ctx, store.ItemQuery{Index: store.GSI2, PK: retiredPK})
 	if err != nil {
@@ -45,9 +45,9 @@ func (t *retirer) resolveAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// begin resolves the open alerts of a rule that was deleted or changed just now, up to a limit.
-// It calls failed for a failure, and does not return it: the rule is no longer in force, and
-// ResolveRetired retries.
+// begin resolves the open alerts of a rule that was deleted or changed just now, up to a limit. If
+// this fails, begin calls failed and returns nil: the deletion or change of the rule has succeeded,
+// and ResolveRetired retries.
 func (t *retirer) begin(ctx context.Context, r *Rule) error {
 	if r.retired == "" {
 		return nil
@@ -58,8 +58,8 @@ func (t *retirer) begin(ctx context.Context, r *Rule) error {
 	return nil
 }
 
-// finish resolves the alerts of a rule's retirements, and removes old retirements. It deletes the
-// item of a deleted rule once no retirements remain.
+// finish resolves the open alerts of a rule's ended generations. It removes retirements that are
+// older than retireWithin. It deletes the item of a deleted rule once no retirements remain.
 func (t *retirer) finish(ctx context.Context, r *Rule) error {
 	list, err := parseRetirements(r.retired)
 	if err != nil {
@@ -68,7 +68,7 @@ func (t *retirer) finish(ctx context.Context, r *Rule) error {
 	now := t.now()
 	over := func(x retirement) bool { return now.Sub(x.at) >= retireWithin }
 	if !slices.ContainsFunc(list, func(x retirement) bool { return !x.passed || over(x) }) {
-		return nil // only the last pass is missing, and it is not due yet
+		return nil // the alerts of each retirement were resolved once, and none is old enough to be removed
 	}
 	if err := t.resolve(ctx, r, 0); err != nil {
 		return err
@@ -85,8 +85,8 @@ func (t *retirer) finish(ctx context.Context, r *Rule) error {
 	return t.rules.remove(ctx, r, cond)
 }
 
-// resolve resolves the open alerts of a rule's retirements. It reads at most limit alerts;
-// 0 means all.
+// resolve resolves the open alerts of a rule's ended generations. It reads at most limit alerts; 0
+// means all.
 func (t *retirer) resolve(ctx context.Context, r *Rule, limit int) error {
 	list, err := parseRetirements(r.retired)
 	if err != nil {
@@ -96,7 +96,7 @@ func (t *retirer) resolve(ctx context.Context, r *Rule, limit int) error {
 	for _, x := range list {
 		reasons[x.generation] = x.reason
 	}
-	// Alerts from before generations existed belong to the oldest retirement.
+	// Alerts without a generation are from older versions. They belong to the oldest retirement.
 	reasonOf := func(it *store.Item) string {
 		if text := it.Attrs[generationAttr].Text(); text != "" {
 			return reasons[text]

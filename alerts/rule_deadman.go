@@ -44,7 +44,8 @@ func (deadmanKind) evaluate(r *Rule, seen lastSeen, now time.Time, recorded []ep
 	at := seen.position()
 	known := false
 	for _, old := range recorded {
-		// A later episode was recorded by another process, which has newer data.
+		// The episode is about the current silence. Or it is about a later silence that another
+		// process has recorded.
 		if old.start.Compare(at) >= 0 {
 			known, open = true, open || old.end == nil
 			continue

@@ -86,7 +86,8 @@ func (m *Monitor) EditRule(ctx context.Context, r Rule) (Rule, error) {
 	}
 }
 
-// editedRule returns a rule with the content of to.
+// editedRule returns the rule old with the content of to. If the condition differs, the result has
+// a new generation.
 func (m *Monitor) editedRule(ctx context.Context, old, to Rule) (Rule, error) {
 	to.CreatedAt, to.UpdatedAt, to.MutedUntil = old.CreatedAt, m.time(), old.MutedUntil
 	to.generation, to.retired, to.version = old.generation, old.retired, old.version
@@ -102,8 +103,9 @@ func (m *Monitor) editedRule(ctx context.Context, old, to Rule) (Rule, error) {
 	return to, nil
 }
 
-// MuteRule mutes the alerts of a rule until a time, and returns it. The zero time ends the mute.
-// MuteRule fails with NotFound if the rule is missing, and with Invalid for a time in the past.
+// MuteRule mutes the alerts of a rule until a time, and returns the rule. The zero time ends the
+// mute. MuteRule fails with NotFound if the rule is missing, and with Invalid for a time in the
+// past.
 func (m *Monitor) MuteRule(ctx context.Context, tenant, id string, until time.Time) (Rule, error) {
 	if err := checkMute(until, m.opts.Now()); err != nil {
 		return Rule{}, err

@@ -64,7 +64,8 @@ func (g *gapMeter) measure(ctx context.Context, r *Rule) error {
 	return nil
 }
 
-// gapOf returns ten times the median of some intervals, rounded up to the second.
+// gapOf returns ten times the median of some intervals, rounded up to the second, but at most
+// maxGap. Without intervals, it returns DefaultGap.
 func gapOf(intervals []time.Duration) time.Duration {
 	if len(intervals) == 0 {
 		return DefaultGap

@@ -14,8 +14,8 @@ const (
 	rulePrefix = "RULE#"
 	// generationAttr is the attribute of rules and alerts that holds the generation.
 	generationAttr = "incarnation"
-	// deadmanPK is the partition of the first index that lists the rules of all tenants
-	// that are evaluated every minute.
+	// deadmanPK is the partition of the first index that lists the rules that are evaluated every
+	// minute. It has the rules of all tenants.
 	deadmanPK = "DEADMAN_RULES"
 	// retiredPK is the partition of the second index that lists rules with ended generations. The
 	// open alerts of these generations must be resolved.
@@ -94,7 +94,7 @@ func ruleOf(it *store.Item) (Rule, error) {
 
 // unchanged returns the condition that the stored rule has not changed since it was read.
 func (r *Rule) unchanged() store.Cond {
-	if r.version == 0 { // in items from before versions existed
+	if r.version == 0 { // the item is from an older version of Varve
 		return store.IfEquals(generationAttr, varve.StringValue(r.generation))
 	}
 	return store.IfEquals("version", varve.IntValue(r.version))

@@ -14,7 +14,7 @@ type retirement struct {
 	generation string
 	reason     string // ByRuleDeleted or ByRuleChanged
 	at         time.Time
-	passed     bool // a pass has resolved all alerts that were listed
+	passed     bool // finish has resolved the alerts once
 }
 
 // retire adds a retirement of a generation.

@@ -46,8 +46,8 @@ func (s *ruleStore) find(ctx context.Context, tenant, id string) (Rule, error) {
 	return *r, nil
 }
 
-// get returns a rule; nil if it is missing. It also returns a deleted rule that still has
-// retirements.
+// get returns a rule; nil if it is missing. It also returns a deleted rule whose item is not
+// removed yet.
 func (s *ruleStore) get(ctx context.Context, tenant, id string) (*Rule, error) {
 	items, err := s.items.Get(ctx, []store.Key{ruleKey(tenant, id)}, true)
 	if err != nil {

@@ -12,8 +12,9 @@ type storedSamples struct {
 	rule *Rule
 	kind readingKind
 	read func(w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error
-	// last holds the newest readings of the series without a gap, sorted by position. Only older
-	// readings are read from the tables. If last is empty, all readings are read.
+	// last holds the newest readings of the series, sorted by position. No stored reading between
+	// them is missing. Only older readings are read from the tables. If last is empty, all
+	// readings are read.
 	last []*varve.Reading
 	// end is the position of the newest sample; nil if the method from has not reached it.
 	end *varve.Position

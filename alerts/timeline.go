@@ -11,7 +11,7 @@ import (
 // interrupted.
 type timeline struct {
 	episodes []episode
-	// ends[i] is the latest end among the episodes up to i; nil if one is open.
+	// ends[i] is the latest end among the episodes up to i; nil if one of them is open.
 	ends []*varve.Position
 }
 
@@ -60,14 +60,14 @@ func (t *timeline) isInside(p varve.Position) bool {
 	return t.latest(p, func(e *episode) bool { return e.covers(p) && e.start != p }) != nil
 }
 
-// upTo returns the latest episode that begins before a position and ends at it or later; nil if
-// it is missing.
+// upTo returns the latest episode that begins before a position and does not end before it; nil if
+// no episode does.
 func (t *timeline) upTo(p varve.Position) *episode {
 	return t.latest(p, func(e *episode) bool { return e.start != p && (e.end == nil || e.end.Compare(p) >= 0) })
 }
 
-// latest returns the last episode that begins at a position or before and meets a
-// condition; nil if it is missing. Episodes that end before the position are skipped.
+// latest returns the last episode that begins at a position or before and meets a condition; nil if
+// no episode does. It may skip episodes that end before the position.
 func (t *timeline) latest(p varve.Position, meets func(*episode) bool) *episode {
 	for i := t.from(p) + 1; i > 0; i-- {
 		if i > len(t.episodes) || t.episodes[i-1].start.Compare(p) > 0 {

@@ -49,7 +49,7 @@ var placeholder entry
 // Check returns the grant of a key's text. It fails with one of:
 //
 //   - ErrNone: the text is not a valid key
-//   - Busy: too many unknown keys were tried, and the key is not in the cache
+//   - Busy: too many unknown keys were tried, and the cache has no valid key for the text
 //   - the error of the store
 func (r *Registry) Check(ctx context.Context, text string) (*Grant, error) {
 	id, ok := idOf(text)
@@ -141,8 +141,9 @@ func (r *Registry) lookUp(ctx context.Context, id string) (*entry, error) {
 	return r.remember(s, begin), nil
 }
 
-// remember adds a key to the cache. If the key was cached with the same rate, its limiters stay
-// in use. The caller holds the lock.
+// remember returns an entry for a key, and adds it to the cache unless read is the zero time. If
+// the key is cached with the same rate, the new entry uses the same limiters. The caller holds the
+// lock.
 func (r *Registry) remember(s *stored, read time.Time) *entry {
 	e := &entry{stored: *s, read: read}
 	e.grant = Grant{ID: s.ID, Tenant: s.Tenant, Scopes: s.Scopes, Rate: s.Rate, Ends: s.Expires}

@@ -12,8 +12,8 @@
 //   - Scopes is a set of rights: read, write, admin.
 //
 // The id names a key in lists and logs; the secret is 256 random bits. The registry stores the
-// SHA-256 of the whole text, so that no reader of the registry can make requests. A secret of 256
-// bits needs neither a salt nor a slow hash.
+// SHA-256 of the whole text, so access to the registry is not enough to make requests. A secret of
+// 256 bits needs neither a salt nor a slow hash.
 //
 // A key is cached in memory for ten seconds. A revocation takes effect at once in the process
 // that revoked the key, and within ten seconds in the others.

@@ -20,10 +20,10 @@ type Grant struct {
 	requests, readings *rate.Limiter // nil means no limit
 }
 
-// Everything returns the grant of all requests before any key exists.
+// Everything returns the grant that all requests have until the first key is created.
 func Everything() *Grant { return &Grant{Tenant: varve.DefaultTenant, Scopes: Read | Write | Admin} }
 
-// Operates reports whether the grant is for varve.DefaultTenant and has a scope.
+// Operates reports whether the grant is for varve.DefaultTenant and allows a scope.
 func (g *Grant) Operates(scope Scopes) bool {
 	return g.Tenant == varve.DefaultTenant && g.Scopes.Has(scope)
 }
@@ -71,7 +71,7 @@ func (g *Grant) Readings(now time.Time, n int) {
 	}
 }
 
-// TooFast returns the error for an exceeded rate of a key. The argument of is "requests" or
+// TooFast returns the error for an exceeded rate of a key. The first argument is "requests" or
 // "readings".
 func TooFast(of string, wait time.Duration) error {
 	return &varve.Error{Failure: varve.Busy, RetryAfter: wait,

@@ -74,8 +74,8 @@ func (r *Registry) Create(ctx context.Context, d Draft) (k Key, text string, err
 	}
 }
 
-// turnOn records that keys exist, before the first key is created. If the process dies in
-// between, requests are denied, not allowed.
+// turnOn records that keys exist, before the first key is created. If the process stops in between,
+// requests are denied.
 func (r *Registry) turnOn(ctx context.Context, d *Draft, now time.Time) error {
 	on, err := r.readOn(ctx)
 	if err != nil || on {

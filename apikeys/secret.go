@@ -59,8 +59,9 @@ func isSecret(s string) bool {
 	return true
 }
 
-// IDOf returns the id of a key, given its id or its whole text. It returns other
-// texts unchanged, unless they may contain a secret.
+// IDOf returns the id of a key, given its id or its whole text. If another text begins with Prefix,
+// it may contain a secret, so only the part before the next underscore is returned. All other texts
+// are returned unchanged.
 func IDOf(text string) string {
 	if rest, ok := strings.CutPrefix(text, Prefix); ok {
 		id, _, _ := strings.Cut(rest, "_")

@@ -17,13 +17,13 @@ type arrival struct {
 // once a day.
 const expireDelay = 10 * time.Hour
 
-// deletedUntil returns the time such that the store has deleted the readings that arrived before.
+// deletedUntil returns the arrival before which the store has deleted the readings of a class.
 func deletedUntil(p *rotator.Policy, grace, classRetention time.Duration, now time.Time) time.Time {
 	return retention.Cutoff(now, classRetention).Add(-max(grace, p.Grace) - expireDelay)
 }
 
-// expire removes the load that a store has deleted by a time, and completes the month that the
-// time ends.
+// expire removes the load that the store has deleted by a time. It also updates the stored load of
+// the month just before this time.
 func (s *simulation) expire(now time.Time) {
 	if s.Policy.Drop {
 		for t, list := range s.arrivals {

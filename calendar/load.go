@@ -9,15 +9,15 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// leastSpan is the shortest time from which a load is measured.
+// leastSpan is the shortest time over which a load is averaged.
 const leastSpan = time.Hour
 
 // DailyLoad measures the load of a day per class. It uses the tables of this arrival month and of
-// the month before. The measurement begins when the first of these tables was created, or with the
-// earlier month.
+// the month before. The measurement begins when the first of these tables was created, but not
+// before the earlier month.
 //
-// If the store deletes expired readings, a shorter retention limits the measurement, too. The
-// grace is Options.ExpireGrace.
+// If the store deletes expired readings, the measurement does not include the time whose readings
+// are deleted. The argument grace is Options.ExpireGrace.
 func DailyLoad(p rotator.Policy, grace time.Duration, now time.Time, tables []store.Info) map[string]Load {
 	month := grid.MonthOf(now)
 	sums, begins := map[string]Load{}, map[string]time.Time{}
@@ -47,8 +47,8 @@ func DailyLoad(p rotator.Policy, grace time.Duration, now time.Time, tables []st
 	return daily
 }
 
-// Reassign returns the load under another policy. The load of a class that it lacks counts for the
-// default class.
+// Reassign returns the load under another policy. If the policy lacks a class, the load of the
+// class counts for the default class.
 func Reassign(daily map[string]Load, p *retention.Policy) map[string]Load {
 	moved := map[string]Load{}
 	for class, l := range daily {

@@ -12,9 +12,9 @@ import (
 const (
 	// year is the length of a year in settings.
 	year = 365 * day
-	// unboundedYears is the time for which tables that are never dropped are simulated.
+	// unboundedYears is the number of years that are simulated if tables are never dropped.
 	unboundedYears = 30
-	// WarnAhead is the time for which a plan warns in advance that the quota will be met.
+	// WarnAhead is how long in advance a plan warns that the quota will be met.
 	WarnAhead = year
 )
 

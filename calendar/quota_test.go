@@ -27,8 +27,8 @@ func policyOf(keep time.Duration, drop bool) rotator.Policy {
 	}
 }
 
-// TestLifetime_FindsMonthOfQuota simulates policies over their lives. The largest number of tables
-// must stay within the bound that the service states.
+// TestLifetime_FindsMonthOfQuota simulates policies, and checks in which month the quota is met.
+// The largest number of tables must stay within the bound of the policy.
 func TestLifetime_FindsMonthOfQuota(t *testing.T) {
 	for _, c := range []struct {
 		name  string

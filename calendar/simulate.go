@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// day is the unit of a Load over time.
+// day is the time in which the load of Options.Daily arrives.
 const day = 24 * time.Hour
 
 // Load is a number of readings and their bytes.
@@ -41,10 +41,10 @@ type Options struct {
 type Month struct {
 	Month                                      grid.Month
 	Created, Tuned, Retired, Restored, Dropped int
-	Tables                                     int  // at its end
-	Most                                       int  // the largest number of tables in it
+	Tables                                     int  // at the end of the month
+	Most                                       int  // the largest number of tables in the month
 	Arrived                                    Load // in the month
-	Stored                                     Load // at its end
+	Stored                                     Load // at the end of the month
 }
 
 // Steps returns the number of steps that the rotator takes in the month.
@@ -211,7 +211,7 @@ func (s *simulation) apply(m *Month, a *rotator.Action, now time.Time) {
 // next returns the time of the next run in which the plan can differ.
 func (s *simulation) next(now time.Time) time.Time {
 	month := grid.MonthOf(now)
-	monday := now.Truncate(7 * day) // Go's zero time is a Monday
+	monday := now.Truncate(7 * day) // Truncate counts from Go's zero time, which is a Monday
 	next := month.End()
 	earlier := func(at time.Time) {
 		if at.After(now) && at.Before(next) {
@@ -239,7 +239,8 @@ func (s *simulation) next(now time.Time) time.Time {
 	return next
 }
 
-// arrive adds the readings that arrive between two events. The ranges of the grid begin at events.
+// arrive adds the readings that arrive between two events. Between events, the readings of a class
+// belong to one table, because the ranges of the grid begin at events.
 func (s *simulation) arrive(from, to time.Time) {
 	m, days := s.month(from), to.Sub(from).Hours()/24
 	for class, daily := range s.Daily {

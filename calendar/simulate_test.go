@@ -23,7 +23,7 @@ func run(t *testing.T, o calendar.Options) calendar.Forecast {
 	return f
 }
 
-// tablesOf returns the tables of an arrival month as they exist.
+// tablesOf returns the tables of an arrival month. They are cold, and each has 100 readings.
 func tablesOf(p rotator.Policy, m grid.Month) (infos []store.Info) {
 	for _, r := range p.Grid.Layout(m) {
 		infos = append(infos, store.Info{
@@ -76,7 +76,7 @@ func TestSimulate_AddsLoad(t *testing.T) {
 			t.Errorf("%s: %+v arrived, want %v days of 1000 readings", m.Month, m.Arrived, days)
 		}
 	}
-	// They are deleted 7 days after they expired, and about half a day later.
+	// They are deleted about seven and a half days after they expired.
 	if stored := f.Months[2].Stored.Readings; stored < 17_000 || stored > 18_000 {
 		t.Errorf("%v readings stored at the end of January, want those of 17 days", stored)
 	}

@@ -22,8 +22,8 @@ const (
 type Entry struct {
 	Tenant, Device string
 	Time           time.Time
-	// ID separates entries of one device and time. The client chooses it. Otherwise it is
-	// computed from the content, so that a resent entry is the same entry.
+	// ID separates entries of one device and time. It is chosen by the client, or else computed
+	// from the content. So a resent entry has the same id.
 	ID          varve.ID
 	Arrived     time.Time
 	State       string      // such as NORMAL or WARNING

@@ -67,8 +67,8 @@ func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
 	return iq, prefix, err
 }
 
-// List returns a page of entries. A page of states with a prefix may be short or empty and not the
-// last.
+// List returns a page of entries. If State has a final *, a page may be short or empty although
+// more pages follow.
 func (l *Log) List(ctx context.Context, q Query) (page registry.Page[Entry], err error) {
 	iq, prefix, err := q.items()
 	if err != nil {

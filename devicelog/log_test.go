@@ -25,7 +25,7 @@ func (w *world) log(l devicelog.Entry) varve.Outcome {
 	return v.Outcome
 }
 
-// messages reads a list to its end.
+// messages returns the messages of all entries of a list.
 func (w *world) messages(l devicelog.Query) string {
 	w.t.Helper()
 	l.Tenant = tenant

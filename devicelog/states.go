@@ -13,10 +13,11 @@ import (
 
 // Bounds of a list of states with a common prefix.
 const (
-	// maxByState is the number of entries up to which a device's entries of these states are
-	// read by state, and sorted.
+	// maxByState applies to lists of a device. It is the largest number of entries that are read
+	// by state, and then sorted by time.
 	maxByState = registry.MaxLimit
-	// maxScanned is the number of entries of any state that are read for a page otherwise.
+	// maxScanned applies to lists with more entries, and to lists of a supervisor. They are read
+	// by time. It is the number of entries of any state after which a page ends.
 	maxScanned = 10 * registry.MaxLimit
 )
 
@@ -66,7 +67,8 @@ func (f *found) head(limit int) found {
 }
 
 // sortStates reads the entries of a device's states with one ordered query, and sorts those in the
-// range of iq by time. It returns nil if they are too many.
+// range of iq by time. It returns nil if the device has more than maxByState entries in these
+// states.
 func (l *Log) sortStates(ctx context.Context, iq store.ItemQuery, prefix string) (*found, error) {
 	page, err := l.opts.Items.Query(ctx, store.ItemQuery{
 		PK: iq.PK, From: prefix, To: store.PrefixEnd(prefix), Limit: maxByState, Consistent: true,

@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/devicelog"
 )
 
-// TestListStates_ReadsOnlyTheirEntries checks that a list of warnings is one ordered query that
-// reads no other entries, newest first over all warning states.
+// TestListStates_ReadsOnlyTheirEntries lists several states with a common prefix, the newest entry
+// first. The list needs one query, and reads no entries of other states.
 func TestListStates_ReadsOnlyTheirEntries(t *testing.T) {
 	w := newWorld(t)
 	for i := range 200 {
@@ -37,8 +37,8 @@ func TestListStates_ReadsOnlyTheirEntries(t *testing.T) {
 	}
 }
 
-// TestListStates_BoundsWork checks that a page of many entries of these states, or of rare ones
-// among many, reads a bounded number of entries and leads to the next page.
+// TestListStates_BoundsWork lists more entries of some states than are read by state. The pages
+// must lead to all entries, in order.
 func TestListStates_BoundsWork(t *testing.T) {
 	w := newWorld(t)
 	for i := range 1100 {

@@ -69,8 +69,8 @@ func (s *lastSeen) untouched(now time.Time, tenant string, filter StreamFilter, 
 // minute becomes the current one. The caller holds the lock.
 func (s *lastSeen) expired(minute int64) bool { return minute > s.minute || minute < s.minute-1 }
 
-// unique returns each record once, in memory of its own. It also returns the records that are not
-// known to exist.
+// unique returns each record once, with copies of its names. It also returns the records that are
+// not known to exist.
 func (s *lastSeen) unique(fresh []recordID) (all map[recordID]written, first []recordID) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

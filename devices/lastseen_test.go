@@ -49,7 +49,8 @@ func TestTouch_RegistersAtFirstReading(t *testing.T) {
 }
 
 // TestTouch_RecordsArrivalPerMinute checks that the last-seen time depends on arrivals, not on
-// event times. Duplicates count, rejected readings do not. A minute costs one write.
+// event times. Duplicates count, rejected readings do not. All readings of a device in one minute
+// cost one write.
 func TestTouch_RecordsArrivalPerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -70,8 +70,8 @@ type Query struct {
 	Tenant string
 	Status Status // if empty, any status
 	Type   string // if empty, any type
-	// SilentSince, if set, selects devices that were not seen at or after it. A page may then
-	// be empty and not the last.
+	// SilentSince, if set, selects devices that were not seen at or after it. A page may then be
+	// short or empty although more pages follow.
 	SilentSince time.Time
 	// Stream selects the stream whose last-seen times are returned. If empty, LastSeenAt is the
 	// time in any stream.

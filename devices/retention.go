@@ -71,7 +71,7 @@ func (r *Registry) checkRetention(ctx context.Context, d *Device, finder StreamF
 		return fmt.Errorf("read the streams of device %s: %w", d.Device, err)
 	}
 	if len(streams) == 0 {
-		streams = []string{""} // no stream exists, so the default class applies
+		streams = []string{""} // the device has no readings, so the default class applies
 	}
 	for _, stream := range streams {
 		if err := r.checkClass(d.Retention, stream); err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// rotatorEvents returns events that also set and clear RotationFailing. A run that another
-// process prevented changes nothing.
+// rotatorEvents returns events that also set and clear RotationFailing. The condition does not
+// change if another run is in progress, or if the plan is not the requested one.
 func (e *Engine) rotatorEvents(events rotator.Events) rotator.Events {
 	finished := events.Finished
 	events.Finished = func(p *rotator.Plan, took time.Duration, err error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/filter"
 )
 
-// sample has a field of each kind.
+// sample returns a reading with a field of each kind.
 func sample(t *testing.T) *varve.Reading {
 	t.Helper()
 	number, err := decimal.Parse("30.000000000000000000000000000000000001")

@@ -10,11 +10,13 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// Parse parses conditions that are joined by and, as in temperature > 30 and level = error.
+// Parse parses conditions that are joined by the word "and", as in temperature > 30 and level =
+// error.
 //
-// A condition is a field, one of = != < <= > >=, and a value. A value that reads as a number is a
-// number, and true and false are booleans. Others are strings. Quotes make a string of any value,
-// and a name of any field: "30". In quotes, a backslash precedes a quote or a backslash.
+// A condition is a field, one of = != < <= > >=, and a value. A value in the form of a number is a
+// number. The values true and false are booleans, and all others are strings. In quotes, any value
+// is a string, such as "30". A field may be in quotes, too. In quotes, a backslash escapes a quote
+// or a backslash.
 //
 // The result is the Filter of all texts, whose conditions must all hold.
 func Parse(texts ...string) (f Filter, err error) {
@@ -89,7 +91,8 @@ func valueOf(text string, quoted bool) varve.Value {
 	return varve.StringValue(text)
 }
 
-// hasAnother reads the word and, or the end.
+// hasAnother reads the word "and", and reports whether it was found. At the end of the text, it
+// returns false. It fails for any other text.
 func (p *parser) hasAnother() (bool, error) {
 	p.skipSpace()
 	if p.rest == "" {
@@ -103,7 +106,7 @@ func (p *parser) hasAnother() (bool, error) {
 	return true, nil
 }
 
-// word reads a word, which ends at a space or an operator, or a text in quotes.
+// word reads a text in quotes, or a word that ends at a space or an operator.
 func (p *parser) word(kind string) (text string, quoted bool, err error) {
 	p.skipSpace()
 	if strings.HasPrefix(p.rest, `"`) {

@@ -17,8 +17,8 @@ import (
 // ones.
 const SmallBody = 32 << 10
 
-// maxInvalid is the number by which invalid readings may exceed half of the readings of a body. If
-// they exceed it, the body probably contains other data, so the rest is not parsed.
+// maxInvalid is the number of invalid readings that a body may have in addition to half of its
+// readings. A body with more of them probably contains other data, so the rest is not parsed.
 const maxInvalid = 100_000
 
 // Options configures an Ingester.
@@ -26,7 +26,7 @@ type Options struct {
 	Router *router.Router
 	// Budget limits the memory of all sessions together.
 	Budget *wire.Budget
-	// Judged is called after each batch. It may be nil.
+	// Judged is called after the verdicts of each batch are counted. It may be nil.
 	Judged func(*wire.Batch)
 	// Now is the clock of the rates of keys. If nil, time.Now is used.
 	Now func() time.Time
@@ -116,7 +116,8 @@ type Source struct {
 	// ArrivalIsTime gives readings without a time the arrival of the session.
 	ArrivalIsTime bool
 	Large         bool // the body is known to be larger than SmallBody
-	// Rejected is called for each rejected reading. It may be nil.
+	// Rejected is called for each rejected reading. Session.Read accepts nil, Session.Check does
+	// not.
 	Rejected func(Rejection)
 }
 

@@ -124,8 +124,8 @@ func TestRead_GivesUpOnOtherData(t *testing.T) {
 	}
 }
 
-// TestBegin_Refuses checks that sessions beyond the limit of the router, and of a key that
-// exceeded its rate, are refused, and that ended sessions do not count.
+// TestBegin_Refuses checks that a session beyond the limit of the router is refused, and so is a
+// session of a key that exceeded its rate. Ended sessions do not count.
 func TestBegin_Refuses(t *testing.T) {
 	w := newWorld(t)
 	for range 5 {

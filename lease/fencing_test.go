@@ -194,8 +194,8 @@ func TestAcquire_GrantsOneOfMany(t *testing.T) {
 	}
 }
 
-// TestAcquire_FailsIfReleasedMeanwhile acquires and releases a lease after another process has
-// read it. Otherwise the token would not rise.
+// TestAcquire_FailsIfReleasedMeanwhile lets process a acquire and release a lease after process b
+// has read it. The call of b must fail, because its token is no longer higher than the stored one.
 func TestAcquire_FailsIfReleasedMeanwhile(t *testing.T) {
 	items, a, b := two(newClock())
 	want(t, "release", acquire(t, a).Release(t.Context()), nil)

@@ -3,8 +3,8 @@
 // A lease is an item with a holder, a fencing token and an end. The types are [Manager], which
 // acquires leases, and [Lease].
 //
-//   - Each acquisition raises the token. A holder checks its lease before each step, and a check
-//     with an older token fails.
+//   - Each acquisition raises the token. A holder checks its lease before each step. A check that
+//     extends the lease fails if the stored token is newer.
 //   - A lease is taken over after its end. Other processes wait for a margin after the end, because
 //     their clocks may differ from the holder's.
 //   - A lease is also taken over if another process sees it unchanged for its whole lifetime, by
@@ -57,7 +57,7 @@ type Manager struct {
 	TTL    time.Duration // the lifetime of a lease without a check
 
 	mu   sync.Mutex
-	seen map[string]sight // last seen states of other processes' leases, by name
+	seen map[string]sight // states of other processes' leases as this process read them, by name
 }
 
 // sight is the state of a lease, and the time at which it was first observed.
@@ -137,8 +137,8 @@ func (l *Lease) put(ctx context.Context, conds ...store.Cond) error {
 	return err
 }
 
-// Check verifies that the lease is held. It extends a lease when half of its lifetime has passed.
-// It fails with ErrLost if another process has taken over the lease.
+// Check verifies that the lease is held. In the first half of the lifetime, it makes no request.
+// After that, it extends the lease, or fails with ErrLost if the lease was acquired once more.
 func (l *Lease) Check(ctx context.Context) error {
 	if l.k.Now().Before(l.until.Add(-l.k.TTL / 2)) {
 		return nil

@@ -36,7 +36,7 @@ func acquire(t *testing.T, k *lease.Manager) *lease.Lease {
 	return l
 }
 
-// want checks that err wraps the error is, or that both are nil.
+// want checks that err wraps the wanted error, or that both are nil.
 func want(t *testing.T, what string, err, is error) {
 	t.Helper()
 	if !errors.Is(err, is) || (err == nil) != (is == nil) {
@@ -131,7 +131,8 @@ func TestLease_NamesAreIndependent(t *testing.T) {
 	want(t, "b's check", l.Check(t.Context()), nil)
 }
 
-// TestCheck_ExtendsLease checks a lease often enough. It must remain held.
+// TestCheck_ExtendsLease checks a lease each time that its lifetime has passed. The lease must
+// remain held.
 func TestCheck_ExtendsLease(t *testing.T) {
 	c := newClock()
 	_, a, b := two(c)

@@ -16,7 +16,7 @@ import (
 
 var key = store.Key{PK: "P", SK: "S"}
 
-// addOne returns a copy of the item whose counter is one higher.
+// addOne returns the next state of an item: its counter is one higher.
 func addOne(old *store.Item) (*store.Item, error) {
 	n := int64(0)
 	if old != nil {
@@ -42,7 +42,7 @@ func TestUpdate_CountsConcurrentChanges(t *testing.T) {
 	}
 }
 
-// TestUpdate_RepeatsChange checks that an update computes its change again if another write
+// TestUpdate_RepeatsChange checks that an update calls its function once more if another write
 // adds, changes or deletes the item meanwhile.
 func TestUpdate_RepeatsChange(t *testing.T) {
 	for _, c := range []struct {

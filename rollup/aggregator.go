@@ -35,7 +35,8 @@ type AggregatorOptions struct {
 	Now    func() time.Time
 	Holder string // name of this process in the lease
 	Resent Resent
-	// Parallel is the number of groups that are recounted at the same time. 0 means 1.
+	// Parallel is the number of groups of markers that are processed at the same time. A group has
+	// the markers of one series, day and arrival day. 0 means 1.
 	Parallel int
 }
 
@@ -56,8 +57,8 @@ func NewAggregator(o AggregatorOptions) *Aggregator {
 	}
 }
 
-// Run processes due markers, up to a limit, and returns the number of processed markers. If a
-// group fails, its markers remain, and Run continues with the other groups. Run fails with
+// Run processes due markers, up to a limit, and returns the number of processed markers. If a group
+// of markers fails, its markers remain, and Run continues with the other groups. Run fails with
 // lease.ErrHeld while another process aggregates.
 func (g *Aggregator) Run(ctx context.Context) (processed int, err error) {
 	l, err := g.lease.Acquire(ctx, "rollups")
@@ -181,10 +182,10 @@ func (g *Aggregator) aggregateGroup(ctx context.Context, of group, due int64) (i
 // writePartials writes the recounted partials of a group. If stored is not nil, it holds the
 // other hours of the day, and writePartials also writes the partial of the day.
 //
-// A slot may have only copies of readings that count in other slots. It is stored as an empty
-// partial. Without that, the copies would look like uncounted readings once the tables of the
-// first copies are dropped. A slot without readings and copies is left as it is: its table was
-// dropped after a rebuild marked it, or none of its readings was ever stored.
+// If a slot has only copies of readings that count in other slots, it is stored as an empty
+// partial. Otherwise, the copies would look like uncounted readings after the tables of the first
+// copies are dropped. A slot without readings and copies is left as it is: its table was dropped
+// after a rebuild marked it, or none of its readings was ever stored.
 func (g *Aggregator) writePartials(ctx context.Context, of group, recounted map[slot]*Partial, stored partialSet) error {
 	maps.DeleteFunc(recounted, func(_ slot, p *Partial) bool { return p.isEmpty() })
 	var puts []store.Item

@@ -105,8 +105,8 @@ func (c *checker) dirtyHours(ctx context.Context) (map[int64]bool, error) {
 	return hours, err
 }
 
-// partials reads the stored partials of a range of keys. A malformed partial is recorded as a
-// difference.
+// partials reads the stored partials of a range of keys. A malformed or incomplete partial is
+// recorded as a difference.
 func (c *checker) partials(ctx context.Context, p Period, from, to string) (partialSet, error) {
 	set := partialSet{}
 	q := store.ItemQuery{PK: partitionOf(c.series), From: from, To: to, Consistent: true}
@@ -279,7 +279,7 @@ func (s *Sample) Check(
 	checked := map[seriesHour]bool{}
 	for _, p := range s.list {
 		if checked[p] {
-			continue // an hour with several tables may be sampled several times
+			continue // an hour whose readings are in several tables may be sampled several times
 		}
 		checked[p] = true
 		at := Hourly.start(p.hour)
@@ -296,7 +296,8 @@ func (s *Sample) Check(
 	return done, nil
 }
 
-// ScanHours calls fn with the start of each hour of a series that has a partial, in order.
+// ScanHours calls fn with the start of each hour for which a series has a stored partial, in order.
+// If an hour has several partials, fn is called for each.
 func ScanHours(ctx context.Context, items store.Items, s varve.Series, fn func(time.Time)) error {
 	r := records{items: items}
 	all := allDays()

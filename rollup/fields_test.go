@@ -121,7 +121,7 @@ func TestFields_ExceedItemOnDynamoDB(t *testing.T) {
 // either order. Reads must ignore the written items, and the next aggregator must recount
 // everything.
 func TestParts_TornWriteIsNotRead(t *testing.T) {
-	const items = 4 // number of items of the hour's partial, and of the day's, with 2,560 fields
+	const items = 4 // number of items of a partial with 2,560 fields, both of the hour and of the day
 	for torn := range 2 * items {
 		w := newWorld(t)
 		m, reader := &steps{world: w}, rollup.NewReader(w.store, w.source(w.now), w.resent)

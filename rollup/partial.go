@@ -204,7 +204,7 @@ func parsePartial(it *store.Item, only fieldSet) (*Partial, error) {
 }
 
 // parsePart parses a further item of a partial. It ignores items that an earlier, longer partial
-// left.
+// left, and items after a missing one.
 func (p *Partial) parsePart(it *store.Item, part int64, only fieldSet) error {
 	if part > p.parts || part != p.partsRead+1 {
 		return nil

@@ -21,7 +21,7 @@ func hourOf(sec int64) int64 { return sec / hourSeconds }
 // dayOf returns the number of the day of a unix time, counted from 1970.
 func dayOf(sec int64) int64 { return sec / daySeconds }
 
-// dayText formats a day as 20261121.
+// dayText formats a day, as in 20261121.
 func dayText(day int64) string { return time.Unix(day*daySeconds, 0).UTC().Format("20060102") }
 
 func parseDay(text string) (int64, error) {

@@ -22,7 +22,7 @@ const (
 type Query struct {
 	Series varve.Series
 	Period Period
-	Window varve.Window // selects every period that overlaps it, and includes the whole period
+	Window varve.Window // every period that overlaps the window is included as a whole
 	Fields []string     // if empty, all fields
 	Limit  int          // the largest number of periods in a page; 0 means DefaultLimit
 }

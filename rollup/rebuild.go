@@ -9,9 +9,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Rebuild marks the hours of a series whose roll-ups lack readings that were written while
-// roll-ups were off. It returns the number of marked hours, counted once per arrival day. From
-// then on, reads include those readings.
+// Rebuild marks hours of a series as dirty if their roll-ups lack readings. Such readings were
+// written while roll-ups were off. Rebuild returns the number of marked hours, counted once per
+// arrival day. From then on, reads include those readings.
 //
 // Rebuild skips an hour if the correct content of its roll-up is uncertain, and returns the
 // number of skipped hours. The content is uncertain in two cases:

@@ -17,7 +17,7 @@ type recount struct {
 	slots      map[slot]bool        // slots to compute; nil means all
 	earlier    map[int64]partialSet // stored partials of each hour
 	aggregates map[slot]*aggregate
-	inTables   map[slot]*summary // for each stored partial, the readings that are still in tables
+	inTables   map[slot]*summary // summary of those readings of each stored partial that are still in tables
 	err        error
 }
 
@@ -114,8 +114,8 @@ func (c *recount) finish() error {
 	return c.err
 }
 
-// hasAllEarlier reports whether all readings of the hour's earlier partials are still in tables.
-// If so, no first copy in the slot is a copy of one of them.
+// hasAllEarlier reports whether all readings of the hour that were counted on earlier arrival days
+// are still in tables. If so, no first copy in the slot is a copy of one of them.
 func (c *recount) hasAllEarlier(at slot) bool {
 	for o, p := range c.earlier[at.hour] {
 		if o.arrival < at.arrival && *c.inTables[o] != (summary{p.Readings, p.digest}) {

@@ -179,8 +179,9 @@ func (r *repairer) slotsToRecount(ctx context.Context, day int64, d *dayState) (
 	return slots, nil
 }
 
-// daySums returns the partials of a day that are missing, or have fewer readings than their hours
-// together, by arrival day. If a stored partial has more readings, its hours have lost some.
+// daySums returns the partials of a day that must be written, by arrival day. A partial must be
+// written if it is missing, or has fewer readings than its hours together. If it has more readings
+// than its hours, the day is added to Lost.
 func (r *repairer) daySums(day int64, d *dayState, recounted map[slot]*Partial) (map[int64]*Partial, error) {
 	arrivals, dirty := map[int64]bool{}, map[int64]bool{}
 	for _, slots := range []map[slot]*Partial{d.partials, recounted, d.days} {

@@ -131,9 +131,9 @@ func (w *world) markersOf(device string) (n int) {
 	return n
 }
 
-// TestRebuild_FutureHour counts readings whose event times are tomorrow. Tomorrow, copies and new
-// readings arrive while roll-ups are off. After the first copies are dropped, a rebuild must
-// count only the new readings.
+// TestRebuild_FutureHour counts readings whose event times are on the next day. On that day, copies
+// and new readings arrive while roll-ups are off. After the first copies are dropped, a rebuild
+// must count only the new readings.
 func TestRebuild_FutureHour(t *testing.T) {
 	m := endOfMonth(t)
 	m.clock = m.clock.Add(-4 * time.Hour) // 30 November, 19:50

@@ -74,8 +74,8 @@ type markRequest struct {
 	chosen      map[varve.Series][]knownMarker
 }
 
-// findUnmarked finds the readings whose hours have no valid marker. It is called for each reading
-// of each write, so it is fast for consecutive readings of one series or stream.
+// findUnmarked finds the readings whose hours have no valid marker. It examines each reading of
+// each write, so it must be fast. It does little for consecutive readings of one series or stream.
 func (t *Tracker) findUnmarked(q *markRequest, readings []varve.Reading, verdicts []varve.Verdict) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -185,8 +185,8 @@ func (t *Tracker) rememberMarkers(q *markRequest) {
 	}
 }
 
-// forgetExpired removes the markers that are no longer valid from memory. If many remain, it
-// removes all, because putting a marker twice is harmless.
+// forgetExpired removes from memory the devices whose markers are no longer valid. If many markers
+// remain, it removes all, because putting a marker twice is harmless.
 func (t *Tracker) forgetExpired(valid int64) {
 	t.size = 0
 	for k, devices := range t.streams {

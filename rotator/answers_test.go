@@ -39,7 +39,7 @@ func describe(p *rotator.Plan, skipped bool) []string {
 	return lines
 }
 
-// other returns the class of a table, or "" for the default class.
+// other returns the class of a table after a space, or "" for the default class.
 func other(t grid.Table) string {
 	if _, class, ok := strings.Cut(t.Prefix, "-"); ok {
 		return " " + class

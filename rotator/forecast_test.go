@@ -59,9 +59,9 @@ func (c *tally) endMonth(infos []store.Info) {
 	}
 }
 
-// checkForecast compares the life with a forecast from its policy and its load. No difference may
-// exceed the limit, in percent. Late runs delay tuning and drops, so tuned tables and stored
-// contents have the limit mostStored.
+// checkForecast compares the life with a forecast from its policy and its load. The argument most
+// is the largest allowed difference, in percent. Late runs delay tuning and drops. So for tuned
+// tables and stored contents, the limit is mostStored.
 func (l *life) checkForecast(most, mostStored float64) {
 	days := l.clock.Sub(l.done.begin).Hours() / 24
 	daily, arrived := map[string]calendar.Load{}, 0.0

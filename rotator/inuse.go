@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// skipTablesInUse removes the drops of tables that are in use from a plan. If it cannot find out
+// skipTablesInUse removes from a plan the drops of tables that are in use. If it cannot find out
 // which tables are in use, it removes all drops.
 func (r *Rotator) skipTablesInUse(ctx context.Context, p *Plan) error {
 	if r.opts.TablesInUse == nil || p.Counts()[Drop] == 0 {

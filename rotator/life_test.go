@@ -161,8 +161,8 @@ func (l *life) hour() {
 	}
 }
 
-// rotate runs the rotator, unless the time away has not been reached or nothing is due. It kills
-// some runs. It returns whether tables were retired or dropped.
+// rotate runs the rotator if the time away has passed and something is due. It kills some runs. It
+// reports whether tables were retired or dropped.
 func (l *life) rotate() bool {
 	infos, err := l.mem.Tables(l.t.Context(), storeFilter())
 	if err != nil {

@@ -40,7 +40,7 @@ func (k Kind) String() string {
 	}
 }
 
-// Action is a change of one table that a plan makes.
+// Action is a planned change of one table.
 type Action struct {
 	Kind     Kind
 	Table    grid.Table
@@ -75,8 +75,8 @@ type TableCount struct{ Existing, Wanted int }
 // Missing returns how many of the wanted tables do not exist.
 func (c TableCount) Missing() int { return c.Wanted - c.Existing }
 
-// Plan returns the actions that are due. Each table in tables must have its details. Plan is a
-// pure function.
+// Plan returns the actions that are due. The argument tables must be listed with
+// store.Filter.Details. Plan is a pure function.
 func (p Policy) Plan(now time.Time, tables []store.Info) Plan {
 	now = now.UTC()
 	b := builder{Policy: p.WithDefaults(), plan: Plan{Now: now, Tables: len(tables)}, existing: map[grid.Table]*store.Info{}}
@@ -250,7 +250,8 @@ func (b *builder) retired(t grid.Table) time.Time {
 	return time.Time{}
 }
 
-// skipHeld removes the actions on tables that were put on hold after the plan was made.
+// skipHeld removes the retirements and drops of tables that were put on hold after the plan was
+// made.
 func (p *Plan) skipHeld(held map[grid.Table]string) {
 	why := map[grid.Table]string{}
 	for t, reason := range held {

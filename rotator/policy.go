@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// retireMargin is the time between the expiry of a table's last reading and its retirement.
+	// retireMargin is the shortest time between the end of an arrival month and the time from
+	// which RetireAt counts the retention.
 	retireMargin = 2 * 24 * time.Hour
 	// minAge is the shortest time between the end of an arrival month and the drop of its tables,
 	// whatever their retention.
@@ -109,9 +110,9 @@ func (p Policy) StateOf(in *store.Info, now time.Time) State {
 	}
 }
 
-// TierOf returns the tier that a table should have now. It is Hot if its arrival month has begun
-// or begins within a day, and its range includes recent event times. It is Cold once the table is
-// sealed, otherwise Warm.
+// TierOf returns the tier that a table should have now. A sealed table is Cold. Any other table is
+// Hot if its arrival month has begun or begins within a day, and its range includes recent event
+// times. Otherwise, it is Warm.
 func (p Policy) TierOf(t grid.Table, now time.Time) store.Tier {
 	if !now.Before(t.Month.End().Add(p.Seal)) {
 		return store.Cold
@@ -130,8 +131,9 @@ func (p Policy) TierOf(t grid.Table, now time.Time) store.Tier {
 	return store.Warm
 }
 
-// RetireAt returns the time from which a table may be retired. That is two days after its last
-// possible reading has expired. It returns the zero time if the readings never expire.
+// RetireAt returns the time from which a table may be retired. The retention counts from two days
+// after the arrival month, or from the end of the table's range if that is later. RetireAt returns
+// the zero time if the readings never expire.
 //
 // A reading expires at max(event time, arrival) + retention. The arrival is before the end of the
 // arrival month, and the event time is before the end of the range.

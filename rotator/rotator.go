@@ -16,7 +16,8 @@ import (
 // leaseTTL is how long the lease of a run lives after its last check.
 const leaseTTL = 5 * time.Minute
 
-// Options configure a rotator. All fields are required except Parallel, TablesInUse and Events.
+// Options configure a rotator. All fields are required except Parallel, TablesInUse, Expirer,
+// ExpireGrace and Events.
 type Options struct {
 	Catalog   store.Catalog
 	Creator   store.Creator
@@ -257,8 +258,8 @@ func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context
 	return d, joinFirst(errs)
 }
 
-// joinFirst joins the first errors of a run. Its errors often have the same cause, and events
-// report all of them.
+// joinFirst joins the first errors of a run. The errors of a run often have the same cause, and
+// events report all of them.
 func joinFirst(errs []error) error {
 	const most = 3
 	if n := len(errs) - most; n > 0 {

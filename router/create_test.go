@@ -49,9 +49,9 @@ func TestRouter_CreatesMissingTableOnce(t *testing.T) {
 	})
 }
 
-// TestRouter_RejectsReadingsOfTableThatCannotBeCreated checks that only the readings of this
-// table are rejected, that a retry may store them, and that the next request tries to create the
-// table again.
+// TestRouter_RejectsReadingsOfTableThatCannotBeCreated fails the creation of one table. Only the
+// readings of this table must be rejected, with a retryable code. The next request must try to
+// create the table once more.
 func TestRouter_RejectsReadingsOfTableThatCannotBeCreated(t *testing.T) {
 	w := newWorld()
 	bad := w.name("varve", longAgo, noon)

@@ -19,8 +19,8 @@ var errDisk = errors.New("the disk is full")
 // longAgo is an event time whose table differs from the table of noon.
 var longAgo = noon.AddDate(0, -3, 0)
 
-// TestRouter_FailedTableAffectsOnlyItsReadings checks that the readings of other tables are
-// stored, and that a retry does not store them twice.
+// TestRouter_FailedTableAffectsOnlyItsReadings fails the writes to one table. The readings of other
+// tables must be stored, and a retry must not store them twice.
 func TestRouter_FailedTableAffectsOnlyItsReadings(t *testing.T) {
 	w := newWorld()
 	bad := w.name("varve", longAgo, noon)
@@ -48,8 +48,8 @@ func TestRouter_FailedTableAffectsOnlyItsReadings(t *testing.T) {
 	}
 }
 
-// TestRouter_RejectsInvalidReadingsFinally checks that the rejection of a reading that the store
-// will never accept is not retryable.
+// TestRouter_RejectsInvalidReadingsFinally checks that a rejection is not retryable if the store
+// can never accept the reading.
 func TestRouter_RejectsInvalidReadingsFinally(t *testing.T) {
 	w := newWorld()
 	w.store.set(&w.store.write, func(grid.Table) error {

@@ -100,7 +100,7 @@ func TestRouter_WritesFreshReadingsBesideBulk(t *testing.T) {
 }
 
 // TestRouter_WeighsReadingsBySize checks that a large reading needs as much room as several small
-// ones. A write above the limit must run alone.
+// ones. A write above the limit must run while no other large write does.
 func TestRouter_WeighsReadingsBySize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(o *router.Options) { o.MaxReadings = 600 })

@@ -12,13 +12,13 @@
 // These rules always hold:
 //
 //   - Event time and the arrival month of the request determine the table of a reading.
-//   - Each reading gets one verdict. If a write ends early, a reading without a verdict may or may
-//     not be stored.
+//   - Each reading gets one verdict, unless the context of the write ends. A reading without a
+//     verdict may or may not be stored.
 //   - Before a reading is written, its fields are admitted and its hour is marked dirty.
 //   - The router cannot change or drop a table.
 //
-// If the registry or the store fails, the affected readings are rejected with a retryable code,
-// and the others are stored. It is safe to retry them.
+// If the registry or the store fails, the affected readings are rejected with a retryable code, and
+// the others are stored. A client can safely resend the rejected readings.
 package router
 
 import (
@@ -40,8 +40,8 @@ import (
 // enforce the limit; the router does not.
 const DefaultRequestTimeout = 15 * time.Minute
 
-// Options configure a router. All fields are required except Layouts, Fields, Tracker, Watch,
-// Events and the limits.
+// Options configure a router. All fields are required except Layouts, Fields, Tracker, Expire,
+// Grace, Watch, Events and the limits.
 type Options struct {
 	Writer  store.Writer
 	Creator store.Creator
@@ -63,7 +63,7 @@ type Options struct {
 	// MaxRequests limits the number of concurrent requests. The router refuses requests above it.
 	// 0 means 4096.
 	MaxRequests int
-	// MaxReadings limits the number of readings in concurrent writes. Other writes wait.
+	// MaxReadings limits the number of readings in concurrent writes. Further writes wait.
 	//
 	// A reading of several KiB counts as one reading per KiB. Half of the limit is reserved for
 	// small writes, so that the upload of a backlog does not delay new readings. 0 means 65,536.
@@ -187,7 +187,7 @@ func weigh(readings []varve.Reading) int {
 }
 
 // acquire waits until a write of weight n may start. It returns a function that frees the room of
-// the write. A write above the limit runs alone.
+// the write. If n is at least half of MaxReadings, no other large write runs at the same time.
 func (r *Router) acquire(ctx context.Context, n int) (release func(), err error) {
 	weight := min(int64(n), int64(r.opts.MaxReadings)/2)
 	if n > smallWrite {

@@ -68,7 +68,8 @@ func (s *Items) Failing(k store.Key) error {
 	return fail(k)
 }
 
-// Puts returns how often items with a sort key were written, in any partition.
+// Puts returns the number of writes of items with a sort key, in any partition. It includes failed
+// writes.
 func (s *Items) Puts(sk string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
