@@ -184,8 +184,8 @@ func findPosition(c *chunk.Chunk, p varve.Position) (int, bool) {
 	return sort.Find(c.Len(), compare)
 }
 
-// lookUp looks up readings of one event time in chunks. They are ordered by id, so that each chunk
-// is decoded once and only searched for ids in its range.
+// lookUp looks up readings of one event time in chunks. The readings are ordered by id. So each
+// chunk of level 1 is searched only for ids in its range.
 func (cr *chunkReader) lookUp(late []*lookup) error {
 	for _, l := range late {
 		l.inChunk = varve.Verdict{}

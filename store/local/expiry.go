@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// expireEvery is the interval at which expired items are deleted. They are invisible before.
+// expireEvery is the interval at which expired items are deleted. Until then, reads ignore them.
 const expireEvery = time.Hour
 
 // expiry deletes expired items in the background.
@@ -31,7 +31,7 @@ func (e *expiry) loop() {
 	}
 }
 
-// expireAtOnce is the number of items that one change deletes.
+// expireAtOnce is the maximum number of items that one change deletes.
 const expireAtOnce = 100
 
 // deleteExpired deletes the expired items and returns their number.

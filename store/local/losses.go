@@ -53,7 +53,7 @@ type ledger struct {
 	pending    []lost
 }
 
-// lostRecord is the content of the file.
+// lostRecord is the content of DAMAGE.
 type lostRecord struct {
 	Rebuilt time.Time `json:"rebuilt,omitzero"` // time of a rebuild; items may be out of date since
 	Ranges  []lost    `json:"ranges"`
@@ -212,7 +212,8 @@ func (l *lost) without(from, to []byte) []lost {
 // next returns the first key after a key.
 func next(key []byte) []byte { return append(slices.Clone(key), 0) }
 
-// hasChunks reports whether a table has chunks or may have lost them. The caller holds the lock.
+// hasChunks reports whether a table has chunks or may have lost them. The caller holds the lock of
+// memory.
 func (l *ledger) hasChunks(t *table) bool {
 	if t.stats.readings > 0 {
 		return true

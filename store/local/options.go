@@ -19,9 +19,10 @@ type Options struct {
 	FS vfs.FS
 	// Now is the clock for expired items. If nil, it is time.Now.
 	Now func() time.Time
-	// MemtableBytes limits the memory of readings that are not in chunks yet.
+	// MemtableBytes is the size at which a memtable is flushed.
 	//
-	// During a flush, up to twice as much is used. 0 means 64 MiB.
+	// If a flush is slow, the next memtable may become about twice as large before writes wait. 0
+	// means 64 MiB.
 	MemtableBytes int64
 	// CacheBytes is the size of the cache of chunks. 0 means 64 MiB.
 	CacheBytes int64
@@ -31,7 +32,8 @@ type Options struct {
 	//
 	// Above it, they are merged into level 1. 0 means 8.
 	MaxLevel0 int
-	// JournalBytes limits a segment of the journal, even if it holds few readings.
+	// JournalBytes is the size at which a segment of the journal ends, even if it holds few
+	// readings.
 	//
 	// 0 means four times MemtableBytes, but at least 64 MiB.
 	JournalBytes int64
@@ -46,7 +48,7 @@ type Options struct {
 	// below half of it. Changes that free space are always permitted. 0 means 256 MiB, and a negative
 	// value means no limit.
 	MinFree int64
-	// Conditions receives health.DiskLow. It may be nil.
+	// Conditions receives health.DiskLow and health.DataDamaged. It may be nil.
 	Conditions *health.Conditions
 	// Events receives the events of the store.
 	Events Events
@@ -67,7 +69,7 @@ type Events struct {
 	Restricted func(files int)
 	// Flushed is called after a memtable was flushed into chunks.
 	Flushed func(readings int64, bytes int64, took time.Duration)
-	// Failed is called if background work failed. The store retries it.
+	// Failed is called if background work failed. The store continues, and retries most work later.
 	Failed func(what string, err error)
 	// Damaged is called if a file fails its checks. It is set aside in the background.
 	Damaged func(file string, err error)

@@ -28,8 +28,9 @@ import (
 //	pebble is moved into damaged   the same
 //	pebble.new becomes pebble      REBUILT is removed
 //
-// Obsolete files may be among them. So an older version of an item may reappear: a revoked key,
-// a lifted hold. This is reported, and recorded in DAMAGE until the operator accepts it.
+// Obsolete files may be among the readable files. So an older version of an item may reappear: a
+// revoked key, a lifted hold. This is reported, and recorded in DAMAGE until the operator accepts
+// it.
 
 const (
 	rebuiltDir  = "pebble.new"
@@ -106,7 +107,7 @@ func (o *opener) rebuild(chain journal.Chain, damage *errRebuild) error {
 }
 
 // outdatedCatalog returns the ranges of the catalog that may be out of date after a rebuild.
-// Their copy and the journal replace them.
+// CATALOG and the journal replace them.
 func (o *opener) outdatedCatalog(now time.Time) []lost {
 	spaces := []byte{spaceFlushed, spaceTables, spaceChunks}
 	// Without a copy, the rebuilt records remain.

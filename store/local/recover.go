@@ -21,8 +21,7 @@ type Recovery struct {
 	Changes  int // of items and tables
 	// Torn lists ends of the journal that failed their checks and were dropped.
 	//
-	// Each is a write that the crash interrupted, or rarely, an acknowledged one that was
-	// damaged.
+	// Each is a write that a crash interrupted, or rarely, an acknowledged one that was damaged.
 	Torn []journal.Torn
 	// Notes lists repaired damage without losses.
 	Notes []journal.Problem
@@ -161,7 +160,8 @@ func (rc *recovery) recoverJournal() error {
 		found.Changes += segment.Batches
 	}
 	losses := append(rc.db.folder.losses, lossesOf(rep.Problems)...)
-	// It is recorded first, because an interrupted repair may have removed the damage of the journal.
+	// The loss is recorded first. If Open is interrupted later, the damage may no longer be in the
+	// journal.
 	if err := rc.repair.addUnknown(losses); err != nil {
 		return err
 	}

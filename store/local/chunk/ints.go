@@ -6,7 +6,8 @@ import (
 	"math/bits"
 )
 
-// Packings of a column of integers. All numbers are zigzag varints.
+// Packings of a column of integers. Values and differences are zigzag varints, and lengths of runs
+// are uvarints.
 const (
 	packSame   = iota // one value for all
 	packPlain         // each value

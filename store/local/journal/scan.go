@@ -65,7 +65,8 @@ func (s *scan) headerProblem() error {
 	return s.found(s.problem(0, int64(s.file.layout.first), "the header does not check"))
 }
 
-// frames passes the frames from an offset on, and continues after damaged ones.
+// frames passes the frames after an offset to the caller of Replay, and continues after damaged
+// ones.
 func (s *scan) frames(at int) error {
 	s.length = s.file.header.length
 	synced := int64(-1) // recorded by a later frame; -1 before the search

@@ -48,8 +48,8 @@ type segment struct {
 const (
 	// fillBytes is the maximum number of zeros in one write.
 	fillBytes = 256 << 10
-	// firstBytes is the length of a file before its first frame, and the size of the first
-	// zeros.
+	// firstBytes is the length of a file before its first frame, and the minimum number of zeros in
+	// one write.
 	firstBytes = 32 << 10
 )
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Memtable holds the readings of many series that are in the journal and not yet in chunks. The
-// rows of each series are outside, in the series buffer. The store's lock guards it.
+// rows of each series are outside, in the series buffer. The store's lock guards both.
 type Memtable struct {
 	Content
 	Parity   int    // 0 or 1, and alternates from one memtable to the next
@@ -46,7 +46,7 @@ const BufferBytes = 300
 // Size returns the memory of n entries whose bodies have a total size.
 func Size(n, bodies int) int64 { return int64(n*rowBytes + bodies) }
 
-// Append adds entries after all rows of a series. Bodies are their bodies, one after another.
+// Append adds entries after all rows of a series. Their bodies follow each other in bodies.
 func (m *Memtable) Append(rows *Rows, entries []Entry, shape uint32, bodies []byte) {
 	for len(entries) > 0 {
 		var some [64]Row
