@@ -188,9 +188,9 @@ func (m *compaction) firstFrom(from int64) int64 {
 	return first
 }
 
-// mergeUnit merges the readings of level 0 from a time on into the chunks of level 1 around it.
-// A unit is one chunk, or several chunks that share event times. mergeUnit returns the start of
-// the next unit.
+// mergeUnit merges readings of level 0 into the unit of level 1 to which an event time belongs. A
+// unit is one chunk, or several chunks that share event times. mergeUnit takes the readings at or
+// after the time and before the next unit, and returns the start of that unit.
 func (m *compaction) mergeUnit(from int64) (end int64, err error) {
 	unit, end, err := m.unit(from)
 	if err != nil {

@@ -30,7 +30,7 @@ func damageBlock(t *testing.T, path string, key []byte) bool {
 	if !holdsKey(t, data, key) {
 		return false
 	}
-	for at := len(data) - 1; at > 0; at -= 50 { // backwards, because the keys of items sort after those of chunks
+	for at := len(data) - 1; at > 0; at -= 50 { // backwards, because the items are after the chunks
 		damaged := bytes.Clone(data)
 		damaged[at] ^= 1
 		if !holdsKey(t, damaged, key) && holdsKey(t, damaged, nil) {

@@ -61,7 +61,7 @@ type lostRecord struct {
 	Pending []lost `json:"pending,omitempty"`
 }
 
-// openLedger reads the list of a folder.
+// openLedger reads the list from DAMAGE in a folder.
 func openLedger(f *folder, conditions *health.Conditions) (*ledger, error) {
 	l := &ledger{folder: f, conditions: conditions}
 	generation, body, err := f.readPair(lostFile)
@@ -225,8 +225,8 @@ func (l *ledger) hasChunks(t *table) bool {
 	return l.find(space, after(space)) != nil
 }
 
-// catalogIntact returns a DamageError while names or holds of tables may be lost. Dependent
-// operations are refused.
+// catalogIntact returns a DamageError while names or holds of tables may be lost. Then operations
+// that need them are refused.
 func (l *ledger) catalogIntact() error {
 	return l.find([]byte{spaceTable}, []byte{spaceTable + 1}).err()
 }

@@ -37,16 +37,16 @@ type Options struct {
 	//
 	// 0 means four times MemtableBytes, but at least 64 MiB.
 	JournalBytes int64
-	// Salvage opens a store whose journal or VARVE file is damaged.
+	// Salvage opens a store even if its journal or VARVE file is damaged, or Pebble is missing.
 	//
 	// The store recovers as much as possible, and reports the rest to Events.Lost.
 	Salvage bool
 	// Guarded are items that may have been in the journal. They count as lost if they are
 	// missing after damage to it.
 	Guarded []store.Key
-	// MinFree is the free space below which readings are refused. Other items are refused
-	// below half of it. Changes that free space are always permitted. 0 means 256 MiB, and a negative
-	// value means no limit.
+	// MinFree is the free space below which readings are refused. Items are refused below half of
+	// it. Changes that free space are always permitted. 0 means 256 MiB, and a negative value means
+	// no limit.
 	MinFree int64
 	// Conditions receives health.DiskLow and health.DataDamaged. It may be nil.
 	Conditions *health.Conditions
@@ -59,7 +59,7 @@ type Options struct {
 // Events holds callbacks. They run in the goroutine of the event, and must not call the store. A
 // nil callback is skipped.
 type Events struct {
-	// Recovered is called after Open has read the journal.
+	// Recovered is called after Open has recovered the data in the journal.
 	Recovered func(Recovery)
 	// Lost is called with unrecoverable data after a damaged store was opened with
 	// Options.Salvage.

@@ -61,8 +61,9 @@ type recovery struct {
 }
 
 // readFlushed returns the last segment of the journal that need not be replayed, as recorded in
-// Pebble. If the record is lost, or the chain still has earlier whole segments, all of these are
-// replayed: a file of Pebble may lack their contents.
+// Pebble. If the record is lost, or the chain still has whole segments up to that one, it returns
+// the segment before the chain. Then the segments of the chain are all replayed, because a file of
+// Pebble may lack their contents.
 func (rc *recovery) readFlushed() (segment uint64, err error) {
 	segment, err = flushedSegment(rc.db.DB)
 	if err != nil && !isDamage(err) {

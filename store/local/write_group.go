@@ -59,8 +59,8 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 }
 
 // countAscending returns how many readings from index i, up to end, can be appended at once. Their
-// event times ascend and are after all rows of the series buffer, chunks do not have them, and
-// their field names are those of g.shape.
+// event times ascend and are after all rows of the series buffer, chunks do not have them, and all
+// have the field names of g.shape.
 func (g *group) countAscending(mt *memtable.Memtable, i, end int) int {
 	last := max(g.buffer.rows[0].LastTime(), g.buffer.rows[1].LastTime())
 	from := i

@@ -11,8 +11,8 @@ import (
 
 // waitingFS is a file system on which writes to a full disk wait until it has room.
 //
-// Pebble retries a failed flush at once and without end, and does not survive a failed write of
-// its log. Removal of files never waits, because it frees space.
+// Pebble retries a failed flush at once and without end, and does not survive a failed write of its
+// MANIFEST. Removal of files never waits, because it frees space.
 type waitingFS struct {
 	vfs.FS
 	remover vfs.FS
