@@ -124,7 +124,7 @@ func (cr *chunkReader) loadLevel0(first, last int64) error {
 	})
 }
 
-// eachLevel1 calls do for every chunk of level 1 that may hold a reading of a time.
+// eachLevel1 calls do for every chunk of level 1 that may hold a reading with a given event time.
 func (cr *chunkReader) eachLevel1(at int64, do func(c *chunk.Chunk)) error {
 	if at == math.MaxInt64 {
 		return nil

@@ -63,8 +63,8 @@ func (e *expiry) deleteExpired(ctx context.Context) (n int, err error) {
 	return n + len(expired), errors.Join(e.deleteItems(ctx, expired), iter.Error())
 }
 
-// deleteItems deletes items unless they were rewritten meanwhile. It is an ordinary change, so
-// later changes of the same items wait for it.
+// deleteItems deletes items unless they were rewritten meanwhile. The deletion is an ordinary
+// change, so later changes of the same items wait for it.
 func (e *expiry) deleteItems(ctx context.Context, keys []store.Key) error {
 	held := e.items.locks.lock(keys)
 	defer e.items.locks.unlock(held)

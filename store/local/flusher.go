@@ -130,8 +130,8 @@ func (f *flusher) flushImmutable(ctx context.Context) (err error) {
 		return err
 	}
 	bytes := int64(batch.Len())
-	// Readers see chunks before these are durable. So the readings must be durable in the
-	// journal first, because a duplicate is acknowledged at once.
+	// Readers see chunks before these are durable. So the readings must be durable in the journal
+	// first, because a duplicate of a reading in a chunk is acknowledged at once.
 	if f.db.journal != nil { // nil while the store is opened
 		if err := f.db.journal.Sync(ctx); err != nil {
 			return err

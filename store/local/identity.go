@@ -212,8 +212,8 @@ func withRemedy(dir string, err error) error {
 	return fmt.Errorf("%w: varve verify --data %s lists what is damaged, varve repair --data %s saves the rest", err, dir, dir)
 }
 
-// begin identifies the folder and creates the parts of a store. After a crash at any step, the
-// next begin completes it. VARVE is written last; see finish.
+// begin identifies the folder and creates the parts of a store. If a crash interrupts the creation,
+// the next call continues it. VARVE is written last; see finish.
 func (f *folder) begin() error {
 	if err := f.identify(); err != nil {
 		return err

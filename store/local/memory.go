@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/store/local/memtable"
 )
 
-// seriesBuffer holds the readings of one series in one table that are not in chunks. Without
-// readings, it caches facts about the chunks. The lock of memory guards it.
+// seriesBuffer holds the readings of one series in one table that are not in chunks. It also caches
+// facts about the chunks of the series. The lock of memory guards it.
 type seriesBuffer struct {
 	memtable.Source
 	table *table

@@ -198,8 +198,8 @@ func (o *opener) openReadOnly(l listing) (*pebble.DB, error) {
 	return nil, &errRebuild{reason: err}
 }
 
-// mayBeDamage reports whether a failure to open may be caused by damage. Failures of the disk,
-// of a newer format and of a log are excluded.
+// mayBeDamage reports whether a failure to open may be caused by damage. Failures of the disk, of a
+// newer format and of Pebble's log are excluded.
 func mayBeDamage(err error) bool {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) && !errors.Is(err, fs.ErrNotExist) {

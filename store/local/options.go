@@ -15,7 +15,7 @@ type Options struct {
 	Dir string
 	// FS is the file system. If nil, it is the file system of the operating system.
 	//
-	// Then only the user of the process can read the files of the store.
+	// With the default, only the user of the process can read the files of the store.
 	FS vfs.FS
 	// Now is the clock for expired items. If nil, it is time.Now.
 	Now func() time.Time
@@ -56,16 +56,16 @@ type Options struct {
 	blockBytes int // of Pebble; 0 means defaultBlockBytes
 }
 
-// Events holds callbacks. They run in the goroutine of the event, and must not call the store. A
-// nil callback is skipped.
+// Events holds callbacks. They run in the goroutine in which the event happens, and must not call
+// the store. A nil callback is skipped.
 type Events struct {
 	// Recovered is called after Open has recovered the data in the journal.
 	Recovered func(Recovery)
 	// Lost is called with unrecoverable data after a damaged store was opened with
 	// Options.Salvage.
 	Lost func([]Loss)
-	// Restricted is called with the number of files and folders that other users could read
-	// before.
+	// Restricted is called if Open removed permissions of other users. The argument is the number
+	// of changed files and folders.
 	Restricted func(files int)
 	// Flushed is called after a memtable was flushed into chunks.
 	Flushed func(readings int64, bytes int64, took time.Duration)
