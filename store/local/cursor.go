@@ -163,8 +163,8 @@ type merge struct {
 	iter    *pebble.Iterator // of the chunks; nil if no chunks are read
 	cost    store.Cost
 
-	borrowed []*chunk.Chunk // returned to the pool by Close
-	lent     []*chunk.Chunk // whose columns are in the page; returned to the pool by its Release
+	borrowed []*chunk.Chunk // chunks from the pool; Close returns them, except the lent ones
+	lent     []*chunk.Chunk // chunks whose columns are in the page; its Release returns them to the pool
 }
 
 // Close releases the memory of the merge, which must not be used afterwards.
