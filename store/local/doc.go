@@ -52,7 +52,7 @@
 //   - VARVE, journal/ or pebble/ is missing, or belongs to another store.
 //   - f is more than one below the first segment of the journal's chain, even after Pebble
 //     was rebuilt from all its files. Then Pebble has lost data. Pebble is opened read-only to
-//     learn f, because it would delete files that it does not know.
+//     learn f, because opening it for writing deletes files that it does not list.
 //   - The chain ends with segment f or an earlier one. Then the journal has lost segments.
 //   - A segment of the chain, or a frame in it, is missing or damaged.
 //
