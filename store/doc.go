@@ -19,8 +19,8 @@
 //	store/storetest  the conformance suite, and the comparison with the model
 //
 // The main types are [Store], [Batch] with its [Result], [Range] with its [Page], [Info] and
-// [Item]. [Surveyor], [Versioned], [Reserver] and [AtomicItems] are optional contracts, which a
-// store may implement.
+// [Item]. [Surveyor], [Versioned], [Reserver], [AtomicItems], [BlockReader] and [Expirer] are
+// optional contracts, which a store may implement.
 //
 // The names of [Layout], [Expect], [GSI1] and [GSI2] are from DynamoDB. All stores implement both
 // indexes. A layout and an expectation only affect how DynamoDB stores readings. The other stores

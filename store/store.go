@@ -27,8 +27,8 @@ var (
 	ErrClosed = errors.New("store is closed")
 )
 
-// Store combines all required contracts. All methods are safe for concurrent use. A store uses
-// its clock only to recognize expired items.
+// Store combines all required contracts. All methods are safe for concurrent use. A store uses its
+// clock only to recognize expired items and to record times.
 type Store interface {
 	Writer
 	Reader

@@ -113,7 +113,8 @@ type Versioned interface {
 	VersionKey() Key
 }
 
-// VersionAttr is the attribute with the version. NoVersion is the version if the item is missing.
+// VersionAttr is the attribute with the version of the catalog. NoVersion is the version if the
+// item of VersionKey is missing.
 const (
 	VersionAttr = "tables"
 	NoVersion   = "none"

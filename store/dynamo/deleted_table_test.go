@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// missing reads the sensor over all time. It returns the number of readings and the missing
+// missing reads all readings of the sensor. It returns the number of readings and the missing
 // tables of the coverage.
 func (p *process) missing(strong bool) (n int, tables []string) {
 	p.t.Helper()

@@ -145,7 +145,7 @@ func TestRead_ReturnsReadingsOfAllLayoutsOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	windows := []time.Duration{0, time.Second, 40 * time.Second, time.Minute, time.Hour}
 	var readings []varve.Reading
-	for range 400 { // within two hours; some share a time, and some differ by less than a millisecond
+	for range 400 { // readings within two hours: some share a time, and some differ by less than a millisecond
 		at := someTime.Add(time.Duration(rng.IntN(7200)) * time.Second / 4 * 4)
 		if rng.IntN(3) == 0 {
 			at = at.Add(time.Duration(rng.IntN(3_000_000)))

@@ -58,7 +58,7 @@ func TestQuery_FindsTablesOfOtherProcess(t *testing.T) {
 				t.Fatalf("b finds %d readings, want 1", n)
 			}
 			want := 1
-			for i := range 8 { // each is written to an unused table
+			for i := range 8 { // each reading is written to an unused table
 				at := someTime.AddDate(0, 0, -21*i-7)
 				a.expect("a", a.write(sensor(at, "v", varve.IntValue(1))), varve.Stored)
 				want++

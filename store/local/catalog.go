@@ -15,10 +15,10 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// The catalog consists of the tables, with their holds and states, and the counters. It is stored
-// in Pebble and in a pair of files, because a hold must survive damage of either. A change is
-// acknowledged when both have it. Each change has a new generation. If the two differ, the newer
-// generation counts.
+// The catalog consists of the tables, with their holds and states, and of the counters for the
+// numbers of tables and chunks. It is stored in Pebble and in a pair of files, because a hold must
+// survive damage of either. A change is acknowledged when both have it. Each change has a new
+// generation. If the two differ, the newer generation counts.
 
 // catalogFile is the name of the pair of files.
 const catalogFile = "CATALOG"
@@ -30,8 +30,8 @@ type catalogRecord struct {
 	NextChunk uint64                 `json:"next_chunk"`
 }
 
-// chunksLost is added to the counter of chunks after it was lost, because chunk numbers must
-// never be reused.
+// chunksLost is added to the counter of chunks if the counter was lost. So no chunk number is used
+// twice.
 const chunksLost = 1 << 40
 
 // catalog changes the tables in Pebble, in memory and in CATALOG.
@@ -51,8 +51,9 @@ type catalog struct {
 	nextChunk atomic.Uint64 // number of the last chunk
 }
 
-// load reads tables and counters. It uses the copy if Pebble has lost them or has an
-// older generation. Replay applies the changes of the journal to an older copy.
+// load reads the catalog from Pebble, or from CATALOG if Pebble has lost a part of it or has an
+// older generation. If a lost part is restored from an older CATALOG, replay applies the changes in
+// the journal to it.
 func (c *catalog) load(replay func() error) error {
 	found, err := c.read()
 	if err != nil {
@@ -85,7 +86,7 @@ func (c *catalog) load(replay func() error) error {
 	return errors.Join(err, c.recountStats())
 }
 
-// foundCatalog is the part of the catalog that Pebble has.
+// foundCatalog describes the catalog in Pebble.
 type foundCatalog struct {
 	generation uint64
 	lost       bool // part of the catalog is lost
@@ -118,7 +119,7 @@ func (c *catalog) read() (found foundCatalog, err error) {
 	return found, err
 }
 
-// adoptCopy replaces the catalog by its copy.
+// adoptCopy replaces the catalog in memory and in Pebble by the content of CATALOG.
 func (c *catalog) adoptCopy(body string, found foundCatalog) (err error) {
 	var rec catalogRecord
 	if err := json.Unmarshal([]byte(body), &rec); err != nil {
@@ -166,7 +167,7 @@ func (c *catalog) adoptCopy(body string, found foundCatalog) (err error) {
 	return nil
 }
 
-// adoptTable returns a table of the copy with the statistics of its chunks.
+// adoptTable returns a table of CATALOG, with the statistics of its chunks from Pebble.
 func (c *catalog) adoptTable(name string, tr tableRecord) (*table, error) {
 	parsed, ok := grid.Parse(name)
 	if !ok {
@@ -180,7 +181,7 @@ func (c *catalog) adoptTable(name string, tr tableRecord) (*table, error) {
 	})
 }
 
-// save writes the copy. The caller holds the lock of the catalog.
+// save writes CATALOG. The caller holds the lock of the catalog.
 func (c *catalog) save() error {
 	rec := catalogRecord{Tables: map[string]tableRecord{}, NextTable: c.nextTable, NextChunk: c.nextChunk.Load()}
 	c.mem.mu.RLock()
@@ -227,7 +228,8 @@ func (c *catalog) recountStats() (err error) {
 	return c.db.ledger.remove(stats, after(stats))
 }
 
-// lock locks the catalog after the outcome of the previous change is known.
+// lock locks the catalog, and waits for the outcome of the previous change. If CATALOG lacks that
+// change, lock writes it.
 func (c *catalog) lock(ctx context.Context) (unlock func(), err error) {
 	c.mu.Lock()
 	if err := c.changes.resolve(ctx, c.last); err != nil {
@@ -269,7 +271,7 @@ func (c *catalog) commit(ctx context.Context, batch *pebble.Batch, then func()) 
 	return nil
 }
 
-// recountTables recounts the readings of tables with losses.
+// recountTables recounts the readings of tables whose chunks are in one of the ranges.
 func (c *catalog) recountTables(ranges []lost) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -302,7 +304,7 @@ func (c *catalog) recountTables(ranges []lost) (err error) {
 	return nil
 }
 
-// rewritePairs rewrites both copies of the small files.
+// rewritePairs rewrites both copies of CATALOG and of DAMAGE.
 func (c *catalog) rewritePairs() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

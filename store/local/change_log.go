@@ -12,23 +12,23 @@ import (
 	"github.com/varvedb/varve/store/local/journal"
 )
 
-// changeLog carries changes of items and tables into the journal, and then into Pebble when they
-// are durable.
+// changeLog appends changes of items and tables to the journal, and applies them to Pebble when
+// they are durable.
 type changeLog struct {
 	db  *database
 	mem *memory
 
-	// barrier is read-locked from the append of a change until its application, and write-locked
-	// while the journal begins a segment. So a flush contains every change of the segments that
-	// it makes obsolete.
+	// barrier is read-locked from the append of a change until it is applied or the wait for it
+	// fails. It is write-locked while the journal begins a segment. So a flush finds each change of
+	// its segment in Pebble or in unapplied.
 	barrier sync.RWMutex
 
 	mu        sync.Mutex
 	unapplied []*change // in the order of the journal
 }
 
-// change is a batch in the journal without a waiting caller: the wait failed or the caller gave
-// up. It may still become durable, and is applied then.
+// change is a batch in the journal. Its outcome is open if the write failed or the caller stopped
+// waiting. Then it may still become durable, and is applied later.
 type change struct {
 	commit *journal.Commit
 	batch  *pebble.Batch
@@ -40,9 +40,9 @@ type change struct {
 
 // commit makes a batch durable, applies it and calls then, which may be nil.
 //
-// If it returns a change, the outcome is open, and the next change of the same data must resolve
-// it first. The batch is closed in any case. commit fails if an item of the keys was damaged
-// since it was read.
+// If it returns a change, the outcome is open, and the next change of the same data must resolve it
+// first. The caller must not use the batch afterwards. commit fails if one of the keys is in a lost
+// range.
 func (c *changeLog) commit(ctx context.Context, batch *pebble.Batch, keys []store.Key, then func()) (*change, error) {
 	if batch.Empty() {
 		return nil, batch.Close()
@@ -73,7 +73,8 @@ func (c *changeLog) commit(ctx context.Context, batch *pebble.Batch, keys []stor
 	return nil, ch.apply(c.db.DB)
 }
 
-// apply applies a durable change once. No file is set aside meanwhile.
+// apply applies a durable change once. The caller holds aside, so that no file is set aside
+// meanwhile.
 func (ch *change) apply(db *pebble.DB) error {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()

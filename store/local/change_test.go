@@ -62,7 +62,7 @@ func TestPut_UnavailableWhileJournalFails(t *testing.T) {
 		"Create":    func() error { return s.Create(t.Context(), week(t, 1), store.Hot) },
 		"Hold":      func() error { return s.Hold(t.Context(), tb, "a reason") },
 	}
-	// The first one is appended and fails with the write. The others are refused.
+	// The first change is appended, and its write fails. The other changes are refused.
 	for _, name := range []string{"Put", "Delete", "PutAll", "DeleteAll", "Create", "Hold"} {
 		for range 2 {
 			if err := calls[name](); varve.FailureOf(err) != varve.Unavailable {
@@ -129,8 +129,8 @@ func TestPut_OpenOutcomeIsApplied(t *testing.T) {
 	}
 }
 
-// TestJournal_RotatesOnItems checks that changes without readings end a segment of the journal,
-// which limits its size.
+// TestJournal_RotatesOnItems checks that changes of items alone end a segment of the journal when
+// it has JournalBytes.
 func TestJournal_RotatesOnItems(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, local.Options{Dir: dir, JournalBytes: 4096})
@@ -209,7 +209,7 @@ func checkReadingsAfterCut(t *testing.T, s *local.Store, tb grid.Table, cut int)
 			t.Errorf("manifest cut by %d bytes: %d readings of %s, want 100 or damage; %v, losses %+v", cut, len(list), device(i), err, losses)
 		}
 	}
-	// Only the list of files was damaged, so the refused data exists, too.
+	// Only the list of files was damaged, so all data can be read after the losses are accepted.
 	if _, err := s.AcceptLosses(t.Context()); err != nil {
 		t.Errorf("manifest cut by %d bytes: %v", cut, err)
 	}

@@ -130,7 +130,8 @@ type checker struct {
 	Pace
 	begun time.Time
 	read  int64
-	// merged reports whether a file was merged into others meanwhile. If nil, no file can be.
+	// merged reports whether Pebble merged a file into others meanwhile. If nil, the files do not
+	// change during the check.
 	merged func(number uint64) (bool, error)
 }
 

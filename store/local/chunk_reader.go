@@ -124,7 +124,7 @@ func (cr *chunkReader) loadLevel0(first, last int64) error {
 	})
 }
 
-// eachLevel1 calls do for every chunk of level 1 that may hold a reading of a time.
+// eachLevel1 calls do for every chunk of level 1 that may hold a reading with a given event time.
 func (cr *chunkReader) eachLevel1(at int64, do func(c *chunk.Chunk)) error {
 	if at == math.MaxInt64 {
 		return nil
@@ -184,8 +184,8 @@ func findPosition(c *chunk.Chunk, p varve.Position) (int, bool) {
 	return sort.Find(c.Len(), compare)
 }
 
-// lookUp looks up readings of one event time in chunks. They are ordered by id, so that each chunk
-// is decoded once and only searched for ids in its range.
+// lookUp looks up readings of one event time in chunks. The readings are ordered by id. So each
+// chunk of level 1 is searched only for ids in its range.
 func (cr *chunkReader) lookUp(late []*lookup) error {
 	for _, l := range late {
 		l.inChunk = varve.Verdict{}

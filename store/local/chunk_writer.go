@@ -12,8 +12,8 @@ import (
 // Options.ChunkReadings.
 const chunkBytes = 128 << 10
 
-// splitFactor is the factor by which a chunk may exceed its target before readings of one event time
-// are split.
+// splitFactor is the factor by which a chunk may exceed its target, before readings of one event
+// time are split between chunks.
 const splitFactor = 4
 
 // chunkWriter splits sorted readings of a series into chunks, and adds them to a batch.

@@ -16,7 +16,7 @@ import (
 )
 
 // compactor merges chunks of level 0 into level 1, in the goroutine of the flusher. It also deletes
-// expired readings from chunks.
+// expired readings from chunks, in the goroutine of the caller.
 type compactor struct {
 	db         *database
 	mem        *memory
@@ -95,7 +95,7 @@ func (c *compactor) level0Series(t *table) (found []varve.Series, err error) {
 }
 
 // compactSeries merges the chunks of level 0 of a series and table into level 1. Each reading is
-// added to the chunk of level 1 that it follows, or to the first one.
+// added to the last chunk of level 1 that begins at or before it, or else to the first chunk.
 func (c *compactor) compactSeries(t *table, series varve.Series) (err error) {
 	c.merging.Lock()
 	defer c.merging.Unlock()
@@ -188,9 +188,9 @@ func (m *compaction) firstFrom(from int64) int64 {
 	return first
 }
 
-// mergeUnit merges the readings of level 0 from a time on into the chunks of level 1 around it.
-// A unit is one chunk, or several chunks that share event times. mergeUnit returns the start of
-// the next unit.
+// mergeUnit merges readings of level 0 into the unit of level 1 to which an event time belongs. A
+// unit is one chunk, or several chunks that share event times. mergeUnit takes the readings at or
+// after the time and before the next unit, and returns the start of that unit.
 func (m *compaction) mergeUnit(from int64) (end int64, err error) {
 	unit, end, err := m.unit(from)
 	if err != nil {
@@ -228,8 +228,8 @@ func (m *compaction) mergeUnit(from int64) (end int64, err error) {
 	}
 }
 
-// unit returns the chunks of level 1 for readings of an event time, and the start of the next
-// unit. It adds their deletion to the batch.
+// unit returns the chunks of the unit to which an event time belongs, and the start of the next
+// unit. It adds the deletion of these chunks to the batch.
 func (m *compaction) unit(from int64) (unit []*chunk.Chunk, end int64, err error) {
 	// The unit begins with the last chunk that starts at or before the time, or else with the
 	// first chunk.

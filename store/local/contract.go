@@ -15,14 +15,14 @@ func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result
 	return s.writer.Write(ctx, batches)
 }
 
-// Read implements store.Reader. The cost counts the chunks that were read. Readings in
-// memory cost nothing.
+// Read implements store.Reader. The cost is one request, and the chunks of level 1 that were read.
+// Level 0 and memory cost nothing.
 func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (store.Page, error) {
 	return s.reader.Read(ctx, r, dst)
 }
 
-// ReadBlocks implements store.BlockReader. Readings of chunks that do not mix with others are
-// columns.
+// ReadBlocks implements store.BlockReader. Consecutive readings of a chunk are returned as columns,
+// unless they are few.
 func (s *Store) ReadBlocks(ctx context.Context, r store.Range, dst []varve.Reading) (store.BlockPage, error) {
 	return s.reader.ReadBlocks(ctx, r, dst)
 }
@@ -68,7 +68,7 @@ func (s *Store) Hold(ctx context.Context, t grid.Table, reason string) error {
 	return s.lifecycle.Hold(ctx, t, reason)
 }
 
-// Drop implements store.Lifecycle. Its disk space is released soon after it returns.
+// Drop implements store.Lifecycle. The disk space of the table is released in the background.
 func (s *Store) Drop(ctx context.Context, t grid.Table) error {
 	return s.lifecycle.Drop(ctx, t)
 }
@@ -118,8 +118,8 @@ func (s *Store) Apply(ctx context.Context, changes []store.Change) error {
 // accepted losses.
 //
 // Items in a lost range are deleted, because the remaining copies may be out of date, such as a
-// revoked API key. Each item of restore whose key is in a lost range replaces them. Files that
-// were set aside are kept. Lost roll-ups must be recounted: see Unrecounted.
+// revoked API key. The items of restore whose keys are in a lost range are written instead. Files
+// that were set aside are kept. Lost roll-ups must be recounted: see Unrecounted.
 func (s *Store) AcceptLosses(ctx context.Context, restore ...store.Item) ([]Loss, error) {
 	return s.repair.AcceptLosses(ctx, restore...)
 }
@@ -145,8 +145,8 @@ func (s *Store) Verify(ctx context.Context, pace Pace, report func(Problem)) err
 	return s.report.Verify(ctx, pace, report)
 }
 
-// Series returns the series that have chunks, in no order. It ignores readings that are not in
-// chunks, which do not exist right after Open.
+// Series returns the series that have chunks, in no order. It ignores readings in memtables. Right
+// after Open, no memtable has readings.
 func (s *Store) Series(ctx context.Context) ([]varve.Series, error) {
 	return s.reader.Series(ctx)
 }
@@ -157,7 +157,7 @@ func (s *Store) Partitions(ctx context.Context, prefix string) ([]string, error)
 }
 
 // DeleteExpired implements store.Expirer. It skips readings in memtables, and series with damaged
-// chunks. It rewrites chunks with expired and other readings.
+// chunks. A chunk that also has live readings is rewritten without the expired ones.
 func (s *Store) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (int64, error) {
 	return s.compactor.DeleteExpired(ctx, t, cutoff)
 }

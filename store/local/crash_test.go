@@ -51,7 +51,7 @@ type crashes struct {
 	mem      *vfs.MemFS
 	accounts []*account
 	cuts     []cut
-	share    float64 // share of the operations
+	share    float64 // share of the writes and syncs before which the power is cut
 	most     int
 	whole    bool // either all unsynced data survives, or none of it
 }
@@ -86,7 +86,7 @@ func (c *crashes) taken() []cut {
 	return slices.Clone(c.cuts)
 }
 
-// note changes an account.
+// note calls a function that changes an account, while no power cut is simulated.
 func (c *crashes) note(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +186,7 @@ func (c *crashes) change(t *testing.T, s *local.Store, writer int, a *account, r
 	case remove:
 		err = s.DeleteAll(t.Context(), keys)
 	case absent:
-		// A device is registered so, before its first reading is acknowledged.
+		// Devices are registered in this way before their first readings are acknowledged.
 		var written []bool
 		if written, err = s.PutAbsent(t.Context(), items); slices.Contains(written, false) {
 			t.Errorf("PutAbsent left absent items out: %v", written)

@@ -84,7 +84,8 @@ func comparePosition(rs rows, i int, p varve.Position) int {
 	return rs.ID(i).Compare(p.ID)
 }
 
-// rowsOf returns copies of the rows in the span, at most most, in its order.
+// rowsOf returns copies of the rows in the span, sorted by position. If these are more than most,
+// it returns the first ones in the order of the span.
 func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) []memtable.Row {
 	from, to := r.Seek(c, varve.Position{Time: sp.first}), r.End()
 	if sp.last < math.MaxInt64 {
@@ -108,7 +109,7 @@ func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) []memtab
 	return r.FirstRows(most, from, to)
 }
 
-// cursor is a position in rows. When the rows end, more may return further ones.
+// cursor iterates over rows. When the rows end, more returns further ones, if it is set.
 type cursor struct {
 	rows rows
 	i    int
@@ -139,7 +140,7 @@ func (c *cursor) skip(n int) {
 	c.left -= n
 }
 
-// fillUp moves the cursor to its next reading, if it has one.
+// fillUp gets further rows if the cursor has no reading left.
 func (c *cursor) fillUp(sp *span) error {
 	for c.left == 0 && c.more != nil {
 		rs, err := c.more()
@@ -162,8 +163,8 @@ type merge struct {
 	iter    *pebble.Iterator // of the chunks; nil if no chunks are read
 	cost    store.Cost
 
-	borrowed []*chunk.Chunk // returned to the pool by Close
-	lent     []*chunk.Chunk // whose columns are in the page; returned to the pool by its Release
+	borrowed []*chunk.Chunk // chunks from the pool; Close returns them, except the lent ones
+	lent     []*chunk.Chunk // chunks whose columns are in the page; its Release returns them to the pool
 }
 
 // Close releases the memory of the merge, which must not be used afterwards.
@@ -221,8 +222,8 @@ func (m *merge) compare(a, b *cursor) int {
 	return order
 }
 
-// fill appends up to want readings to dst. It reports whether more readings remain. If columns
-// is set, it ends before readings that addParts would return as columns.
+// fill appends readings until dst has want of them. It reports whether more readings remain. If
+// columns is set, it ends before readings that addParts would return as columns.
 func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int, columns bool) (_ []varve.Reading, more bool, err error) {
 	var arena chunk.Arena
 	checked := -1
@@ -257,8 +258,7 @@ func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int, columns
 	}
 }
 
-// minPart is the number of readings from which a part of a chunk is returned as columns. Tests
-// reduce it.
+// minPart is the minimum number of readings that are returned as columns. Tests reduce it.
 var minPart = 32
 
 // partOf reports whether the next n readings of a cursor are returned as columns.
@@ -267,8 +267,8 @@ func partOf(c *cursor, n int) bool {
 	return ok && n >= minPart
 }
 
-// addParts returns the next readings as columns, at most want. It ends before readings that are
-// not in a chunk, or whose range overlaps other readings.
+// addParts returns the next readings as columns, at most want. It ends before a reading in memory,
+// and before fewer than minPart consecutive readings of a chunk.
 func (m *merge) addParts(ctx context.Context, want int) (parts []block.Part, n int, err error) {
 	for n < want {
 		c, err := m.nextCursor()

@@ -42,7 +42,7 @@ func damagedItem(err error) error {
 	return &store.DamageError{Err: err}
 }
 
-// err returns the DamageError for keys in a lost range, or nil without a range.
+// err returns the DamageError for keys in a lost range. For a nil range, it returns nil.
 func (l *lost) err() error {
 	if l == nil {
 		return nil

@@ -19,8 +19,8 @@ import (
 	"github.com/varvedb/varve/store/local/sst"
 )
 
-// damageBlock flips a bit in the block of a Pebble file that holds a key, if the file holds it.
-// It tries the blocks in turn on copies.
+// damageBlock flips a bit in the block that holds a key, if a Pebble file has the key. It finds the
+// block by trials on copies of the file.
 func damageBlock(t *testing.T, path string, key []byte) bool {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -30,7 +30,7 @@ func damageBlock(t *testing.T, path string, key []byte) bool {
 	if !holdsKey(t, data, key) {
 		return false
 	}
-	for at := len(data) - 1; at > 0; at -= 50 { // items follow the chunks
+	for at := len(data) - 1; at > 0; at -= 50 { // backwards, because the items are after the chunks
 		damaged := bytes.Clone(data)
 		damaged[at] ^= 1
 		if !holdsKey(t, damaged, key) && holdsKey(t, damaged, nil) {
@@ -42,7 +42,8 @@ func damageBlock(t *testing.T, path string, key []byte) bool {
 	return false
 }
 
-// holdsKey reports whether a key can be read in a file. If nil, any key counts.
+// holdsKey reports whether a key can be read in a file. If the key is nil, the first key must be
+// readable.
 func holdsKey(t *testing.T, data, key []byte) bool {
 	t.Helper()
 	fs := vfs.NewMem()
@@ -119,8 +120,8 @@ func TestDamage_ItemsFailClosed(t *testing.T) {
 	}
 }
 
-// checkItemsRefused fails unless each read and write that includes the lost item 1 is refused.
-// Item absent is outside of the loss.
+// checkItemsRefused fails unless each read and write that includes the lost item 1 is refused. The
+// item with the number absent is outside of the loss.
 func checkItemsRefused(t *testing.T, s *local.Store, absent, life int) {
 	t.Helper()
 	refusals := map[string]error{}
@@ -142,8 +143,8 @@ func checkItemsRefused(t *testing.T, s *local.Store, absent, life int) {
 	}
 }
 
-// checkItemsAfterAccept accepts the losses with a new item 2, and fails unless it is the only
-// one.
+// checkItemsAfterAccept accepts the losses and restores item 2. It fails unless item 2 is the only
+// item.
 func checkItemsAfterAccept(t *testing.T, s *local.Store) {
 	t.Helper()
 	mark := store.Item{Key: item(2, 1).Key, Attrs: map[string]varve.Value{"on": varve.BoolValue(true)}}
@@ -224,8 +225,8 @@ func TestDamage_WritesAreRefusedOneByOne(t *testing.T) {
 	}
 }
 
-// countDuplicates counts the duplicates among n resent readings. The others of them must be
-// refused as damaged, and the readings after them stored.
+// countDuplicates counts the duplicates among the first n verdicts. The others of the first n must
+// be rejected as damaged, and all later readings must be stored.
 func countDuplicates(t *testing.T, verdicts []varve.Verdict, n int) (duplicates int) {
 	t.Helper()
 	refused := 0

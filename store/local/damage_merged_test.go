@@ -99,8 +99,8 @@ func TestDamage_RebuildWithOldFiles(t *testing.T) {
 	}
 }
 
-// restoreOldFiles copies the removed Pebble files of an older copy into a folder, and removes
-// the list of files.
+// restoreOldFiles copies the Pebble files that a folder lacks from an older copy of it, and removes
+// the marker of the MANIFEST.
 func restoreOldFiles(t *testing.T, dir, old string) {
 	t.Helper()
 	for _, path := range ssts(t, old) {

@@ -137,7 +137,7 @@ func itemOf(key []byte) store.Key {
 	return k
 }
 
-// reportLosses reports what was lost before and is still refused.
+// reportLosses reports earlier losses that are still refused.
 func (r *damageReport) reportLosses(report func(Problem)) {
 	for _, l := range r.Losses() {
 		report(Problem{File: l.File, Err: errors.New(l.Reason), Losses: []Loss{l}})

@@ -141,8 +141,8 @@ func holds(t *testing.T, s *local.Store) {
 	}
 }
 
-// TestDamage_SmallStoreStarts flips a bit anywhere in the only file. The store opens, serves
-// correct data and refuses the rest, also after a restart.
+// TestDamage_SmallStoreStarts flips a bit anywhere in a Pebble file of a small store. The store
+// opens, serves correct data and refuses the rest, also after a restart.
 func TestDamage_SmallStoreStarts(t *testing.T) {
 	t.Parallel()
 	const devices, n = 5, 800
@@ -222,7 +222,7 @@ func TestDamage_AnyFileLetsStoreOpen(t *testing.T) {
 
 // fileDamage is one way to damage a file of a store.
 type fileDamage struct {
-	name, glob string // if the glob is empty, the Pebble file with this rank by size
+	name, glob string // if the glob is empty, at is the rank by size of a Pebble file
 	at         int
 	do         func(t *testing.T, path string)
 	all        bool // no data is lost

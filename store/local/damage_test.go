@@ -148,7 +148,7 @@ func TestDamage_OneBlockOfOneFile(t *testing.T) {
 	}
 }
 
-// around reads a damaged device before and after its loss.
+// around reads the readings of a damaged device with event times before and after its loss.
 func around(t *testing.T, s *local.Store, loss local.Loss, device string, n int) {
 	t.Helper()
 	tb := week(t, 0)

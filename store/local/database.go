@@ -29,19 +29,18 @@ type database struct {
 	opts    Options
 
 	// aside is read-locked by commits to Pebble, and write-locked while damaged files are set
-	// aside. Only the lock of memory is
-	// locked after it.
+	// aside. In the order of locks, only the lock of memory follows it.
 	aside sync.RWMutex
 }
 
-// commit applies a batch while no file is set aside.
+// commit applies a batch to Pebble. It waits while a file is set aside.
 func (d *database) commit(b *pebble.Batch) error {
 	d.aside.RLock()
 	defer d.aside.RUnlock()
 	return d.Apply(b, pebble.NoSync)
 }
 
-// makeDurable waits until everything that was applied to Pebble is in its tables.
+// makeDurable waits until everything that was applied to Pebble is in its files.
 func (d *database) makeDurable(ctx context.Context) error {
 	flushed, err := d.AsyncFlush()
 	if err != nil {
@@ -119,8 +118,8 @@ func (d *database) visitSome(ctx context.Context, from, to []byte, visit func(ke
 	return iter.Error()
 }
 
-// countChunks counts the readings in the chunks of a table by their headers. It skips unreadable
-// chunks.
+// countChunks counts the readings in the chunks of a table by their headers. It skips chunks with a
+// damaged header, and ends at a damaged block.
 func (d *database) countChunks(number uint32) (n tableStats, err error) {
 	space := chunkSpace(number)
 	iter, err := d.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})

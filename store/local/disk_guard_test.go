@@ -298,7 +298,7 @@ func TestDrop_ReleasesDiskSpace(t *testing.T) {
 	}
 }
 
-// chunkBytes returns the size of Pebble's tables.
+// chunkBytes returns the total size of Pebble's files.
 func chunkBytes(t *testing.T, dir string) (sum int64) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "pebble", "*.sst"))

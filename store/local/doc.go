@@ -42,17 +42,18 @@
 //
 // All acknowledged data is in one of three places:
 //
-//   - in the tables of Pebble,
+//   - in the files of Pebble,
 //   - in the segments of the journal after segment f, a number that Pebble stores,
 //   - in a range that DAMAGE lists.
 //
-// Pebble has no log of its own. Open checks these rules before it changes anything, and fails
-// with store.ErrDamaged in these cases:
+// Pebble has no log of its own. Open checks these rules before it changes anything. Without
+// Options.Salvage, it fails with store.ErrDamaged in these cases:
 //
 //   - VARVE, journal/ or pebble/ is missing, or belongs to another store.
 //   - f is more than one below the first segment of the journal's chain, even after Pebble
-//     was rebuilt from all its files. Then Pebble has lost data. It is opened read-only to
-//     learn f, because it would delete files that it does not know.
+//     was rebuilt from all its files. Then Pebble has lost data. Pebble is opened read-only to
+//     learn f, because opening it for writing deletes files that it does not list.
+//   - The chain ends with segment f or an earlier one. Then the journal has lost segments.
 //   - A segment of the chain, or a frame in it, is missing or damaged.
 //
 // A new store is created in steps that a crash may interrupt. VARVE is written last.
@@ -64,24 +65,25 @@
 // the reading to the journal and to the buffer, and waits until the journal is durable.
 //
 // When the memtable has Options.MemtableBytes, it becomes immutable, and the journal begins a new
-// segment. A flush encodes each series buffer into chunks. One Pebble batch contains the chunks
-// and f, the last segment that they cover. When that batch is in Pebble's tables, the segments
-// up to f are removed. So a reading is in exactly one of journal and chunks after any crash.
+// segment. A flush encodes each series buffer into chunks. One Pebble batch contains the chunks and
+// f, the last segment that they cover. When that batch is in Pebble's files, the segments up to f
+// are removed. Open does not replay them. So after a crash, a reading comes from either the journal
+// or a chunk, not from both.
 //
 // # Changes
 //
-// A change of items or tables is one Pebble batch. It is appended to the journal and applied to
-// Pebble when it is durable. So no reader sees a change that a power cut can revert.
+// A change of items or tables is one Pebble batch. It is appended to the journal. When it is
+// durable there, it is applied to Pebble. So no reader sees a change that a power cut can revert.
 //
-// A writer holds the locks of its items, or of the catalog, until then. If its wait fails, the
-// next writer of the same data resolves the change first (see change_log.go). From append to
-// application, a change prevents the start of a segment. So a flush with f follows all changes
-// of the segments up to f.
+// A writer holds the locks of its items, or of the catalog, until then. If its wait fails, the next
+// writer of the same data resolves the change first (see change_log.go). The journal begins no
+// segment while a writer waits for its change. Before a flush records f, it applies the changes
+// that no writer waits for. So Pebble has all changes of the segments up to f.
 //
-// Pebble makes batches durable in order. After a crash, it holds a prefix of the applied
-// batches, and the changes of the journal are applied to it once more. That is harmless, because
-// they never write the same keys as flushes and merges, which are not in the journal (see
-// keys.go). Changes without readings end a segment at Options.JournalBytes.
+// Pebble makes batches durable in order. After a crash, it holds a prefix of the applied batches,
+// and the changes of the journal are applied to it once more. That is harmless, because they never
+// write the same keys as flushes and merges, which are not in the journal (see keys.go). A segment
+// with many changes and few readings ends at Options.JournalBytes.
 //
 // # Chunks
 //

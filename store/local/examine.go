@@ -23,8 +23,9 @@ type Folder struct {
 	Disk  string // an existing folder on the same disk
 }
 
-// Examine examines a data folder without changing it. It returns the error with which Open would
-// fail, except for a folder that is in use.
+// Examine examines a data folder without changing it. It returns an error if the folder is not
+// writable, belongs to something else, or lacks a part of a store. A folder that is in use is not
+// an error: see Folder.Held.
 func Examine(dir string) (Folder, error) {
 	f := Folder{Dir: dir}
 	abs, err := filepath.Abs(dir)
@@ -47,7 +48,7 @@ func Examine(dir string) (Folder, error) {
 		return f, err
 	}
 	if _, err := os.Stat(in.path("LOCK")); errors.Is(err, fs.ErrNotExist) {
-		return f, nil // locking would create the folder
+		return f, nil // locking would create the file
 	}
 	lock, err := in.fs.Lock(in.path("LOCK"))
 	if err != nil {

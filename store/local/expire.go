@@ -15,7 +15,7 @@ import (
 )
 
 // DeleteExpired implements store.Expirer. It skips readings in memtables, and series with damaged
-// chunks. It rewrites chunks with expired and other readings.
+// chunks. A chunk that also has live readings is rewritten without the expired ones.
 func (c *compactor) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (deleted int64, err error) {
 	if err := c.db.life.enter(ctx); err != nil {
 		return 0, err
@@ -45,8 +45,8 @@ func (c *compactor) DeleteExpired(ctx context.Context, t grid.Table, cutoff func
 	}
 }
 
-// nextSeries returns the first series with chunks after a series of a table. The zero series is
-// before all others.
+// nextSeries returns the next series of a table that has chunks. If previous is zero, it returns
+// the first one.
 func (c *compactor) nextSeries(t *table, previous varve.Series) (next varve.Series, found bool, err error) {
 	space := chunkSpace(t.number)
 	end := after(space)
@@ -127,7 +127,8 @@ func (e *expirer) expireLevel(level byte) error {
 	return e.iter.Error()
 }
 
-// expireChunk replaces the current chunk by one without its expired readings.
+// expireChunk removes the expired readings from the current chunk. If none remain, it deletes the
+// chunk.
 func (e *expirer) expireChunk(level byte, data []byte) error {
 	var c chunk.Chunk
 	if err := e.reportBroken(c.Decode(e.series, data)); err != nil {

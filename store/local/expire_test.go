@@ -85,8 +85,8 @@ func (e *expiring) mustDelete(cutoff time.Time, want int) {
 	}
 }
 
-// TestDeleteExpired_KeepsOtherReadings deletes two of three readings of a series from its chunks.
-// All others must stay, be recognized as duplicates, and be counted, also after a restart.
+// TestDeleteExpired_KeepsOtherReadings deletes two thirds of the readings of a series from its
+// chunks. All others must stay, be recognized as duplicates, and be counted, also after a restart.
 func TestDeleteExpired_KeepsOtherReadings(t *testing.T) {
 	e := newExpiring(t)
 	e.mustDelete(arrived.Add(-1), 0)

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// expireEvery is the interval at which expired items are deleted. They are invisible before.
+// expireEvery is the interval at which expired items are deleted. Until then, reads ignore them.
 const expireEvery = time.Hour
 
 // expiry deletes expired items in the background.
@@ -31,7 +31,7 @@ func (e *expiry) loop() {
 	}
 }
 
-// expireAtOnce is the number of items that one change deletes.
+// expireAtOnce is the maximum number of items that one change deletes.
 const expireAtOnce = 100
 
 // deleteExpired deletes the expired items and returns their number.
@@ -63,8 +63,8 @@ func (e *expiry) deleteExpired(ctx context.Context) (n int, err error) {
 	return n + len(expired), errors.Join(e.deleteItems(ctx, expired), iter.Error())
 }
 
-// deleteItems deletes items unless they were rewritten meanwhile. It is an ordinary change, so
-// later changes of the same items wait for it.
+// deleteItems deletes items unless they were rewritten meanwhile. The deletion is an ordinary
+// change, so later changes of the same items wait for it.
 func (e *expiry) deleteItems(ctx context.Context, keys []store.Key) error {
 	held := e.items.locks.lock(keys)
 	defer e.items.locks.unlock(held)

@@ -40,8 +40,8 @@ func liveParts(db *pebble.DB) (list []part, err error) {
 	return list, nil
 }
 
-// storedParts returns the parts of a database that was opened read-only. Files may be missing.
-// Its version does not change.
+// storedParts returns the parts of a database that was opened read-only. Some of their files may be
+// missing.
 func storedParts(db *pebble.DB) (list []part) {
 	version := db.DebugCurrentVersion()
 	for level := range version.Levels {
@@ -63,7 +63,7 @@ func makePart(level int, t *pebble.TableInfo, number uint64, virtual bool) part 
 	if !t.Largest.IsExclusiveSentinel() {
 		p.end = next(p.last)
 	}
-	if p.oldest == p.newest { // it was ingested, or the difference is irrelevant
+	if p.oldest == p.newest { // all entries have one number, as in an ingested file
 		p.seq = p.newest
 	}
 	return p

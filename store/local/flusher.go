@@ -29,7 +29,7 @@ type flusher struct {
 	compactor *compactor
 }
 
-// loop flushes memtables that are full, and compacts tables that are no longer written to.
+// loop flushes full memtables, evicts idle series buffers, and compacts tables that became cold.
 func (f *flusher) loop() {
 	retry := time.NewTimer(0)
 	<-retry.C
@@ -89,8 +89,8 @@ func (f *flusher) flush(ctx context.Context) error {
 	return err
 }
 
-// rotate makes the mutable memtable immutable and begins a new segment, unless the current
-// segment is empty. The barrier ensures that no change is appended but not applied at that time.
+// rotate makes the mutable memtable immutable and begins a new segment, unless the current segment
+// is empty. The barrier ensures that each appended change is applied or in unapplied at that time.
 func (f *flusher) rotate() error {
 	if f.db.journal.Size() == 0 {
 		return nil
@@ -111,7 +111,7 @@ func (f *flusher) rotate() error {
 // flushedBuffer is the result of a flush for one series buffer.
 type flushedBuffer struct {
 	buffer *seriesBuffer
-	last   int64 // event time
+	last   int64 // last event time of the flushed rows
 	level0 int   // number of chunks of level 0
 	bytes  int64
 }
@@ -130,8 +130,8 @@ func (f *flusher) flushImmutable(ctx context.Context) (err error) {
 		return err
 	}
 	bytes := int64(batch.Len())
-	// Readers see chunks before these are durable. So the readings must be durable in the
-	// journal first, because a duplicate is acknowledged at once.
+	// Readers see chunks before these are durable. So the readings must be durable in the journal
+	// first, because a duplicate of a reading in a chunk is acknowledged at once.
 	if f.db.journal != nil { // nil while the store is opened
 		if err := f.db.journal.Sync(ctx); err != nil {
 			return err
@@ -187,7 +187,7 @@ func (f *flusher) encodeBuffer(cw *chunkWriter, mt *memtable.Memtable, b *series
 	f.mem.mu.RLock()
 	v := b.view(mt, b.rows[mt.Parity].All())
 	n := v.Len()
-	// A chunk below a quarter of the target is not worth a merge.
+	// Fewer readings than a quarter of a chunk go to level 0, so that level 1 has no tiny chunks.
 	isLevel1 := b.flushedKnown && n >= f.db.opts.ChunkReadings/4 && v.Time(0) > b.maxFlushed
 	f.mem.mu.RUnlock()
 	level := byte(level0)
@@ -221,8 +221,8 @@ func (f *flusher) encodeBuffer(cw *chunkWriter, mt *memtable.Memtable, b *series
 	return m, nil
 }
 
-// commit applies the chunks with the number of the segment that they cover, after the
-// changes of that segment.
+// commit applies the chunks and the number of the segment that they cover in one batch. It applies
+// the changes of that segment first.
 func (f *flusher) commit(mt *memtable.Memtable, done []flushedBuffer, batch *pebble.Batch) error {
 	f.catalog.mu.Lock()
 	defer f.catalog.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/store/local/meta"
 )
 
-// folder is the locked folder of the store.
+// folder is a data folder. openFolder locks it.
 type folder struct {
 	fs      vfs.FS
 	dir     string
@@ -201,7 +201,8 @@ func (f *folder) oldestSegment() (oldest uint64, err error) {
 }
 
 // replaceByEmpty replaces a missing or unfit file by an empty one, which is handled as damaged.
-// Pebble knows only files that exist when it opens, and would merge a foreign file.
+// Pebble finds only files that exist when it opens, so a missing one must be replaced before. It
+// would also merge the entries of a foreign file.
 func (f *folder) replaceByEmpty(number uint64) error {
 	path := f.path("pebble", fileName(number))
 	if err := f.moveAside(path, fileName(number)); err != nil && !errors.Is(err, fs.ErrNotExist) {

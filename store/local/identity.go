@@ -123,7 +123,8 @@ func (f *folder) isEmpty(name string) (bool, error) {
 	return len(names) == 0 || len(names) == 1 && names[0] == "lost+found", err
 }
 
-// replaceIdentity restores the id of the store from its other files, if permitted.
+// replaceIdentity restores the id of the store from pebble/VARVE or from the journal, if salvage is
+// set. Otherwise it returns the problem as an error.
 func (f *folder) replaceIdentity(problem string) error {
 	if !f.salvage {
 		return f.damaged(problem)
@@ -144,7 +145,7 @@ func (f *folder) replaceIdentity(problem string) error {
 	case !chain.Store.IsZero():
 		f.id, f.state = chain.Store, folderReady
 	default:
-		f.state = folderFormat1 // format 1 has no other copies of the id
+		f.state = folderFormat1 // format 1 has no id
 	}
 	f.losses = append(f.losses, Loss{File: "VARVE", Reason: "VARVE was missing or damaged, and is written again", Harmless: true})
 	return f.checkParts()
@@ -211,8 +212,8 @@ func withRemedy(dir string, err error) error {
 	return fmt.Errorf("%w: varve verify --data %s lists what is damaged, varve repair --data %s saves the rest", err, dir, dir)
 }
 
-// begin identifies the folder and creates the parts of a store. After a crash at any step, the
-// next begin completes it. VARVE is written last; see finish.
+// begin identifies the folder and creates the parts of a store. If a crash interrupts the creation,
+// the next call continues it. VARVE is written last; see finish.
 func (f *folder) begin() error {
 	if err := f.identify(); err != nil {
 		return err
@@ -248,8 +249,7 @@ func (f *folder) begin() error {
 	return f.write("PID", strconv.Itoa(os.Getpid())+"\n")
 }
 
-// beginUpgrade returns the id for a store of format 1: the id of an interrupted upgrade, or a
-// new one.
+// beginUpgrade sets the id for a store of format 1: the id of an interrupted upgrade, or a new one.
 func (f *folder) beginUpgrade() error {
 	text, err := f.read("pebble/VARVE")
 	if err == nil {

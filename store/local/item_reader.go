@@ -24,14 +24,14 @@ type keyAt struct {
 // itemReader reads items from Pebble.
 type itemReader struct{ db *database }
 
-// loadEach calls yield for each key with the stored item, or nil if it is missing. Keys are in
-// ascending order, and equal ones in the order of keys.
+// loadEach calls yield for each key with the stored item, or nil if it is missing. It calls yield
+// in the order of the encoded keys. Equal keys have the order of the argument.
 func (r *itemReader) loadEach(keys []store.Key, yield func(i int, it *store.Item) error) error {
 	return r.loadEachSorted(keys, sortedKeys(keys), yield)
 }
 
-// sortedKeys encodes keys and sorts them; equal ones have the order of keys. All share one
-// allocation.
+// sortedKeys encodes keys and sorts them. Equal keys have the order of the argument. All encoded
+// keys share one allocation.
 func sortedKeys(keys []store.Key) []keyAt {
 	size := 0
 	for _, k := range keys {

@@ -41,9 +41,9 @@ func indexSpace(ix store.Index) byte {
 
 // appendItem appends the JSON that Pebble stores for an item.
 //
-// The members are gsi1, gsi2, expires in Unix seconds, and attrs. An attribute is a text under
-// the first letter of its kind. It uses no encoder, because alerts and roll-ups write many items
-// at once.
+// The members are gsi1, gsi2, expires in Unix seconds, and attrs. An attribute is an object with
+// one member: the first letter of its kind, with the value. appendItem uses no encoder, because
+// alerts and roll-ups write many items at once.
 func appendItem(dst []byte, it *store.Item) (_ []byte, err error) {
 	dst = append(dst, '{')
 	if !it.GSI1.IsZero() {
@@ -107,8 +107,8 @@ func appendJSON(dst []byte, text string) []byte {
 	return append(append(append(dst, '"'), text...), '"')
 }
 
-// decodeItem parses the JSON of appendItem. It uses no reflection, because roll-ups read many
-// items at once.
+// decodeItem parses the JSON of appendItem. It uses no reflection, so that roll-ups can read many
+// items fast.
 func decodeItem(k store.Key, data []byte) (*store.Item, error) {
 	it := &store.Item{Key: k, Attrs: map[string]varve.Value{}}
 	err := jx.DecodeBytes(data).ObjBytes(func(d *jx.Decoder, member []byte) (err error) {

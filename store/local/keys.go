@@ -17,7 +17,7 @@ import (
 //	f                                        the last journal segment that is in Pebble, 8 bytes
 //	g                                        the generation of the catalog, 8 bytes
 //	n                                        the next table's number, 4 bytes
-//	q                                        the next chunk's number, 8 bytes
+//	q                                        the last chunk's number, 8 bytes
 //	t name                                   a table; see tableRecord
 //	s number                                 its statistics in chunks: readings and bytes, 8 bytes each
 //	c number tenant 0 stream 0 device 0 …    a chunk

@@ -182,7 +182,7 @@ func (l *lifecycle) Hold(ctx context.Context, t grid.Table, reason string) error
 	return l.change(ctx, t, func(r *tableRecord) error { r.Hold = reason; return nil })
 }
 
-// Drop implements store.Lifecycle. Its disk space is released soon after it returns.
+// Drop implements store.Lifecycle. The disk space of the table is released in the background.
 func (l *lifecycle) Drop(ctx context.Context, t grid.Table) error {
 	if err := l.db.life.enter(ctx); err != nil {
 		return err

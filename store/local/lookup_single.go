@@ -10,8 +10,8 @@ import (
 // values of the fields, so that no content id is computed and no chunk is searched for. Readings
 // that are resent mostly follow each other in one chunk.
 //
-// It returns false if that is not sufficient: another chunk may have readings of that time, chunks
-// are lost, or a client chose an id.
+// It returns false if the result is open: several readings may have that time, chunks are lost, or
+// one of the two readings has an id from a client.
 func (cr *chunkReader) lookUpSingle(l *lookup) bool {
 	c, at := &cr.level1, l.reading.Time.UnixNano()
 	if cr.key == nil || len(cr.level0) > 0 || len(cr.db.ledger.all()) > 0 || l.ownID || at <= c.MinTime || at >= c.MaxTime {
@@ -32,7 +32,8 @@ func (cr *chunkReader) lookUpSingle(l *lookup) bool {
 }
 
 // seek returns the index of the first reading at or after a time in the chunk that was decoded
-// last. The chunk must have one. It begins at the previous result, which is mostly near.
+// last. The chunk must have such a reading. The search begins at the previous result, which is
+// mostly near.
 func (cr *chunkReader) seek(at int64) int {
 	const near = 4
 	c := &cr.level1

@@ -30,7 +30,7 @@ func TestWrite_ComparesReadingsWithChunks(t *testing.T) {
 		if rng.IntN(5) == 0 {
 			list[i].Fields = append(list[i].Fields, varve.Field{Name: "text", Value: varve.StringValue(fmt.Sprint("t", i))})
 		}
-		if rng.IntN(20) == 0 { // a second reading of the time before
+		if rng.IntN(20) == 0 { // a second reading with the previous event time
 			list[i].Time = list[max(i-1, 0)].Time
 		}
 		list[i].ID = varve.ID{}

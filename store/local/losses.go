@@ -53,7 +53,7 @@ type ledger struct {
 	pending    []lost
 }
 
-// lostRecord is the content of the file.
+// lostRecord is the content of DAMAGE.
 type lostRecord struct {
 	Rebuilt time.Time `json:"rebuilt,omitzero"` // time of a rebuild; items may be out of date since
 	Ranges  []lost    `json:"ranges"`
@@ -61,7 +61,7 @@ type lostRecord struct {
 	Pending []lost `json:"pending,omitempty"`
 }
 
-// openLedger reads the list of a folder.
+// openLedger reads the list from DAMAGE in a folder.
 func openLedger(f *folder, conditions *health.Conditions) (*ledger, error) {
 	l := &ledger{folder: f, conditions: conditions}
 	generation, body, err := f.readPair(lostFile)
@@ -212,7 +212,8 @@ func (l *lost) without(from, to []byte) []lost {
 // next returns the first key after a key.
 func next(key []byte) []byte { return append(slices.Clone(key), 0) }
 
-// hasChunks reports whether a table has chunks or may have lost them. The caller holds the lock.
+// hasChunks reports whether a table has chunks or may have lost them. The caller holds the lock of
+// memory.
 func (l *ledger) hasChunks(t *table) bool {
 	if t.stats.readings > 0 {
 		return true
@@ -224,8 +225,8 @@ func (l *ledger) hasChunks(t *table) bool {
 	return l.find(space, after(space)) != nil
 }
 
-// catalogIntact returns a DamageError while names or holds of tables may be lost. Dependent
-// operations are refused.
+// catalogIntact returns a DamageError while names or holds of tables may be lost. Then operations
+// that need them are refused.
 func (l *ledger) catalogIntact() error {
 	return l.find([]byte{spaceTable}, []byte{spaceTable + 1}).err()
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/store/local/memtable"
 )
 
-// seriesBuffer holds the readings of one series in one table that are not in chunks. Without
-// readings, it caches facts about the chunks. The lock of memory guards it.
+// seriesBuffer holds the readings of one series in one table that are not in chunks. It also caches
+// facts about the chunks of the series. The lock of memory guards it.
 type seriesBuffer struct {
 	memtable.Source
 	table *table
@@ -30,8 +30,9 @@ type seriesBuffer struct {
 
 	// rows holds the readings of the two memtables, indexed by parity.
 	rows [2]memtable.Rows
-	// epoch is the flush epoch of the last flush of rows, or of the creation of the buffer.
-	// Results that were read from chunks before are out of date.
+	// epoch is the flush epoch of the last change of the chunks: a flush of rows or a deletion of
+	// expired readings. At first, it is the epoch of the buffer's creation. Results that were read
+	// from chunks before the change are out of date.
 	epoch uint64
 
 	// newest caches the last reading by event time in chunks. It is valid while epoch equals
@@ -50,11 +51,11 @@ type memory struct {
 	mu          sync.RWMutex
 	tables      *tables
 	bufferCount int    // number of series buffers in all tables
-	epoch       uint64 // flush epoch: the number of series buffers that were flushed
+	epoch       uint64 // flush epoch: grows when the chunks of a series buffer change
 	mutable     *memtable.Memtable
 	immutable   *memtable.Memtable // the memtable that is being flushed; nil if none exists
 	filled      [2][]*seriesBuffer // the series buffers with rows in each memtable, by parity
-	records     uint64             // number of journal records
+	records     uint64             // number of the last journal record
 	room        chan struct{}      // closed when immutable becomes nil
 	flushErr    error              // error of the last flush; nil after a success
 
@@ -89,7 +90,7 @@ func (m *memory) makeBuffer(t *table, series varve.Series) *seriesBuffer {
 	return b
 }
 
-// idleLimit returns the number of series buffers without readings that stay in memory.
+// idleLimit returns the number of series buffers above which idle ones are evicted.
 func (m *memory) idleLimit() int {
 	return int(max(m.db.opts.MemtableBytes/(4*memtable.BufferBytes), 1000))
 }
@@ -103,7 +104,7 @@ func (m *memory) hasTooManyIdle() bool {
 // evictAtOnce is the number of series buffers that are examined under one lock.
 const evictAtOnce = 5000
 
-// evictIdle evicts idle series buffers from their tables, if they are too many.
+// evictIdle evicts idle series buffers while more than idleLimit buffers are in memory.
 func (m *memory) evictIdle() {
 	m.mu.RLock()
 	tables := slices.Clone(m.tables.sorted)
@@ -134,8 +135,8 @@ func (m *memory) evictSome(t *table) bool {
 	return m.bufferCount > m.idleLimit() && evicted > 0
 }
 
-// appendEntries adds readings after all others of a series buffer. Bodies are their bodies, one
-// after another. The caller holds the lock.
+// appendEntries adds readings after all others of a series buffer. Their bodies follow each other
+// in bodies. The caller holds the lock.
 func (m *memory) appendEntries(b *seriesBuffer, rows []memtable.Entry, shape uint32, bodies []byte) {
 	m.countEntries(b, len(rows), len(bodies))
 	m.mutable.Append(&b.rows[m.mutable.Parity], rows, shape, bodies)
@@ -179,8 +180,8 @@ func (m *memory) table(t grid.Table) (*table, error) {
 	return tb, nil
 }
 
-// waitForRoom waits for a flush while the memtables are too large. Small writes may
-// exceed the limit of large ones, so that they do not wait for them.
+// waitForRoom waits for a flush while the memtables are too large. The limit is higher for small
+// writes, so that they do not wait because of large ones.
 func (m *memory) waitForRoom(ctx context.Context, small bool) error {
 	limit := 2 * m.db.opts.MemtableBytes
 	if small {
@@ -213,7 +214,8 @@ func (m *memory) requestFlush() {
 	}
 }
 
-// bufferOf returns the series buffer, or nil if none exists. The caller holds the lock.
+// bufferOf returns the series buffer of a table and series, or nil if none exists. The caller holds
+// the lock.
 func (m *memory) bufferOf(l *store.Latest) *seriesBuffer {
 	tb, err := m.table(l.Table)
 	if err != nil {
@@ -222,7 +224,7 @@ func (m *memory) bufferOf(l *store.Latest) *seriesBuffer {
 	return tb.buffers[l.Series]
 }
 
-// epochOf returns the flush epoch that remember compares.
+// epochOf returns the flush epoch that cacheNewest compares.
 func (m *memory) epochOf(l *store.Latest) uint64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -247,8 +249,8 @@ func (m *memory) cacheNewest(r *varve.Reading, l *store.Latest, epoch uint64) {
 	}
 }
 
-// loadMaxFlushed sets maxFlushed and level0 of a series buffer if they are unknown. The result is
-// out of date if rows of the buffer were flushed since epoch was read.
+// loadMaxFlushed sets maxFlushed and level0 of a series buffer if they are unknown. It sets nothing
+// if the flush epoch of the buffer has changed since the caller read it.
 func (m *memory) loadMaxFlushed(cr *chunkReader, b *seriesBuffer, epoch uint64) error {
 	m.mu.RLock()
 	known := b.flushedKnown

@@ -18,8 +18,8 @@ import (
 //
 //  1. folder.begin completes an interrupted rebuild.
 //  2. inspect opens Pebble read-only, and compares it with the existing files and with the
-//     journal's chain. If the list of files is damaged, Pebble is rebuilt from all files. If it is
-//     still older than the chain, it is refused.
+//     journal's chain. If the list of files is damaged, Pebble is rebuilt from all files. If the
+//     rebuilt Pebble is still older than the chain, Open fails.
 //  3. openPebble opens it for writing.
 //  4. The recovery applies the changes in the journal, sets unfit files aside, compares the
 //     catalog with its copy, and replays the readings.
@@ -39,7 +39,7 @@ type opener struct {
 	emptied bool // Pebble was missing and is recreated
 }
 
-// open opens Pebble, also if parts of it are damaged.
+// open opens Pebble, even if parts of it are damaged.
 func (o *opener) open() error {
 	o.db.options = pebbleOptions(o.db.opts, o.db.watcher)
 	if o.db.folder.state == folderNew {
@@ -69,8 +69,8 @@ func (o *opener) open() error {
 	return o.openPebble()
 }
 
-// readChain returns the segments that the journal must have. In format 1, which has no chain, it
-// begins with the first existing segment. Without a chain, any Pebble is accepted.
+// readChain returns the segments that the journal must have. Format 1 has no chain, so its first
+// existing segment is the first one. Without a chain, any Pebble is accepted.
 func (o *opener) readChain() (c journal.Chain, err error) {
 	c, _, problems, err := journal.ReadChain(o.db.opts.FS, o.db.folder.path("journal"))
 	if err != nil || len(problems) == 0 {
@@ -117,7 +117,7 @@ func (o *opener) inspect(chain journal.Chain) (unfit map[uint64]error, err error
 		return nil, &errRebuild{fmt.Errorf("%s names files that are missing, and newer files exist that it does not name", listing.manifest), gone}
 	}
 	if isDamage(flushedErr) || o.db.ledger.findKey(keyFlushed) != nil {
-		return unfit, nil // the catalog is lost, too
+		return unfit, nil // the flushed segment is unknown, so the age of Pebble is not checked
 	}
 	if flushedErr != nil {
 		return nil, flushedErr
@@ -125,8 +125,9 @@ func (o *opener) inspect(chain journal.Chain) (unfit map[uint64]error, err error
 	return unfit, o.checkAge(chain, flushed, named < len(listing.tables))
 }
 
-// checkAge returns an error if Pebble and the journal do not fit together. It is an errRebuild
-// if files exist that the MANIFEST does not name.
+// checkAge returns an error if Pebble and the journal do not fit together. It is an errRebuild if
+// Pebble is older and files exist that the MANIFEST does not name. With Salvage, it returns no
+// other error.
 func (o *opener) checkAge(chain journal.Chain, flushed uint64, unnamed bool) error {
 	p := chain.Lost(flushed)
 	if p == nil {
@@ -153,7 +154,8 @@ func (o *opener) lostSegments(chain journal.Chain, flushed uint64) {
 	})
 }
 
-// startEmpty opens a store without its Pebble as an empty one. All data in Pebble is lost.
+// startEmpty handles an empty folder of Pebble. With Salvage, it records that all data in Pebble is
+// lost. Otherwise it fails.
 func (o *opener) startEmpty() error {
 	reason := "pebble is empty: what was in it is lost"
 	if !o.db.opts.Salvage {
@@ -196,8 +198,8 @@ func (o *opener) openReadOnly(l listing) (*pebble.DB, error) {
 	return nil, &errRebuild{reason: err}
 }
 
-// mayBeDamage reports whether a failure to open may be caused by damage. Failures of the disk,
-// of a newer format and of a log are excluded.
+// mayBeDamage reports whether a failure to open may be caused by damage. Failures of the disk, of a
+// newer format and of Pebble's log are excluded.
 func mayBeDamage(err error) bool {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) && !errors.Is(err, fs.ErrNotExist) {
@@ -207,8 +209,8 @@ func mayBeDamage(err error) bool {
 	return !strings.Contains(text, "format major version") && !strings.Contains(text, "replaying WAL")
 }
 
-// compare compares the files that the database names with the existing files. It returns the
-// unfit files, and the number of fitting ones.
+// compare compares the files that the database names with the existing files. It returns the files
+// that are missing or have another size, and the number of named files that exist.
 func (o *opener) compare(db *pebble.DB, l listing) (unfit map[uint64]error, named int) {
 	unfit = map[uint64]error{}
 	seen := map[uint64]bool{}

@@ -15,13 +15,14 @@ type Options struct {
 	Dir string
 	// FS is the file system. If nil, it is the file system of the operating system.
 	//
-	// Then only the user of the process can read the files of the store.
+	// With the default, only the user of the process can read the files of the store.
 	FS vfs.FS
 	// Now is the clock for expired items. If nil, it is time.Now.
 	Now func() time.Time
-	// MemtableBytes limits the memory of readings that are not in chunks yet.
+	// MemtableBytes is the size at which a memtable is flushed.
 	//
-	// During a flush, up to twice as much is used. 0 means 64 MiB.
+	// If a flush is slow, the next memtable may become about twice as large before writes wait. 0
+	// means 64 MiB.
 	MemtableBytes int64
 	// CacheBytes is the size of the cache of chunks. 0 means 64 MiB.
 	CacheBytes int64
@@ -31,22 +32,23 @@ type Options struct {
 	//
 	// Above it, they are merged into level 1. 0 means 8.
 	MaxLevel0 int
-	// JournalBytes limits a segment of the journal, even if it holds few readings.
+	// JournalBytes is the size at which a segment of the journal ends, even if it holds few
+	// readings.
 	//
 	// 0 means four times MemtableBytes, but at least 64 MiB.
 	JournalBytes int64
-	// Salvage opens a store whose journal or VARVE file is damaged.
+	// Salvage opens a store even if its journal or VARVE file is damaged, or Pebble is missing.
 	//
 	// The store recovers as much as possible, and reports the rest to Events.Lost.
 	Salvage bool
 	// Guarded are items that may have been in the journal. They count as lost if they are
 	// missing after damage to it.
 	Guarded []store.Key
-	// MinFree is the free space below which readings are refused. Other items are refused
-	// below half of it. Changes that free space are always permitted. 0 means 256 MiB, and a negative
-	// value means no limit.
+	// MinFree is the free space below which readings are refused. Items are refused below half of
+	// it. Changes that free space are always permitted. 0 means 256 MiB, and a negative value means
+	// no limit.
 	MinFree int64
-	// Conditions receives health.DiskLow. It may be nil.
+	// Conditions receives health.DiskLow and health.DataDamaged. It may be nil.
 	Conditions *health.Conditions
 	// Events receives the events of the store.
 	Events Events
@@ -54,20 +56,20 @@ type Options struct {
 	blockBytes int // of Pebble; 0 means defaultBlockBytes
 }
 
-// Events holds callbacks. They run in the goroutine of the event, and must not call the store. A
-// nil callback is skipped.
+// Events holds callbacks. They run in the goroutine in which the event happens, and must not call
+// the store. A nil callback is skipped.
 type Events struct {
-	// Recovered is called after Open has read the journal.
+	// Recovered is called after Open has recovered the data in the journal.
 	Recovered func(Recovery)
 	// Lost is called with unrecoverable data after a damaged store was opened with
 	// Options.Salvage.
 	Lost func([]Loss)
-	// Restricted is called with the number of files and folders that other users could read
-	// before.
+	// Restricted is called if Open removed permissions of other users. The argument is the number
+	// of changed files and folders.
 	Restricted func(files int)
 	// Flushed is called after a memtable was flushed into chunks.
 	Flushed func(readings int64, bytes int64, took time.Duration)
-	// Failed is called if background work failed. The store retries it.
+	// Failed is called if background work failed. The store continues, and retries most work later.
 	Failed func(what string, err error)
 	// Damaged is called if a file fails its checks. It is set aside in the background.
 	Damaged func(file string, err error)

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// A pair is a small file of the data folder in two copies, with a checksum and a generation in
-// the first line. The second copy is written when the first one is durable. So one of them is
-// whole after any crash, and one of them may be damaged.
+// A pair is a small file of the data folder in two copies, with a checksum and a generation in the
+// first line. The second copy is written when the first one is durable. So at least one copy is
+// whole after any crash. If one copy is damaged, the other one is used.
 
 // pairTable is the table for the checksums of copies.
 var pairTable = crc32.MakeTable(crc32.Castagnoli)

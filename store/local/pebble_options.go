@@ -24,7 +24,7 @@ const defaultBlockBytes = 32 << 10
 // blocksOfFile is the approximate maximum number of blocks in a file of level 0.
 const blocksOfFile = 64
 
-// pebbleOptions returns the options of the database without its cache. It has no log, because
+// pebbleOptions returns the options of the database without its cache. Pebble has no log, because
 // the journal holds all changes that are not in its files yet.
 func pebbleOptions(o Options, w *watcher) *pebble.Options {
 	opts := &pebble.Options{
@@ -48,7 +48,7 @@ func pebbleOptions(o Options, w *watcher) *pebble.Options {
 	// A file that is missing or has another size is set aside as damaged. It does not prevent
 	// the opening of the store.
 	opts.DisableConsistencyCheck = true
-	// The replacement of a damaged range must be in place when it is reported as done.
+	// An ingestion must not return before the replacement of a damaged range is in place.
 	opts.Experimental.DisableIngestAsFlushable = func() bool { return true }
 	opts.EventListener = &pebble.EventListener{
 		DataCorruption: w.corrupted, // the default ends the process

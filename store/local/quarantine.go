@@ -167,7 +167,8 @@ func (q *quarantine) retryAfterDamage(do func() error) error {
 			return err
 		}
 		before := len(q.db.ledger.all())
-		// Setting a file aside may reveal damage of another file, which is next then.
+		// Setting a file aside may reveal damage of another file. The next attempt sets that file
+		// aside.
 		aside := q.setAsideAll(q.db.life.background)
 		if aside != nil && (!isDamage(aside) || try >= mostAside) {
 			return errors.Join(err, aside)

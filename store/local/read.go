@@ -26,8 +26,8 @@ type reader struct {
 	mem *memory
 }
 
-// Read implements store.Reader. The cost counts the chunks that were read. Readings in memory
-// cost nothing.
+// Read implements store.Reader. The cost is one request, and the chunks of level 1 that were read.
+// Level 0 and memory cost nothing.
 func (rd *reader) Read(ctx context.Context, r store.Range, dst []varve.Reading) (page store.Page, err error) {
 	if err := rd.db.life.enter(ctx); err != nil {
 		return store.Page{}, err
@@ -84,7 +84,7 @@ func (rd *reader) views(r *store.Range, m *merge, want int) (number uint32, chun
 		if mt == nil || b.rows[mt.Parity].Len() == 0 {
 			continue
 		}
-		// An insert moves rows, but not their bodies.
+		// The rows are copied, because an insert moves them. It does not move their bodies.
 		rows := m.rowsOf(&b.rows[mt.Parity], &mt.Content, want)
 		if len(rows) == 0 {
 			continue
@@ -124,11 +124,11 @@ func (m *merge) addChunks(d *database, number uint32, series varve.Series) (err 
 	return nil
 }
 
-// level1Chunks returns the chunks of level 1 that overlap the span, one by one.
+// level1Chunks returns a function that returns the next chunk of level 1 that overlaps the span.
 func (m *merge) level1Chunks(cr *chunkReader) func() (rows, error) {
 	var c *chunk.Chunk
 	begun := false
-	seen := cr.level1Start() // the previous chunk, or the earliest position of the first one
+	seen := cr.level1Start() // key of the previous chunk; at first, the key where the search begins
 	if m.desc {
 		seen = appendChunkKey(nil, cr.prefix, level1, m.span.last, ^uint64(0))
 	}
@@ -246,8 +246,8 @@ func (rd *reader) cachedNewest(ctx context.Context, l *store.Latest) (varve.Read
 	return b.newest.Clone(), true
 }
 
-// lastArrived examines all readings of a series in a table. It decodes only chunks whose last
-// arrival is not before the best reading so far.
+// lastArrived returns the live reading of a series and table that arrived last. It decodes only
+// chunks whose last arrival is not before the best reading so far.
 func (rd *reader) lastArrived(ctx context.Context, l store.Latest) (best varve.Reading, found bool, cost store.Cost, err error) {
 	cost.Requests = 1
 	if err := rd.db.life.enter(ctx); err != nil {
@@ -342,8 +342,8 @@ func (a *arrivals) considerChunks(d *database, number uint32, series varve.Serie
 	return units, iter.Error()
 }
 
-// Series returns the series that have chunks, in no order. It ignores readings that are not in
-// chunks, which do not exist right after Open.
+// Series returns the series that have chunks, in no order. It ignores readings in memtables. Right
+// after Open, no memtable has readings.
 func (rd *reader) Series(ctx context.Context) (list []varve.Series, err error) {
 	seen := map[varve.Series]bool{}
 	err = rd.db.visitSome(ctx, []byte{spaceChunk}, []byte{spaceChunk + 1}, func(key []byte) (next []byte) {

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// ReadBlocks implements store.BlockReader. Readings of chunks that do not mix with others are
-// columns.
+// ReadBlocks implements store.BlockReader. Consecutive readings of a chunk are returned as columns,
+// unless they are few.
 func (rd *reader) ReadBlocks(ctx context.Context, r store.Range, dst []varve.Reading) (page store.BlockPage, err error) {
 	if err := rd.db.life.enter(ctx); err != nil {
 		return store.BlockPage{}, err

@@ -28,8 +28,9 @@ import (
 //	pebble is moved into damaged   the same
 //	pebble.new becomes pebble      REBUILT is removed
 //
-// Obsolete files may be among them. So an older version of an item may reappear: a revoked key,
-// a lifted hold. This is reported, and recorded in DAMAGE until the operator accepts it.
+// Obsolete files may be among the readable files. So an older version of an item may reappear: a
+// revoked key, a lifted hold. This is reported, and recorded in DAMAGE until the operator accepts
+// it.
 
 const (
 	rebuiltDir  = "pebble.new"
@@ -67,8 +68,8 @@ func (f *folder) beingRebuilt() bool {
 	return err == nil
 }
 
-// rebuild creates a new database and puts it in place. If the new one is older than the journal,
-// too, it changes nothing.
+// rebuild creates a new database and puts it in place. If the new database is older than the
+// journal, too, and Salvage is not set, rebuild fails and the old database stays.
 func (o *opener) rebuild(chain journal.Chain, damage *errRebuild) error {
 	f, reason := o.db.folder, damage.reason
 	o.db.opts.Events.Damaged(f.path("pebble"), reason)
@@ -106,7 +107,7 @@ func (o *opener) rebuild(chain journal.Chain, damage *errRebuild) error {
 }
 
 // outdatedCatalog returns the ranges of the catalog that may be out of date after a rebuild.
-// Their copy and the journal replace them.
+// CATALOG and the journal replace them.
 func (o *opener) outdatedCatalog(now time.Time) []lost {
 	spaces := []byte{spaceFlushed, spaceTables, spaceChunks}
 	// Without a copy, the rebuilt records remain.

@@ -8,8 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// itemRanges returns the ranges that contain items. After a rebuild, all items may be out of
-// date.
+// itemRanges returns the parts of ranges that contain items. After a rebuild, all items may be out
+// of date.
 func itemRanges(ranges []lost, rebuilt time.Time) (list []lost) {
 	for i := range ranges {
 		if from, to, ok := ranges[i].bounded(spaceItem); ok {
@@ -25,7 +25,7 @@ func itemRanges(ranges []lost, rebuilt time.Time) (list []lost) {
 }
 
 // addUnknown records the loss of items with unknown keys, in parts of the journal or in all of
-// Pebble. Missing guarded items are refused.
+// Pebble. It also records each missing guarded item as lost.
 func (r *repair) addUnknown(losses []Loss) error {
 	i := slices.IndexFunc(losses, func(l Loss) bool { return !l.Harmless })
 	if i < 0 {

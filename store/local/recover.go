@@ -21,8 +21,7 @@ type Recovery struct {
 	Changes  int // of items and tables
 	// Torn lists ends of the journal that failed their checks and were dropped.
 	//
-	// Each is a write that the crash interrupted, or rarely, an acknowledged one that was
-	// damaged.
+	// Each is a write that a crash interrupted, or rarely, an acknowledged one that was damaged.
 	Torn []journal.Torn
 	// Notes lists repaired damage without losses.
 	Notes []journal.Problem
@@ -62,8 +61,9 @@ type recovery struct {
 }
 
 // readFlushed returns the last segment of the journal that need not be replayed, as recorded in
-// Pebble. If the record is lost, or the chain still has earlier whole segments, all of these are
-// replayed: a file of Pebble may lack their contents.
+// Pebble. If the record is lost, or the chain still has whole segments up to that one, it returns
+// the segment before the chain. Then the segments of the chain are all replayed, because a file of
+// Pebble may lack their contents.
 func (rc *recovery) readFlushed() (segment uint64, err error) {
 	segment, err = flushedSegment(rc.db.DB)
 	if err != nil && !isDamage(err) {
@@ -161,7 +161,8 @@ func (rc *recovery) recoverJournal() error {
 		found.Changes += segment.Batches
 	}
 	losses := append(rc.db.folder.losses, lossesOf(rep.Problems)...)
-	// It is recorded first, because an interrupted repair may have removed the damage of the journal.
+	// The loss is recorded first. If Open is interrupted later, the damage may no longer be in the
+	// journal.
 	if err := rc.repair.addUnknown(losses); err != nil {
 		return err
 	}

@@ -53,8 +53,8 @@ func tear(t *testing.T, dir string) {
 	})
 }
 
-// TestWrite_ReportsOnlyDurableDuplicates checks that a reading is not a duplicate of one that a
-// power cut can still take, even of one in a chunk.
+// TestWrite_ReportsOnlyDurableDuplicates checks that no reading is reported as a duplicate of a
+// reading that is not durable yet, even if that reading is in a chunk.
 func TestWrite_ReportsOnlyDurableDuplicates(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	var slow atomic.Bool

@@ -88,8 +88,8 @@ func (l *lost) bounded(space byte) (from, to []byte, ok bool) {
 	return from, to, bytes.Compare(from, to) < 0
 }
 
-// dropOldItems deletes the remaining items in a lost range. No writer can change them meanwhile,
-// because writes are refused.
+// dropOldItems deletes the remaining items in a lost range, and writes the items of restore that
+// belong there. No writer can change them meanwhile, because writes are refused.
 func (r *repair) dropOldItems(ctx context.Context, l *lost, restore []store.Item) (err error) {
 	from, to, ok := l.bounded(spaceItem)
 	if !ok {
@@ -225,7 +225,7 @@ func (r *repair) demoteOverlapping(ctx context.Context, l *lost) (err error) {
 	if k, ok := parseChunkKey(to); ok {
 		to = after(appendSeriesSpace(nil, k.number, k.series))
 	}
-	r.catalog.mu.Lock() // prevents merges meanwhile
+	r.catalog.mu.Lock() // prevents commits of merges meanwhile
 	defer r.catalog.mu.Unlock()
 	batch := r.db.NewBatch()
 	defer func() { err = closing(err, batch) }()

@@ -18,7 +18,7 @@ import (
 // keySpan is a range of keys to be replaced, inclusive at both ends.
 type keySpan struct{ first, last []byte }
 
-// repairer replaces damaged ranges of the current version.
+// repairer replaces damaged ranges of the current version of Pebble.
 type repairer struct {
 	db    *database
 	parts []part
@@ -32,7 +32,7 @@ type examined struct {
 	file   *sst.File // nil if the whole file is unreadable
 	err    error     // the reason
 	extent sst.Extent
-	rest   error // damage of parts without keys
+	rest   error // damage outside of the entries
 }
 
 func (r *repairer) close() error {
@@ -267,8 +267,8 @@ func (r *repairer) replace(ctx context.Context, sp keySpan) error {
 	return nil
 }
 
-// salvage writes the remaining data of a span, and excludes keys that a newer file has from the
-// lost ranges.
+// salvage writes the remaining data of a span. It removes a key from the lost ranges if a newer
+// file has it, except for the keys of chunks.
 func salvage(w *sst.Writer, sources []sst.Part, from []*part, ranges []lost, all []part) ([]lost, error) {
 	m, err := sst.NewMerge(sources)
 	if err != nil {

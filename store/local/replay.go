@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/store/local/memtable"
 )
 
-// replayReadings restores the readings of a record in their series buffers. It skips readings of
-// dropped tables. It is called before any other use of the store.
+// replayReadings restores the readings of a journal record in their series buffers. It skips
+// readings of dropped tables. It is called before any other use of the store.
 func (rc *recovery) replayReadings(payload []byte) (err error) {
 	var of *memtable.Source
 	var b *seriesBuffer // nil for a dropped table
@@ -52,7 +52,7 @@ func (rc *recovery) replayReading(b *seriesBuffer, rec *memtable.Recorded, arena
 	return nil
 }
 
-// inChunks reports whether chunks have a reading, including lost ranges.
+// inChunks reports whether chunks have a reading. It includes the remaining chunks of lost ranges.
 func (rc *recovery) inChunks(b *seriesBuffer, r *varve.Reading) (found bool, err error) {
 	cr, err := newChunkReader(rc.db)
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 
 // Store is an embedded store. Open creates one. It is safe for concurrent use.
 //
-// It wires the parts: each method of the contracts belongs to one part.
+// It connects the parts of the package. One part implements each method of the interfaces in
+// package store.
 type Store struct {
 	life *lifetime
 	db   *database
@@ -73,7 +74,8 @@ func newStore(opts Options) *Store {
 	report := &damageReport{db: db, mem: mem}
 	aside := &quarantine{db: db, report: report}
 	catalog := &catalog{db: db, mem: mem, changes: changes, quarantine: aside}
-	// A rotation tunes and drops at most a few hundred tables. It waits above that.
+	// A rotation tunes and drops at most a few hundred tables. If a channel is full, Tune and Drop
+	// wait.
 	compactor := &compactor{db: db, mem: mem, catalog: catalog, coldTables: make(chan grid.Table, 1024)}
 	lifecycle := &lifecycle{db: db, mem: mem, catalog: catalog, compactor: compactor, dropped: make(chan uint32, 1024)}
 	stored := &itemReader{db: db}

@@ -92,7 +92,7 @@ func (rec tableRecord) put(b *pebble.Batch, t grid.Table) error {
 	return b.Set(tableKey(t), data, nil)
 }
 
-// tables is the catalog: all tables by name and in order.
+// tables holds all tables by name, by number and in order.
 type tables struct {
 	byName map[grid.Table]*table
 	byNum  map[uint32]*table
@@ -121,7 +121,7 @@ func (ts *tables) place(t grid.Table) (int, bool) {
 	return slices.BinarySearchFunc(ts.sorted, t, func(a *table, b grid.Table) int { return a.Table.Compare(b) })
 }
 
-// loadTables reads the catalog from Pebble.
+// loadTables reads the tables and their statistics from Pebble.
 func loadTables(db *pebble.DB) (ts *tables, err error) {
 	ts = newTables()
 	space := []byte{spaceTable}
@@ -153,7 +153,7 @@ func newTable(t grid.Table) *table {
 	return &table{Table: t, name: t.Name(), buffers: map[varve.Series]*seriesBuffer{}}
 }
 
-// loadCounters returns the numbers of the next table and the next chunk.
+// loadCounters returns the numbers of the next table and of the last chunk.
 func loadCounters(db *pebble.DB) (table uint32, chunk uint64, err error) {
 	data, err := get(db, keyNextTable)
 	if err != nil {

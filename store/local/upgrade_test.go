@@ -18,8 +18,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// unpackFormat1 unpacks a store of format 1 into the folder data. The last program of that
-// format wrote it and was killed. It has these contents:
+// unpackFormat1 unpacks a store of format 1 into the folder data. The last program of that format
+// wrote the store and was killed. The store contains:
 //
 //   - in Pebble: 50 readings of "flushed" and one item
 //   - in the journal: 30 and 20 readings of "journaled"

@@ -56,7 +56,7 @@ func putItem(t *testing.T, s *local.Store, sk string) {
 	}
 }
 
-// itemsOf returns the sort keys of the items of p, by the index.
+// itemsOf returns the sort keys of the items in partition g of the first secondary index.
 func itemsOf(t *testing.T, s *local.Store) (keys []string) {
 	t.Helper()
 	page, err := s.Query(t.Context(), store.ItemQuery{Index: store.GSI1, PK: "g"})
@@ -210,8 +210,8 @@ func replaces(part string) func(*testing.T, string) {
 	}
 }
 
-// TestOpen_RefusesHarmedFolder damages a folder in ways that differ from a crash. It is either
-// refused as damaged, in one line with the remedy, or has all acknowledged data.
+// TestOpen_RefusesHarmedFolder damages a folder in ways that differ from a crash. The folder must
+// either be refused as damaged, in one line with the remedy, or have all acknowledged data.
 func TestOpen_RefusesHarmedFolder(t *testing.T) {
 	for _, c := range folderDamages() {
 		t.Run(c.reason, func(t *testing.T) {

@@ -98,7 +98,7 @@ func checkJournal(f *folder, report func(Problem)) error {
 	return nil
 }
 
-// checkPairs reports missing or damaged copies of the small files.
+// checkPairs reports missing or damaged copies of CATALOG and DAMAGE.
 func checkPairs(f *folder, report func(Problem)) error {
 	for _, name := range []string{catalogFile, lostFile} {
 		missing := 0

@@ -88,7 +88,7 @@ func (w *pendingWrite) release() {
 // smallReadings is the maximum number of readings of a small write.
 const smallReadings = 64
 
-// small reports whether background work should pause for this write.
+// small reports whether the write is small. Background work pauses for small writes.
 func (w *pendingWrite) small() bool { return len(w.rows) <= smallReadings }
 
 // begin encodes the readings of batches whose tables exist, and groups them.
@@ -211,8 +211,8 @@ func (w *pendingWrite) collectLate() {
 	}
 }
 
-// holdReadings is how many readings are inserted in one hold of the store's lock, so that a
-// small write does not wait for a large one.
+// holdReadings is the maximum number of readings that are inserted in one hold of the lock of
+// memory. So a small write does not wait for a large one.
 const holdReadings = 512
 
 // insert adds the remaining readings to series buffers and journal, a few in each hold of the
@@ -294,8 +294,8 @@ func (w *pendingWrite) insertGroup(g *group, end int) (waits bool) {
 	return waits
 }
 
-// insertOne inserts a reading that is not after all others, and sets its verdict. It reports
-// whether the series buffer had the reading already.
+// insertOne inserts a reading that cannot be appended, unless it is stored already. It sets the
+// verdict. It reports whether the series buffer had the reading already.
 func (w *pendingWrite) insertOne(g *group, i int) (waits bool) {
 	fresh, v := &g.rows[i], &g.verdicts[i]
 	if g.lookups != nil && g.lookups[i].inChunk.Outcome != 0 {

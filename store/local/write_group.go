@@ -14,7 +14,7 @@ type group struct {
 	rows     []memtable.Entry
 	first    int64  // the earliest event time
 	done     int    // the number of inserted readings
-	shape    uint32 // the field names of the last inserted reading
+	shape    uint32 // index of the field names of the last inserted reading
 
 	// lookups has an element for each reading, if some must be looked up in chunks. The results
 	// are valid if lookedUp is set and the flush epoch of the series buffer is still epoch.
@@ -58,8 +58,9 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 	return late
 }
 
-// countAscending returns how many readings from index i, up to end, can be appended at once.
-// Their event times ascend and are after the series buffer, and their field names are g.shape.
+// countAscending returns how many readings from index i, up to end, can be appended at once. Their
+// event times ascend and are after all rows of the series buffer, chunks do not have them, and all
+// have the field names of g.shape.
 func (g *group) countAscending(mt *memtable.Memtable, i, end int) int {
 	last := max(g.buffer.rows[0].LastTime(), g.buffer.rows[1].LastTime())
 	from := i

@@ -49,7 +49,7 @@ func (w *pendingWrite) lookUpLate() (err error) {
 		return err
 	}
 	defer func() {
-		// The iterator repeats the damage for which readings were refused.
+		// The iterator repeats the damage for which readings were rejected.
 		if closed := cr.iter.Close(); !isDamage(closed) {
 			err = errors.Join(err, closed)
 		}

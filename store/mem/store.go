@@ -46,7 +46,7 @@ func New(now func() time.Time) *Store {
 	return &Store{now: now, tables: map[string]*table{}, items: map[store.Key]store.Item{}}
 }
 
-// Close closes the store and discards its contents.
+// Close closes the store. Later calls fail with store.ErrClosed.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

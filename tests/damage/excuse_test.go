@@ -62,7 +62,7 @@ func (d *damage) checkExcuses(t *testing.T, torn *tornEnd, losses []local.Loss, 
 	}
 }
 
-// names reports whether a loss includes a reading.
+// names reports whether a loss may include a reading.
 func (d *damage) names(l *local.Loss, r *varve.Reading) bool {
 	if l.Items || l.Catalog {
 		return false

@@ -75,8 +75,8 @@ func (in *intact) changedTables(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// segment has the readings and items in one segment of an undamaged journal. For each, it has the
-// end of the frame in the segment's file.
+// segment has the readings and items in one segment of an undamaged journal. The values are the
+// offsets at which their frames end in the segment's file.
 type segment struct {
 	readings map[readingKey]int64
 	items    map[store.Key]int64

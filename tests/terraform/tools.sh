@@ -10,8 +10,8 @@ arch=$(go env GOARCH)
 
 say() { echo "terraform tests: $*"; }
 
-# absent FILE succeeds if the file is missing and must be fetched. With --if-cached, it exits
-# instead.
+# absent FILE succeeds if the file is missing and must be fetched. With --if-cached, it ends the
+# script with code 3 if the file is missing.
 absent() {
 	[ ! -e "$1" ] || return 1
 	[ "${only_cached:-}" = "" ] || exit 3

@@ -25,8 +25,8 @@ type Client struct {
 	watch    watcher
 }
 
-// New returns a Client that adds to c, for a deployment with the given registry table. It reports
-// health.StoreUnreachable to conditions, which may be nil.
+// New returns a Client that sends its requests with c, for a deployment with the given registry
+// table. It reports health.StoreUnreachable to conditions, which may be nil.
 func New(c *dynamodb.Client, registry string, conditions *health.Conditions) *Client {
 	client := &Client{registry: registry, watch: watcher{conditions: conditions}}
 	client.Client = withCutRetry(client.watch.watched(c))

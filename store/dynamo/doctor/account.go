@@ -121,7 +121,7 @@ func (e *examiner) tableAttempts(ctx context.Context, name string) []attempt {
 // defaultQuota is DynamoDB's default quota of tables per account and region.
 const defaultQuota = 2500
 
-// headRoom is the divisor of the quota for the part that should stay free: a fifth.
+// headRoom defines the part of the quota that should stay free: 5 means a fifth.
 const headRoom = 5
 
 // checkTables compares the number of tables with the quota, today and in the future.

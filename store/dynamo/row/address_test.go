@@ -60,7 +60,7 @@ func TestKey_SortsByTime(t *testing.T) {
 			if !ok || got != int64(offset) || gotID != parsed {
 				t.Errorf("%s at %s: key %q parses to %d, %s, %v", id, offset, key, got, gotID, ok)
 			}
-			if id == "-" && key <= last { // the first id of a time must sort after the last id of the time before
+			if id == "-" && key <= last { // the first id of a time must sort after the last id of the previous time
 				t.Errorf("key %q at %s does not follow %q", key, offset, last)
 			}
 			last = max(last, key)

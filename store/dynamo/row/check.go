@@ -52,7 +52,7 @@ func checkTS(t grid.Table, ts string, ms int64, overflow bool) error {
 	return nil
 }
 
-// checkKeys checks that the maps of a row have only keys that are among the row's keys.
+// checkKeys checks that each key in the maps of a row is one of the row's keys.
 func (r *Row) checkKeys() error {
 	for name, m := range r.Maps {
 		if _, field := fieldName(name); !field && name != AttrAt && name != AttrScale {

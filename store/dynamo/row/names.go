@@ -2,8 +2,8 @@ package row
 
 import "strings"
 
-// Names of the attributes of a row. All except the keys begin with "_", with which no field name
-// begins. The fields "series" and "ts" have the attributes "_series" and "_ts".
+// Names of the attributes of a row. All except series and ts begin with "_". No name of a field
+// begins with "_". The fields "series" and "ts" have the attributes "_series" and "_ts".
 const (
 	AttrSeries = "series"
 	AttrTS     = "ts"

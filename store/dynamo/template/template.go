@@ -3,8 +3,9 @@
 //	registry item TEMPLATE TABLES, attribute "template"
 //	    Parse → Template   Of(class) → Settings of one table
 //
-// The package is pure. Terraform writes the item. Package tables reads it whenever it creates or
-// tunes a table. So a change of the template applies to tables that are created or tuned later.
+// The package sends no requests. Terraform writes the item. Package tables reads it whenever it
+// creates or tunes a table. So a change of the template applies to tables that are created or tuned
+// later.
 //
 // Invariant: a Template that Parse returns is valid for every class. Parse reports all mistakes
 // at once.
@@ -42,8 +43,8 @@ type Settings struct {
 	TableClass map[string]string `json:"table_class,omitempty"`
 	// KMSKey is the ARN of the key that encrypts tables. If empty, a key of AWS is used.
 	KMSKey string `json:"kms_key,omitempty"`
-	// PointInTimeRecovery turns on backups from which a table can be restored to any second of
-	// the last days. If nil, they are off.
+	// PointInTimeRecovery turns on backups from which a table can be restored to any second of the
+	// last 35 days. If nil, they are off.
 	PointInTimeRecovery *bool `json:"point_in_time_recovery,omitempty"`
 	// DeletionProtection protects tables until the rotator drops them. If nil, it is on.
 	DeletionProtection *bool `json:"deletion_protection,omitempty"`

@@ -38,7 +38,7 @@ type Options struct {
 	Reading func(varve.Series, time.Time)
 	// Table, if set, is called for each table before the table is read.
 	Table func(grid.Table)
-	// Wait, if set, replaces waiting on the clock.
+	// Wait, if set, is called instead of waiting in real time.
 	Wait func(context.Context, time.Duration) error
 }
 

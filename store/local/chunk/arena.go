@@ -2,8 +2,8 @@ package chunk
 
 import "github.com/varvedb/varve"
 
-// Arena allocates the fields of many readings in increasing blocks. The zero Arena is ready to
-// use.
+// Arena allocates the fields of many readings in blocks of increasing size. The zero Arena is ready
+// to use.
 type Arena struct {
 	free []varve.Field
 	last int

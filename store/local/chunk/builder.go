@@ -52,7 +52,7 @@ func (b *Builder) Add(r *varve.Reading, derived bool) {
 	b.bytes += r.Size()
 }
 
-// field returns the builder of a named field. It tries the i-th one first, because readings
+// field returns the builder of a named field. It tries the i-th builder first, because readings
 // usually have equal fields.
 func (b *Builder) field(i int, name string) *fieldBuilder {
 	if i < len(b.fields) && b.fields[i].name == name {

@@ -143,8 +143,7 @@ func (f *fieldBuilder) scale() bool {
 	return true
 }
 
-// appendTexts writes the distinct texts once, with an index for each value, if that is shorter.
-// Otherwise it writes every text.
+// appendTexts writes each distinct text once, and then the index of its text for each value.
 func (f *fieldBuilder) appendTexts(dst []byte) []byte {
 	if len(f.texts) == 0 {
 		return dst

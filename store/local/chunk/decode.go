@@ -24,7 +24,8 @@ func ReadHeader(data []byte) (Header, error) {
 	return h, s.err
 }
 
-// maxCount limits the allocation for a damaged count. Real chunks are far smaller.
+// maxCount limits the memory that is allocated for a damaged count of readings. Real chunks are far
+// smaller.
 const maxCount = 1 << 16
 
 func (s *source) header() Header {

@@ -53,8 +53,8 @@ func countBits(bitmap []byte) int {
 	return n
 }
 
-// place assigns the kind and the index of the value to each reading. It counts the values by
-// encoding.
+// place assigns the kind and the index of the value to each reading. It counts the numbers,
+// booleans and texts.
 func (f decoder) place(n, values int, present, kinds []byte) (numbers, bools, texts int) {
 	f.Slots, f.Kinds = f.Slots[:0], f.Kinds[:0]
 	if present == nil && kinds == nil {

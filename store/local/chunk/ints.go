@@ -6,7 +6,8 @@ import (
 	"math/bits"
 )
 
-// Packings of a column of integers. All numbers are zigzag varints.
+// Packings of a column of integers. Values and differences are zigzag varints, and lengths of runs
+// are uvarints.
 const (
 	packSame   = iota // one value for all
 	packPlain         // each value
@@ -184,7 +185,8 @@ func (s *source) ints(vals []int64) {
 	}
 }
 
-// varints decodes each of vals. It is faster than varint for numbers of one or two bytes.
+// varints decodes one number for each element of vals. It is faster than varint for numbers of one
+// or two bytes.
 func (s *source) varints(vals []int64) {
 	data := s.data
 	for i := range vals {

@@ -8,6 +8,6 @@
 // A store on a full disk can neither write nor clean up. So the space below the minimum is a
 // reserve for writes that free space: rotation, drops and deletes.
 //
-// A [Guard] checks the disk at most once a second, and sets and clears the condition
+// A [Guard] reuses a check of the disk for a second, and sets and clears the condition
 // health.DiskLow. After a write found no room, all writes are refused until the disk has room.
 package diskguard

@@ -94,7 +94,7 @@ func (g *Guard) message() string {
 	return fmt.Sprintf("the disk of data folder %s has %d MiB free, and %d MiB are kept free: make room, or lower store.min_free", g.dir, g.free>>20, g.min>>20)
 }
 
-// Watch updates the condition, also without writes.
+// Watch updates the condition every second until ctx ends, even without writes.
 func (g *Guard) Watch(ctx context.Context) {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
@@ -123,7 +123,8 @@ func freeOn(disk vfs.FS, dir string) (free int64, err error) {
 	return int64(min(usage.AvailBytes, math.MaxInt64)), err
 }
 
-// Unavailable marks an error as temporary, so that clients retry. It records a full disk.
+// Unavailable marks an error as temporary, so that clients retry. It records a full disk. It
+// returns the errors of an ended context and of a closed journal unchanged.
 func (g *Guard) Unavailable(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, journal.ErrClosed) {
 		return err

@@ -30,7 +30,7 @@ func TestGuard_RefusesBelowLimits(t *testing.T) {
 	for _, c := range []struct {
 		free              uint64
 		min               int64
-		found             error // of a write
+		found             error // result of a write
 		readings, items   bool  // permitted
 		reserve, reported bool
 	}{

@@ -9,10 +9,10 @@ import (
 	"github.com/varvedb/varve/health"
 )
 
-// waitingFS is a file system on which writes without room wait until the disk has room.
+// waitingFS is a file system on which writes to a full disk wait until it has room.
 //
-// Pebble retries a failed flush at once and without end, and does not survive a failed write of
-// its log. Removal of files never waits, because it frees space.
+// Pebble retries a failed flush at once and without end, and does not survive a failed write of its
+// MANIFEST. Removal of files never waits, because it frees space.
 type waitingFS struct {
 	vfs.FS
 	remover vfs.FS
@@ -43,8 +43,8 @@ func (g *Guard) recordFull() {
 	g.conditions.Set(health.DiskLow, g.message())
 }
 
-// awaitRoom waits at least a second, until the disk has room or ctx ends. Pebble retries
-// at once, and a quota can refuse writes although the disk has room.
+// awaitRoom waits until the disk has room, for at least a second. It returns within a second after
+// ctx ends. Pebble retries at once, and a quota can refuse writes although the disk has room.
 func (g *Guard) awaitRoom(ctx context.Context) {
 	g.recordFull()
 	tick := time.NewTicker(checkEvery)

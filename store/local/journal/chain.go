@@ -81,7 +81,8 @@ func (c Chain) write(disk vfs.FS, dir string) error {
 	return nil
 }
 
-// Lost returns the problem of a Pebble that holds the segments up to flushed, or nil.
+// Lost returns the problem if Pebble and the journal do not fit together, or nil. Pebble holds the
+// segments up to flushed.
 func (c Chain) Lost(flushed uint64) *Problem {
 	switch {
 	case c.First > flushed+1:

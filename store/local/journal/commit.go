@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// Commit represents the durability of a frame.
+// Commit is the result of an attempt to make a frame durable.
 type Commit struct {
 	done  chan struct{}
 	err   error
@@ -53,7 +53,7 @@ func (c *Commit) Ended() bool {
 }
 
 // Retry returns the commit of the next attempt to write the frame, or nil. Callers use it after
-// Wait returned a failed write.
+// Wait returned a failed write. If the commit has not ended, Retry returns the commit itself.
 func (c *Commit) Retry() *Commit {
 	if !c.Ended() {
 		return c

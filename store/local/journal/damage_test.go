@@ -253,8 +253,8 @@ func TestReplay_IgnoresPreparedSegment(t *testing.T) {
 	}
 }
 
-// TestReplay_FindsCutAfterLargeGroup checks that a file is not truncated at the end of a large
-// group, after which no zeros are written.
+// TestReplay_FindsCutAfterLargeGroup truncates a file at the end of a large group, after which no
+// zeros are written. Replay must find the damage.
 func TestReplay_FindsCutAfterLargeGroup(t *testing.T) {
 	fs := vfs.NewMem()
 	w := open(t, fs, 1)

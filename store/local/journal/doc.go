@@ -1,9 +1,9 @@
-// Package journal implements the write-ahead log of the embedded store: acknowledged data that
-// is not in Pebble's tables yet.
+// Package journal implements the write-ahead log of the embedded store: acknowledged data that is
+// not in Pebble's files yet.
 //
 // It consists of numbered segment files with checksummed frames, and of a chain that lists the
-// required segments. A [Writer] appends frames and returns a [Commit] for each. A [Source]
-// replays [Frame] by frame, and returns a [Report]. A [Chain] is the list of segments.
+// required segments. A [Writer] appends frames and returns a [Commit] for each. A [Source] replays
+// each [Frame], and returns a [Report]. A [Chain] is the list of segments.
 //
 // Writers append frames to one open group. A goroutine writes and syncs the group while the next
 // one collects frames. So all waiting writers share the cost of a sync, and wait for at most two
@@ -24,8 +24,8 @@
 //	         n bytes payload
 //
 // Zeros may follow the frames, and later frames overwrite them. All integers are little-endian.
-// Segments "varve-j1" are of format 1: their header ends after the number, and their frames have
-// no length and no kind.
+// Segments "varve-j1" are of format 1: their header ends after the number, and their frames have no
+// length of the file and no kind.
 //
 // CHAIN.0 and CHAIN.1 contain the store and the first and last segment that was begun. They are
 // written in turn. A segment is in the chain before its first frame is acknowledged, and leaves

@@ -29,12 +29,12 @@ func Check(fs vfs.FS, dir string) (Report, error) {
 	return Source{FS: fs, Dir: dir, Salvage: true}.Replay(func(Frame) error { return nil })
 }
 
-// Replay calls do for each frame in the segments after the given one, in order.
+// Replay calls do for each frame in the segments after Source.After, in order.
 //
 // It fails with the first error of do. At the first problem it fails with ErrDamaged, unless
-// Salvage is set. Payloads must not be retained. The last segment may end in an interrupted
-// write. So a new segment must be begun before the next append, because frames after a broken
-// one would be damage.
+// Salvage is set. Payloads must not be retained. The last segment may end in an interrupted write.
+// So a new segment must be begun before the next append, because frames after a broken one would
+// count as damage.
 func (src Source) Replay(do func(Frame) error) (Report, error) {
 	r := replay{Source: src, do: do}
 	err := r.readSegments()

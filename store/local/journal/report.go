@@ -30,7 +30,7 @@ func (p Problem) String() string {
 type Torn struct {
 	Segment uint64
 	File    string
-	At      int64 // offset of the end
+	At      int64 // offset at which the damaged end begins
 	Bytes   int64
 	Frames  int // number of frames with a plausible length
 }
@@ -58,7 +58,7 @@ type SegmentReport struct {
 // Report is the result of reading a journal.
 type Report struct {
 	Store       meta.ID
-	First, Last uint64 // segments; Last includes one that was not replayed
+	First, Last uint64 // first and last segment, even if they were not replayed
 	Segments    []SegmentReport
 	Torn        []Torn    // ends that a crash may have left
 	Notes       []Problem // damage without loss

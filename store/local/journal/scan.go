@@ -49,7 +49,7 @@ type scan struct {
 	data   []byte
 	used   int // length of data without trailing zeros
 	rep    SegmentReport
-	length int64 // length of the file that a frame records
+	length int64 // largest length of the file that the header or a frame records
 	ended  bool
 	torn   int // number of torn ends
 }
@@ -65,10 +65,11 @@ func (s *scan) headerProblem() error {
 	return s.found(s.problem(0, int64(s.file.layout.first), "the header does not check"))
 }
 
-// frames passes the frames from an offset on, and continues after damaged ones.
+// frames passes the frames after an offset to the caller of Replay, and continues after damaged
+// ones.
 func (s *scan) frames(at int) error {
 	s.length = s.file.header.length
-	synced := int64(-1) // recorded by a later frame; -1 before the search
+	synced := int64(-1) // durable bytes that a later frame records; -1 before the search for it
 	for at < len(s.data) && !s.ended {
 		f, ok := s.file.layout.parse(s.data[at:])
 		if ok {

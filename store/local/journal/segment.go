@@ -48,8 +48,8 @@ type segment struct {
 const (
 	// fillBytes is the maximum number of zeros in one write.
 	fillBytes = 256 << 10
-	// firstBytes is the length of a file before its first frame, and the size of the first
-	// zeros.
+	// firstBytes is the length of a file before its first frame, and the minimum number of zeros in
+	// one write.
 	firstBytes = 32 << 10
 )
 
@@ -79,7 +79,7 @@ func createSegment(fs vfs.FS, dir string, id meta.ID, number uint64) (*segment, 
 	return s, nil
 }
 
-// extend makes the file at least as long as to, without writing the bytes in between.
+// extend makes the length of the file at least to, without writing the bytes in between.
 func (s *segment) extend(to int64) error {
 	if to <= s.length {
 		return nil

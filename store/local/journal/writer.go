@@ -62,8 +62,8 @@ func Open(fs vfs.FS, dir string, id meta.ID, number uint64) (*Writer, error) {
 
 // Begin creates a segment in an existing folder and adds it to the chain.
 //
-// So the chain includes everything that becomes durable elsewhere before Start. A damaged chain
-// is replaced by Start.
+// So the chain ends after all segments that Pebble may contain before Start. A damaged chain is
+// replaced by Start.
 func Begin(fs vfs.FS, dir string, id meta.ID, number uint64) (*Writer, error) {
 	chain, _, _, err := ReadChain(fs, dir)
 	if err != nil {
@@ -217,7 +217,7 @@ func (w *Writer) Rotate() uint64 {
 	return ended
 }
 
-// Remove removes the segments up to a number of Rotate from the chain, and deletes them.
+// Remove removes the segments up to a number that Rotate returned from the chain, and deletes them.
 func (w *Writer) Remove(upTo uint64) error {
 	if upTo >= w.chain.First {
 		if err := w.advance(upTo+1, w.chain.Last); err != nil {

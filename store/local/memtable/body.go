@@ -18,8 +18,8 @@ import (
 //	varint   arrival, relative to the start of the table's arrival month, in ms
 //	values   a tag byte each, then the data of the tag
 //
-// The low three bits of a tag are the kind of value. For small numbers, the high five bits are
-// the number of decimals, or 31 if an exponent follows.
+// The low three bits of a tag are the kind of value. For numbers with a coefficient of 64 bits, the
+// high five bits are the number of decimals, or 31 if an exponent follows.
 
 // Kinds of id.
 const (
@@ -107,8 +107,8 @@ func appendNumber(dst []byte, n varve.Number) []byte {
 	return binary.AppendUvarint(dst, lo)
 }
 
-// bodyReader decodes a body. Bodies come from memory or from a verified frame. So an invalid
-// body is a fault of this program, which is reported, too.
+// bodyReader decodes a body. Bodies come from memory or from a verified frame. So an invalid body
+// is a fault of this program. It is an error, not a panic.
 type bodyReader struct {
 	data []byte
 	err  error

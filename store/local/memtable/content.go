@@ -27,7 +27,7 @@ func (c *Content) id(w Row) varve.ID {
 	return r.ContentID()
 }
 
-// compare orders a row and a position. The zero id is first.
+// compare orders a row and a position. A position with the zero id precedes all rows of its time.
 func (c *Content) compare(w Row, p varve.Position) int {
 	switch {
 	case w.Time != p.Time:

@@ -6,10 +6,10 @@
 //
 // [Encode] encodes a reading as an [Entry] and a body. Memory and journal have the same bytes. A
 // [Memtable] has the bodies, and [Rows] the order of one series. A [View] is a copy of rows for
-// readers. A [Record] is the frame of one write in the journal.
+// readers. A [Record] is the payload of one frame of the journal.
 //
-// The package does not depend on tables, chunks or files. It has no locks: the store guards memtables and
+// The package knows no tables and reads no files. It has no locks: the store guards memtables and
 // rows with one lock. Bodies never move, so a View stays valid after the lock is released.
 //
-// Nothing here fails, except that Decode and [ReadBody] refuse invalid bytes with [ErrBody].
+// Only invalid bytes cause errors: [Decode], [ReadBody] and the methods of a View return [ErrBody].
 package memtable

@@ -7,7 +7,7 @@ import (
 )
 
 // Memtable holds the readings of many series that are in the journal and not yet in chunks. The
-// rows of each series are outside, in the series buffer. The store's lock guards it.
+// rows of each series are outside, in the series buffer. The store's lock guards both.
 type Memtable struct {
 	Content
 	Parity   int    // 0 or 1, and alternates from one memtable to the next
@@ -46,7 +46,7 @@ const BufferBytes = 300
 // Size returns the memory of n entries whose bodies have a total size.
 func Size(n, bodies int) int64 { return int64(n*rowBytes + bodies) }
 
-// Append adds entries after all rows of a series. Bodies are their bodies, one after another.
+// Append adds entries after all rows of a series. Their bodies follow each other in bodies.
 func (m *Memtable) Append(rows *Rows, entries []Entry, shape uint32, bodies []byte) {
 	for len(entries) > 0 {
 		var some [64]Row
@@ -76,8 +76,8 @@ func (m *Memtable) Insert(rows *Rows, at Spot, e Entry, shape uint32, body []byt
 	rows.insert(at, Row{Time: e.Time, at: m.bodies.append(body), shape: shape})
 }
 
-// Shape returns the index of a reading's field names. It compares the names of the previous
-// reading first, because they are usually equal.
+// Shape returns the index of a reading's field names. It tries the index of the previous reading
+// first, because the names are usually equal.
 func (m *Memtable) Shape(fields []varve.Field, last uint32) uint32 {
 	if int(last) < len(m.shapes) && m.HasShape(fields, last) {
 		return last

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store/local/journal"
 )
 
-// Record encodes new readings as a frame of the journal. A record is self-contained.
+// Record encodes new readings as the payload of a journal frame. A record is self-contained.
 //
 //	byte     version
 //	groups   uvarint  index of the series among those named so far; if it is
@@ -23,9 +23,9 @@ import (
 //	         uvarints lengths of the bodies
 //	         bodies
 //
-// Arrivals in bodies are relative to the table. After the version packedVersion, the groups are
-// compressed. In the versions singleVersion and packedSingle, each group is one reading, and
-// has no number of readings.
+// Arrivals in bodies are relative to the start of the table's arrival month. In the versions
+// packedVersion and packedSingle, the groups are compressed. In the versions singleVersion and
+// packedSingle, each group is one reading, and has no number of readings.
 type Record struct {
 	buf    []byte
 	count  uint64 // the number of the record
@@ -59,8 +59,8 @@ func (rec *Record) Begin(count uint64) {
 // IsEmpty reports whether the record has no readings.
 func (rec *Record) IsEmpty() bool { return rec.rows == 0 }
 
-// Payload returns the record for the journal, compressed if it is large. It is valid until the
-// next call.
+// Payload returns the record for the journal, compressed if it is large. It is valid until the next
+// change of the record.
 func (rec *Record) Payload() []byte {
 	if len(rec.buf) < packFrom {
 		return rec.buf
@@ -104,14 +104,14 @@ type Source struct {
 	Table  uint32 // number of the table
 	Series varve.Series
 
-	// index is the index of the series in the record with the given number. So a record names
-	// each series once.
+	// index is the index of the series in the record with the number record. So a record names each
+	// series once.
 	record uint64
 	index  uint64
 }
 
-// Add adds entries of a source with the same field names, which have an index in the memtable.
-// Bodies are their bodies, one after another.
+// Add adds entries of a source with the same field names. The index of these names in the memtable
+// is shape. The bodies of the entries follow each other in bodies.
 func (rec *Record) Add(src *Source, entries []Entry, shape uint32, names []string, bodies []byte) {
 	rec.rows += len(entries)
 	buf := rec.buf
@@ -151,7 +151,7 @@ func (rec *Record) Add(src *Source, entries []Entry, shape uint32, names []strin
 
 // Recorded is a reading of a record.
 type Recorded struct {
-	Source *Source // each series of the record has one
+	Source *Source // one for all readings of a series in the record
 	Names  []string
 	Time   int64
 	Body   []byte

@@ -22,7 +22,7 @@ type Row struct {
 }
 
 const (
-	// NoTime is the event time of Rows without rows. It precedes all event times.
+	// NoTime is the last event time of empty Rows. It precedes all event times.
 	NoTime = -1
 	// rowBytes is the size of a row without its body.
 	rowBytes = 16
