@@ -11,12 +11,12 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// CountQuery selects the readings to count, of devices of one stream.
+// CountQuery selects the readings to count: those of some devices of one stream in a window.
 type CountQuery struct {
 	Tenant, Stream string
 	Devices        []string
 	Window         varve.Window
-	Where          filter.Filter // selects readings; not for roll-ups
+	Where          filter.Filter // if set, only matching readings are counted; an error for roll-ups
 	Source         Source
 	Consistent     bool // includes every acknowledged reading
 	SkipDamaged    bool // omits damaged rows and lists them in the coverage
@@ -24,7 +24,7 @@ type CountQuery struct {
 
 // Counts is the result of a count: the distinct readings of each device in the window.
 type Counts struct {
-	Devices  []DeviceCount // with at least one reading, in the order of their names
+	Devices  []DeviceCount // those with at least one reading, sorted by name
 	Readings int64
 	Coverage query.Coverage // of all devices; empty for roll-ups
 	// UnseenFields has the fields of Where that no reading had. It is empty if no reading was

@@ -112,8 +112,8 @@ func TestInflux_StoresAllOrNothing(t *testing.T) {
 	s.send(http.MethodPost, "/api/v3/write_lp?db=x&accept_partial=maybe", point(1)).influxError(400, "invalid", "accept_partial")
 }
 
-// TestInflux_AsksForAllLinesAgain checks that a temporary failure is 503, and that sending all lines
-// again stores each once.
+// TestInflux_AsksForAllLinesAgain checks that a temporary failure is 503. If the client then
+// resends all lines, each must be stored once.
 func TestInflux_AsksForAllLinesAgain(t *testing.T) {
 	s := newServer(t, nil)
 	s.store.set(&s.store.write, func(grid.Table) error { return errDisk })
@@ -131,8 +131,8 @@ func TestInflux_AsksForAllLinesAgain(t *testing.T) {
 	}
 }
 
-// TestInflux_IsUnavailableWhenBusy checks that overload is 503 and never 429, after which clients
-// drop lines.
+// TestInflux_IsUnavailableWhenBusy checks that an overloaded server answers 503. It must never
+// answer 429, because clients then drop their lines.
 func TestInflux_IsUnavailableWhenBusy(t *testing.T) {
 	s := newServer(t, func(o *engine.Options, _ *api.Limits) { o.MaxRequests = 1 })
 	held, err := s.engine.Router.Admit()
@@ -208,7 +208,7 @@ func TestInflux_RefusesBadParameters(t *testing.T) {
 	}
 }
 
-// TestInflux_AnswersProbes checks the statements and paths with which clients begin.
+// TestInflux_AnswersProbes checks the statements and paths that clients request before they write.
 func TestInflux_AnswersProbes(t *testing.T) {
 	s := newServer(t, nil)
 	rows := map[string]string{

@@ -61,7 +61,7 @@ type Options struct {
 	Account Account
 }
 
-// Account holds the limits of a cloud account, and the effects on its bill.
+// Account holds the limits of a cloud account, and the facts that determine its bill.
 type Account struct {
 	TableQuota int  // the maximum number of tables; 0 means no limit
 	Billed     bool // requests and bytes cost money, at the prices of DynamoDB

@@ -99,8 +99,8 @@ func guess(cell []byte) (varve.Value, error) {
 	return textValue(s)
 }
 
-// cellNumber parses a number in a wider syntax than JSON, which includes +5, .5 and 5. It
-// rejects 007, because such text is a name.
+// cellNumber parses a number in a wider syntax than JSON: it accepts "+5", ".5" and "5." too. It
+// rejects "007", because such text is a name.
 func cellNumber(cell []byte) (varve.Number, error) {
 	n, err := decimal.Parse(cell)
 	if !errors.Is(err, decimal.ErrSyntax) {

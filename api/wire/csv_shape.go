@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// maxGroup is the maximum number of rows that are one reading in the long form.
+// maxGroup is the maximum number of rows that form one reading in the long form.
 const maxGroup = varve.MaxFields
 
 // longForm reads files with one row per value. Consecutive rows with the same time, device and id
@@ -21,15 +21,15 @@ const maxGroup = varve.MaxFields
 //
 // The other columns of a row are fields, too, named after both: temperature.unit.
 type longForm struct {
-	key   []string // the time, the device and the id of the group; empty before the first row
+	key   []string // the time, the device and the id that the rows of the group share; empty without a group
 	from  int      // the group's first field in the memory of the batch
 	names []string // of the group
 	rows  int
-	held  *heldRow // the row after a full batch
+	held  *heldRow // the row that the next batch begins with, if set
 	again heldRow
 }
 
-// heldRow is a row that the next batch begins with.
+// heldRow is a row that did not fit into a full batch.
 type heldRow struct {
 	cells [][]byte
 	line  int
@@ -103,7 +103,7 @@ func (c *csvReader) longRow(b *Batch, cells [][]byte, line int) bool {
 	return true
 }
 
-// named returns the cell of the column with a use.
+// named returns the cell of the column with the given use, or nil without such a column.
 func (c *csvReader) named(cells [][]byte, u use) []byte {
 	for i := range c.roles {
 		if c.roles[i].use == u {
@@ -195,7 +195,8 @@ func (c *Columns) keyColumns(names []string) (key []int) {
 	return key
 }
 
-// group returns the length of the rows that are one reading in the long form, and begin with a line.
+// group returns the length of the first rows of the window that form one reading in the long form.
+// The argument first is the first of these rows.
 func (r *rowReader) group(first []byte, names []string, key []int) int {
 	n, bad := r.row(first, len(names))
 	if bad != nil || len(r.cells) != len(names) {
@@ -210,7 +211,7 @@ func (r *rowReader) group(first []byte, names []string, key []int) int {
 		return b.String()
 	}
 	same := keyOf()
-	next := n // after blank lines
+	next := n // the offset of the next line; n excludes blank lines at the end
 	for rows := 1; rows < maxGroup && next-n < maxLine; {
 		line, err := r.window.peek(next)
 		if len(line) == 0 || err != nil && !errors.Is(err, io.EOF) {

@@ -14,7 +14,7 @@ type lineCutter struct {
 	// length returns the length of the reading that begins with a line. If nil, the reading is the
 	// line.
 	length func(line []byte) (int, error)
-	// omit reports whether a line has no reading, besides blank ones. It may be nil.
+	// omit reports whether a line that is not blank has no reading, as a comment. It may be nil.
 	omit func(line []byte) bool
 }
 

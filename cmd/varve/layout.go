@@ -10,7 +10,7 @@ import (
 
 const (
 	columnGap   = 2 // spaces between columns
-	leastColumn = 8 // a column is not wrapped to less
+	leastColumn = 8 // the least width of a wrapped column
 )
 
 // fraction matches a time with a fraction of a second.

@@ -63,8 +63,8 @@ func checkReadings(t *testing.T, s *varvetest.Server, stream, device string, wan
 	}
 }
 
-// TestGuide_Telegraf runs Telegraf with the output of the guide. A body that Varve rejects as a
-// whole is not repeated.
+// TestGuide_Telegraf runs Telegraf with the output of the guide. Telegraf must report a body that
+// Varve rejects, and Varve must store nothing of it.
 func TestGuide_Telegraf(t *testing.T) {
 	tool, dir := telegraf(t), t.TempDir()
 	s := start(t, dir)
@@ -122,7 +122,7 @@ func TestGuide_Cron(t *testing.T) {
 		t.Fatalf("the script wrote %d lines", lines)
 	}
 	answer := runBlock(t, s, dir, blocks[1])
-	// Runs within a second write equal lines.
+	// The script has sent these lines with varve ingest, so all of them are duplicates.
 	if !strings.Contains(answer, `"stored":0`) || !strings.Contains(answer, `"duplicates":3`) {
 		t.Errorf("curl sends other readings than varve ingest: %s", answer)
 	}
