@@ -42,8 +42,8 @@ func isInjected(name, value string) bool {
 	return injected.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 }
 
-// isSettingVariable reports whether a variable has the name of a setting, of one class or stream
-// too.
+// isSettingVariable reports whether a variable has the name of a setting. Settings of single
+// classes and streams are included.
 func isSettingVariable(name string) bool {
 	if slices.ContainsFunc(settings, func(s setting) bool { return EnvOf(s.key) == name }) {
 		return true
@@ -61,7 +61,7 @@ func splitVariable(name string) (group, middle, last string) {
 	if n < 3 || parts[1] == "" || parts[0] != "classes" && parts[0] != "streams" {
 		return "", "", ""
 	}
-	words := 1 // of the setting, after the name
+	words := 1 // number of words of the setting, after the name
 	if n > 3 && strings.Join(parts[n-2:], "_") == "row_window" {
 		words = 2
 	}

@@ -309,7 +309,7 @@ func checkTags(list string) error {
 	return nil
 }
 
-// checkDeviceTags rejects an empty list, too.
+// checkDeviceTags rejects the same lists as checkTags, and also an empty list.
 func checkDeviceTags(list string) error {
 	if strings.TrimSpace(list) == "" {
 		return errors.New("required: name the tag that holds the device")

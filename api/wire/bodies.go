@@ -171,8 +171,7 @@ type ExplainedTable struct {
 	Units      float64 `json:"units"`
 }
 
-// Ready is the answer of /readyz to requests without a key of the deployment's own
-// tenant.
+// Ready is the answer of /readyz to requests without a key of varve.DefaultTenant that may read.
 type Ready struct {
 	Ready bool   `json:"ready"`
 	Why   string `json:"why,omitempty"`

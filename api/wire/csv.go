@@ -34,11 +34,11 @@ type Columns struct {
 	Delimiter rune
 	// Name and Value name the columns of the long form, which has one row per value. See longForm.
 	Name, Value string
-	// DeviceColumns, if set, is the field of all cells, whose columns are devices.
+	// DeviceColumns, if set, means that each column is a device. It names the field of all cells.
 	DeviceColumns string
 	Nulls         []string // texts of cells that stand for missing values
 	Decimal       rune     // the decimal separator of numbers: a comma; 0 means a point
-	SkipBadCells  bool     // omits cells that are not values, instead of their readings
+	SkipBadCells  bool     // omits invalid cells, instead of rejecting their readings
 }
 
 // comma returns the separator of columns.

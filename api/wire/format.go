@@ -99,8 +99,9 @@ func (f Format) PieceFormat() Format {
 	return f
 }
 
-// FormatOf returns the format of a Content-Type. A missing type and application/json mean JSON. It
-// returns false for media types that are not formats of readings.
+// FormatOf returns the format of a Content-Type. A missing type and the default types of HTTP
+// clients, such as curl's, mean JSON. It returns false for media types that are not formats of
+// readings.
 func FormatOf(contentType string) (Format, bool) {
 	if contentType == "application/json" || contentType == "" {
 		return JSON, true

@@ -22,10 +22,11 @@ type Defaults struct {
 	Device         string // device of readings without one; if empty, each reading must have a device
 	Time           TimeFormat
 	Arrival        time.Time // if set, the time of readings without one
-	Flat           bool      // members of JSON objects that are not known are fields
-	// Lines assigns the tags of line protocol. If nil, the mapping is the default one.
+	Flat           bool      // unknown members of JSON objects are fields
+	// Lines assigns the tags of line protocol. If nil, the default mapping applies.
 	Lines *LineMapping
-	// Now returns the time of points of line protocol that have none. If nil, they are invalid.
+	// Now returns the time of points of line protocol without a time. If nil, such points are
+	// invalid.
 	Now func() time.Time
 }
 
@@ -188,7 +189,8 @@ func (o *object) time(r *varve.Reading, d *jx.Decoder, note func(varve.Verdict))
 	return nil
 }
 
-// stream checks the stream of a flat object. The address of the request decides.
+// stream checks the stream that a flat object names. It must be the stream in the address of the
+// request.
 func (o *object) stream(d *jx.Decoder, note func(varve.Verdict)) error {
 	if d.Next() != jx.String {
 		note(varve.Reject(varve.CodeStreamInvalid, "the stream is not a string"))

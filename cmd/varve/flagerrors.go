@@ -51,8 +51,8 @@ var commandRemedies = strings.NewReplacer(
 	"GET /v1/streams lists all streams", "varve streams lists all streams",
 	"GET /v1/devices lists all devices", "varve devices list lists all devices")
 
-// withCommand returns the error about an object that does not exist, with a command as its remedy.
-// It returns other errors unchanged.
+// withCommand replaces the remedy in an error about a missing object by a command. It returns other
+// errors unchanged.
 func withCommand(err error) error {
 	var e *varve.Error
 	if !errors.As(err, &e) || e.Failure != varve.NotFound {

@@ -216,7 +216,7 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	return nil
 }
 
-// noReadings describes an empty window, which may be empty because its readings have expired.
+// noReadings describes an empty window, and its expired readings if it may have any.
 func noReadings(q *client.Query, x *query.Expiry) string {
 	switch {
 	case q.Where != "":
@@ -227,8 +227,8 @@ func noReadings(q *client.Query, x *query.Expiry) string {
 	return fmt.Sprintf("Device %s has no readings in stream %s in this window.", q.Device, q.Stream)
 }
 
-// expiryText describes the expired readings of a window. Of a window with live readings, it
-// describes only readings that were found.
+// expiryText describes the expired readings of a window. If the window has live readings, it
+// describes only the expired readings that were found.
 func expiryText(x *query.Expiry, isEmpty bool) string {
 	switch {
 	case x == nil, x.Readings == 0 && !isEmpty:
