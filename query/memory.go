@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Limits of one read. The first one is used while the size of readings is unknown. Later reads
-// request about batchBytes.
+// Limits of one read. While the size of readings is unknown, a read requests firstReadings. Later
+// reads request about batchBytes.
 const (
 	firstReadings = 128
 	pageReadings  = 2048

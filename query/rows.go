@@ -33,7 +33,7 @@ type Rows struct {
 	out      []varve.Reading
 	left     int          // readings that may still be returned; -1 means no limit
 	size     int          // of out
-	large    bool         // it holds one of the engine's shares for full pages
+	large    bool         // the answer holds one of the engine's shares for full pages
 	columns  bool         // the caller uses NextPart
 	parts    []block.Part // the result of NextPart
 	release  []func()     // of parts that were returned
@@ -146,7 +146,7 @@ func (r *Rows) emit(readings []varve.Reading) []varve.Reading {
 // step appends the next reading to out.
 //
 // If no other table has readings at this position, it returns consecutive readings without
-// copying. It clears some at the end of the answer, and sets more at the limit.
+// copying. It clears r.some at the end of the answer, and sets r.more at the limit.
 func (r *Rows) step(ctx context.Context) (whole []varve.Reading, err error) {
 	first, err := r.first(ctx)
 	if err != nil {
