@@ -63,7 +63,7 @@ func (c ReadingCalls) Rollups(ctx context.Context, q RollupQuery) iter.Seq2[wire
 }
 
 // RollupsPage returns one page of roll-ups. For the next page, set From to the Next of the answer.
-// From cannot be combined with During, so set To instead.
+// From cannot be combined with During, so replace During by To.
 func (c ReadingCalls) RollupsPage(ctx context.Context, q RollupQuery) (wire.RollupsBody, error) {
 	return getJSON[wire.RollupsBody](ctx, c.connection, request{method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "rollups"), query: q.values()})
 }
