@@ -38,10 +38,11 @@ type DeviceCount struct {
 	Readings int64
 }
 
-// Count returns the numbers of readings. It is exact, or fails.
+// Count counts the selected readings of each device. It returns exact numbers or an error.
 //
-// From readings, it counts live readings, and reads all of them. From roll-ups, it counts the
-// readings of whole hours, also expired ones, and reads one roll-up per hour or day.
+// If Source is FromReadings, it reads and counts all live readings. If Source is FromRollups, it
+// also counts expired readings. Then the window must have whole hours, and Count reads one roll-up
+// per hour or day.
 func (e *Engine) Count(ctx context.Context, q CountQuery) (*Counts, error) {
 	c := counter{
 		run: run{Engine: e, q: &Query{Tenant: q.Tenant, Stream: q.Stream, Window: q.Window, Where: q.Where, Consistent: q.Consistent, SkipDamaged: q.SkipDamaged}},

@@ -55,7 +55,7 @@ var influxWrites = []influxWrite{
 	{"/api/v3/write_lp", "db", "write-influx-v3", "InfluxDB 3"},
 }
 
-// influxPaths has the paths of InfluxDB, whose errors have InfluxDB's form.
+// influxPaths has the paths of InfluxDB's API. On these paths, errors have InfluxDB's form.
 var influxPaths = []string{"/write", "/api/v2/write", "/api/v3/write_lp", "/query", "/ping", "/health", "/ready", "/api/v2/ready"}
 
 func isInflux(path string) bool { return slices.Contains(influxPaths, path) }
@@ -88,7 +88,7 @@ func (h *influxHandler) addRoutes(o *operations) {
 	}
 }
 
-// linePrecisions has the names of units on all three routes.
+// linePrecisions maps the names of units to precisions, for all three write routes.
 var linePrecisions = map[string]wire.Precision{
 	"": wire.Nanoseconds, "n": wire.Nanoseconds, "ns": wire.Nanoseconds, "nanosecond": wire.Nanoseconds,
 	"u": wire.Microseconds, "us": wire.Microseconds, "µ": wire.Microseconds, "µs": wire.Microseconds, "microsecond": wire.Microseconds,

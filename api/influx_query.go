@@ -39,8 +39,8 @@ func (h *influxHandler) whyUnready() string {
 	return ""
 }
 
-// health reports whether readings can be stored. Only an operator with the scope read gets the
-// version.
+// health reports whether readings can be stored. Only requests that may read in varve.DefaultTenant
+// get the version.
 func (h *influxHandler) health(w http.ResponseWriter, r *http.Request) {
 	body := wire.InfluxHealth{Name: "varve", Message: "ready for queries and writes", Status: "pass", Checks: []string{}}
 	if grantOf(r.Context()).Operates(apikeys.Read) {

@@ -36,7 +36,7 @@ func (r *reply) influxError(status int, code, says string) wire.InfluxError {
 	return e
 }
 
-// point returns a point of device d1 an hour before noon, in nanoseconds.
+// point returns a point of device d1. Its time is an hour before noon plus value nanoseconds.
 func point(value int) string {
 	return fmt.Sprintf("weather,device=d1 a=%d %d", value, noon.Add(-time.Hour).UnixNano()+int64(value))
 }
@@ -51,7 +51,8 @@ func (s *server) stored() int {
 	return strings.Count(r.body, "\n")
 }
 
-// TestInflux_StoresPrecisions checks each route with each unit of times.
+// TestInflux_StoresPrecisions sends one reading to each route, with times in several units. It must
+// be stored once.
 func TestInflux_StoresPrecisions(t *testing.T) {
 	s := newServer(t, nil)
 	at := time.Date(2026, 11, 18, 11, 0, 0, 0, time.UTC)

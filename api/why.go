@@ -159,8 +159,8 @@ func (h *whyHandler) explain(ctx context.Context, stream string, at time.Time, t
 	return s
 }
 
-// wouldHold returns the tables of a reading that arrived when it happened, and of one that arrives
-// now.
+// wouldHold returns the tables that a reading with this event time can be in: the table if it
+// arrived at its event time, and the table if it arrives now.
 func (h *whyHandler) wouldHold(class string, at time.Time) (tables []grid.Table) {
 	policy := h.rotator.Policy()
 	for _, month := range []grid.Month{grid.MonthOf(at), grid.MonthOf(h.now())} {

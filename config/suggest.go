@@ -57,8 +57,8 @@ func closest(key string) string {
 	return best
 }
 
-// tolerance returns the greatest distance at which two keys are similar. For keys of one group,
-// only the rest is compared: server.port is not similar to server.hosts.
+// tolerance returns the greatest distance at which two keys are similar. For keys of one group, it
+// depends only on the rest: server.port is not similar to server.hosts.
 func tolerance(key, setting string) int {
 	group, rest, ok := strings.Cut(key, ".")
 	if of, _, _ := strings.Cut(setting, "."); ok && of == group {

@@ -56,8 +56,8 @@ func expiryOf(w varve.Window, r rule, now time.Time, tables int) *Expiry {
 }
 
 // reported returns the expiry for the coverage of an answer, with the number of expired readings
-// that were left out. It returns nil if the query did not name the beginning of its window, and the
-// answer has readings and nothing was left out.
+// that were left out. It returns nil if the window has no beginning, the answer has readings, and
+// no expired readings or tables were left out.
 func (x *Expiry) reported(readings int, hasReadings bool) *Expiry {
 	if x == nil || hasReadings && readings == 0 && x.Tables == 0 && x.From.Equal(varve.AllTime().From) {
 		return nil
@@ -67,8 +67,8 @@ func (x *Expiry) reported(readings int, hasReadings bool) *Expiry {
 	return &c
 }
 
-// Merge returns the expiry of two answers: the part in which the readings of both have expired. Either
-// may be nil.
+// Merge returns the expiry of two answers: the part in which the readings of both have expired. If
+// one of them is nil, it returns the other.
 func (x *Expiry) Merge(y *Expiry) *Expiry {
 	switch {
 	case x == nil:

@@ -8,7 +8,7 @@ import (
 )
 
 // nextMatching returns the matching readings of the next page, without the fields that the query
-// does not request. It also returns the length of the page, which is 0 at the end.
+// does not request. It also returns the number of readings before Where selected some of them.
 func (r *Rows) nextMatching(ctx context.Context) (readings []varve.Reading, scanned int, err error) {
 	readings, err = r.next(ctx)
 	scanned = len(readings)

@@ -15,7 +15,7 @@ import (
 // Latest is the latest reading of one device.
 type Latest struct {
 	Device   string
-	Reading  *varve.Reading // nil if all have expired
+	Reading  *varve.Reading // nil if the device has no live reading
 	Coverage query.Coverage
 }
 
@@ -27,7 +27,7 @@ type LatestQuery struct {
 	Status     string   // without Devices: only devices of this status
 	DeviceType string   // without Devices: only devices of this type
 	Fields     []string // if empty, all fields
-	List                // without Devices
+	List                // the page; without Devices
 }
 
 // LatestPage is a page of latest readings. A page may be empty even if others follow.

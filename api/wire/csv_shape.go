@@ -13,13 +13,14 @@ import (
 const maxGroup = varve.MaxFields
 
 // longForm reads files with one row per value. Consecutive rows with the same time, device and id
-// are one reading:
+// form a group, which is one reading:
 //
 //	device,time,metric,value
 //	s1,2026-04-20T14:00:00Z,temperature,22.4   ──▶ s1: temperature=22.4 humidity=45
 //	s1,2026-04-20T14:00:00Z,humidity,45
 //
-// The other columns of a row are fields, too, named after both: temperature.unit.
+// Each other column of a row is a further field. Its name has the name of the value and the name of
+// the column, as in temperature.unit.
 type longForm struct {
 	key   []string // the time, the device and the id that the rows of the group share; empty without a group
 	from  int      // the group's first field in the memory of the batch

@@ -122,7 +122,7 @@ func (p *pointScan) plainNumber() (n varve.Number, ok bool) {
 	return decimal.FromScaled(v, -decimals), true
 }
 
-// anyNumber reads a number with an exponent, many digits or an error.
+// anyNumber reads a number that plainNumber cannot read, or rejects it.
 func (p *pointScan) anyNumber() (varve.Value, varve.Verdict) {
 	word := p.word()
 	number, err := parseLineNumber(word)

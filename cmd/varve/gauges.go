@@ -23,7 +23,7 @@ const (
 	countEvery = time.Hour
 	// measureWithin limits a measurement.
 	measureWithin = 30 * time.Second
-	// mostAlerts limits the alerts of a severity that a measurement reads.
+	// mostAlerts limits the alerts of a severity and a tenant that a measurement reads.
 	mostAlerts = 2000
 )
 
@@ -99,7 +99,8 @@ func storedBytes(ctx context.Context, e *engine.Engine) (bytes float64, err erro
 	return bytes, err
 }
 
-// openAlerts counts the open alerts of the default tenant and of all tenants with API keys.
+// openAlerts counts the open alerts of the default tenant and of all tenants with API keys, among
+// the newest mostAlerts of each tenant.
 func openAlerts(ctx context.Context, e *engine.Engine, severity alerts.Severity) (open float64, err error) {
 	keys, err := e.Keys.List(ctx, "")
 	if err != nil {

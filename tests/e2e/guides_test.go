@@ -49,7 +49,8 @@ func runBlock(t *testing.T, s *varvetest.Server, dir, block string, env ...strin
 	return string(text)
 }
 
-// checkReadings compares the readings of a device, as CSV without id and arrival.
+// checkReadings checks the number of readings of a device. The readings, as NDJSON, must contain
+// each wanted text.
 func checkReadings(t *testing.T, s *varvetest.Server, stream, device string, want ...string) {
 	t.Helper()
 	text := call(t, http.MethodGet, s.URL+"/v1/streams/"+stream+"/devices/"+device+"/readings?format=ndjson", "")
