@@ -16,8 +16,8 @@ func (c *Columns) isNull(cell []byte) bool {
 	return len(c.Nulls) > 0 && slices.ContainsFunc(c.Nulls, func(null string) bool { return string(cell) == null })
 }
 
-// addField adds a cell as a field. A cell without a value adds none. If bad cells are skipped, the
-// batch counts them.
+// addField adds a cell as a field. If the cell is invalid, it returns a verdict that rejects the
+// reading. If bad cells are skipped, it counts the cell instead.
 func (c *csvReader) addField(b *Batch, name string, cell []byte, kind varve.Kind) (v varve.Verdict) {
 	value, err := c.cellValue(cell, kind)
 	switch {

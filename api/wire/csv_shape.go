@@ -39,7 +39,8 @@ type heldRow struct {
 // keyUse reports whether a column identifies a reading.
 func keyUse(u use) bool { return u == useTime || u == useDevice || u == useID }
 
-// isNext reports whether a row belongs to the group.
+// isNext reports whether a row belongs to the group: its time, device and id are the same, and its
+// name is new.
 func (l *longForm) isNext(roles []role, cells [][]byte) bool {
 	if !l.isOpen() || len(cells) != len(roles) || l.rows >= maxGroup {
 		return false
@@ -136,7 +137,7 @@ func (c *csvReader) longFields(b *Batch, name string, value []byte, cells [][]by
 	return verdict
 }
 
-// wideRow adds a row in which each column is a device: a reading for each cell.
+// wideRow adds a row in which each column is a device. Each cell with a value is a reading.
 func (c *csvReader) wideRow(b *Batch, cells [][]byte, line int) {
 	if len(cells) != len(c.roles) {
 		c.row(b, cells, line)
@@ -196,8 +197,9 @@ func (c *Columns) keyColumns(names []string) (key []int) {
 	return key
 }
 
-// group returns the length of the first rows of the window that form one reading in the long form.
-// The argument first is the first of these rows.
+// group returns the length of the first rows of the window that have the same time, device and id
+// in the long form. These rows are one reading, or several if a name is repeated. The argument
+// first is the first row.
 func (r *rowReader) group(first []byte, names []string, key []int) int {
 	n, bad := r.row(first, len(names))
 	if bad != nil || len(r.cells) != len(names) {

@@ -6,7 +6,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// deviceNames holds one copy of each device name, and numbers the devices of a batch.
+// deviceNames holds one copy of each device name, and numbers the devices of a batch. All readings
+// with one number are a group.
 type deviceNames struct {
 	known  map[string]*deviceName
 	last   *deviceName // device of the previous reading

@@ -148,8 +148,8 @@ func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verd
 	return size, v, nil
 }
 
-// quotedLines returns the lines of a point whose first line ends within a quoted string. They end
-// with the line that closes the string. It returns nil if no line closes it.
+// quotedLines returns the lines of a point whose first line ends within a quoted string. The last
+// of these lines does not end within a string. It returns nil if no such line follows.
 func (w *window) quotedLines(first, quote int) ([]byte, error) {
 	n := first
 	for open := isQuoteOpen(w.buf[w.from+quote:w.from+n], false); open; {
@@ -244,7 +244,8 @@ func (l *lineReader) parse(b *Batch, r *varve.Reading, text []byte) varve.Verdic
 	return v
 }
 
-// time parses the rest of a point after its fields. If it is empty, the time is the arrival.
+// time parses the rest of a point after its fields. If the rest is empty, the time is the arrival,
+// or the point is rejected if Now is nil.
 func (l *lineReader) time(p *pointScan) (time.Time, varve.Verdict) {
 	text := p.stamp()
 	switch {

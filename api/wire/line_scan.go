@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// pointScan reads the fields of points. As plain does, it predicts the names of the fields, and
-// stores them sorted.
+// pointScan reads the fields of points. As the type plain does for JSON, it predicts the names of
+// the fields, and stores the fields sorted.
 type pointScan struct {
 	text []byte
 	at   int // offset of the next byte

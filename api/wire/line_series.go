@@ -48,13 +48,13 @@ type lineSeries struct {
 // seriesCache keeps the meaning of measurements with their tags, by their text.
 type seriesCache struct {
 	mapping        *LineMapping
-	stream, device string // of all points, if set
+	stream, device string // if set, the stream of all points, and the device of points without one
 	byText         map[string]*lineSeries
 	last           *lineSeries
 	lastText       []byte
 }
 
-// maxSeriesText limits the text of a series in the cache. Longer ones are parsed each time.
+// maxSeriesText limits the text of a series in the cache. Longer texts are parsed each time.
 const maxSeriesText = 1 << 10
 
 // reset prepares the cache for the next body. It empties the cache if the mapping, the stream or

@@ -16,7 +16,7 @@ type client struct {
 	// write writes lines, and returns the error that the client reports, or nil if the client
 	// reports success.
 	write func(t *testing.T, url, key string, lines []string) error
-	// The client resends after 503, and after a cut connection.
+	// retries503 means that the client resends after 503, and retriesCut after a cut connection.
 	retries503, retriesCut bool
 	silent                 bool // the client does not report partial writes
 }
