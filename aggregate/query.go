@@ -25,8 +25,9 @@ const (
 // Fill selects how buckets without readings are returned.
 type Fill uint8
 
-// The fills. With any fill except NoFill, the answer has every bucket of the window. If an end of
-// the window is open, the buckets begin at the first reading or end at the last one.
+// The fills. With any fill except NoFill, the answer has every bucket of the window, and counts of
+// added buckets are 0. If an end of the window is open, the buckets begin at the first reading or
+// end at the last one.
 const (
 	NoFill       Fill = iota // buckets without readings are omitted
 	FillNull                 // their values are null

@@ -127,7 +127,8 @@ func sizeOf(r *varve.Reading) int {
 	return size
 }
 
-// fitting returns the number of readings, at least one, that fit a total size.
+// fitting returns the number of readings at which their total size reaches size, or the number of
+// all.
 func fitting(readings []varve.Reading, size int) int {
 	for i := range readings {
 		if size -= sizeOf(&readings[i]); size <= 0 {
