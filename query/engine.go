@@ -106,7 +106,7 @@ type Coverage struct {
 	// Listed is the time of the list of tables. The list includes all tables that were used before
 	// that time.
 	Listed time.Time `json:"listed,omitzero"`
-	// MoreRead and MoreExpired count the tables that were cut from long lists.
+	// MoreRead, MoreExpired and MoreDamaged count the entries that were cut from long lists.
 	MoreRead    int `json:"more_read,omitempty"`
 	MoreExpired int `json:"more_expired,omitempty"`
 	MoreDamaged int `json:"more_damaged,omitempty"`
