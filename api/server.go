@@ -24,8 +24,8 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options holds the parts that the server uses. All are required except Rollups, Aggregator,
-// Keys, KeysRequired, Conditions, Version, Verify, Limits, Hosts, Events and Influx.
+// Options holds the parts that the server uses. All are required except Rollups, Aggregator, Keys,
+// KeysRequired, Conditions, Version, Verify, Limits, Hosts, Events, Influx and Account.
 type Options struct {
 	Router     *router.Router
 	Query      *query.Engine
@@ -52,8 +52,8 @@ type Options struct {
 	Verify  Verifier
 	Metrics *prometheus.Registry
 	Limits  Limits
-	// Hosts are further names of the server, with a port or without. Localhost and
-	// the addresses of this machine are always accepted.
+	// Hosts are further names of the server, with a port or without. Localhost and loopback
+	// addresses are always accepted.
 	Hosts  []string
 	Events Events
 	Influx Influx
