@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// CountQuery selects the readings to count: those of some devices of one stream in a window.
+// CountQuery selects the readings to count, by device and window of one stream.
 type CountQuery struct {
 	Tenant, Stream string
 	Devices        []string
