@@ -27,8 +27,8 @@ func ofFlag(cmd *cobra.Command, err error) error {
 	return &own
 }
 
-// paramError converts an error about a parameter to a usage error about its flag, with a hint. It
-// returns other errors unchanged.
+// paramError converts an error about a parameter to a usage error with a hint. The error names the
+// parameter's flag, if any. Other errors, and errors about a header, are returned unchanged.
 func paramError(err error, hint string) error {
 	var e *varve.Error
 	if !errors.As(err, &e) || e.Failure != varve.Invalid || e.Param == "" {

@@ -108,7 +108,7 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 	return nil
 }
 
-// beginning stores the beginning of an answer.
+// beginning stores the beginning and the end of an answer, and counts its lines.
 type beginning struct {
 	text []byte
 	last []byte // the end of the answer
@@ -216,7 +216,8 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	return nil
 }
 
-// noReadings describes an empty window, and its expired readings if it may have any.
+// noReadings describes a window without live readings. It distinguishes windows that have expired
+// readings.
 func noReadings(q *client.Query, x *query.Expiry) string {
 	switch {
 	case q.Where != "":
