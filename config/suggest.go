@@ -92,7 +92,7 @@ func candidatesFor(key string) (candidates []string) {
 	return candidates
 }
 
-// distance returns the number of letters to insert, delete or exchange to make b of a
+// distance returns the number of letters to insert, delete or exchange to turn a into b
 // (Levenshtein).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
