@@ -46,7 +46,8 @@ func (c ReadingCalls) Latest(ctx context.Context, stream string, by varve.By, de
 	return page.Latest, err
 }
 
-// LatestPage returns the latest readings of the named devices, or a page of all devices.
+// LatestPage returns the latest readings of the named devices, or, without names, of a page of the
+// selected devices.
 func (c ReadingCalls) LatestPage(ctx context.Context, q LatestQuery) (page LatestPage, err error) {
 	type answer struct {
 		Latest []struct {

@@ -75,7 +75,7 @@ type Answer struct {
 // Readings yields the readings of a query in order, while they arrive. A reading is valid until the
 // next one is requested. If answer is not nil, it is set at the end.
 //
-// With Where, the server ends pages early. Readings requests the following pages, up to the limit.
+// With Where, the server may end pages early. Readings requests the following pages, up to the limit.
 func (c ReadingCalls) Readings(ctx context.Context, q Query, answer *Answer) iter.Seq2[*varve.Reading, error] {
 	return func(yield func(*varve.Reading, error) bool) {
 		whole := Answer{}
@@ -102,7 +102,7 @@ func (c ReadingCalls) Readings(ctx context.Context, q Query, answer *Answer) ite
 type readingsPage struct {
 	q      *Query
 	yield  func(*varve.Reading, error) bool
-	n      int // readings that were taken
+	n      int // readings that were yielded
 	answer Answer
 }
 
@@ -141,7 +141,7 @@ func (c ReadingCalls) readPage(ctx context.Context, p *readingsPage) bool {
 	return true
 }
 
-// add adds the answer of a further page. A note remains only if every page has it.
+// add adds the answer of a page. A note remains only if every page has it.
 func (a *Answer) add(page *Answer, first bool) {
 	a.Next = page.Next
 	if first {
