@@ -182,8 +182,8 @@ type Readiness struct {
 	Ready bool `json:"ready"`
 	// Why is the reason for which the service is not ready.
 	Why string `json:"why,omitempty"`
-	// TablesReadyAhead counts the existing tables of the months ahead, TablesNeededAhead the required
-	// ones.
+	// TablesReadyAhead counts the existing tables of the months ahead. TablesNeededAhead counts the
+	// required ones.
 	TablesReadyAhead  int `json:"tables_ready_ahead"`
 	TablesNeededAhead int `json:"tables_needed_ahead"`
 	// LastRotation is the end of the last successful rotation. If nil, none has succeeded yet.
