@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// table finds a table in the list.
+// table finds a table in the list. The test fails if the table is missing.
 func (s *server) table(name string) wire.TableInfo {
 	s.t.Helper()
 	for _, in := range decode[wire.TableList](s.get("/v1/tables")).Tables {
@@ -121,8 +121,8 @@ func TestRestoreOfOpenTable(t *testing.T) {
 	}
 }
 
-// TestBadTableRequests checks that a table of another deployment gets 404, and an invalid body 422
-// with the member at fault.
+// TestBadTableRequests checks that unknown tables get 404, and that an invalid body gets 422 with
+// the member at fault.
 func TestBadTableRequests(t *testing.T) {
 	s := newServer(t, nil)
 	absent := strings.Replace(thisTable(s).Name(), "_2026", "_2019", 1)
