@@ -121,8 +121,7 @@ func TestRestoreOfOpenTable(t *testing.T) {
 	}
 }
 
-// TestBadTableRequests checks that unknown tables get 404, and that an invalid body gets 422 with
-// the member at fault.
+// TestBadTableRequests checks the statuses of requests with unknown tables and with invalid bodies.
 func TestBadTableRequests(t *testing.T) {
 	s := newServer(t, nil)
 	absent := strings.Replace(thisTable(s).Name(), "_2026", "_2019", 1)

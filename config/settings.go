@@ -271,7 +271,8 @@ func classRetention(key, name string) setting {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// keys returns all keys that a configuration has, in order.
+// keys returns the keys of all settings, and of the settings of each class and stream. Settings of
+// a stream that are not set are omitted.
 func (c *Config) keys() []string {
 	var keys []string
 	for _, s := range settings {

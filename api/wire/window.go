@@ -179,7 +179,7 @@ func (w *window) skipMark() {
 	}
 }
 
-// skipLine consumes the first line, with any length.
+// skipLine consumes the first line, of any length.
 func (w *window) skipLine() error {
 	for {
 		if i := bytes.IndexByte(w.buf[w.from:w.to], '\n'); i >= 0 {

@@ -91,8 +91,8 @@ func (p *loadPlan) driveConn(ctx context.Context, n int, readings, failed *atomi
 	return latencies, nil
 }
 
-// fleetOf returns a function for loadPlan.reading. It appends readings of devices that report now.
-// Each connection has its own devices.
+// fleetOf returns a function for loadPlan.reading. The function appends readings of devices that
+// report now. Each connection has its own devices.
 func fleetOf(name string, conns, each int) func(b []byte, conn, i int) []byte {
 	sensors := make([][]*sensor, conns)
 	last := make([][]int64, conns)
