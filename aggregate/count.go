@@ -11,12 +11,12 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// CountQuery selects the readings to count, of devices of one stream.
+// CountQuery selects the readings to count, by device and window of one stream.
 type CountQuery struct {
 	Tenant, Stream string
 	Devices        []string
 	Window         varve.Window
-	Where          filter.Filter // selects readings; not for roll-ups
+	Where          filter.Filter // if set, only matching readings are counted; an error for roll-ups
 	Source         Source
 	Consistent     bool // includes every acknowledged reading
 	SkipDamaged    bool // omits damaged rows and lists them in the coverage
@@ -24,7 +24,7 @@ type CountQuery struct {
 
 // Counts is the result of a count: the distinct readings of each device in the window.
 type Counts struct {
-	Devices  []DeviceCount // with at least one reading, in the order of their names
+	Devices  []DeviceCount // those with at least one reading, sorted by name
 	Readings int64
 	Coverage query.Coverage // of all devices; empty for roll-ups
 	// UnseenFields has the fields of Where that no reading had. It is empty if no reading was
@@ -38,10 +38,11 @@ type DeviceCount struct {
 	Readings int64
 }
 
-// Count returns the numbers of readings. It is exact, or fails.
+// Count counts the selected readings of each device. It returns exact numbers or an error.
 //
-// From readings, it counts live readings, and reads all of them. From roll-ups, it counts the
-// readings of whole hours, also expired ones, and reads one roll-up per hour or day.
+// If Source is FromReadings, it reads and counts all live readings. If Source is FromRollups, it
+// also counts expired readings. Then the window must have whole hours, and Count reads one roll-up
+// per hour or day.
 func (e *Engine) Count(ctx context.Context, q CountQuery) (*Counts, error) {
 	c := counter{
 		run: run{Engine: e, q: &Query{Tenant: q.Tenant, Stream: q.Stream, Window: q.Window, Where: q.Where, Consistent: q.Consistent, SkipDamaged: q.SkipDamaged}},

@@ -171,7 +171,7 @@ func (r *run) addReadings(ctx context.Context, of varve.Series, s *series) error
 			var part query.Part
 			var err error
 			if len(r.q.Where) > 0 {
-				part, err = rows.NextPart(ctx) // a page at a time, although none may match
+				part, err = rows.NextPart(ctx) // one page, even if none of its readings match
 			} else {
 				part.Readings, err = rows.Next(ctx)
 			}

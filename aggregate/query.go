@@ -25,8 +25,9 @@ const (
 // Fill selects how buckets without readings are returned.
 type Fill uint8
 
-// The fills. With any fill except NoFill, the answer has every bucket of the window. If an end of
-// the window is open, the buckets begin at the first reading or end at the last one.
+// The fills. With any fill except NoFill, the answer has every bucket of the window, and counts of
+// added buckets are 0. If an end of the window is open, the buckets begin at the first reading or
+// end at the last one.
 const (
 	NoFill       Fill = iota // buckets without readings are omitted
 	FillNull                 // their values are null
@@ -90,7 +91,7 @@ type Query struct {
 	Step           Step
 	Functions      []Function
 	Fields         []string      // if empty, all fields
-	Where          filter.Filter // selects readings; not for roll-ups
+	Where          filter.Filter // if set, only matching readings are used; an error for roll-ups
 	Fill           Fill
 	Merge          bool // if true, one row per bucket for all devices together, instead of one per device
 	Top            Top

@@ -145,8 +145,8 @@ func (a access) allows(g *apikeys.Grant) bool {
 	}
 }
 
-// open reports whether a request is answered without a key. A browser sends none, so the page of
-// the documentation asks for one. The page has no text of the API itself.
+// open reports whether a request is answered without a key. The page of the documentation is open,
+// because browsers send no key. It has no text of the API, and asks for a key to show it.
 func open(r *http.Request) bool {
 	switch r.URL.Path {
 	case "/healthz", "/readyz", "/ping", "/health", "/ready", "/api/v2/ready":

@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// aggregatesAtWork is the number of aggregates that are computed at a time. Others wait.
+// aggregatesAtWork is the maximum number of aggregates that are computed at a time. Others wait.
 const aggregatesAtWork = 8
 
 // aggregateMemory bounds the values of all aggregates. An aggregate reserves aggregate.MaxValues

@@ -74,8 +74,8 @@ func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQ
 	return q, err
 }
 
-// localWindowOf parses the window of a query. The year, month, day or hour of during is in local
-// time.
+// localWindowOf parses the window of a query. The parameter during is a year, month, day or hour in
+// local time.
 func localWindowOf(asked url.Values, now time.Time, zone *time.Location) (varve.Window, error) {
 	w, err := windowOf(asked, now)
 	if err != nil || asked.Get("during") == "" || zone == time.UTC {
@@ -88,7 +88,7 @@ func localWindowOf(asked url.Values, now time.Time, zone *time.Location) (varve.
 	return w, nil
 }
 
-// addRanking parses group and the parameters of top.
+// addRanking parses the parameter group, and the parameters that rank devices.
 func (q *aggregateQuery) addRanking(asked url.Values) (err error) {
 	switch text := asked.Get("group"); text {
 	case "", "device":

@@ -21,7 +21,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestHowAKeyIsSent checks that a key is accepted in both headers, with Bearer in any case.
+// TestHowAKeyIsSent checks that a key is accepted in either header, with Bearer in any case.
 // Ambiguous headers are refused.
 func TestHowAKeyIsSent(t *testing.T) {
 	l := newLocked(t)

@@ -60,8 +60,8 @@ func appendPoint(body *bytes.Buffer, stream string, device int, at int64, n int)
 		stream, device, 20+n%3, n%10, 40+n%5, n%7, 80+n%2, at)
 }
 
-// BenchmarkIngest takes a body of 5,000 readings in, durably, without a network
-// in between: as NDJSON, as line protocol, and as line protocol of five streams by turns.
+// BenchmarkIngest stores a body of 5,000 readings durably, without a network. The body is NDJSON,
+// line protocol, or line protocol whose points alternate between five streams.
 func BenchmarkIngest(b *testing.B) {
 	bodies := map[string]func(body *bytes.Buffer, device int, at int64, n int){
 		"ndjson": appendBenched,

@@ -86,7 +86,7 @@ func firstOf(err error) error {
 	}
 }
 
-// policyFrom returns the policy of a body. It is not validated.
+// policyFrom converts the body of a request to a policy. It does not validate the policy.
 func policyFrom(b *wire.PolicyBody, prefix string) (p rotator.Policy, err error) {
 	if b.Prefix != "" {
 		prefix = b.Prefix

@@ -67,8 +67,9 @@ func TestCalendar_SimulatesOtherPolicy(t *testing.T) {
 	}
 }
 
-// TestCalendar_BillsAccount serves an account with a quota of 100 tables. The forecast must name the
-// month in which they are exceeded, as the plan does, and the cost of the present load.
+// TestCalendar_BillsAccount serves an account with a quota of 100 tables. The forecast must name
+// the month in which the quota is met, with the same warning as the plan. It must also have the
+// cost of the present load.
 func TestCalendar_BillsAccount(t *testing.T) {
 	s := newBilledServer(t, api.Account{TableQuota: 100, Billed: true})
 	for i := range 20 {

@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// directory has the streams and the devices of all tenants. With it, an empty answer is
-// distinguished from a misspelt name.
+// directory looks up the streams and the devices of all tenants. Handlers use it to distinguish an
+// empty answer from a misspelt name.
 type directory struct {
 	streams *streams.Registry
 	devices *devices.Registry

@@ -10,8 +10,9 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// fleet returns a server with four registered devices. Device old was silent for two days, new sent
-// a minute ago, late sent an old reading last, and idle sent nothing.
+// fleet returns a server with four registered devices. The readings of device old arrived a day
+// ago. Device new sent a reading of a minute ago. Device late sent an old reading last, and device
+// idle sent nothing.
 func fleet(t *testing.T) *server {
 	t.Helper()
 	s := newServer(t, nil)
@@ -27,7 +28,7 @@ func fleet(t *testing.T) *server {
 	return s
 }
 
-// names returns the devices of an answer with devices or latest readings.
+// names returns the devices in an answer, which lists devices or latest readings.
 func names(r *reply) string {
 	r.t.Helper()
 	if r.status != http.StatusOK {

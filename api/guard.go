@@ -33,8 +33,8 @@ func (g *guard) checkOrigin(r *http.Request, keysOn bool) error {
 	return nil
 }
 
-// ownHost reports whether a Host header names this server: by an address of this machine, or by one
-// of Options.Hosts. An empty header is accepted, because no browser sends one.
+// ownHost reports whether a Host header names this server: localhost, a loopback address, or one of
+// Options.Hosts. An empty header is accepted, because no browser sends one.
 func (g *guard) ownHost(host string) bool {
 	if host == "" {
 		return true
@@ -56,8 +56,7 @@ func (g *guard) ownHost(host string) bool {
 }
 
 // unaskedType reports whether a page of any site can send the content type without a preflight
-// request. No such type is a format of readings. For the default type of curl, it returns true
-// only if a browser sent the request.
+// request. For the default type of curl, it returns true only if a browser sent the request.
 func unaskedType(r *http.Request) bool {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {

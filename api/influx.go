@@ -25,15 +25,15 @@ import (
 // Influx configures the routes of InfluxDB's clients. The zero Influx accepts all databases.
 type Influx struct {
 	Disabled bool
-	// Lines assigns tags. If nil, the mapping is the default one.
+	// Lines assigns the tags of line protocol to readings. If nil, the default mapping applies.
 	Lines *wire.LineMapping
 	// Databases are the names of databases and buckets that clients may write to. If empty, any
 	// name is accepted.
 	Databases []string
 }
 
-// influxHandler serves the routes of InfluxDB's versions 1, 2 and 3 that clients use for writes.
-// Readings go to the tenant of the key.
+// influxHandler serves the routes that clients of InfluxDB 1, 2 and 3 use for writes. Readings go
+// to the tenant of the API key.
 type influxHandler struct {
 	*responder
 	Influx
@@ -55,7 +55,7 @@ var influxWrites = []influxWrite{
 	{"/api/v3/write_lp", "db", "write-influx-v3", "InfluxDB 3"},
 }
 
-// influxPaths has the paths of InfluxDB, whose errors have InfluxDB's form.
+// influxPaths has the paths of InfluxDB's API. On these paths, errors have InfluxDB's form.
 var influxPaths = []string{"/write", "/api/v2/write", "/api/v3/write_lp", "/query", "/ping", "/health", "/ready", "/api/v2/ready"}
 
 func isInflux(path string) bool { return slices.Contains(influxPaths, path) }
@@ -88,7 +88,7 @@ func (h *influxHandler) addRoutes(o *operations) {
 	}
 }
 
-// linePrecisions has the names of units on all three routes.
+// linePrecisions maps the names of units to precisions, for all three write routes.
 var linePrecisions = map[string]wire.Precision{
 	"": wire.Nanoseconds, "n": wire.Nanoseconds, "ns": wire.Nanoseconds, "nanosecond": wire.Nanoseconds,
 	"u": wire.Microseconds, "us": wire.Microseconds, "µ": wire.Microseconds, "µs": wire.Microseconds, "microsecond": wire.Microseconds,
@@ -132,7 +132,7 @@ func (h *influxHandler) checkDatabase(asked url.Values, param string) error {
 		what := map[string]string{"db": "database", "bucket": "bucket"}[param]
 		return varve.Errorf(varve.Invalid, "%s is required: add the parameter %s with any name", what, param)
 	}
-	// The bucket of an older client is a database and a retention policy, as in db/rp.
+	// Older clients name a database and a retention policy as the bucket, as in db/rp.
 	database, _, _ := strings.Cut(name, "/")
 	if len(h.Databases) == 0 || slices.Contains(h.Databases, name) || slices.Contains(h.Databases, database) {
 		return nil
@@ -140,7 +140,7 @@ func (h *influxHandler) checkDatabase(asked url.Values, param string) error {
 	return &varve.Error{Failure: varve.NotFound, Message: "database not found: " + quote.Text(name) + ": the setting influx.databases has the names that are accepted"}
 }
 
-// write serves the writes of line protocol.
+// write serves a request with line protocol.
 func (h *influxHandler) write(w http.ResponseWriter, r *http.Request, database string) {
 	o, err := h.options(r, database)
 	if err != nil {
@@ -164,7 +164,8 @@ func (h *influxHandler) write(w http.ResponseWriter, r *http.Request, database s
 	rejected.answer(w, r, session)
 }
 
-// readLines stores the lines of the body. An error is about the whole body.
+// readLines stores the lines of the body, and adds the rejected ones to the argument rejected. An
+// error is about the whole body.
 func (h *influxHandler) readLines(w http.ResponseWriter, r *http.Request, session *ingest.Session, o lineOptions, rejected *lineRejects) error {
 	r.Body = session.Body(r.Context(), r.Body)
 	if isEmpty, err := peekBody(r); isEmpty || err != nil {
@@ -174,7 +175,7 @@ func (h *influxHandler) readLines(w http.ResponseWriter, r *http.Request, sessio
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }() // the parsed lines stand, even if the rest fails
+	defer func() { _ = body.Close() }() // stored lines stay stored, even if this fails
 	arrived := h.now()
 	source := &ingest.Source{
 		Format: wire.Line, Body: body, Large: r.ContentLength > ingest.SmallBody, Rejected: rejected.add,
@@ -192,7 +193,7 @@ func (h *influxHandler) readLines(w http.ResponseWriter, r *http.Request, sessio
 	return session.Read(r.Context(), source)
 }
 
-// maxWhole is the size of a body that is checked before any of its lines is stored.
+// maxWhole limits a body whose lines are all checked before any is stored.
 const maxWhole = 32 << 20
 
 // checkWhole checks all lines of a body before any is stored, and replaces the body by a copy.
@@ -210,7 +211,8 @@ func checkWhole(ctx context.Context, session *ingest.Session, source *ingest.Sou
 	return err
 }
 
-// peekBody reports whether a body is empty. Some clients mark an empty body as gzip.
+// peekBody reports whether a body with a Content-Encoding is empty. Some clients send it with empty
+// bodies, which are not valid gzip.
 func peekBody(r *http.Request) (isEmpty bool, err error) {
 	if r.Header.Get("Content-Encoding") == "" {
 		return false, nil

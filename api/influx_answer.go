@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/ingest"
 )
 
-// maxListedLines is the number of rejected lines in an answer.
+// maxListedLines limits the rejected lines that an answer lists.
 const maxListedLines = 100
 
 // maxLineText limits the text of a rejected line in an answer.
@@ -42,7 +42,8 @@ func (l *lineRejects) add(r ingest.Rejection) {
 	}
 }
 
-// answer writes 204 if no line was rejected, 503 if some may be stored later, and else 400.
+// answer writes 204 if no line was rejected, 503 if some rejected lines may be stored later, and
+// otherwise 400.
 func (l *lineRejects) answer(w http.ResponseWriter, r *http.Request, session *ingest.Session) {
 	if l.number == 0 {
 		w.WriteHeader(http.StatusNoContent)
@@ -72,8 +73,8 @@ func (l *lineRejects) answer(w http.ResponseWriter, r *http.Request, session *in
 	writeInflux(w, status, body)
 }
 
-// setRetryAfter sets the seconds after which a client shall retry. InfluxData's library for
-// JavaScript reads milliseconds, and would give up after a few of them.
+// setRetryAfter sets the time after which a client may retry. InfluxData's library for JavaScript
+// reads it as milliseconds, and would give up after a few retries within milliseconds.
 func setRetryAfter(w http.ResponseWriter, r *http.Request, seconds int) {
 	if strings.HasPrefix(r.UserAgent(), "influxdb-client-js/") {
 		seconds *= 1000
@@ -81,7 +82,7 @@ func setRetryAfter(w http.ResponseWriter, r *http.Request, seconds int) {
 	w.Header().Set("Retry-After", strconv.Itoa(seconds))
 }
 
-// influxCodes has the codes of InfluxDB 2 by status.
+// influxCodes maps HTTP statuses to the error codes of InfluxDB 2.
 var influxCodes = map[int]string{
 	http.StatusBadRequest: "invalid", http.StatusUnauthorized: "unauthorized", http.StatusForbidden: "forbidden",
 	http.StatusNotFound: "not found", http.StatusMethodNotAllowed: "method not allowed", http.StatusConflict: "conflict",
@@ -89,8 +90,8 @@ var influxCodes = map[int]string{
 	http.StatusServiceUnavailable: "unavailable", http.StatusInternalServerError: "internal error",
 }
 
-// failInflux answers with an error in the form of InfluxDB. An overload is 503, because clients drop
-// their lines after 429.
+// failInflux answers with an error in the form of InfluxDB. If Varve is overloaded, the status is
+// 503, because clients drop their lines after 429.
 func failInflux(w http.ResponseWriter, r *http.Request, e *varve.Error) {
 	status := statusOf(e)
 	switch {
@@ -113,7 +114,7 @@ func failInflux(w http.ResponseWriter, r *http.Request, e *varve.Error) {
 }
 
 func writeInflux(w http.ResponseWriter, status int, body any) {
-	// The bodies have nothing in them that cannot be marshalled.
+	// Every body of these answers can be marshalled.
 	text, _ := wire.MarshalJSON(body)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

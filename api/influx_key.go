@@ -9,8 +9,9 @@ import (
 	"github.com/varvedb/varve/apikeys"
 )
 
-// influxKeyIn returns the key that a client of InfluxDB sends: as a Bearer or Token, as the password
-// of any user, or as the user without a password. It returns "" if the request has none, or several.
+// influxKeyIn returns the API key that a client of InfluxDB sends. The key is a Bearer or Token,
+// the password of any user, a user without a password, or the header X-Api-Key. If the request has
+// no key or several, it returns "".
 func influxKeyIn(h http.Header) string {
 	var found []string
 	for _, value := range h["Authorization"] {
@@ -55,7 +56,7 @@ var influxUnauthorized = &varve.Error{Failure: varve.Forbidden, Err: errNoKey,
 	Message: "unauthorized: this takes a valid API key of Varve: send it as token or as password in the header Authorization; " +
 		"the parameters u and p in the address are not read, because logs keep addresses; varve keys create --scope write makes a key"}
 
-// influxKeyShown is the error for a key in an address.
+// influxKeyShown is the error for a request with an API key in its address.
 var influxKeyShown = &varve.Error{Failure: varve.Forbidden, Err: errNoKey,
 	Message: "unauthorized: an API key stands in the address, where logs keep it: send it in the header Authorization, as Token " +
 		apikeys.Prefix + "… or as the password of Basic, and revoke this one"}

@@ -14,7 +14,8 @@ import (
 // influxVersion is the version in the header of InfluxDB 1. Clients read only its first number.
 const influxVersion = "1.8.10-varve"
 
-// ping reports that the server lives. InfluxDB 1's clients read the version in its headers.
+// ping reports that the server is running. InfluxDB 1's clients read the version in the headers of
+// its answer.
 func (h *influxHandler) ping(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Influxdb-Version", influxVersion)
 	w.Header().Set("X-Influxdb-Build", "varve")
@@ -38,7 +39,8 @@ func (h *influxHandler) whyUnready() string {
 	return ""
 }
 
-// health reports whether readings can be stored. Only requests that may see the state get the version.
+// health reports whether readings can be stored. Only requests that may read in varve.DefaultTenant
+// get the version.
 func (h *influxHandler) health(w http.ResponseWriter, r *http.Request) {
 	body := wire.InfluxHealth{Name: "varve", Message: "ready for queries and writes", Status: "pass", Checks: []string{}}
 	if grantOf(r.Context()).Operates(apikeys.Read) {
@@ -60,7 +62,7 @@ func (h *influxHandler) ready(w http.ResponseWriter, r *http.Request) {
 	writeInflux(w, http.StatusOK, wire.InfluxReady{Status: "ready", Started: h.started.UTC(), Up: up.String()})
 }
 
-// statements are the statements of InfluxQL that writing clients send.
+// statements lists the statements of InfluxQL that clients send before they write.
 var statements = []struct {
 	form    *regexp.Regexp
 	name    string // of the answer's series; if empty, the answer has none
@@ -73,10 +75,11 @@ var statements = []struct {
 	{regexp.MustCompile(`(?i)^SHOW DIAGNOSTICS$`), "build", []string{"Version"}},
 }
 
-// query answers the statements with which clients of InfluxDB 1 begin. Other statements are errors.
+// query answers the statements with which clients of InfluxDB 1 begin. Other statements get an
+// error as their result.
 func (h *influxHandler) query(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Influxdb-Version", influxVersion)
-	if r.Header.Get("Content-Encoding") != "" { // marks bodies without bytes, too
+	if r.Header.Get("Content-Encoding") != "" { // some clients set it for an empty body
 		r.Body = http.NoBody
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
@@ -130,7 +133,7 @@ func (h *influxHandler) statement(text, database string) wire.InfluxResult {
 	return wire.InfluxResult{Error: "InfluxQL is not supported: read with GET /v1/streams/{stream}/devices/{device}/readings"}
 }
 
-// databases returns the names of databases that a client sees.
+// databases returns the names of the databases that a client may see.
 func (h *influxHandler) databases(asked string) []string {
 	switch {
 	case len(h.Databases) > 0:

@@ -36,7 +36,7 @@ func (r *reply) influxError(status int, code, says string) wire.InfluxError {
 	return e
 }
 
-// point returns a point of device d1 an hour before noon, in nanoseconds.
+// point returns a point of device d1. Its time is an hour before noon plus value nanoseconds.
 func point(value int) string {
 	return fmt.Sprintf("weather,device=d1 a=%d %d", value, noon.Add(-time.Hour).UnixNano()+int64(value))
 }
@@ -51,7 +51,8 @@ func (s *server) stored() int {
 	return strings.Count(r.body, "\n")
 }
 
-// TestInflux_StoresPrecisions checks each route with each unit of times.
+// TestInflux_StoresPrecisions sends one reading to each route, with times in several units. It must
+// be stored once.
 func TestInflux_StoresPrecisions(t *testing.T) {
 	s := newServer(t, nil)
 	at := time.Date(2026, 11, 18, 11, 0, 0, 0, time.UTC)
@@ -112,8 +113,8 @@ func TestInflux_StoresAllOrNothing(t *testing.T) {
 	s.send(http.MethodPost, "/api/v3/write_lp?db=x&accept_partial=maybe", point(1)).influxError(400, "invalid", "accept_partial")
 }
 
-// TestInflux_AsksForAllLinesAgain checks that a temporary failure is 503, and that sending all lines
-// again stores each once.
+// TestInflux_AsksForAllLinesAgain checks that a temporary failure is 503. If the client then
+// resends all lines, each must be stored once.
 func TestInflux_AsksForAllLinesAgain(t *testing.T) {
 	s := newServer(t, nil)
 	s.store.set(&s.store.write, func(grid.Table) error { return errDisk })
@@ -131,8 +132,8 @@ func TestInflux_AsksForAllLinesAgain(t *testing.T) {
 	}
 }
 
-// TestInflux_IsUnavailableWhenBusy checks that overload is 503 and never 429, after which clients
-// drop lines.
+// TestInflux_IsUnavailableWhenBusy checks that an overloaded server answers 503. It must never
+// answer 429, because clients then drop their lines.
 func TestInflux_IsUnavailableWhenBusy(t *testing.T) {
 	s := newServer(t, func(o *engine.Options, _ *api.Limits) { o.MaxRequests = 1 })
 	held, err := s.engine.Router.Admit()
@@ -208,7 +209,7 @@ func TestInflux_RefusesBadParameters(t *testing.T) {
 	}
 }
 
-// TestInflux_AnswersProbes checks the statements and paths with which clients begin.
+// TestInflux_AnswersProbes checks the statements and paths that clients request before they write.
 func TestInflux_AnswersProbes(t *testing.T) {
 	s := newServer(t, nil)
 	rows := map[string]string{

@@ -92,7 +92,8 @@ func (h *ingestHandler) addRoutes(o *operations) {
 	})
 }
 
-// shapeParams describes the parameters of bodies that are not one complete reading per row or object.
+// shapeParams describes the parameters of bodies whose rows or objects are not one complete reading
+// each.
 func shapeParams() []*huma.Param {
 	return queryParams(
 		"name_column", "CSV: column with the names of fields, if each row has one value; consecutive rows with the same time, device and id are one reading",

@@ -18,7 +18,8 @@ import (
 // maxDevices is the maximum number of devices in one request for latest readings.
 const maxDevices = 1000
 
-// latestParams are the parameters of the latest readings. A single device has only the first four.
+// latestParams are the parameters of the latest readings. The route of a single device has only the
+// first four.
 var latestParams = []string{"by", "fields", "consistent", "damaged", "device", "status", "device_type", "limit", "cursor"}
 
 // latestHandler serves the latest readings of devices.
@@ -179,7 +180,8 @@ func appendLatestOfMany(r *http.Request, answers []query.LatestAnswer) (out []by
 	return append(out, "\n]"...), nil
 }
 
-// missingOf returns the requested fields that no answer has. Without a reading, none is missing.
+// missingOf returns the requested fields that no answer has. If no answer has a reading, it returns
+// none.
 func missingOf(fields []string, answers []query.LatestAnswer) (missing missingFields) {
 	found := false
 	missing = newMissingFields(fields)

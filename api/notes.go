@@ -16,7 +16,7 @@ import (
 // notesTrailer carries the notes of answers in NDJSON and CSV, as JSON.
 const notesTrailer = "Varve-Notes"
 
-// missingFields has the requested fields that no reading of an answer had so far.
+// missingFields holds the requested fields that no reading of an answer had so far.
 type missingFields []string
 
 // newMissingFields returns the set of all requested fields.
@@ -30,7 +30,7 @@ func (m *missingFields) remove(found func(name string) bool) {
 	}
 }
 
-// addReadings removes the fields of readings from the set.
+// addReadings updates the set for readings of the answer: their fields are no longer missing.
 func (m *missingFields) addReadings(readings []varve.Reading) {
 	for i := range readings {
 		if len(*m) == 0 {
@@ -40,7 +40,7 @@ func (m *missingFields) addReadings(readings []varve.Reading) {
 	}
 }
 
-// addColumns removes the fields of columns from the set.
+// addColumns updates the set for columns of the answer: their fields are no longer missing.
 func (m *missingFields) addColumns(parts []block.Part) {
 	for i := range parts {
 		p := &parts[i]
@@ -69,7 +69,7 @@ func setNotes(h http.Header, notes []wire.Note) {
 	if len(notes) == 0 {
 		return
 	}
-	// A Note has nothing in it that cannot be marshalled.
+	// Notes can always be marshalled.
 	text, _ := wire.MarshalJSON(notes[:min(len(notes), trailerNotes)])
 	h.Set(notesTrailer, asciiJSON(text))
 }

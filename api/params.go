@@ -154,12 +154,13 @@ func windowOf(q url.Values, now time.Time) (w varve.Window, err error) {
 	return w, nil
 }
 
-// startText returns the start of a query as the client sent it. Cursors store it.
+// startText returns the parameters from, during and where as the client sent them. Cursors store
+// this text.
 func startText(q url.Values) string {
 	return q.Get("from") + q.Get("during") + strings.Join(q["where"], "\x00")
 }
 
-// maxScan is the maximum number of readings that a query with where compares with it.
+// maxScan is the maximum number of readings that a query compares with its filter.
 const maxScan = 1_000_000
 
 const aboutWhere = "only readings whose fields have these values, as in temperature>30 and level=error. " +
@@ -218,7 +219,7 @@ func skipDamaged(q url.Values) (bool, error) {
 	}
 }
 
-// positive parses a parameter from 1 to most. It returns 0 if the parameter is missing.
+// positive parses a number from 1 to most. It returns 0 if the parameter is missing.
 func positive(q url.Values, name string, most int) (int, error) {
 	text := q.Get(name)
 	if text == "" {

@@ -16,12 +16,13 @@ type responder struct {
 	report func(r *http.Request, err error)
 }
 
-// fail answers with a problem.
+// fail answers with a problem, or on InfluxDB's paths with an error in InfluxDB's form.
 func (a *responder) fail(w http.ResponseWriter, r *http.Request, err error) {
 	a.failWrite(w, r, err, nil)
 }
 
-// failWrite answers with a problem that has the counts of the readings before the error.
+// failWrite answers as fail does. If tally is set, the problem has the counts of the readings
+// before the error.
 func (a *responder) failWrite(w http.ResponseWriter, r *http.Request, err error, tally *varve.Tally) {
 	e := classify(err)
 	status := statusOf(e)

@@ -24,8 +24,8 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options holds the parts that the server uses. All are required except Rollups, Aggregator,
-// Keys, KeysRequired, Conditions, Version, Verify, Limits, Hosts, Events and Influx.
+// Options holds the parts that the server uses. All are required except Rollups, Aggregator, Keys,
+// KeysRequired, Conditions, Version, Verify, Limits, Hosts, Events, Influx and Account.
 type Options struct {
 	Router     *router.Router
 	Query      *query.Engine
@@ -52,8 +52,8 @@ type Options struct {
 	Verify  Verifier
 	Metrics *prometheus.Registry
 	Limits  Limits
-	// Hosts are further names of the server, with a port or without. Localhost and
-	// the addresses of this machine are always accepted.
+	// Hosts are further names of the server, with a port or without. Localhost and loopback
+	// addresses are always accepted.
 	Hosts  []string
 	Events Events
 	Influx Influx
@@ -61,7 +61,7 @@ type Options struct {
 	Account Account
 }
 
-// Account holds the limits of a cloud account, and the effects on its bill.
+// Account holds the limits of a cloud account, and the facts that determine its bill.
 type Account struct {
 	TableQuota int  // the maximum number of tables; 0 means no limit
 	Billed     bool // requests and bytes cost money, at the prices of DynamoDB

@@ -100,7 +100,7 @@ func (h *streamDevicesHandler) listDevices(r *http.Request) (*wire.StreamDeviceL
 	return body, nil
 }
 
-// silentSince parses the parameter silent_since. It is zero if it is missing.
+// silentSince parses the parameter silent_since. If it is missing, the time is zero.
 func silentSince(asked url.Values, now time.Time) (time.Time, error) {
 	f, err := timeFormat(asked)
 	if err != nil {

@@ -131,7 +131,7 @@ func (h *tablesHandler) otherTables(ctx context.Context, own int) (int, error) {
 	return max(all-own, 0), nil
 }
 
-// onePlan is the query of a run.
+// onePlan holds the query parameter of a request to apply a plan.
 type onePlan struct {
 	Plan string `query:"plan" doc:"the digest of the plan that was read; another plan is refused with 409"`
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// table finds a table in the list.
+// table finds a table in the list. The test fails if the table is missing.
 func (s *server) table(name string) wire.TableInfo {
 	s.t.Helper()
 	for _, in := range decode[wire.TableList](s.get("/v1/tables")).Tables {
@@ -121,8 +121,7 @@ func TestRestoreOfOpenTable(t *testing.T) {
 	}
 }
 
-// TestBadTableRequests checks that a table of another deployment gets 404, and an invalid body 422
-// with the member at fault.
+// TestBadTableRequests checks the statuses of requests with unknown tables and with invalid bodies.
 func TestBadTableRequests(t *testing.T) {
 	s := newServer(t, nil)
 	absent := strings.Replace(thisTable(s).Name(), "_2026", "_2019", 1)

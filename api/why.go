@@ -22,7 +22,7 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// maxWhyStreams limits the streams that a request without a stream searches.
+// maxWhyStreams limits the streams that a request searches if it does not name a stream.
 const maxWhyStreams = 100
 
 // whyHandler explains where readings are, or why they are not found.
@@ -98,7 +98,7 @@ func (h *whyHandler) timeOf(in *whyQuery) (time.Time, error) {
 	return at, err
 }
 
-// streamsOf returns the streams to search.
+// streamsOf returns the streams to search: the given one, or all streams of the tenant.
 func (h *whyHandler) streamsOf(ctx context.Context, stream string) (names []string, err error) {
 	list, err := h.streams.List(ctx, tenantOf(ctx))
 	if err != nil {
@@ -118,7 +118,8 @@ func (h *whyHandler) streamsOf(ctx context.Context, stream string) (names []stri
 	return names, nil
 }
 
-// unitOf returns the precision of a time: a whole second stands for all readings in it.
+// unitOf returns the length of the period that a time stands for. A whole second stands for all
+// readings in it.
 func unitOf(at time.Time) time.Duration {
 	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
 		if at.Nanosecond()%int(unit) == 0 {
@@ -158,8 +159,8 @@ func (h *whyHandler) explain(ctx context.Context, stream string, at time.Time, t
 	return s
 }
 
-// wouldHold returns the tables of a reading that arrived when it happened, and of one that arrives
-// now.
+// wouldHold returns the tables that a reading with this event time can be in: the table if it
+// arrived at its event time, and the table if it arrives now.
 func (h *whyHandler) wouldHold(class string, at time.Time) (tables []grid.Table) {
 	policy := h.rotator.Policy()
 	for _, month := range []grid.Month{grid.MonthOf(at), grid.MonthOf(h.now())} {
@@ -170,7 +171,7 @@ func (h *whyHandler) wouldHold(class string, at time.Time) (tables []grid.Table)
 	return tables
 }
 
-// describe sets the state of a reading, and its sentence.
+// describe sets the state of a reading, and the sentence that explains it.
 func (h *whyHandler) describe(s *wire.WhyStream, at time.Time, t *query.Trace) {
 	alive := slices.IndexFunc(t.Copies, func(c query.TracedCopy) bool { return c.Alive })
 	due := retention.Add(at, t.Keep)
@@ -204,7 +205,7 @@ func onOrNever(t time.Time) string {
 	return "on " + minute(t)
 }
 
-// tableOf describes a table, which may be missing.
+// tableOf describes a table, which may not exist.
 func (h *whyHandler) tableOf(t grid.Table, infos []store.Info) wire.WhyTable {
 	policy, w := h.rotator.Policy(), t.Window()
 	one := wire.WhyTable{Name: t.Name(), From: w.From, To: w.To, WriteMonth: t.Month.String()}

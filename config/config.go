@@ -1,6 +1,6 @@
 // Package config reads Varve's configuration.
 //
-//	defaults ◀── YAML file ◀── environment (VARVE_…) ◀── flags        each layer overrides
+//	defaults ◀── YAML file ◀── environment (VARVE_…) ◀── flags   (each overrides the layers on its left)
 //	                        │
 //	                        ▼
 //	          Loaded: Config, and the origin of each value
@@ -288,5 +288,5 @@ func (c *Config) Rotation() rotator.Policy {
 // resents maps names to the ways in which resent readings count.
 var resents = map[string]rollup.Resent{"ignore": rollup.IgnoreResent, "count": rollup.CountResent}
 
-// Resent returns the rule by which roll-ups count possible copies of dropped readings.
+// Resent returns how roll-ups count possible copies of dropped readings.
 func (c *Config) Resent() rollup.Resent { return resents[c.Rollups.Resent] }

@@ -35,15 +35,14 @@ func (l *loader) environ(src Source) {
 // varve or varve-writer.
 var injected = regexp.MustCompile(`^VARVE(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 
-// isInjected reports whether Kubernetes added a variable. The name of VARVE_PORT may also be a
-// mistake of a person, so its value decides: Kubernetes sets an address such as
-// tcp://10.0.0.1:8278.
+// isInjected reports whether Kubernetes or Docker added a variable. The name of VARVE_PORT may also
+// be a mistake of a person, so its value decides: both set an address such as tcp://10.0.0.1:8278.
 func isInjected(name, value string) bool {
 	return injected.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 }
 
-// isSettingVariable reports whether a variable has the name of a setting, of one class or stream
-// too.
+// isSettingVariable reports whether a variable has the name of a setting. Settings of single
+// classes and streams are included.
 func isSettingVariable(name string) bool {
 	if slices.ContainsFunc(settings, func(s setting) bool { return EnvOf(s.key) == name }) {
 		return true
@@ -53,15 +52,15 @@ func isSettingVariable(name string) bool {
 	return ok && group != ""
 }
 
-// splitVariable returns the parts of a variable that sets a class or stream. If the variable does
-// not, the parts are empty.
+// splitVariable returns the parts of a variable for a setting of a class or stream. For any other
+// variable, the parts are empty.
 func splitVariable(name string) (group, middle, last string) {
 	parts := strings.Split(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "_")
 	n := len(parts)
 	if n < 3 || parts[1] == "" || parts[0] != "classes" && parts[0] != "streams" {
 		return "", "", ""
 	}
-	words := 1 // of the setting, after the name
+	words := 1 // number of words of the setting, after the name
 	if n > 3 && strings.Join(parts[n-2:], "_") == "row_window" {
 		words = 2
 	}
@@ -82,9 +81,9 @@ func (l *loader) keyOfEnv(name string, flags map[string]string) (key, wrong stri
 }
 
 // nameOfEnv returns the class or stream that a variable names. A variable has no dots, hyphens or
-// small letters, so several names may map to it. The name is looked up among the names in the
-// file and the flags. If none maps to the variable, the variable's name in small letters is used.
-// For a stream, that name must not contain an underscore.
+// small letters, so several names may map to it. The name is looked up among the names in the file
+// and the flags. If none maps to the variable, the variable's middle part in small letters is the
+// name. For a stream, that part must not contain an underscore.
 func (l *loader) nameOfEnv(group, middle, last string, flags map[string]string) (name, wrong string) {
 	var meant []string
 	for _, name := range l.names(group, flags) {

@@ -63,7 +63,7 @@ func (l *loader) unreadable(file string, err error) {
 	l.mistake(file, "", "%s", message)
 }
 
-// node collects the values below a node.
+// node collects the values of a YAML node and of the nodes below it.
 func (l *loader) node(file, key string, n *yaml.Node, values map[string]any) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias

@@ -35,8 +35,8 @@ type Loaded struct {
 	// Origins maps keys to places: varve.yaml:3, VARVE_LOG_LEVEL, --listen. A key that is missing
 	// here has its default value.
 	Origins map[string]string
-	// Warnings lists the variables that begin with EnvPrefix and are not settings. They have no
-	// effect.
+	// Warnings lists the variables that begin with EnvPrefix and have no effect. Variables that
+	// Kubernetes or Docker adds are omitted.
 	Warnings []Mistake
 }
 
@@ -125,7 +125,8 @@ func (l *loader) flags(src Source) {
 	l.load(values)
 }
 
-// pathOf separates the parts of a key: a name in the middle may have dots.
+// pathOf replaces the dots between the parts of a key by sep. A name in the middle may contain
+// dots.
 func pathOf(key string) string {
 	group, rest, ok := strings.Cut(key, ".")
 	dot := strings.LastIndexByte(rest, '.')
@@ -214,7 +215,8 @@ func (l *loader) validateTLS(s *Server) {
 	}
 }
 
-// placeOf returns the place at which a key, or a key above or below it, was set.
+// placeOf returns the place at which a key, or a key above or below it, was set. If none was set,
+// it returns default.
 func (l *loader) placeOf(key string) string {
 	// If key names a whole class or stream, its name may have dots.
 	for _, path := range []string{pathOf(key), strings.Replace(key, ".", sep, 1)} {

@@ -271,7 +271,8 @@ func classRetention(key, name string) setting {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// keys returns all keys that a configuration has, in order.
+// keys returns the keys of all settings, and of the settings of each class and stream. Settings of
+// a stream that are not set are omitted.
 func (c *Config) keys() []string {
 	var keys []string
 	for _, s := range settings {
@@ -309,7 +310,7 @@ func checkTags(list string) error {
 	return nil
 }
 
-// checkDeviceTags rejects an empty list, too.
+// checkDeviceTags rejects the same lists as checkTags, and also an empty list.
 func checkDeviceTags(list string) error {
 	if strings.TrimSpace(list) == "" {
 		return errors.New("required: name the tag that holds the device")

@@ -57,8 +57,8 @@ func closest(key string) string {
 	return best
 }
 
-// tolerance returns the greatest distance at which two keys are similar. Keys of the same group
-// must be similar in the rest: server.port is not server.hosts.
+// tolerance returns the greatest distance at which two keys are similar. For keys of one group, it
+// depends only on the rest: server.port is not similar to server.hosts.
 func tolerance(key, setting string) int {
 	group, rest, ok := strings.Cut(key, ".")
 	if of, _, _ := strings.Cut(setting, "."); ok && of == group {
@@ -92,7 +92,7 @@ func candidatesFor(key string) (candidates []string) {
 	return candidates
 }
 
-// distance returns the number of letters to insert, delete or exchange to make b of a
+// distance returns the number of letters to insert, delete or exchange to turn a into b
 // (Levenshtein).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)

@@ -31,7 +31,7 @@ func TestLoad_IgnoresVariablesOfKubernetes(t *testing.T) {
 }
 
 // TestLoad_WarnsOfOtherVariables checks that a variable that is not a setting gives a warning with
-// the setting that fits, and never a mistake.
+// a remedy, and never a mistake.
 func TestLoad_WarnsOfOtherVariables(t *testing.T) {
 	const all = "varve config print lists all settings"
 	for environ, want := range map[string]string{

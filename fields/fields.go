@@ -121,7 +121,7 @@ func unavailable(s varve.Series, err error) varve.Verdict {
 	return varve.Reject(varve.CodeUnavailable, "record the fields of %s: %s", s.Device, err)
 }
 
-// alike reports whether two readings have the same fields.
+// alike reports whether two readings have fields with the same names.
 func alike(a, b []varve.Field) bool {
 	return slices.EqualFunc(a, b, func(f, g varve.Field) bool { return f.Name == g.Name })
 }
@@ -161,7 +161,7 @@ func shapeOf(fields []varve.Field) uint64 {
 	return h
 }
 
-// missing returns the hashes of unknown fields.
+// missing returns the hashes of the fields whose names are not in n.
 func (n *names) missing(fields []varve.Field) (fresh []uint64) {
 	for i := range fields {
 		h := xxhash.Sum64String(fields[i].Name)

@@ -62,7 +62,7 @@ func fingerprint(s varve.Series, o varve.Order, from, to string) uint64 {
 	return h.Sum64()
 }
 
-// ParseCursor parses the text of Encode for the same query. It fails with an Invalid error for
+// ParseCursor parses the text of Encode for the same query. Its errors are of kind Invalid and name
 // the parameter cursor.
 func ParseCursor(text string, s varve.Series, o varve.Order, from, to string) (Cursor, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)

@@ -25,8 +25,8 @@ type Options struct {
 	// Retention, if set, returns the upper limit of the retention of a device's
 	// readings.
 	Retention func(ctx context.Context, tenant, device string) (time.Duration, error)
-	// Layouts has the configured layout of each stream, by name. A registered layout is
-	// widened to it.
+	// Layouts has the configured layout of each stream, by name. A query reads rows of this layout
+	// and of the registered one.
 	Layouts map[string]store.Layout
 	// Parallel limits the tables that one query reads at once. 0 means 1, which suits a local
 	// store.
@@ -103,9 +103,10 @@ type Coverage struct {
 	// Conflicts is the number of readings that have hidden copies with other values. These
 	// copies arrived in later months.
 	Conflicts int `json:"conflicts,omitempty"`
-	// Listed is the time of the list of tables. It includes all tables that were used before.
+	// Listed is the time of the list of tables. The list includes all tables that were used before
+	// that time.
 	Listed time.Time `json:"listed,omitzero"`
-	// MoreRead and MoreExpired count the tables that were cut from long lists.
+	// MoreRead, MoreExpired and MoreDamaged count the entries that were cut from long lists.
 	MoreRead    int `json:"more_read,omitempty"`
 	MoreExpired int `json:"more_expired,omitempty"`
 	MoreDamaged int `json:"more_damaged,omitempty"`

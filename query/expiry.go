@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// Expiry is the part of a window whose readings have expired. A reading in it that arrived at To or
-// later is alive.
+// Expiry is the part of a window whose readings have expired. Only its readings that arrived at To
+// or later are alive.
 type Expiry struct {
 	From      time.Time `json:"from" doc:"beginning of the expired part of the window"`
 	To        time.Time `json:"to" doc:"end of the expired part; readings that happened and arrived before it have expired"`
@@ -26,8 +26,8 @@ type rule struct {
 	name string
 }
 
-// ruleOf returns the retention of a stream in a class, and the setting that limits it. The retention
-// of the device is at most most.
+// ruleOf returns the retention of a stream in a class, and the setting that determines it. The
+// argument most is the maximum retention of the device.
 func ruleOf(p *retention.Policy, stream, class string, most time.Duration) rule {
 	r := rule{p.RetentionOf(stream, class), "class " + class}
 	if own := p.Streams[stream].Retention; own != 0 && own == r.keep {
@@ -55,9 +55,9 @@ func expiryOf(w varve.Window, r rule, now time.Time, tables int) *Expiry {
 	return &Expiry{From: w.From, To: to.UTC().Truncate(time.Millisecond), Retention: timefmt.FormatDuration(r.keep), Rule: r.name, Tables: tables}
 }
 
-// reported returns the expiry for the coverage of an answer, with the number of expired readings that
-// were left out. An answer with readings does not report the time before all of them, unless the
-// query named the beginning of the window.
+// reported returns the expiry for the coverage of an answer, with the number of expired readings
+// that were left out. It returns nil if the window has no beginning, the answer has readings, and
+// no expired readings or tables were left out.
 func (x *Expiry) reported(readings int, hasReadings bool) *Expiry {
 	if x == nil || hasReadings && readings == 0 && x.Tables == 0 && x.From.Equal(varve.AllTime().From) {
 		return nil
@@ -67,8 +67,8 @@ func (x *Expiry) reported(readings int, hasReadings bool) *Expiry {
 	return &c
 }
 
-// Merge returns the expiry of two answers: the part in which the readings of both have expired. Either
-// may be nil.
+// Merge returns the expiry of two answers: the part in which the readings of both have expired. If
+// one of them is nil, it returns the other.
 func (x *Expiry) Merge(y *Expiry) *Expiry {
 	switch {
 	case x == nil:

@@ -252,8 +252,8 @@ func (l *latest) byArrival(ctx context.Context) error {
 func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	r := &l.answer.Reading
 	month := grid.MonthOf(r.Arrived)
-	// Before this month, the reading was too far in the future. The limit of that time is
-	// unknown, so the largest possible one applies.
+	// If the event time is at least MaxFuture after the start of this month, no copy arrived in an
+	// earlier month. The policy of that time may have allowed less.
 	ahead := r.Time.Sub(month.Start()) >= grid.MaxFuture
 	at := r.Position()
 	q := Query{Series: l.q.Series, Window: varve.Window{From: r.Time, To: r.Time.Add(1)}, Consistent: l.q.Consistent}

@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Limits of one read. The first one is used while the size of readings is unknown. Later reads
-// request about batchBytes.
+// Limits of one read. While the size of readings is unknown, a read requests firstReadings. Later
+// reads request about batchBytes.
 const (
 	firstReadings = 128
 	pageReadings  = 2048
@@ -127,7 +127,8 @@ func sizeOf(r *varve.Reading) int {
 	return size
 }
 
-// fitting returns the number of readings, at least one, that fit a total size.
+// fitting returns the number of readings at which their total size reaches size, or the number of
+// all.
 func fitting(readings []varve.Reading, size int) int {
 	for i := range readings {
 		if size -= sizeOf(&readings[i]); size <= 0 {

@@ -87,9 +87,9 @@ func check(t *testing.T, property func(*rapid.T)) {
 	}
 }
 
-// TestPages_AgreeWithOracle checks that every page equals a search in all readings ever stored.
-// Between pages, time passes, readings arrive, and tables are created, retired and dropped. So
-// no reading is repeated or omitted.
+// TestPages_AgreeWithOracle compares every page with a search in all readings ever stored. Between
+// pages, time passes, readings arrive, and tables are created, retired and dropped. The pages must
+// neither repeat nor omit a reading.
 func TestPages_AgreeWithOracle(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		w := drawWorld(t)

@@ -16,7 +16,7 @@ type Part struct {
 	// caller omits the fields that the query does not request.
 	Columns  []block.Part
 	Readings []varve.Reading
-	// Scanned is the number of readings that were compared with Where.
+	// Scanned is the number of readings before Where selected some of them.
 	Scanned int
 }
 

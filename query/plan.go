@@ -31,7 +31,7 @@ type plan struct {
 	listed  time.Time    // all tables that were used before are in the plan
 }
 
-// known is the input of a plan: the stream, and the required age of the list of tables.
+// known is the input of a plan: the stream, and how recent the list of tables must be.
 type known struct {
 	stream  streams.Stream
 	fresh   bool
@@ -102,7 +102,7 @@ func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 }
 
 // longestRule returns the longest retention of a stream in its current class and in the classes of
-// some tables. Readings that have expired by it have expired everywhere.
+// some tables. A reading that has expired under this rule has expired in all these classes.
 func (e *Engine) longestRule(stream string, most time.Duration, tables []planned) rule {
 	policy := e.opts.Policy
 	longest := ruleOf(policy, stream, policy.ClassOf(stream).Name, most)

@@ -33,7 +33,7 @@ type Rows struct {
 	out      []varve.Reading
 	left     int          // readings that may still be returned; -1 means no limit
 	size     int          // of out
-	large    bool         // it holds one of the engine's shares for full pages
+	large    bool         // the answer holds one of the engine's shares for full pages
 	columns  bool         // the caller uses NextPart
 	parts    []block.Part // the result of NextPart
 	release  []func()     // of parts that were returned
@@ -143,10 +143,11 @@ func (r *Rows) emit(readings []varve.Reading) []varve.Reading {
 	return readings
 }
 
-// step appends the next reading to out.
+// step appends the next reading to out, unless it has expired.
 //
-// If no other table has readings at this position, it returns consecutive readings without
-// copying. It clears some at the end of the answer, and sets more at the limit.
+// If many readings of one table come next, it returns their live ones without copying. If columns
+// come next, it moves them to r.parts. It clears r.some at the end of the answer, and sets r.more at
+// the limit.
 func (r *Rows) step(ctx context.Context) (whole []varve.Reading, err error) {
 	first, err := r.first(ctx)
 	if err != nil {
@@ -353,8 +354,8 @@ func (r *Rows) note(s *source, cost store.Cost, err error) error {
 	}
 }
 
-// More returns the last position, and whether the limit cut the answer short. It is valid after
-// Next returned no readings.
+// More returns the last position, and whether the limit or the scan limit ended the answer. It is
+// valid after Next returned no readings.
 func (r *Rows) More() (varve.Position, bool) { return r.last, r.more }
 
 // Coverage returns the coverage of the answer so far.

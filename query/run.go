@@ -35,7 +35,7 @@ func (r *Rows) liveRun(s *source, n int) []varve.Reading {
 	return page[:live]
 }
 
-// isAlone reports whether no other table has readings in the range of a source's page.
+// isAlone reports whether no other table can have readings up to the end of a source's page.
 func (r *Rows) isAlone(s *source) bool {
 	for _, o := range r.sources {
 		if o != s && (len(o.page) > 0 || o.more) {
@@ -52,7 +52,8 @@ func (r *Rows) reachesNext(p varve.Position) bool {
 }
 
 // leading returns the number of readings on a source's page that are before the readings of all
-// other tables. Positions with the event time of another table's reading do not count.
+// other tables. Positions with the event time of another table's reading do not count. It returns 0
+// for fewer than minRun readings, unless the source is alone.
 func (r *Rows) leading(s *source) int {
 	if r.isAlone(s) {
 		return len(s.page)

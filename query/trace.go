@@ -19,7 +19,7 @@ const maxCopies = 100
 type Trace struct {
 	Class  string        // the class into whose tables the stream is written
 	Keep   time.Duration // the retention of a reading that arrives now
-	Rule   string        // the setting that limits it
+	Rule   string        // the setting that determines this retention
 	Copies []TracedCopy  // all stored copies, including expired ones; at most 100
 	Tables []store.Info  // the existing tables that can hold the window, with details
 }
@@ -30,7 +30,7 @@ type TracedCopy struct {
 	Table   grid.Table
 	Expires time.Time // zero means never
 	Alive   bool
-	Rule    string // the setting that limits the retention
+	Rule    string // the setting that determines its retention
 }
 
 // Trace searches all tables for the readings of a series in a window, whether they have expired or

@@ -8,7 +8,7 @@ import (
 )
 
 // nextMatching returns the matching readings of the next page, without the fields that the query
-// does not request. It also returns the length of the page, which is 0 at the end.
+// does not request. It also returns the number of readings before Where selected some of them.
 func (r *Rows) nextMatching(ctx context.Context) (readings []varve.Reading, scanned int, err error) {
 	readings, err = r.next(ctx)
 	scanned = len(readings)
@@ -19,8 +19,8 @@ func (r *Rows) nextMatching(ctx context.Context) (readings []varve.Reading, scan
 	return readings, scanned, err
 }
 
-// match returns the readings of a page that Where selects, up to the limit. It sets more at the
-// limit, and at the scan limit.
+// match returns the readings of a page that Where selects, up to the limit. It sets r.more when the
+// query has reached its limit or its scan limit.
 func (r *Rows) match(page []varve.Reading) []varve.Reading {
 	if len(page) == 0 {
 		return nil

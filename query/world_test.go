@@ -121,8 +121,8 @@ func (w *world) putOn(t TB, layout grid.Policy, class string, r varve.Reading) g
 	return tb
 }
 
-// distinct is the oracle for live readings: the distinct readings of a device, ascending. Of
-// live copies, it has the first arrival.
+// distinct is the oracle for live readings. It returns the distinct readings of a device,
+// ascending. Of several live copies, it returns the one that arrived first.
 func (w *world) distinct(s varve.Series) []varve.Reading {
 	return w.first(s, func(c *stored) bool {
 		class, _ := w.policy.ClassOfPrefix(c.table.Prefix)
@@ -136,8 +136,8 @@ func (w *world) all(s varve.Series) []varve.Reading {
 	return w.first(s, func(*stored) bool { return true })
 }
 
-// first returns the distinct readings of a device, ascending. Of the copies that count, it
-// returns the first arrival.
+// first returns the distinct readings of a device, ascending. It considers only copies for which
+// counts is true. Of several such copies, it returns the one that arrived first.
 func (w *world) first(s varve.Series, counts func(*stored) bool) []varve.Reading {
 	found := map[varve.Position]varve.Reading{}
 	for _, c := range w.copies {

@@ -196,8 +196,8 @@ func (p *Policy) ShortestOf(class string) time.Duration {
 	return d
 }
 
-// Cutoff returns the time that max(event time, arrival) of a reading must exceed, or the reading
-// has expired. For Forever, it returns the zero time.
+// Cutoff returns the cutoff of a retention. A reading has expired if neither its event time nor its
+// arrival is after the cutoff. For Forever, Cutoff returns the zero time.
 func Cutoff(now time.Time, d time.Duration) time.Time {
 	if d == Forever {
 		return time.Time{}

@@ -40,7 +40,7 @@ type sentFile struct {
 	Place    wire.Place        `json:"place"`
 }
 
-// pendingPieces are the pieces of a file that were cut and have no verdicts yet.
+// pendingPieces are the pieces of a file that were cut, from the first one without verdicts.
 type pendingPieces struct {
 	ends map[int]wire.Place // the place after each piece
 	done map[int]bool
@@ -85,8 +85,8 @@ func (s *Source) key() string {
 	return s.Path
 }
 
-// resume returns the place up to which an earlier run sent the file. If the file or
-// the settings differ, ok is false and changed states the difference.
+// resume returns the place up to which an earlier run sent the file. If none did, ok is false. If
+// the file or the settings have changed, ok is false, too, and changed states the difference.
 func (c *checkpoint) resume(s *Source, settings map[string]string) (at wire.Place, changed string, ok bool) {
 	if c == nil {
 		return wire.Place{}, "", false
@@ -135,8 +135,8 @@ func (c *checkpoint) begin(s *Source, n int, end wire.Place) {
 	p.ends[n] = end
 }
 
-// finish records that all readings of piece n have verdicts. It saves the
-// checkpoint if the last save is old.
+// finish records that all readings of piece n have verdicts. It saves the checkpoint if no piece is
+// pending or the last save is old.
 func (c *checkpoint) finish(s *Source, n int, settings map[string]string) error {
 	if c == nil {
 		return nil

@@ -13,6 +13,6 @@
 //   - RejectFile stores rejections, one JSON object a line.
 //
 // All readings before a checkpoint have verdicts. If an upload fails or the process dies, the
-// next run resumes at the checkpoint. It may resend some readings, which become duplicates. A
-// file that has changed is sent from its start.
+// next run resumes at the checkpoint. It may resend some readings, which become duplicates. If a
+// file or its settings have changed, the file is sent from its start.
 package upload

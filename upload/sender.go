@@ -61,7 +61,7 @@ func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 			return &FileError{f.source.Path, err}
 		}
 		if f.reshaped() {
-			// A row may have other readings, which an earlier answer counted.
+			// A resent row may also have readings that an earlier answer counted.
 			if try > 0 {
 				answer.Duplicates -= answer.Stored + answer.Duplicates + answer.Rejected - retried
 			}
@@ -112,8 +112,8 @@ func (f *fileSender) body(p *wire.Piece) (client.Body, error) {
 	return b, err
 }
 
-// verdicts counts the verdicts on a piece. If mayRetry is set, it returns the
-// positions of temporarily rejected readings instead of counting these.
+// verdicts counts the verdicts on a piece and reports its rejections. If mayRetry is set, it
+// returns the positions of temporary rejections, and neither counts nor reports these.
 func (f *fileSender) verdicts(p *wire.Piece, a wire.WriteAnswer, mayRetry bool) (retry []int) {
 	t := varve.Tally{Stored: a.Stored, Duplicates: a.Duplicates, Rejected: a.Rejected}
 	for i := range a.Rejects {

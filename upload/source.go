@@ -16,7 +16,7 @@ import (
 // Source is one file of readings, or standard input.
 type Source struct {
 	Path   string // as the user wrote it
-	Stream string // if empty, each line names its stream
+	Stream string // if empty, each line of line protocol names its stream
 
 	stdin       io.Reader // if set, the source is standard input
 	format      wire.Format
@@ -52,8 +52,9 @@ func (e *HeaderError) Error() string { return e.Err.Error() }
 
 func (e *HeaderError) Unwrap() error { return e.Err }
 
-// deviceParam returns the device parameter of the source's pieces. A CSV file with a column of
-// devices needs none, and neither does line protocol.
+// deviceParam returns the device parameter of the source's pieces. A CSV file has none if its
+// device columns are given. For a CSV file with a device column and for line protocol, it is set
+// only if the user named a device.
 func (s *Source) deviceParam(names []string, c wire.Columns) string {
 	if s.format == wire.CSV && c.DeviceColumns != "" {
 		return ""
@@ -94,7 +95,7 @@ func (s *Source) sizeOnDisk(plain int64) int64 {
 // file is an open source.
 type file struct {
 	io.Reader           // reader of the plain text
-	raw       io.Reader // the file itself, if it is not compressed
+	raw       io.Reader // the file itself; nil for a compressed file or standard input
 	closers   []func() error
 }
 

@@ -36,7 +36,7 @@ type Options struct {
 // not called.
 type Events struct {
 	Restarted func(path, reason string) // a file that an earlier run sent is sent from its start
-	Rejected  func(Rejection)           // a reading was rejected permanently
+	Rejected  func(Rejection)           // a reading was rejected, and will not be resent
 	Progress  func(bytes int64)         // bytes of files on disk were sent or skipped
 }
 
@@ -248,7 +248,7 @@ func (u *Upload) progress(bytes int64) {
 	}
 }
 
-// reject reports a rejection.
+// reject reports a rejection, and counts it if it is a conflict.
 func (u *Upload) reject(r Rejection) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

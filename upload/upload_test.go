@@ -149,8 +149,8 @@ func TestUpload_ReportsRejections(t *testing.T) {
 	}
 }
 
-// TestUpload_NamesParameterOfMissingColumn checks that a CSV file without a time fails before
-// anything is sent, with the parameter that names another column.
+// TestUpload_NamesParameterOfMissingColumn checks that a CSV file without a time fails with an
+// error that has the columns of the file.
 func TestUpload_NamesParameterOfMissingColumn(t *testing.T) {
 	_, err := send(t, upload.Options{Client: newClient(t)}, writeFile(t, "s1.csv", "when,v\n"))
 	var file *upload.FileError
@@ -207,8 +207,8 @@ func TestSelection_FindsFiles(t *testing.T) {
 	}
 }
 
-// TestSources_LinesNameTheirStreams checks that a file of line protocol needs no stream, is resumed
-// by lines, and reports the lines that are rejected.
+// TestSources_LinesNameTheirStreams checks that a file of line protocol needs no stream, that a
+// point may span lines, and that rejected lines are reported.
 func TestSources_LinesNameTheirStreams(t *testing.T) {
 	var b strings.Builder
 	for i := range 25 {

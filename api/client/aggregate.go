@@ -21,7 +21,7 @@ type AggregateQuery struct {
 	Step             string // a duration as in 5m, or 1d, 1w, 1mo, 1y
 	Functions        []string
 	Fields           []string // if empty, all fields
-	Where            string   // only readings whose fields have these values; not for roll-ups
+	Where            string   // if set, the filter that readings must match; not for roll-ups
 	From, To, During string
 	Timezone         string // time zone of the buckets, as in Europe/Berlin; "" means UTC
 	Fill             string // none, null, previous or linear

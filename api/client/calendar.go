@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// Calendar returns the forecast of the tables for some years. With a policy, it simulates that one
-// instead of the policy in use. 0 years means the server's default.
+// Calendar returns the forecast of the tables for some years. If p is set, it simulates p instead
+// of the policy in use. 0 years means the server's default.
 func (c OperatorCalls) Calendar(ctx context.Context, years int, p *wire.PolicyBody) (wire.CalendarBody, error) {
 	r := request{method: http.MethodGet, path: "/v1/tables/calendar", query: url.Values{}}
 	if years > 0 {

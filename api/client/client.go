@@ -8,9 +8,9 @@
 //   - Query selects readings, and Answer describes the result of a query.
 //   - List selects a page of a list, and Pages iterates over the whole list.
 //
-// A failed call returns an error with the server's kind of failure; use varve.FailureOf to get
-// the kind. Calls that fail because the server is too busy are retried. Resending readings is
-// harmless.
+// If the server answers with an error, the call's error has the server's kind of failure; use
+// varve.FailureOf to get the kind. Calls are retried if the server is busy, unavailable or gives no
+// answer. Resending readings is harmless.
 package client
 
 import (
@@ -69,8 +69,8 @@ type Option func(*connection)
 // WithHTTPClient sets the HTTP client that sends the requests.
 func WithHTTPClient(h *http.Client) Option { return func(c *connection) { c.http = h } }
 
-// WithRetries sets the number of retries of a call. A call is retried if it could not
-// be sent, or if the server was too busy. The default is 5.
+// WithRetries sets the number of retries of a call. A call is retried if it got no answer, or if
+// the server was busy or unavailable. The default is 5.
 func WithRetries(n int) Option { return func(c *connection) { c.retries = n } }
 
 // WithKey sets the API key that is sent with every call.
@@ -121,10 +121,11 @@ type request struct {
 	query        url.Values
 	header       http.Header
 	body         func() (io.Reader, error)
-	accept       []int // statuses besides 200 that are not errors
+	accept       []int // statuses besides 200 that are not errors, unless the body is a problem
 }
 
-// do sends a request until it is answered or no retry is left. The caller closes the body.
+// do sends a request until it succeeds, fails permanently, or has no retry left. The caller closes
+// the body.
 func (c *connection) do(ctx context.Context, r request) (*http.Response, error) {
 	var last error
 	for try := 0; ; try++ {
@@ -159,7 +160,7 @@ func retryAfter(err error, try int) (time.Duration, bool) {
 	backoff += rand.N(backoff)
 	var e *varve.Error
 	if !errors.As(err, &e) {
-		return backoff, !untrusted(err) // the call could not be sent
+		return backoff, !untrusted(err) // the call got no answer
 	}
 	if e.Failure != varve.Busy && e.Failure != varve.Unavailable {
 		return 0, false

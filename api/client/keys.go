@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// CreateKey creates an API key. Only the answer to this call contains the key. If the answer is
-// lost, the call is not retried, because the key may exist already.
+// CreateKey creates an API key. Only the answer to this call contains the key. The call is never
+// retried: the key may exist already even if the answer is lost.
 func (c OperatorCalls) CreateKey(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error) {
 	once := *c.connection
 	once.retries = 0

@@ -15,7 +15,7 @@ import (
 // Latest is the latest reading of one device.
 type Latest struct {
 	Device   string
-	Reading  *varve.Reading // nil if all have expired
+	Reading  *varve.Reading // nil if the device has no live reading
 	Coverage query.Coverage
 }
 
@@ -27,10 +27,10 @@ type LatestQuery struct {
 	Status     string   // without Devices: only devices of this status
 	DeviceType string   // without Devices: only devices of this type
 	Fields     []string // if empty, all fields
-	List                // without Devices
+	List                // the page; without Devices
 }
 
-// LatestPage is a page of latest readings. It may be empty and not the last.
+// LatestPage is a page of latest readings. A page may be empty even if others follow.
 type LatestPage struct {
 	Latest []Latest
 	Next   string // the cursor of the next page; "" on the last page
@@ -46,7 +46,8 @@ func (c ReadingCalls) Latest(ctx context.Context, stream string, by varve.By, de
 	return page.Latest, err
 }
 
-// LatestPage returns the latest readings of the named devices, or a page of all devices.
+// LatestPage returns the latest readings of the named devices, or, without names, of a page of the
+// selected devices.
 func (c ReadingCalls) LatestPage(ctx context.Context, q LatestQuery) (page LatestPage, err error) {
 	type answer struct {
 		Latest []struct {
@@ -84,26 +85,26 @@ func (c ReadingCalls) LatestPage(ctx context.Context, q LatestQuery) (page Lates
 	return page, nil
 }
 
-// DeviceQuery selects devices by their description and their silence.
+// DeviceQuery selects registered devices by status, type and silence.
 type DeviceQuery struct {
 	Status, Type string // "" means any
-	// SilentSince, if set, selects devices that nothing came from since a time. It is as From in a
-	// Query.
+	// SilentSince, if set, selects devices without readings since that time. It has the same forms
+	// as From in a Query.
 	SilentSince string
-	// By is for StreamDevices: the time that SilentSince is compared with.
+	// By selects the time that StreamDevices compares with SilentSince. SelectDevices ignores it.
 	By varve.By
 }
 
-// SelectDevices returns a page of the selected devices. With SilentSince, it compares the last
-// arrival in any stream, and a page may be empty and not the last.
+// SelectDevices returns a page of the selected devices. With SilentSince, it compares each device's
+// last arrival in any stream. Then a page may be empty even if others follow.
 func (c DeviceCalls) SelectDevices(ctx context.Context, q DeviceQuery, l List) (wire.DeviceList, error) {
 	r := request{method: http.MethodGet, path: "/v1/devices", query: l.values()}
 	setParams(r.query, map[string]string{"status": q.Status, "device_type": q.Type, "silent_since": q.SilentSince})
 	return getJSON[wire.DeviceList](ctx, c.connection, r)
 }
 
-// StreamDevices returns a page of the devices with a live reading in a stream. A page may be empty
-// and not the last.
+// StreamDevices returns a page of the selected devices with a live reading in a stream. A page may
+// be empty even if others follow.
 func (c ReadingCalls) StreamDevices(ctx context.Context, stream string, q DeviceQuery, l List) (wire.StreamDeviceList, error) {
 	r := request{method: http.MethodGet, path: streamPath(stream) + "/devices", query: l.values()}
 	setParams(r.query, map[string]string{"status": q.Status, "device_type": q.Type, "silent_since": q.SilentSince, "by": q.By.String()})
@@ -116,8 +117,8 @@ type CountQuery struct {
 	Devices            []string // if empty, all registered devices that the next fields select
 	Status, DeviceType string   // "" means any
 	From, To, During   string
-	Where              string // only readings whose fields have these values; not for roll-ups
-	Source             string // readings (also ""), or rollups, which also counts expired readings
+	Where              string // if set, the filter that readings must match; not for roll-ups
+	Source             string // "readings" (or ""), or "rollups", which also count expired readings
 }
 
 // Counts returns the numbers of devices and readings of a stream in a window.

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// AddLog adds an entry to a device's log. The call can be retried. If the id is stored with other
-// content, the verdict is conflict and the stored entry stays.
+// AddLog adds an entry to a device's log. The call can be retried. If the entry's id is stored with
+// other content, the verdict is conflict and the stored entry stays.
 func (c DeviceCalls) AddLog(ctx context.Context, device string, l wire.LogPost) (wire.LogAnswer, error) {
 	r := sendJSON(http.MethodPost, devicePath(device)+"/logs", l)
 	r.accept = []int{http.StatusUnprocessableEntity}

@@ -27,7 +27,7 @@ type Query struct {
 	Order          varve.Order
 	Limit          int // 0 means all
 	Fields         []string
-	Where          string // only readings whose fields have these values, as in temperature>30 and level=error
+	Where          string // if set, the filter that readings must match, as in temperature>30 and level=error
 	ScanLimit      int    // with Where: the readings that one request compares; 0 means the server's limit
 	Cursor         string
 	Consistent     bool
@@ -75,7 +75,7 @@ type Answer struct {
 // Readings yields the readings of a query in order, while they arrive. A reading is valid until the
 // next one is requested. If answer is not nil, it is set at the end.
 //
-// With Where, the server ends pages early. Readings requests the following pages, up to the limit.
+// With Where, the server may end pages early. Readings requests the following pages, up to the limit.
 func (c ReadingCalls) Readings(ctx context.Context, q Query, answer *Answer) iter.Seq2[*varve.Reading, error] {
 	return func(yield func(*varve.Reading, error) bool) {
 		whole := Answer{}
@@ -98,11 +98,11 @@ func (c ReadingCalls) Readings(ctx context.Context, q Query, answer *Answer) ite
 	}
 }
 
-// readingsPage is a page of readings, and the function that takes them.
+// readingsPage is a page of readings, and the function that receives them.
 type readingsPage struct {
 	q      *Query
 	yield  func(*varve.Reading, error) bool
-	n      int // readings that were taken
+	n      int // readings that were yielded
 	answer Answer
 }
 
@@ -113,7 +113,7 @@ func (c ReadingCalls) readPage(ctx context.Context, p *readingsPage) bool {
 		p.yield(nil, err)
 		return false
 	}
-	// The end of the answer has been checked before this can matter.
+	// An error of Close does not matter: the loop reads the answer to its end.
 	defer func() { _ = resp.Body.Close() }()
 	in := wire.NewAnswerReader(resp.Body, varve.Series{Tenant: varve.DefaultTenant, Stream: p.q.Stream, Device: p.q.Device})
 	var b wire.Batch
@@ -141,7 +141,7 @@ func (c ReadingCalls) readPage(ctx context.Context, p *readingsPage) bool {
 	return true
 }
 
-// add adds the answer of a further page. Only notes on all pages remain.
+// add adds the answer of a page. A note remains only if every page has it.
 func (a *Answer) add(page *Answer, first bool) {
 	a.Next = page.Next
 	if first {

@@ -39,7 +39,7 @@ func (q *RollupQuery) values() url.Values {
 // Rollups yields the roll-ups of a query in order, page by page.
 func (c ReadingCalls) Rollups(ctx context.Context, q RollupQuery) iter.Seq2[wire.RollupBody, error] {
 	return func(yield func(wire.RollupBody, error) bool) {
-		// The next page begins at a time, which during excludes.
+		// The queries for further pages set From, which cannot be combined with During.
 		if w, err := timefmt.ParseWindow(q.During); err == nil && q.From+q.To == "" {
 			q.During, q.From, q.To = "", w.From.Format(time.RFC3339), w.To.Format(time.RFC3339)
 		}
@@ -62,8 +62,8 @@ func (c ReadingCalls) Rollups(ctx context.Context, q RollupQuery) iter.Seq2[wire
 	}
 }
 
-// RollupsPage returns one page of roll-ups; its Next is the From of the next one. The next query
-// has To instead of During.
+// RollupsPage returns one page of roll-ups. For the next page, set From to the Next of the answer.
+// From cannot be combined with During, so replace During by To.
 func (c ReadingCalls) RollupsPage(ctx context.Context, q RollupQuery) (wire.RollupsBody, error) {
 	return getJSON[wire.RollupsBody](ctx, c.connection, request{method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "rollups"), query: q.values()})
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// WhyQuery selects the reading of Why.
+// WhyQuery selects the reading that Why explains.
 type WhyQuery struct {
 	Device string
-	Time   string // as in the API
+	Time   string // the event time, in a form that the API accepts
 	ID     string // "" means any
 	Stream string // "" means all streams of the tenant
 }

@@ -24,7 +24,7 @@ type Batch struct {
 	size    int // approximate memory of the readings, in bytes
 	share   share
 
-	groups []int32 // number of each reading's device, in the order of the body
+	groups []int32 // number that stands for each reading's device, in the order of the body
 	sorted []int32 // index of each reading of the body in Readings; empty if Readings has the order of the body
 }
 

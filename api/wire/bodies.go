@@ -171,8 +171,7 @@ type ExplainedTable struct {
 	Units      float64 `json:"units"`
 }
 
-// Ready is the answer of /readyz to requests without a key of the deployment's own
-// tenant.
+// Ready is the answer of /readyz to requests without a key of varve.DefaultTenant that may read.
 type Ready struct {
 	Ready bool   `json:"ready"`
 	Why   string `json:"why,omitempty"`
@@ -183,8 +182,8 @@ type Readiness struct {
 	Ready bool `json:"ready"`
 	// Why is the reason for which the service is not ready.
 	Why string `json:"why,omitempty"`
-	// TablesReadyAhead counts the existing tables of the months ahead, TablesNeededAhead the required
-	// ones.
+	// TablesReadyAhead counts the existing tables of the months ahead. TablesNeededAhead counts the
+	// required ones.
 	TablesReadyAhead  int `json:"tables_ready_ahead"`
 	TablesNeededAhead int `json:"tables_needed_ahead"`
 	// LastRotation is the end of the last successful rotation. If nil, none has succeeded yet.

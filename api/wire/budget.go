@@ -31,7 +31,7 @@ type share struct {
 	most int // bytes that the batch may hold at present
 }
 
-// Share attaches an empty batch to a budget. If nil, the batch has no budget.
+// Share attaches an empty batch to a budget. If of is nil, the batch has no budget.
 func (b *Batch) Share(of *Budget) {
 	b.share.giveBack()
 	b.share = share{of: of}

@@ -34,11 +34,12 @@ type Columns struct {
 	Delimiter rune
 	// Name and Value name the columns of the long form, which has one row per value. See longForm.
 	Name, Value string
-	// DeviceColumns, if set, is the field of all cells, whose columns are devices.
+	// DeviceColumns, if set, means that each column is a device, and names the field of all cells.
+	// The columns of the time and the id, and "arrived", keep their meaning.
 	DeviceColumns string
 	Nulls         []string // texts of cells that stand for missing values
 	Decimal       rune     // the decimal separator of numbers: a comma; 0 means a point
-	SkipBadCells  bool     // omits cells that are not values, instead of their readings
+	SkipBadCells  bool     // omits invalid cells, instead of rejecting their readings
 }
 
 // comma returns the separator of columns.
@@ -70,7 +71,7 @@ var csvEntry = entry{
 	newCutter: func(w *window, c Columns) cutter { return newRowCutter(w, c) },
 }
 
-// csvReader reads one reading per row. An empty cell means that the field is absent.
+// csvReader reads the readings of a CSV body. An empty cell means that the field is absent.
 type csvReader struct {
 	Defaults
 	Columns
@@ -240,9 +241,9 @@ func list(names []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// DeviceColumn returns the name of the device column, or "device" if none exists.
+// DeviceColumn returns Device, or the default name of the device column if Device is empty.
 //
-// A name with capitals counts only if no device is given for all rows. Otherwise the column may
+// A default name with capitals counts only if no device is given for all rows. Otherwise the column may
 // be a field.
 func (c *Columns) DeviceColumn(names []string, given bool) string {
 	switch {

@@ -16,8 +16,8 @@ func (c *Columns) isNull(cell []byte) bool {
 	return len(c.Nulls) > 0 && slices.ContainsFunc(c.Nulls, func(null string) bool { return string(cell) == null })
 }
 
-// addField adds a cell as a field. A cell without a value adds none. If bad cells are skipped, the
-// batch counts them.
+// addField adds a cell as a field. If the cell is invalid, it returns a verdict that rejects the
+// reading. If bad cells are skipped, it counts the cell instead.
 func (c *csvReader) addField(b *Batch, name string, cell []byte, kind varve.Kind) (v varve.Verdict) {
 	value, err := c.cellValue(cell, kind)
 	switch {
@@ -99,8 +99,8 @@ func guess(cell []byte) (varve.Value, error) {
 	return textValue(s)
 }
 
-// cellNumber parses a number in a wider syntax than JSON, which includes +5, .5 and 5. It
-// rejects 007, because such text is a name.
+// cellNumber parses a number in a wider syntax than JSON: it accepts "+5", ".5" and "5." too. It
+// rejects "007", because such text is a name.
 func cellNumber(cell []byte) (varve.Number, error) {
 	n, err := decimal.Parse(cell)
 	if !errors.Is(err, decimal.ErrSyntax) {

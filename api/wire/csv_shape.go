@@ -9,27 +9,28 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// maxGroup is the maximum number of rows that are one reading in the long form.
+// maxGroup is the maximum number of rows that form one reading in the long form.
 const maxGroup = varve.MaxFields
 
 // longForm reads files with one row per value. Consecutive rows with the same time, device and id
-// are one reading:
+// form a group, which is one reading:
 //
 //	device,time,metric,value
 //	s1,2026-04-20T14:00:00Z,temperature,22.4   ──▶ s1: temperature=22.4 humidity=45
 //	s1,2026-04-20T14:00:00Z,humidity,45
 //
-// The other columns of a row are fields, too, named after both: temperature.unit.
+// Each other column of a row is a further field. Its name has the name of the value and the name of
+// the column, as in temperature.unit.
 type longForm struct {
-	key   []string // the time, the device and the id of the group; empty before the first row
+	key   []string // the time, the device and the id that the rows of the group share; empty without a group
 	from  int      // the group's first field in the memory of the batch
 	names []string // of the group
 	rows  int
-	held  *heldRow // the row after a full batch
+	held  *heldRow // the row that the next batch begins with, if set
 	again heldRow
 }
 
-// heldRow is a row that the next batch begins with.
+// heldRow is a row that did not fit into a full batch.
 type heldRow struct {
 	cells [][]byte
 	line  int
@@ -38,7 +39,8 @@ type heldRow struct {
 // keyUse reports whether a column identifies a reading.
 func keyUse(u use) bool { return u == useTime || u == useDevice || u == useID }
 
-// isNext reports whether a row belongs to the group.
+// isNext reports whether a row belongs to the group: its time, device and id are the same, and its
+// name is new.
 func (l *longForm) isNext(roles []role, cells [][]byte) bool {
 	if !l.isOpen() || len(cells) != len(roles) || l.rows >= maxGroup {
 		return false
@@ -103,7 +105,7 @@ func (c *csvReader) longRow(b *Batch, cells [][]byte, line int) bool {
 	return true
 }
 
-// named returns the cell of the column with a use.
+// named returns the cell of the column with the given use, or nil without such a column.
 func (c *csvReader) named(cells [][]byte, u use) []byte {
 	for i := range c.roles {
 		if c.roles[i].use == u {
@@ -135,7 +137,7 @@ func (c *csvReader) longFields(b *Batch, name string, value []byte, cells [][]by
 	return verdict
 }
 
-// wideRow adds a row in which each column is a device: a reading for each cell.
+// wideRow adds a row in which each column is a device. Each cell with a value is a reading.
 func (c *csvReader) wideRow(b *Batch, cells [][]byte, line int) {
 	if len(cells) != len(c.roles) {
 		c.row(b, cells, line)
@@ -195,7 +197,9 @@ func (c *Columns) keyColumns(names []string) (key []int) {
 	return key
 }
 
-// group returns the length of the rows that are one reading in the long form, and begin with a line.
+// group returns the length of the first rows of the window that have the same time, device and id
+// in the long form. These rows are one reading, or several if a name is repeated. The argument
+// first is the first row.
 func (r *rowReader) group(first []byte, names []string, key []int) int {
 	n, bad := r.row(first, len(names))
 	if bad != nil || len(r.cells) != len(names) {
@@ -210,7 +214,7 @@ func (r *rowReader) group(first []byte, names []string, key []int) int {
 		return b.String()
 	}
 	same := keyOf()
-	next := n // after blank lines
+	next := n // the offset of the next line; n excludes blank lines at the end
 	for rows := 1; rows < maxGroup && next-n < maxLine; {
 		line, err := r.window.peek(next)
 		if len(line) == 0 || err != nil && !errors.Is(err, io.EOF) {

@@ -97,7 +97,7 @@ func TestCSV_CountsSkippedCells(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b wire.Batch
-	if err := r.Read(&b); err != io.EOF || b.SkippedCells != 3 { //nolint:errorlint // the very one
+	if err := r.Read(&b); err != io.EOF || b.SkippedCells != 3 { //nolint:errorlint // Read returns io.EOF itself
 		t.Errorf("%d skipped cells, %v", b.SkippedCells, err)
 	}
 	if b.Reset(); b.SkippedCells != 0 {
@@ -105,8 +105,8 @@ func TestCSV_CountsSkippedCells(t *testing.T) {
 	}
 }
 
-// TestCSV_KeepsReadingsOfLongFormWhole checks that neither batches nor pieces of a file separate the
-// rows of a reading, and that a piece finds the reading of each line.
+// TestCSV_KeepsReadingsOfLongFormWhole checks that neither batches nor pieces of a file separate
+// the rows of one reading. AtLine must find the reading of each line of a piece.
 func TestCSV_KeepsReadingsOfLongFormWhole(t *testing.T) {
 	columns := wire.Columns{Name: "metric", Value: "value"}
 	var body strings.Builder
@@ -128,7 +128,7 @@ func TestCSV_KeepsReadingsOfLongFormWhole(t *testing.T) {
 	var pieces []outcome
 	for {
 		p, err := s.Next()
-		if err == io.EOF { //nolint:errorlint // the very one
+		if err == io.EOF { //nolint:errorlint // Next returns io.EOF itself
 			break
 		}
 		if err != nil {
@@ -150,8 +150,8 @@ func TestCSV_KeepsReadingsOfLongFormWhole(t *testing.T) {
 	}
 }
 
-// TestReaders_UseArrival checks that readings without a time have the arrival, if the write allows
-// it, in every format.
+// TestReaders_UseArrival checks that in every format, readings without a time get their arrival as
+// event time, if the write allows it.
 func TestReaders_UseArrival(t *testing.T) {
 	d := defaults()
 	d.Arrival = time.Date(2026, 4, 20, 14, 0, 0, 0, time.UTC)
@@ -245,7 +245,7 @@ func FuzzCSVShapes(f *testing.F) {
 	f.Add("device,time,metric,value\n" + row + "a,1\n" + row + "a,2\n" + row + "b,3\n\n \n" + row + "c,4\n\n" + row + "d,5")
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, c := range []wire.Columns{{DeviceColumns: "t", Nulls: []string{"-"}, SkipBadCells: true}, {Delimiter: ';', Decimal: ','}} {
-			// A body error is a result, too.
+			// The body may be invalid: here only a panic is a failure.
 			_, _ = drain(new(wire.Memory), new(wire.Batch), wire.CSV, strings.NewReader(body), defaults(), c)
 		}
 		columns := wire.Columns{Name: "metric", Value: "value"}

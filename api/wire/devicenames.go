@@ -6,7 +6,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// deviceNames keeps one copy of each device name, and numbers the devices of a batch.
+// deviceNames holds one copy of each device name, and numbers the devices of a batch. All readings
+// with one number are a group.
 type deviceNames struct {
 	known  map[string]*deviceName
 	last   *deviceName // device of the previous reading
@@ -22,7 +23,7 @@ type deviceName struct {
 	group int32
 }
 
-// begin begins the next batch. Group 0 is for readings without a device of their own.
+// begin begins the next batch. Number 0 is for readings that do not name a device themselves.
 func (d *deviceNames) begin() {
 	d.batch++
 	d.groups, d.last = 0, nil
@@ -40,7 +41,7 @@ func (d *deviceNames) get(name []byte) *deviceName {
 	return d.number(n)
 }
 
-// getText is like get for a name that is not reused memory.
+// getText is like get. It needs no copy of the name, because its argument is a string.
 func (d *deviceNames) getText(name string) *deviceName {
 	if d.last != nil && d.last.name == name {
 		return d.last
@@ -52,7 +53,7 @@ func (d *deviceNames) getText(name string) *deviceName {
 	return d.number(n)
 }
 
-// add adds a name. Names that are too long are invalid, and not kept.
+// add adds a name. A name that is too long is not remembered, because it is invalid.
 func (d *deviceNames) add(name string) *deviceName {
 	n := &deviceName{name: name}
 	if len(name) <= varve.MaxDeviceBytes {

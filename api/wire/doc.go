@@ -1,6 +1,6 @@
 // Package wire has the bodies of the HTTP API, and reads and writes readings.
 //
-//	body ──▶ Reader ──▶ Batch (readings, verdicts)      JSON, NDJSON, CSV
+//	body ──▶ Reader ──▶ Batch (readings, verdicts)      JSON, NDJSON, CSV, line protocol
 //	file ──▶ Splitter ──▶ Piece ──▶ body of a write
 //
 // The main types:

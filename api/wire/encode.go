@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// AppendReading appends a reading of a known series as a JSON object.
+// AppendReading appends a reading, without its series, as a JSON object.
 //
 // The object is {"time":…,"id":…,"arrived":…,"fields":{…}}.
 func AppendReading(dst []byte, r *varve.Reading) []byte {
@@ -128,7 +128,8 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// Table writes readings of one series as CSV rows of the given fields.
+// Table writes readings of one series as CSV rows with the given fields. AppendPart also writes
+// JSON and NDJSON.
 type Table struct {
 	Fields []string // sorted
 	Writer
@@ -237,8 +238,8 @@ func (s *FieldSet) Sorted() []string {
 	return names
 }
 
-// AppendSubmission appends a reading as the JSON object of a request, with its device and its
-// id.
+// AppendSubmission appends a reading as the JSON object of a request. The object has the device,
+// and the id if one is set.
 func AppendSubmission(dst []byte, r *varve.Reading) []byte {
 	dst = AppendString(append(dst, `{"device":`...), r.Device)
 	dst = append(dst, `,"time":"`...)

@@ -29,7 +29,7 @@ var table = [...]entry{
 	ColumnJSON: columnsEntry,
 }
 
-// entry describes a format. The file of the format defines it.
+// entry describes a format. Each entry is defined in the file of its format.
 type entry struct {
 	title string // the format's name in messages
 	name  string // value of the parameter format
@@ -99,8 +99,9 @@ func (f Format) PieceFormat() Format {
 	return f
 }
 
-// FormatOf returns the format of a Content-Type. A missing type and the default type of HTTP
-// clients mean JSON. It returns false for media types that are not formats of readings.
+// FormatOf returns the format of a Content-Type. A missing type and the default types of HTTP
+// clients, such as curl's, mean JSON. It returns false for media types that are not formats of
+// readings.
 func FormatOf(contentType string) (Format, bool) {
 	if contentType == "application/json" || contentType == "" {
 		return JSON, true

@@ -2,8 +2,9 @@ package wire
 
 import "time"
 
-// InfluxError is the body of a failed request of InfluxDB's clients. Clients of version 1 read
-// Error. Clients of version 2 read Code and Message. Clients of version 3 read Error and Lines.
+// InfluxError is the body of an answer to a failed request of InfluxDB's clients. Clients of
+// version 1 read Error. Clients of version 2 read Code and Message. Clients of version 3 read Error
+// and Lines.
 type InfluxError struct {
 	Code    string       `json:"code"`
 	Message string       `json:"message"`

@@ -22,10 +22,11 @@ type Defaults struct {
 	Device         string // device of readings without one; if empty, each reading must have a device
 	Time           TimeFormat
 	Arrival        time.Time // if set, the time of readings without one
-	Flat           bool      // members of JSON objects that are not known are fields
-	// Lines assigns the tags of line protocol. If nil, the mapping is the default one.
+	Flat           bool      // all members of JSON objects except device, time, id and stream are fields
+	// Lines assigns the tags of line protocol. If nil, the default mapping applies.
 	Lines *LineMapping
-	// Now returns the time of points of line protocol that have none. If nil, they are invalid.
+	// Now returns the time of points of line protocol without a time. If nil, such points are
+	// invalid.
 	Now func() time.Time
 }
 
@@ -47,8 +48,8 @@ type object struct {
 // memberSet records which members of an object were read.
 type memberSet struct{ device, time, id, fields bool }
 
-// into parses one object as a new reading of the batch. It returns false if the text is not JSON.
-// Even then, the reading is in the batch, with a verdict that rejects it.
+// into parses one object as a new reading of the batch. It returns false if the text is not a JSON
+// object. Even then, the reading is in the batch, with a verdict that rejects it.
 func (o *object) into(b *Batch, text []byte, line int) bool {
 	r := b.add(line)
 	r.Tenant, r.Stream, r.Device = o.Tenant, o.Stream, o.Device
@@ -188,7 +189,8 @@ func (o *object) time(r *varve.Reading, d *jx.Decoder, note func(varve.Verdict))
 	return nil
 }
 
-// stream checks the stream of a flat object. The address of the request decides.
+// stream checks the stream that a flat object names. It must be the stream in the address of the
+// request.
 func (o *object) stream(d *jx.Decoder, note func(varve.Verdict)) error {
 	if d.Next() != jx.String {
 		note(varve.Reject(varve.CodeStreamInvalid, "the stream is not a string"))

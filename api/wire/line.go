@@ -25,7 +25,7 @@ var lineEntry = entry{
 	onlyBodies: true,
 }
 
-// LineAuto is the precision of line protocol whose times have a unit by their magnitude.
+// LineAuto means that the magnitude of each time in line protocol determines its unit.
 const LineAuto Precision = -1
 
 // lineReader parses the line protocol of InfluxDB:
@@ -148,8 +148,8 @@ func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verd
 	return size, v, nil
 }
 
-// quotedLines returns the text of the window up to the line on which the quote that the first line
-// leaves open is closed. It returns nil if no line closes it.
+// quotedLines returns the lines of a point whose first line ends within a quoted string. The last
+// of these lines does not end within a string. It returns nil if no such line follows.
 func (w *window) quotedLines(first, quote int) ([]byte, error) {
 	n := first
 	for open := isQuoteOpen(w.buf[w.from+quote:w.from+n], false); open; {
@@ -183,8 +183,8 @@ func isQuoteOpen(text []byte, open bool) bool {
 	return open
 }
 
-// plain parses a point of a known series, with predicted names, plain values and a time. It returns
-// false if it gave up; then the batch is as before, and parse reads the point.
+// plain parses a point of a known series, with predicted names of fields, plain values and a time.
+// Other points are left to parse: then it returns false, and the batch is as before.
 func (l *lineReader) plain(b *Batch, r *varve.Reading, text []byte) bool {
 	s, rest := l.series.known(text)
 	if s == nil {
@@ -244,7 +244,8 @@ func (l *lineReader) parse(b *Batch, r *varve.Reading, text []byte) varve.Verdic
 	return v
 }
 
-// time reads the rest of a point: its time, if it has one.
+// time parses the rest of a point after its fields. If the rest is empty, the time is the arrival,
+// or the point is rejected if Now is nil.
 func (l *lineReader) time(p *pointScan) (time.Time, varve.Verdict) {
 	text := p.stamp()
 	switch {

@@ -7,13 +7,13 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// pointScan reads the fields of points. As plain does, it predicts the names of the fields, and
-// stores them sorted.
+// pointScan reads the fields of points. As the type plain does for JSON, it predicts the names of
+// the fields, and stores the fields sorted.
 type pointScan struct {
 	text []byte
 	at   int // offset of the next byte
 
-	shapes [fewShapes]shape // of earlier points
+	shapes [fewShapes]shape // shapes of earlier points
 	last   int              // the shape of the last point
 	next   int              // the shape that is replaced next
 }
@@ -116,8 +116,9 @@ func (p *pointScan) key() (key []byte, escaped bool, v varve.Verdict) {
 	return key, escaped, varve.Verdict{}
 }
 
-// takeKey returns a key of a tag or field, or the value of a tag, without its escapes. It ends
-// before a comma, an equals sign, a space or a control character. n is the length of its text.
+// takeKey returns the key of a tag or field, or the value of a tag, without escapes. The key ends
+// before a comma, an equals sign, a space or a control character. n is the length of its escaped
+// text.
 func takeKey(text []byte) (key []byte, n int) { return takeEscaped(text, true) }
 
 func takeEscaped(text []byte, equals bool) (word []byte, n int) {
@@ -145,7 +146,8 @@ func takeEscaped(text []byte, equals bool) (word []byte, n int) {
 	return append(plain, text[from:n]...), n
 }
 
-// stamp reads the spaces after the fields, the time and the spaces after it.
+// stamp returns the text of the time after the fields. It skips the spaces before and after the
+// time.
 func (p *pointScan) stamp() []byte {
 	p.spaces()
 	from := p.at

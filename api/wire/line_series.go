@@ -48,16 +48,17 @@ type lineSeries struct {
 // seriesCache keeps the meaning of measurements with their tags, by their text.
 type seriesCache struct {
 	mapping        *LineMapping
-	stream, device string // of all points, if set
+	stream, device string // if set, the stream of all points, and the device of points without one
 	byText         map[string]*lineSeries
 	last           *lineSeries
 	lastText       []byte
 }
 
-// maxSeriesText is the size of a text above which its meaning is not kept.
+// maxSeriesText limits the text of a series in the cache. Longer texts are parsed each time.
 const maxSeriesText = 1 << 10
 
-// reset begins a body. Series of the last body are kept if they mean the same.
+// reset prepares the cache for the next body. It empties the cache if the mapping, the stream or
+// the device has changed.
 func (c *seriesCache) reset(d *Defaults) {
 	m := d.Lines
 	if m == nil {
@@ -85,8 +86,8 @@ func seriesLength(point []byte) int {
 	}
 }
 
-// known returns the series of a point, and the offset of its fields, if the series is kept and can
-// have readings.
+// known returns the series of a point, and the offset of its fields. It returns nil unless the
+// cache has the series and the series can have readings.
 func (c *seriesCache) known(point []byte) (*lineSeries, int) {
 	end := seriesLength(point)
 	if end < 0 {

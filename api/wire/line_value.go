@@ -56,7 +56,8 @@ func (p *pointScan) boolean() (varve.Value, varve.Verdict) {
 	return varve.Value{}, malformedPoint("%s is not a boolean: strings are quoted", clip(string(word)))
 }
 
-// plainValue reads a value if it is a plain number, a boolean or a short string without escapes.
+// plainValue reads a value if it is a plain number, a boolean or a string. Otherwise it returns
+// false.
 func (p *pointScan) plainValue() (varve.Value, bool) {
 	if p.at == len(p.text) {
 		return varve.Value{}, false
@@ -83,7 +84,7 @@ func (p *pointScan) number() (varve.Value, varve.Verdict) {
 	return p.anyNumber()
 }
 
-// plainNumber reads a number of up to 18 digits without exponent.
+// plainNumber reads a number of up to 18 digits without exponent. It may have the suffix i.
 func (p *pointScan) plainNumber() (n varve.Number, ok bool) {
 	text, i := p.text, p.at
 	neg := text[i] == '-'
@@ -122,7 +123,7 @@ func (p *pointScan) plainNumber() (n varve.Number, ok bool) {
 	return decimal.FromScaled(v, -decimals), true
 }
 
-// anyNumber reads a number with an exponent, many digits or an error.
+// anyNumber reads a number that plainNumber cannot read, or rejects it.
 func (p *pointScan) anyNumber() (varve.Value, varve.Verdict) {
 	word := p.word()
 	number, err := parseLineNumber(word)

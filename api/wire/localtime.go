@@ -12,8 +12,8 @@ import (
 // change.
 type LocalChoice uint8
 
-// The choices. A local time that occurs never lies in a gap. It is read with the offset after the
-// gap (earlier) or before it (later).
+// The choices. A local time that never occurs lies in a gap between two offsets of its zone.
+// EarlierLocal reads it with the offset after the gap, and LaterLocal with the offset before it.
 const (
 	RejectLocal LocalChoice = iota // neither: the time is rejected
 	EarlierLocal
@@ -33,11 +33,12 @@ func ParseLocalChoice(text string) (LocalChoice, error) {
 	return 0, fmt.Errorf("%s is unknown: use earlier or later", quote.Text(text))
 }
 
-// maxShift is longer than any change of clocks, with the offsets around it.
+// maxShift is longer than the largest change of clocks. At this distance from a change, a local
+// time occurs once.
 const maxShift = 26 * time.Hour
 
-// chooseLocal returns the instant of a local time. Wall is the local time in UTC, and t an instant
-// that time.ParseInLocation returned for it.
+// chooseLocal returns the instant of a local time. Wall is the local date and time of day, as if in
+// UTC. t is the instant that time.ParseInLocation returned.
 func (f TimeFormat) chooseLocal(text string, wall, t time.Time) (time.Time, varve.Verdict) {
 	begin, end := t.ZoneBounds()
 	change := end
@@ -68,7 +69,8 @@ func (f TimeFormat) chooseLocal(text string, wall, t time.Time) (time.Time, varv
 		clip(text), problem, t.Location())
 }
 
-// isLocal reports whether an instant has a date and time of day in a zone. Wall is both in UTC.
+// isLocal reports whether the clocks of a zone show wall at an instant. Wall is a date and time of
+// day, as if in UTC.
 func isLocal(at, wall time.Time, zone *time.Location) bool {
 	_, offset := at.In(zone).Zone()
 	return at.Add(time.Duration(offset) * time.Second).Equal(wall)

@@ -6,12 +6,13 @@ type Note struct {
 	Message string `json:"message"`
 }
 
-// AppendNotes appends the member notes and a comma before it, or nothing without notes.
+// AppendNotes appends a comma and the member notes of a JSON object. Without notes, it appends
+// nothing.
 func AppendNotes(dst []byte, notes []Note) []byte {
 	if len(notes) == 0 {
 		return dst
 	}
-	// A Note has nothing in it that cannot be marshalled.
+	// Notes can always be marshalled.
 	text, _ := MarshalJSON(notes)
 	return append(append(dst, `,"notes":`...), text...)
 }

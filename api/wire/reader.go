@@ -25,7 +25,7 @@ func bodyErrorf(format string, args ...any) error {
 type Reader interface {
 	// Read adds readings to the batch until it is full. At the end of the body the
 	// error is io.EOF. Any other error, a BodyError or an error of the body, ends
-	// the body. Readings that were added are valid in any case.
+	// the body. The batch has the readings before the error.
 	Read(b *Batch) error
 }
 

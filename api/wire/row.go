@@ -56,7 +56,8 @@ func (r *rowReader) next(columns int) (cells [][]byte, line int, bad, err error)
 	}
 }
 
-// row splits the row that begins with the line first, and returns the length of the row.
+// row splits a row whose first line is given, and returns its length. If the lines do not form a
+// row, this is the length of the first line.
 func (r *rowReader) row(first []byte, columns int) (n int, bad error) {
 	if bad = r.split(first); !errors.Is(bad, errOpenQuote) {
 		return len(first), bad

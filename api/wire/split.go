@@ -60,8 +60,8 @@ func (p *Piece) Where(i int) (index, line int64) {
 	return index, p.Line + int64(bytes.Count(p.Data[p.Begin:begin], []byte{'\n'}))
 }
 
-// AtLine returns the reading that contains a line of Data, counted from 1. It returns -1 if none
-// does.
+// AtLine returns the index of the reading that contains a line of Data, counted from 1. It returns
+// 0 for the header, and -1 after the last reading.
 func (p *Piece) AtLine(line int64) int {
 	seen := int64(bytes.Count(p.Data[:p.Begin], []byte{'\n'}))
 	for i := range p.Ends {
@@ -88,7 +88,7 @@ func (p *Piece) Only(which []int) Piece {
 type Place struct{ Offset, Line, Readings int64 }
 
 // Splitter cuts a file of readings into pieces, whose format is Format.PieceFormat.
-// All pieces together have the readings of the file.
+// All pieces together have the readings of the file; Rejects has the readings that cannot be sent.
 type Splitter struct {
 	most     int // maximum number of readings in a piece
 	bytes    int // approximate size of a piece
@@ -104,7 +104,8 @@ type Splitter struct {
 type cutter interface {
 	// begin reads the text before the first reading.
 	begin(s *Splitter) error
-	// cut adds the next reading to the piece, or nothing if a blank line is next.
+	// cut adds the next reading to the piece, or to its rejects. For a blank line or a comment, it
+	// adds no reading.
 	cut(s *Splitter, p *Piece) error
 	// at returns the offset and the line of the next reading. A format without lines has line 0.
 	at() (offset, line int64)

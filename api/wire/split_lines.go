@@ -14,7 +14,7 @@ type lineCutter struct {
 	// length returns the length of the reading that begins with a line. If nil, the reading is the
 	// line.
 	length func(line []byte) (int, error)
-	// omit reports whether a line has no reading, besides blank ones. It may be nil.
+	// omit reports whether a line that is not blank has no reading, such as a comment. It may be nil.
 	omit func(line []byte) bool
 }
 
@@ -63,7 +63,7 @@ func (l *lineCutter) cut(s *Splitter, p *Piece) error {
 	return nil
 }
 
-// skip seeks the place if it can. Otherwise it reads and discards the bytes before it.
+// skip seeks to the place if it can. Otherwise it reads and discards the bytes before it.
 func (l *lineCutter) skip(s *Splitter, in io.Reader, to Place) error {
 	w := l.window
 	if seeker, ok := in.(io.Seeker); ok {
@@ -86,7 +86,7 @@ func (l *lineCutter) skip(s *Splitter, in io.Reader, to Place) error {
 	return nil
 }
 
-// rowCutter cuts a CSV file. Each piece begins with the header.
+// rowCutter cuts a CSV file. Each piece begins with the header, if the file has one.
 type rowCutter struct {
 	lineCutter
 	rows  rowReader

@@ -60,8 +60,8 @@ type TimeFormat struct {
 	Choice    LocalChoice    // handling of local times that occur twice or never
 }
 
-// firstNumeric is the earliest valid numeric time but 0: 10^8 seconds, 1973-03-03. Earlier numbers
-// have a wrong unit. 0 is 1970 in every unit.
+// firstNumeric is the earliest valid numeric time except 0: 10^8 seconds, 1973-03-03. Earlier
+// numbers are assumed to have a wrong unit. 0 means 1970 in every unit.
 const firstNumeric = 1e8 * int64(time.Second)
 
 // Parse parses a time. If the text is not a valid time, the verdict is a rejection, otherwise it is
@@ -112,8 +112,8 @@ func (f TimeFormat) parseNumber(text string) (time.Time, varve.Verdict) {
 	return time.Time{}, wrongUnit(text, n, p)
 }
 
-// wrongUnit returns the verdict on an implausible number. It names the unit in which the number
-// is plausible.
+// wrongUnit returns the verdict on an implausible number. It names the unit in which the number is
+// plausible, if any.
 func wrongUnit(text string, n varve.Number, p Precision) varve.Verdict {
 	for _, q := range precisions {
 		ns, err := scale(n, q.unit)
@@ -189,7 +189,7 @@ func (f TimeFormat) parseText(text string) (time.Time, varve.Verdict) {
 		if loc == time.UTC || form == zoned {
 			return inRange(t)
 		}
-		// The form has been read already.
+		// This cannot fail: the text was parsed with this form above.
 		wall, _ := timefmt.ParseTime(form, text, time.UTC)
 		return f.chooseLocal(text, wall, t)
 	}
@@ -360,8 +360,8 @@ func (f TimeFormat) parseBytes(text []byte) (time.Time, varve.Verdict) {
 	return f.Parse(string(text))
 }
 
-// quick parses the most common forms: a whole number, and RFC 3339 in UTC to the second. It
-// returns false for all other texts and for doubtful ones.
+// quick parses the most common forms: a whole number, and RFC 3339 in UTC to the second. It returns
+// false for all other texts, and for times that may be invalid.
 func (f TimeFormat) quick(text []byte) (time.Time, bool) {
 	if n := len(text); n == 20 && text[10] == 'T' && text[19] == 'Z' {
 		t, err := time.Parse(time.RFC3339, string(text))

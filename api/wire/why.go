@@ -15,8 +15,8 @@ type WhyBody struct {
 const (
 	WhyStored   = "stored"   // a live reading is stored
 	WhyExpired  = "expired"  // the reading is stored and has expired
-	WhyRemoved  = "removed"  // none is stored, and a reading that arrived in time would have expired
-	WhyNever    = "never"    // none is stored, and it would be alive
+	WhyRemoved  = "removed"  // no copy is stored; a reading that arrived in time would have expired
+	WhyNever    = "never"    // no copy is stored; a stored one would be alive
 	WhyRejected = "rejected" // a reading of this time would be rejected
 )
 

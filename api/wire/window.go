@@ -27,8 +27,7 @@ type window struct {
 	bounded  bool  // skipped bytes must not be most of the body
 }
 
-// maxSkipped limits the skipped bytes of a bounded body, in addition to the bytes of its
-// readings.
+// maxSkipped limits the skipped bytes of a bounded body, in addition to half of its consumed bytes.
 const maxSkipped = 16 << 20
 
 // reset begins a body and keeps the memory of the window.
@@ -180,7 +179,7 @@ func (w *window) skipMark() {
 	}
 }
 
-// skipLine consumes the first line, with any length.
+// skipLine consumes the first line, of any length.
 func (w *window) skipLine() error {
 	for {
 		if i := bytes.IndexByte(w.buf[w.from:w.to], '\n'); i >= 0 {

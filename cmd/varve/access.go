@@ -98,7 +98,7 @@ func (a *app) client() (*client.Client, error) {
 	return c, nil
 }
 
-// forbidden adds the remedy to an error about a missing API key.
+// forbidden replaces an error about a missing or invalid API key by one that has a remedy.
 func (a *app) forbidden(err error) error {
 	var e *varve.Error
 	if !errors.As(err, &e) || e.Failure != varve.Forbidden || !strings.Contains(e.Message, "valid API key") {

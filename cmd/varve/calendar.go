@@ -46,9 +46,9 @@ func (a tableCommands) simulate(cmd *cobra.Command, years int, p *wire.PolicyBod
 	return a.showCalendar(&body)
 }
 
-// policyOf returns the policy of a configuration file, for a simulation. If the file is "", it is nil.
-// Variables of this machine do not apply, because the server has others. The prefix and the quota are
-// the server's unless the file names them.
+// policyOf returns the policy of a configuration file, for a simulation. Without a file, it returns
+// nil. Environment variables of this machine do not apply, because the server has others. The
+// prefix and the quota are the server's unless the file sets them.
 func policyOf(a *app, file string) (*wire.PolicyBody, error) {
 	if file == "" {
 		return nil, nil
@@ -77,7 +77,7 @@ func policyOf(a *app, file string) (*wire.PolicyBody, error) {
 	return &p, nil
 }
 
-// showCalendar prints a forecast, with a mark at the month of the quota.
+// showCalendar prints a forecast, with a mark at the month in which the quota is met.
 func (a tableCommands) showCalendar(b *wire.CalendarBody) error {
 	g := listing{header: []string{"month", "created", "retired", "dropped", "tables", "readings", "bytes"}}
 	billed := len(b.Months) > 0 && b.Months[0].Dollars != nil

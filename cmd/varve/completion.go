@@ -19,11 +19,12 @@ const completeWithin = time.Second
 // it completes nothing, and prints nothing.
 type completer struct{ *app }
 
-// source returns the names of one kind. The arguments precede the completed word.
+// source returns the names of one kind, such as devices. The arguments args precede the word that
+// is completed.
 type source func(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string) []string
 
-// addTo adds completions to a command and its subcommands: of the arguments by their names in
-// its usage, and of the flags by their names.
+// addTo adds completions to a command and its subcommands. The name of an argument in the usage, or
+// of a flag, determines which names complete it.
 func (p completer) addTo(cmd *cobra.Command) {
 	for _, below := range cmd.Commands() {
 		p.addTo(below)
@@ -53,7 +54,7 @@ func (p completer) addTo(cmd *cobra.Command) {
 		if cmd.Flags().Lookup(flag) == nil {
 			continue
 		}
-		// Registering fails only for a second function, and no other exists.
+		// Registering fails only if the flag has a completion already, and it has none.
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			// The last of several names is completed.
 			before := word[:strings.LastIndexByte(word, ',')+1]

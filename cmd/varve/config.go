@@ -104,7 +104,7 @@ func (f *configFlags) read() (*config.Loaded, error) {
 	return config.Load(src)
 }
 
-// loadChecked reads the configuration. All mistakes are written out, one a line.
+// loadChecked reads the configuration, and prints all mistakes, one per line.
 func (f *configFlags) loadChecked(a *app) (*config.Loaded, error) {
 	loaded, err := f.read()
 	var mistakes config.Mistakes
@@ -144,7 +144,8 @@ func configCheckCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// checkQuota warns of the quota of tables, or fails if the configuration cannot run for its life.
+// checkQuota warns if the quota of tables will be met. It fails if the configuration meets the
+// quota although it drops its tables.
 func checkQuota(ctx context.Context, a *app, c *config.Config) error {
 	text, wrong, err := quotaFinding(ctx, c)
 	if err != nil || text == "" {

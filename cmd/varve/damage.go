@@ -78,7 +78,7 @@ func keyText(k store.Key) string {
 	return fmt.Sprintf("%s %s", k.PK, k.SK)
 }
 
-// registerDamage adds the number of losses to the metrics.
+// registerDamage adds the numbers of losses and of damaged files to the metrics.
 func registerDamage(reg *prometheus.Registry, st *local.Store) {
 	reg.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

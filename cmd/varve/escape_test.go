@@ -81,7 +81,7 @@ func harmful(shown string) (rune, bool) {
 }
 
 // TestTerminal_GetsNoControlCharacters checks that stored text can neither control a terminal nor
-// begin a line, for all commands and formats.
+// begin a line, for each of evilCommands in each format.
 func TestTerminal_GetsNoControlCharacters(t *testing.T) {
 	url := evilServer(t)
 	for _, command := range evilCommands {

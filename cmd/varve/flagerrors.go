@@ -27,8 +27,8 @@ func ofFlag(cmd *cobra.Command, err error) error {
 	return &own
 }
 
-// paramError converts an error about a parameter to a usage error about its flag, with a hint. It
-// returns other errors unchanged.
+// paramError converts an error about a parameter to a usage error with a hint. The error names the
+// parameter's flag, if any. Other errors, and errors about a header, are returned unchanged.
 func paramError(err error, hint string) error {
 	var e *varve.Error
 	if !errors.As(err, &e) || e.Failure != varve.Invalid || e.Param == "" {
@@ -51,8 +51,8 @@ var commandRemedies = strings.NewReplacer(
 	"GET /v1/streams lists all streams", "varve streams lists all streams",
 	"GET /v1/devices lists all devices", "varve devices list lists all devices")
 
-// withCommand returns the error about an object that does not exist, with a command as its remedy.
-// It returns other errors unchanged.
+// withCommand replaces the remedy in an error about a missing object by a command. It returns other
+// errors unchanged.
 func withCommand(err error) error {
 	var e *varve.Error
 	if !errors.As(err, &e) || e.Failure != varve.NotFound {

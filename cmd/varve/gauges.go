@@ -18,18 +18,19 @@ import (
 const (
 	// measureEvery is the least time between two measurements that read the store.
 	measureEvery = time.Minute
-	// countEvery is the same for sizes on DynamoDB, which counts them every six hours. Each
-	// measurement sends a request per table.
+	// countEvery is the least time between two measurements of sizes on DynamoDB. DynamoDB updates
+	// them every six hours, and a measurement sends a request per table.
 	countEvery = time.Hour
 	// measureWithin limits a measurement.
 	measureWithin = 30 * time.Second
-	// mostAlerts limits the alerts of a severity that are read to count open ones.
+	// mostAlerts limits the alerts of a severity and a tenant that a measurement reads.
 	mostAlerts = 2000
 )
 
-// measured is a value that is read from the store beside scrapes, because a scrape does not
-// wait for long. A scrape starts a measurement if the last one is old, and returns the last
-// value. It is NaN before the first, and after a failure: an old value would hide that.
+// measured is the value of a metric that is read from the store in the background, because a scrape
+// must not wait for the store. A scrape starts a measurement if the last one is old, and returns
+// the last value. The value is NaN before the first measurement and after a failed one: an old
+// value would hide the failure.
 type measured struct {
 	load  func(ctx context.Context) (float64, error)
 	every time.Duration
@@ -98,7 +99,8 @@ func storedBytes(ctx context.Context, e *engine.Engine) (bytes float64, err erro
 	return bytes, err
 }
 
-// openAlerts counts the open alerts of the default tenant and of all tenants with API keys.
+// openAlerts counts the open alerts of the default tenant and of all tenants with API keys, among
+// the newest mostAlerts of each tenant.
 func openAlerts(ctx context.Context, e *engine.Engine, severity alerts.Severity) (open float64, err error) {
 	keys, err := e.Keys.List(ctx, "")
 	if err != nil {

@@ -31,7 +31,7 @@ type keyring interface {
 
 // openKeyring opens the first of these that applies:
 //
-//   - the server that --server or VARVE_SERVER names
+//   - the server that --server names, or VARVE_SERVER if no store is named
 //   - the server of the configuration, if a key is given and no store is named
 //   - the store of the configuration
 //

@@ -74,7 +74,7 @@ func (a queryCommands) latestOf(cmd *cobra.Command, c *client.Client, q client.L
 	return page.Latest, more, err
 }
 
-// commonNotes returns the notes that all pages have: a field of another page exists.
+// commonNotes returns the notes that all pages have. A field that only some pages lack exists.
 func commonNotes(before, page []wire.Note, first bool) []wire.Note {
 	if first {
 		return page

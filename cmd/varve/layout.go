@@ -10,14 +10,15 @@ import (
 
 const (
 	columnGap   = 2 // spaces between columns
-	leastColumn = 8 // a column is not wrapped to less
+	leastColumn = 8 // the least width of a wrapped column
 )
 
 // fraction matches a time with a fraction of a second.
 var fraction = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$`)
 
-// narrowed returns the listing with times to the second, and without the optional columns for which a terminal has no room,
-// and their names. The first optional column is left out first.
+// narrowed returns a copy of the listing for a terminal, and the names of the columns that the copy
+// hides. Times are cut to seconds. Optional columns are hidden in their order until the lines fit
+// the width, or none is left.
 func (g *listing) narrowed(width int) (fitted *listing, hidden []string) {
 	fitted = &listing{header: slices.Clone(g.header), empty: g.empty}
 	for _, row := range g.rows {
@@ -44,7 +45,7 @@ func (g *listing) narrowed(width int) (fitted *listing, hidden []string) {
 	return fitted, hidden
 }
 
-// widths returns the width of each column. All but the last include the gap.
+// widths returns the width of each column. The widths of all columns but the last include the gap.
 func (g *listing) widths() []int {
 	widths := make([]int, len(g.header))
 	for _, row := range append([][]string{g.header}, g.rows...) {
@@ -92,8 +93,8 @@ func (g *listing) hasSentences(column int) bool {
 	return slices.ContainsFunc(g.rows, func(row []string) bool { return strings.Contains(row[column], " ") })
 }
 
-// writeWrapped writes a listing whose lines have at most width characters. Cells that are
-// longer continue on the next line.
+// writeWrapped writes a listing with the widths of shrunk. Cells that are longer continue on the
+// next line.
 func writeWrapped(w io.Writer, g *listing, width int) error {
 	widths := g.shrunk(width)
 	var b strings.Builder
@@ -125,8 +126,8 @@ func writeWrapped(w io.Writer, g *listing, width int) error {
 	return err
 }
 
-// wrapped cuts a text into lines of at most width characters: after a space, or within a word
-// that is longer.
+// wrapped cuts a text into lines of at most width characters: at the last space that fits, or
+// within a word that is too long.
 func wrapped(text string, width int) (lines []string) {
 	runes := []rune(text)
 	for len(runes) > width {

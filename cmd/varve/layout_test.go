@@ -36,8 +36,8 @@ func narrow(t *testing.T, answer string, args ...string) string {
 	return out.String()
 }
 
-// TestTables_FitTerminal checks that the lists of tables, alerts, devices and rules have at
-// most 80 columns, with everything that identifies a line, and that --wide shows all columns.
+// TestTables_FitTerminal checks that the lists of tables, alerts and devices have at most 80
+// columns, with everything that identifies a line. With --wide, all columns must be shown.
 func TestTables_FitTerminal(t *testing.T) {
 	rows := []struct {
 		args, answer string

@@ -108,7 +108,7 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 	return nil
 }
 
-// beginning stores the beginning of an answer.
+// beginning stores the beginning and the end of an answer, and counts its lines.
 type beginning struct {
 	text []byte
 	last []byte // the end of the answer
@@ -216,7 +216,8 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	return nil
 }
 
-// noReadings describes an empty window, which may be empty because its readings have expired.
+// noReadings describes a window without live readings. It distinguishes windows that have expired
+// readings.
 func noReadings(q *client.Query, x *query.Expiry) string {
 	switch {
 	case q.Where != "":
@@ -227,8 +228,8 @@ func noReadings(q *client.Query, x *query.Expiry) string {
 	return fmt.Sprintf("Device %s has no readings in stream %s in this window.", q.Device, q.Stream)
 }
 
-// expiryText describes the expired readings of a window. Of a window with live readings, it
-// describes only readings that were found.
+// expiryText describes the expired readings of a window. If the window has live readings, it
+// describes only the expired readings that were found.
 func expiryText(x *query.Expiry, isEmpty bool) string {
 	switch {
 	case x == nil, x.Readings == 0 && !isEmpty:

@@ -18,8 +18,8 @@ import (
 // quotaFinding compares the tables that a configuration needs over its life with the quota of the
 // account. If the quota suffices, or the store has none, the text is empty.
 //
-// A configuration that drops its tables and nevertheless meets the quota is wrong. Its operator
-// expects it to run forever.
+// wrong means that the configuration drops its tables, and nevertheless meets the quota. Its
+// operator expects it to run forever.
 func quotaFinding(ctx context.Context, c *config.Config) (text string, wrong bool, err error) {
 	if !kindOf(c).hasQuota {
 		return "", false, nil
@@ -40,17 +40,18 @@ func quotaFinding(ctx context.Context, c *config.Config) (text string, wrong boo
 	return text, wrong, nil
 }
 
-// warnOfQuota logs that the configuration will meet the quota of the account.
+// warnOfQuota logs that the configuration will meet the quota of the account, although it drops its
+// tables.
 func warnOfQuota(ctx context.Context, c *config.Config, log zerolog.Logger) {
 	text, wrong, err := quotaFinding(ctx, c)
 	if err != nil || !wrong {
-		return // the context has ended, or varve config check and the plan warn in time
+		return // either the process ends, or varve config check and the plan give enough warning
 	}
 	log.Warn().Str("found", text).Str("remedy", calendar.QuotaRemedy).Msg("quota of tables too small")
 }
 
-// forecastTables returns the forecast of varve doctor on DynamoDB. It is wrong if the quota will be
-// met within a year, or at any time although tables are dropped.
+// forecastTables returns the forecast for varve doctor on DynamoDB. It has a remedy if the quota
+// will be met within a year, or at any later time although all tables are dropped.
 func forecastTables(c *config.Config) dynamo.Forecaster {
 	return func(ctx context.Context, tables []store.Info, others int) (found, remedy string, err error) {
 		p, at := c.Rotation(), now()

@@ -48,8 +48,8 @@ type reloader struct {
 	cert *certificate // nil without TLS
 }
 
-// watch reloads on each SIGHUP until stop is called. From its return on, the signal no longer ends
-// the process.
+// watch reloads the configuration on each SIGHUP until stop is called. After watch returns, the
+// signal no longer ends the process.
 func (r *reloader) watch() (stop func()) {
 	signals, ended := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGHUP)
@@ -90,8 +90,8 @@ func (r *reloader) secure(c *config.Config, log zerolog.Logger) (*tls.Config, er
 // The settings that a reload applies.
 var reloadable = []string{"log.level", "server.tls_cert", "server.tls_key"}
 
-// reload rereads the configuration and applies the changes that need no restart. With a mistake in
-// the configuration, nothing changes.
+// reload rereads the configuration and applies the changes that need no restart. If the
+// configuration has a mistake, nothing changes.
 func (r *reloader) reload() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -59,8 +59,8 @@ func (a ruleCommands) edit() *cobra.Command {
 	return a.remote(cmd, "table", "json")
 }
 
-// applyRuleFlags copies the text parameters whose flags are set, and reports whether any flag is
-// set.
+// applyRuleFlags copies the text parameters whose flags are set, and reports whether any of these
+// flags is set.
 func applyRuleFlags(cmd *cobra.Command, from, to *wire.RulePost) (changed bool) {
 	for _, f := range []struct {
 		name     string

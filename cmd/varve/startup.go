@@ -31,8 +31,8 @@ func (s *switched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	(*s.handler.Load()).ServeHTTP(w, r)
 }
 
-// openUntil opens the engine. While DynamoDB is unavailable, it retries; any other
-// failure is an error.
+// openUntil opens the engine. While DynamoDB is unavailable, it retries until ctx ends. It returns
+// any other failure.
 func (a service) openUntil(ctx context.Context, c *config.Config, log zerolog.Logger, conditions *health.Conditions) (*engine.Engine, error) {
 	failures := newFailures(log, now)
 	for pause := firstReopen; ; pause = min(2*pause, lastReopen) {

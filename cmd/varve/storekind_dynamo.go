@@ -83,7 +83,8 @@ func openDynamo(ctx context.Context, o storeOptions) (store.Store, error) {
 	return dynamo.Open(ctx, options)
 }
 
-// examineDynamo checks the registry, the tables' template, permissions and quotas.
+// examineDynamo checks the registry, the tables' template, permissions and quotas. If all is set,
+// it reads all tables, too.
 func examineDynamo(ctx context.Context, c *config.Config, all bool) ([]dynamo.Finding, error) {
 	short, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
@@ -113,8 +114,8 @@ func expiredBy(p *retention.Policy) func(grid.Table) bool {
 	}
 }
 
-// verifyTables reads the rows of all tables, and compares a sample of roll-ups with
-// their readings.
+// verifyTables reads the rows of all tables, and compares a sample of the roll-ups with their
+// readings.
 func verifyTables(ctx context.Context, c *config.Config, v verifyOptions) (done rollup.Outcomes, err error) {
 	options, err := dynamoOptions(ctx, c, 0)
 	if err != nil {

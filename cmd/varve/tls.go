@@ -29,7 +29,8 @@ func mayListen(ctx context.Context, c *config.Config, registry *apikeys.Registry
 	return err
 }
 
-// warnOfClear logs a warning if API keys are accepted without TLS.
+// warnOfClear logs a warning if other machines can reach the server without TLS and without a
+// proxy.
 func warnOfClear(c *config.Config, log zerolog.Logger) {
 	if !c.Server.Loopback() && c.Server.TLSCert == "" && !c.Server.Proxied {
 		log.Warn().Str("listen", c.Server.Listen).

@@ -34,7 +34,7 @@ func (f *sampleFlags) add(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.seed, "seed", 0, "on DynamoDB, choose the same hours as a verification that printed this seed; 0 means at random")
 }
 
-// choose chooses a random seed if the seed is missing.
+// choose chooses a random seed if the seed is missing, and replaces a negative sample size by 0.
 func (f *sampleFlags) choose() {
 	f.n = max(f.n, 0)
 	for f.seed == 0 {
@@ -63,7 +63,7 @@ func checkSample(
 	return done, nil
 }
 
-// sampledText returns the number of compared and skipped hours as a sentence.
+// sampledText returns the numbers of compared and skipped hours as a sentence.
 func sampledText(done rollup.Outcomes, seed uint64) string {
 	var parts []string
 	for _, p := range []struct {

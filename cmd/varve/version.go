@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// version is set by the linker.
+// version is empty unless the linker sets it.
 var version = ""
 
 func versionText() string {

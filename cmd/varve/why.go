@@ -45,7 +45,7 @@ func (a queryCommands) why() *cobra.Command {
 	return a.remote(cmd, "text", "json")
 }
 
-// ofTime turns an error about the parameter time into one about the argument.
+// ofTime converts an error about the parameter time to one about the argument.
 func ofTime(err error) error {
 	var e *varve.Error
 	if !errors.As(err, &e) || e.Param != "time" {

@@ -23,7 +23,7 @@ type Rule struct {
 	Remedy string
 
 	pattern *regexp.Regexp // matches lower-case sentences; nil if the rule does not look for a phrase
-	hints   []string       // every match contains one of these words; they save running the pattern
+	hints   []string       // sentences without any of these words cannot match, so they skip the pattern
 	except  *regexp.Regexp // a match that begins with this is allowed
 	unless  *regexp.Regexp // a sentence that matches this is exempt
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// bulk measures writing the day and the backlog into a new server. It keeps the folder of the last
-// round.
+// bulk measures writes of the readings of day and backlog into a new server. The folder of the last
+// round remains.
 func (b *bench) bulk(name, contentType string, f form, header string) error {
 	dayBodies := day(f, header, b.end.Add(-24*time.Hour))
 	var late [][]byte

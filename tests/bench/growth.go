@@ -89,7 +89,8 @@ func (b *bench) wholeDay(i int) func(int) string {
 	}
 }
 
-// restarts measures a clean stop, and starts after it and after a kill with a full memtable.
+// restarts measures a clean stop, the start after it, and the start after a kill with a full
+// memtable.
 func (b *bench) restarts(s *server) error {
 	begin := time.Now()
 	if err := s.stop(); err != nil {

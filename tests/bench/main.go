@@ -1,6 +1,6 @@
-// Command bench measures the service under realistic conditions: the real binary, on the
-// embedded store, over HTTP on loopback, with the client on the same processors. Run it with
-// make bench.
+// Command bench measures the service under realistic conditions. Most parts run the real binary on
+// the embedded store, and call it over HTTP on loopback. The client runs on the same processors.
+// Run it with make bench.
 //
 // The workload has 1,000 devices that report temperature, humidity and battery every minute for
 // a day (1,440,000 readings). Then 20 devices each upload 30 days (43,200 readings) at once.

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// timeReadings measures the time of a request for readings over one connection.
+// timeReadings measures n requests for readings over one connection, and returns percentiles of
+// their time.
 func timeReadings(addr string, n int, target func(i int) string, want int) (p50, p99 float64, err error) {
 	return askFor(addr, n, target, `"arrived"`, want)
 }
 
-// askFor measures the time of a request over one connection. Each answer must contain a text a
-// given number of times.
+// askFor measures n requests over one connection, and returns percentiles of their time. Each
+// answer must contain the text what as often as want.
 func askFor(addr string, n int, target func(i int) string, what string, want int) (p50, p99 float64, err error) {
 	c, err := dial(addr)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// yearOf is a device with one reading per hour for a year.
+// yearOf names a device with one reading per hour for a year.
 const yearOf, yearDays = "year", 365
 
 // rollups measures the cost of roll-ups: for writes, for the recount, and for reads of dirty and

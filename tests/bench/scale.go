@@ -92,7 +92,7 @@ func (b *bench) startStandIn() (*standIn, error) {
 	return sim, nil
 }
 
-// usage returns the consumption of the tables with a prefix.
+// usage returns the consumption of all tables, and the consumption of the tables with a prefix.
 func (s *standIn) usage(prefix string) (all dynamosim.Usage, own dynamosim.TableUsage, err error) {
 	resp, err := http.Get(s.url)
 	if err != nil {

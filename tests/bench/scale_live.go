@@ -91,8 +91,8 @@ func (p *loadPlan) driveConn(ctx context.Context, n int, readings, failed *atomi
 	return latencies, nil
 }
 
-// fleetOf returns a function for loadPlan.reading. It appends readings of devices that report now.
-// Each connection has its own devices.
+// fleetOf returns a function for loadPlan.reading. The function appends readings of devices that
+// report now. Each connection has its own devices.
 func fleetOf(name string, conns, each int) func(b []byte, conn, i int) []byte {
 	sensors := make([][]*sensor, conns)
 	last := make([][]int64, conns)
@@ -172,7 +172,7 @@ func (m *measured) print(b *bench, what string) {
 	b.out.line(what+": processors idle", 100*m.idle, "%")
 }
 
-// bill prints the cost of a month at a rate.
+// bill prints the cost of a month in which readings arrive at a rate.
 func (m *measured) bill(b *bench, what string, rate float64) {
 	n := rate * secondsOfMonth
 	writes, reads := n*m.writes*dollarsPerWrite, n*m.reads*dollarsPerRead

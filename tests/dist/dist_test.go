@@ -17,7 +17,7 @@ import (
 )
 
 // platforms lists the platforms for which the tests build a release. The default is the platform of
-// this machine, and one of 32 bits. All platforms of a release take minutes longer:
+// this machine, and one of 32 bits. All platforms of Linux take minutes longer:
 //
 //	go test ./tests/dist -platforms linux/amd64,linux/arm64,linux/arm/7
 var platforms = flag.String("platforms", "linux/"+runtime.GOARCH+",linux/arm/7", "platforms of Linux to build")

@@ -77,8 +77,8 @@ func kubeconform(t *testing.T, dir, path string) (report string, err error) {
 	return string(text), err
 }
 
-// TestManifests_MatchSchemas checks the manifests, and that the check finds a wrong name and a
-// missing port.
+// TestManifests_MatchSchemas checks the manifests, and that the check finds a wrong name, a missing
+// port and a wrong type.
 func TestManifests_MatchSchemas(t *testing.T) {
 	dir := writeSchemas(t)
 	for _, name := range []string{"varve.yaml", "first-key.yaml"} {

@@ -81,7 +81,8 @@ var lifeSteps = []string{
 // test unless all steps succeed.
 func checkLife(t *testing.T, install, remove, after string, files ...string) {
 	t.Helper()
-	// runuser passes no signals on, setpriv becomes the program.
+	// setpriv replaces itself by the program, so the program gets signals. runuser does not pass
+	// them on.
 	start := strings.Replace(execStart(t), "/usr/bin/varve", "setpriv --reuid=varve --regid=varve --clear-groups /usr/bin/varve", 1)
 	address := freeAddress(t)
 	script := strings.NewReplacer("$INSTALL", install, "$REMOVE", remove, "$START", "VARVE_SERVER_LISTEN="+address+" "+start, "$ADDRESS", address).Replace(life)

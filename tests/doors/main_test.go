@@ -112,14 +112,14 @@ func (s *server) stored(t *testing.T, stream string) int {
 	return strings.Count(string(text), "\n")
 }
 
-// occupy makes a server that accepts one write at a time busy with a slow one. It returns when the
-// server refuses others, and ends the slow write after a time.
+// occupy occupies a server that accepts one write at a time with a slow write. It returns when the
+// server refuses other writes. The slow write ends after d.
 func (s *server) occupy(t *testing.T, d time.Duration) {
 	t.Helper()
 	slow, done := s.startSlowWrite(t)
 	isBusy := func() bool {
 		select {
-		case <-done: // a probe was under way, and the slow write was refused
+		case <-done: // the server refused the slow write, because it still served a probe
 			slow, done = s.startSlowWrite(t)
 		default:
 		}
@@ -134,8 +134,8 @@ func (s *server) occupy(t *testing.T, d time.Duration) {
 	t.Cleanup(func() { timer.Stop(); end(); <-done })
 }
 
-// startSlowWrite starts a write whose body ends when the pipe is closed. done is closed after the
-// answer, whatever it is.
+// startSlowWrite starts a write whose body ends when the pipe is closed. After any answer, or none,
+// done is closed.
 func (s *server) startSlowWrite(t *testing.T) (slow *io.PipeWriter, done chan struct{}) {
 	t.Helper()
 	body, slow := io.Pipe()
@@ -149,10 +149,10 @@ func (s *server) startSlowWrite(t *testing.T) (slow *io.PipeWriter, done chan st
 	go func() {
 		defer close(done)
 		if resp, err := http.DefaultClient.Do(r); err == nil {
-			_ = resp.Body.Close() // its answer does not matter
+			_ = resp.Body.Close() // the answer does not matter
 		}
 	}()
-	return slow, done // without a byte of the body, the client sends the header at once
+	return slow, done // the client sends the header before the body has a byte
 }
 
 // proxy forwards requests to a server. It can cut the connection after a request was served.

@@ -13,11 +13,12 @@ import (
 // client writes points as one of the programs or libraries that users have.
 type client struct {
 	name string
-	// write writes lines, and returns the client's report: nil if it calls them written.
+	// write writes lines, and returns the error that the client reports, or nil if the client
+	// reports success.
 	write func(t *testing.T, url, key string, lines []string) error
-	// The client resends after 503, and after a cut connection.
+	// retries503 means that the client resends after 503, and retriesCut after a cut connection.
 	retries503, retriesCut bool
-	silent                 bool // reports no partial write: the client throws its error away
+	silent                 bool // the client does not report partial writes
 }
 
 // situation is a state of the network or of the points.
@@ -34,7 +35,8 @@ var situations = []situation{
 	{name: "outage", outage: 10 * time.Second}, {name: "cut", cut: 1},
 }
 
-// server returns the server of a situation: a busy one, or the common one.
+// server returns the server for a situation: a busy one during an outage, and otherwise the common
+// one.
 func (s *situation) server(t *testing.T, common *server) *server {
 	t.Helper()
 	if s.outage == 0 {
@@ -115,7 +117,7 @@ func TestDocs_ShowTestedConfiguration(t *testing.T) {
 }
 
 // TestTelegraf_AgreesWithStore runs Telegraf with the configurations of the documentation in each
-// situation. Telegraf has no report, so the test waits for its answers.
+// situation. Telegraf reports no success, so the test waits for the answers to its requests.
 func TestTelegraf_AgreesWithStore(t *testing.T) {
 	s := startServer(t)
 	for _, config := range []string{"telegraf-v1.conf", "telegraf.conf"} {

@@ -74,7 +74,8 @@ func debian(t *testing.T, name string) string {
 	return path
 }
 
-// writeCLI imports the lines with InfluxDB 1's command line. It counts the lines of failed batches.
+// writeCLI imports the lines with InfluxDB 1's command line. The import has failed unless the
+// output has "Failed 0 inserts".
 func writeCLI(t *testing.T, url, key string, lines []string) error {
 	text := append([]string{"# DML", "# CONTEXT-DATABASE: db"}, lines...)
 	address := strings.TrimPrefix(url, "http://")

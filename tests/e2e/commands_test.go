@@ -41,7 +41,7 @@ func serversOf(ts *testscript.TestScript) *servers {
 	return s
 }
 
-// server starts or ends varve serve:
+// server implements the command server, which controls varve serve:
 //
 //	server start [NAME=VALUE…] [ARGS…]   starts a server with environment variables, and sets
 //	                       VARVE_SERVER to its address
@@ -91,7 +91,7 @@ func server(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// clock sets the clock of the script's programs. The clock then continues from that time. A
+// clock implements the command clock. It sets the clock of the script's programs. The clock then continues from that time. A
 // script begins at tourDay.
 //
 //	clock 2026-12-20T12:00:00Z

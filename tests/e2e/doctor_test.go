@@ -9,9 +9,9 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// TestDoctor_FindsDamage checks which damage varve doctor finds. It must find a truncated file, a
-// missing copy of the catalog and a missing segment. It must find damaged blocks if it verifies,
-// and damage that a server has recorded. It must change nothing.
+// TestDoctor_FindsDamage checks the damage that varve doctor finds: a truncated file and a missing
+// copy of the catalog. It must find damaged blocks if it verifies, and damage that a server has
+// recorded.
 func TestDoctor_FindsDamage(t *testing.T) {
 	whole := counted(t, hourly{})
 	doctor := func(dir, want string, code int, args ...string) {

@@ -49,7 +49,8 @@ func runBlock(t *testing.T, s *varvetest.Server, dir, block string, env ...strin
 	return string(text)
 }
 
-// checkReadings compares the readings of a device, as CSV without id and arrival.
+// checkReadings checks the number of readings of a device. The readings, as NDJSON, must contain
+// each wanted text.
 func checkReadings(t *testing.T, s *varvetest.Server, stream, device string, want ...string) {
 	t.Helper()
 	text := call(t, http.MethodGet, s.URL+"/v1/streams/"+stream+"/devices/"+device+"/readings?format=ndjson", "")
@@ -63,8 +64,8 @@ func checkReadings(t *testing.T, s *varvetest.Server, stream, device string, wan
 	}
 }
 
-// TestGuide_Telegraf runs Telegraf with the output of the guide. A body that Varve rejects as a
-// whole is not repeated.
+// TestGuide_Telegraf runs Telegraf with the output of the guide. Telegraf must report a body that
+// Varve rejects, and Varve must store nothing of it.
 func TestGuide_Telegraf(t *testing.T) {
 	tool, dir := telegraf(t), t.TempDir()
 	s := start(t, dir)
@@ -122,7 +123,7 @@ func TestGuide_Cron(t *testing.T) {
 		t.Fatalf("the script wrote %d lines", lines)
 	}
 	answer := runBlock(t, s, dir, blocks[1])
-	// Runs within a second write equal lines.
+	// The script has sent these lines with varve ingest, so all of them are duplicates.
 	if !strings.Contains(answer, `"stored":0`) || !strings.Contains(answer, `"duplicates":3`) {
 		t.Errorf("curl sends other readings than varve ingest: %s", answer)
 	}

@@ -127,8 +127,9 @@ func counted(t *testing.T, h hourly) (dir string) {
 	return dir
 }
 
-// TestRepair_RecountsRollups damages partials and repairs the store. Roll-ups must equal a
-// recount afterwards. The repair must name the event times whose readings may be missing.
+// TestRepair_RecountsRollups damages partials and repairs the store. Afterwards, roll-ups must
+// equal the roll-ups of the written values. The repair must name the event times whose readings may
+// be missing.
 func TestRepair_RecountsRollups(t *testing.T) {
 	h := hourly{}
 	dir := counted(t, h)

@@ -80,8 +80,8 @@ func varve(t *testing.T, dir string, args ...string) (stdout, stderr string, ok 
 	return out.String(), errs.String(), err == nil
 }
 
-// adminKey creates the first API key for the data folder in dir, writes it to a file, and returns
-// it.
+// adminKey creates the first API key for the data folder in dir, writes the key to a file, and
+// returns the key.
 func adminKey(t *testing.T, dir string) (key string) {
 	t.Helper()
 	key, said, ok := varve(t, dir, "keys", "create", "--data", "data", "--scope", "admin")

@@ -35,7 +35,7 @@ func packaged(t *testing.T, program, pkg string) string {
 	if text, err := fetch.CombinedOutput(); err != nil {
 		t.Skipf("%s is neither installed nor a package of this system: %v\n%s", program, err, text)
 	}
-	// It is renamed when it is complete, as other tests may fetch it meanwhile.
+	// The program is renamed when the copy is complete, because other tests may fetch it meanwhile.
 	complete := exec.Command("sh", "-c", `cp "$1" "$2.$$" && mv "$2.$$" "$2"`, "sh", filepath.Join(work, "root/usr/bin", program), path)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), complete.Run()); err != nil {
 		t.Fatal(err)

@@ -25,8 +25,8 @@ type entry struct {
 	user int
 }
 
-// archive returns a tar archive of the entries in the order of their names. All have the same
-// time and numeric owners, so equal entries give equal bytes.
+// archive returns a tar archive of the entries in the order of their names. All entries have the
+// same time, and owners are numbers, so equal entries give equal bytes.
 func archive(entries []entry, at time.Time) ([]byte, error) {
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.name, b.name) })
 	var buf bytes.Buffer

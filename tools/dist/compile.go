@@ -24,9 +24,9 @@ func (r *release) compile(ctx context.Context, p platform) (binary, error) {
 	return binary{p, path}, r.goBuild(ctx, p, path)
 }
 
-// goBuild builds the program as make build does, with the state of the repository in it.
+// goBuild builds the program as make build does. The program records the state of the repository.
 func (r *release) goBuild(ctx context.Context, p platform, path string) error {
-	// The flag -buildvcs is auto, as a linked working tree has no state that Go can read.
+	// The flag -buildvcs is auto, because Go cannot read the state of a linked working tree.
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=auto",
 		"-ldflags", "-s -w -X main.version="+r.version.described, "-o", path, "./cmd/varve")
 	cmd.Dir = r.root
@@ -52,8 +52,8 @@ const (
 	fishCompletion
 )
 
-// hostProgram returns the path of the program for this machine. It builds it, unless that is
-// done.
+// hostProgram returns the path of the program for this machine. If it is not built yet, hostProgram
+// builds it.
 func (r *release) hostProgram(ctx context.Context, built []binary) (string, error) {
 	host := platform{os: runtime.GOOS, arch: runtime.GOARCH}
 	for _, b := range built {

@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// allPlatforms are the platforms of a release: GOOS/GOARCH, and GOARM below arm.
+// allPlatforms lists the platforms of a release as GOOS/GOARCH. For arm, GOARM follows.
 const allPlatforms = "linux/amd64,linux/arm64,linux/arm/7,darwin/amd64,darwin/arm64,windows/amd64"
 
 func main() {
