@@ -93,8 +93,8 @@ func TestDeadman_AppliesToActiveDevices(t *testing.T) {
 	}
 }
 
-// TestDeadman_IsCheckedByOneProcess fails the check of one process. Another process must take over
-// and complete the check.
+// TestDeadman_IsCheckedByOneProcess makes the check fail in one process. Another process must take
+// over and complete the check.
 func TestDeadman_IsCheckedByOneProcess(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(alerts.Rule{Kind: alerts.Deadman, Device: "d", For: 10 * time.Minute, Severity: alerts.Info})

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// retireWithin is the time after which no process uses a rule that was deleted or changed.
-	// Alerts that open until then are resolved afterwards.
+	// retireWithin is the time after which no process uses the old version of a rule that was
+	// deleted or changed. Alerts that were opened before then are resolved afterwards.
 	retireWithin = 5 * time.Minute
 	// retiredAtOnce bounds the alerts that a request reads when it deletes or changes a rule.
 	// ResolveRetired resolves the rest later.

@@ -43,7 +43,7 @@ type Loaded struct {
 // EnvPrefix begins the names of variables: VARVE_SERVER_LISTEN sets server.listen.
 const EnvPrefix = "VARVE_"
 
-// others are variables with EnvPrefix that do not set a key.
+// others are variables that begin with EnvPrefix but do not belong to a setting.
 var others = []string{"VARVE_CONFIG", "VARVE_SERVER", "VARVE_TIMEOUT", "VARVE_KEY", "VARVE_KEY_FILE", "VARVE_CA_FILE"}
 
 // sep separates the parts of keys while layers are merged; stream names may have dots in them. It

@@ -180,7 +180,7 @@ type comparison uint8
 
 const (
 	upToDate  comparison = iota // the partial has exactly these readings
-	outdated                    // the partial has only the readings that arrived first
+	outdated                    // the partial lacks the readings that arrived last, and has all others
 	uncertain                   // like outdated, but the other readings may be copies of readings that count already
 	different                   // the partial has readings that do not count now
 )

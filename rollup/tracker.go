@@ -141,9 +141,9 @@ func (t *Tracker) chooseMarkers(q *markRequest, readings []varve.Reading) (items
 	return items
 }
 
-// newMarker returns a marker for an hour. If the device already has a valid marker for another
-// late hour of that day, the new marker covers the whole day. So an upload of many days needs few
-// markers.
+// newMarker returns a marker for an hour. If the hour is not current, and the device already has a
+// valid marker for another such hour of the same day, the new marker covers the whole day. So an
+// upload of many days needs few markers.
 func (q *markRequest) newMarker(hour, arrival int64, stored, chosen []knownMarker) knownMarker {
 	begin := hour * hourSeconds
 	if end := begin + hourSeconds; end > q.now && begin <= q.now+int64(dayOverlap/time.Second) {

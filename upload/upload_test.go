@@ -60,7 +60,7 @@ func csv(n int) string {
 	return b.String()
 }
 
-// writeFile writes a file below a new folder weather and returns its path.
+// writeFile writes a file into a new folder named weather and returns the path of the file.
 func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "weather")

@@ -91,7 +91,7 @@ func (s *server) cpu() time.Duration {
 	return time.Duration(user+sys) * 10 * time.Millisecond
 }
 
-// usage returns the disk blocks of a folder in bytes.
+// usage returns the disk space that the files of a folder occupy, in bytes.
 func usage(dir string) (bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -9,9 +9,9 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// TestDoctor_FindsDamage checks the damage that varve doctor finds: a truncated file and a missing
-// copy of the catalog. It must find damaged blocks if it verifies, and damage that a server has
-// recorded.
+// TestDoctor_FindsDamage checks that varve doctor finds a truncated file, a missing copy of the
+// catalog, and damage that a server has recorded. With --verify, it must also find damaged blocks
+// in the files of Pebble.
 func TestDoctor_FindsDamage(t *testing.T) {
 	whole := counted(t, hourly{})
 	doctor := func(dir, want string, code int, args ...string) {

@@ -133,7 +133,8 @@ func (s *scan) tear(from, to int) {
 	s.replay.rep.Torn = append(s.replay.rep.Torn, t)
 }
 
-// trimmed is the number of trailing zeros of a payload that are treated as unused bytes.
+// trimmed is the largest number of zeros at the end of a payload that may have been taken for unused
+// bytes. A frame that ends this far after the used bytes still counts as whole.
 const trimmed = 16
 
 func allZero(data []byte) bool { return len(bytes.TrimLeft(data, "\x00")) == 0 }
