@@ -133,7 +133,7 @@ func (s *scan) tear(from, to int) {
 	s.replay.rep.Torn = append(s.replay.rep.Torn, t)
 }
 
-// trimmed is the largest number of zeros at the end of a payload that may have been taken for unused
+// trimmed is the largest number of zeros at the end of a payload that may be counted as unused
 // bytes. A frame that ends this far after the used bytes still counts as whole.
 const trimmed = 16
 
