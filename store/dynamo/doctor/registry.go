@@ -24,6 +24,25 @@ const maxSkew = 30 * time.Second
 
 const applyAgain = "run terraform apply; or delete the registry if it is empty, and varve serve creates it"
 
+// checkMissing reports a missing registry. Before the first start, the deployment has no tables.
+func (e *examiner) checkMissing(ctx context.Context, name string) {
+	const check = "check store.registry, tables.prefix, the account and the region"
+	_, own, err := e.countTables(ctx)
+	switch {
+	case err != nil:
+		e.failed(aboutTables, "ListTables", "*", err)
+	case own > 0:
+		e.wrong(aboutRegistry, "restore it from a backup, or "+check,
+			"table %s is missing, but the deployment has %d tables: keys, rules, devices and roll-ups are in the registry", name, own)
+	default:
+		e.findings = append(e.findings, Finding{
+			Check: aboutRegistry, State: NotChecked, Found: "table " + name + " is not created yet: varve serve or terraform apply creates it",
+			Remedy: "if it was created before, " + check,
+		})
+		e.checkTables(ctx)
+	}
+}
+
 // checkRegistry checks that the table of the registry can be read. It compares the clock with the
 // time in DynamoDB's answer. It returns false if the registry cannot be read.
 func (e *examiner) checkRegistry(ctx context.Context) bool {
@@ -32,11 +51,7 @@ func (e *examiner) checkRegistry(ctx context.Context) bool {
 	var missing *types.ResourceNotFoundException
 	switch {
 	case errors.As(err, &missing):
-		e.findings = append(e.findings, Finding{
-			Check: aboutRegistry, State: NotChecked, Found: "table " + name + " is not created yet: varve serve or terraform apply creates it",
-			Remedy: "if it was created before, check store.registry, tables.prefix, the account and the region",
-		})
-		e.checkTables(ctx)
+		e.checkMissing(ctx, name)
 		return false
 	case err != nil:
 		e.failed(aboutRegistry, "DescribeTable", name, err)
