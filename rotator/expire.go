@@ -18,12 +18,15 @@ const expireEvery = 20 * time.Hour
 
 // deleteExpired deletes expired readings from tables that are not retired, on hold or in use. It
 // does so about once a day, even if other readings of a table have not expired. So a reading is
-// deleted within about a day after its retention and the grace have ended. deleteExpired calls
-// check before each table.
+// deleted within about a day after its retention and the grace have ended, if mayExpire permits.
+// deleteExpired calls check before each table.
 func (r *Rotator) deleteExpired(ctx context.Context, check func(context.Context) error) error {
 	now := r.opts.Now()
 	if r.opts.Expirer == nil || !r.opts.Policy.Drop || now.Sub(r.expired) < expireEvery && !now.Before(r.expired) {
 		return nil
+	}
+	if may, err := r.mayExpire(ctx, now); !may || err != nil {
+		return err
 	}
 	infos, err := r.Tables(ctx)
 	if err != nil {

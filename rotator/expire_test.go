@@ -2,6 +2,7 @@ package rotator_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -81,6 +82,7 @@ func TestRun_ReportsFailedDeletion(t *testing.T) {
 	})
 	mustRun(t, w.rotator)
 	w.write("weather", "a", begin.Add(-time.Hour), 1)
+	w.runDaily(begin.Add(9 * day))
 	w.clock = begin.Add(11 * day)
 	broken := errors.New("the disk is broken")
 	w.store.before = func(op string, _ grid.Table) error {
@@ -97,6 +99,61 @@ func TestRun_ReportsFailedDeletion(t *testing.T) {
 	for _, in := range w.tables() {
 		if in.Readings > 0 {
 			t.Errorf("%s has %d readings", in.Table, in.Readings)
+		}
+	}
+}
+
+// runDaily runs the rotator once a day until a time, and then at that time.
+func (w *world) runDaily(until time.Time) {
+	w.t.Helper()
+	for w.clock.Before(until) {
+		w.clock = w.clock.Add(day)
+		if _, err := w.rotator.Run(w.t.Context()); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// keeps returns a policy with drops, 5 days of grace and a retention.
+func keeps(d time.Duration) rotator.Policy {
+	return rotator.Policy{
+		Grid: grid.DefaultPolicy(), Drop: true, Grace: 5 * day,
+		Retention: &retention.Policy{Prefix: "varve", Classes: []retention.Class{{Name: retention.DefaultClass, Retention: d}}},
+	}
+}
+
+// TestRun_KeepsReadingsAfterChange starts a process with a retention that is too short, or sets the
+// clock forward. If that is corrected within the grace, no reading may be deleted. If it is not,
+// the readings must be deleted after the grace.
+func TestRun_KeepsReadingsAfterChange(t *testing.T) {
+	begin := time.Date(2026, 10, 2, 12, 0, 0, 0, time.UTC)
+	wrongly := map[string]func(*world){
+		"a retention that is too short": func(w *world) { w.start(keeps(day)) },
+		"a clock that is ahead":         func(w *world) { w.clock = w.clock.Add(50 * day) },
+	}
+	for reason, change := range wrongly {
+		for _, c := range []struct {
+			days int // until the correction
+			left int
+		}{{0, 1}, {4, 1}, {7, 0}} {
+			t.Run(fmt.Sprintf("%s for %d days", reason, c.days), func(t *testing.T) {
+				w := newWorld(t, begin)
+				w.start(keeps(60 * day))
+				mustRun(t, w.rotator)
+				w.write("weather", "a", begin.Add(-time.Hour), 1)
+				w.runDaily(begin.Add(15 * day))
+				before := w.clock
+				change(w)
+				moved := w.clock.Sub(before)
+				mustRun(t, w.rotator)
+				w.runDaily(w.clock.Add(time.Duration(c.days) * day))
+				w.clock = w.clock.Add(-moved)
+				w.start(keeps(60 * day))
+				mustRun(t, w.rotator)
+				if got, _ := w.read("weather", "a"); len(got) != c.left {
+					t.Errorf("%d readings are left, want %d", len(got), c.left)
+				}
+			})
 		}
 	}
 }
