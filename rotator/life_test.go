@@ -58,7 +58,7 @@ type life struct {
 	sent      []varve.Reading          // some of the sent readings, which may be resent
 	slow      []slowRequest
 	away      time.Time // the rotator does not run until this time
-	ran       time.Time // time of the last run
+	ran       time.Time // the last run that was not killed
 	bound     int
 	budget    int // calls of the store until the process is killed; -1 means that it is not killed
 	done      tally
@@ -183,7 +183,6 @@ func (l *life) rotate() bool {
 	if len(p.Actions) == 0 && l.clock.Sub(l.ran) < 20*time.Hour {
 		return false // nothing to do, and no expired readings to delete
 	}
-	l.ran = l.clock
 	if len(p.Actions) > 0 {
 		l.runs++
 	}
@@ -196,6 +195,8 @@ func (l *life) rotate() bool {
 		l.start(l.policy)
 	} else if err != nil {
 		l.t.Fatalf("%s: %v", l.clock, err)
+	} else {
+		l.ran = l.clock
 	}
 	l.budget = -1
 	counts := p.Counts()
