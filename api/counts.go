@@ -25,7 +25,7 @@ type countsHandler struct {
 var countsParams = []string{"devices", "status", "device_type", "from", "to", "during", "source", "where", "consistent", "damaged", "precision", "timezone"}
 
 func (h *countsHandler) addRoutes(o *operations) {
-	o.raw(http.MethodGet, "/v1/streams/{stream}/counts", h.getCounts, &huma.Operation{
+	o.raw(http.MethodGet, "/v1/streams/{stream}/counts", serveJSON(h.responder, h.count), &huma.Operation{
 		OperationID: "count-readings", Summary: "The numbers of devices and readings of a stream in a window", Tags: []string{"readings"},
 		Description: "Exact. With source=readings, it counts the distinct live readings, and reads all of them. " +
 			"With source=rollups, it counts the distinct readings in hourly roll-ups, also expired ones, for windows of whole hours; this is cheap. " +
@@ -45,17 +45,7 @@ func (h *countsHandler) addRoutes(o *operations) {
 	})
 }
 
-// getCounts serves GET /v1/streams/{stream}/counts.
-func (h *countsHandler) getCounts(w http.ResponseWriter, r *http.Request) {
-	body, err := h.count(r)
-	if err == nil {
-		err = writeJSON(w, body)
-	}
-	if err != nil {
-		h.fail(w, r, err)
-	}
-}
-
+// count serves GET /v1/streams/{stream}/counts.
 func (h *countsHandler) count(r *http.Request) (*wire.CountsBody, error) {
 	asked := r.URL.Query()
 	q, err := countOf(r, asked, h.now())

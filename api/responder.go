@@ -88,6 +88,19 @@ func orNull(t time.Time) *time.Time {
 	return &t
 }
 
+// serveJSON returns a handler that answers with the result of do as JSON, or with a problem.
+func serveJSON[T any](a *responder, do func(*http.Request) (T, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := do(r)
+		if err == nil {
+			err = writeJSON(w, body)
+		}
+		if err != nil {
+			a.fail(w, r, err)
+		}
+	}
+}
+
 // writeJSON answers with a value as JSON.
 func writeJSON(w http.ResponseWriter, v any) error {
 	body, err := wire.MarshalJSON(v)

@@ -42,7 +42,7 @@ func devicePageParams() []*huma.Param {
 }
 
 func (h *streamDevicesHandler) addRoutes(o *operations) {
-	o.raw(http.MethodGet, "/v1/streams/{stream}/devices", h.getDevices, &huma.Operation{
+	o.raw(http.MethodGet, "/v1/streams/{stream}/devices", serveJSON(h.responder, h.listDevices), &huma.Operation{
 		OperationID: "list-stream-devices", Summary: "The devices of a stream, in the order of their names", Tags: []string{"devices"},
 		Description: "Includes registered devices that have a live reading in the stream, with the times of the last one. " +
 			"It reads the last reading of each registered device. A page may be short or empty and not the last.",
@@ -55,17 +55,7 @@ func (h *streamDevicesHandler) addRoutes(o *operations) {
 	})
 }
 
-// getDevices serves GET /v1/streams/{stream}/devices.
-func (h *streamDevicesHandler) getDevices(w http.ResponseWriter, r *http.Request) {
-	body, err := h.listDevices(r)
-	if err == nil {
-		err = writeJSON(w, body)
-	}
-	if err != nil {
-		h.fail(w, r, err)
-	}
-}
-
+// listDevices serves GET /v1/streams/{stream}/devices.
 func (h *streamDevicesHandler) listDevices(r *http.Request) (*wire.StreamDeviceList, error) {
 	asked := r.URL.Query()
 	if err := known(asked, streamDevicesParams...); err != nil {
