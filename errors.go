@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Failure is the kind of an [Error]. Callers choose their reaction by it.
+// Failure is the kind of an [Error]. Callers choose their reaction by the kind.
 type Failure uint8
 
 // The kinds of failure. An error without a kind is a fault of Varve or of its store.
@@ -27,6 +27,8 @@ const (
 	Unavailable
 	// Damaged is a request that needs damaged data. A retry fails until the data is repaired.
 	Damaged
+	// Gone is a request for data that was dropped or was never recorded. A retry fails, too.
+	Gone
 )
 
 // Error is a failure with a kind.

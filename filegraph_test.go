@@ -55,8 +55,8 @@ func TestFindCycle_ReturnsPath(t *testing.T) {
 	}
 }
 
-// fileUses returns, for each file of a package, the other files that it uses and the names that
-// it uses from them.
+// fileUses returns the uses between the files of a package, by using file and then by used file.
+// Each use has one name that the used file declares.
 func fileUses(t *testing.T, dir string) map[string]map[string]string {
 	t.Helper()
 	set := token.NewFileSet()
@@ -75,8 +75,8 @@ func fileUses(t *testing.T, dir string) map[string]map[string]string {
 		}
 		files = append(files, f)
 	}
-	// Every import is replaced by an empty package. Names that this package declares are still
-	// resolved.
+	// Every import is replaced by an empty package. Names that the checked package declares are
+	// still resolved.
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: emptyImporter{}, Error: func(error) {}}
 	pkg, _ := conf.Check(module+"/"+dir, set, files, info) // errors are expected: imported names are missing

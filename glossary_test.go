@@ -58,8 +58,9 @@ func TestGlossary_DetectsWrongNames(t *testing.T) {
 	}
 }
 
-// names is the set of all packages and declarations of the module. Each name has several forms,
-// as "store/local", "local.Store", "local.Store.Verify", "Store" and "Store.Verify".
+// names is the set of all packages and declarations of the module. A package is listed by its
+// folder and by its name. A declaration is listed with and without its package, as in
+// "local.Store.Verify" and "Store.Verify".
 type names map[string]struct{}
 
 func (n names) has(name string) bool {
@@ -67,7 +68,7 @@ func (n names) has(name string) bool {
 	return ok
 }
 
-// add adds the forms of a declaration of a package.
+// add adds a declaration, with and without its package.
 func (n names) add(pkg string, parts ...string) {
 	name := strings.Join(parts, ".")
 	n[name], n[pkg+"."+name] = struct{}{}, struct{}{}

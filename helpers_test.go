@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// tb has the methods that helpers use. A test, a fuzz target and a rapid property all implement
-// it.
+// tb has the methods that helpers use. Tests, fuzz targets and rapid properties receive a value
+// that implements it.
 type tb interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -71,8 +71,7 @@ func reading(t tb, name, value string) varve.Reading {
 	return varve.Reading{Series: sensor, Time: noon, Fields: []varve.Field{field(name, num(t, value))}}
 }
 
-// checkMany checks a property with 30 times the inputs of one rapid.Check, or 10 times in short
-// mode.
+// checkMany calls rapid.Check 30 times for a property, or 10 times in short mode.
 func checkMany(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	rounds := 30

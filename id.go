@@ -15,13 +15,20 @@ import (
 // ID separates the readings of one series and event time.
 //
 // The id is either the text that a client chose, or a 64-bit hash of the reading's fields. A hash
-// is written in 11 characters that sort in the order of the hashes. IDs are comparable with ==.
-// The zero ID means that no id is set.
+// is written as a text of 11 characters. These texts sort in the order of the hashes. IDs are
+// comparable with ==. The zero ID means that no id is set.
+//
+// A correction has the same text or hash as the corrected reading, and a version. Ids with
+// different versions are not equal.
 type ID struct {
-	text string
-	hash uint64
-	set  bool
+	text    string
+	hash    uint64
+	version uint32
+	set     bool
 }
+
+// MaxVersion is the highest version of a reading.
+const MaxVersion = 1<<31 - 1
 
 // idAlphabet has the 64 characters of a hash's text, in ascending order of their bytes. So texts
 // sort in the order of their hashes.
@@ -73,10 +80,12 @@ func parseHash(text string) (hash uint64, ok bool) {
 // IsZero reports whether the id is not set.
 func (id ID) IsZero() bool { return !id.set }
 
-// Hash returns the hash of the id, or false if a client chose the id.
-func (id ID) Hash() (hash uint64, ok bool) { return id.hash, id.set && id.text == "" }
+// Hash returns the hash of the id, or false if a client chose the id or it has a version.
+func (id ID) Hash() (hash uint64, ok bool) {
+	return id.hash, id.set && id.text == "" && id.version == 0
+}
 
-// String returns the text of the id, or "" if it is not set.
+// String returns the text of the id without its version, or "" if the id is not set.
 func (id ID) String() string {
 	if id.text != "" || !id.set {
 		return id.text
@@ -85,7 +94,7 @@ func (id ID) String() string {
 	return string(id.Append(text[:0]))
 }
 
-// Append appends the text of the id to dst.
+// Append appends the text of the id, without its version, to dst.
 func (id ID) Append(dst []byte) []byte {
 	if id.text != "" || !id.set {
 		return append(dst, id.text...)
@@ -101,13 +110,20 @@ func (id ID) Append(dst []byte) []byte {
 	return dst
 }
 
-// Compare orders ids by the bytes of their text. The zero ID is first.
+// Compare orders ids by the bytes of their text, then by version. The zero ID is first. The results
+// of Key sort in the same order.
 func (id ID) Compare(other ID) int {
 	if id.text == "" && other.text == "" && id.set && other.set {
+		if id.hash == other.hash {
+			return cmp.Compare(id.version, other.version)
+		}
 		return cmp.Compare(id.hash, other.hash)
 	}
 	var a, b [hashTextLen]byte
-	return cmp.Compare(string(id.Append(a[:0])), string(other.Append(b[:0])))
+	if order := cmp.Compare(string(id.Append(a[:0])), string(other.Append(b[:0]))); order != 0 {
+		return order
+	}
+	return cmp.Compare(id.version, other.version)
 }
 
 func (id ID) size() int {
@@ -117,7 +133,7 @@ func (id ID) size() int {
 	return hashTextLen
 }
 
-// HasOwnID reports whether a client chose an id that differs from the content id.
+// HasOwnID reports whether the id differs from the content id. The id must be set.
 func (r *Reading) HasOwnID() bool { return r.ID != r.ContentID() }
 
 // ContentID returns the id of a reading that was sent without one.

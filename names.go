@@ -67,7 +67,20 @@ func ValidateDevice(device string) error {
 	return nil
 }
 
-// invalidFieldName returns the reason for which a field name is invalid, or "" if it is valid.
+// ValidateNewDevice checks the name of a device like [ValidateDevice], and refuses . and .. as well.
+//
+// Servers and proxies resolve these names in the path of a URL, so the device could not be read.
+// Older readings may have such names, so only new readings and records are checked.
+func ValidateNewDevice(device string) error {
+	if isRelativePath(device) {
+		return fmt.Errorf("device %s is a relative path: use another name", quote.Text(device))
+	}
+	return ValidateDevice(device)
+}
+
+func isRelativePath(name string) bool { return name == "." || name == ".." }
+
+// invalidFieldName returns the reason why a field name is invalid, or "" if the name is valid.
 func invalidFieldName(name string) string {
 	if strings.HasPrefix(name, "_") {
 		return "begins with _, which is reserved"

@@ -28,6 +28,7 @@ func TestValidateName_AllowsNamesSafeInURLs(t *testing.T) {
 		{"a point first", ".a", false},
 		{"a hyphen first", "-a", false},
 		{"an underscore first", "_a", false},
+		{"this folder", ".", false},
 		{"parent folder", "..", false},
 		{"a slash", "a/b", false},
 		{"a hash", "a#b", false},
@@ -91,6 +92,19 @@ func TestValidateDevice_AllowsPrintableNames(t *testing.T) {
 				t.Errorf("%q: %v", tt.name, err)
 			}
 		})
+	}
+}
+
+// TestValidateNewDevice_RefusesPaths checks that new devices cannot have names that are resolved in
+// the path of a URL. Stored devices with such names must remain readable.
+func TestValidateNewDevice_RefusesPaths(t *testing.T) {
+	for name, ok := range map[string]bool{".": false, "..": false, "...": true, ".a": true, "a/..": true, "": false, " a": false} {
+		if err := varve.ValidateNewDevice(name); (err == nil) != ok {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if err := varve.ValidateDevice(".."); err != nil {
+		t.Errorf("a stored device: %v", err)
 	}
 }
 

@@ -89,8 +89,8 @@ func (r *Reading) Normalize() Verdict {
 	return v
 }
 
-// NormalizeValues sorts the fields by name and converts times to UTC. A missing id stays zero: the
-// store computes the content id if it needs it.
+// NormalizeValues sorts the fields by name and converts times to UTC. A missing id stays unset; the
+// store computes the content id when it needs one.
 //
 // It returns a rejecting verdict if the reading cannot be stored, otherwise the zero Verdict. It
 // does not compare the event time with the clock; the router does.
@@ -116,8 +116,20 @@ func (r *Reading) NormalizeValues() Verdict {
 	return Verdict{}
 }
 
-// hasCommonFields reports whether the fields are sorted and valid, with short ASCII names. Such
-// fields skip the slower checks of normalizeFields.
+// NormalizeNew is like NormalizeValues, and also refuses device names that only stored readings may
+// have: see [ValidateNewDevice].
+func (r *Reading) NormalizeNew() Verdict {
+	if v := r.NormalizeValues(); v.Outcome == Rejected {
+		return v
+	}
+	if isRelativePath(r.Series.Device) {
+		return Reject(CodeDeviceInvalid, "%s", ValidateNewDevice(r.Series.Device))
+	}
+	return Verdict{}
+}
+
+// hasCommonFields reports whether the fields are sorted and valid, with names in ASCII. Such fields
+// skip the slower checks of normalizeFields.
 func (r *Reading) hasCommonFields() bool {
 	before := ""
 	for i := range r.Fields {
@@ -192,7 +204,7 @@ func (r *Reading) SizeAbove(limit int) int {
 	return 0
 }
 
-// Alive reports whether the reading's event time or arrival is after cutoff, so that it is not
+// Alive reports whether the event time or the arrival is after cutoff. Such a reading has not
 // expired. The zero cutoff means that readings never expire.
 func (r *Reading) Alive(cutoff time.Time) bool {
 	return r.Time.After(cutoff) || r.Arrived.After(cutoff)
@@ -219,5 +231,9 @@ func (r *Reading) SameFields(q *Reading) bool {
 
 // String returns the series, time and id for use in messages.
 func (r *Reading) String() string {
-	return fmt.Sprintf("%s@%s#%s", r.Series, r.Time.UTC().Format(time.RFC3339Nano), r.ID)
+	text := fmt.Sprintf("%s@%s#%s", r.Series, r.Time.UTC().Format(time.RFC3339Nano), r.ID)
+	if v := r.ID.version; v > 0 {
+		text += fmt.Sprint(" version ", v)
+	}
+	return text
 }

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	pathpkg "path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,6 +32,45 @@ func TestSizes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSizes_OfTypes checks that no type has more than 30 methods of its own. Methods of embedded
+// types do not count.
+func TestSizes_OfTypes(t *testing.T) {
+	const most = 30
+	methods := map[string]int{}
+	eachGoFile(t, func(path string, _ *token.FileSet, f *ast.File) {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv == nil || ast.IsGenerated(f) || isTest(path) {
+				continue
+			}
+			methods[pathpkg.Dir(path)+"."+receiverName(fn.Recv.List[0].Type)]++
+		}
+	})
+	if len(methods) < 100 {
+		t.Errorf("only %d types with methods were found", len(methods))
+	}
+	for name, n := range methods {
+		if n > most {
+			t.Errorf("%s has %d methods, want at most %d: give a part of its state a type of its own", name, n, most)
+		}
+	}
+}
+
+// receiverName returns the name of a receiver's type.
+func receiverName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiverName(e.X)
+	case *ast.IndexExpr:
+		return receiverName(e.X)
+	case *ast.IndexListExpr:
+		return receiverName(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return "?"
 }
 
 // eachGoFile calls visit with every Go file of the module, parsed with its comments.

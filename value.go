@@ -59,7 +59,7 @@ func BoolValue(b bool) Value {
 }
 
 // CanonicalJSON returns a value for canonical text. The text must be the Text of a value that
-// [JSONValue] returned, for example as it was stored. CanonicalJSON does not validate it.
+// [JSONValue] returned, for example a stored text. CanonicalJSON does not validate it.
 func CanonicalJSON(text string) Value { return Value{kind: KindJSON, text: text} }
 
 // Kind returns the type of the value.

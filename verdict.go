@@ -5,7 +5,7 @@ import "fmt"
 // Outcome is the result of submitting a reading.
 type Outcome uint8
 
-// The three outcomes. The zero Outcome means that the reading is undecided.
+// The outcomes. The zero Outcome means that the reading is undecided.
 const (
 	// Stored means that the reading is durable.
 	Stored Outcome = iota + 1
@@ -13,6 +13,9 @@ const (
 	Duplicate
 	// Rejected means that the reading is not stored. The verdict has the reason.
 	Rejected
+	// Queued means that an agent stored the reading on its own disk, and will send it to a server.
+	// The server decides on the reading later. A server never returns this outcome.
+	Queued
 )
 
 func (o Outcome) String() string {
@@ -23,6 +26,8 @@ func (o Outcome) String() string {
 		return "duplicate"
 	case Rejected:
 		return "rejected"
+	case Queued:
+		return "queued"
 	default:
 		return "undecided"
 	}
@@ -33,21 +38,23 @@ type Code string
 
 // The codes of rejections.
 const (
-	CodeTimeMissing   Code = "time_missing"    // no time was sent
-	CodeTimeInvalid   Code = "time_invalid"    // the time cannot be parsed
-	CodeTimeUnit      Code = "time_unit"       // the time appears to be in another unit
-	CodeTimeInFuture  Code = "time_in_future"  // the time is later than the policy allows
-	CodeTimeTooOld    Code = "time_too_old"    // the time is before 1970, or it is a number and before 1973, as from a clock that was never set
-	CodeStreamInvalid Code = "stream_invalid"  // the name of the tenant or stream is invalid
-	CodeDeviceInvalid Code = "device_invalid"  // the name of the device is invalid
-	CodeIDInvalid     Code = "id_invalid"      // the id that the client sent is invalid
-	CodeFieldInvalid  Code = "field_invalid"   // a field's name or value is invalid
-	CodeTooLarge      Code = "too_large"       // the reading has more than MaxReadingBytes
-	CodeTooManyFields Code = "too_many_fields" // the series would have more distinct fields than allowed
-	CodeMalformed     Code = "malformed"       // the text is not a reading
-	CodeConflict      Code = "conflict"        // the same identity is stored with other values
-	CodeUnavailable   Code = "unavailable"     // temporary: the client can retry
-	CodeDamaged       Code = "damaged"         // the row for the reading is damaged, or damaged data may contain a duplicate of the reading
+	CodeTimeMissing    Code = "time_missing"    // no time was sent
+	CodeTimeInvalid    Code = "time_invalid"    // the time cannot be parsed
+	CodeTimeUnit       Code = "time_unit"       // the time appears to be in another unit
+	CodeTimeInFuture   Code = "time_in_future"  // the time is later than the policy allows
+	CodeTimeTooOld     Code = "time_too_old"    // the time is before 1970, or a numeric time is before 1973, as from a clock that was never set
+	CodeStreamInvalid  Code = "stream_invalid"  // the name of the tenant or stream is invalid
+	CodeDeviceInvalid  Code = "device_invalid"  // the name of the device is invalid
+	CodeIDInvalid      Code = "id_invalid"      // the id that the client sent is invalid
+	CodeVersionInvalid Code = "version_invalid" // the version is not a number, or the id is missing
+	CodeFieldInvalid   Code = "field_invalid"   // a field's name or value is invalid
+	CodeTooLarge       Code = "too_large"       // the reading is larger than MaxReadingBytes
+	CodeTooManyFields  Code = "too_many_fields" // the series would have more distinct fields than allowed
+	CodeMalformed      Code = "malformed"       // the text is not a reading
+	CodeConflict       Code = "conflict"        // the same identity is stored with other values
+	CodeQuarantined    Code = "quarantined"     // the time is unacceptable, and the reading is stored as a reject
+	CodeUnavailable    Code = "unavailable"     // the failure is temporary: the client can retry
+	CodeDamaged        Code = "damaged"         // the row for the reading is damaged, or damaged data may contain a duplicate of the reading
 )
 
 // Retryable reports whether the same reading may be stored if it is resent.
@@ -69,9 +76,9 @@ func Reject(code Code, format string, args ...any) Verdict {
 }
 
 // HasStored reports whether a reading with this identity is stored. After a conflict, that is a
-// reading with other values.
+// reading with other values. The verdict must have an outcome.
 func (v *Verdict) HasStored() bool {
-	return v.Outcome != Rejected || v.Code == CodeConflict
+	return v.Outcome != Rejected && v.Outcome != Queued || v.Code == CodeConflict
 }
 
 func (v Verdict) String() string {
@@ -86,6 +93,7 @@ type Tally struct {
 	Stored     int64 `json:"stored"`
 	Duplicates int64 `json:"duplicates"`
 	Rejected   int64 `json:"rejected"`
+	Queued     int64 `json:"queued,omitempty" doc:"readings on the disk of an agent, which will send them; only agents return it"`
 }
 
 // Count adds one verdict to the tally.
@@ -95,6 +103,8 @@ func (t *Tally) Count(v Verdict) {
 		t.Stored++
 	case Duplicate:
 		t.Duplicates++
+	case Queued:
+		t.Queued++
 	default:
 		t.Rejected++
 	}
@@ -105,7 +115,8 @@ func (t *Tally) Add(u Tally) {
 	t.Stored += u.Stored
 	t.Duplicates += u.Duplicates
 	t.Rejected += u.Rejected
+	t.Queued += u.Queued
 }
 
 // Total returns the number of verdicts in the tally.
-func (t *Tally) Total() int64 { return t.Stored + t.Duplicates + t.Rejected }
+func (t *Tally) Total() int64 { return t.Stored + t.Duplicates + t.Rejected + t.Queued }

@@ -62,7 +62,7 @@ const (
 	Descending
 )
 
-// ParseOrder parses "asc" or "desc". The default for "" is ascending.
+// ParseOrder parses "asc" or "desc". The empty text means ascending.
 func ParseOrder(s string) (Order, error) {
 	switch s {
 	case "", "asc":
@@ -90,7 +90,7 @@ const (
 	ByArrival
 )
 
-// ParseBy parses "event" or "arrival". The default for "" is event.
+// ParseBy parses "event" or "arrival". The empty text means event.
 func ParseBy(s string) (By, error) {
 	switch s {
 	case "", "event":

@@ -37,7 +37,7 @@ func numberValue(n varve.Number) Value { return Value{number: n, exists: true} }
 
 func longValue(s decimal.Sum) Value { return Value{long: &s, exists: true} }
 
-// sum returns the number as a Sum.
+// sum returns the value as a Sum.
 func (v Value) sum() *decimal.Sum {
 	if v.long != nil {
 		return v.long
@@ -61,8 +61,8 @@ type cell struct {
 	sampleSorted bool
 }
 
-// add adds a value. If values have equal positions, the first one added is the first, and the
-// last one added is the last.
+// add adds a value at a position. Of values with equal positions, the one that was added first
+// counts as the earliest, and the one that was added last counts as the latest.
 func (c *cell) add(at varve.Position, v varve.Value, n needs) {
 	c.count++
 	if v.Kind() != varve.KindNumber {
@@ -131,6 +131,9 @@ func (c *cell) value(f Function) Value {
 	case sum:
 		return longValue(c.total.Shift(0))
 	case mean:
+		if n, ok := c.total.ShortMean(c.numbers); ok {
+			return numberValue(n)
+		}
 		return longValue(c.total.Mean(c.numbers))
 	case lowest:
 		return numberValue(c.low)

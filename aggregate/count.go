@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/filter"
@@ -18,18 +19,18 @@ type CountQuery struct {
 	Window         varve.Window
 	Where          filter.Filter // if set, only matching readings are counted; an error for roll-ups
 	Source         Source
-	Consistent     bool // includes every acknowledged reading
-	SkipDamaged    bool // omits damaged rows and lists them in the coverage
+	Consistent     bool      // includes every acknowledged reading
+	SkipDamaged    bool      // omits damaged rows and lists them in the coverage
+	AsOf           time.Time // if set, excludes readings that arrived later; see query.Query
 }
 
-// Counts is the result of a count: the distinct readings of each device in the window.
+// Counts is the result of a count: the number of distinct readings of each device in the window.
 type Counts struct {
-	Devices  []DeviceCount // those with at least one reading, sorted by name
+	Devices  []DeviceCount // devices with at least one reading, sorted by name
 	Readings int64
 	Coverage query.Coverage // of all devices; empty for roll-ups
-	// UnseenFields has the fields of Where that no reading had. It is empty if no reading was
-	// compared with Where.
-	UnseenFields []string
+	// Profile has the fields and kinds of values that were compared with Where.
+	Profile filter.Profile
 }
 
 // DeviceCount is the number of readings of one device.
@@ -40,12 +41,12 @@ type DeviceCount struct {
 
 // Count counts the selected readings of each device. It returns exact numbers or an error.
 //
-// If Source is FromReadings, it reads and counts all live readings. If Source is FromRollups, it
-// also counts expired readings. Then the window must have whole hours, and Count reads one roll-up
-// per hour or day.
+// If Source is FromReadings, it reads and counts all readings that are not expired. If Source is
+// FromRollups, it also counts expired readings. Then the window must begin and end at whole hours,
+// and Count reads one roll-up per hour or day.
 func (e *Engine) Count(ctx context.Context, q CountQuery) (*Counts, error) {
 	c := counter{
-		run: run{Engine: e, q: &Query{Tenant: q.Tenant, Stream: q.Stream, Window: q.Window, Where: q.Where, Consistent: q.Consistent, SkipDamaged: q.SkipDamaged}},
+		run: run{Engine: e, q: &Query{Tenant: q.Tenant, Stream: q.Stream, Window: q.Window, Where: q.Where, Consistent: q.Consistent, SkipDamaged: q.SkipDamaged, AsOf: q.AsOf}},
 	}
 	if err := c.validate(&q); err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (e *Engine) Count(ctx context.Context, q CountQuery) (*Counts, error) {
 			counts.Readings += n
 		}
 	}
-	counts.Coverage, counts.UnseenFields = c.coverage, c.unseen
+	counts.Coverage, counts.Profile = c.coverage, c.profile
 	return counts, nil
 }
 
@@ -88,10 +89,10 @@ func (c *counter) validate(q *CountQuery) error {
 	return c.q.validateRollups()
 }
 
-// countReadings returns the number of live readings of a series.
+// countReadings returns the number of readings of a series that are not expired.
 func (c *counter) countReadings(ctx context.Context, of varve.Series) (n int64, err error) {
 	rows, err := c.opts.Readings.Open(ctx, query.Query{
-		Series: of, Window: c.q.Window, Where: c.q.Where, Consistent: c.q.Consistent, SkipDamaged: c.q.SkipDamaged,
+		Series: of, Window: c.q.Window, Where: c.q.Where, Consistent: c.q.Consistent, SkipDamaged: c.q.SkipDamaged, AsOf: c.q.AsOf,
 	})
 	if err != nil {
 		return 0, err
@@ -109,7 +110,7 @@ func (c *counter) countReadings(ctx context.Context, of varve.Series) (n int64, 
 		}
 	}
 	c.cover(rows.Coverage())
-	c.addUnseen(rows)
+	c.profile.Merge(*rows.Profile())
 	return n, nil
 }
 
@@ -118,7 +119,7 @@ var noFields = []string{"_"}
 
 // countRollups returns the number of readings in the roll-ups of a series.
 func (c *counter) countRollups(ctx context.Context, of varve.Series) (n int64, err error) {
-	q := rollup.Query{Series: of, Period: rollup.Hourly, Window: c.q.Window, Fields: noFields, Limit: rollup.MaxLimit}
+	q := rollup.Query{Series: of, Period: rollup.Hourly, Window: c.q.Window, Fields: noFields, Limit: rollup.MaxLimit, AsOf: c.q.AsOf}
 	if wholeDays(c.q.Window) {
 		q.Period = rollup.Daily
 	}

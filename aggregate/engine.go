@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/filter"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rollup"
 )
@@ -15,8 +16,8 @@ import (
 type Options struct {
 	Readings *query.Engine
 	Rollups  *rollup.Reader // if nil, roll-ups are off
-	// InTurn, if set, runs each part of a query that reads from the store. It can limit how many
-	// of them run at a time.
+	// InTurn, if set, runs each part of a query that reads from the store. It can limit the number
+	// of parts that run at a time.
 	InTurn func(ctx context.Context, read func() error) error
 }
 
@@ -36,9 +37,8 @@ type Answer struct {
 	Rows     []Row          // ordered by device, then by bucket; with Top, the highest device is first
 	Coverage query.Coverage // coverage of all devices; empty if the source is roll-ups
 	Values   int            // approximate number of values, at most MaxValues
-	// UnseenFields has the fields of Where that no reading had. It is empty if no reading was
-	// compared with Where.
-	UnseenFields []string
+	// Profile has the fields and kinds of values that were compared with Where.
+	Profile filter.Profile
 }
 
 // Run computes the answer to a query. It never returns a partial answer: if any part fails, Run
@@ -57,7 +57,7 @@ func (e *Engine) Run(ctx context.Context, q Query) (*Answer, error) {
 			return nil, err
 		}
 	}
-	a := &Answer{Coverage: r.coverage, Values: r.budget.values, UnseenFields: r.unseen}
+	a := &Answer{Coverage: r.coverage, Values: r.budget.values, Profile: r.profile}
 	if q.Merge {
 		var err error
 		a.Rows, err = r.merged.finish("")
@@ -78,20 +78,7 @@ type run struct {
 	merged   *series // if not nil, collects the rows of all devices together
 	devices  []ranked
 	coverage query.Coverage
-	compared bool     // readings of a device were compared with Where
-	unseen   []string // fields of Where that none of them had
-}
-
-// addUnseen records the fields of Where that no reading of a device had.
-func (r *run) addUnseen(rows *query.Rows) {
-	unseen := rows.UnseenFields()
-	switch {
-	case !rows.Compared():
-	case !r.compared:
-		r.compared, r.unseen = true, unseen
-	default:
-		r.unseen = slices.DeleteFunc(r.unseen, func(name string) bool { return !slices.Contains(unseen, name) })
-	}
+	profile  filter.Profile
 }
 
 // ranked has the rows of a device, and the value by which the device is ranked.
@@ -148,7 +135,7 @@ func (r *run) insertRanked(d ranked) {
 	}
 	highestFirst := func(a, b ranked) int { return -a.rank.sum().Compare(b.rank.sum()) }
 	i, _ := slices.BinarySearchFunc(r.devices, d, func(a, b ranked) int {
-		return cmp.Or(highestFirst(a, b), -1) // devices are added by name, so an equal value ranks after the earlier ones
+		return cmp.Or(highestFirst(a, b), -1) // devices with equal values are sorted by name
 	})
 	r.devices = slices.Insert(r.devices, i, d)
 	if n := len(r.devices); n > r.q.Top.Devices {
@@ -161,6 +148,7 @@ func (r *run) insertRanked(d ranked) {
 func (r *run) addReadings(ctx context.Context, of varve.Series, s *series) error {
 	rows, err := r.opts.Readings.Open(ctx, query.Query{
 		Series: of, Window: r.q.Window, Fields: r.q.Fields, Where: r.q.Where, Consistent: r.q.Consistent, SkipDamaged: r.q.SkipDamaged,
+		AsOf: r.q.AsOf, Archive: r.q.Archive,
 	})
 	if err != nil {
 		return err
@@ -168,17 +156,16 @@ func (r *run) addReadings(ctx context.Context, of varve.Series, s *series) error
 	defer rows.Close()
 	for more := true; more; {
 		err := r.opts.InTurn(ctx, func() error {
-			var part query.Part
-			var err error
-			if len(r.q.Where) > 0 {
-				part, err = rows.NextPart(ctx) // one page, even if none of its readings match
-			} else {
-				part.Readings, err = rows.Next(ctx)
-			}
+			part, err := rows.NextPart(ctx) // one page, even if none of its readings match Where
 			if err != nil {
 				return err
 			}
 			more = !part.IsEnd()
+			for i := range part.Columns {
+				if err := s.addColumns(&part.Columns[i]); err != nil {
+					return err
+				}
+			}
 			return s.addReadings(part.Readings)
 		})
 		if err != nil {
@@ -186,7 +173,7 @@ func (r *run) addReadings(ctx context.Context, of varve.Series, s *series) error
 		}
 	}
 	r.cover(rows.Coverage())
-	r.addUnseen(rows)
+	r.profile.Merge(*rows.Profile())
 	return nil
 }
 
@@ -215,7 +202,7 @@ func (r *run) cover(c query.Coverage) {
 	for _, l := range []struct {
 		to   *[]string
 		from []string
-	}{{&all.Read, c.Read}, {&all.Expired, c.Expired}, {&all.Missing, c.Missing}, {&all.Failed, c.Failed}} {
+	}{{&all.Read, c.Read}, {&all.Expired, c.Expired}, {&all.Archived, c.Archived}, {&all.Missing, c.Missing}, {&all.Failed, c.Failed}} {
 		for _, name := range l.from {
 			if i, found := slices.BinarySearch(*l.to, name); !found {
 				*l.to = slices.Insert(*l.to, i, name)
@@ -227,6 +214,7 @@ func (r *run) cover(c query.Coverage) {
 	all.MoreDamaged += len(c.Damaged) - min(room, len(c.Damaged))
 	all.Conflicts += c.Conflicts
 	all.Expiry = all.Expiry.Merge(c.Expiry)
+	all.AsOf = all.AsOf.Merge(c.AsOf)
 	if all.Listed.IsZero() || c.Listed.Before(all.Listed) {
 		all.Listed = c.Listed
 	}

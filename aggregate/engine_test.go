@@ -3,6 +3,7 @@ package aggregate_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/aggregate"
 	"github.com/varvedb/varve/store/local"
+	"github.com/varvedb/varve/store/mem"
 )
 
 func queryOf(t TB, step string, names ...string) aggregate.Query {
@@ -40,6 +42,21 @@ func TestRun_Examples(t *testing.T) {
 	q = queryOf(t, "1d", "numbers", "max")
 	q.Devices, q.Merge = []string{"b", "a", "b", "none"}, true
 	wantLines(t, &q, w.run(q), " 11-20T00:00 6 door: numbers=0 max=null ignored=1 t: numbers=5 max=1000 ignored=1")
+}
+
+// TestRun_MergesEnds merges devices whose readings alternate. The first and the last value are of
+// different devices.
+func TestRun_MergesEnds(t *testing.T) {
+	w := newWorld(t)
+	w.close()
+	defer w.close()
+	w.open(columnStore{mem.New(w.now)})
+	for i, device := range []string{"b", "a", "a", "b", "b", "a"} {
+		w.send(reading(t, device, start.Add(time.Duration(i)*time.Second), "", "t", strconv.Itoa(i)))
+	}
+	q := queryOf(t, "1h", "first", "last")
+	q.Devices, q.Merge = []string{"a", "b"}, true
+	wantLines(t, &q, w.run(q), " 11-20T12:00 6 t: first=0 last=5")
 }
 
 func TestRun_RanksDevices(t *testing.T) {

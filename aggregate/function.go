@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// kind is the kind of a function.
+// kind identifies the calculation of a function.
 type kind uint8
 
 const (
@@ -43,7 +43,7 @@ const maxFunctions = 20
 //	sum      exact
 //	mean     sum divided by numbers, rounded as in roll-ups
 //	min max  exact
-//	first    number of the first reading by event time and id; last likewise
+//	first    first number by event time and id; last likewise
 //	stddev   population standard deviation, rounded once to 20 significant digits
 //	pNN      percentile: linear between the two closest ranks, exact
 type Function struct {

@@ -14,7 +14,7 @@ import (
 
 var (
 	propertyZones = []string{"UTC", "UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "Africa/Casablanca"}
-	// Times close to a change of the clocks, and close to the present.
+	// Times close to a change of the clocks, and the start of the world.
 	propertyTimes = []time.Time{
 		time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC), time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC), time.Date(2026, 11, 1, 6, 0, 0, 0, time.UTC),
 		time.Date(2026, 4, 4, 15, 0, 0, 0, time.UTC), time.Date(2026, 2, 15, 2, 0, 0, 0, time.UTC), start,
@@ -86,7 +86,7 @@ var allFunctions = []string{"count", "numbers", "sum", "mean", "min", "max", "fi
 // TestRun_EqualsBruteForce compares answers with the answers of the oracle.
 func TestRun_EqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t)
+		w := drawWorld(t)
 		defer w.close()
 		drawReadings(t, w)
 		name := rapid.SampledFrom(propertyZones).Draw(t, "zone")
@@ -146,7 +146,7 @@ func compareRows(t *rapid.T, w *world, q *aggregate.Query, s *oracleStep, names 
 // bucket over all time.
 func TestTop_EqualsRanking(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t)
+		w := drawWorld(t)
 		defer w.close()
 		drawReadings(t, w)
 		by := drawFunctions(t, allFunctions)[0]
@@ -184,10 +184,11 @@ func TestTop_EqualsRanking(t *testing.T) {
 	})
 }
 
-// TestFill_EqualsBruteForce compares a filled answer with the same query without fill.
+// TestFill_EqualsBruteForce compares a filled answer with the answer to the same query without
+// fill.
 func TestFill_EqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t)
+		w := drawWorld(t)
 		defer w.close()
 		drawReadings(t, w)
 		name := rapid.SampledFrom(propertyZones).Draw(t, "zone")

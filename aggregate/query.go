@@ -3,10 +3,12 @@ package aggregate
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/filter"
 	"github.com/varvedb/varve/internal/quote"
+	"github.com/varvedb/varve/query"
 )
 
 // Limits of a query.
@@ -98,6 +100,11 @@ type Query struct {
 	Source         Source
 	Consistent     bool // if true, includes every acknowledged reading
 	SkipDamaged    bool // if true, omits damaged rows and lists them in the coverage
+	// AsOf, if set, excludes readings that arrived later; see query.Query.
+	AsOf time.Time
+	// Archive selects archived tables; see query.Query. It must not be set if Source is FromRollups,
+	// because roll-ups outlive their tables.
+	Archive query.Archives
 }
 
 // Validate checks everything in the query that can be checked without a store.
@@ -138,14 +145,17 @@ func (q *Query) validateTop() error {
 	return nil
 }
 
-// validateRollups checks that roll-ups can compute the functions, and that the window has whole
-// hours.
+// validateRollups checks that roll-ups can compute the functions, and that the window begins and
+// ends at whole hours.
 func (q *Query) validateRollups() error {
 	if len(q.Where) > 0 {
 		return varve.InvalidParam("where", "source=rollups has no single readings: omit where, or use source=readings")
 	}
 	if q.SkipDamaged {
 		return varve.InvalidParam("damaged", "source=rollups cannot skip rows: omit damaged, or use source=readings")
+	}
+	if q.Archive != query.NoArchives {
+		return varve.InvalidParam("archive", "source=rollups includes dropped tables: omit archive, or use source=readings")
 	}
 	functions := q.Functions
 	if q.Top.Devices > 0 {

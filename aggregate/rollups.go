@@ -19,7 +19,7 @@ func (r *run) addRollups(ctx context.Context, of varve.Series, s *series) error 
 	if r.opts.Rollups == nil {
 		return errNoRollups()
 	}
-	q := rollup.Query{Series: of, Period: r.period(), Window: r.q.Window, Fields: r.q.Fields}
+	q := rollup.Query{Series: of, Period: r.period(), Window: r.q.Window, Fields: r.q.Fields, AsOf: r.q.AsOf}
 	for {
 		var page rollup.Page
 		err := r.opts.InTurn(ctx, func() (err error) {
@@ -52,7 +52,7 @@ func (r *run) period() rollup.Period {
 	return rollup.Hourly
 }
 
-// wholeDays reports whether a window begins and ends at days in UTC, or is open.
+// wholeDays reports whether each end of a window is at midnight in UTC, or is open.
 func wholeDays(w varve.Window) bool {
 	all := varve.AllTime()
 	for _, t := range []time.Time{w.From, w.To} {

@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/block"
 	"github.com/varvedb/varve/rollup"
 )
 
-// budget counts the memory that one query uses, and fails the query at its limits.
+// budget counts the values and the sampled numbers of one query, and fails the query above their
+// limits.
 type budget struct{ values, sample int }
 
 func (b *budget) addValues(n int) error {
@@ -20,8 +22,8 @@ func (b *budget) addValues(n int) error {
 	return nil
 }
 
-func (b *budget) addSample() error {
-	if b.sample++; b.sample > MaxSample {
+func (b *budget) addSample(n int) error {
+	if b.sample += n; b.sample > MaxSample {
 		return varve.InvalidParam("functions", "percentiles hold more than %d numbers: use a shorter step or window, or fewer devices", MaxSample)
 	}
 	return nil
@@ -37,7 +39,7 @@ type open struct {
 // series turns the readings of one device into rows. If the query merges devices, it combines the
 // readings of all devices, one device after the other, into the same rows.
 //
-// beginReading and addValue are its only input from readings.
+// Readings are added with beginReading and addValue, or with addColumns.
 type series struct {
 	q       *Query
 	needs   needs
@@ -49,6 +51,7 @@ type series struct {
 	rows    []Row           // rows of the buckets that are complete
 	rank    cell            // values of the field by which devices are ranked, over the whole window
 	ranks   needs
+	forms   block.Forms
 }
 
 func newSeries(q *Query, b *budget) *series {
@@ -66,17 +69,23 @@ func newSeries(q *Query, b *budget) *series {
 // positions.
 func (s *series) beginReading(sec int64, at varve.Position) error {
 	s.at, s.next = at, 0
-	if s.current == nil || !s.current.Contains(sec) {
-		if err := s.openBucket(s.q.Step.BucketAt(sec)); err != nil {
-			return err
-		}
+	if err := s.selectBucket(sec); err != nil {
+		return err
 	}
 	s.current.readings++
 	return nil
 }
 
-// openBucket makes a bucket the current one. Unless devices are merged, it first completes the
-// current bucket.
+// selectBucket sets current to the bucket that contains a time in unix seconds.
+func (s *series) selectBucket(sec int64) error {
+	if s.current != nil && s.current.Contains(sec) {
+		return nil
+	}
+	return s.openBucket(s.q.Step.BucketAt(sec))
+}
+
+// openBucket sets current to a bucket. Unless devices are merged, it first completes the previous
+// bucket.
 func (s *series) openBucket(b Bucket) error {
 	if s.open == nil {
 		s.closeBucket()
@@ -99,14 +108,14 @@ func (s *series) addValue(field string, v varve.Value) error {
 	}
 	c.add(s.at, v, s.needs)
 	if v.Kind() == varve.KindNumber && s.needs.numbers {
-		if err := s.budget.addSample(); err != nil {
+		if err := s.budget.addSample(1); err != nil {
 			return err
 		}
 	}
 	if s.q.Top.Devices > 0 && field == s.q.Top.Field {
 		s.rank.add(s.at, v, s.ranks)
 		if v.Kind() == varve.KindNumber && s.ranks.numbers {
-			return s.budget.addSample()
+			return s.budget.addSample(1)
 		}
 	}
 	return nil
@@ -132,7 +141,7 @@ func (s *series) cellOf(field string) (*cell, error) {
 	return &s.current.cells[i], nil
 }
 
-// nameOf returns a copy of a field's name. A substring would keep the whole page of readings in
+// nameOf returns a copy of a field's name. A substring would hold the whole page of readings in
 // memory.
 func (s *series) nameOf(field string) string {
 	if n := len(s.rows); n > 0 {
@@ -148,10 +157,8 @@ func (s *series) nameOf(field string) string {
 // addRollup adds the roll-up of an hour or a day, which must be inside one bucket.
 func (s *series) addRollup(r *rollup.Rollup) error {
 	s.next = 0
-	if sec := r.Start.Unix(); s.current == nil || !s.current.Contains(sec) {
-		if err := s.openBucket(s.q.Step.BucketAt(sec)); err != nil {
-			return err
-		}
+	if err := s.selectBucket(r.Start.Unix()); err != nil {
+		return err
 	}
 	s.current.readings += r.Readings
 	for i := range r.Fields {

@@ -54,7 +54,7 @@ func TestSeries_ReleasesNumbersOfCompleteBuckets(t *testing.T) {
 func TestBudget_RefusesMore(t *testing.T) {
 	full := &budget{sample: MaxSample, values: MaxValues}
 	for name, err := range map[string]error{
-		"functions: percentiles hold more than 1000000 numbers":              full.addSample(),
+		"functions: percentiles hold more than 1000000 numbers":              full.addSample(1),
 		"step: more than 200000 buckets × devices × fields × functions: use": full.addValues(1),
 	} {
 		if varve.FailureOf(err) != varve.Invalid || !strings.HasPrefix(err.Error(), name) {

@@ -155,8 +155,8 @@ func (s Step) startOfDay(day int64) int64 {
 
 // FirstInstant returns the first instant at which clocks in a zone show the time of wall.
 //
-// The zone of wall must be UTC. If the clocks skip that time, the result is the end of the
-// skipped hour.
+// The zone of wall must be UTC. If the clocks skip that time, the result is the instant at which
+// they are put forward.
 func FirstInstant(wall time.Time, zone *time.Location) time.Time {
 	y, m, d := wall.Date()
 	t := time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), 0, zone)

@@ -6,11 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/aggregate"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
+	"github.com/varvedb/varve/store/storetest"
 )
 
 // TB has the methods that testing.TB and rapid.T share.
@@ -38,6 +41,25 @@ func newWorld(t TB) *world {
 	return w
 }
 
+// columnStore is a store that returns readings as columns.
+type columnStore struct{ *mem.Store }
+
+// ReadBlocks implements store.BlockReader.
+func (s columnStore) ReadBlocks(ctx context.Context, r store.Range, dst []varve.Reading) (store.BlockPage, error) {
+	return storetest.ReadBlocks(ctx, s, r, dst)
+}
+
+// drawWorld returns a world. It draws whether the store returns readings as columns.
+func drawWorld(t *rapid.T) *world {
+	w := &world{t: t, clock: start, known: map[string]bool{}}
+	if rapid.Bool().Draw(t, "columns") {
+		w.open(columnStore{mem.New(w.now)})
+	} else {
+		w.open(mem.New(w.now))
+	}
+	return w
+}
+
 func (w *world) now() time.Time { return w.clock }
 
 func (w *world) open(s store.Store) {
@@ -55,8 +77,8 @@ func (w *world) close() {
 	}
 }
 
-// send writes readings to the store and the model. If several readings have one position, the
-// model keeps the first.
+// send writes readings to the store and the model. If several readings have one position, the model
+// has only the first.
 func (w *world) send(readings ...varve.Reading) {
 	w.t.Helper()
 	q, err := w.engine.Router.Admit()

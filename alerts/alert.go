@@ -58,6 +58,7 @@ type Alert struct {
 	OpenedAt       time.Time   // when the condition had held long enough
 	ResolvedAt     time.Time   // zero if the alert is open
 	ResolvedBy     string      // the reason; "" if the alert is open
+	KnownAt        time.Time   // when the alert was first stored; zero if an old version of Varve stored it
 	// Late reports whether the reading that opened the alert arrived an hour or more after its
 	// event time.
 	Late         bool
@@ -104,12 +105,13 @@ func (a *Alert) resolve(by string, now time.Time) bool {
 }
 
 // updated returns the new version of a stored alert. The argument now is the alert as computed from
-// readings. The stored alert's remarks, severity and final resolution stay. If the stored alert was
-// replaced or withdrawn, only its remarks stay.
+// readings. The stored alert's acknowledgement, mute, KnownAt, severity and final resolution stay.
+// If the stored alert was replaced or withdrawn, only its acknowledgement, its mute and KnownAt
+// stay.
 func (a *Alert) updated(now Alert) Alert {
 	s := a.remarks()
 	s.merge(now.remarks())
-	now.Acknowledged, now.MutedUntil = s.acknowledged, s.mutedUntil
+	now.Acknowledged, now.MutedUntil, now.KnownAt = s.acknowledged, s.mutedUntil, a.KnownAt
 	if !a.moved.IsZero() {
 		return now
 	}

@@ -10,7 +10,7 @@ import (
 
 // AlertChoice selects open alerts to resolve. At least one of IDs, Rule, Device, Severity and All
 // must be set. If several of Rule, Device and Severity are set, an alert must match each of them.
-// IDs and All each stand alone.
+// IDs and All cannot be combined with each other, or with Rule, Device and Severity.
 type AlertChoice struct {
 	Tenant   string
 	IDs      []string // if set, Cursor must be empty; ids of resolved alerts are accepted
@@ -25,12 +25,12 @@ type AlertChoice struct {
 // ResolvedPage is the result for one page of an AlertChoice.
 type ResolvedPage struct {
 	Resolved []Alert  // the alerts that this call resolved
-	Missing  []string // ids that no alert ever had
+	Missing  []string // ids for which no alert is stored
 	Next     string   // the cursor of the next page; "" at the end
 }
 
-// ResolveAlerts resolves a page of alerts by hand. The caller repeats the call with the cursor
-// until Next is empty. A failed call can be retried.
+// ResolveAlerts resolves a page of alerts by hand. The caller repeats the call with Next as the
+// Cursor, until Next is empty. A failed call can be retried.
 func (m *Monitor) ResolveAlerts(ctx context.Context, c AlertChoice) (page ResolvedPage, err error) {
 	if err := c.validate(); err != nil {
 		return page, err
@@ -55,7 +55,7 @@ func (m *Monitor) ResolveAlerts(ctx context.Context, c AlertChoice) (page Resolv
 	return b.page, nil
 }
 
-// bulkResolver resolves alerts one by one, and collects them in a page.
+// bulkResolver resolves alerts one by one, and collects the resolved ones in a page.
 type bulkResolver struct {
 	alerts *alertStore
 	tenant string

@@ -151,7 +151,7 @@ func begun(shown string) []string {
 }
 
 // TestShuffledArrivals_KeepResolutionByHand sends some readings before all alerts are resolved by
-// hand, and some after it, in any order. The registry fails at any step, until the rejected
+// hand, and some after that, in any order. The registry fails at any step, until the rejected
 // readings are resent. Three conditions hold in the end:
 //
 //   - The alerts are the same as if the readings had arrived in the order of event time.
@@ -199,7 +199,7 @@ func TestShuffledArrivals_KeepResolutionByHand(t *testing.T) {
 	})
 }
 
-// alone returns the event times of readings. The value is true if only one reading has the time.
+// alone reports, for each event time, whether only one reading has it.
 func alone(readings []varve.Reading) map[int64]bool {
 	at := map[int64]bool{}
 	for i := range readings {

@@ -7,8 +7,8 @@ import (
 )
 
 // Alert returns an alert. The id of an alert that was replaced leads to its successor, whose id
-// differs. If it has no successor, the old alert is returned, with Withdrawn as the reason of its
-// resolution. Alert fails with NotFound for an id that no alert ever had.
+// differs. If an alert was withdrawn without a successor, it is returned with Withdrawn as the
+// reason for its resolution. Alert fails with NotFound if no alert with the id is stored.
 func (m *Monitor) Alert(ctx context.Context, tenant, id string) (Alert, error) {
 	a, _, err := m.stores.alerts.find(ctx, tenant, id)
 	return a, err
@@ -21,7 +21,7 @@ func (m *Monitor) ResolveAlert(ctx context.Context, tenant, id string) (Alert, e
 	return m.stores.alerts.change(ctx, tenant, id, func(a *Alert) bool { return a.resolve(ByHand, m.time()) })
 }
 
-// AcknowledgeAlert records that a person has taken notice of an alert, and returns the alert. An
+// AcknowledgeAlert records the person who handles an alert, and returns the alert. An
 // earlier acknowledgement is replaced. AcknowledgeAlert fails with NotFound if the alert is
 // missing, and with Invalid if a text is too long or is not UTF-8.
 func (m *Monitor) AcknowledgeAlert(ctx context.Context, tenant, id, by, comment string) (Alert, error) {

@@ -13,12 +13,13 @@ const (
 	alertPrefix = "ALERT#"
 	// severityKind is the kind of the partitions that list alerts by severity, in the first index.
 	severityKind = "ALERT_SEVERITY"
-	// movedAttr is an attribute of alerts that were replaced or withdrawn. Lists exclude them.
+	// movedAttr is an attribute of alerts that were replaced or withdrawn. Lists exclude these
+	// alerts.
 	movedAttr = "movedAt"
 	// alertIDLen is the length of alert ids: a time, a hyphen and a hash.
 	alertIDLen = 16 + 1 + 11
 	// expectedAlertAttrs is the usual number of attributes of an alert.
-	expectedAlertAttrs = 14
+	expectedAlertAttrs = 15
 )
 
 func alertKey(tenant, device, id string) store.Key {
@@ -55,6 +56,7 @@ func (a *Alert) itemWith(attrs map[string]varve.Value, version int64) store.Item
 	registry.PutTime(it.Attrs, "since", a.Since)
 	registry.PutTime(it.Attrs, "openedAt", a.OpenedAt)
 	registry.PutTime(it.Attrs, "resolvedAt", a.ResolvedAt)
+	registry.PutTime(it.Attrs, "knownAt", a.KnownAt)
 	s := a.remarks()
 	s.put(it.Attrs, "")
 	if !a.Value.IsZero() {
@@ -72,6 +74,7 @@ func alertOf(tenant string, it *store.Item) (Alert, error) {
 		Stream: a.Text("stream"), Rule: a.Text("rule"), Severity: Severity(a.Text("severity")), Message: a.Text("message"),
 		Value: it.Attrs["value"], Since: a.Time("since"), OpenedAt: a.Time("openedAt"), ResolvedAt: a.Time("resolvedAt"),
 		ResolvedBy: a.Text("resolvedBy"), Late: it.Attrs["late"].Bool(), Acknowledged: s.acknowledged, MutedUntil: s.mutedUntil,
+		KnownAt:    a.Time("knownAt"),
 		generation: a.Text(generationAttr), moved: a.Time(movedAttr),
 	}
 	if alert.moved.IsZero() {

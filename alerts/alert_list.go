@@ -17,11 +17,18 @@ type AlertList struct {
 	Severity Severity   // "" means any
 	State    AlertState // "" means any
 	Rule     string     // "" means any
-	Limit    int        // maximum number of alerts in a page; 0 means registry.DefaultLimit
-	Cursor   string
+	Stream   string     // "" means any
+	// Window selects alerts by the event time from which their condition holds. The zero window means
+	// any time.
+	Window varve.Window
+	// Asked has the texts from which Window was parsed. Cursors contain them.
+	Asked  []string
+	Limit  int // maximum number of alerts in a page; 0 means registry.DefaultLimit
+	Cursor string
 }
 
-// Alerts returns a page of alerts. Alerts with another state or rule are read and skipped.
+// Alerts returns a page of alerts. Alerts with another state, rule or stream are read
+// and skipped.
 func (m *Monitor) Alerts(ctx context.Context, l AlertList) (page registry.Page[Alert], err error) {
 	if l.Severity != "" {
 		if err := checkSeverity(l.Severity); err != nil {
@@ -45,14 +52,17 @@ func (m *Monitor) Alerts(ctx context.Context, l AlertList) (page registry.Page[A
 			return page, err
 		}
 	}
+	if l.Window != (varve.Window{}) {
+		if !l.Window.From.Before(l.Window.To) {
+			return page, nil
+		}
+		s.From, s.To = string(appendHexTime(nil, l.Window.From.UnixNano())), string(appendHexTime(nil, l.Window.To.UnixNano()))
+	}
 	s.Match = l.match()
 	if s.Limit, err = registry.PageLimit(l.Limit); err != nil {
 		return page, err
 	}
-	question := []string{"alerts", l.Tenant, l.Device, string(l.Severity), string(l.State)}
-	if l.Rule != "" {
-		question = append(question, l.Rule)
-	}
+	question := l.question()
 	if l.Cursor != "" {
 		place, err := registry.ParseCursor(l.Cursor, question, 1)
 		if err != nil {
@@ -76,10 +86,25 @@ func (m *Monitor) Alerts(ctx context.Context, l AlertList) (page registry.Page[A
 	return page, nil
 }
 
-// match returns a filter that selects the items of the list; nil if the list includes all alerts of
-// the tenant.
+// question returns the texts that identify the list in its cursors.
+func (l *AlertList) question() []string {
+	question := []string{"alerts", l.Tenant, l.Device, string(l.Severity), string(l.State)}
+	if l.Rule != "" {
+		question = append(question, l.Rule)
+	}
+	if l.Stream != "" {
+		question = append(question, "stream", l.Stream)
+	}
+	if l.Window != (varve.Window{}) {
+		question = append(append(question, "window"), l.Asked...)
+	}
+	return question
+}
+
+// match returns a filter that selects the items of the list, or nil if the list includes all items
+// that are read.
 func (l *AlertList) match() func(*store.Item) bool {
-	if l.Device == "" && l.State == "" && l.Rule == "" && l.Severity == "" {
+	if l.Device == "" && l.State == "" && l.Rule == "" && l.Stream == "" && l.Severity == "" {
 		return nil
 	}
 	return func(it *store.Item) bool {
@@ -87,6 +112,9 @@ func (l *AlertList) match() func(*store.Item) bool {
 			return false
 		}
 		if l.Rule != "" && it.Attrs["rule"].Text() != l.Rule {
+			return false
+		}
+		if l.Stream != "" && it.Attrs["stream"].Text() != l.Stream {
 			return false
 		}
 		if l.Severity != "" && it.Attrs["severity"].Text() != string(l.Severity) {

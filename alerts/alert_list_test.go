@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/alerts"
@@ -27,7 +28,7 @@ func (w *world) pages(rt *rapid.T, l alerts.AlertList) (all []alerts.Alert) {
 	}
 }
 
-// TestAlerts_FilterByStateInFullPages compares the lists of one state with the list of all.
+// TestAlerts_FilterByStateInFullPages compares the lists of one state with the list of all alerts.
 func TestAlerts_FilterByStateInFullPages(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)
@@ -60,6 +61,30 @@ func TestAlerts_FilterByStateInFullPages(t *testing.T) {
 			if got := w.pages(rt, list); !slices.Equal(got, want) {
 				rt.Fatalf("%+v:\n got %+v\nwant %+v", list, got, want)
 			}
+		}
+	})
+}
+
+// TestAlerts_SelectWindowInFullPages compares the lists of windows with the list of all alerts.
+func TestAlerts_SelectWindowInFullPages(t *testing.T) {
+	w := newWorld(t)
+	w.rule(above(5, 0))
+	for i := range 40 {
+		r := valued(i, int64(9*(i%2)))
+		r.Device = fmt.Sprint("d", i%3)
+		w.send(r)
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		at := func(label string) time.Time { return valued(rapid.IntRange(-3, 43).Draw(rt, label), 0).Time }
+		list := alerts.AlertList{Limit: rapid.IntRange(1, 12).Draw(rt, "limit"), Window: varve.Window{From: at("from"), To: at("to")}, Asked: []string{"w"}}
+		if rapid.Bool().Draw(rt, "of a device") {
+			list.Device = "d1"
+		}
+		whole := list
+		whole.Window = varve.Window{}
+		want := slices.DeleteFunc(w.pages(rt, whole), func(a alerts.Alert) bool { return !list.Window.Contains(a.Since) })
+		if got := w.pages(rt, list); !slices.Equal(got, want) {
+			rt.Fatalf("%+v:\n got %+v\nwant %+v", list, got, want)
 		}
 	})
 }

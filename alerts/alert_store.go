@@ -19,6 +19,7 @@ type alertStore struct {
 	items   store.Items
 	records recordStore
 	time    func() time.Time // returns the time to the millisecond
+	outbox  *outbox          // nil if changes of alerts are not delivered
 }
 
 // storedAlerts holds alerts by id, as they were read.
@@ -29,7 +30,7 @@ type storedAlert struct {
 	version varve.Value
 }
 
-// alert returns the alert with an id; nil if it is missing.
+// alert returns the alert with an id, or nil if it is missing.
 func (s storedAlerts) alert(id string) *Alert {
 	if a, ok := s[id]; ok {
 		return &a.Alert
@@ -37,7 +38,7 @@ func (s storedAlerts) alert(id string) *Alert {
 	return nil
 }
 
-// get returns an alert and its version; nil if it is missing.
+// get returns an alert and its version, or nil if it is missing.
 func (s *alertStore) get(ctx context.Context, tenant, device, id string) (*Alert, varve.Value, error) {
 	items, err := s.items.Get(ctx, []store.Key{alertKey(tenant, device, id)}, true)
 	if err != nil || len(items) == 0 {
@@ -69,7 +70,7 @@ func (s *alertStore) getAll(ctx context.Context, tenant, device string, ids map[
 }
 
 // find returns the alert to which an id leads, and its version. It fails with NotFound if no alert
-// ever had the id.
+// with the id is stored.
 func (s *alertStore) find(ctx context.Context, tenant, id string) (Alert, varve.Value, error) {
 	if len(id) != alertIDLen {
 		return Alert{}, varve.Value{}, alertNotFound(id)
@@ -96,14 +97,13 @@ func (s *alertStore) find(ctx context.Context, tenant, id string) (Alert, varve.
 }
 
 func alertNotFound(id string) error {
-	return varve.Errorf(varve.NotFound, "alert %s does not exist", quote.Text(id))
+	return varve.Errorf(varve.NotFound, "alert %s: not found: GET /v1/alerts lists all alerts", quote.Text(id))
 }
 
-// successor returns the alert that replaced an old one. This is the alert of the episode that
-// contains the first reading of the old alert. If no such alert exists, it is the alert of the
-// first episode that begins after this reading, but not after the reading that opened the old
-// alert. If the old alert has no successor, successor returns it with Withdrawn as the reason of
-// its resolution.
+// successor returns the alert that replaced an old one. This is the alert of the episode that contains
+// the first reading of the old alert. If no such alert exists, it is the alert of the first episode that
+// begins after this reading, but not after the reading that opened the old alert. If the old alert has
+// no successor, successor returns it with Withdrawn as the reason for its resolution.
 func (s *alertStore) successor(ctx context.Context, old *Alert) (Alert, varve.Value, error) {
 	rule := &Rule{Tenant: old.Tenant, ID: old.Rule, generation: old.generation}
 	of := subjectOf(rule, varve.Series{Tenant: old.Tenant, Stream: old.Stream, Device: old.Device})
@@ -152,10 +152,11 @@ func (s *alertStore) episodesIn(ctx context.Context, of *subject, x extent) ([]e
 func (s *alertStore) change(ctx context.Context, tenant, id string, edit func(*Alert) bool) (Alert, error) {
 	for {
 		a, version, err := s.find(ctx, tenant, id)
+		old := a
 		if err != nil || a.ResolvedBy == Withdrawn || !edit(&a) {
 			return a, err
 		}
-		if done, err := s.put(ctx, &a, version, ifVersion(version)); err != nil {
+		if done, err := s.put(ctx, &old, &a, version); err != nil {
 			return a, fmt.Errorf("write alert %s: %w", a.ID, err)
 		} else if done {
 			return a, nil
@@ -163,9 +164,19 @@ func (s *alertStore) change(ctx context.Context, tenant, id string, edit func(*A
 	}
 }
 
-// put writes an alert with the next version, if a condition on the stored item holds. It reports
-// whether the condition held.
-func (s *alertStore) put(ctx context.Context, a *Alert, version varve.Value, cond store.Cond) (bool, error) {
+// put writes the next version of an alert, if the stored version has not changed. It reports
+// whether the alert was written. The argument old is nil for a new alert. If the change is to be
+// delivered, put writes its outbox entry first.
+func (s *alertStore) put(ctx context.Context, old, a *Alert, version varve.Value) (bool, error) {
+	cond := store.IfAbsent()
+	if old != nil {
+		cond = store.IfEquals("version", version)
+	}
+	if s.outbox.concerns(old, a) {
+		if err := s.outbox.announce(ctx, a, registry.Int(version)+1); err != nil {
+			return false, err
+		}
+	}
 	err := s.items.Put(ctx, a.item(registry.Int(version)+1), cond)
 	if errors.Is(err, store.ErrCondition) {
 		return false, nil
@@ -173,22 +184,19 @@ func (s *alertStore) put(ctx context.Context, a *Alert, version varve.Value, con
 	return err == nil, err
 }
 
-// ifVersion returns the condition that the stored item has the given version.
-func ifVersion(version varve.Value) store.Cond { return store.IfEquals("version", version) }
-
-// upsert writes an alert that was computed from readings. If the alert is stored already, its
-// remarks and its severity stay.
+// upsert writes an alert that was computed from readings. If the alert is stored already,
+// Alert.updated combines the two.
 func (s *alertStore) upsert(ctx context.Context, a Alert) error {
 	for {
 		old, version, err := s.get(ctx, a.Tenant, a.Device, a.ID)
 		if err != nil {
 			return err
 		}
-		next, cond := a, store.IfAbsent()
-		if old != nil {
-			next, cond = old.updated(a), ifVersion(version)
+		next := a
+		if next.KnownAt = s.time(); old != nil {
+			next = old.updated(a)
 		}
-		if done, err := s.put(ctx, &next, version, cond); done || err != nil {
+		if done, err := s.put(ctx, old, &next, version); done || err != nil {
 			return err
 		}
 	}
@@ -201,8 +209,9 @@ func (s *alertStore) withdraw(ctx context.Context, of *subject, e *episode) erro
 		a, version, err := s.get(ctx, of.series.Tenant, of.series.Device, id)
 		done := a == nil || !a.moved.IsZero()
 		if err == nil && !done {
+			old := *a
 			a.move(s.time(), of.rule.generation, e.extent())
-			done, err = s.put(ctx, a, version, ifVersion(version))
+			done, err = s.put(ctx, &old, a, version)
 		}
 		if err != nil {
 			return fmt.Errorf("withdraw alert %s: %w", id, err)
@@ -217,10 +226,12 @@ func (s *alertStore) withdraw(ctx context.Context, of *subject, e *episode) erro
 func (s *alertStore) resolve(ctx context.Context, listed *Alert, by string) error {
 	for {
 		a, version, err := s.get(ctx, listed.Tenant, listed.Device, listed.ID)
-		if err != nil || a == nil || !a.moved.IsZero() || !a.resolve(by, s.time()) {
+		if err != nil || a == nil || !a.moved.IsZero() || !a.Open() {
 			return err
 		}
-		if done, err := s.put(ctx, a, version, ifVersion(version)); done || err != nil {
+		old := *a
+		a.resolve(by, s.time())
+		if done, err := s.put(ctx, &old, a, version); done || err != nil {
 			return err
 		}
 	}

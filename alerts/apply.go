@@ -11,12 +11,12 @@ import (
 //
 // The record of an episode is written before its alert. After the alert is written, the record is
 // marked as published. The alert of a removed episode is withdrawn before the record is deleted. So
-// every alert has a record. If the steps are interrupted, an unpublished record remains, and the
-// next evaluation completes them.
+// every alert has a record, until it is withdrawn. If the steps are interrupted, an unpublished
+// record remains, and the next evaluation completes them.
 //
-// An episode inherits the remarks of the episodes that it replaces. Its record includes them from
-// the first write on. When another evaluation completes the steps, the replaced episodes may be
-// gone.
+// An episode inherits the remarks of the episodes that it replaces. Its record includes these
+// remarks from the first write on, because another evaluation may complete the steps. By then, the
+// replaced episodes may be deleted.
 type stepWriter struct {
 	*subject
 	*stores

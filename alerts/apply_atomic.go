@@ -74,13 +74,23 @@ func (w *atomicWriter) applyParts(ctx context.Context, current storedAlerts, p p
 // first. upserts reverses the order, because stores write ascending keys faster.
 func (w *atomicWriter) upserts(current storedAlerts, episodes []episode) []store.Change {
 	n := len(episodes)
-	changes := make([]store.Change, 2*n)
+	changes := make([]store.Change, 2*n, w.alerts.outbox.room(2*n, n))
+	now := w.alerts.time()
 	for i := range episodes {
 		e := &episodes[i]
 		for _, k := range w.recorded.overlapping(e) {
 			e.inherit(k, current.alert(w.alertID(k.start)))
 		}
-		changes[n-1-i], changes[2*n-1-i] = current.upsert(w.alert(e)), w.putRecord(e)
+		a := w.alert(e)
+		a.KnownAt = now
+		old, version := current.alert(a.ID), current[a.ID].version
+		if old != nil {
+			a = old.updated(a)
+		}
+		changes[n-1-i], changes[2*n-1-i] = putOver(a.itemWith(newAttrs(), registry.Int(version)+1), version), w.putRecord(e)
+		if w.alerts.outbox.concerns(old, &a) {
+			changes = append(changes, w.alerts.outbox.entry(newAttrs(), &a, registry.Int(version)+1))
+		}
 	}
 	return changes
 }
@@ -93,15 +103,19 @@ func (w *atomicWriter) removals(current storedAlerts, episodes []episode) (chang
 			Item: store.Item{Key: w.recordKey(e.start)}, Delete: true, Conds: []store.Cond{store.IfEquals("version", e.version)},
 		})
 		if a, ok := current[w.alertID(e.start)]; ok && a.moved.IsZero() {
+			old := a.Alert
 			a.move(w.alerts.time(), w.rule.generation, e.extent())
 			changes = append(changes, putOver(a.item(registry.Int(a.version)+1), a.version))
+			if w.alerts.outbox.concerns(&old, &a.Alert) {
+				changes = append(changes, w.alerts.outbox.entry(newAttrs(), &a.Alert, registry.Int(a.version)+1))
+			}
 		}
 	}
 	return changes
 }
 
-// putRecord returns the write that replaces the known version of a record, and sets the next
-// version.
+// putRecord returns the write that replaces the known version of a record, and sets the version of
+// the episode to the new one.
 func (w *atomicWriter) putRecord(e *episode) store.Change {
 	c := putOver(w.recordItem(newAttrs(), e), e.version)
 	e.version = c.Item.Attrs["version"]
@@ -132,7 +146,7 @@ func releaseAttrs(changes []store.Change) {
 	}
 }
 
-// ifAbsent is shared by the writes of new items.
+// ifAbsent is the condition of all writes of new items.
 var ifAbsent = []store.Cond{store.IfAbsent()}
 
 func (w *atomicWriter) commit(ctx context.Context, changes []store.Change) error {
@@ -145,7 +159,7 @@ func (w *atomicWriter) commit(ctx context.Context, changes []store.Change) error
 }
 
 // readAlerts reads the alerts of a plan's episodes, and of recorded episodes that overlap them. A
-// new episode without overlap has no alert yet, unless the episode is contested.
+// new episode without overlap has no alert yet, unless another process changed the episode meanwhile.
 func (w *atomicWriter) readAlerts(ctx context.Context, p plan) (storedAlerts, error) {
 	ids := map[string]bool{}
 	add := func(e *episode) { ids[w.alertID(e.start)] = true }
@@ -170,13 +184,4 @@ func (w *atomicWriter) readAlerts(ctx context.Context, p plan) (storedAlerts, er
 		return nil, fmt.Errorf("read alerts of rule %s: %w", w.rule.ID, err)
 	}
 	return all, nil
-}
-
-// upsert returns the write of an alert that was computed from readings.
-func (s storedAlerts) upsert(a Alert) store.Change {
-	old, ok := s[a.ID]
-	if ok {
-		a = old.updated(a)
-	}
-	return putOver(a.itemWith(newAttrs(), registry.Int(old.version)+1), old.version)
 }

@@ -60,8 +60,8 @@ func (s *atomicStore) Apply(ctx context.Context, changes []store.Change) error {
 // atomically is an option that gives a world an atomicStore.
 func atomically(o *alerts.Options) { o.Items = &atomicStore{Items: o.Items.(*registrytest.Items)} }
 
-// twoProcesses returns a world and the processes that write to it. By chance these are two
-// processes, or one process with an atomicStore.
+// twoProcesses returns a world and the processes that write to it. It draws either two processes,
+// or one process with an atomicStore.
 func twoProcesses(rt *rapid.T, t testing.TB) (*world, []*alerts.Monitor) {
 	if rapid.Bool().Draw(rt, "one process") {
 		w := newWorld(t, atomically)

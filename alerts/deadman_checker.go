@@ -21,7 +21,7 @@ const (
 	deadmanTTL = 75 * time.Second
 )
 
-// deadmanChecker checks the rules that are evaluated every minute. A lease ensures that one
+// deadmanChecker checks the rules that are evaluated every minute. A lease ensures that only one
 // process checks them at a time.
 type deadmanChecker struct {
 	deadmanSources

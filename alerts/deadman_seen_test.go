@@ -82,8 +82,8 @@ func TestObserve_RecordsLastSeenForDeadmanRules(t *testing.T) {
 	}
 }
 
-// TestDeadman_CountsDuplicatesAsReports checks that resent readings and long requests end a
-// silence, because the time of the write counts.
+// TestDeadman_CountsDuplicatesAsReports checks that resent readings end a silence, because the time
+// of the write counts.
 func TestDeadman_CountsDuplicatesAsReports(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", 2*time.Minute), silent("d", 2*time.Minute), {Kind: alerts.Deadman, For: 2 * time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -249,9 +249,9 @@ func TestInterruptedSweep_IsCompletedByNext(t *testing.T) {
 	}
 }
 
-// TestSweep_ReadsLittleForUnchangedDevices checks that a sweep reads only the last-seen records,
-// many at once, if devices report all the time. The same holds for silent devices with an open
-// alert, and for devices without readings in the stream.
+// TestSweep_ReadsLittleForUnchangedDevices checks that a sweep reads only the last-seen records, in
+// batches, if devices report all the time. The same holds for silent devices with an open alert,
+// and for devices without readings in the stream.
 func TestSweep_ReadsLittleForUnchangedDevices(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", time.Minute), silent("", time.Hour), {Kind: alerts.Deadman, For: time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -269,8 +269,8 @@ func TestSweep_ReadsLittleForUnchangedDevices(t *testing.T) {
 			expect := func(what string) {
 				queries, gets, asked := w.items.Queries, w.items.Gets, w.tableReads
 				must(t, w.CheckDeadman(t.Context()))
-				// Queries read the rules and 16 partitions of devices. Reads get the lease and
-				// the last-seen times.
+				// The queries are for the rules and for 16 partitions of devices. The gets are for the
+				// lease and the last-seen times.
 				if q, g, a := w.items.Queries-queries, w.items.Gets-gets, w.tableReads-asked; q > 17 || g > 2 || a > 0 {
 					t.Errorf("%s of %q, %s: %d queries, %d reads, the tables %d times", r.String(), r.Stream, what, q, g, a)
 				}

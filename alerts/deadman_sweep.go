@@ -18,8 +18,8 @@ import (
 const (
 	// sweepers is the number of devices that are evaluated concurrently.
 	sweepers = 8
-	// maxDeviceFailures is the number of failed devices after which a sweep ends early. So many
-	// failures have a common cause.
+	// maxDeviceFailures is the number of failed devices after which a sweep ends early. That many
+	// failures usually have a common cause.
 	maxDeviceFailures = 10
 )
 
@@ -35,9 +35,9 @@ type deadmanSources struct {
 
 // sweep is one check of the devices of a deadman rule.
 //
-// Nearly all devices were seen a moment ago, and have no open alert. Their last-seen records are
-// read in batches, and compared with the state after the last sweep. Only devices that are or
-// were silent are evaluated one by one.
+// Usually, nearly all devices were seen a moment ago, and have no open alert. Their last-seen
+// records are read in batches, and compared with the state after the last sweep. Only devices that
+// are or were silent are evaluated one by one.
 type sweep struct {
 	*deadmanSources
 	rule     *Rule
@@ -48,7 +48,7 @@ type sweep struct {
 	mu      sync.Mutex
 	lease   *lease.Lease
 	after   map[string]deviceState
-	stopped bool  // because the lease is lost or the context has ended
+	stopped bool  // the lease is lost, or the context has ended
 	failed  int   // number of failed devices
 	err     error // error of the first failed device
 }
@@ -78,7 +78,8 @@ func (s *sweep) checkDevices(ctx context.Context) error {
 	}
 }
 
-// checkPage checks some devices. A device that fails does not stop the others.
+// checkPage checks some devices. If the check of a device fails, the other devices are still
+// checked.
 func (s *sweep) checkPage(ctx context.Context, list []devices.Device) error {
 	if err := s.checkLease(ctx); err != nil {
 		return err
@@ -143,9 +144,9 @@ func (s *sweep) put(d *devices.Device, state deviceState) {
 	s.after[d.Device] = state
 }
 
-// lastSeen returns the time at which a device was last seen; zero if it is unknown. A device that
-// has sent nothing was seen when it was registered. For a rule on a stream, the time is unknown
-// if the device has sent nothing to that stream.
+// lastSeen returns the time at which a device was last seen, or zero if it is unknown. For a rule
+// without a stream, a device that has sent nothing counts as seen when it was registered. For a
+// rule on a stream, the time is unknown if the device has sent nothing to that stream.
 func (s *sweep) lastSeen(d *devices.Device, state *deviceState) lastSeen {
 	switch {
 	case state.lastArrival.After(d.LastSeenAt):

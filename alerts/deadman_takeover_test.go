@@ -15,7 +15,7 @@ import (
 // log such as "11: 0-10- | 30: 0-10-30" shows all alerts at minute 11 and at minute 30, because they
 // changed at these minutes. See minutes and checks.
 
-// other returns another process, whose clock is ahead.
+// other returns another process, whose clock is ahead by the given time.
 func (w *world) other(ahead time.Duration) *alerts.Monitor {
 	o := w.options
 	o.Holder = "other"
@@ -125,7 +125,7 @@ func TestDeadman_StaysWithCheckingProcess(t *testing.T) {
 				must(t, f.CheckDeadman(ctx))
 				w.advance(time.Second)
 			}
-			// The queries read the rules, twice, and 16 partitions of devices.
+			// The queries are for the rules, twice, and for 16 partitions of devices.
 			if n := w.items.Queries - queries; minute > 1 && n > 18 {
 				t.Errorf("minute %d: %d queries", minute, n)
 			}

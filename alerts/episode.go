@@ -16,11 +16,11 @@ type episode struct {
 
 	read bool // start was found in a reading, not in a record
 
-	// The rest is stored in the record.
+	// The following fields are stored in the record, too.
 	version   varve.Value // version of the record; zero if the episode is not recorded
 	published bool        // the alert has been written as the record describes it
 	opening   opening     // data of the reading at opened
-	remarks   remarks     // remarks on the alerts that it replaces, wholly or partly
+	remarks   remarks     // remarks on the alerts that the episode replaces, wholly or partly
 }
 
 // endByGap returns the end of an episode that a gap ended, given the time of its last reading.
@@ -42,7 +42,7 @@ func (e *episode) covers(p varve.Position) bool {
 	return e.start.Compare(p) <= 0 && (e.end == nil || p.Compare(*e.end) < 0)
 }
 
-// extent returns the range of readings that opened the alert.
+// extent returns the range from the first reading to the reading that opened the alert.
 func (e *episode) extent() extent { return extent{start: e.start, opened: e.opened} }
 
 // isOpened reports whether the episode has lasted long enough.
@@ -53,6 +53,9 @@ func (e *episode) isRecorded() bool { return !e.version.IsZero() }
 
 // equal reports whether two episodes with the same start have the same opening and the same end.
 func (e *episode) equal(q *episode) bool {
+	if !e.opening.value.Equal(q.opening.value) { // the opening reading was corrected
+		return false
+	}
 	if e.opened != q.opened || e.byGap != q.byGap || (e.end == nil) != (q.end == nil) {
 		return false
 	}
@@ -62,8 +65,9 @@ func (e *episode) equal(q *episode) bool {
 // inherit adds the remarks of a recorded episode, and of its alert if that is stored.
 //
 // A resolution by hand is not inherited if two conditions hold: the new episode excludes the start
-// of the recorded one, and it opened after the resolution. The person could not know of the new
-// episode. Had the readings arrived in order, it would have had its own alert.
+// of the recorded one, and the new episode opened after the resolution. The person could not know
+// of the new episode. If the readings had arrived in order, the new episode would have its own
+// alert.
 func (e *episode) inherit(k *episode, old *Alert) {
 	from := k.remarks
 	if old != nil {

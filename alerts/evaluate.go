@@ -21,7 +21,7 @@ type span struct {
 // history holds the records around a span.
 type history struct {
 	recorded timeline // the records as they were read
-	earlier  timeline // records as they were before this process changed them
+	earlier  timeline // records that earlier tries of the evaluation have read
 	// stored holds the starts of recorded episodes whose first reading is stored.
 	stored map[varve.Position]bool
 }
@@ -36,7 +36,7 @@ func (h *history) isInside(p varve.Position) bool {
 type findings struct {
 	span                           // the evaluated span; it begins before the given one if readBack has moved lo
 	wanted []episode               // the episodes that touch the span
-	stored map[varve.Position]bool // history.stored, and the starts that this evaluation has read
+	stored map[varve.Position]bool // history.stored, and the recorded starts that this evaluation has read
 }
 
 // evaluate computes the episodes that touch a span, from stored samples. It is a pure function of
@@ -74,14 +74,14 @@ type evaluator struct {
 	last    int64 // time of the last sample of current
 	hasLast bool  // a sample of current was read
 	found   []episode
-	after   int // number of samples after hi
+	after   int // number of samples after hi that were read
 }
 
 // readBack finds the start of the episode that reaches lo. It moves lo to an earlier position if an
 // earlier reading ends the recorded episode, and the record does not show this yet.
 func (v *evaluator) readBack(readings samples) error {
 	in := v.recorded.upTo(v.lo)
-	next := v.lo              // the sample after the one that is read
+	next := v.lo              // position of the sample after the one that is read
 	var before []sample       // samples of the episode, the latest first
 	var bound *varve.Position // position of the last sample before the episode
 	trusted := false
@@ -147,8 +147,8 @@ func (v *evaluator) addForward(one *sample) bool {
 			at := one.at
 			v.closeEpisode(&at, false)
 		}
-		// If a recorded episode covers this sample, its record does not consider the sample yet.
-		// So the evaluation continues.
+		// If a recorded episode covers this sample, its record does not reflect the sample yet. So
+		// the evaluation continues.
 		return !after || v.isInside(one.at)
 	}
 	if after && v.current == nil && !v.isInside(one.at) {

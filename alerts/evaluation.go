@@ -44,14 +44,15 @@ func (w *written) add(p varve.Position, mayHold, mayFail bool) {
 	w.holds, w.fails = w.holds && !mayFail, w.fails && !mayHold
 }
 
-// add adds a reading whose identity is stored. If it has its own id and is not new, the
-// stored values may differ from its values. The stored values count, so the condition may
-// hold or fail.
+// add records whether the condition may hold or fail for a reading of the write. A duplicate or a
+// conflict with its own id may have other values than the stored reading. The evaluation uses the
+// stored values, so both results are possible. Both are also possible for a correction: its values
+// may differ from the earlier version, and a higher version may be stored.
 func (e *evaluation) add(r *varve.Reading, o varve.Outcome) {
 	one := &e.scratch
 	counts := e.kind.sample(e.rule, r, one)
 	mayHold, mayFail := counts && one.holds, counts && !one.holds
-	if o != varve.Stored && r.HasOwnID() {
+	if o != varve.Stored && r.HasOwnID() || r.ID.Version() > 0 {
 		mayHold, mayFail = true, true
 	}
 	e.written.add(one.at, mayHold, mayFail)
@@ -150,7 +151,7 @@ func (e *evaluation) loadAround(ctx context.Context) error {
 	}
 }
 
-// loadBefore moves lo to the start of an unpublished episode that begins before it. If a recorded
+// loadBefore moves lo to the start of an unpublished episode that begins before lo. If a recorded
 // episode begins at lo, loadBefore also reads the one before it. An interrupted evaluation may have
 // recorded the later episode, but not the end of the earlier one.
 func (e *evaluation) loadBefore(ctx context.Context) error {

@@ -36,7 +36,7 @@ func above(threshold int64, held time.Duration) alerts.Rule {
 	return alerts.Rule{Stream: "weather", Field: "v", Comparison: ">", Threshold: varve.IntValue(threshold), For: held, Severity: alerts.Critical}
 }
 
-// gapped returns a rule like the function above does, but with a gap. 0 means NoGap.
+// gapped returns a value rule on field v of stream weather, with a gap. A gap of 0 means NoGap.
 func gapped(threshold int64, held, gap time.Duration) alerts.Rule {
 	r := above(threshold, held)
 	if r.Gap = gap; gap == 0 {
@@ -62,8 +62,8 @@ func (w *world) alerts(l alerts.AlertList) (all []alerts.Alert) {
 	}
 }
 
-// summary returns the alerts of device d as text, the oldest first. Each text has Since, OpenedAt
-// and ResolvedAt, in seconds after noon, and shows the reason of the resolution.
+// summary returns the alerts of device d as text, the oldest first. Each text has Since, OpenedAt and
+// ResolvedAt, in seconds after noon, and shows the reason for the resolution.
 func (w *world) summary() string {
 	w.t.Helper()
 	list := w.alerts(alerts.AlertList{Device: "d", Limit: 2})
@@ -234,7 +234,8 @@ func TestShuffledArrivals_EndWithSameAlerts(t *testing.T) {
 	})
 }
 
-// atTimes returns a function that fails a third of its calls, up to a number of failures.
+// atTimes returns a function that fails about a third of its calls at random, up to a number of
+// failures.
 func atTimes(rng *rand.Rand, failures int) func(store.Key) error {
 	var mu sync.Mutex
 	rng = rand.New(rand.NewPCG(rng.Uint64(), 1)) // not shared: writes are concurrent

@@ -25,7 +25,8 @@ const (
 	day    = 24 * time.Hour
 )
 
-// world holds a monitor and its devices over a store in memory, with stored readings.
+// world has a monitor, its registry of devices, its registry items in memory, and the stored
+// readings.
 type world struct {
 	*alerts.Monitor
 	Devices *devices.Registry

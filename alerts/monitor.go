@@ -10,16 +10,18 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Options configure a monitor. All but Failed are required.
+// Options configure a monitor. All but Deliver and Failed are required.
 type Options struct {
 	Items   store.Items
 	Devices *devices.Registry
 	Source  Source
 	Now     func() time.Time
 	Holder  string // unique name of this process, for leases
-	// RequestTimeout is the limit of a request that writes readings. A reading may be stored up
-	// to this long after its arrival.
+	// RequestTimeout is the time limit of a request that writes readings. A reading may be stored
+	// up to this long after its arrival.
 	RequestTimeout time.Duration
+	// Deliver, if true, records opened and resolved alerts in the outbox; see Monitor.Outbox.
+	Deliver bool
 	// Failed, if set, is called when a background task fails. The task is retried.
 	Failed func(task string, err error)
 }
@@ -47,6 +49,9 @@ func New(o Options) *Monitor {
 	m.rules = ruleStore{items: o.Items, now: o.Now, cache: ruleCache{tenants: map[string]*ruleSet{}}}
 	m.stores.records = recordStore{items: o.Items}
 	m.stores.alerts = &alertStore{items: o.Items, records: m.stores.records, time: m.time}
+	if o.Deliver {
+		m.stores.alerts.outbox = &outbox{items: o.Items, now: o.Now}
+	}
 	m.stores.atomic, _ = o.Items.(store.AtomicItems)
 	m.gaps = gapMeter{source: o.Source, devices: o.Devices, now: o.Now}
 	m.retirer = retirer{rules: &m.rules, alerts: m.stores.alerts, now: o.Now, failed: o.Failed}
@@ -66,6 +71,14 @@ func (m *Monitor) Close() {
 			m.opts.Failed("deadman rules", err)
 		}
 	})
+}
+
+// Outbox returns the outbox, or nil without Options.Deliver.
+func (m *Monitor) Outbox() *Outbox {
+	if m.stores.alerts.outbox == nil {
+		return nil
+	}
+	return &Outbox{outbox: m.stores.alerts.outbox, alerts: m.stores.alerts, rules: &m.rules}
 }
 
 // CheckDeadman evaluates the deadman rules. It opens alerts for devices that have become

@@ -8,10 +8,10 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// newestSamples remembers the newest sample of each subject. If all samples of a write are newer,
-// the store has no other samples after the first sample of the write. So an evaluation uses the
-// samples of the write, and does not read the store. A concurrent write may have stored samples in
-// between. They are evaluated when that write is observed.
+// newestSamples remembers the position of the newest sample of each subject. If all samples of a
+// write are newer, an evaluation uses the samples of the write, and does not read later ones from
+// the store. A concurrent write may have stored samples in between. They are evaluated when that
+// write is observed.
 //
 // This requires that no other process writes. newestSamples is safe for concurrent use. The
 // caller of apply holds the lock of the series.
@@ -26,12 +26,12 @@ type sampling struct {
 	series           varve.Series
 }
 
-// maxSamplings bounds the remembered positions. Beyond it, all of them are forgotten, and the
-// next evaluation of each subject reads the samples.
+// maxSamplings bounds the remembered positions. Above this number, all of them are forgotten, and
+// the next evaluation of each subject reads the samples.
 const maxSamplings = 10_000
 
-// apply applies an evaluation, and remembers the newest sample of its subject. The argument
-// fresh holds the written readings, sorted by position; it is empty if some are not new.
+// apply applies an evaluation, and remembers the position of the newest sample of its subject. The
+// argument fresh holds the written readings, sorted by position; it is empty if some are not new.
 func (n *newestSamples) apply(ctx context.Context, e *evaluation, fresh []*varve.Reading) error {
 	if e.atomic == nil || !e.written.any {
 		return e.apply(ctx)
@@ -40,7 +40,7 @@ func (n *newestSamples) apply(ctx context.Context, e *evaluation, fresh []*varve
 	newest := e.written.hi
 	if before, known := n.get(of); known {
 		n.put(of, newest) // the readings are stored even if their evaluation fails
-		if len(fresh) > 0 && fresh[0].Position().Compare(before) > 0 {
+		if len(fresh) > 0 && positionOf(fresh[0]).Compare(before) > 0 {
 			e.samples.last = fresh
 		}
 		return e.apply(ctx)
@@ -55,7 +55,7 @@ func (n *newestSamples) apply(ctx context.Context, e *evaluation, fresh []*varve
 	return err
 }
 
-// get returns the newest sample; false if it is unknown.
+// get returns the position of the newest sample, or false if it is unknown.
 func (n *newestSamples) get(of sampling) (p varve.Position, known bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -63,7 +63,7 @@ func (n *newestSamples) get(of sampling) (p varve.Position, known bool) {
 	return p, known
 }
 
-// put remembers the newest sample, unless a newer one is known.
+// put remembers the position of the newest sample, unless a later position is known.
 func (n *newestSamples) put(of sampling, p varve.Position) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -77,16 +77,16 @@ func (n *newestSamples) put(of sampling, p varve.Position) {
 	n.bySampling[of] = p
 }
 
-// newReadings returns the readings at the given indexes, sorted by position; nil if one of them
-// was stored before.
+// newReadings returns the readings at the given indexes, sorted by position, or nil if one of them
+// was stored before or is a correction.
 func newReadings(readings []varve.Reading, verdicts []varve.Verdict, index []int) []*varve.Reading {
 	fresh := make([]*varve.Reading, 0, len(index))
 	sorted := true
 	for _, i := range index {
-		if verdicts[i].Outcome != varve.Stored {
+		r := &readings[i]
+		if verdicts[i].Outcome != varve.Stored || r.ID.Version() > 0 {
 			return nil
 		}
-		r := &readings[i]
 		sorted = sorted && (len(fresh) == 0 || comparePositions(fresh[len(fresh)-1], r) < 0)
 		fresh = append(fresh, r)
 	}

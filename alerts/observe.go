@@ -10,7 +10,8 @@ import (
 )
 
 // Observe registers the devices of readings that were stored just now, and evaluates the rules on
-// them. It ignores rejected readings, except conflicts. For a conflict, the stored values count.
+// these readings. It ignores rejected readings, except conflicts. For a conflict, the stored values
+// count.
 //
 // If the device of a reading cannot be registered, or a rule cannot be evaluated, the reading is
 // rejected as unavailable. When it is resent, it is a duplicate, and Observe completes the work.
@@ -70,8 +71,8 @@ func (m *Monitor) observeTenant(ctx context.Context, now time.Time, tenant strin
 	return nil
 }
 
-// group returns the indexes of the stored readings of each series that has rules. It replaces
-// their zero ids by content ids.
+// group returns the indexes of the stored readings of each series that has rules. It replaces their zero
+// ids with content ids.
 func (s *ruleSet) group(readings []varve.Reading, verdicts []varve.Verdict) map[varve.Series][]int {
 	groups := map[varve.Series][]int{}
 	for from := 0; from < len(readings); {

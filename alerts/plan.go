@@ -26,8 +26,8 @@ func planOf(found *findings, known *history, contested map[varve.Position]bool) 
 	return p
 }
 
-// unwanted returns the recorded episodes to be removed. No wanted episode has the same start as
-// such an episode, and one of three conditions holds:
+// unwanted returns the recorded episodes to be removed. A recorded episode is removed if no wanted
+// episode has the same start, and if one of three conditions holds:
 //
 //   - it begins before lo and covers lo, so evaluate would have found it;
 //   - a wanted episode that begins earlier covers its start;

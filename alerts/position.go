@@ -14,6 +14,14 @@ import (
 // firstID sorts before the ids of readings.
 var firstID = varve.HashID(0)
 
+// positionOf returns the position of a reading without its version. Only the newest version of a reading
+// is a sample. So an episode stays the same if its first reading is corrected.
+func positionOf(r *varve.Reading) varve.Position {
+	p := r.Position()
+	p.ID = p.ID.WithVersion(0)
+	return p
+}
+
 // instant returns the time of a position.
 func instant(p varve.Position) time.Time { return time.Unix(0, p.Time).UTC() }
 
@@ -29,7 +37,7 @@ const positionLen = hexTimeLen + 1 + 11
 
 // appendPosition appends the text of a position to dst.
 func appendPosition(dst []byte, p varve.Position) []byte {
-	return p.ID.Append(append(appendHexTime(dst, p.Time), '#'))
+	return p.ID.AppendKey(append(appendHexTime(dst, p.Time), '#'))
 }
 
 // keyAfter returns the least sort key after a position.
@@ -51,7 +59,7 @@ func appendHexTime(dst []byte, nanos int64) []byte {
 func parsePosition(text string) (p varve.Position, err error) {
 	at, id, _ := strings.Cut(text, "#")
 	if p.Time, err = strconv.ParseInt(at, 16, 64); err == nil {
-		p.ID, err = varve.ParseID(id)
+		p.ID, err = varve.ParseKey(id)
 	}
 	return p, err
 }

@@ -15,7 +15,7 @@ type subject struct {
 	series  varve.Series
 	message string // message of the alerts
 
-	// The rest is computed from rule and series.
+	// The following fields are computed from rule and series.
 	ruleName     string
 	devicePK     string // the partition of the device
 	recordPrefix string // prefix of the sort keys of the records
@@ -35,7 +35,7 @@ func subjectOf(rule *Rule, s varve.Series) subject {
 func (s *subject) alertID(start varve.Position) string {
 	r := varve.Reading{Fields: []varve.Field{ // sorted by name
 		{Name: "device", Value: varve.StringValue(s.series.Device)},
-		{Name: "id", Value: varve.StringValue(start.ID.String())},
+		{Name: "id", Value: varve.StringValue(start.ID.Key())},
 		{Name: "rule", Value: varve.StringValue(s.ruleName)},
 		{Name: "stream", Value: varve.StringValue(s.series.Stream)},
 	}}

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/registry"
 )
 
-// Acknowledgement records that a person has taken notice of an alert. The zero value
-// means that no person has.
+// Acknowledgement records the person who handles an alert. The zero value means that no person has
+// acknowledged the alert.
 type Acknowledgement struct {
 	By      string // "" if the person gave no name
 	At      time.Time

@@ -15,7 +15,8 @@ import (
 
 const (
 	// retireWithin is the time after which no process uses the old version of a rule that was
-	// deleted or changed. Alerts that were opened before then are resolved afterwards.
+	// deleted or changed. Until then, a process may still open alerts for the old version.
+	// ResolveRetired resolves them.
 	retireWithin = 5 * time.Minute
 	// retiredAtOnce bounds the alerts that a request reads when it deletes or changes a rule.
 	// ResolveRetired resolves the rest later.
@@ -30,7 +31,7 @@ type retirer struct {
 	failed func(task string, err error)
 }
 
-// resolveAll resolves the open alerts of all rules that have retirements. See retirement.
+// resolveAll resolves the open alerts of the ended generations of all rules. See retirement.
 func (t *retirer) resolveAll(ctx context.Context) error {
 	rules, err := t.rules.query(ctx, store.ItemQuery{Index: store.GSI2, PK: retiredPK})
 	if err != nil {
@@ -45,9 +46,9 @@ func (t *retirer) resolveAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// begin resolves the open alerts of a rule that was deleted or changed just now, up to a limit. If
-// this fails, begin calls failed and returns nil: the deletion or change of the rule has succeeded,
-// and ResolveRetired retries.
+// begin resolves the open alerts of the ended generations of a rule that was deleted or changed
+// just now. It reads at most retiredAtOnce alerts. If this fails, begin calls failed and returns
+// nil: the deletion or change of the rule has succeeded, and ResolveRetired retries.
 func (t *retirer) begin(ctx context.Context, r *Rule) error {
 	if r.retired == "" {
 		return nil
@@ -96,7 +97,8 @@ func (t *retirer) resolve(ctx context.Context, r *Rule, limit int) error {
 	for _, x := range list {
 		reasons[x.generation] = x.reason
 	}
-	// Alerts without a generation are from older versions. They belong to the oldest retirement.
+	// Alerts without a generation are from older versions of Varve. They belong to the oldest
+	// retirement.
 	reasonOf := func(it *store.Item) string {
 		if text := it.Attrs[generationAttr].Text(); text != "" {
 			return reasons[text]

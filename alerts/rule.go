@@ -60,7 +60,7 @@ type Rule struct {
 	ID     string // chosen by the client, or computed from the content
 	Kind   Kind
 	// Stream and Device select the readings. At least one is set, except in a deadman rule. A
-	// deadman rule without both applies to every active device.
+	// deadman rule without a stream and a device applies to every active device.
 	Stream, Device string
 	Field          string
 	Comparison     Comparison
@@ -73,6 +73,7 @@ type Rule struct {
 	Gap         time.Duration
 	GapMeasured bool // Gap was measured, not given
 	Severity    Severity
+	Late        LateMode // how late alerts are delivered; if empty, LateDigest
 	CreatedAt   time.Time
 	UpdatedAt   time.Time // zero if the rule was never edited
 	MutedUntil  time.Time // zero if the rule is not muted
@@ -108,6 +109,9 @@ func (r *Rule) Validate() error {
 		return err
 	}
 	if err := checkSeverity(r.Severity); err != nil {
+		return err
+	}
+	if err := checkLateMode(r.Late); err != nil {
 		return err
 	}
 	if kind == nil {
@@ -147,6 +151,9 @@ func (r *Rule) checkScope(kind ruleKind) error {
 func (r *Rule) contentID() varve.ID {
 	c := r.condition()
 	c.Fields = append(c.Fields, varve.Field{Name: "severity", Value: varve.StringValue(string(r.Severity))})
+	if r.Late != "" && r.Late != LateDigest {
+		c.Fields = append(c.Fields, varve.Field{Name: "late", Value: varve.StringValue(string(r.Late))})
+	}
 	slices.SortFunc(c.Fields, func(a, b varve.Field) int { return strings.Compare(a.Name, b.Name) })
 	return c.ContentID()
 }
@@ -169,7 +176,8 @@ func (r *Rule) condition() (c varve.Reading) {
 	return c
 }
 
-// sameCondition reports whether two rules open the same alerts.
+// sameCondition reports whether two rules have the same condition, stream and device. Measured gaps
+// are not compared.
 func (r *Rule) sameCondition(q *Rule) bool {
 	a, b := r.condition(), q.condition()
 	return a.ContentID() == b.ContentID()
@@ -186,6 +194,5 @@ const (
 	maxGap   = 5 * 365 * 24 * time.Hour
 )
 
-// maxSilence returns the time between two readings after which an episode has ended.
-// 0 means that no gap ends it.
+// maxSilence returns the longest time between two readings of an episode. 0 means no limit.
 func (r *Rule) maxSilence() time.Duration { return max(r.Gap, 0) }

@@ -16,14 +16,16 @@ const cacheFor = 10 * time.Second
 type ruleSet struct {
 	streams map[string][]*Rule // rules on all devices of a stream
 	devices map[string][]*Rule // rules on one device
+	byID    map[string]*Rule   // all rules
 	// seen selects the streams for which deadman rules need last-seen records.
 	seen   devices.StreamFilter
 	readAt time.Time
 }
 
 func ruleSetOf(list []Rule, readAt time.Time) *ruleSet {
-	s := &ruleSet{streams: map[string][]*Rule{}, devices: map[string][]*Rule{}, seen: devices.StreamFilter{}, readAt: readAt}
+	s := &ruleSet{streams: map[string][]*Rule{}, devices: map[string][]*Rule{}, byID: map[string]*Rule{}, seen: devices.StreamFilter{}, readAt: readAt}
 	for i := range list {
+		s.byID[list[i].ID] = &list[i]
 		switch r := &list[i]; {
 		case r.byReadings() == nil:
 			if r.Stream != "" {
@@ -38,7 +40,7 @@ func ruleSetOf(list []Rule, readAt time.Time) *ruleSet {
 	return s
 }
 
-// of returns the rules that apply to a series.
+// of returns the rules that are evaluated on readings of a series.
 func (s *ruleSet) of(series varve.Series) []*Rule {
 	rules := s.streams[series.Stream]
 	for _, r := range s.devices[series.Device] {
@@ -60,8 +62,8 @@ type ruleCache struct {
 	loading    sync.Mutex
 }
 
-// nextGeneration returns a new generation as text. It is the time in nanoseconds, but greater
-// than the last generation if the clock stops or is set back.
+// nextGeneration returns a new generation as text. It is the time in nanoseconds. If that is not
+// greater than the last generation, it is the last generation plus one.
 func (c *ruleCache) nextGeneration(now time.Time) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +95,7 @@ func (c *ruleCache) put(tenant string, s *ruleSet, changes int64) {
 	}
 }
 
-// get returns the copy of a tenant's rules; nil if it is missing or too old.
+// get returns the copy of a tenant's rules, or nil if it is missing or too old.
 func (c *ruleCache) get(tenant string, now time.Time) *ruleSet {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

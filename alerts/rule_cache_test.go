@@ -70,7 +70,7 @@ func TestRuleCache_DropsRulesChangedWhileRead(t *testing.T) {
 	}
 }
 
-// TestAddRule_DropsCacheForDuplicate adds a rule twice, as after a lost answer.
+// TestAddRule_DropsCacheForDuplicate adds a rule twice, as a client does after a lost answer.
 func TestAddRule_DropsCacheForDuplicate(t *testing.T) {
 	w := newWorld(t)
 	w.send(valued(0, 1)) // no rule exists yet

@@ -12,7 +12,8 @@ const Deadman Kind = "deadman"
 
 func init() { kinds[Deadman] = deadmanKind{} }
 
-// leastSilence is the shortest silence of a rule. Last-seen times are only precise to the minute.
+// leastSilence is the smallest Rule.For of a deadman rule. Last-seen times are only precise to the
+// minute.
 const leastSilence = time.Minute
 
 // deadmanKind implements clockKind for deadman rules.

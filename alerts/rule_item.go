@@ -38,6 +38,7 @@ func (r *Rule) item() store.Item {
 	registry.PutText(it.Attrs, "field", r.Field)
 	registry.PutText(it.Attrs, "comparison", string(r.Comparison))
 	registry.PutText(it.Attrs, "severity", string(r.Severity))
+	registry.PutText(it.Attrs, "late", string(r.Late))
 	registry.PutText(it.Attrs, generationAttr, r.generation)
 	registry.PutText(it.Attrs, "retired", r.retired)
 	registry.PutTime(it.Attrs, "createdAt", r.CreatedAt)
@@ -70,7 +71,7 @@ func ruleOf(it *store.Item) (Rule, error) {
 	r := Rule{
 		Tenant: a.Text("tenant"), ID: it.SK[len(rulePrefix):], Kind: Kind(a.Text("kind")), Stream: a.Text("stream"), Device: a.Text("device"),
 		Field: a.Text("field"), Comparison: Comparison(a.Text("comparison")), Threshold: it.Attrs["threshold"],
-		For: time.Duration(registry.Int(it.Attrs["for"])) * time.Millisecond, Severity: Severity(a.Text("severity")), CreatedAt: a.Time("createdAt"),
+		For: time.Duration(registry.Int(it.Attrs["for"])) * time.Millisecond, Severity: Severity(a.Text("severity")), Late: LateMode(a.Text("late")), CreatedAt: a.Time("createdAt"),
 		UpdatedAt: a.Time("updatedAt"), MutedUntil: a.Time("mutedUntil"), GapMeasured: it.Attrs["gapMeasured"].Bool(),
 		generation: a.Text(generationAttr), deletedAt: a.Time("deletedAt"), version: registry.Int(it.Attrs["version"]), retired: a.Text("retired"),
 	}

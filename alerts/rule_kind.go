@@ -24,14 +24,14 @@ type clockKind interface {
 	evaluate(r *Rule, seen lastSeen, now time.Time, recorded []episode) (wanted []episode, open bool)
 }
 
-// byReadings returns the kind of a rule that is evaluated after each write; nil for
+// byReadings returns the kind of a rule that is evaluated after each write, or nil for
 // other rules.
 func (r *Rule) byReadings() readingKind {
 	k, _ := kinds[r.Kind].(readingKind)
 	return k
 }
 
-// byClock returns the kind of a rule that is evaluated every minute; nil for other
+// byClock returns the kind of a rule that is evaluated every minute, or nil for other
 // rules.
 func (r *Rule) byClock() clockKind {
 	k, _ := kinds[r.Kind].(clockKind)

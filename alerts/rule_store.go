@@ -28,7 +28,9 @@ func checkRuleID(id string) error {
 	return nil
 }
 
-func ruleNotFound(id string) error { return varve.Errorf(varve.NotFound, "rule %q does not exist", id) }
+func ruleNotFound(id string) error {
+	return varve.Errorf(varve.NotFound, "rule %q: not found: GET /v1/alert-rules lists all rules", id)
+}
 
 // find returns a rule. It fails with NotFound if the rule is missing, and with Invalid for a
 // malformed id.
@@ -46,7 +48,7 @@ func (s *ruleStore) find(ctx context.Context, tenant, id string) (Rule, error) {
 	return *r, nil
 }
 
-// get returns a rule; nil if it is missing. It also returns a deleted rule whose item is not
+// get returns a rule, or nil if it is missing. It also returns a deleted rule whose item is not
 // removed yet.
 func (s *ruleStore) get(ctx context.Context, tenant, id string) (*Rule, error) {
 	items, err := s.items.Get(ctx, []store.Key{ruleKey(tenant, id)}, true)

@@ -189,8 +189,8 @@ func TestRule_AppliesToScope(t *testing.T) {
 	}
 }
 
-// TestRule_IsInForceAfterTenSeconds adds a rule in another process. Within ten seconds, many
-// writes without a rule read the registry only once.
+// TestRule_IsInForceAfterTenSeconds checks that many writes without a rule read the registry only
+// once. Then it adds a rule in another process, which is in force after ten seconds.
 func TestRule_IsInForceAfterTenSeconds(t *testing.T) {
 	w := newWorld(t)
 	other, _ := w.process(w.options)

@@ -67,7 +67,7 @@ func (valueKind) check(r *Rule) error {
 
 func (k valueKind) sample(r *Rule, reading *varve.Reading, one *sample) (counts bool) {
 	one.value = reading.Field(r.Field)
-	one.at, one.late = reading.Position(), reading.Arrived.Sub(reading.Time) >= lateFrom
+	one.at, one.late = positionOf(reading), reading.Arrived.Sub(reading.Time) >= lateFrom
 	one.holds, counts = k.compare(r, &one.value)
 	return counts
 }

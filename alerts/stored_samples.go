@@ -12,9 +12,9 @@ type storedSamples struct {
 	rule *Rule
 	kind readingKind
 	read func(w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error
-	// last holds the newest readings of the series, sorted by position. No stored reading between
-	// them is missing. Only older readings are read from the tables. If last is empty, all
-	// readings are read.
+	// last holds the newest readings of the series, sorted by position. Only older readings are
+	// read from the tables. If last is empty, all readings are read from the tables. See
+	// newestSamples.
 	last []*varve.Reading
 	// end is the position of the newest sample; nil if the method from has not reached it.
 	end *varve.Position
@@ -61,13 +61,14 @@ func (s *storedSamples) from(p varve.Position, yield func(*sample) bool) error {
 	return nil
 }
 
-// readFrom reads the samples from the time of a position on, up to the first reading of last.
+// readFrom reads the samples at the time of a position and later, but only those before the first
+// reading of last.
 func (s *storedSamples) readFrom(p varve.Position, yield func(*sample) bool) error {
 	w := varve.Window{From: time.Unix(0, p.Time), To: varve.AllTime().To}
 	if len(s.last) == 0 {
 		return s.within(w, varve.Ascending, yield)
 	}
-	first := s.last[0].Position()
+	first := positionOf(s.last[0])
 	if p.Compare(first) >= 0 {
 		return nil
 	}

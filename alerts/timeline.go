@@ -37,7 +37,7 @@ func sortedTimeline(episodes []episode) timeline {
 // with returns the timeline with further episodes.
 func (t *timeline) with(more ...episode) timeline { return timelineOf(append(t.episodes, more...)...) }
 
-// at returns the episode that begins at a position; nil if it is missing.
+// at returns the episode that begins at a position, or nil if it is missing.
 func (t *timeline) at(start varve.Position) *episode {
 	if i := t.from(start); i < len(t.episodes) && t.episodes[i].start == start {
 		return &t.episodes[i]
@@ -50,7 +50,7 @@ func (t *timeline) from(p varve.Position) int {
 	return sort.Search(len(t.episodes), func(i int) bool { return t.episodes[i].start.Compare(p) >= 0 })
 }
 
-// covering returns the latest episode that covers a position; nil if none does.
+// covering returns the latest episode that covers a position, or nil if none does.
 func (t *timeline) covering(p varve.Position) *episode {
 	return t.latest(p, func(e *episode) bool { return e.covers(p) })
 }
@@ -60,13 +60,13 @@ func (t *timeline) isInside(p varve.Position) bool {
 	return t.latest(p, func(e *episode) bool { return e.covers(p) && e.start != p }) != nil
 }
 
-// upTo returns the latest episode that begins before a position and does not end before it; nil if
+// upTo returns the latest episode that begins before a position and does not end before it, or nil if
 // no episode does.
 func (t *timeline) upTo(p varve.Position) *episode {
 	return t.latest(p, func(e *episode) bool { return e.start != p && (e.end == nil || e.end.Compare(p) >= 0) })
 }
 
-// latest returns the last episode that begins at a position or before and meets a condition; nil if
+// latest returns the last episode that begins at a position or before and meets a condition, or nil if
 // no episode does. It may skip episodes that end before the position.
 func (t *timeline) latest(p varve.Position, meets func(*episode) bool) *episode {
 	for i := t.from(p) + 1; i > 0; i-- {

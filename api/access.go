@@ -20,6 +20,7 @@ const (
 	admin                  // admin keys
 	reader                 // keys that may read
 	writer                 // keys that may write
+	comparer               // all valid keys; for reads whose answers have no readings
 	anyKey                 // all valid keys
 	anybody                // no key is needed
 )
@@ -33,6 +34,11 @@ var accesses = map[string]access{
 	"GET /v1/streams/{stream}/latest":                     reader,
 	"GET /v1/streams/{stream}/devices/{device}/aggregate": reader,
 	"GET /v1/streams/{stream}/aggregate":                  reader,
+	"GET /v1/streams/{stream}/devices/{device}/digests":   reader,
+	"POST /v1/streams/{stream}/devices/{device}/digests":  comparer, // for senders
+	"GET /v1/receipts/key":                                anyKey,
+	changesPattern:                                        reader,
+	deviceChangesPattern:                                  reader,
 	"GET /v1/streams":                                     reader,
 	"GET /v1/streams/{stream}/devices":                    reader,
 	"GET /v1/streams/{stream}/counts":                     reader,
@@ -42,6 +48,7 @@ var accesses = map[string]access{
 	"PUT /v1/streams/{stream}/devices/{device}/shards": admin,
 
 	"GET /v1/devices":                              reader,
+	"GET /v1/device-health":                        reader,
 	"PUT /v1/devices/{device}":                     admin,
 	"GET /v1/devices/{device}":                     reader,
 	"DELETE /v1/devices/{device}":                  admin,
@@ -52,6 +59,7 @@ var accesses = map[string]access{
 	"GET /v1/supervisors/{supervisor}/escalations": reader,
 	"POST /v1/alert-rules":                         admin,
 	"GET /v1/alert-rules":                          reader,
+	"POST /v1/alert-rules/preview":                 reader,
 	"GET /v1/alert-rules/{rule}":                   reader,
 	"PUT /v1/alert-rules/{rule}":                   admin,
 	"DELETE /v1/alert-rules/{rule}":                admin,
@@ -60,14 +68,23 @@ var accesses = map[string]access{
 	"GET /v1/devices/{device}/alerts":              reader,
 	"GET /v1/alerts":                               reader,
 	"GET /v1/alerts/{id}":                          reader,
+	"GET /v1/alerts/deliveries":                    reader,
 	"POST /v1/alerts/resolve":                      writer,
 	"POST /v1/alerts/{id}/resolve":                 writer,
 	"POST /v1/alerts/{id}/acknowledge":             writer,
 	"POST /v1/alerts/{id}/mute":                    writer,
 	"DELETE /v1/alerts/{id}/mute":                  writer,
 
+	"GET /v1/rejects":              reader,
+	"DELETE /v1/rejects":           admin,
+	"POST /v1/rejects/replay":      writer,
+	"GET /v1/rejects/{id}":         reader,
+	"DELETE /v1/rejects/{id}":      admin,
+	"POST /v1/rejects/{id}/replay": writer,
+
 	"GET /v1/tables":                 operator,
 	"GET /v1/tables/plan":            operator,
+	"GET /v1/tables/{name}/arrivals": operator,
 	"GET /v1/tables/calendar":        operator,
 	"POST /v1/tables/calendar":       operator,
 	"POST /v1/tables/apply":          operator,
@@ -75,7 +92,27 @@ var accesses = map[string]access{
 	"PUT /v1/tables/{name}/hold":     operator,
 	"DELETE /v1/tables/{name}/hold":  operator,
 
-	"POST /v1/verify": operator,
+	"GET /v1/archives":                 operator,
+	"POST /v1/archives/{name}":         operator,
+	"POST /v1/archives/{name}/verify":  operator,
+	"POST /v1/archives/{name}/restore": operator,
+	"PUT /v1/archives/{name}/hold":     operator,
+	"DELETE /v1/archives/{name}/hold":  operator,
+
+	"GET /v1/devices/{device}/erasure-plan": operator,
+	"POST /v1/devices/{device}/erasures":    operator,
+	"GET /v1/erasures":                      operator,
+	"GET /v1/erasures/{id}":                 operator,
+
+	"POST /v1/verify":    operator,
+	"POST /v1/snapshots": operator,
+	"GET /v1/settings":   operator,
+
+	"POST /v1/aws/firehose":     writer,
+	"POST /v1/aws/iot/{stream}": writer,
+	"POST /v1/aws/iot":          anybody,
+	"POST /v1/aws/iot/{$}":      anybody,
+	"GET /v1/mqtt":              watcher,
 
 	"POST /v1/readings":     writer,
 	"POST /write":           writer,
@@ -88,6 +125,39 @@ var accesses = map[string]access{
 	"GET /ready":            anybody,
 	"GET /api/v2/ready":     anybody,
 
+	"GET /v1/arrivals":                           reader,
+	"GET /v1/grant":                              anyKey,
+	"GET /prometheus/api/v1/query":               reader,
+	"POST /prometheus/api/v1/query":              reader,
+	"GET /prometheus/api/v1/query_range":         reader,
+	"POST /prometheus/api/v1/query_range":        reader,
+	"GET /prometheus/api/v1/series":              reader,
+	"POST /prometheus/api/v1/series":             reader,
+	"GET /prometheus/api/v1/labels":              reader,
+	"POST /prometheus/api/v1/labels":             reader,
+	"GET /prometheus/api/v1/label/{name}/values": reader,
+	"GET /prometheus/api/v1/metadata":            reader,
+	"GET /prometheus/api/v1/query_exemplars":     reader,
+	"POST /prometheus/api/v1/query_exemplars":    reader,
+	"GET /prometheus/api/v1/rules":               reader,
+	"GET /prometheus/api/v1/alerts":              reader,
+	"GET /prometheus/api/v1/status/buildinfo":    reader,
+	"GET /api/v1/query":                          reader,
+	"POST /api/v1/query":                         reader,
+	"GET /api/v1/query_range":                    reader,
+	"POST /api/v1/query_range":                   reader,
+	"GET /api/v1/series":                         reader,
+	"POST /api/v1/series":                        reader,
+	"GET /api/v1/labels":                         reader,
+	"POST /api/v1/labels":                        reader,
+	"GET /api/v1/label/{name}/values":            reader,
+	"GET /api/v1/metadata":                       reader,
+	"GET /api/v1/query_exemplars":                reader,
+	"POST /api/v1/query_exemplars":               reader,
+	"GET /api/v1/rules":                          reader,
+	"GET /api/v1/alerts":                         reader,
+	"GET /api/v1/status/buildinfo":               reader,
+
 	"GET /v1/keys":         admin,
 	"POST /v1/keys":        admin,
 	"DELETE /v1/keys/{id}": admin,
@@ -97,6 +167,8 @@ var accesses = map[string]access{
 	"GET /metrics": watcher,
 
 	"GET /docs":             anybody,
+	"GET /ui":               anybody,
+	"GET /ui/{path...}":     anybody,
 	"GET /{$}":              anybody,
 	"GET /openapi.json":     anyKey,
 	"GET /openapi.yaml":     anyKey,
@@ -118,7 +190,7 @@ func (a access) String() string {
 		return "a key with the scope read"
 	case writer:
 		return "a key with the scope write"
-	case anyKey:
+	case anyKey, comparer:
 		return "a key"
 	default:
 		return "no key"
@@ -138,15 +210,19 @@ func (a access) allows(g *apikeys.Grant) bool {
 		return g.Scopes.Has(apikeys.Read)
 	case writer:
 		return g.Scopes.Has(apikeys.Write)
-	case anyKey:
+	case anyKey, comparer:
 		return g.Scopes != 0
 	default:
 		return true
 	}
 }
 
+// reads reports whether routes with this access count as reads.
+func (a access) reads() bool { return a == reader || a == comparer }
+
 // open reports whether a request is answered without a key. The page of the documentation is open,
-// because browsers send no key. It has no text of the API, and asks for a key to show it.
+// because browsers send no key. It asks for a key, which it needs to load the text of the API. AWS IoT
+// Core confirms destinations without a key.
 func open(r *http.Request) bool {
 	switch r.URL.Path {
 	case "/healthz", "/readyz", "/ping", "/health", "/ready", "/api/v2/ready":
@@ -154,7 +230,10 @@ func open(r *http.Request) bool {
 	case "/docs", "/":
 		return r.Method == http.MethodGet || r.Method == http.MethodHead
 	}
-	return false
+	if isConsole(r.URL.Path) {
+		return r.Method == http.MethodGet || r.Method == http.MethodHead
+	}
+	return isConfirmation(r.URL.Path)
 }
 
 type grantKey struct{}
@@ -181,7 +260,7 @@ func (s *Server) require(a access, handle http.HandlerFunc) http.HandlerFunc {
 			handle(w, r)
 			return
 		}
-		s.fail(w, r, varve.Errorf(varve.Forbidden, "this takes %s, and the key that was sent has the scopes %s of tenant %s", a, g.Scopes, g.Tenant))
+		s.fail(w, r, varve.Errorf(varve.Forbidden, "this requires %s, and the key that was sent has the scopes %s of tenant %s", a, g.Scopes, g.Tenant))
 	}
 }
 

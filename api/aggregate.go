@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/aggregate"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/api/writes"
 )
 
 // aggregatesAtWork is the maximum number of aggregates that are computed at a time. Others wait.
@@ -28,10 +30,11 @@ const aggregateMemory = aggregatesAtWork * aggregate.MaxValues
 type aggregateHandler struct {
 	*responder
 	*directory
-	engine *aggregate.Engine
-	memory *semaphore.Weighted // memory for aggregates, counted in values
-	stall  time.Duration       // time limit for a client that reads nothing
-	now    func() time.Time
+	archive *Archive
+	engine  *aggregate.Engine
+	memory  *semaphore.Weighted // memory for aggregates, counted in values
+	stall   time.Duration       // time limit for a client that reads nothing
+	now     func() time.Time
 }
 
 func (h *aggregateHandler) addRoutes(o *operations) {
@@ -41,10 +44,10 @@ func (h *aggregateHandler) addRoutes(o *operations) {
 		"during", "instead of from and to, a year, month, day, hour or minute in timezone, as in 2024-12 or 2024-12-01",
 		"source", "readings: live readings; rollups: hourly roll-ups, also of expired readings, for whole hours; default readings",
 		"where", aboutWhere,
-		"limit", "at most so many buckets; default: all",
+		"limit", "maximum number of buckets; default: all",
 		"format", "json, ndjson or csv; default by Accept",
-		"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
-		"timezone", "of the buckets, and of from, to and during without a zone; default UTC"), fieldParams())
+		"precision", "unit of numeric from, to and as_of: s, ms, us or ns; default ms",
+		"timezone", "of the buckets, and of from, to, during and as_of without a zone; default UTC"), asOfParam(), archiveParam(), fieldParams())
 	responses := o.responses(reflect.TypeFor[wire.AggregatesBody](), "200")
 	forms := responses["200"].Content
 	forms["application/x-ndjson"] = &huma.MediaType{Schema: o.schema(reflect.TypeFor[wire.AggregateBody]())}
@@ -58,10 +61,9 @@ func (h *aggregateHandler) addRoutes(o *operations) {
 	o.raw(http.MethodGet, "/v1/streams/{stream}/aggregate", h.getAggregateOfMany, &huma.Operation{
 		OperationID: "read-aggregates", Summary: "Functions of the readings of many devices, by any step", Tags: []string{"readings"},
 		Description: about + "Without devices, it includes all registered devices of the tenant that the filters select.",
-		Parameters: slices.Concat([]*huma.Param{pathParam("stream", "the stream")}, queryParams(
-			"devices", "only these, separated by commas; default: all registered devices"), deviceFilterParams(), queryParams(
+		Parameters: slices.Concat([]*huma.Param{pathParam("stream", "the stream")}, namedDeviceParams("all registered devices"), deviceFilterParams(), queryParams(
 			"group", "device: buckets of each device; none: buckets over all devices; default device",
-			"top", "only so many devices, with the highest value of top_by over the whole window",
+			"top", "number of devices to return: those with the highest value of top_by over the whole window",
 			"top_by", "the function that ranks devices, such as max",
 			"top_field", "the field that ranks devices; default: the only one in fields"), params),
 		Responses: responses,
@@ -77,17 +79,29 @@ func aggregateStepParams() []*huma.Param {
 	return params
 }
 
+// parse parses the parameters that both routes have in common. Roll-ups include the readings of
+// archived tables, so the setting of a stream does not apply to them.
+func (h *aggregateHandler) parse(r *http.Request, asked url.Values) (q aggregateQuery, err error) {
+	if q, err = aggregateOf(r, asked, h.now()); err != nil {
+		return q, err
+	}
+	if q.Source == aggregate.FromReadings || asked.Get("archive") != "" {
+		q.Archive, err = h.archive.archivesOf(asked, q.Stream)
+	}
+	return q, err
+}
+
 // getAggregate serves GET /v1/streams/{stream}/devices/{device}/aggregate.
 func (h *aggregateHandler) getAggregate(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
-	err := known(asked, aggregateParams...)
+	err := writes.Known(asked, aggregateParams...)
 	var series varve.Series
 	if err == nil {
 		series, err = seriesOf(r, r.PathValue("device"))
 	}
 	var q aggregateQuery
 	if err == nil {
-		q, err = aggregateOf(r, asked, h.now())
+		q, err = h.parse(r, asked)
 	}
 	if err == nil {
 		q.Devices = []string{series.Device}
@@ -101,10 +115,10 @@ func (h *aggregateHandler) getAggregate(w http.ResponseWriter, r *http.Request) 
 // getAggregateOfMany serves GET /v1/streams/{stream}/aggregate.
 func (h *aggregateHandler) getAggregateOfMany(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
-	err := known(asked, aggregatesParams...)
+	err := writes.Known(asked, aggregatesParams...)
 	var q aggregateQuery
 	if err == nil {
-		q, err = aggregateOf(r, asked, h.now())
+		q, err = h.parse(r, asked)
 	}
 	if err == nil {
 		err = q.addRanking(asked)
@@ -183,18 +197,18 @@ func (h *aggregateHandler) notes(r *http.Request, q *aggregateQuery, a *aggregat
 	}
 	switch {
 	case len(a.Rows) == 0 && r.PathValue("device") != "":
-		return fieldNotes("query.where", a.UnseenFields), h.checkSeries(ctx, varve.Series{Tenant: q.Tenant, Stream: q.Stream, Device: r.PathValue("device")})
+		return whereNotes(&a.Profile), h.checkSeries(ctx, varve.Series{Tenant: q.Tenant, Stream: q.Stream, Device: r.PathValue("device")})
 	case len(a.Rows) == 0:
 		if err := h.checkStream(ctx, q.Tenant, q.Stream); err != nil {
 			return nil, err
 		}
 		missing = nil
 	}
-	notes := append(missing.notes(), fieldNotes("query.where", a.UnseenFields)...)
-	if !r.URL.Query().Has("devices") || q.Top.Devices > 0 {
+	notes := append(missing.notes(), whereNotes(&a.Profile)...)
+	if !namesDevices(r.URL.Query()) || q.Top.Devices > 0 {
 		return notes, nil
 	}
-	devices, err := h.noteDevices(ctx, "query.devices", q.Tenant, q.Stream, silent)
+	devices, err := h.noteDevices(ctx, devicesParam(r.URL.Query()), q.Tenant, q.Stream, silent)
 	return append(devices, notes...), err
 }
 

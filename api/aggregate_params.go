@@ -12,9 +12,9 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-var aggregateParams = []string{"step", "functions", "fill", "from", "to", "during", "fields", "source", "where", "limit", "consistent", "damaged", "format", "precision", "timezone"}
+var aggregateParams = []string{"step", "functions", "fill", "from", "to", "during", "fields", "source", "where", "limit", "as_of", "archive", "consistent", "damaged", "format", "precision", "timezone"}
 
-var aggregatesParams = append([]string{"devices", "status", "device_type", "group", "top", "top_by", "top_field"}, aggregateParams...)
+var aggregatesParams = append([]string{"devices", "device", "status", "device_type", "group", "top", "top_by", "top_field"}, aggregateParams...)
 
 // aggregateQuery is a parsed request for aggregates.
 type aggregateQuery struct {
@@ -58,6 +58,9 @@ func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQ
 	if q.Where, err = filterOf(asked); err != nil {
 		return q, err
 	}
+	if q.AsOf, err = asOfOf(asked, now); err != nil {
+		return q, err
+	}
 	q.Fields = list(asked, "fields")
 	if q.Consistent, err = boolean(asked, "consistent"); err != nil {
 		return q, err
@@ -65,17 +68,17 @@ func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQ
 	if q.SkipDamaged, err = skipDamaged(asked); err != nil {
 		return q, err
 	}
-	if q.format, err = format(r, asked); q.format == wire.ColumnJSON {
+	if q.format, err = format(r, asked); q.format == wire.ColumnJSON || q.format == wire.Arrow {
 		if asked.Get("format") != "" {
-			return q, varve.InvalidParam("query.format", "aggregates are rows: use json, ndjson or csv")
+			return q, varve.InvalidParam("query.format", "aggregates are text, in rows: use json, ndjson or csv")
 		}
 		q.format = wire.JSON
 	}
 	return q, err
 }
 
-// localWindowOf parses the window of a query. The parameter during is a year, month, day or hour in
-// local time.
+// localWindowOf parses the window of a query. The parameter during is a year, month, day, hour or
+// minute in local time.
 func localWindowOf(asked url.Values, now time.Time, zone *time.Location) (varve.Window, error) {
 	w, err := windowOf(asked, now)
 	if err != nil || asked.Get("during") == "" || zone == time.UTC {
@@ -108,6 +111,9 @@ func (q *aggregateQuery) addRanking(asked url.Values) (err error) {
 	t := &q.Top
 	if t.Devices, err = positive(asked, "top", aggregate.MaxTop); err != nil {
 		return err
+	}
+	if strings.TrimSpace(asked.Get("top_by")) == "" {
+		return varve.InvalidParam("query.top_by", "missing: use %s", aggregate.FunctionNames)
 	}
 	if t.Function, err = aggregate.ParseFunction(strings.TrimSpace(asked.Get("top_by"))); err != nil {
 		return varve.InvalidParam("query.top_by", "%s", err)

@@ -32,22 +32,44 @@ func (h *alertsHandler) addRoutes(o *operations) {
 	huma.Register(o.api, deviceOp(tag, "resolve-alerts", http.MethodPost, "/v1/alerts/resolve", "Resolve many alerts by hand",
 		"It resolves the open alerts of a choice, up to limit at a time. Repeat it with next as cursor until next is missing."), h.resolveAlerts)
 	huma.Register(o.api, deviceOp(tag, "acknowledge-alert", http.MethodPost, "/v1/alerts/{id}/acknowledge", "Acknowledge an alert",
-		"It records who has taken notice of the alert, and replaces who did so before."), h.acknowledgeAlert)
+		"It records the person who handles the alert, and replaces the earlier record."), h.acknowledgeAlert)
 	huma.Register(o.api, deviceOp(tag, "mute-alert", http.MethodPost, "/v1/alerts/{id}/mute", "Mute an alert until a time", ""), h.muteAlert)
 	huma.Register(o.api, deviceOp(tag, "unmute-alert", http.MethodDelete, "/v1/alerts/{id}/mute", "Unmute an alert", ""), h.unmuteAlert)
 	huma.Register(o.api, deviceOp(tag, "resolve-alert", http.MethodPost, "/v1/alerts/{id}/resolve", "Resolve an alert by hand",
 		"It stays resolved while its condition continues to hold; if the condition stops and holds once more, that is another alert. A resolved alert stays unchanged."), h.resolveAlert)
 }
 
+// AlertFilter has the filters of all lists of alerts. It is exported because requests embed it.
+type AlertFilter struct {
+	State  string `query:"state" doc:"only alerts of this state, open or resolved; default: all"`
+	Stream string `query:"stream" doc:"only alerts of this stream; default: all"`
+	Rule   string `query:"rule" doc:"only alerts of this rule; default: all"`
+	From   string `query:"from" doc:"only alerts whose condition holds from this event time on or later (since): RFC 3339, a date, milliseconds, now, or relative as in -24h; default: all"`
+	To     string `query:"to" doc:"only alerts whose condition holds from an event time before this one on; default: all"`
+	During string `query:"during" doc:"instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12 or 2024-12-01"`
+}
+
+// list returns the list of alerts that a filter selects.
+func (f *AlertFilter) list(p Paging, now time.Time) (alerts.AlertList, error) {
+	l := alerts.AlertList{State: alerts.AlertState(f.State), Stream: f.Stream, Rule: f.Rule, Limit: p.Limit, Cursor: p.Cursor}
+	if f.From+f.To+f.During == "" {
+		return l, nil
+	}
+	asked := LogWindow{From: f.From, To: f.To, During: f.During}
+	w, err := asked.window(now)
+	l.Window, l.Asked = w, []string{f.From, f.To, f.During}
+	return l, err
+}
+
 type deviceAlerts struct {
 	Device string `path:"device" doc:"the device"`
-	State  string `query:"state" doc:"only alerts of this state, open or resolved; default: all"`
+	AlertFilter
 	Paging
 }
 
 type alertsQuery struct {
 	Severity string `query:"severity" enum:"info,warning,critical" doc:"only alerts of this severity; default: all"`
-	State    string `query:"state" doc:"only alerts of this state, open or resolved; default: all"`
+	AlertFilter
 	Paging
 }
 
@@ -56,11 +78,21 @@ type alertPath struct {
 }
 
 func (h *alertsHandler) listDeviceAlerts(ctx context.Context, in *deviceAlerts) (*reply[wire.AlertList], error) {
-	return h.alertPage(ctx, alerts.AlertList{Device: in.Device, State: alerts.AlertState(in.State), Limit: in.Limit, Cursor: in.Cursor})
+	l, err := in.list(in.Paging, h.now())
+	if err != nil {
+		return nil, h.problem(err)
+	}
+	l.Device = in.Device
+	return h.alertPage(ctx, l)
 }
 
 func (h *alertsHandler) listAlerts(ctx context.Context, in *alertsQuery) (*reply[wire.AlertList], error) {
-	return h.alertPage(ctx, alerts.AlertList{Severity: alerts.Severity(in.Severity), State: alerts.AlertState(in.State), Limit: in.Limit, Cursor: in.Cursor})
+	l, err := in.list(in.Paging, h.now())
+	if err != nil {
+		return nil, h.problem(err)
+	}
+	l.Severity = alerts.Severity(in.Severity)
+	return h.alertPage(ctx, l)
 }
 
 // alertPage serves all lists of alerts.
@@ -70,8 +102,8 @@ func (h *alertsHandler) alertPage(ctx context.Context, l alerts.AlertList) (*rep
 	if err != nil {
 		return nil, h.problem(inPlace(err, "query", "device"))
 	}
-	if len(page.Items) == 0 && page.Next == "" && l.Device != "" {
-		if err := h.checkAlerts(ctx, l.Tenant, l.Device); err != nil {
+	if len(page.Items) == 0 && page.Next == "" {
+		if err := h.checkNames(ctx, &l); err != nil {
 			return nil, h.problem(err)
 		}
 	}
@@ -80,6 +112,26 @@ func (h *alertsHandler) alertPage(ctx context.Context, l alerts.AlertList) (*rep
 		body.Alerts[i] = alertBody(&page.Items[i])
 	}
 	return &reply[wire.AlertList]{body}, nil
+}
+
+// checkNames fails with NotFound if an empty list is about a device, stream or rule that does not
+// exist.
+func (h *alertsHandler) checkNames(ctx context.Context, l *alerts.AlertList) error {
+	if l.Device != "" {
+		if err := h.checkAlerts(ctx, l.Tenant, l.Device); err != nil {
+			return err
+		}
+	}
+	if l.Stream != "" {
+		if err := h.checkStream(ctx, l.Tenant, l.Stream); err != nil {
+			return err
+		}
+	}
+	if l.Rule != "" {
+		_, err := h.monitor.Rule(ctx, l.Tenant, l.Rule)
+		return err
+	}
+	return nil
 }
 
 // checkAlerts fails with NotFound if a device is not registered and has no alerts.
@@ -184,7 +236,7 @@ func alertBody(a *alerts.Alert) wire.AlertBody {
 	b := wire.AlertBody{
 		ID: a.ID, Device: a.Device, Stream: a.Stream, Rule: a.Rule, Severity: string(a.Severity), State: string(a.State()), Message: a.Message,
 		Value: rawJSON(a.Value), Since: a.Since, OpenedAt: a.OpenedAt, ResolvedAt: orNull(a.ResolvedAt), ResolvedBy: a.ResolvedBy, Late: a.Late,
-		MutedUntil: orNull(a.MutedUntil),
+		MutedUntil: orNull(a.MutedUntil), KnownSince: orNull(a.KnownAt),
 	}
 	if k := a.Acknowledged; !k.At.IsZero() {
 		b.Acknowledged = &wire.AcknowledgedBody{Acknowledgement: wire.Acknowledgement{By: k.By, Note: k.Comment}, At: k.At}

@@ -78,8 +78,8 @@ func (s *server) listed(want map[string]int) {
 	}
 }
 
-// TestAlertsAreNotLost checks that readings are rejected if the readings around them cannot be
-// read. They are rejected as unavailable, and raise their alert when they are resent.
+// TestAlertsAreNotLost checks that readings are rejected as unavailable if the stored readings around
+// them cannot be read. When they are resent, they raise their alert.
 func TestAlertsAreNotLost(t *testing.T) {
 	s := newServer(t, nil)
 	s.rule(hot)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/writes"
 	"github.com/varvedb/varve/apikeys"
 )
 
@@ -16,7 +17,6 @@ import (
 //
 // Once a key exists, all paths except open ones require a key, even unknown paths. So requests
 // are checked before routing. The rights that a route requires are in accesses.
-
 var everything = apikeys.Everything()
 
 // guard checks the host, origin, key and rate of a request, before routing.
@@ -70,13 +70,16 @@ func (g *guard) keysOn(ctx context.Context) (bool, error) {
 // unauthorized is the error for all requests without a valid key. It does not distinguish
 // missing, wrong, expired and revoked keys.
 var unauthorized = &varve.Error{Failure: varve.Forbidden, Err: errNoKey,
-	Message: "this takes a valid API key: send it in the header Authorization, as Bearer " + apikeys.Prefix + "…; varve keys create makes one"}
+	Message: "this requires a valid API key: send it in the header Authorization, as Bearer " + apikeys.Prefix + "…; varve keys create makes one"}
 
 // admit checks a request's key, and counts the request against the rate of the key.
 func (g *guard) admit(r *http.Request) (*apikeys.Grant, error) {
-	read, refused := keyIn, unauthorized
-	if isInflux(r.URL.Path) {
-		read, refused = influxKeyIn, influxUnauthorized
+	read, refused := writes.KeyIn, unauthorized
+	switch {
+	case isInflux(r.URL.Path):
+		read, refused = writes.LineKeyIn, influxUnauthorized
+	case r.URL.Path == firehosePath:
+		read = firehoseKeyIn
 	}
 	text := read(r.Header)
 	if text == "" || g.keys == nil {
@@ -93,23 +96,6 @@ func (g *guard) admit(r *http.Request) (*apikeys.Grant, error) {
 		return nil, apikeys.TooFast("requests", wait)
 	}
 	return grant, nil
-}
-
-// keyIn returns the API key in the headers of a request. It returns "" if the request has none,
-// or several.
-func keyIn(h http.Header) string {
-	var found []string
-	for _, value := range h["Authorization"] {
-		// Other schemes are meant for a proxy in front of the server.
-		if scheme, text, ok := strings.Cut(value, " "); ok && strings.EqualFold(scheme, "Bearer") {
-			found = append(found, strings.TrimLeft(text, " "))
-		}
-	}
-	found = append(found, h["X-Api-Key"]...)
-	if len(found) != 1 {
-		return ""
-	}
-	return found[0]
 }
 
 // showsKey reports whether an address contains a key, escaped or not.

@@ -73,8 +73,8 @@ func TestKeyInAddress(t *testing.T) {
 	}
 }
 
-// TestTurnedOn checks that the first key, however it is created, makes a running server require
-// keys. The first key must be an operator's.
+// TestTurnedOn checks that the first key makes a running server require keys. The first key must be
+// an operator's.
 func TestTurnedOn(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon))
@@ -91,13 +91,13 @@ func TestTurnedOn(t *testing.T) {
 	}
 }
 
-// TestRequired checks that a server that requires keys refuses all requests until the first key
-// exists.
+// TestRequired checks that a server that requires keys refuses requests even before the first key
+// exists. Only open paths are answered.
 func TestRequired(t *testing.T) {
 	s := newServer(t, nil)
 	for _, registry := range []*apikeys.Registry{nil, s.engine.Keys} {
 		h := api.New(api.Options{
-			Router: s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Lifecycle: s.engine.Store, Streams: s.engine.Streams,
+			Router: s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Lifecycle: s.engine.Store, Tables: s.engine.Store, Streams: s.engine.Streams,
 			Now: s.clock, Metrics: prometheus.NewRegistry(), Keys: registry, KeysRequired: true,
 		})
 		s.request(h, "GET", "/v1/tables", "varve.example.com", "").problem(http.StatusUnauthorized, "", "valid")
@@ -249,7 +249,7 @@ func TestHeldBack(t *testing.T) {
 	}
 }
 
-// TestKeyFailures checks that no request is admitted while the registry cannot be read.
+// TestKeyFailures checks that no request with a key is admitted while the registry cannot be read.
 func TestKeyFailures(t *testing.T) {
 	l := newLocked(t)
 	l.advance(time.Minute)
@@ -284,7 +284,7 @@ func BenchmarkDoor(b *testing.B) {
 		}
 	})
 	h := api.New(api.Options{
-		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Now: e.Now,
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Tables: e.Store, Streams: e.Streams, Now: e.Now,
 		Metrics: prometheus.NewRegistry(), Keys: e.Keys,
 	})
 	r := httptest.NewRequest(http.MethodGet, "http://localhost/healthz", nil)
@@ -304,7 +304,7 @@ func BenchmarkDoor(b *testing.B) {
 }
 
 // TestDocs_AskForKey checks that a browser gets the page of the documentation without a key. The
-// page has no text of the API, and asks for a key, because its description needs one.
+// page has no text of the API, and asks for a key, because /openapi.json requires one.
 func TestDocs_AskForKey(t *testing.T) {
 	l := newLocked(t)
 	page := l.get("/docs")
@@ -319,5 +319,12 @@ func TestDocs_AskForKey(t *testing.T) {
 	}
 	if api := l.as(l.keys["other admin"], "GET", "/openapi.json", ""); api.status != http.StatusOK || !strings.Contains(api.body, "/v1/") {
 		t.Errorf("/openapi.json with a key: %d, want 200", api.status)
+	}
+}
+
+func (l *locked) revoke(text string) {
+	l.t.Helper()
+	if _, err := l.engine.Keys.Revoke(l.t.Context(), "", apikeys.IDOf(text)); err != nil {
+		l.t.Fatal(err)
 	}
 }

@@ -32,7 +32,7 @@ func benched(b *testing.B, tail int64) http.Handler {
 		}
 	})
 	return api.New(api.Options{
-		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Now: e.Now,
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Tables: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Items: e.Store, Now: e.Now,
 		Metrics: prometheus.NewRegistry(),
 	})
 }

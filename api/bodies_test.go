@@ -113,8 +113,8 @@ func TestBodyLimit(t *testing.T) {
 	s.send("POST", writePath, "["+strings.ReplaceAll(strings.TrimSpace(body), "\n", ",")+",1]").problem(http.StatusRequestEntityTooLarge, "", "")
 }
 
-// TestStreamedBody checks that a long body is processed while it arrives, with one verdict per
-// reading.
+// TestStreamedBody checks that all readings of a long body without a length are stored, and that a
+// query returns all of them.
 func TestStreamedBody(t *testing.T) {
 	n := 30_000
 	if testing.Short() {

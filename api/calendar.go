@@ -7,6 +7,8 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -29,7 +31,7 @@ func (h *tablesHandler) addCalendar(o *operations) {
 		return huma.Operation{OperationID: id, Method: method, Path: "/v1/tables/calendar", Summary: summary, Description: description, Tags: []string{"tables"}}
 	}
 	huma.Register(o.api, op("table-calendar", http.MethodGet, "Forecast of the tables, month by month",
-		"The tables that the rotator will create, retire and drop if readings continue to arrive as at present. With bytes, requests and cost, and the month in which the quota of the account will be met."),
+		"The tables that the rotator will create, retire and drop if readings continue to arrive as at present. With bytes, requests and cost, and the month in which the quota of the account will be reached."),
 		h.getCalendar)
 	huma.Register(o.api, op("simulate-tables", http.MethodPost, "Forecast of the tables under another policy",
 		"As with GET, but under the policy of the body. It begins with the present tables, and changes nothing."), h.simulate)
@@ -37,7 +39,8 @@ func (h *tablesHandler) addCalendar(o *operations) {
 
 // YearsAhead is the query of a forecast. It is exported because simulation embeds it.
 type YearsAhead struct {
-	Years int `query:"years" default:"5" minimum:"1" maximum:"30" doc:"years to forecast"`
+	Years int    `query:"years" default:"5" minimum:"1" maximum:"30" doc:"years to forecast"`
+	Rates string `query:"readings_per_day" doc:"the load of classes as CLASS=N,CLASS=N, instead of the measured one"`
 }
 
 // simulation is the request for a forecast under another policy.
@@ -47,7 +50,7 @@ type simulation struct {
 }
 
 func (h *tablesHandler) getCalendar(ctx context.Context, in *YearsAhead) (*reply[wire.CalendarBody], error) {
-	body, err := h.forecast(ctx, in.Years, h.rotator.Policy(), h.account)
+	body, err := h.forecast(ctx, in, h.rotator.Policy(), h.account)
 	if err != nil {
 		return nil, h.problem(err)
 	}
@@ -63,16 +66,31 @@ func (h *tablesHandler) simulate(ctx context.Context, in *simulation) (*reply[wi
 	if err != nil {
 		return nil, h.problem(inBody(firstOf(err)))
 	}
-	account := h.account
-	account.Rollups = in.Body.Rollups
-	if in.Body.TableQuota > 0 && account.TableQuota > 0 {
-		account.TableQuota = in.Body.TableQuota
-	}
-	body, err := h.forecast(ctx, in.Years, p, account)
+	account, note := simulatedAccount(h.account, &in.Body)
+	body, err := h.forecast(ctx, &in.YearsAhead, p, account)
 	if err != nil {
 		return nil, h.problem(err)
 	}
+	if note != "" {
+		body.Notes = append(body.Notes, note)
+	}
 	return &reply[wire.CalendarBody]{body}, nil
+}
+
+// simulatedAccount returns the limits of the account under another policy. If the server cannot forecast
+// a part, the note names this part.
+func simulatedAccount(a Account, b *wire.PolicyBody) (simulated Account, note string) {
+	a.Rollups = b.Rollups
+	switch {
+	case b.Store == "dynamodb" && !a.Billed:
+		a.TableQuota = b.TableQuota
+		note = "requests and cost are not forecast, because the store of this server is not DynamoDB"
+	case b.Store != "" && b.Store != "dynamodb":
+		a = Account{Rollups: b.Rollups} // other stores have no quota and no list prices
+	case b.TableQuota > 0 && a.TableQuota > 0:
+		a.TableQuota = b.TableQuota
+	}
+	return a, note
 }
 
 // firstOf returns the first of several joined errors.
@@ -93,7 +111,7 @@ func policyFrom(b *wire.PolicyBody, prefix string) (p rotator.Policy, err error)
 	}
 	p = rotator.Policy{
 		Grid: grid.Policy{Recent: b.RecentWeeks}, Retention: &retention.Policy{Prefix: prefix},
-		Drop: b.Drop, MonthsAhead: b.MonthsAhead, MaxDrops: b.MaxDrops,
+		Drop: b.Drop, ArchiveFirst: b.Archived, MonthsAhead: b.MonthsAhead, MaxDrops: b.MaxDrops,
 	}
 	if b.Rollups {
 		p.RecountGrace = rollup.RecountWindow
@@ -118,7 +136,7 @@ func policyFrom(b *wire.PolicyBody, prefix string) (p rotator.Policy, err error)
 }
 
 // forecast simulates a policy from the present tables and the present load.
-func (h *tablesHandler) forecast(ctx context.Context, years int, p rotator.Policy, account Account) (wire.CalendarBody, error) {
+func (h *tablesHandler) forecast(ctx context.Context, in *YearsAhead, p rotator.Policy, account Account) (wire.CalendarBody, error) {
 	infos, err := h.rotator.Tables(ctx)
 	if err != nil {
 		return wire.CalendarBody{}, err
@@ -129,24 +147,54 @@ func (h *tablesHandler) forecast(ctx context.Context, years int, p rotator.Polic
 	}
 	now := h.now().UTC()
 	present := h.rotator.Policy()
-	daily := calendar.Reassign(calendar.DailyLoad(present, expireGrace(account), now, infos), p.Retention)
+	measured := calendar.DailyLoad(present, expireGrace(present, h.account), now, infos)
+	daily := calendar.Reassign(measured, p.Retention)
+	if err := assumeRates(daily, in.Rates, p.Retention); err != nil {
+		return wire.CalendarBody{}, err
+	}
 	o := calendar.Options{
-		Policy: p, Now: now, Until: now.AddDate(years, 0, 0), Tables: slices.DeleteFunc(infos, isGone), Daily: daily,
-		Quota: account.TableQuota, Others: others, ExpireGrace: expireGrace(account),
+		Policy: p, Now: now, Until: now.AddDate(in.Years, 0, 0), Tables: slices.DeleteFunc(infos, isGone), Daily: daily,
+		Quota: account.TableQuota, Others: others, ExpireGrace: expireGrace(p, account),
 	}
 	f, err := calendar.Simulate(ctx, o)
 	if err != nil {
 		return wire.CalendarBody{}, err
 	}
-	return calendarBody(&o, &f, account), nil
+	body := calendarBody(&o, &f, account)
+	for _, class := range slices.Sorted(maps.Keys(measured)) {
+		if _, ok := daily[class]; !ok {
+			body.Notes = append(body.Notes, "class "+class+", which the policy lacks, counts as the default class")
+		}
+	}
+	return body, nil
 }
 
-// expireGrace returns the minimum time between the expiry of a reading and its deletion.
-func expireGrace(a Account) time.Duration {
-	if a.Rollups {
-		return router.ExpireGrace
+// assumeRates replaces the load of classes with the rates of the parameter readings_per_day.
+func assumeRates(daily map[string]calendar.Load, rates string, p *retention.Policy) error {
+	for rate := range strings.SplitSeq(rates, ",") {
+		if rate == "" {
+			continue
+		}
+		class, text, _ := strings.Cut(rate, "=")
+		n, err := strconv.ParseUint(text, 10, 50)
+		if err != nil {
+			return varve.InvalidParam("query.readings_per_day", "%q is not a rate: write CLASS=N, as in default=5000", rate)
+		}
+		if _, ok := p.ClassOfPrefix(p.TablePrefix(class)); !ok {
+			return varve.InvalidParam("query.readings_per_day", "class %q is unknown: use a class of the policy", class)
+		}
+		calendar.Assume(daily, class, float64(n))
 	}
-	return 0
+	return nil
+}
+
+// expireGrace returns the minimum time between the expiry of a reading and its deletion. It is 0 for an
+// account without a quota, as with stores other than DynamoDB.
+func expireGrace(p rotator.Policy, a Account) time.Duration {
+	if a.TableQuota == 0 {
+		return 0
+	}
+	return router.ExpireGraceOf(p.WithDefaults().Grace, a.Rollups)
 }
 
 // isGone reports whether another program deleted a table.
@@ -155,10 +203,8 @@ func isGone(in store.Info) bool { return in.Status == store.Gone }
 func calendarBody(o *calendar.Options, f *calendar.Forecast, account Account) wire.CalendarBody {
 	body := wire.CalendarBody{
 		From: o.Now, Until: o.Until, Most: f.Most, Months: make([]wire.CalendarMonth, len(f.Months)),
-		Load: []wire.CalendarLoad{}, Warnings: []string{}, Notes: []string{
-			"readings continue to arrive as in this month and the month before, none of them resent",
-			"a class that the policy lacks counts as the default class",
-		},
+		Load: []wire.CalendarLoad{}, Warnings: []string{},
+		Notes: []string{"readings continue to arrive as in this month and the month before, none of them resent"},
 	}
 	for i := range f.Months {
 		m := &f.Months[i]
@@ -175,7 +221,11 @@ func calendarBody(o *calendar.Options, f *calendar.Forecast, account Account) wi
 	}
 	for _, class := range slices.Sorted(maps.Keys(o.Daily)) {
 		l := o.Daily[class]
-		body.Load = append(body.Load, wire.CalendarLoad{Class: class, Readings: l.Readings, Bytes: l.Bytes})
+		one := wire.CalendarLoad{Class: class, Readings: l.Readings, Bytes: l.Bytes}
+		if l.Measured > 0 {
+			one.Measured = timefmt.FormatDuration(l.Measured.Round(time.Minute))
+		}
+		body.Load = append(body.Load, one)
 	}
 	if account.Billed {
 		body.Notes = append(body.Notes,
@@ -188,7 +238,7 @@ func calendarBody(o *calendar.Options, f *calendar.Forecast, account Account) wi
 	if text := calendar.QuotaText(f, account.TableQuota); text != "" {
 		met := f.QuotaMet.Format("2006-01")
 		body.QuotaMet = &met
-		body.Warnings = append(body.Warnings, text+": "+calendar.QuotaRemedy)
+		body.Warnings = append(body.Warnings, text+": "+calendar.QuotaRemedy(&o.Policy))
 	}
 	return body
 }

@@ -1,10 +1,12 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +55,7 @@ func newTwins(t *testing.T) *twins {
 		e := w.engine
 		q := query.New(query.Options{Reader: reader, Catalog: e.Store, Streams: e.Streams, Policy: policy, Now: now})
 		return api.New(api.Options{
-			Router: e.Router, Query: q, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts,
+			Router: e.Router, Query: q, Rotator: e.Rotator, Lifecycle: e.Store, Tables: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Items: e.Store,
 			Conditions: e.Conditions, Now: now, Metrics: prometheus.NewRegistry(),
 		})
 	}
@@ -162,6 +164,52 @@ func TestColumns_AnswersEqualRows(t *testing.T) {
 		}
 		if t.Failed() {
 			t.Fatal("seed", seed)
+		}
+	}
+}
+
+// TestColumns_CountExpiredReadings reads columns that follow expired readings of the same table. In
+// ascending order, all expired readings must count in the first page, although it ends with columns.
+func TestColumns_CountExpiredReadings(t *testing.T) {
+	w := newTwins(t)
+	for _, batch := range []struct{ day, readings int }{{17, 300}, {22, 1000}} {
+		w.clock = time.Date(2026, 11, batch.day, 12, 0, 0, 0, time.UTC)
+		var body strings.Builder
+		for i := range batch.readings {
+			fmt.Fprintf(&body, "{\"device\":\"d1\",\"time\":%d,\"fields\":{\"v\":%d}}\n", w.clock.Add(time.Duration(i-batch.readings)*time.Minute).UnixMilli(), i)
+		}
+		if r := w.send(w.columns, http.MethodPost, writePath+"?format=ndjson", body.String()); r.Code != http.StatusOK {
+			t.Fatal(r.Code, r.Body)
+		}
+	}
+	w.clock = time.Date(2027, 1, 19, 12, 0, 0, 0, time.UTC) // the retention is 60 days
+	for _, params := range [][]string{{"limit", "299"}, {"limit", "450"}, {"limit", "450", "order", "desc"}, {"limit", "5000"}} {
+		path := with(readPath, append(params, "format", "json")...)
+		w.compare(path)
+		first, sum := -1, 0
+		for next := ""; ; {
+			var page wire.ReadingsBody
+			r := w.send(w.columns, http.MethodGet, path+next, "")
+			if err := json.Unmarshal(r.Body.Bytes(), &page); err != nil {
+				t.Fatal(err, r.Body)
+			}
+			if page.Coverage.Expiry != nil {
+				sum += page.Coverage.Expiry.Readings
+			}
+			if first < 0 {
+				first = sum
+			}
+			if page.Next == "" {
+				break
+			}
+			next = "&cursor=" + page.Next
+		}
+		want := 300
+		if slices.Contains(params, "desc") {
+			want = 0
+		}
+		if first != want || sum != 300 {
+			t.Errorf("%s: %d expired readings in the first page and %d in all, want %d and 300", path, first, sum, want)
 		}
 	}
 }

@@ -22,7 +22,7 @@ type countsHandler struct {
 	now    func() time.Time
 }
 
-var countsParams = []string{"devices", "status", "device_type", "from", "to", "during", "source", "where", "consistent", "damaged", "precision", "timezone"}
+var countsParams = []string{"devices", "device", "status", "device_type", "from", "to", "during", "source", "where", "as_of", "consistent", "damaged", "limit", "precision", "timezone"}
 
 func (h *countsHandler) addRoutes(o *operations) {
 	o.raw(http.MethodGet, "/v1/streams/{stream}/counts", serveJSON(h.responder, h.count), &huma.Operation{
@@ -30,17 +30,17 @@ func (h *countsHandler) addRoutes(o *operations) {
 		Description: "Exact. With source=readings, it counts the distinct live readings, and reads all of them. " +
 			"With source=rollups, it counts the distinct readings in hourly roll-ups, also expired ones, for windows of whole hours; this is cheap. " +
 			"Without devices, it includes all registered devices of the tenant that the filters select.",
-		Parameters: slices.Concat([]*huma.Param{pathParam("stream", "the stream")}, queryParams(
-			"devices", "only these, separated by commas; default: all registered devices"), deviceFilterParams(), queryParams(
+		Parameters: slices.Concat([]*huma.Param{pathParam("stream", "the stream")}, namedDeviceParams("all registered devices"), deviceFilterParams(), queryParams(
 			"from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
 			"to", "before this time; default: the end",
 			"during", "instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12 or 2024-12-01",
 			"source", "readings: live readings; rollups: hourly roll-ups, also of expired readings, for whole hours; default readings",
 			"where", aboutWhere,
-			"consistent", "true: see every reading acknowledged before",
+			"consistent", "true: include every reading that was acknowledged before the request",
 			"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request",
-			"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
-			"timezone", "of from and to without a zone; default UTC")),
+			"limit", "maximum number of entries in counts; devices and readings include all; default: all",
+			"precision", "unit of numeric from, to and as_of: s, ms, us or ns; default ms",
+			"timezone", "of from, to and as_of without a zone; default UTC"), asOfParam()),
 		Responses: o.responses(reflect.TypeFor[wire.CountsBody](), "200"),
 	})
 }
@@ -49,6 +49,10 @@ func (h *countsHandler) addRoutes(o *operations) {
 func (h *countsHandler) count(r *http.Request) (*wire.CountsBody, error) {
 	asked := r.URL.Query()
 	q, err := countOf(r, asked, h.now())
+	if err != nil {
+		return nil, err
+	}
+	limit, err := positive(asked, "limit", maxLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -70,12 +74,15 @@ func (h *countsHandler) count(r *http.Request) (*wire.CountsBody, error) {
 	for i, c := range counts.Devices {
 		body.Counts[i] = wire.DeviceCount(c)
 	}
-	if asked.Has("devices") {
-		if body.Notes, err = h.noteDevices(r.Context(), "query.devices", q.Tenant, q.Stream, uncounted(q.Devices, counts)); err != nil {
+	if limit > 0 && len(body.Counts) > limit {
+		body.Counts = body.Counts[:limit]
+	}
+	if namesDevices(asked) {
+		if body.Notes, err = h.noteDevices(r.Context(), devicesParam(asked), q.Tenant, q.Stream, uncounted(q.Devices, counts)); err != nil {
 			return nil, err
 		}
 	}
-	body.Notes = append(body.Notes, fieldNotes("query.where", counts.UnseenFields)...)
+	body.Notes = append(body.Notes, whereNotes(&counts.Profile)...)
 	if q.Source != aggregate.FromRollups {
 		body.Coverage, err = coverage(r, counts.Coverage)
 	}
@@ -91,7 +98,7 @@ func uncounted(names []string, counts *aggregate.Counts) []string {
 
 // countOf parses a request for counts.
 func countOf(r *http.Request, asked url.Values, now time.Time) (q aggregate.CountQuery, err error) {
-	if err := known(asked, countsParams...); err != nil {
+	if err := knownOf(asked, countsParams...); err != nil {
 		return q, err
 	}
 	q.Tenant, q.Stream = tenantOf(r.Context()), r.PathValue("stream")
@@ -105,6 +112,9 @@ func countOf(r *http.Request, asked url.Values, now time.Time) (q aggregate.Coun
 		return q, varve.InvalidParam("query.source", "%s", err)
 	}
 	if q.Where, err = filterOf(asked); err != nil {
+		return q, err
+	}
+	if q.AsOf, err = asOfOf(asked, now); err != nil {
 		return q, err
 	}
 	if q.Consistent, err = boolean(asked, "consistent"); err != nil {

@@ -15,14 +15,15 @@ import (
 func seesTables(r *http.Request) bool { return grantOf(r.Context()).Tenant == varve.DefaultTenant }
 
 // coverage returns the coverage as JSON. If the request may not see tables, the coverage has only
-// damaged rows and expired readings, without their tables. It is nil if it would be empty.
+// damaged rows, expired readings and as_of, without their tables. It is nil if it would be empty.
 func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	if !seesTables(r) {
 		expiry := ownExpiry(c.Expiry)
-		if len(c.Damaged) == 0 && expiry == nil {
+		asOf := ownAsOf(c.AsOf)
+		if len(c.Damaged) == 0 && expiry == nil && asOf == nil {
 			return nil, nil
 		}
-		c = query.Coverage{Damaged: slices.Clone(c.Damaged), MoreDamaged: c.MoreDamaged, Expiry: expiry}
+		c = query.Coverage{Damaged: slices.Clone(c.Damaged), MoreDamaged: c.MoreDamaged, Expiry: expiry, AsOf: asOf}
 		for i := range c.Damaged {
 			c.Damaged[i].Table = ""
 		}
@@ -38,6 +39,17 @@ func ownExpiry(x *query.Expiry) *query.Expiry {
 	}
 	own := *x
 	own.Tables = 0
+	return &own
+}
+
+// ownAsOf returns the part of a coverage about as_of, without the number of tables. For nil, it returns
+// nil.
+func ownAsOf(a *query.AsOf) *query.AsOf {
+	if a == nil {
+		return nil
+	}
+	own := *a
+	own.LaterTables = 0
 	return &own
 }
 
@@ -62,6 +74,9 @@ func shortened(c query.Coverage) query.Coverage {
 	if n := len(c.Expired); n > trailerTables {
 		c.Expired, c.MoreExpired = c.Expired[:trailerTables], n-trailerTables
 	}
+	if n := len(c.Archived); n > trailerTables {
+		c.Archived, c.MoreArchived = c.Archived[:trailerTables], n-trailerTables
+	}
 	if n := len(c.Damaged); n > trailerRows {
 		c.Damaged, c.MoreDamaged = c.Damaged[:trailerRows], n-trailerRows
 	}
@@ -70,7 +85,8 @@ func shortened(c query.Coverage) query.Coverage {
 	return c
 }
 
-// listed replaces nil lists with empty ones, so that clients find all four lists.
+// listed replaces nil lists with empty ones, so that clients always find read, expired, missing and
+// failed.
 func listed(c query.Coverage) query.Coverage {
 	for _, l := range []*[]string{&c.Read, &c.Expired, &c.Missing, &c.Failed} {
 		if *l == nil {

@@ -28,7 +28,7 @@ func (h *devicesHandler) addRoutes(o *operations) {
 		"A device is registered by hand, or as active by its first reading. With silent_since, a page may be short or empty and not the last."), h.listDevices)
 	huma.Register(o.api, deviceOp(tag, "get-device", http.MethodGet, one, "A device", ""), h.getDevice)
 	huma.Register(o.api, deviceOp(tag, "put-device", http.MethodPut, one, "Register a device, or change it",
-		"Replaces its description; createdAt and lastSeenAt stay."), h.putDevice)
+		"Replaces its description; created_at and last_seen_at stay."), h.putDevice)
 	huma.Register(o.api, deviceOp(tag, "delete-device", http.MethodDelete, one, "Forget a device",
 		"Its readings, logs and alerts stay. Its next reading registers it once more."), h.deleteDevice)
 }

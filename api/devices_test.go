@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestDevices checks that a device is read as it was written, that its list has pages, and that a
-// reading updates the last-seen time.
+// TestDevices checks that a device is read as it was written, and that a second write replaces its
+// description. After the store is closed, reads fail as unavailable.
 func TestDevices(t *testing.T) {
 	s := newServer(t, nil)
 	put := func(device, body string) wire.DeviceBody {

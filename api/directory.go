@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/aggregate"
 	"github.com/varvedb/varve/api/wire"
@@ -87,21 +88,97 @@ func (d *directory) noteDevices(ctx context.Context, param, tenant, stream strin
 	return notes, err
 }
 
+// noteNames returns a note for the stream, and one for the device, if they do not exist. An empty name
+// is not looked up.
+func (d *directory) noteNames(ctx context.Context, place string, s varve.Series) (notes []wire.Note, err error) {
+	add := func(param string, err error) error {
+		if varve.FailureOf(err) != varve.NotFound {
+			return err
+		}
+		notes = append(notes, wire.Note{Param: place + "." + param, Message: err.Error()})
+		return nil
+	}
+	if s.Stream != "" {
+		err = add("stream", d.checkStream(ctx, s.Tenant, s.Stream))
+	}
+	if s.Device != "" && err == nil {
+		err = add("device", d.checkDevice(ctx, s.Tenant, s.Device))
+	}
+	return notes, err
+}
+
+// fieldDevices is the number of devices in whose latest readings hasField searches.
+const fieldDevices = 100
+
+// hasField reports whether a latest reading of a stream has a field. Without a device, it searches
+// the latest readings of some devices. If it finds no reading, it returns true.
+func (d *directory) hasField(ctx context.Context, tenant, stream, device, field string) (bool, error) {
+	names := []string{device}
+	if device == "" {
+		page, err := d.devices.List(ctx, devices.Query{Tenant: tenant, Limit: fieldDevices})
+		if err != nil {
+			return false, err
+		}
+		names = names[:0]
+		for i := range page.Items {
+			names = append(names, page.Items[i].Device)
+		}
+	}
+	answers, err := d.query.LatestOf(ctx, query.LatestQuery{Series: varve.Series{Tenant: tenant, Stream: stream}}, names)
+	if err != nil {
+		return false, err
+	}
+	found := false
+	for i := range answers {
+		if !answers[i].Found {
+			continue
+		}
+		if found = true; !answers[i].Reading.Field(field).IsZero() {
+			return true, nil
+		}
+	}
+	return !found, nil // without readings, nothing is known about fields
+}
+
+// namesDevices reports whether a request names devices.
+func namesDevices(asked url.Values) bool { return asked.Has("devices") || asked.Has("device") }
+
+// devicesParam returns the parameter by which a request names devices.
+func devicesParam(asked url.Values) string {
+	if asked.Has("device") && !asked.Has("devices") {
+		return "query.device"
+	}
+	return "query.devices"
+}
+
+// namedDevices returns the devices that a request names, by devices=a,b or by device=a&device=b.
+func namedDevices(asked url.Values) []string {
+	return append(list(asked, "devices"), asked["device"]...)
+}
+
+// namedDeviceParams describe the parameters that name devices.
+func namedDeviceParams(otherwise string) []*huma.Param {
+	return append(queryParams("devices", "only these, separated by commas; default: "+otherwise), &huma.Param{
+		Name: "device", In: "query", Description: "a device; can be repeated, instead of devices",
+		Schema: &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}},
+	})
+}
+
 // selectDevices returns the devices that a request names, or the registered devices that its
 // filters select.
 func (d *directory) selectDevices(r *http.Request, asked url.Values) ([]string, error) {
 	filters := asked.Get("status") + asked.Get("device_type")
-	if asked.Has("devices") {
-		names := list(asked, "devices")
+	if namesDevices(asked) {
+		names := namedDevices(asked)
 		if filters != "" {
-			return nil, varve.InvalidParam("query.devices", "excludes status and device_type: omit them, or devices")
+			return nil, varve.InvalidParam(devicesParam(asked), "excludes status and device_type: omit them, or devices")
 		}
 		if len(names) == 0 {
-			return nil, varve.InvalidParam("query.devices", "no device is named: name devices, or omit it for all")
+			return nil, varve.InvalidParam(devicesParam(asked), "no device is named: name devices, or omit it for all")
 		}
 		for _, d := range names {
 			if err := varve.ValidateDevice(d); err != nil {
-				return nil, varve.InvalidParam("query.devices", "%s", err)
+				return nil, varve.InvalidParam(devicesParam(asked), "%s", err)
 			}
 		}
 		return names, nil

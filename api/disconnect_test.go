@@ -33,7 +33,7 @@ func TestClientGone(t *testing.T) {
 	}
 	resp.Body.Close()
 	s.Client().CloseIdleConnections()
-	// Before the answer: the store still reads, and returns when the request is canceled.
+	// Before the answer: the client cancels the request while the store reads. The read ends later.
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan struct{})
 	s.store.set(&s.store.read, func(grid.Table) error {

@@ -15,6 +15,7 @@
 // OpenAPI document of all routes, use huma. A route without an entry in accesses requires an
 // operator's key.
 //
-// Every failure is a problem, except on InfluxDB's paths, where errors have InfluxDB's form. The table
-// statuses of package wire maps kinds of failure to statuses, and package client maps them back.
+// Every failure is a problem, except on the paths of InfluxDB, Prometheus and Firehose, where errors have
+// the form of that protocol. The table statuses of package wire maps kinds of failure to statuses, and
+// package client maps them back.
 package api

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestWhoseFault checks that a disconnected client is not reported as a fault of the server, and
-// all other failures are.
+// TestWhoseFault checks that a failure is reported as a fault of the server unless the client has
+// disconnected.
 func TestWhoseFault(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -142,7 +142,7 @@ func TestUnknownNames_AreNotFound(t *testing.T) {
 			t.Errorf("%s: %d %s", tail, r.status, r.body)
 		}
 	}
-	// A forgotten device still has readings.
+	// A deleted device still has readings.
 	if r := s.send(http.MethodDelete, "/v1/devices/old", ""); r.status != http.StatusOK {
 		t.Fatal(r.body)
 	}

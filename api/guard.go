@@ -1,7 +1,6 @@
 package api
 
 import (
-	"mime"
 	"net"
 	"net/http"
 	"net/netip"
@@ -53,30 +52,4 @@ func (g *guard) ownHost(host string) bool {
 	return slices.ContainsFunc(g.hosts, func(own string) bool {
 		return strings.EqualFold(own, name) || strings.EqualFold(own, host)
 	})
-}
-
-// unaskedType reports whether a page of any site can send the content type without a preflight
-// request. For the default type of curl, it returns true only if a browser sent the request.
-func unaskedType(r *http.Request) bool {
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	switch {
-	case err != nil:
-		return false
-	case media == "application/x-www-form-urlencoded":
-		return byBrowser(r.Header)
-	default:
-		return media == "text/plain" || strings.HasPrefix(media, "multipart/")
-	}
-}
-
-func byBrowser(h http.Header) bool {
-	if h.Get("Origin") != "" {
-		return true
-	}
-	for name := range h {
-		if strings.HasPrefix(name, "Sec-Fetch-") {
-			return true
-		}
-	}
-	return false
 }

@@ -28,7 +28,7 @@ func (s *server) request(h http.Handler, method, path, host, body string, head .
 func TestHosts(t *testing.T) {
 	s := newServer(t, nil)
 	named := api.New(api.Options{
-		Router: s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Lifecycle: s.engine.Store, Streams: s.engine.Streams, Devices: s.engine.Devices, Logs: s.engine.Logs, Alerts: s.engine.Alerts,
+		Router: s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Lifecycle: s.engine.Store, Tables: s.engine.Store, Streams: s.engine.Streams, Devices: s.engine.Devices, Logs: s.engine.Logs, Alerts: s.engine.Alerts, Items: s.engine.Store,
 		Now: s.clock, Metrics: prometheus.NewRegistry(), Hosts: []string{"varve.test"},
 	})
 	for _, host := range []string{"127.0.0.1", "127.0.0.1:8278", "localhost", "LOCALHOST:1", "127.9.8.7:1", "[::1]:8278", "[::1]", "::1", "[::ffff:127.0.0.1]:1", ""} {

@@ -18,8 +18,10 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/console"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/receipts"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
 )
@@ -36,6 +38,7 @@ type faulty struct {
 	write func(grid.Table) error
 	read  func(grid.Table) error
 	items error
+	drops error // error of DeleteAll
 
 	tables func(store.Filter) error // only changed before the store is used
 }
@@ -59,7 +62,7 @@ func (f *faulty) hook(h *func(grid.Table) error, t grid.Table) error {
 	return do(t)
 }
 
-// failItems makes the registry fail with err. If nil, it works again.
+// failItems makes the registry fail with err. If err is nil, the registry works again.
 func (f *faulty) failItems(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,6 +77,23 @@ func (f *faulty) Get(ctx context.Context, keys []store.Key, consistent bool) ([]
 		return nil, err
 	}
 	return f.Store.Get(ctx, keys, consistent)
+}
+
+// failDeletes makes the deletion of several items fail with err. If err is nil, the deletion works again.
+func (f *faulty) failDeletes(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.drops = err
+}
+
+func (f *faulty) DeleteAll(ctx context.Context, keys []store.Key) error {
+	f.mu.Lock()
+	err := f.drops
+	f.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return f.Store.DeleteAll(ctx, keys)
 }
 
 func (f *faulty) set(h *func(grid.Table) error, do func(grid.Table) error) {
@@ -115,6 +135,7 @@ type server struct {
 	engine *engine.Engine
 	store  *faulty
 	failed []error // errors that the server reported as events
+	aws    swapped // sends requests to AWS
 
 	mu  sync.Mutex
 	now time.Time
@@ -141,22 +162,22 @@ func (s *server) failures() int {
 // newServer starts a server. If not nil, change modifies the options first.
 func newServer(t *testing.T, change func(*engine.Options, *api.Limits)) *server {
 	t.Helper()
-	return start(t, change, nil, api.Account{})
+	return start(t, change, nil, nil)
 }
 
 // newBilledServer starts a server whose store belongs to an account.
 func newBilledServer(t *testing.T, account api.Account) *server {
 	t.Helper()
-	return start(t, nil, nil, account)
+	return start(t, nil, nil, func(o *api.Options) { o.Account = account })
 }
 
 // newServerBefore starts a server after prepare has modified its store.
 func newServerBefore(t *testing.T, prepare func(*faulty)) *server {
 	t.Helper()
-	return start(t, nil, prepare, api.Account{})
+	return start(t, nil, prepare, nil)
 }
 
-func start(t *testing.T, change func(*engine.Options, *api.Limits), prepare func(*faulty), account api.Account) *server {
+func start(t *testing.T, change func(*engine.Options, *api.Limits), prepare func(*faulty), alter func(*api.Options)) *server {
 	t.Helper()
 	s := &server{t: t, now: noon}
 	s.store = &faulty{Store: mem.New(s.clock)}
@@ -171,17 +192,24 @@ func start(t *testing.T, change func(*engine.Options, *api.Limits), prepare func
 	if s.engine, err = engine.Open(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
-	s.api = api.New(api.Options{
-		Verify: func(context.Context, api.Verification) error { return nil },
-		Router: s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Lifecycle: s.engine.Store, Streams: s.engine.Streams,
-		Keys: s.engine.Keys, Devices: s.engine.Devices, Logs: s.engine.Logs, Alerts: s.engine.Alerts, Rollups: s.engine.Rollups, Aggregator: s.engine.Aggregator,
-		Conditions: s.engine.Conditions, Now: s.clock, Version: "v1.2.3", Metrics: prometheus.NewRegistry(), Limits: limits, Account: account,
+	options := api.Options{
+		Console: console.Handler,
+		Verify:  func(context.Context, api.Verification) error { return nil },
+		Router:  s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Lifecycle: s.engine.Store, Tables: s.engine.Store, Streams: s.engine.Streams,
+		Keys: s.engine.Keys, Devices: s.engine.Devices, Logs: s.engine.Logs, Rejects: s.engine.Rejects, Alerts: s.engine.Alerts, Items: s.engine.Store, Changes: s.engine.Changes, Rollups: s.engine.Rollups, Receipts: receipts.NewKeyring(s.engine.Store, ""), Aggregator: s.engine.Aggregator,
+		Conditions: s.engine.Conditions, Now: s.clock, Version: "v1.2.3", Metrics: prometheus.NewRegistry(), Limits: limits,
+		Erasures: api.Erasures{Eraser: s.engine.Erasures, Begin: s.engine.BeginErasure},
+		AWS:      api.AWS{Firehose: true, IoTAccounts: []string{"123456789012"}, Client: &http.Client{Transport: &s.aws}},
 		Events: api.Events{Failed: func(_ *http.Request, err error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.failed = append(s.failed, err)
 		}},
-	})
+	}
+	if alter != nil {
+		alter(&options)
+	}
+	s.api = api.New(options)
 	s.Server = httptest.NewServer(s.api)
 	t.Cleanup(func() {
 		s.Close()
@@ -293,4 +321,48 @@ func with(path string, params ...string) string {
 		v.Add(params[i], params[i+1])
 	}
 	return path + "?" + v.Encode()
+}
+
+// thisTable returns the table of readings at noon.
+func thisTable(s *server) grid.Table {
+	layout := grid.DefaultPolicy()
+	month := grid.MonthOf(noon)
+	r, ok := layout.Locate(noon, month)
+	if !ok {
+		s.t.Fatal("no table for noon")
+	}
+	return grid.Table{Prefix: "varve", Range: r, Month: month}
+}
+
+// describedRequest returns the address and the body with which parameters of an operation are tested.
+// It sets the values that only this operation accepts.
+func describedRequest(base, template, method string, values map[string]string) (address, body string) {
+	values["format"] = "json"
+	delete(values, "get state")
+	delete(values, "get window")
+	switch {
+	case template == "/v1/device-health":
+		values["get window"], values["get sort"] = "7d", "lag"
+	case template == "/v1/alert-rules/preview":
+		body = `{"stream":"weather","field":"a","comparison":">","threshold":1,"severity":"info"}`
+	case strings.HasSuffix(base, "/deliveries?"):
+		values["get state"] = "pending"
+	case template == "/v1/readings":
+		base, body, values["format"] = base+"format=line&", "weather,device=d1 a=1", "line"
+	case (strings.HasSuffix(base, "/readings?") || strings.HasPrefix(base, "/v1/aws/iot/")) && method == "post":
+		body = good(noon)
+	case strings.HasSuffix(base, "/digests?") && method == "post":
+		body = `{"period":"daily","spans":[{"from":"2026-11-18T00:00:00Z","digests":[""]}]}`
+	case strings.HasSuffix(base, "/calendar?") && method == "post":
+		body = policyBody
+	case method == "put":
+		body = `{"reason":"audit"}`
+	case strings.HasSuffix(base, "/why?"):
+		base += "time=now&"
+	case strings.HasSuffix(base, "/aggregate?"):
+		base += "step=1d&"
+	case strings.HasSuffix(base, "/rollups?") && method == "get":
+		base += "period=daily&"
+	}
+	return base, body
 }

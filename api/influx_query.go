@@ -8,6 +8,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/api/writes"
 	"github.com/varvedb/varve/apikeys"
 )
 
@@ -20,7 +21,7 @@ func (h *influxHandler) ping(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Influxdb-Version", influxVersion)
 	w.Header().Set("X-Influxdb-Build", "varve")
 	if r.URL.Query().Get("verbose") == "true" {
-		writeInflux(w, http.StatusOK, map[string]string{"version": influxVersion})
+		writes.WriteLines(w, http.StatusOK, map[string]string{"version": influxVersion})
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -50,16 +51,16 @@ func (h *influxHandler) health(w http.ResponseWriter, r *http.Request) {
 	if why := h.whyUnready(); why != "" {
 		body.Message, body.Status, status = why, "fail", http.StatusServiceUnavailable
 	}
-	writeInflux(w, status, body)
+	writes.WriteLines(w, status, body)
 }
 
 func (h *influxHandler) ready(w http.ResponseWriter, r *http.Request) {
 	if why := h.whyUnready(); why != "" {
-		failInflux(w, r, varve.Errorf(varve.Unavailable, "%s", why))
+		writes.FailLines(w, r, varve.Errorf(varve.Unavailable, "%s", why), http.StatusServiceUnavailable)
 		return
 	}
 	up := h.now().Sub(h.started)
-	writeInflux(w, http.StatusOK, wire.InfluxReady{Status: "ready", Started: h.started.UTC(), Up: up.String()})
+	writes.WriteLines(w, http.StatusOK, wire.InfluxReady{Status: "ready", Started: h.started.UTC(), Up: up.String()})
 }
 
 // statements lists the statements of InfluxQL that clients send before they write.
@@ -100,7 +101,7 @@ func (h *influxHandler) query(w http.ResponseWriter, r *http.Request) {
 			answer.Results = append(answer.Results, result)
 		}
 	}
-	writeInflux(w, http.StatusOK, answer)
+	writes.WriteLines(w, http.StatusOK, answer)
 }
 
 var createdDatabase = regexp.MustCompile(`(?i)^CREATE DATABASE\s+"?([^"\s]+)"?`)

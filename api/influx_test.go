@@ -20,7 +20,7 @@ import (
 // isInflux reports whether a path is one of InfluxDB's.
 func isInflux(path string) bool {
 	path, _, _ = strings.Cut(path, "?")
-	return slices.Contains([]string{"/write", "/query", "/ping", "/health", "/ready"}, path) || strings.HasPrefix(path, "/api/")
+	return slices.Contains([]string{"/write", "/query", "/ping", "/health", "/ready"}, path) || strings.HasPrefix(path, "/api/v2/") || strings.HasPrefix(path, "/api/v3/")
 }
 
 // influxError checks an error in the form of InfluxDB.
@@ -103,7 +103,8 @@ func TestInflux_NamesRejectedLines(t *testing.T) {
 	}
 }
 
-// TestInflux_StoresAllOrNothing checks accept_partial=false.
+// TestInflux_StoresAllOrNothing checks that with accept_partial=false, no line is stored if one is
+// rejected.
 func TestInflux_StoresAllOrNothing(t *testing.T) {
 	s := newServer(t, nil)
 	e := s.send(http.MethodPost, "/api/v3/write_lp?db=x&accept_partial=false", point(1)+"\nweather,device=d1 _a=1\n").influxError(400, "invalid", "no line was stored")
@@ -196,7 +197,7 @@ func TestInflux_ReadsBodies(t *testing.T) {
 	}
 }
 
-// TestInflux_RefusesBadParameters checks the answers to wrong parameters, methods and databases.
+// TestInflux_RefusesBadParameters checks the answers to missing or invalid parameters and to wrong methods.
 func TestInflux_RefusesBadParameters(t *testing.T) {
 	s := newServer(t, nil)
 	s.send(http.MethodPost, "/write", point(1)).influxError(400, "invalid", "database is required")
@@ -300,7 +301,8 @@ func TestReading_IsOneInAllFormats(t *testing.T) {
 	}
 }
 
-// TestLines_NameTheirStreams checks POST /v1/readings.
+// TestLines_NameTheirStreams checks that POST /v1/readings stores each line in the stream that the line
+// names.
 func TestLines_NameTheirStreams(t *testing.T) {
 	s := newServer(t, nil)
 	media := wire.Line.MediaType()
@@ -317,7 +319,7 @@ func TestLines_NameTheirStreams(t *testing.T) {
 	s.send(http.MethodPost, "/v1/readings", good(noon), "Content-Type", "application/json").problem(400, "query.format", "POST /v1/streams/{stream}/readings")
 }
 
-// TestDoors_AreCountedApart checks the metrics of the doors.
+// TestDoors_AreCountedApart checks that metrics count the readings of each door separately.
 func TestDoors_AreCountedApart(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon))

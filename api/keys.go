@@ -135,6 +135,6 @@ func KeyInfo(k *apikeys.Key, now time.Time) wire.KeyInfo {
 	return wire.KeyInfo{
 		ID: k.ID, Tenant: k.Tenant, Name: k.Name, Scopes: k.Scopes.Names(), State: string(k.StateAt(now)),
 		RequestsPerSecond: k.Rate.Requests, ReadingsPerSecond: k.Rate.Readings,
-		Created: k.Created, Expires: orNull(k.Expires), Revoked: orNull(k.Revoked),
+		Created: k.Created, Expires: orNull(k.Expires), Revoked: orNull(k.Revoked), Used: orNull(k.Used),
 	}
 }

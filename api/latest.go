@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -19,17 +20,20 @@ import (
 const maxDevices = 1000
 
 // latestParams are the parameters of the latest readings. The route of a single device has only the
-// first four.
-var latestParams = []string{"by", "fields", "consistent", "damaged", "device", "status", "device_type", "limit", "cursor"}
+// first seven.
+var latestParams = []string{"by", "fields", "consistent", "damaged", "as_of", "precision", "timezone", "devices", "device", "status", "device_type", "limit", "cursor"}
 
 // latestHandler serves the latest readings of devices.
 type latestHandler struct {
 	*responder
 	*directory
+	now func() time.Time
 }
 
 func (h *latestHandler) addRoutes(o *operations) {
-	by := queryParams("by", "event: the last by event time; arrival: the last to arrive; default event")
+	by := append(queryParams("by", "event: the last by event time; arrival: the last to arrive; default event",
+		"precision", "unit of a numeric as_of: s, ms, us or ns; default ms",
+		"timezone", "of as_of without a zone; default UTC"), asOfParam()...)
 	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/latest", h.getLatest, &huma.Operation{
 		OperationID: "latest-reading", Summary: "The latest reading of a device", Tags: []string{"readings"},
 		Parameters: slices.Concat(deviceParams(), by, fieldParams()),
@@ -37,12 +41,10 @@ func (h *latestHandler) addRoutes(o *operations) {
 	})
 	o.raw(http.MethodGet, "/v1/streams/{stream}/latest", h.getLatestOfMany, &huma.Operation{
 		OperationID: "latest-readings", Summary: "The latest readings of many devices, or of a whole stream", Tags: []string{"readings"},
-		Description: "With device, one entry for each named device. Without it, pages of the registered devices that have a live reading in the stream. " +
+		Description: "With devices, one entry for each named device. Without it, pages of the registered devices that have a live reading in the stream. " +
 			"Such a page may be short or empty and not the last.",
-		Parameters: slices.Concat([]*huma.Param{pathParam("stream", "the stream"), {
-			Name: "device", In: "query", Description: "a device; repeat it for up to 1000; default: all registered devices, page by page",
-			Schema: &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}},
-		}}, by, fieldParams(), deviceFilterParams(), devicePageParams()),
+		Parameters: slices.Concat([]*huma.Param{pathParam("stream", "the stream")},
+			namedDeviceParams("all registered devices, page by page; at most 1000 can be named"), by, fieldParams(), deviceFilterParams(), devicePageParams()),
 		Responses: o.responses(reflect.TypeFor[wire.LatestOfManyBody](), "200"),
 	})
 }
@@ -50,7 +52,7 @@ func (h *latestHandler) addRoutes(o *operations) {
 // getLatest serves GET /v1/streams/{stream}/devices/{device}/latest. If the device has no readings,
 // or only expired ones, the status is 404.
 func (h *latestHandler) getLatest(w http.ResponseWriter, r *http.Request) {
-	q, err := latestOf(r.URL.Query(), latestParams[:4])
+	q, err := latestOf(r.URL.Query(), latestParams[:7], h.now())
 	if err == nil {
 		q.Series, err = seriesOf(r, r.PathValue("device"))
 	}
@@ -68,7 +70,7 @@ func (h *latestHandler) getLatest(w http.ResponseWriter, r *http.Request) {
 			h.fail(w, r, err)
 			return
 		}
-		h.fail(w, r, varve.Errorf(varve.NotFound, "device %q has no reading in stream %s, or all have expired", q.Series.Device, q.Series.Stream))
+		h.fail(w, r, varve.Errorf(varve.NotFound, "device %q has no reading in stream %s%s, or all have expired", q.Series.Device, q.Series.Stream, arrivedBy(q.AsOf)))
 		return
 	}
 	var buf [512]byte
@@ -96,10 +98,10 @@ func appendLatest(r *http.Request, dst []byte, a *query.LatestAnswer) ([]byte, e
 	return dst, err
 }
 
-// getLatestOfMany serves GET /v1/streams/{stream}/latest, with or without device=a&device=b.
+// getLatestOfMany serves GET /v1/streams/{stream}/latest, with or without devices=a,b.
 func (h *latestHandler) getLatestOfMany(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
-	q, err := latestOf(asked, latestParams)
+	q, err := latestOf(asked, latestParams, h.now())
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -108,7 +110,7 @@ func (h *latestHandler) getLatestOfMany(w http.ResponseWriter, r *http.Request) 
 	var answers []query.LatestAnswer
 	var notes []wire.Note
 	next := ""
-	if asked.Has("device") {
+	if namesDevices(asked) {
 		answers, notes, err = h.latestOfNamed(r, asked, q)
 	} else {
 		var page registry.Page[devices.Device]
@@ -135,14 +137,15 @@ func (h *latestHandler) getLatestOfMany(w http.ResponseWriter, r *http.Request) 
 func (h *latestHandler) latestOfNamed(r *http.Request, asked url.Values, q query.LatestQuery) ([]query.LatestAnswer, []wire.Note, error) {
 	for _, name := range []string{"status", "device_type", "limit", "cursor"} {
 		if asked.Has(name) {
-			return nil, nil, varve.InvalidParam("query."+name, "excludes device: omit it, or device")
+			return nil, nil, varve.InvalidParam("query."+name, "excludes devices: omit it, or devices")
 		}
 	}
-	if err := checkDevices(r, asked["device"]); err != nil {
+	names := namedDevices(asked)
+	if err := checkDevices(r, names); err != nil {
 		return nil, nil, err
 	}
 	ctx := r.Context()
-	answers, err := h.query.LatestOf(ctx, q, asked["device"])
+	answers, err := h.query.LatestOf(ctx, q, names)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -160,7 +163,7 @@ func (h *latestHandler) latestOfNamed(r *http.Request, asked url.Values, q query
 			return nil, nil, err
 		}
 	}
-	notes, err := h.noteDevices(ctx, "query.device", q.Series.Tenant, q.Series.Stream, silent)
+	notes, err := h.noteDevices(ctx, devicesParam(asked), q.Series.Tenant, q.Series.Stream, silent)
 	return answers, notes, err
 }
 
@@ -199,25 +202,28 @@ func missingOf(fields []string, answers []query.LatestAnswer) (missing missingFi
 
 func checkDevices(r *http.Request, devices []string) error {
 	if len(devices) == 0 {
-		return varve.InvalidParam("query.device", "name at least one device, as in ?device=a&device=b")
+		return varve.InvalidParam(devicesParam(r.URL.Query()), "name at least one device, as in ?devices=a,b")
 	}
 	if len(devices) > maxDevices {
-		return varve.InvalidParam("query.device", "%d devices are named, the limit is %d", len(devices), maxDevices)
+		return varve.InvalidParam(devicesParam(r.URL.Query()), "%d devices are named, the limit is %d", len(devices), maxDevices)
 	}
 	for _, d := range devices {
 		if _, err := seriesOf(r, d); err != nil {
-			return varve.InvalidParam("query.device", "%s", err)
+			return varve.InvalidParam(devicesParam(r.URL.Query()), "%s", err)
 		}
 	}
 	return nil
 }
 
-func latestOf(asked url.Values, params []string) (q query.LatestQuery, err error) {
-	if err := known(asked, params...); err != nil {
+func latestOf(asked url.Values, params []string, now time.Time) (q query.LatestQuery, err error) {
+	if err := knownOf(asked, params...); err != nil {
 		return q, err
 	}
 	if q.By, err = varve.ParseBy(asked.Get("by")); err != nil {
 		return q, varve.InvalidParam("query.by", "%s", err)
+	}
+	if q.AsOf, err = asOfOf(asked, now); err != nil {
+		return q, err
 	}
 	q.Fields = list(asked, "fields")
 	if q.SkipDamaged, err = skipDamaged(asked); err != nil {

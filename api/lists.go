@@ -18,7 +18,7 @@ func deviceOp(tag, id, method, path, summary, description string) huma.Operation
 
 // Paging holds the parameters of a list. It is exported because huma ignores unexported types.
 type Paging struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"at most so many on a page; default 100"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"maximum number on a page; default 100"`
 	Cursor string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`
 }
 

@@ -30,7 +30,7 @@ func (s *server) messages(path string) string {
 // entry is a duplicate.
 func TestLogs(t *testing.T) {
 	s := newServer(t, nil)
-	const warning = `{"time":"2020-04-24T14:50:00Z","state":"WARNING4","message":"hot","operator":"Liz","escalatedTo":"Sara","attributes":{"t":90.50}}`
+	const warning = `{"time":"2020-04-24T14:50:00Z","state":"WARNING4","message":"hot","operator":"Liz","escalated_to":"Sara","attributes":{"t":90.50}}`
 	if a := s.log("d1", warning); a.Verdict != "stored" || a.Log.ID == "" || string(a.Log.Attributes) != `{"t":90.5}` || !a.Log.Arrived.Equal(noon) {
 		t.Errorf("%+v", a)
 	}
@@ -63,8 +63,8 @@ func TestLogs(t *testing.T) {
 	s.get("/v1/devices/d1/logs?limit=1&cursor="+next).problem(http.StatusBadRequest, "query.cursor", "another list")
 }
 
-// TestLogs_AnswerConflicts checks that an entry whose id is stored with other content is answered
-// as a conflict with both contents. The stored one stays.
+// TestLogs_AnswerConflicts checks that an entry whose id is stored with other content is a conflict. The
+// answer has both contents, and the stored entry stays.
 func TestLogs_AnswerConflicts(t *testing.T) {
 	s := newServer(t, nil)
 	entry := func(message, attributes string) string {

@@ -44,7 +44,7 @@ func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *heal
 	m.unknown = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "varve_requests_unknown_total", Help: "Requests without a route, by status: 404 for a wrong path, 405 for a wrong method.",
 	}, []string{"status"})
-	// The counters exist before the first such request, so that a rise from 0 is visible.
+	// Each counter exists before the first request that it counts, so that a rise from 0 is visible.
 	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
 		m.unknown.WithLabelValues(strconv.Itoa(status))
 	}
@@ -112,13 +112,19 @@ func (m *metrics) refused(err error) {
 	m.refusals.WithLabelValues(strconv.Itoa(statusOf(classify(err)))).Inc()
 }
 
-// door is a protocol through which readings arrive, as metrics name it.
+// door names, in metrics, a protocol through which readings arrive.
 type door string
 
 // The doors.
 const (
-	doorHTTP   door = "http"
-	doorInflux door = "influx"
+	doorHTTP     door = "http"
+	doorInflux   door = "influx"
+	doorReplay   door = "replay"
+	doorFirehose door = "firehose"
+	doorIoT      door = "iot"
+	doorKinesis  door = "kinesis"
+	doorSQS      door = "sqs"
+	doorMQTT     door = "mqtt"
 )
 
 // verdicts counts a batch's verdicts, and returns the number of rejections.

@@ -10,6 +10,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/block"
+	"github.com/varvedb/varve/filter"
 	"github.com/varvedb/varve/internal/quote"
 )
 
@@ -53,10 +54,19 @@ func (m *missingFields) addColumns(parts []block.Part) {
 // notes returns a note for each field that is still missing.
 func (m missingFields) notes() []wire.Note { return fieldNotes("query.fields", m) }
 
-// fieldNotes returns a note for each field of a parameter.
+// fieldNotes returns a note on each of the given fields, which a parameter names and the answer lacks.
 func fieldNotes(param string, names []string) (notes []wire.Note) {
 	for _, name := range names {
 		notes = append(notes, wire.Note{Param: param, Message: "field " + quote.Text(name) + ": not found in this answer: check its name"})
+	}
+	return notes
+}
+
+// whereNotes returns a note for each condition of where that cannot match the compared readings.
+func whereNotes(s *filter.Profile) []wire.Note {
+	notes := fieldNotes("query.where", s.UnseenFields())
+	for _, message := range s.Mismatches() {
+		notes = append(notes, wire.Note{Param: "query.where", Message: message})
 	}
 	return notes
 }

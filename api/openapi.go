@@ -4,17 +4,15 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"net/url"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/aggregate"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/api/writes"
 )
 
 // operations add routes to the server, and describe them in the OpenAPI document.
@@ -51,7 +49,7 @@ func (o *operations) onlyKnown(ctx huma.Context, next func(huma.Context)) {
 			names = append(names, p.Name)
 		}
 	}
-	if err := known(u.Query(), names...); err != nil {
+	if err := writes.Known(u.Query(), names...); err != nil {
 		o.refuse(ctx, err)
 		return
 	}
@@ -77,28 +75,13 @@ func (o *operations) readable(ctx huma.Context, next func(huma.Context)) {
 	media, _, err := mime.ParseMediaType(said)
 	switch {
 	case said == "" || err == nil && (media == "application/json" || strings.HasSuffix(media, "+json")):
-	case media == "application/x-www-form-urlencoded" && !byBrowser(r.Header):
+	case media == "application/x-www-form-urlencoded" && !writes.ByBrowser(r.Header):
 		r.Header.Set("Content-Type", "application/json")
 	default:
-		o.refuse(ctx, unsupported("Content-Type", "%q is not what is understood here: use application/json", said))
+		o.refuse(ctx, writes.Unsupported("Content-Type", "%q is not what is understood here: use application/json", said))
 		return
 	}
 	next(ctx)
-}
-
-// known rejects parameters that are not among names. Otherwise a misspelt parameter would be
-// ignored.
-func known(params url.Values, names ...string) error {
-	for name := range params {
-		switch {
-		case slices.Contains(names, name):
-		case len(names) == 0:
-			return varve.InvalidParam("query."+name, "unknown parameter: omit it")
-		default:
-			return varve.InvalidParam("query."+name, "unknown parameter: use %s", strings.Join(names, ", "))
-		}
-	}
-	return nil
 }
 
 // maxSaid is the maximum length of a value in a problem's detail.
@@ -151,6 +134,7 @@ func (o *operations) readingsResponses() map[string]*huma.Response {
 	forms["application/x-ndjson"] = &huma.MediaType{Schema: o.schema(reflect.TypeFor[wire.ReadingBody]())}
 	forms["application/vnd.varve.columns+json"] = &huma.MediaType{Schema: o.schema(reflect.TypeFor[wire.ColumnsBody]())}
 	forms["text/csv"] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+	forms[wire.Arrow.MediaType()] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}
 	return all
 }
 
@@ -168,7 +152,7 @@ func kindOf(name string) *huma.Schema {
 	case "scan_limit":
 		least, most := 1.0, float64(maxScan)
 		return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
-	case "explain", "consistent":
+	case "explain", "consistent", "versions":
 		return &huma.Schema{Type: huma.TypeBoolean}
 	case "order":
 		return oneOf("asc", "desc")
@@ -195,6 +179,8 @@ func kindOf(name string) *huma.Schema {
 		return oneOf("s", "ms", "us", "ns")
 	case "damaged":
 		return oneOf("fail", "skip")
+	case "numbers":
+		return oneOf("exact", "float")
 	case "format":
 		return oneOf("json", "ndjson", "csv")
 	default:
@@ -220,13 +206,13 @@ func deviceParams() []*huma.Param {
 
 // fieldParams returns the parameters of every route that returns readings.
 func fieldParams() []*huma.Param {
-	return queryParams("fields", "only these, separated by commas", "consistent", "true: see every reading acknowledged before",
+	return queryParams("fields", "only these, separated by commas", "consistent", "true: include every reading that was acknowledged before the request",
 		"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request")
 }
 
 // readFormatParam returns the parameter for the format of an answer with readings.
 func readFormatParam() []*huma.Param {
-	params := queryParams("format", "json, ndjson, csv or columns; default by Accept")
-	params[0].Schema = &huma.Schema{Type: huma.TypeString, Enum: []any{"json", "ndjson", "csv", "columns"}}
+	params := queryParams("format", wire.FormatNames()+"; default by Accept")
+	params[0].Schema = &huma.Schema{Type: huma.TypeString, Enum: []any{"json", "ndjson", "csv", "columns", "arrow"}}
 	return params
 }

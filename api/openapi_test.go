@@ -32,13 +32,13 @@ func TestDescribedKinds(t *testing.T) {
 	}
 	want := map[string]string{
 		"limit": "integer []", "explain": "boolean []", "consistent": "boolean []", "order": "string [asc desc]", "period": "string [hourly daily]", "by": "string [event arrival]",
-		"precision": "string [s ms us ns]", "format": "string [json ndjson csv]",
+		"precision": "string [s ms us ns]", "numbers": "string [exact float]", "format": "string [json ndjson csv]",
 	}
 	seen := map[string]bool{}
 	for path, ops := range doc.Paths {
 		for _, op := range ops {
 			for _, p := range op.Parameters {
-				if p.Name == "format" && strings.HasSuffix(path, "/readings") && fmt.Sprint(p.Schema.Enum) == "[json ndjson csv columns]" {
+				if p.Name == "format" && strings.HasSuffix(path, "/readings") && fmt.Sprint(p.Schema.Enum) == "[json ndjson csv columns arrow]" {
 					continue // the parameter of a read, whose formats are as expected
 				}
 				if p.Name == "format" && strings.HasSuffix(path, "/readings") && fmt.Sprint(p.Schema.Enum) == "[json ndjson csv line]" {
@@ -57,7 +57,7 @@ func TestDescribedKinds(t *testing.T) {
 		}
 	}
 	content := doc.Paths["/v1/streams/{stream}/devices/{device}/readings"]["get"].Responses["200"].Content
-	for _, media := range []string{"application/json", "application/x-ndjson", "text/csv"} {
+	for _, media := range []string{"application/json", "application/x-ndjson", "text/csv", "application/vnd.apache.arrow.stream"} {
 		if content[media] == nil {
 			t.Errorf("readings do not come as %s", media)
 		}

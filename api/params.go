@@ -15,59 +15,6 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-var writeParams = []string{"precision", "timezone", "device", "columns", "time_column", "device_column", "id_column", "types", "delimiter", "format",
-	"name_column", "value_column", "device_columns", "null", "decimal", "bad_cells", "dst", "time", "fields"}
-
-// defaultsOf returns the values that the request sets for readings without their own.
-func defaultsOf(r *http.Request) (wire.Defaults, error) {
-	d := wire.Defaults{Tenant: tenantOf(r.Context()), Stream: r.PathValue("stream")}
-	if err := varve.ValidateName("stream", d.Stream); err != nil && r.URL.Path != "/v1/readings" {
-		return d, varve.InvalidParam("path.stream", "%s", err)
-	}
-	if r.URL.RawQuery == "" {
-		return d, nil
-	}
-	q, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return d, varve.InvalidParam("query", "%s: write a semicolon as %%3B, as in delimiter=%%3B", err)
-	}
-	if err := known(q, writeParams...); err != nil {
-		return d, err
-	}
-	d.Device = q.Get("device")
-	if q.Has("device") {
-		if err := varve.ValidateDevice(d.Device); err != nil {
-			return d, varve.InvalidParam("query.device", "%s", err)
-		}
-	}
-	if d.Time, err = timeFormat(q); err != nil {
-		return d, err
-	}
-	if d.Time.Choice, err = wire.ParseLocalChoice(q.Get("dst")); err != nil {
-		return d, varve.InvalidParam("query.dst", "%s", err)
-	}
-	switch text := q.Get("fields"); text {
-	case "", "nested":
-	case "flat":
-		d.Flat = true
-	default:
-		return d, varve.InvalidParam("query.fields", "%s is unknown: use nested or flat", quote.Text(text))
-	}
-	return d, nil
-}
-
-// arrivalIsTime reports whether readings without a time happened at their arrival.
-func arrivalIsTime(q url.Values) (bool, error) {
-	switch text := q.Get("time"); text {
-	case "", "required":
-		return false, nil
-	case "arrival":
-		return true, nil
-	default:
-		return false, varve.InvalidParam("query.time", "%s is unknown: use required or arrival", quote.Text(text))
-	}
-}
-
 func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
 	if text := q.Get("precision"); text != "" {
 		if f.Precision, err = wire.ParsePrecision(text); err != nil {
@@ -75,7 +22,7 @@ func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
 		}
 	}
 	if name := q.Get("timezone"); name != "" {
-		if f.Location, err = time.LoadLocation(name); err != nil {
+		if f.Location, err = time.LoadLocation(name); err != nil || f.Location == time.Local { // Local is the zone of this machine
 			return f, varve.InvalidParam("query.timezone", "%q is unknown: use a name as in Europe/Berlin", name)
 		}
 	}
@@ -154,16 +101,23 @@ func windowOf(q url.Values, now time.Time) (w varve.Window, err error) {
 	return w, nil
 }
 
-// startText returns the parameters from, during and where as the client sent them. Cursors store
-// this text.
+// startText returns the parameters from, during, where, as_of and archive as the client sent them.
+// Cursors store this text.
 func startText(q url.Values) string {
-	return q.Get("from") + q.Get("during") + strings.Join(q["where"], "\x00")
+	text := q.Get("from") + q.Get("during") + strings.Join(q["where"], "\x00")
+	if at := q.Get("as_of"); at != "" {
+		text += "\x00as_of=" + at
+	}
+	if archives := q.Get("archive"); archives != "" {
+		text += "\x00archive=" + archives
+	}
+	return text
 }
 
 // maxScan is the maximum number of readings that a query compares with its filter.
 const maxScan = 1_000_000
 
-const aboutWhere = "only readings whose fields have these values, as in temperature>30 and level=error. " +
+const aboutWhere = "only readings that match these conditions, as in temperature>30 and level=error. " +
 	"The operators are = != < <= > >=; and joins conditions. Numbers compare exactly. " +
 	"Quotes make a string of a number. A reading without the field does not match; repeat it for up to 16 conditions"
 
@@ -259,24 +213,4 @@ func format(r *http.Request, q url.Values) (wire.Format, error) {
 		}
 	}
 	return wire.JSON, nil
-}
-
-// bodyFormat returns the format of a body: by the parameter, else by Content-Type.
-func bodyFormat(r *http.Request, q url.Values) (wire.Format, error) {
-	media := r.Header.Get("Content-Type")
-	if q.Has("format") {
-		f, ok := wire.ParseBodyFormat(q.Get("format"))
-		switch {
-		case !ok:
-			return 0, varve.InvalidParam("query.format", "%s is unknown: use %s", quote.Text(q.Get("format")), wire.BodyFormatNames())
-		case unaskedType(r) && byBrowser(r.Header):
-			return 0, unsupported("Content-Type", "%q from a browser is refused: use %s", media, wire.BodyMediaTypes())
-		}
-		return f, nil
-	}
-	f, ok := wire.FormatOf(media)
-	if !ok || unaskedType(r) {
-		return 0, unsupported("Content-Type", "%q is not a form of readings: use %s", media, wire.BodyMediaTypes())
-	}
-	return f, nil
 }

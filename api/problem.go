@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"os"
 	"syscall"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/api/writes"
 	"github.com/varvedb/varve/lease"
+	"github.com/varvedb/varve/prometheus"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
 )
@@ -18,16 +18,13 @@ import (
 // failure.
 func classify(err error) *varve.Error {
 	var e *varve.Error
-	var body *wire.BodyError
-	var tooLarge *http.MaxBytesError
+	var prom *prometheus.Error
+	if body := writes.BodyProblem(err); body != nil {
+		return body
+	}
 	switch {
-	case errors.As(err, &tooLarge):
-		return &varve.Error{Failure: varve.Invalid, Message: errBodyTooLarge(tooLarge.Limit).Error(), Err: errTooLarge}
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &varve.Error{Failure: varve.Invalid, Err: errStalled,
-			Message: "the body stalled, or took too long, and was given up on: what came before is counted here, send the rest again"}
-	case errors.As(err, &body):
-		return &varve.Error{Failure: varve.Invalid, Message: body.Message}
+	case errors.As(err, &prom) && prom.Kind != prometheus.Internal:
+		return &varve.Error{Failure: varve.Invalid, Message: err.Error()} // its answer has a form of its own
 	case errors.As(err, &e):
 		if e == err { //nolint:errorlint // the error itself, not one that it wraps
 			return e
@@ -46,34 +43,18 @@ func classify(err error) *varve.Error {
 
 // Sentinel errors with a status of their own.
 var (
-	errTooLarge    = errors.New("body too large")
-	errUnsupported = errors.New("unsupported body")
-	errMethod      = errors.New("method not allowed")
-	errStalled     = errors.New("body stalled")
-	errNoKey       = errors.New("no valid key")
+	errMethod = errors.New("method not allowed")
+	errNoKey  = errors.New("no valid key")
 )
 
 func statusOf(e *varve.Error) int {
 	switch {
-	case errors.Is(e.Err, errTooLarge):
-		return http.StatusRequestEntityTooLarge
-	case errors.Is(e.Err, errUnsupported):
-		return http.StatusUnsupportedMediaType
 	case errors.Is(e.Err, errMethod):
 		return http.StatusMethodNotAllowed
-	case errors.Is(e.Err, errStalled):
-		return http.StatusRequestTimeout
 	case errors.Is(e.Err, errNoKey):
 		return http.StatusUnauthorized
 	}
-	return wire.StatusOf(e.Failure)
-}
-
-// unsupported returns the error of a header field with an unsupported type.
-func unsupported(field, format string, args ...any) error {
-	e := varve.InvalidParam("header."+field, format, args...)
-	e.Err = errUnsupported
-	return e
+	return writes.StatusOf(e)
 }
 
 // errNotTaken marks an answer that the client did not read to its end.

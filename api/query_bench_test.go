@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// BenchmarkQuery24h reads a day of a device: 1,440 readings of 3 fields, in each format, from
-// chunks, from the memtable, and from both.
+// BenchmarkQuery24h reads a day of a device: 1,440 readings of 3 fields, as JSON, NDJSON and CSV. It
+// reads them from chunks, from the memtable, and from both.
 func BenchmarkQuery24h(b *testing.B) {
 	at := time.Now().Add(-25 * time.Hour).Truncate(time.Minute)
 	for _, place := range []struct {

@@ -13,13 +13,14 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/api/writes"
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/query"
 )
 
 const maxLimit = 1_000_000_000
 
-var readParams = []string{"from", "to", "during", "order", "limit", "fields", "cursor", "where", "scan_limit", "consistent", "damaged", "explain", "format", "precision", "timezone"}
+var readParams = []string{"from", "to", "during", "order", "limit", "fields", "cursor", "where", "scan_limit", "as_of", "versions", "archive", "consistent", "damaged", "explain", "format", "numbers", "precision", "timezone"}
 
 // readingsHandler serves reads of readings.
 type readingsHandler struct {
@@ -27,6 +28,7 @@ type readingsHandler struct {
 	*directory
 	query      *query.Engine
 	conditions *health.Conditions
+	archive    *Archive
 	reads      *reads
 	stall      time.Duration // time limit for a client that reads nothing
 	now        func() time.Time
@@ -36,23 +38,27 @@ func (h *readingsHandler) addRoutes(o *operations) {
 	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/readings", h.getReadings, &huma.Operation{
 		OperationID: "read-readings", Summary: "Readings of a device in a window", Tags: []string{"readings"},
 		Description: "Streamed, in any number. An answer in columns is limited to 8 MiB. With a limit, next leads to the following page, also after tables were rotated. " +
-			"NDJSON, CSV and columns by Accept or format. In NDJSON and CSV, next and coverage come as the trailers Varve-Next and Varve-Coverage. Coverage is for keys of the tenant default. " +
+			"NDJSON, CSV, columns and Arrow by Accept or format. In NDJSON, CSV and Arrow, next and coverage come as the trailers Varve-Next and Varve-Coverage. Coverage is for keys of the tenant default. " +
 			"With where, a page may be short or empty and not the last. " +
 			"The columns of CSV are time, id, arrived and the fields; a field of such a name is fields.time, fields.id or fields.arrived. " +
+			"If a reading has a version, CSV and Arrow have the column _version. " +
 			"In the format columns, the answer is an object with the arrays time, id and arrived, and an object fields with an array for each field. " +
-			"All arrays have the same length; a reading without a field has null there.",
+			"All arrays have the same length; a reading without a field has null there. " +
+			aboutArrow,
 		Parameters: slices.Concat(deviceParams(), readFormatParam(), queryParams(
 			"from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
 			"to", "before this time; default: the end",
 			"during", "instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14",
 			"order", "asc or desc; default asc",
-			"limit", "at most so many readings; default: all",
+			"limit", "maximum number of readings; default: all",
 			"where", aboutWhere,
-			"scan_limit", "with where: at most so many readings are compared with it, up to 1000000; then next continues; default 1000000",
-			"cursor", "next of the page before; from, to, during, order and where must be the same",
+			"scan_limit", "with where: maximum number of readings that are compared with it, up to 1000000; then next continues; default 1000000",
+			"versions", "true: all versions of each reading; false: only the highest version that had arrived by as_of; default false",
+			"cursor", "next of the page before; from, to, during, order, where, as_of, versions and archive must be the same",
+			"numbers", "format arrow: exact, or float for the nearest 64-bit floats; default exact",
 			"explain", "true: return the tables that would be read and the cost, and read nothing",
-			"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
-			"timezone", "of from and to without a zone; default UTC"), fieldParams()),
+			"precision", "unit of numeric from, to and as_of: s, ms, us or ns; default ms",
+			"timezone", "of from, to and as_of without a zone; default UTC"), asOfParam(), archiveParam(), fieldParams()),
 		Responses: o.readingsResponses(),
 	})
 }
@@ -83,6 +89,7 @@ type answer struct {
 	format wire.Format
 	table  wire.Table      // writes the readings in all formats except columns
 	set    *wire.ColumnSet // only in the format columns
+	arrow  arrowAnswer     // only in the format arrow
 	begun  bool
 	sent   bool // a part of the answer has been sent
 	found  bool // the answer has a reading
@@ -110,14 +117,20 @@ const (
 	maxKept = 2 << 20 // largest buffer that is reused for another answer
 )
 
-// send writes the answer page by page.
+// send parses the request and writes the answer.
 func (a *answer) send() error {
 	var err error
 	a.asked = a.r.URL.Query()
 	if a.q, err = queryOf(a.r, a.asked, a.h.now()); err != nil {
 		return err
 	}
+	if a.q.Archive, err = a.h.archive.archivesOf(a.asked, a.q.Series.Stream); err != nil {
+		return err
+	}
 	if a.format, err = format(a.r, a.asked); err != nil {
+		return err
+	}
+	if a.arrow.numbers, err = numbersOf(a.asked, a.format); err != nil {
 		return err
 	}
 	explain, err := boolean(a.asked, "explain")
@@ -128,15 +141,23 @@ func (a *answer) send() error {
 		return a.explain()
 	}
 	a.table.Fields = slices.Compact(slices.Sorted(slices.Values(a.q.Fields)))
-	a.absent = newMissingFields(a.q.Fields)
+	if a.format == wire.Arrow {
+		return a.sendArrow()
+	}
 	if a.format == wire.CSV {
 		if err := a.columns(); err != nil {
 			return err
 		}
 	}
+	return a.sendPages()
+}
+
+// sendPages writes the answer page by page.
+func (a *answer) sendPages() error {
+	a.absent = newMissingFields(a.q.Fields)
 	// If a damaged row is found after the answer has begun, the answer can only be cut off. So
 	// while damage is known, the answer is read completely before it is sent.
-	if a.h.conditions.Holds(health.DataDamaged) && a.format != wire.CSV && a.format != wire.ColumnJSON {
+	if a.h.conditions.Holds(health.DataDamaged) && a.format != wire.CSV && a.format != wire.ColumnJSON && a.format != wire.Arrow {
 		if err := a.scan(func(*query.Part) {}); err != nil {
 			return err
 		}
@@ -186,7 +207,7 @@ func (a *answer) page(rows *query.Rows) (more bool, err error) {
 
 // queryOf parses the query of a request.
 func queryOf(r *http.Request, asked url.Values, now time.Time) (q query.Query, err error) {
-	if err := known(asked, readParams...); err != nil {
+	if err := writes.Known(asked, readParams...); err != nil {
 		return q, err
 	}
 	if q.Series, err = seriesOf(r, r.PathValue("device")); err != nil {
@@ -212,13 +233,19 @@ func queryOf(r *http.Request, asked url.Values, now time.Time) (q query.Query, e
 	if q.Where, q.ScanLimit, err = whereOf(asked); err != nil {
 		return q, err
 	}
+	if q.AsOf, err = asOfOf(asked, now); err != nil {
+		return q, err
+	}
+	if q.Versions, err = boolean(asked, "versions"); err != nil {
+		return q, err
+	}
 	q.Fields = list(asked, "fields")
 	if text := asked.Get("cursor"); text != "" {
 		c, err := query.ParseCursor(text, q.Series, q.Order, startText(asked), asked.Get("to"))
 		if err != nil {
 			return q, inQuery(err)
 		}
-		q.Window, q.After = c.Window, &c.After
+		q.Window, q.AsOf, q.After = c.Window, c.AsOf, &c.After
 	}
 	return q, nil
 }
@@ -232,51 +259,6 @@ func inQuery(err error) error {
 	return err
 }
 
-// columns sets the columns of an answer: the requested fields, or else all fields of its
-// readings. To find all fields, it reads the whole answer first.
-func (a *answer) columns() error {
-	if len(a.q.Fields) > 0 {
-		return nil
-	}
-	var set wire.FieldSet
-	err := a.scan(func(p *query.Part) {
-		for i := range p.Columns {
-			set.AddPart(&p.Columns[i])
-		}
-		for i := range p.Readings {
-			set.Add(&p.Readings[i])
-		}
-	})
-	if err != nil {
-		return err
-	}
-	a.table.Fields = set.Sorted()
-	return nil
-}
-
-// scan reads the whole answer, before any of it is sent.
-func (a *answer) scan(do func(*query.Part)) error {
-	rows, err := a.h.query.Open(a.r.Context(), a.q)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for more := true; more; {
-		err := a.h.reads.inTurn(a.r.Context(), func() error {
-			part, err := rows.NextPart(a.r.Context())
-			if err == nil {
-				do(&part)
-			}
-			more = !part.IsEnd()
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // begin sets the headers, and adds the head of the body.
 func (a *answer) begin() {
 	a.begun = true
@@ -287,24 +269,27 @@ func (a *answer) begin() {
 		a.out = append(a.out, `{"readings":[`...)
 	case wire.ColumnJSON:
 		a.set = wire.NewColumnSet(a.table.Fields)
-	case wire.CSV:
-		a.out = a.table.AppendHeader(a.out)
+	case wire.CSV, wire.Arrow:
+		if a.format == wire.CSV {
+			a.out = a.table.AppendHeader(a.out)
+		}
 		fallthrough
 	default:
 		h.Set("Trailer", "Varve-Next, Varve-Coverage, "+notesTrailer)
 	}
 }
 
-// flush sends the collected text.
+// flush sends the collected text. It holds back the end of an Arrow stream that is not complete.
 func (a *answer) flush() error {
 	a.sent = true
-	for part := range slices.Chunk(a.out, piece) {
+	held := a.arrow.held(a.out)
+	for part := range slices.Chunk(a.out[:len(a.out)-held], piece) {
 		a.extend()
 		if _, err := a.w.Write(part); err != nil {
 			return fmt.Errorf("%w: %w", errNotTaken, err)
 		}
 	}
-	a.out = a.out[:0]
+	a.out = append(a.out[:0], a.out[len(a.out)-held:]...)
 	return nil
 }
 
@@ -318,13 +303,16 @@ func (a *answer) end(rows *query.Rows) error {
 	if !a.found {
 		a.absent = nil
 	}
-	notes := append(a.absent.notes(), fieldNotes("query.where", rows.UnseenFields())...)
+	notes := append(a.absent.notes(), whereNotes(rows.Profile())...)
 	next := ""
 	if at, more := rows.More(); more {
-		c := query.Cursor{Window: a.q.Window, After: at}
+		c := query.Cursor{Window: a.q.Window, AsOf: a.q.AsOf, After: at}
 		next = c.Encode(a.q.Series, a.q.Order, startText(a.asked), a.asked.Get("to"))
 	}
 	if a.format != wire.JSON && a.format != wire.ColumnJSON {
+		if err := a.arrow.close(); err != nil {
+			return err
+		}
 		if err := a.flush(); err != nil {
 			return err
 		}

@@ -9,8 +9,12 @@ import (
 
 // add adds a part of the answer: first the readings that it holds as columns, then the others.
 func (a *answer) add(part *query.Part) error {
-	if a.format == wire.ColumnJSON {
+	switch a.format {
+	case wire.ColumnJSON:
 		return a.addColumns(part)
+	case wire.Arrow:
+		return a.arrow.add(part)
+	default:
 	}
 	for i := range part.Columns {
 		p := &part.Columns[i]
@@ -36,7 +40,7 @@ func (a *answer) add(part *query.Part) error {
 			if a.out, missing = a.table.AppendRow(a.out, &readings[i]); missing != "" && len(a.q.Fields) == 0 {
 				return lateField(missing)
 			}
-		case wire.ColumnJSON, wire.Line: // see addColumns; answers are never line protocol
+		case wire.ColumnJSON, wire.Arrow, wire.Line: // see above; answers are never line protocol
 		}
 		a.n++
 	}

@@ -32,15 +32,25 @@ const readRetry = time.Second
 // limit wraps the handler of a route with the limit of reads under way.
 func (r *reads) limit(a *responder, handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
-		if !r.underWay.TryAcquire(1) {
-			a.fail(w, req, &varve.Error{Failure: varve.Busy, RetryAfter: readRetry,
-				Message: "too many reads are under way: send it again after a second"})
+		if err := r.begin(); err != nil {
+			a.fail(w, req, err)
 			return
 		}
-		defer r.underWay.Release(1)
+		defer r.end()
 		handle(w, req)
 	}
 }
+
+// begin begins a read, or fails if too many are under way.
+func (r *reads) begin() error {
+	if !r.underWay.TryAcquire(1) {
+		return &varve.Error{Failure: varve.Busy, RetryAfter: readRetry, Message: "too many reads are under way: send it again after a second"}
+	}
+	return nil
+}
+
+// end ends a read that began.
+func (r *reads) end() { r.underWay.Release(1) }
 
 // inTurn runs the part of a read that uses the store, as soon as the limit permits. The function
 // do must not wait for the client.

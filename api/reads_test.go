@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestTooManyReads_Refused checks that too many reads in flight get 429 with a time to wait, on
-// every route that reads data, until one ends. Writes and operators' requests are not limited.
+// TestTooManyReads_Refused checks that reads beyond the limit get 429 with a time to wait until another
+// read ends. Writes and operators' requests are not limited.
 func TestTooManyReads_Refused(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Reads = 1 })
 	s.write(good(noon))
@@ -34,6 +34,8 @@ func TestTooManyReads_Refused(t *testing.T) {
 			t.Errorf("%s: %v", path, r.header)
 		}
 	}
+	s.send("POST", "/v1/streams/weather/devices/d1/digests", `{"period":"daily","spans":[]}`, "Content-Type", "application/json").
+		problem(http.StatusTooManyRequests, "", "too many reads")
 	s.write(good(noon.Add(-1)))
 	for _, path := range []string{"/healthz", "/metrics", "/v1/tables"} {
 		if r := s.get(path); r.status != http.StatusOK {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/api/writes"
 )
 
 // responder answers failed requests, and reports failures of the server.
@@ -16,7 +17,7 @@ type responder struct {
 	report func(r *http.Request, err error)
 }
 
-// fail answers with a problem, or on InfluxDB's paths with an error in InfluxDB's form.
+// fail answers with a problem. On the paths of another protocol, the error has the form of that protocol.
 func (a *responder) fail(w http.ResponseWriter, r *http.Request, err error) {
 	a.failWrite(w, r, err, nil)
 }
@@ -30,7 +31,15 @@ func (a *responder) failWrite(w http.ResponseWriter, r *http.Request, err error,
 		a.failed(r, err)
 	}
 	if r != nil && isInflux(r.URL.Path) {
-		failInflux(w, r, e)
+		writes.FailLines(w, r, e, status)
+		return
+	}
+	if r != nil && isPrometheus(r.URL.Path) {
+		failPrometheus(w, err, e.Message, status)
+		return
+	}
+	if r != nil && r.URL.Path == firehosePath {
+		failFirehose(w, r, e)
 		return
 	}
 	p := wire.Problem{Title: http.StatusText(status), Status: status, Detail: e.Message, Tally: tally}

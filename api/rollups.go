@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-var rollupParams = []string{"period", "from", "to", "during", "fields", "limit", "precision", "timezone"}
+var rollupParams = []string{"period", "from", "to", "during", "fields", "limit", "as_of", "precision", "timezone"}
 
 var rebuildParams = []string{"from", "to", "during", "precision", "timezone"}
 
@@ -40,13 +40,14 @@ func (h *rollupsHandler) addRoutes(o *operations) {
 		Description: "Exact at any time: covers all distinct readings acknowledged before, including readings that expired since. " +
 			"Every period that overlaps the window is included as a whole; periods without readings are omitted. " +
 			"Send next as from for the following page; a page may be empty and not the last.",
-		Parameters: append(append(append(series, period...), times...), queryParams(
+		Parameters: slices.Concat(series, period, times, queryParams(
 			"fields", "only these, separated by commas",
-			"limit", "at most so many periods, up to 10000; default 1000")...),
+			"limit", "maximum number of periods, up to 10000; default 1000",
+			"as_of", "as they were at this time: over the readings that had arrived by then; fails if readings are deleted that are needed to recount that day")),
 		Responses: o.responses(reflect.TypeFor[wire.RollupsBody](), "200"),
 	})
 	o.raw(http.MethodPost, "/v1/streams/{stream}/devices/{device}/rollups", h.postRollups, &huma.Operation{
-		OperationID: "rebuild-rollups", Summary: "Count what was written while roll-ups were off", Tags: []string{"rollups"},
+		OperationID: "rebuild-rollups", Summary: "Count readings that were written while roll-ups were off", Tags: []string{"rollups"},
 		Description: "Recounts hours that have more stored readings than their roll-up counted. " +
 			"An hour stays unchanged, and is counted in left, if readings are gone that are needed to recount it.",
 		Parameters: append(series, times...),
@@ -95,7 +96,7 @@ func (h *rollupsHandler) notes(r *http.Request, q *rollup.Query, page *rollup.Pa
 }
 
 func (h *rollupsHandler) rollupsOf(r *http.Request, asked url.Values) (q rollup.Query, err error) {
-	if err := known(asked, rollupParams...); err != nil {
+	if err := knownOf(asked, rollupParams...); err != nil {
 		return q, err
 	}
 	if q.Series, q.Window, err = h.counted(r, asked); err != nil {
@@ -113,7 +114,8 @@ func (h *rollupsHandler) rollupsOf(r *http.Request, asked url.Values) (q rollup.
 		}
 	}
 	q.Fields = list(asked, "fields")
-	return q, nil
+	q.AsOf, err = asOfOf(asked, h.now())
+	return q, err
 }
 
 // counted returns the series and the window of a request for roll-ups.
@@ -131,7 +133,7 @@ func (h *rollupsHandler) counted(r *http.Request, asked url.Values) (series varv
 // postRollups serves POST /v1/streams/{stream}/devices/{device}/rollups.
 func (h *rollupsHandler) postRollups(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
-	err := known(asked, rebuildParams...)
+	err := knownOf(asked, rebuildParams...)
 	var series varve.Series
 	var window varve.Window
 	if err == nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
@@ -27,6 +26,10 @@ var routes = []struct {
 	{"POST /write", "/write?db=x", "weather,device=line a=1", 204, ""},
 	{"POST /api/v2/write", "/api/v2/write?bucket=x", "weather,device=line a=1", 204, ""},
 	{"POST /api/v3/write_lp", "/api/v3/write_lp?db=x", "weather,device=line a=1", 204, ""},
+	{"POST /v1/aws/firehose", "/v1/aws/firehose?stream=weather", `{"requestId":"r","timestamp":1,"records":[]}`, 200, "application/json"},
+	{"POST /v1/aws/iot/{stream}", "/v1/aws/iot/weather", good(noon), 200, "application/json"},
+	{"POST /v1/aws/iot", "/v1/aws/iot", "{}", 400, "application/problem+json"},
+	{"POST /v1/aws/iot/{$}", "/v1/aws/iot/?confirmationToken=x", "{}", 400, "application/problem+json"},
 	{"GET /query", "/query?q=SHOW+DATABASES", "", 200, "application/json"},
 	{"POST /query", "/query?q=SHOW+DATABASES", "", 200, "application/json"},
 	{"GET /ping", "/ping", "", 204, ""},
@@ -42,18 +45,36 @@ var routes = []struct {
 	{"POST /v1/streams/{stream}/devices/{device}/rollups", rollupsPath, "", 200, "application/json"},
 	{"GET /v1/streams", "/v1/streams", "", 200, "application/json"},
 	{"GET /v1/streams/{stream}/devices", "/v1/streams/weather/devices", "", 200, "application/json"},
+	{"GET /v1/streams/{stream}/devices/{device}/digests", "/v1/streams/weather/devices/d1/digests?receipt=true", "", 200, "application/json"},
+	{"POST /v1/streams/{stream}/devices/{device}/digests", "/v1/streams/weather/devices/d1/digests", `{"period":"daily","spans":[{"from":"2026-11-18T00:00:00Z","digests":["AAAAAAAB"]}]}`, 200, "application/json"},
+	{"GET /v1/receipts/key", "/v1/receipts/key", "", 200, "application/json"},
+	{"GET /v1/streams/{stream}/arrivals", "/v1/streams/weather/arrivals", "", 200, "application/json"},
+	{"GET /v1/streams/{stream}/devices/{device}/arrivals", "/v1/streams/weather/devices/d1/arrivals", "", 200, "application/json"},
 	{"GET /v1/streams/{stream}/counts", "/v1/streams/weather/counts", "", 200, "application/json"},
 	{"PUT /v1/streams/{stream}/devices/{device}/shards", "/v1/streams/weather/devices/a/shards", `{"shards":4}`, 200, "application/json"},
 	{"GET /v1/tables", "/v1/tables", "", 200, "application/json"},
+	{"GET /v1/devices/{device}/erasure-plan", "/v1/devices/a/erasure-plan", "", 200, "application/json"},
+	{"POST /v1/devices/{device}/erasures", "/v1/devices/a/erasures?plan=x", "", 400, "application/problem+json"},
+	{"GET /v1/erasures", "/v1/erasures", "", 200, "application/json"},
+	{"GET /v1/erasures/{id}", "/v1/erasures/x", "", 404, "application/problem+json"},
+	{"GET /v1/archives", "/v1/archives", "", 200, "application/json"},
+	{"POST /v1/archives/{name}", "/v1/archives/{table}", "", 409, "application/problem+json"},
+	{"POST /v1/archives/{name}/verify", "/v1/archives/{table}/verify", "", 409, "application/problem+json"},
+	{"POST /v1/archives/{name}/restore", "/v1/archives/{table}/restore", "", 409, "application/problem+json"},
+	{"PUT /v1/archives/{name}/hold", "/v1/archives/{table}/hold", `{"reason":"audit"}`, 409, "application/problem+json"},
+	{"DELETE /v1/archives/{name}/hold", "/v1/archives/{table}/hold", "", 409, "application/problem+json"},
 	{"POST /v1/verify", "/v1/verify", "", 200, "application/x-ndjson"},
+	{"POST /v1/snapshots", "/v1/snapshots", "", 409, "application/problem+json"},
 	{"GET /v1/tables/calendar", "/v1/tables/calendar?years=1", "", 200, "application/json"},
 	{"POST /v1/tables/calendar", "/v1/tables/calendar?years=1", policyBody, 200, "application/json"},
 	{"GET /v1/tables/plan", "/v1/tables/plan", "", 200, "application/json"},
+	{"GET /v1/tables/{name}/arrivals", "/v1/tables/{table}/arrivals", "", 200, "application/json"},
 	{"POST /v1/tables/apply", "/v1/tables/apply", "", 200, "application/json"},
 	{"PUT /v1/tables/{name}/hold", "/v1/tables/{table}/hold", `{"reason":"audit"}`, 200, "application/json"},
 	{"DELETE /v1/tables/{name}/hold", "/v1/tables/{table}/hold", "", 200, "application/json"},
 	{"POST /v1/tables/{name}/restore", "/v1/tables/{table}/restore", "", 409, "application/problem+json"},
 	{"GET /v1/devices", "/v1/devices", "", 200, "application/json"},
+	{"GET /v1/device-health", "/v1/device-health?search=d1&window=7d", "", 200, "application/json"},
 	{"PUT /v1/devices/{device}", "/v1/devices/d1", `{"name":"Warehouse Temp A"}`, 200, "application/json"},
 	{"GET /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
 	{"GET /v1/devices/{device}/why", "/v1/devices/d1/why?time=2026-11-18T12:00:00Z", "", 200, "application/json"},
@@ -63,6 +84,7 @@ var routes = []struct {
 	{"GET /v1/supervisors/{supervisor}/escalations", "/v1/supervisors/Sara/escalations", "", 200, "application/json"},
 	{"POST /v1/alert-rules", "/v1/alert-rules", `{"id":"hot","stream":"weather","field":"a","comparison":">","threshold":5,"severity":"critical"}`, 200, "application/json"},
 	{"GET /v1/alert-rules", "/v1/alert-rules", "", 200, "application/json"},
+	{"POST /v1/alert-rules/preview", "/v1/alert-rules/preview", `{"stream":"weather","field":"a","comparison":">","threshold":5,"severity":"critical"}`, 200, "application/json"},
 	{"GET /v1/alert-rules/{rule}", "/v1/alert-rules/hot", "", 200, "application/json"},
 	{"PUT /v1/alert-rules/{rule}", "/v1/alert-rules/hot", `{"stream":"weather","field":"a","comparison":">","threshold":6,"severity":"critical"}`, 200, "application/json"},
 	{"POST /v1/alert-rules/{rule}/mute", "/v1/alert-rules/hot/mute", `{"for":"2h"}`, 200, "application/json"},
@@ -71,18 +93,31 @@ var routes = []struct {
 	{"GET /v1/devices/{device}/alerts", "/v1/devices/d1/alerts", "", 200, "application/json"},
 	{"DELETE /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
 	{"GET /v1/alerts", "/v1/alerts?severity=critical", "", 200, "application/json"},
+	{"GET /v1/alerts/deliveries", "/v1/alerts/deliveries?state=failed", "", 200, "application/json"},
+	{"GET /v1/rejects", "/v1/rejects", "", 200, "application/json"},
+	{"DELETE /v1/rejects", "/v1/rejects?stream=none", "", 200, "application/json"},
+	{"POST /v1/rejects/replay", "/v1/rejects/replay", `{"select":{"stream":"none"}}`, 200, "application/json"},
+	{"GET /v1/rejects/{id}", "/v1/rejects/none", "", 404, "application/problem+json"},
+	{"DELETE /v1/rejects/{id}", "/v1/rejects/none", "", 200, "application/json"},
+	{"POST /v1/rejects/{id}/replay", "/v1/rejects/none/replay", `{}`, 404, "application/problem+json"},
 	{"GET /v1/alerts/{id}", "/v1/alerts/nothing", "", 404, "application/problem+json"},
 	{"POST /v1/alerts/resolve", "/v1/alerts/resolve", `{"all":true}`, 200, "application/json"},
 	{"POST /v1/alerts/{id}/acknowledge", "/v1/alerts/nothing/acknowledge", `{"by":"ann"}`, 404, "application/problem+json"},
 	{"POST /v1/alerts/{id}/mute", "/v1/alerts/nothing/mute", `{"for":"2h"}`, 404, "application/problem+json"},
 	{"DELETE /v1/alerts/{id}/mute", "/v1/alerts/nothing/mute", "", 404, "application/problem+json"},
 	{"POST /v1/alerts/{id}/resolve", "/v1/alerts/nothing/resolve", "", 404, "application/problem+json"},
+	{"GET /v1/mqtt", "/v1/mqtt", "", 200, "application/json"},
+	{"GET /v1/settings", "/v1/settings", "", 200, "application/json"},
 	{"GET /v1/keys", "/v1/keys", "", 200, "application/json"},
 	{"DELETE /v1/keys/{id}", "/v1/keys/aaaaaaaa", "", 404, "application/problem+json"},
 	{"GET /healthz", "/healthz", "", 200, "text/plain; charset=utf-8"},
 	{"GET /readyz", "/readyz", "", 200, "application/json"},
 	{"GET /metrics", "/metrics", "", 200, "text/plain"},
 	{"GET /docs", "/docs", "", 200, "text/html; charset=utf-8"},
+	{"GET /ui", "/ui", "", 200, "text/html; charset=utf-8"},
+	{"GET /ui/{path...}", "/ui/tables", "", 200, "text/html; charset=utf-8"},
+	{"GET /v1/arrivals", "/v1/arrivals", "", 200, "application/json"},
+	{"GET /v1/grant", "/v1/grant", "", 200, "application/json"},
 	{"GET /{$}", "/", "", 302, "text/html; charset=utf-8"},
 	{"GET /openapi.json", "/openapi.json", "", 200, "application/openapi+json"},
 	{"GET /openapi.yaml", "/openapi.yaml", "", 200, "application/openapi+yaml"},
@@ -93,21 +128,10 @@ var routes = []struct {
 	{"POST /v1/keys", "/v1/keys", `{"scopes":["admin"]}`, 200, "application/json"},
 }
 
-// thisTable returns the table of readings at noon.
-func thisTable(s *server) grid.Table {
-	layout := grid.DefaultPolicy()
-	month := grid.MonthOf(noon)
-	r, ok := layout.Locate(noon, month)
-	if !ok {
-		s.t.Fatal("no table for noon")
-	}
-	return grid.Table{Prefix: "varve", Range: r, Month: month}
-}
-
 // TestEveryRoute checks that each route answers. A route without an entry in the table fails the
 // test.
 func TestEveryRoute(t *testing.T) {
-	s := newServer(t, nil)
+	s := newServer(t, withChanges)
 	name := thisTable(s).Name()
 	for _, route := range routes {
 		method, _, _ := strings.Cut(route.pattern, " ")
@@ -137,7 +161,7 @@ func TestEveryRoute(t *testing.T) {
 // TestDescription checks that every operation in the OpenAPI document is a route, every route
 // below /v1 is described, and each parameter has a description.
 func TestDescription(t *testing.T) {
-	s := newServer(t, nil)
+	s := newServer(t, withChanges)
 	type param struct {
 		Name, In, Description string
 		Schema                map[string]any
@@ -176,7 +200,7 @@ func TestDescription(t *testing.T) {
 		}
 	}
 	for _, pattern := range s.api.Routes() {
-		if strings.Contains(pattern, " /v1/") && !described[pattern] {
+		if strings.Contains(pattern, " /v1/") && !described[strings.TrimSuffix(pattern, "/{$}")] {
 			t.Errorf("%s is not described", pattern)
 		}
 	}
@@ -185,47 +209,33 @@ func TestDescription(t *testing.T) {
 // TestDescribedParameters checks that the server accepts every query parameter in the document, and
 // refuses any other by name.
 func TestDescribedParameters(t *testing.T) {
-	s := newServer(t, nil)
+	s := newServer(t, withChanges)
 	values := map[string]string{
 		"precision": "ms", "timezone": "Europe/Berlin", "device": "d1", "columns": "time,a", "types": "a:number", "delimiter": "tab", "from": "-24h", "to": "now",
-		"order": "desc", "limit": "1", "consistent": "true", "explain": "true", "format": "json", "by": "arrival", "at": "+1d", "period": "daily",
+		"order": "desc", "limit": "1", "consistent": "true", "versions": "true", "explain": "true", "format": "json", "by": "arrival", "at": "+1d", "period": "daily",
 		"status": "active", "during": "2026-11", "severity": "critical", "state": "open", "damaged": "skip", "rate": "1",
 		"step": "1h", "functions": "mean,max", "fill": "null", "source": "rollups", "group": "none", "top": "3&top_by=max&top_field=a",
-		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max", "silent_since": "-1h",
+		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max", "silent_since": "-1h", "since": "-1h",
 		"name_column": "x&value_column=y", "value_column": "y&name_column=x", "decimal": ".", "bad_cells": "skip", "dst": "later", "post time": "arrival", "fields": "flat",
-		"where": "a>0", "scan_limit": "5&where=a=1",
-		"years": "1", "plan": (&rotator.Plan{}).Digest(), "stream": "weather",
+		"where": "a>0", "as_of": "now", "archive": "false", "wait": "0s", "window": "7d", "receipt": "true", "scan_limit": "5&where=a=1", "numbers": "float&format=arrow",
+		"years": "1", "readings_per_day": "default=5", "plan": (&rotator.Plan{}).Digest(), "stream": "weather",
 	}
 	doc := decode[struct {
 		Paths map[string]map[string]struct{ Parameters []struct{ Name, In string } }
 	}](s.get("/openapi.json"))
 	s.write(good(noon))
+	s.send(http.MethodPost, "/v1/alert-rules", `{"id":"x","stream":"weather","field":"a","comparison":">","threshold":1,"severity":"info"}`)
 	path := strings.NewReplacer("{stream}", "weather", "{device}", "d1", "{name}", thisTable(s).Name())
 	for template, ops := range doc.Paths {
-		if isInflux(template) {
-			continue // ignores parameters that it does not know: TestInflux_AcceptsParametersOfClients
+		if isInflux(template) || isProm(template) || template == "/v1/aws/iot" || template == "/v1/aws/firehose" {
+			continue // other forms of errors and parameters: see the tests of these doors
+		}
+		if template == "/v1/devices/{device}/erasures" {
+			continue // its digest belongs to one plan, whose route has the same parameters
 		}
 		for method, op := range ops {
 			base := path.Replace(template) + "?"
-			body := ""
-			values["format"] = "json"
-			switch {
-			case template == "/v1/readings":
-				base, body = base+"format=line&", "weather,device=d1 a=1"
-				values["format"] = "line"
-			case strings.HasSuffix(base, "/readings?") && method == "post":
-				body = good(noon)
-			case strings.HasSuffix(base, "/calendar?") && method == "post":
-				body = policyBody
-			case method == "put":
-				body = `{"reason":"audit"}`
-			case strings.HasSuffix(base, "/why?"):
-				base += "time=now&"
-			case strings.HasSuffix(base, "/aggregate?"):
-				base += "step=1d&"
-			case strings.HasSuffix(base, "/rollups?") && method == "get":
-				base += "period=daily&"
-			}
+			base, body := describedRequest(base, template, method, values)
 			s.send(strings.ToUpper(method), base+"colour=red", body).problem(http.StatusBadRequest, "query.colour", "colour")
 			for _, p := range op.Parameters {
 				if p.In != "query" || p.Name == "cursor" {
@@ -243,7 +253,7 @@ func TestDescribedParameters(t *testing.T) {
 // TestMethods checks that a wrong method gets 405 with the allowed ones, an unknown path 404, and
 // HEAD an empty body.
 func TestMethods(t *testing.T) {
-	s := newServer(t, nil)
+	s := newServer(t, withChanges)
 	s.write(good(noon))
 	rows := []struct{ method, path, allow string }{
 		{"DELETE", writePath, "POST"}, {"PUT", readPath, "GET"}, {"POST", "/healthz", "GET"}, {"POST", "/v1/tables", "GET"},
@@ -265,7 +275,7 @@ func TestMethods(t *testing.T) {
 			t.Errorf("HEAD %s: %d %q", path, r.status, r.body)
 		}
 	}
-	if r := s.get("/"); r.header.Get("Location") != "/docs" {
+	if r := s.get("/"); r.header.Get("Location") != "/ui" {
 		t.Errorf("%d %s", r.status, r.header.Get("Location"))
 	}
 	if r := s.get("/docs"); !strings.Contains(r.header.Get("Content-Security-Policy"), "default-src 'none'") || !strings.Contains(r.body, "openapi.json") {
@@ -276,7 +286,7 @@ func TestMethods(t *testing.T) {
 // TestSecurityHeaders checks the headers that stop a browser from guessing content types, and
 // from showing the documentation in a frame of another page.
 func TestSecurityHeaders(t *testing.T) {
-	s := newServer(t, nil)
+	s := newServer(t, withChanges)
 	for _, path := range []string{"/docs", "/", "/healthz", "/metrics", "/openapi.json", readPath, "/v1/devices", "/nothing", "/v1/keys?x=1"} {
 		for _, r := range []*reply{s.get(path), s.get(path, "Host", "elsewhere"), s.send("DELETE", path, ""), s.send("OPTIONS", path, "")} {
 			if r.header.Get("X-Content-Type-Options") != "nosniff" {
@@ -291,7 +301,7 @@ func TestSecurityHeaders(t *testing.T) {
 
 // TestMessages_AreNotEscapedForHTML checks that messages with quoted addresses are readable.
 func TestMessages_AreNotEscapedForHTML(t *testing.T) {
-	s := newServer(t, nil)
+	s := newServer(t, withChanges)
 	for _, path := range []string{with("/v1/streams/weather/latest", "limit", "<&>"), readPath + "?from=%3C%26%3E", "/v1/devices?limit=%26"} {
 		if r := s.get(path); strings.Contains(r.body, `\u00`) || !strings.ContainsAny(r.body, "&<") {
 			t.Errorf("%s: %s", path, r.body)
@@ -299,10 +309,9 @@ func TestMessages_AreNotEscapedForHTML(t *testing.T) {
 	}
 }
 
-// TestHealth checks that readiness depends on the rotator, and that metrics count requests and
-// readings.
+// TestHealth checks the answers of /healthz and /readyz, and that metrics count requests and readings.
 func TestHealth(t *testing.T) {
-	s := newServer(t, nil)
+	s := newServer(t, withChanges)
 	if r := s.get("/healthz"); r.status != http.StatusOK || r.body != "ok\n" {
 		t.Errorf("%d %q", r.status, r.body)
 	}
@@ -339,7 +348,7 @@ func TestNotReady(t *testing.T) {
 // TestReadyz_ShowsConditions checks that each condition is shown with its message and the time at
 // which it was set, and as a metric. A condition that refuses readings makes the answer 503.
 func TestReadyz_ShowsConditions(t *testing.T) {
-	s := newServer(t, nil)
+	s := newServer(t, withChanges)
 	readiness := func() (status int, r wire.Readiness) {
 		reply := s.get("/readyz")
 		return reply.status, decode[wire.Readiness](reply)

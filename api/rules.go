@@ -12,12 +12,14 @@ import (
 	"github.com/varvedb/varve/alerts"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/internal/quote"
 	"github.com/varvedb/varve/timefmt"
 )
 
 // rulesHandler serves alert rules.
 type rulesHandler struct {
 	*responder
+	*directory
 	monitor *alerts.Monitor
 	now     func() time.Time
 }
@@ -53,13 +55,31 @@ func (h *rulesHandler) postRule(ctx context.Context, in *rulePost) (*reply[wire.
 	if err != nil {
 		return nil, h.problem(inPlace(err, "body"))
 	}
-	return &reply[wire.RuleAnswer]{wire.RuleAnswer{Verdict: outcome.String(), Rule: ruleBody(&r)}}, nil
+	notes, err := h.noteRule(ctx, &r)
+	if err != nil {
+		return nil, h.problem(err)
+	}
+	return &reply[wire.RuleAnswer]{wire.RuleAnswer{Verdict: outcome.String(), Rule: ruleBody(&r), Notes: notes}}, nil
+}
+
+// noteRule returns notes on the stream and the device of a rule, if they do not exist. Otherwise, it
+// returns a note on the field of the rule if the latest readings of the stream lack it.
+func (h *rulesHandler) noteRule(ctx context.Context, r *alerts.Rule) ([]wire.Note, error) {
+	notes, err := h.noteNames(ctx, "body", varve.Series{Tenant: r.Tenant, Stream: r.Stream, Device: r.Device})
+	if err != nil || len(notes) > 0 || r.Stream == "" || r.Field == "" {
+		return notes, err
+	}
+	seen, err := h.hasField(ctx, r.Tenant, r.Stream, r.Device, r.Field)
+	if err != nil || seen {
+		return nil, err
+	}
+	return []wire.Note{{Param: "body.field", Message: "field " + quote.Text(r.Field) + ": not found in the latest readings of stream " + r.Stream + ": check its name"}}, nil
 }
 
 func ruleFrom(b *wire.RulePost) (r alerts.Rule, err error) {
 	r = alerts.Rule{
 		ID: b.ID, Kind: alerts.Kind(b.Kind), Stream: b.Stream, Device: b.Device, Field: b.Field,
-		Comparison: alerts.Comparison(b.Comparison), Severity: alerts.Severity(b.Severity),
+		Comparison: alerts.Comparison(b.Comparison), Severity: alerts.Severity(b.Severity), Late: alerts.LateMode(b.Late),
 	}
 	if b.For != "" {
 		if r.For, err = timefmt.ParseDuration(b.For); err != nil {
@@ -176,7 +196,7 @@ func (h *rulesHandler) deleteRule(ctx context.Context, in *rulePath) (*reply[wir
 func ruleBody(r *alerts.Rule) wire.RuleBody {
 	b := wire.RuleBody{RulePost: wire.RulePost{
 		ID: r.ID, Kind: string(r.Kind), Stream: r.Stream, Device: r.Device, Field: r.Field, Comparison: string(r.Comparison),
-		Threshold: rawJSON(r.Threshold), Severity: string(r.Severity),
+		Threshold: rawJSON(r.Threshold), Severity: string(r.Severity), Late: string(r.Late),
 	}, GapMeasured: r.GapMeasured, CreatedAt: r.CreatedAt, UpdatedAt: orNull(r.UpdatedAt), MutedUntil: orNull(r.MutedUntil)}
 	switch {
 	case r.Gap > 0:

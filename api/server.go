@@ -12,30 +12,46 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/alerts"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/api/writes"
 	"github.com/varvedb/varve/apikeys"
+	"github.com/varvedb/varve/changes"
+	"github.com/varvedb/varve/clocks"
 	"github.com/varvedb/varve/devicelog"
 	"github.com/varvedb/varve/devices"
 	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/ingest"
+	"github.com/varvedb/varve/ingest/records"
 	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/receipts"
+	"github.com/varvedb/varve/rejects"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/tablescan"
 	"github.com/varvedb/varve/streams"
 )
 
-// Options holds the parts that the server uses. All are required except Rollups, Aggregator, Keys,
-// KeysRequired, Conditions, Version, Verify, Limits, Hosts, Events, Influx and Account.
+// Options holds the parts that the server uses. All are required except Rejects, Clocks, Changes,
+// Rollups, Receipts, Aggregator, Keys, KeysRequired, Conditions, Version, Verify, Snapshot, Limits,
+// Hosts, Events, Influx, AWS, Prometheus, MQTT, Settings, Console, Account, Archive and Erasures.
 type Options struct {
 	Router     *router.Router
 	Query      *query.Engine
 	Rotator    *rotator.Rotator
 	Lifecycle  store.Lifecycle
+	Tables     tablescan.Source // whole tables
 	Streams    *streams.Registry
 	Devices    *devices.Registry
 	Logs       *devicelog.Log
+	Rejects    *rejects.Registry // if nil, no rejects are stored
+	Clocks     *clocks.Corrector // if nil, no clock is corrected
 	Alerts     *alerts.Monitor
-	Rollups    *rollup.Reader // if nil, roll-ups are off
+	Items      store.Items       // the registry, for the deliveries of alerts
+	Changes    *changes.Reader   // if nil, changes are not recorded by arrival
+	Rollups    *rollup.Reader    // if nil, roll-ups are off
+	Receipts   *receipts.Keyring // if nil, no receipts are signed
 	Aggregator *rollup.Aggregator
 	// Keys checks the API keys of requests. If nil, no keys exist, and every request may do
 	// everything.
@@ -49,22 +65,36 @@ type Options struct {
 	Version    string
 	// Verify reads all stored data and reports damage. If nil, the store has nothing that can be
 	// damaged.
-	Verify  Verifier
-	Metrics *prometheus.Registry
-	Limits  Limits
+	Verify Verifier
+	// Snapshot makes snapshots of an embedded store. If nil, the store has none.
+	Snapshot Snapshotter
+	Metrics  *prometheus.Registry
+	Limits   Limits
 	// Hosts are further names of the server, with a port or without. Localhost and loopback
 	// addresses are always accepted.
-	Hosts  []string
-	Events Events
-	Influx Influx
+	Hosts      []string
+	Events     Events
+	Influx     Influx
+	AWS        AWS
+	Prometheus Prometheus
+	// MQTT returns the state of the door for MQTT. If nil, the door is closed.
+	MQTT func() wire.MQTTBody
+	// Settings returns the settings in force, without secrets. If nil, the list is empty.
+	Settings func() []wire.SettingBody
+	// Console returns the handler of the console, at /ui. If nil, the console is off.
+	Console func(notFound http.Handler) http.Handler
 	// Account limits the tables of the store. The zero value has no limits.
 	Account Account
+	// Archive holds the archive of tables. The zero value has none.
+	Archive Archive
+	// Erasures holds the erasures of devices' data. With the zero value, no data can be erased.
+	Erasures Erasures
 }
 
 // Account holds the limits of a cloud account, and the facts that determine its bill.
 type Account struct {
 	TableQuota int  // the maximum number of tables; 0 means no limit
-	Billed     bool // requests and bytes cost money, at the prices of DynamoDB
+	Billed     bool // requests and bytes are billed at the prices of DynamoDB
 	Rollups    bool // readings have roll-ups
 	// CountTables returns the number of all tables in the account. If nil, only the tables of
 	// this deployment count.
@@ -106,6 +136,11 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+// body returns the limits of bodies.
+func (l Limits) body() writes.Limits {
+	return writes.Limits{Body: l.Body, Request: l.Request, Stall: l.Stall}
+}
+
 // Events holds callbacks. A nil callback is not called.
 type Events struct {
 	// Failed is called after a request failed through a fault of the server.
@@ -116,6 +151,9 @@ type Events struct {
 	// KeyCreated and KeyRevoked report a change of a key. The argument by is the id of the key
 	// that made the change, or "" before the first key.
 	KeyCreated, KeyRevoked func(k apikeys.Key, by string)
+	// Confirmed is called after a request to confirm a destination of AWS IoT Core. The argument
+	// enableURL is "" if the request was refused.
+	Confirmed func(arn, enableURL string, err error)
 }
 
 func (e Events) withDefaults() Events {
@@ -131,6 +169,9 @@ func (e Events) withDefaults() Events {
 	if e.KeyRevoked == nil {
 		e.KeyRevoked = func(apikeys.Key, string) {}
 	}
+	if e.Confirmed == nil {
+		e.Confirmed = func(string, string, error) {}
+	}
 	return e
 }
 
@@ -145,7 +186,14 @@ type Server struct {
 	reads     *reads
 	timeLimit time.Duration // time limit of a request
 	drain     context.CancelFunc
+
+	newIngester func(door) *ingest.Ingester
+	newReceiver func(door) *records.Receiver
 }
+
+// NewMQTTIngester returns the ingester of the door for MQTT. It shares the memory and the metrics of
+// the server.
+func (s *Server) NewMQTTIngester() *ingest.Ingester { return s.newIngester(doorMQTT) }
 
 // New returns a server.
 func New(opts Options) *Server {
@@ -167,7 +215,15 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Drain ends verifications, because they may take longer than a stopping server waits for requests.
+// NewKinesisReceiver returns the receiver of records of Kinesis. It shares the memory and the metrics
+// of the server.
+func (s *Server) NewKinesisReceiver() *records.Receiver { return s.newReceiver(doorKinesis) }
+
+// NewSQSReceiver returns the receiver of messages of SQS, as NewKinesisReceiver does.
+func (s *Server) NewSQSReceiver() *records.Receiver { return s.newReceiver(doorSQS) }
+
+// Drain ends verifications, snapshots and waits for changes, because they may take longer than a
+// stopping server waits for requests.
 func (s *Server) Drain() { s.drain() }
 
 // ServeHTTP implements http.Handler.
@@ -186,14 +242,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // it to add its routes, too.
 func (s *Server) HandleFunc(pattern string, handle func(http.ResponseWriter, *http.Request)) {
 	s.routes = append(s.routes, pattern)
-	if accesses[pattern] == reader {
+	if accesses[pattern].reads() && !waits(pattern) {
 		handle = s.reads.limit(s.responder, handle)
 	}
 	handle = s.require(accesses[pattern], handle)
 	observe := s.metrics.route(pattern)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
-		if pattern != verifyPattern { // the handler of this route limits the time without progress instead
+		if pattern != verifyPattern && pattern != snapshotPattern { // the handlers of these routes limit the time without progress instead
 			ctx, cancel := context.WithTimeoutCause(r.Context(), s.timeLimit, errTooLong)
 			defer cancel()
 			r = r.WithContext(ctx)
@@ -229,7 +285,7 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap returns the wrapped writer, so that http.ResponseController reaches the connection.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // notFound answers requests without a route: 405 if another method has one, else 404.

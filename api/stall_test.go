@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// halfSent sends the head of a write and a part of its body, and returns the answer.
+// halfSent sends the head of a write and only a part of its body, and returns the answer.
 func (s *server) halfSent(head, part string) *reply {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())

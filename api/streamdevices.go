@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/api/writes"
 	"github.com/varvedb/varve/devices"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/registry"
@@ -58,14 +59,14 @@ func (h *streamDevicesHandler) addRoutes(o *operations) {
 // listDevices serves GET /v1/streams/{stream}/devices.
 func (h *streamDevicesHandler) listDevices(r *http.Request) (*wire.StreamDeviceList, error) {
 	asked := r.URL.Query()
-	if err := known(asked, streamDevicesParams...); err != nil {
+	if err := writes.Known(asked, streamDevicesParams...); err != nil {
 		return nil, err
 	}
 	since, err := silentSince(asked, h.now())
 	if err != nil {
 		return nil, err
 	}
-	q, err := latestOf(url.Values{"by": asked["by"]}, []string{"by"})
+	q, err := latestOf(url.Values{"by": asked["by"]}, []string{"by"}, h.now())
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 // streamsHandler serves streams.
 type streamsHandler struct {
 	*responder
+	*directory
 	registry *streams.Registry
 	rotator  *rotator.Rotator
 }
@@ -68,5 +69,9 @@ func (h *streamsHandler) spreadDevice(ctx context.Context, in *spreading) (*repl
 	if err != nil {
 		return nil, h.problem(inBody(err))
 	}
-	return &reply[wire.StreamInfo]{h.streamInfo(&st)}, nil
+	info := h.streamInfo(&st)
+	if info.Notes, err = h.noteNames(ctx, "path", series); err != nil {
+		return nil, h.problem(err)
+	}
+	return &reply[wire.StreamInfo]{info}, nil
 }

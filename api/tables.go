@@ -1,8 +1,11 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,6 +26,7 @@ type tablesHandler struct {
 	*responder
 	rotator   *rotator.Rotator
 	lifecycle store.Lifecycle
+	archive   Archive
 	account   Account
 	now       func() time.Time
 }
@@ -36,13 +40,13 @@ func (h *tablesHandler) addRoutes(o *operations) {
 	huma.Register(o.api, op("plan-tables", http.MethodGet, "/v1/tables/plan", "Plan of the rotator",
 		"Changes nothing. With at, what it would do at another time, if the tables were then as they are now."), h.planTables)
 	huma.Register(o.api, op("apply-tables", http.MethodPost, "/v1/tables/apply", "Run the rotator now",
-		"Carries out the plan of now and returns it. 409 if a run is under way, or if plan is given and is not the digest of the plan of now."), h.applyTables)
+		"Carries out the current plan and returns it. 409 if a run is under way, or if plan is given and is not the digest of the current plan."), h.applyTables)
 	huma.Register(o.api, op("restore-table", http.MethodPost, "/v1/tables/{name}/restore", "Restore a retired table",
 		"Removes the mark for deletion and puts the table on hold, so that the rotator neither retires nor drops it. Expired readings stay excluded from queries."), h.restoreTable)
-	huma.Register(o.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Prevent a table from being dropped",
+	huma.Register(o.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Put a table on hold, so that it is not retired and dropped",
 		"For as long as it is on hold, it is neither retired nor dropped."), h.holdTable)
 	h.addCalendar(o)
-	huma.Register(o.api, op("release-table", http.MethodDelete, "/v1/tables/{name}/hold", "Lift a table's hold", ""), h.releaseTable)
+	huma.Register(o.api, op("release-table", http.MethodDelete, "/v1/tables/{name}/hold", "Release a hold", ""), h.releaseTable)
 }
 
 func (h *tablesHandler) listTables(ctx context.Context, _ *struct{}) (*reply[wire.TableList], error) {
@@ -54,6 +58,9 @@ func (h *tablesHandler) listTables(ctx context.Context, _ *struct{}) (*reply[wir
 	body := wire.TableList{Tables: make([]wire.TableInfo, len(infos))}
 	for i := range infos {
 		body.Tables[i] = tableInfo(&policy, &infos[i], h.now())
+	}
+	if err := h.archive.addAll(ctx, body.Tables); err != nil {
+		return nil, h.problem(err)
 	}
 	if bound, ok := policy.Bound(h.now(), rotator.Outage); ok {
 		body.Bound = &bound
@@ -81,6 +88,9 @@ func (h *tablesHandler) planTables(ctx context.Context, in *atTime) (*reply[wire
 	if err != nil {
 		return nil, h.problem(err)
 	}
+	if now := h.now(); now.Sub(at) > 24*time.Hour {
+		return nil, h.problem(varve.InvalidParam("query.at", "%s has passed: use a later time, as in +30d", at.Format(time.RFC3339)))
+	}
 	p, err := h.rotator.Plan(ctx, at)
 	if err != nil {
 		return nil, h.problem(err)
@@ -92,7 +102,7 @@ func (h *tablesHandler) planTables(ctx context.Context, in *atTime) (*reply[wire
 	return &reply[wire.PlanBody]{body}, nil
 }
 
-// quotaWarnings warns if the quota of tables will be met within a year.
+// quotaWarnings returns a warning if the quota of tables will be reached within a year.
 func (h *tablesHandler) quotaWarnings(ctx context.Context) ([]string, error) {
 	warnings := []string{}
 	if h.account.TableQuota == 0 {
@@ -106,15 +116,16 @@ func (h *tablesHandler) quotaWarnings(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	p := h.rotator.Policy()
 	f, err := calendar.Simulate(ctx, calendar.Options{
-		Policy: h.rotator.Policy(), Now: h.now(), Until: h.now().Add(calendar.WarnAhead), Tables: infos,
+		Policy: p, Now: h.now(), Until: h.now().Add(calendar.WarnAhead), Tables: infos,
 		Quota: h.account.TableQuota, Others: others, EndAtQuota: true,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if text := calendar.QuotaText(&f, h.account.TableQuota); text != "" {
-		warnings = append(warnings, text+": "+calendar.QuotaRemedy)
+		warnings = append(warnings, text+": "+calendar.QuotaRemedy(&p))
 	}
 	return warnings, nil
 }
@@ -134,6 +145,18 @@ func (h *tablesHandler) otherTables(ctx context.Context, own int) (int, error) {
 // onePlan holds the query parameter of a request to apply a plan.
 type onePlan struct {
 	Plan string `query:"plan" doc:"the digest of the plan that was read; another plan is refused with 409"`
+}
+
+// Resolve implements huma.Resolver. It refuses bodies, because a plan in a body would be ignored.
+func (*onePlan) Resolve(ctx huma.Context) []error {
+	body, err := io.ReadAll(io.LimitReader(ctx.BodyReader(), 64))
+	if err != nil {
+		return []error{err}
+	}
+	if body = bytes.TrimSpace(body); len(body) > 0 && !bytes.Equal(body, []byte("{}")) {
+		return []error{&huma.ErrorDetail{Location: "body", Message: "must be empty: send the digest of a plan as ?plan="}}
+	}
+	return nil
 }
 
 func (h *tablesHandler) applyTables(ctx context.Context, in *onePlan) (*reply[wire.PlanBody], error) {
@@ -172,12 +195,12 @@ func (h *tablesHandler) table(name string) (grid.Table, error) {
 		_, ok = policy.Retention.ClassOfPrefix(t.Prefix)
 	}
 	if !ok {
-		return t, varve.Errorf(varve.NotFound, "%q is not the name of a table of this deployment", name)
+		return t, varve.Errorf(varve.NotFound, "table %q: not found: GET /v1/tables lists all tables", name)
 	}
 	return t, nil
 }
 
-// RestoredByHand is the reason of the hold on a restored table.
+// RestoredByHand is the reason for the hold on a restored table.
 const RestoredByHand = "restored by hand"
 
 func (h *tablesHandler) restoreTable(ctx context.Context, in *byName) (*reply[wire.TableInfo], error) {
@@ -217,11 +240,25 @@ type holding struct {
 }
 
 func (h *tablesHandler) holdTable(ctx context.Context, in *holding) (*reply[wire.TableInfo], error) {
-	if strings.TrimSpace(in.Body.Reason) == "" {
-		const why = `reason is empty: state why the table must be kept, as in {"reason":"audit of 2026"}`
-		return nil, huma.Error422UnprocessableEntity("body."+why, &huma.ErrorDetail{Location: "body.reason", Message: why, Value: in.Body.Reason})
+	if err := checkReason(in.Body.Reason); err != nil {
+		return nil, err
 	}
-	return h.change(ctx, in.Name, func(t grid.Table) error { return h.lifecycle.Hold(ctx, t, in.Body.Reason) })
+	return h.change(ctx, in.Name, func(t grid.Table) error {
+		err := h.lifecycle.Hold(ctx, t, in.Body.Reason)
+		if errors.Is(err, store.ErrNoTable) {
+			return varve.Errorf(varve.NotFound, "table %s does not exist: if it is archived and dropped, put its archive on hold with varve archive hold", t)
+		}
+		return err
+	})
+}
+
+// checkReason rejects a hold without a reason.
+func checkReason(reason string) error {
+	if strings.TrimSpace(reason) != "" {
+		return nil
+	}
+	const why = `reason is empty: state why the table must be kept, as in {"reason":"audit of 2026"}`
+	return huma.Error422UnprocessableEntity("body."+why, &huma.ErrorDetail{Location: "body.reason", Message: why, Value: reason})
 }
 
 func (h *tablesHandler) releaseTable(ctx context.Context, in *byName) (*reply[wire.TableInfo], error) {

@@ -6,6 +6,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/lease"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("%+v", later)
 	}
 	s.advance(30 * 24 * time.Hour)
+	s.send("POST", "/v1/tables/apply", `{"plan":"x"}`).problem(http.StatusUnprocessableEntity, "body", "?plan=")
 	done := decode[wire.PlanBody](s.send("POST", "/v1/tables/apply", ""))
 	if len(done.Actions) != len(later.Actions) {
 		t.Errorf("%d planned, %d done", len(later.Actions), len(done.Actions))
@@ -63,6 +65,7 @@ func TestPlan(t *testing.T) {
 	if p := decode[wire.PlanBody](s.get("/v1/tables/plan")); len(p.Actions) != 0 || p.Ready != p.Needed {
 		t.Errorf("afterwards %+v", p)
 	}
+	s.get("/v1/tables/plan?at=1970-01-01").problem(http.StatusBadRequest, "query.at", "1970-01-01T00:00:00Z has passed")
 	s.get("/v1/tables/plan?at=soon").problem(http.StatusBadRequest, "query.at", "RFC 3339")
 }
 
@@ -83,8 +86,8 @@ func TestApplyOnceAtATime(t *testing.T) {
 	}
 }
 
-// TestHolds checks that a hold and its reason apply to the named table, protect it from a drop, and
-// can be lifted.
+// TestHolds checks that a hold with a reason protects the named table from retirement until the hold is
+// released. A restored table must be on hold.
 func TestHolds(t *testing.T) {
 	s := hours(t, 1)
 	name := thisTable(s).Name()
@@ -134,6 +137,7 @@ func TestBadTableRequests(t *testing.T) {
 			s.send(method, "/v1/tables/"+name+"/"+what, body).problem(http.StatusNotFound, "", name)
 		}
 	}
+	s.send("PUT", "/v1/tables/"+absent+"/hold", `{"reason":"x"}`).problem(http.StatusNotFound, "", "varve archive hold")
 	path := "/v1/tables/" + thisTable(s).Name() + "/hold"
 	for body, says := range map[string]string{`{}`: "reason", `{"reason":""}`: "reason is empty: state why", `{"reason":" "}`: "reason is empty", `{"reason":7}`: "reason", `{"reason":"` + strings.Repeat("x", 201) + `"}`: "reason"} {
 		r := s.send("PUT", path, body)
@@ -145,4 +149,22 @@ func TestBadTableRequests(t *testing.T) {
 	if r := s.send("PUT", path, `{`); r.status != http.StatusBadRequest {
 		t.Errorf("%d %s", r.status, r.body)
 	}
+}
+
+// TestTableArrivals_CountByDay counts the readings of a table by the day of their arrival. The sum is the
+// count of the table.
+func TestTableArrivals_CountByDay(t *testing.T) {
+	s := hours(t, 3)
+	name := thisTable(s).Name()
+	path := "/v1/tables/" + name + "/arrivals"
+	s.advance(24 * time.Hour)
+	s.write(valued(7, 7), valued(8, 8))
+	got := decode[wire.TableArrivals](s.get(path))
+	want := []wire.ArrivalDay{{Day: noon.Format(time.DateOnly), Readings: 3}, {Day: noon.Add(24 * time.Hour).Format(time.DateOnly), Readings: 2}}
+	if got.Table != name || !slices.Equal(got.Days, want) || got.Readings != 5 || got.Readings != s.table(name).Readings {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	s.get(path+"?x=1").problem(http.StatusBadRequest, "query.x", "")
+	s.get(strings.Replace(path, "_2026", "_2019", 1)).problem(http.StatusNotFound, "", "_2019")
+	s.get("/v1/tables/x/arrivals").problem(http.StatusNotFound, "", "GET /v1/tables lists")
 }

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/api/writes"
 )
 
 // Verifier reads all stored data and reports damage. It changes nothing.
@@ -24,7 +23,7 @@ type Verifier func(ctx context.Context, v Verification) error
 type Verification struct {
 	// Rate is the maximum number of bytes or read units per second. If 0, the verifier chooses.
 	Rate int64
-	// Found is called for each damaged place.
+	// Found is called for each damaged part of the store.
 	Found func(wire.Damage)
 	// Read is called with the bytes or read units that were read so far.
 	Read func(n int64)
@@ -54,10 +53,10 @@ type verifyHandler struct {
 
 func (h *verifyHandler) addRoutes(o *operations) {
 	o.raw(http.MethodPost, "/v1/verify", h.postVerify, &huma.Operation{
-		OperationID: "verify", Summary: "Read all that is stored and report damage", Tags: []string{"operation"},
+		OperationID: "verify", Summary: "Read all stored data and report damage", Tags: []string{"operation"},
 		Description: "The answer is NDJSON: a line for each damaged place as it is found, lines with read now and then, and a last line with done or error. " +
 			"It may take as long as it makes progress, and ends when the client goes or the server stops. One verification runs at a time.",
-		Parameters: queryParams("rate", "read at most so many bytes a second, on DynamoDB read units; default 16 MiB, or 1,000 units"),
+		Parameters: queryParams("rate", "maximum number of bytes read a second, on DynamoDB of read units; default 16 MiB, or 1,000 units"),
 		Responses:  o.responses(reflect.TypeFor[wire.VerifyLine](), "200"),
 	})
 }
@@ -82,7 +81,7 @@ func (h *verifyHandler) postVerify(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(h.draining, func() { cancel(errDraining) })()
 	stuck := time.AfterFunc(h.limits.Request, func() { cancel(errStuck) })
 	defer stuck.Stop()
-	lines := &verifyLines{control: http.NewResponseController(w), w: w, stall: h.limits.Stall, gone: cancel}
+	lines := &answerLines{control: http.NewResponseController(w), w: w, stall: h.limits.Stall, gone: cancel}
 	if err := lines.begin(); err != nil {
 		h.fail(w, r, err)
 		return
@@ -92,7 +91,9 @@ func (h *verifyHandler) postVerify(w http.ResponseWriter, r *http.Request) {
 		Found: func(d wire.Damage) { lines.send(wire.VerifyLine{Damage: &d}) },
 		Read: func(n int64) {
 			stuck.Reset(h.limits.Request)
-			lines.progress(n)
+			if n > 0 && lines.rested() >= progressEvery {
+				lines.send(wire.VerifyLine{Read: n})
+			}
 		},
 	})
 	switch cause := context.Cause(ctx); {
@@ -105,10 +106,10 @@ func (h *verifyHandler) postVerify(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// verifyRate returns the requested rate; 0 if none is requested.
+// verifyRate returns the requested rate, or 0 if none is requested.
 func verifyRate(r *http.Request) (int64, error) {
 	asked := r.URL.Query()
-	if err := known(asked, "rate"); err != nil {
+	if err := writes.Known(asked, "rate"); err != nil {
 		return 0, err
 	}
 	text := asked.Get("rate")
@@ -120,57 +121,4 @@ func verifyRate(r *http.Request) (int64, error) {
 		return 0, varve.InvalidParam("query.rate", "%q is not a positive number", text)
 	}
 	return n, nil
-}
-
-// verifyLines writes the lines of a verification's answer.
-type verifyLines struct {
-	control *http.ResponseController
-	w       http.ResponseWriter
-	stall   time.Duration
-	gone    context.CancelCauseFunc
-	last    time.Time
-}
-
-// begin sends the head of the answer, so that the client gets it before the first line.
-func (l *verifyLines) begin() error {
-	l.w.Header().Set("Content-Type", "application/x-ndjson")
-	l.w.WriteHeader(http.StatusOK)
-	l.last = time.Now()
-	return ignoreUnsupported(l.control.Flush())
-}
-
-// progress sends the number of read bytes or units, unless a line was sent a moment ago.
-func (l *verifyLines) progress(n int64) {
-	if n > 0 && time.Since(l.last) >= progressEvery {
-		l.send(wire.VerifyLine{Read: n})
-	}
-}
-
-// send writes a line. If the client disconnected or does not read it in time, the verification
-// ends.
-func (l *verifyLines) send(line wire.VerifyLine) {
-	text, err := json.Marshal(line)
-	if err != nil {
-		text = []byte(`{"error":"the damage cannot be shown"}`)
-	}
-	l.last = time.Now()
-	if err := ignoreUnsupported(l.control.SetWriteDeadline(l.last.Add(l.stall))); err != nil {
-		l.gone(err)
-		return
-	}
-	if _, err := l.w.Write(append(text, '\n')); err != nil {
-		l.gone(err)
-		return
-	}
-	if err := l.control.Flush(); err != nil {
-		l.gone(err)
-	}
-}
-
-// ignoreUnsupported returns err, unless it reports a connection without deadlines.
-func ignoreUnsupported(err error) error {
-	if errors.Is(err, http.ErrNotSupported) {
-		return nil
-	}
-	return err
 }

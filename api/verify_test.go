@@ -21,6 +21,12 @@ import (
 // newVerifying returns a handler that verifies its store with the function verify.
 func newVerifying(t *testing.T, verify api.Verifier) *api.Server {
 	t.Helper()
+	return newOperated(t, verify, nil)
+}
+
+// newOperated returns a handler that verifies its store, and makes snapshots of it.
+func newOperated(t *testing.T, verify api.Verifier, snapshot api.Snapshotter) *api.Server {
+	t.Helper()
 	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(nil), Holder: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -31,8 +37,8 @@ func newVerifying(t *testing.T, verify api.Verifier) *api.Server {
 		}
 	})
 	return api.New(api.Options{
-		Verify: verify, Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Keys: e.Keys,
-		Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Rollups: e.Rollups, Aggregator: e.Aggregator, Conditions: e.Conditions, Now: e.Now, Version: "v1", Metrics: prometheus.NewRegistry(),
+		Verify: verify, Snapshot: snapshot, Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Tables: e.Store, Streams: e.Streams, Keys: e.Keys,
+		Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Items: e.Store, Rollups: e.Rollups, Aggregator: e.Aggregator, Conditions: e.Conditions, Now: e.Now, Version: "v1", Metrics: prometheus.NewRegistry(),
 	})
 }
 

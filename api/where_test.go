@@ -70,7 +70,7 @@ func TestWhere_SelectsReadings(t *testing.T) {
 }
 
 // TestWhere_BoundsWork checks that a query with a filter ends after a number of compared readings,
-// and that its cursor continues, also after a page without a match.
+// and that its cursor continues, even after a page without a match.
 func TestWhere_BoundsWork(t *testing.T) {
 	s := levels(t)
 	var all []string
@@ -115,6 +115,9 @@ func TestWhere_SelectsInAggregatesAndCounts(t *testing.T) {
 	for _, path := range []string{readPath + "?", aggregatePath + "?step=1d&", "/v1/streams/weather/counts?"} {
 		if r := s.get(path + "where=temprature>1"); r.status != http.StatusOK || !strings.Contains(r.body, `"param":"query.where"`) || !strings.Contains(r.body, `temprature\": not found`) {
 			t.Errorf("%s: an unknown field: %d %s", path, r.status, r.body)
+		}
+		if r := s.get(path + "where=level>5"); r.status != http.StatusOK || !strings.Contains(r.body, `field \"level\": its values here are of the kind string`) {
+			t.Errorf("%s: a number for a field with strings: %d %s", path, r.status, r.body)
 		}
 		if r := s.get(path + "where=rare>1"); strings.Contains(r.body, "notes") {
 			t.Errorf("%s: a rare field: %s", path, r.body)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -16,6 +17,7 @@ import (
 	"github.com/varvedb/varve/devices"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/rejects"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
@@ -31,7 +33,9 @@ type whyHandler struct {
 	query   *query.Engine
 	streams *streams.Registry
 	devices *devices.Registry
+	rejects *rejects.Registry
 	rotator *rotator.Rotator
+	archive Archive
 	reads   *reads
 	now     func() time.Time
 }
@@ -41,7 +45,7 @@ func (h *whyHandler) addRoutes(o *operations) {
 		OperationID: "why-reading", Method: http.MethodGet, Path: "/v1/devices/{device}/why", Tags: []string{"readings"},
 		Summary: "Where a reading is, or why it is not found",
 		Description: "Searches all tables, including expired readings. Names the table that holds the reading or would hold it, the rule by which it expires, " +
-			"and when the table is retired and dropped. Rejected readings are not recorded: their verdict was the answer to their request.",
+			"and when the table is retired and dropped. Names stored rejects that may be the reading.",
 	}, h.getWhy)
 }
 
@@ -58,7 +62,14 @@ func (h *whyHandler) getWhy(ctx context.Context, in *whyQuery) (*reply[wire.WhyB
 	if err != nil {
 		return nil, h.problem(err)
 	}
+	found, err := h.rejects.Find(ctx, varve.Series{Tenant: tenantOf(ctx), Stream: in.Stream, Device: in.Device}, varve.Window{From: at, To: at.Add(unitOf(at))})
+	if err != nil {
+		return nil, h.problem(err)
+	}
 	names, err := h.streamsOf(ctx, in.Stream)
+	if varve.FailureOf(err) == varve.NotFound && len(found) > 0 {
+		err = nil // all readings of the stream were rejected
+	}
 	if err != nil {
 		return nil, h.problem(err)
 	}
@@ -77,19 +88,47 @@ func (h *whyHandler) getWhy(ctx context.Context, in *whyQuery) (*reply[wire.WhyB
 		if err != nil {
 			return nil, h.problem(err)
 		}
+		others := otherIDs(t.Copies, in.ID)
 		t.Copies = slices.DeleteFunc(t.Copies, func(c query.TracedCopy) bool { return in.ID != "" && c.ID.String() != in.ID })
-		body.Streams = append(body.Streams, h.explain(ctx, name, at, &t))
+		s := h.explain(ctx, name, at, &t)
+		if s.OtherIDs = others; len(t.Copies) == 0 && len(others) > 0 {
+			s.Text += " At this time, the device has other ids: " + strings.Join(others, ", ") + "."
+		}
+		nameReject(&s, found)
+		body.Streams = append(body.Streams, s)
 	}
-	found := func(s wire.WhyStream) bool { return len(s.Readings) > 0 }
-	if in.Stream == "" && slices.ContainsFunc(body.Streams, found) {
-		body.Streams = slices.DeleteFunc(body.Streams, func(s wire.WhyStream) bool { return !found(s) })
+	for i := range found {
+		r := &found[i]
+		body.Rejects = append(body.Rejects, wire.WhyReject{
+			ID: r.ID, Stream: r.Stream, Code: string(r.Code), Message: r.Message, Last: r.Last, Exact: !r.Time.IsZero(),
+		})
+	}
+	holds := func(s wire.WhyStream) bool { return len(s.Readings) > 0 || len(s.OtherIDs) > 0 }
+	if in.Stream == "" && slices.ContainsFunc(body.Streams, holds) {
+		body.Streams = slices.DeleteFunc(body.Streams, func(s wire.WhyStream) bool { return !holds(s) })
 	}
 	return &reply[wire.WhyBody]{body}, nil
+}
+
+// maxOtherIDs limits the ids that an answer names besides the requested one.
+const maxOtherIDs = 5
+
+// otherIDs returns the ids of copies that a request did not ask for.
+func otherIDs(copies []query.TracedCopy, id string) (others []string) {
+	for i := range copies {
+		if text := copies[i].ID.String(); id != "" && text != id && !slices.Contains(others, text) && len(others) < maxOtherIDs {
+			others = append(others, text)
+		}
+	}
+	return others
 }
 
 func (h *whyHandler) timeOf(in *whyQuery) (time.Time, error) {
 	if err := varve.ValidateDevice(in.Device); err != nil {
 		return time.Time{}, varve.InvalidParam("path.device", "%s", err)
+	}
+	if _, err := time.Parse(time.DateOnly, in.Time); err == nil {
+		return time.Time{}, varve.InvalidParam("query.time", "%s is a whole day: use the time of one reading, as in %sT12:00:00Z", in.Time, in.Time)
 	}
 	at, err := moment(url.Values{"time": {in.Time}}, "time", wire.TimeFormat{}, h.now(), time.Time{})
 	if err == nil && at.IsZero() {
@@ -111,7 +150,7 @@ func (h *whyHandler) streamsOf(ctx context.Context, stream string) (names []stri
 	}
 	switch {
 	case stream != "" && len(names) == 0:
-		return nil, varve.Errorf(varve.NotFound, "stream %q: not found: GET /v1/streams lists all streams", stream)
+		return nil, varve.Errorf(varve.NotFound, "stream %s: not found: GET /v1/streams lists all streams", stream)
 	case len(names) > maxWhyStreams:
 		return nil, varve.InvalidParam("query.stream", "required: the tenant has %d streams, more than %d", len(names), maxWhyStreams)
 	}
@@ -137,7 +176,7 @@ func (h *whyHandler) explain(ctx context.Context, stream string, at time.Time, t
 	for i := range t.Copies {
 		c := &t.Copies[i]
 		r := wire.WhyReading{
-			Time: string(wire.AppendTime(nil, c.Time)), ID: c.ID.String(), Arrived: string(wire.AppendTime(nil, c.Arrived)),
+			Time: string(wire.AppendTime(nil, c.Time)), ID: c.ID.String(), Version: c.ID.Version(), Arrived: string(wire.AppendTime(nil, c.Arrived)),
 			Expires: orNull(c.Expires), Alive: c.Alive,
 		}
 		if operates {
@@ -153,14 +192,16 @@ func (h *whyHandler) explain(ctx context.Context, stream string, at time.Time, t
 	if operates {
 		slices.SortFunc(holders, grid.Table.Compare)
 		for _, table := range slices.Compact(holders) {
-			s.Tables = append(s.Tables, h.tableOf(table, t.Tables))
+			one := h.tableOf(table, t.Tables)
+			h.archive.addTo(ctx, table, &one.Archived, &one.Why)
+			s.Tables = append(s.Tables, one)
 		}
 	}
 	return s
 }
 
-// wouldHold returns the tables that a reading with this event time can be in: the table if it
-// arrived at its event time, and the table if it arrives now.
+// wouldHold returns the tables that may hold a reading with this event time: the table for an arrival at
+// the event time, and the table for an arrival now.
 func (h *whyHandler) wouldHold(class string, at time.Time) (tables []grid.Table) {
 	policy := h.rotator.Policy()
 	for _, month := range []grid.Month{grid.MonthOf(at), grid.MonthOf(h.now())} {
@@ -183,17 +224,55 @@ func (h *whyHandler) describe(s *wire.WhyStream, at time.Time, t *query.Trace) {
 	case len(t.Copies) > 0:
 		c := slices.MaxFunc(t.Copies, func(a, b query.TracedCopy) int { return cmp.Compare(a.Expires.Unix(), b.Expires.Unix()) })
 		s.State, s.Rule = wire.WhyExpired, c.Rule
-		s.Text = fmt.Sprintf("The reading has expired on %s: %s. It is on disk until its table is dropped.", minute(c.Expires), c.Rule)
+		s.Text = fmt.Sprintf("The reading expired on %s: %s. %s", minute(c.Expires), c.Rule, h.endOf(&c, t.Tables))
 	case at.After(h.now().Add(h.rotator.Policy().Grid.Future)):
 		s.State = wire.WhyRejected
-		s.Text = "No reading is stored. One with this time is rejected as time_in_future: it is further ahead than tables.future."
+		s.Text = "No reading is stored. A reading with this time is rejected as time_in_future: it is further ahead than tables.future."
 	case !due.IsZero() && !due.After(h.now()):
 		s.State = wire.WhyRemoved
-		s.Text = fmt.Sprintf("No reading is stored. One that arrived when it happened has expired on %s: %s. Otherwise it never came, or was rejected.", minute(due), t.Rule)
+		s.Text = fmt.Sprintf("No reading is stored. A reading that arrived on time would have expired on %s: %s. Otherwise it never arrived, or it was rejected and its reject is not stored.", minute(due), t.Rule)
 	default:
 		s.State = wire.WhyNever
-		s.Text = "No reading is stored, and by its time none has expired. It never came, or it was rejected: the answer to its request had the verdict."
+		s.Text = "No reading is stored, and a reading of this time cannot have expired. It never arrived, or it was rejected and its reject is not stored."
 	}
+}
+
+// endOf returns a sentence with the time at which an expired reading is deleted, or the reason for which
+// it stays.
+func (h *whyHandler) endOf(c *query.TracedCopy, infos []store.Info) string {
+	i := slices.IndexFunc(infos, func(in store.Info) bool { return in.Table == c.Table })
+	if i < 0 {
+		return "Its table was dropped meanwhile."
+	}
+	last := c.Time
+	if c.Arrived.After(last) {
+		last = c.Arrived
+	}
+	switch at := h.rotator.DeletesAt(&infos[i], c.Series.Stream, last); {
+	case infos[i].Hold != "":
+		return "It stays on disk while its table is on hold."
+	case !h.rotator.Policy().Drop:
+		return "It stays on disk, because retention.drop is false."
+	case h.rotator.Policy().ArchiveFirst:
+		return "It stays on disk until its table is archived and dropped."
+	case at.IsZero():
+		return "It stays on disk, because its table is never dropped."
+	case at.Before(h.now().Add(24 * time.Hour)):
+		return "It is deleted within about a day."
+	default:
+		return fmt.Sprintf("It is deleted about %s.", at.UTC().Format(time.DateOnly))
+	}
+}
+
+// nameReject explains a missing reading by a reject of the stream that has its event time.
+func nameReject(s *wire.WhyStream, found []rejects.Reject) {
+	i := slices.IndexFunc(found, func(r rejects.Reject) bool { return r.Stream == s.Stream && !r.Time.IsZero() })
+	if i < 0 || len(s.Readings) > 0 {
+		return
+	}
+	r := &found[i]
+	s.State = wire.WhyRejected
+	s.Text = fmt.Sprintf("No reading is stored. A reading with this time was rejected on %s as %s: %s. It is reject %s.", minute(r.Last), r.Code, r.Message, r.ID)
 }
 
 func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

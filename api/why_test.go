@@ -11,9 +11,9 @@ import (
 
 const whyPath = "/v1/devices/d1/why?time=2026-11-18T12:00:00Z"
 
-// TestWhy_HidesTablesFromTenants asks for a reading of another tenant than default. The answer must
-// have the reading, its rule and its expiry, and no table. After the expiry, the coverage of a query
-// must have the tenant's expired readings, and no number of tables.
+// TestWhy_HidesTablesFromTenants asks for a reading of a tenant other than default. The answer must have
+// the reading, its rule and its expiry, and no table. After the expiry, the coverage of a query must
+// have the tenant's expired readings, and no number of tables.
 func TestWhy_HidesTablesFromTenants(t *testing.T) {
 	l := newLocked(t)
 	theirs := l.keys["other rw"]
@@ -35,6 +35,10 @@ func TestWhy_HidesTablesFromTenants(t *testing.T) {
 	cover := decode[wire.ReadingsBody](r).Coverage
 	if cover.Expiry == nil || cover.Expiry.Readings != 1 || strings.Contains(r.body, "varve_") {
 		t.Errorf("a tenant's coverage: %s, want one expired reading and no tables", r.body)
+	}
+	why = decode[wire.WhyBody](l.as(theirs, "GET", whyPath, ""))
+	if len(why.Streams) != 1 || !strings.HasSuffix(why.Streams[0].Text, "It stays on disk, because retention.drop is false.") {
+		t.Errorf("the expired reading: %+v, want it kept because drops are off", why.Streams)
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 // future is a reading that is rejected because its time is too far in the future.
 var future = good(noon.Add(48 * time.Hour))
 
-// TestWrites checks that each kind of body gets its status and verdicts. 200: nothing rejected;
-// 207: some rejected; 422: all rejected; 400: the body cannot be read.
+// TestWrites checks the status and the verdicts for each kind of body. The status is 200 if no reading
+// is rejected, 207 if some are, and 422 if all are.
 func TestWrites(t *testing.T) {
 	csv := "time,device,a\n1475001526000,d1,1\n"
 	rows := []struct {
@@ -78,7 +78,7 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestWriteParams checks that each parameter of a write has its documented effect.
+// TestWriteParams checks the effects of parameters of a write.
 func TestWriteParams(t *testing.T) {
 	rows := []struct {
 		why, path, media, body string
@@ -118,6 +118,7 @@ func TestBadWriteParams(t *testing.T) {
 		{with(writePath, "format", "xml"), "query.format", "use json, ndjson, csv or line"},
 		{with(writePath, "format", ""), "query.format", "use json, ndjson, csv or line"},
 		{with(writePath, "precision", "min"), "query.precision", "s, ms, us or ns"},
+		{with(writePath, "timezone", "Local"), "query.timezone", "Europe/Berlin"},
 		{with(writePath, "timezone", "Mars/Olympus"), "query.timezone", "Europe/Berlin"},
 		{with(writePath, "device", ""), "query.device", "empty"},
 		{with(writePath, "device", strings.Repeat("d", 257)), "query.device", "257"},

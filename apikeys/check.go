@@ -66,6 +66,7 @@ func (r *Registry) Check(ctx context.Context, text string) (*Grant, error) {
 	if !same || e.StateAt(now) != Active {
 		return nil, r.refusal(now)
 	}
+	r.used.touch(id, now)
 	return &e.grant, nil
 }
 

@@ -38,7 +38,7 @@ func (g *Grant) Request(now time.Time) time.Duration {
 }
 
 // Write returns the time to wait before readings may be written. It is 0 unless
-// earlier readings exceeded the rate.
+// earlier readings used up the rate.
 func (g *Grant) Write(now time.Time) time.Duration {
 	if g.readings == nil || g.readings.TokensAt(now) >= 1 {
 		return 0
@@ -46,7 +46,7 @@ func (g *Grant) Write(now time.Time) time.Duration {
 	return g.wait(g.readings, now)
 }
 
-// Begin subtracts the first readings of a body from the key's rate. If earlier readings exceeded
+// Begin subtracts the first readings of a body from the key's rate. If earlier readings used up
 // the rate, it subtracts nothing and returns the time to wait. So the rate also limits how many
 // concurrent bodies are admitted.
 func (g *Grant) Begin(now time.Time, n int) time.Duration {

@@ -116,8 +116,7 @@ func (w *world) admin() (apikeys.Key, string) {
 	return w.create(apikeys.Draft{Name: "first", Scopes: apikeys.Admin})
 }
 
-// allowed reports whether a text is a valid key; anything but ErrNone is a
-// failure.
+// allowed reports whether a text is a valid key; any error but ErrNone fails the test.
 func (w *world) allowed(text string) bool {
 	w.t.Helper()
 	g, err := w.Check(w.t.Context(), text)

@@ -14,7 +14,7 @@ import (
 
 const (
 	partition = "KEYS"
-	onKey     = "ON" // not an id, because ids have small letters
+	onKey     = "ON" // not an id, because ids have lowercase letters
 )
 
 // Attributes of a key's item. Times are RFC 3339, to the millisecond.

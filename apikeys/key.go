@@ -21,6 +21,8 @@ type Key struct {
 	Created time.Time
 	Expires time.Time // the zero time means never
 	Revoked time.Time // the zero time means not revoked
+	// Used is the last use, to the minute. List sets it. The zero time means that no use is known.
+	Used time.Time
 }
 
 // State is the current state of a key.
@@ -75,7 +77,7 @@ func (d *Draft) Check(now time.Time) error {
 	case !printable(d.Name):
 		return varve.InvalidParam("name", "the name has a character that cannot be printed")
 	case !d.Expires.IsZero() && !d.Expires.After(now):
-		return varve.InvalidParam("expires", "%s is over: name a time to come, or none for never", d.Expires.UTC().Format(time.RFC3339))
+		return varve.InvalidParam("expires", "%s is in the past: use a later time, or none for never", d.Expires.UTC().Format(time.RFC3339))
 	case !d.Expires.IsZero() && d.Expires.Year() > 9999:
 		return varve.InvalidParam("expires", "the year %d is too far away: leave it out for never", d.Expires.Year())
 	}
@@ -115,7 +117,7 @@ func (d *Draft) Under(g *Grant) error {
 // CheckFirst rejects a draft that is not allowed for the first key of a deployment.
 func (d *Draft) CheckFirst() error {
 	if d.Scopes&Admin == 0 || cmp.Or(d.Tenant, varve.DefaultTenant) != varve.DefaultTenant {
-		return varve.InvalidParam("scopes", "the first key must be an admin key of tenant %s: no other could make more keys", varve.DefaultTenant)
+		return varve.InvalidParam("scopes", "the first key must be an admin key of tenant %s: only such a key can create others", varve.DefaultTenant)
 	}
 	return nil
 }
@@ -129,7 +131,7 @@ func printable(s string) bool {
 	return utf8.ValidString(s)
 }
 
-// Limits of a rate: at least one request an hour.
+// Limits of a rate, in events per second. The lower one is one event an hour.
 const (
 	leastRate = 1.0 / 3600
 	mostRate  = 1e9

@@ -27,6 +27,7 @@ type Registry struct {
 	offAt   atomic.Int64 // when the registry was last read and no key existed, in Unix nanoseconds
 	flight  singleflight.Group
 	guesses *rate.Limiter
+	used    usage
 
 	mu      sync.RWMutex
 	known   map[string]*entry    // cached keys by id
@@ -39,6 +40,7 @@ func New(items store.Items, now func() time.Time) *Registry {
 	return &Registry{
 		items: items, now: now, guesses: rate.NewLimiter(guessesPerSecond, guessesAtOnce),
 		known: map[string]*entry{}, unknown: map[string]time.Time{},
+		used: usage{minutes: map[string]int64{}, pending: map[string]time.Time{}},
 	}
 }
 
@@ -129,14 +131,14 @@ func (r *Registry) List(ctx context.Context, tenant string) ([]Key, error) {
 		}
 	}
 	slices.SortFunc(list, func(a, b Key) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
-	return list, nil
+	return list, r.addUsed(ctx, list)
 }
 
 // Revoke ends a key of a tenant; "" means any tenant. This process denies the key at once, others
 // within ten seconds. Revoking a revoked key changes nothing. If the key is missing or of another
 // tenant, it fails with NotFound.
 func (r *Registry) Revoke(ctx context.Context, tenant, id string) (Key, error) {
-	none := varve.Errorf(varve.NotFound, "key %s: not found", shown(id))
+	none := varve.Errorf(varve.NotFound, "key %s: not found: GET /v1/keys lists all keys", shown(id))
 	if !isID(id) {
 		return Key{}, none
 	}
@@ -167,7 +169,7 @@ func shown(id string) string {
 	if isID(id) {
 		return id
 	}
-	return "of that id: an id is 8 small letters and digits, as varve keys list shows it"
+	return "of that id"
 }
 
 // read returns a key of the registry. If the key is missing, it returns nil.

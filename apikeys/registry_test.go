@@ -140,7 +140,7 @@ func TestBadDrafts(t *testing.T) {
 		{"a long name", "name", "100", apikeys.Draft{Name: strings.Repeat("x", 101), Scopes: apikeys.Read}},
 		{"a name with a line's end", "name", "printed", apikeys.Draft{Name: "a\nb", Scopes: apikeys.Read}},
 		{"a name that is no text", "name", "printed", apikeys.Draft{Name: "\xff", Scopes: apikeys.Read}},
-		{"an end in the past", "expires", "is over", apikeys.Draft{Scopes: apikeys.Read, Expires: w.clock.Now()}},
+		{"an end in the past", "expires", "is in the past", apikeys.Draft{Scopes: apikeys.Read, Expires: w.clock.Now()}},
 		{"an end that cannot be written", "expires", "too far", apikeys.Draft{Scopes: apikeys.Read, Expires: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}},
 		{"a rate below nothing", "requests_per_second", "a second", apikeys.Draft{Scopes: apikeys.Read, Rate: apikeys.Rate{Requests: -1}}},
 		{"a rate that is none", "readings_per_second", "not a number", apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: math.NaN()}}},

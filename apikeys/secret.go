@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Prefix begins every key.
+// Prefix is the prefix of every key.
 const Prefix = "vk_"
 
 // The text of a key has four parts: the prefix, an id, an underscore, and a secret. The id has 40
-// bits in small letters and digits, the secret 256 bits in letters and digits.
+// bits in lowercase letters and digits, the secret 256 bits in letters and digits.
 const (
 	idBytes     = 5
 	idLen       = 8
@@ -32,7 +32,7 @@ func newText() (id, text string) {
 	return id, Prefix + id + "_" + strings.Repeat("0", secretLen-len(secret)) + secret
 }
 
-// idOf returns the id in a key's text; false if the text is not a key.
+// idOf returns the id in a key's text, or false if the text is not a key.
 func idOf(text string) (string, bool) {
 	if len(text) != textLen || text[:len(Prefix)] != Prefix || text[len(Prefix)+idLen] != '_' {
 		return "", false

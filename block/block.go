@@ -69,8 +69,8 @@ func (b *Block) HasFields(i int, fields []varve.Field) bool {
 // Part is a range of a block's readings, in ascending or descending order.
 type Part struct {
 	*Block
-	From, To int  // the part has the readings From to To-1
-	Desc     bool // if true, the readings are in the order from To-1 down to From
+	From, To int  // the part has the readings in [From, To)
+	Desc     bool // if true, the order is descending, from To-1 down to From
 }
 
 // Len returns the number of readings in the part.
@@ -97,6 +97,19 @@ func (p *Part) Cut(n int) (first, rest Part) {
 
 // LastTime returns the event time of the last reading. The part must not be empty.
 func (p *Part) LastTime() int64 { return p.Times[p.Row(p.Len()-1)] }
+
+// HasVersions reports whether a reading of the part has a version.
+func (p *Part) HasVersions() bool {
+	if len(p.IDs) == 0 {
+		return false
+	}
+	for i := p.From; i < p.To; i++ {
+		if p.IDs[i].Version() > 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // FirstTime returns the event time of the first reading. The part must not be empty.
 func (p *Part) FirstTime() int64 { return p.Times[p.Row(0)] }

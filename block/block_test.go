@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/block"
 	"github.com/varvedb/varve/decimal"
@@ -118,4 +120,79 @@ func TestPart_CutsInBothOrders(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestColumn_Numbers compares summaries of columns with sums over their values. The columns have
+// numbers of one scale, of several scales, with more than 64 bits, and values of other kinds.
+func TestColumn_Numbers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var values []varve.Value
+		drawn := rapid.SliceOfN(rapid.Map(rapid.SampledFrom([]string{"", "text", "true", "7", "-7", "0", "2.50", "1e17", "-9e17", "12345678901234567890.5"}), value), 1, 40)
+		if rapid.Bool().Draw(t, "plain") {
+			drawn = rapid.SliceOfN(rapid.Map(rapid.Int64Range(-1<<59, 1<<59), varve.IntValue), 1, 40)
+		}
+		values = drawn.Draw(t, "values")
+		b := columnOf(values)
+		from := rapid.IntRange(0, len(values)).Draw(t, "from")
+		to := rapid.IntRange(from, len(values)).Draw(t, "to")
+		if len(b.Columns) == 0 {
+			return
+		}
+		got, want := b.Columns[0].Numbers(from, to), block.Numbers{}
+		var gotSum, wantSum decimal.Sum
+		got.AddTo(&gotSum)
+		for i := from; i < to; i++ {
+			if values[i].Kind() != varve.KindNumber {
+				continue
+			}
+			n := values[i].Number()
+			wantSum.Add(n)
+			if want.Count == 0 {
+				want.Min, want.Max, want.First = n, n, i
+			}
+			if n.Compare(want.Min) < 0 {
+				want.Min = n
+			}
+			if n.Compare(want.Max) > 0 {
+				want.Max = n
+			}
+			want.Count, want.Last = want.Count+1, i
+		}
+		if got.Count != want.Count || got.First != want.First || got.Last != want.Last || gotSum.String() != wantSum.String() ||
+			got.Min.Compare(want.Min) != 0 || got.Max.Compare(want.Max) != 0 {
+			t.Fatalf("%d to %d of %v: got %+v and sum %s, want %+v and sum %s", from, to, values, got, gotSum.String(), want, wantSum.String())
+		}
+	})
+}
+
+// value returns the value of a text: a boolean, a number or a string, or the zero Value for "".
+func value(text string) varve.Value {
+	n, err := decimal.Parse(text)
+	switch {
+	case text == "":
+		return varve.Value{}
+	case text == "true":
+		return varve.BoolValue(true)
+	case err != nil:
+		return varve.StringValue(text)
+	}
+	return varve.NumberValue(n)
+}
+
+// columnOf returns a block whose only column has the given values. Readings with the zero Value lack
+// the field.
+func columnOf(values []varve.Value) *block.Block {
+	var b chunk.Builder
+	for i, v := range values {
+		r := varve.Reading{Series: series, Time: time.Unix(int64(i), 0), Arrived: time.Unix(0, 0)}
+		if !v.IsZero() {
+			r.Fields = []varve.Field{{Name: "v", Value: v}}
+		}
+		b.Add(&r, true)
+	}
+	c := new(chunk.Chunk)
+	if err := c.Decode(series, b.AppendTo(nil)); err != nil {
+		panic(err)
+	}
+	return &c.Block
 }

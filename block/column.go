@@ -10,7 +10,7 @@ type Column struct {
 	Name  string
 	Kind  varve.Kind // kind of all values, unless Kinds is set
 	Kinds []byte     // if the kinds differ, the kind of each reading's value
-	Slots []int32    // for each reading, the index of its value in the group, or -1; if empty, value i is of reading i
+	Slots []int32    // for each reading, the index of its value in the group, or -1 without a value; if empty, value i belongs to reading i
 
 	Plain bool           // if true, every reading has a number, and all numbers have the exponent Least
 	Exps  []int64        // exponents with which the scaled numbers are written
@@ -24,6 +24,20 @@ type Column struct {
 
 // Has reports whether reading i has the field of the column.
 func (c *Column) Has(i int) bool { return len(c.Slots) == 0 || c.Slots[i] >= 0 }
+
+// Count returns the number of readings in [from, to) that have the field.
+func (c *Column) Count(from, to int) int {
+	if len(c.Slots) == 0 {
+		return to - from
+	}
+	n := 0
+	for _, slot := range c.Slots[from:to] {
+		if slot >= 0 {
+			n++
+		}
+	}
+	return n
+}
 
 // HasAny reports whether any reading of a part has the field.
 func (c *Column) HasAny(p *Part) bool {

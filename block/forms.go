@@ -5,7 +5,7 @@ import "github.com/varvedb/varve"
 // Forms computes the ids of a block's readings. Call Reset before the first use.
 type Forms struct {
 	block *Block
-	names [][]byte // canonical form of each column's name
+	names [][]byte // canonical form of the name of each column
 	forms []byte   // canonical forms of several readings, one after the other
 	ends  []int    // end of the form of each reading in forms; -1 if a client chose the id
 	ids   []varve.ID
@@ -28,7 +28,7 @@ func (f *Forms) ID(i int) varve.ID {
 	return f.IDs(&p, 0, 1)[0]
 }
 
-// IDs returns the ids of readings from to to-1 of a part of the block. The result is valid until
+// IDs returns the ids of the readings in [from, to) of a part of the block. The result is valid until
 // the next call.
 //
 // All forms are written before the first one is hashed, because reading bytes that were just

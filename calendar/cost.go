@@ -2,23 +2,23 @@ package calendar
 
 // Prices are the cost of DynamoDB, in dollars.
 type Prices struct {
-	WriteUnits float64 // of a million write request units
-	GBMonth    float64 // of a gigabyte for a month
+	WriteUnits float64 // price of a million write request units
+	GBMonth    float64 // price of a gigabyte for a month
 }
 
 // ListPrices are the prices of us-east-1 on demand, as known in November 2026.
 var ListPrices = Prices{WriteUnits: 0.625, GBMonth: 0.25}
 
-// Units are the write request units of one reading.
+// The write request units of one reading.
 const (
 	UnitsPerReading = 1.0   // a reading at a new timestamp, in rows of a millisecond
-	UnitsPerRollup  = 0.093 // its roll-ups, of a device that reports every minute
+	UnitsPerRollup  = 0.093 // the roll-ups of a reading, if its device reports every minute
 )
 
 // gigabyte is the unit in which storage is billed.
 const gigabyte = 1 << 30
 
-// Costs are the requests and the money of a month on DynamoDB.
+// Costs are the requests and the price of a month on DynamoDB.
 type Costs struct {
 	Requests float64 // writes of readings, and steps of the rotator
 	Units    float64

@@ -2,12 +2,12 @@
 //
 //	tables now ─┐
 //	policy ─────┼─▶ Simulate ─▶ Month, Month, … ─▶ Costs
-//	load ───────┘   (rotator.Policy.Plan at each event)
+//	load ───────┘   (rotator.Policy.Plan at each run)
 //
-// [Simulate] applies the plans of [rotator.Policy] to a list of tables, from one event to the next,
+// [Simulate] applies the plans of [rotator.Policy] to a list of tables, from one run to the next,
 // as the rotator would. It assumes that readings continue to arrive at the present [Load].
 //
 //   - The plans are the rotator's own, so the forecast follows every rule that the rotator follows.
 //   - Late and early readings count as current ones.
-//   - Nothing is read and nothing is changed.
+//   - No store is read or changed.
 package calendar

@@ -19,13 +19,13 @@ const expireDelay = 10 * time.Hour
 
 // deletedUntil returns the arrival before which the store has deleted the readings of a class.
 func deletedUntil(p *rotator.Policy, grace, classRetention time.Duration, now time.Time) time.Time {
-	return retention.Cutoff(now, classRetention).Add(-max(grace, p.Grace) - expireDelay)
+	return now.Add(-max(classRetention+grace, p.RecountGrace) - expireDelay)
 }
 
 // expire removes the load that the store has deleted by a time. It also updates the stored load of
-// the month just before this time.
+// the month that contains the last instant before that time.
 func (s *simulation) expire(now time.Time) {
-	if s.Policy.Drop {
+	if s.Policy.Drop && !s.Policy.ArchiveFirst {
 		for t, list := range s.arrivals {
 			in := &s.tables[s.at[t]]
 			class, ok := s.Policy.Retention.ClassOfPrefix(t.Prefix)
@@ -48,7 +48,7 @@ func (s *simulation) expire(now time.Time) {
 	s.month(now.Add(-1)).Stored = s.stored
 }
 
-// cut removes the load before a time, and returns it.
+// cut removes and returns the load that arrived before a time.
 func (a *arrival) cut(at time.Time) Load {
 	at = earlierOf(at, a.to)
 	gone := a.load.scaled(float64(at.Sub(a.from)) / float64(a.to.Sub(a.from)))

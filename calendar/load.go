@@ -12,12 +12,12 @@ import (
 // leastSpan is the shortest time over which a load is averaged.
 const leastSpan = time.Hour
 
-// DailyLoad measures the load of a day per class. It uses the tables of this arrival month and of
-// the month before. The measurement begins when the first of these tables was created, but not
-// before the earlier month.
+// DailyLoad returns the average load of a day for each class. It uses the tables of this arrival
+// month and of the month before. The measurement begins when the first of these tables was created,
+// but not before the earlier month.
 //
-// If the store deletes expired readings, the measurement does not include the time whose readings
-// are deleted. The argument grace is Options.ExpireGrace.
+// If the store deletes expired readings, the measurement excludes the time whose readings have been
+// deleted. The argument grace is Options.ExpireGrace.
 func DailyLoad(p rotator.Policy, grace time.Duration, now time.Time, tables []store.Info) map[string]Load {
 	month := grid.MonthOf(now)
 	sums, begins := map[string]Load{}, map[string]time.Time{}
@@ -29,22 +29,33 @@ func DailyLoad(p rotator.Policy, grace time.Duration, now time.Time, tables []st
 		}
 		begin := (month - 1).Start()
 		begin = later(begin, in.Created)
-		if p.Drop && class.Retention != retention.Forever {
+		if p.Drop && !p.ArchiveFirst && class.Retention != retention.Forever {
 			begin = later(begin, deletedUntil(&p, grace, class.Retention, now))
 		}
 		if first, ok := begins[class.Name]; !ok || begin.Before(first) {
 			begins[class.Name] = begin
 		}
-		sums[class.Name] = sums[class.Name].plus(Load{float64(in.Readings), float64(in.Bytes)})
+		sums[class.Name] = sums[class.Name].plus(Load{Readings: float64(in.Readings), Bytes: float64(in.Bytes)})
 	}
 	daily := map[string]Load{}
 	for class, sum := range sums {
 		if sum.Readings > 0 {
 			span := max(now.Sub(begins[class]), leastSpan)
-			daily[class] = sum.scaled(float64(day) / float64(span))
+			l := sum.scaled(float64(day) / float64(span))
+			l.Measured = span
+			daily[class] = l
 		}
 	}
 	return daily
+}
+
+// Assume replaces the measured load of a class with a number of readings a day, of the measured size.
+func Assume(daily map[string]Load, class string, readings float64) {
+	l := Load{Readings: readings}
+	if old := daily[class]; old.Readings > 0 {
+		l.Bytes = old.Bytes / old.Readings * readings
+	}
+	daily[class] = l
 }
 
 // Reassign returns the load under another policy. If the policy lacks a class, the load of the

@@ -19,7 +19,7 @@ const (
 
 var november = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// policyOf returns the default policy with a retention of the default class.
+// policyOf returns the default policy with the given retention of the default class.
 func policyOf(keep time.Duration, drop bool) rotator.Policy {
 	return rotator.Policy{
 		Grid: grid.DefaultPolicy(), Drop: drop, RecountGrace: 3 * day,
@@ -70,5 +70,23 @@ func TestSimulate_EndsWithContext(t *testing.T) {
 	cancel(why)
 	if _, err := calendar.Lifetime(ctx, policyOf(year, true), november, 2500); !errors.Is(err, why) {
 		t.Errorf("error %v, want %v", err, why)
+	}
+}
+
+// TestQuotaRemedy_NamesChangesThatHelp checks that a remedy names no setting that the policy has
+// already.
+func TestQuotaRemedy_NamesChangesThatHelp(t *testing.T) {
+	const raise = ", or raise the quota (Service Quotas, Amazon DynamoDB) and then store.table_quota"
+	for _, c := range []struct {
+		p    rotator.Policy
+		want string
+	}{
+		{policyOf(year, true), "shorten retentions"},
+		{policyOf(year, false), "set retention.drop"},
+		{policyOf(retention.Forever, true), "limit the retention of class default"},
+	} {
+		if got := calendar.QuotaRemedy(&c.p); got != c.want+raise {
+			t.Errorf("got %s, want %s", got, c.want+raise)
+		}
 	}
 }

@@ -14,13 +14,23 @@ import (
 const day = 24 * time.Hour
 
 // Load is a number of readings and their bytes.
-type Load struct{ Readings, Bytes float64 }
+type Load struct {
+	Readings, Bytes float64
+	Measured        time.Duration // time over which the load was measured; 0 means that it was not measured
+}
 
 // scaled returns a multiple of the load.
-func (l Load) scaled(by float64) Load { return Load{l.Readings * by, l.Bytes * by} }
+func (l Load) scaled(by float64) Load { return Load{l.Readings * by, l.Bytes * by, l.Measured} }
 
-// plus returns the sum of two loads.
-func (l Load) plus(m Load) Load { return Load{l.Readings + m.Readings, l.Bytes + m.Bytes} }
+// plus returns the sum of two loads. Its measured time is the shorter of the two measured times. A
+// time of 0 is ignored.
+func (l Load) plus(m Load) Load {
+	sum := Load{l.Readings + m.Readings, l.Bytes + m.Bytes, l.Measured}
+	if l.Measured == 0 || m.Measured > 0 && m.Measured < l.Measured {
+		sum.Measured = m.Measured
+	}
+	return sum
+}
 
 // Options are the input of Simulate. Policy, Now and Until are required.
 type Options struct {
@@ -30,8 +40,9 @@ type Options struct {
 	Daily      map[string]Load // the load of a day, by class
 	Quota      int             // the maximum number of tables of the account; 0 means no limit
 	Others     int             // tables of the account that the rotator does not manage
-	// ExpireGrace is a minimum for the time between the expiry of a reading and its deletion by
-	// the store. Policy.Grace is another one. The store deletes readings if Policy.Drop is set.
+	// ExpireGrace is a minimum for the time between the expiry of a reading and its deletion by the
+	// store. Policy.RecountGrace is a minimum for the time between its arrival and its deletion.
+	// The store deletes readings if Policy.Drop is set.
 	ExpireGrace time.Duration
 	// EndAtQuota ends the simulation when the quota is exceeded.
 	EndAtQuota bool
@@ -116,12 +127,12 @@ func (s *simulation) month(now time.Time) *Month {
 func (s *simulation) insert(in *store.Info) {
 	s.at[in.Table] = len(s.tables)
 	s.tables = append(s.tables, *in)
-	l := Load{float64(in.Readings), float64(in.Bytes)}
+	l := Load{Readings: float64(in.Readings), Bytes: float64(in.Bytes)}
 	s.load[in.Table], s.stored = l, s.stored.plus(l)
 	s.schedule(in)
 }
 
-// schedule records the next event of a table.
+// schedule records when a table is retired or dropped next.
 func (s *simulation) schedule(in *store.Info) {
 	at := s.Policy.ScheduleOf(in)
 	s.due[in.Table] = at.Retires
@@ -158,8 +169,8 @@ func (s *simulation) rotate(now time.Time) {
 	}
 }
 
-// open returns the tables on which a plan can act. The first run sees all of them. After it, a sealed
-// table changes only when it is due.
+// open returns the tables on which a plan can act. The first run sees all of them. Later runs see a
+// sealed table only when it is due.
 func (s *simulation) open(now time.Time) []store.Info {
 	if now.Equal(s.Now) {
 		return slices.Clone(s.tables)
@@ -239,8 +250,8 @@ func (s *simulation) next(now time.Time) time.Time {
 	return next
 }
 
-// arrive adds the readings that arrive between two events. Between events, the readings of a class
-// belong to one table, because the ranges of the grid begin at events.
+// arrive adds the readings that arrive between two runs. The readings of a class belong to one
+// table, because a run takes place whenever a range of the grid begins.
 func (s *simulation) arrive(from, to time.Time) {
 	m, days := s.month(from), to.Sub(from).Hours()/24
 	for class, daily := range s.Daily {

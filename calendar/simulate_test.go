@@ -65,8 +65,9 @@ func TestSimulate_FollowsRules(t *testing.T) {
 	}
 }
 
-// TestSimulate_AddsLoad lets 1,000 readings a day arrive for four months under a retention of 10 days.
-// Their number must stop growing, and the arrivals of each month must be exact.
+// TestSimulate_AddsLoad lets 1,000 readings a day arrive for four months under a retention of 10
+// days. The number of stored readings must stop growing, and the arrivals of each month must be
+// exact.
 func TestSimulate_AddsLoad(t *testing.T) {
 	daily := map[string]calendar.Load{retention.DefaultClass: {Readings: 1000, Bytes: 5000}}
 	start := grid.NewMonth(2026, time.November).Start()
@@ -76,9 +77,9 @@ func TestSimulate_AddsLoad(t *testing.T) {
 			t.Errorf("%s: %+v arrived, want %v days of 1000 readings", m.Month, m.Arrived, days)
 		}
 	}
-	// They are deleted about seven and a half days after they expired.
-	if stored := f.Months[2].Stored.Readings; stored < 17_000 || stored > 18_000 {
-		t.Errorf("%v readings stored at the end of January, want those of 17 days", stored)
+	// Readings are deleted about half a day after they expire.
+	if stored := f.Months[2].Stored.Readings; stored < 10_000 || stored > 11_000 {
+		t.Errorf("%v readings stored at the end of January, want those of 10 days", stored)
 	}
 	if len(f.Months) != 4 {
 		t.Errorf("%d months, want 4", len(f.Months))
@@ -102,6 +103,14 @@ func TestDailyLoad_MeasuresPresentTables(t *testing.T) {
 	}
 	if l := calendar.DailyLoad(p, 0, november, all)[retention.DefaultClass]; math.Abs(l.Readings-50*tables) > 1e-6 {
 		t.Errorf("load %+v of tables that are two days old, want %v readings a day", l, 50*tables)
+	}
+	now := calendar.DailyLoad(p, 0, november, all)
+	if l := now[retention.DefaultClass]; l.Measured != 48*time.Hour {
+		t.Errorf("measured over %s, want two days", l.Measured)
+	}
+	calendar.Assume(now, retention.DefaultClass, 7)
+	if l := now[retention.DefaultClass]; l.Readings != 7 || math.Abs(l.Bytes-70) > 1e-6 || l.Measured != 0 {
+		t.Errorf("an assumed load is %+v, want 7 readings of 10 bytes", l)
 	}
 	if got := calendar.DailyLoad(p, 0, november, old); len(got) != 0 {
 		t.Errorf("load %+v of old tables, want none", got)

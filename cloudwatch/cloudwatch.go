@@ -37,12 +37,17 @@ const (
 	ReadingsRejected = "ReadingsRejected"
 	// RollupBacklog is the number of due dirty markers.
 	RollupBacklog = "RollupBacklog"
+	// DeliveriesFailed is the number of messages about alerts whose last attempt failed permanently.
+	DeliveriesFailed = "DeliveriesFailed"
+	// DeliveryAge is the age in seconds of the oldest message about an alert that is not delivered yet.
+	// One process delivers at a time, and the others publish 0.
+	DeliveryAge = "DeliveryAge"
 )
 
 // Every is the interval between publications.
 const Every = time.Minute
 
-// Options configure a publisher. All but Backlog are required.
+// Options configure a publisher. All but Backlog and Deliveries are required.
 type Options struct {
 	Out        io.Writer // receives one line for each publication
 	Deployment string
@@ -50,6 +55,9 @@ type Options struct {
 	Health     func() rotator.Health
 	// Backlog, if not nil, returns the number of due dirty markers.
 	Backlog func() float64
+	// Deliveries returns the number of failed messages about alerts, and when the oldest pending one
+	// was queued. Failed attempts that are retried do not count. If nil, no message is counted.
+	Deliveries func() (failed int64, oldest time.Time)
 }
 
 // Publisher publishes metrics. It is safe for concurrent use.
@@ -59,6 +67,7 @@ type Publisher struct {
 	mu                 sync.Mutex
 	readings, rejected int            // counts since the last publication
 	seen               rotator.Health // health at the last publication
+	failed             int64          // failed messages at the last publication
 }
 
 // New returns a publisher.
@@ -128,6 +137,16 @@ func (p *Publisher) document() map[string]any {
 	add(Readings, "Count", float64(p.readings))
 	add(ReadingsRejected, "Count", float64(p.rejected))
 	add(RollupBacklog, "Count", p.opts.Backlog())
+	if p.opts.Deliveries != nil {
+		failed, oldest := p.opts.Deliveries()
+		add(DeliveriesFailed, "Count", float64(failed-p.failed))
+		age := 0.0
+		if !oldest.IsZero() {
+			age = max(0, p.opts.Now().Sub(oldest).Seconds())
+		}
+		add(DeliveryAge, "Seconds", age)
+		p.failed = failed
+	}
 	p.seen, p.readings, p.rejected = h, 0, 0
 	doc["_aws"] = map[string]any{
 		"Timestamp": p.opts.Now().UnixMilli(),

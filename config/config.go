@@ -9,25 +9,26 @@
 //
 //   - Config holds all settings, and derives the policies of other packages.
 //   - Source names the file, the environment and the flags.
-//   - Mistakes lists all mistakes at once, each with its place.
+//   - Mistakes lists all mistakes at once, each with its origin.
 //
 // Load returns the valid settings even if others are invalid.
 package config
 
 import (
-	"fmt"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/devicelog"
 	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/internal/settings"
+	"github.com/varvedb/varve/mqtt/topic"
+	"github.com/varvedb/varve/notify"
+	"github.com/varvedb/varve/rejects"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
 	"github.com/varvedb/varve/store"
-	"math"
 	"net"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -38,14 +39,27 @@ type Config struct {
 	Store     Store
 	Tables    Tables
 	Retention Retention
+	Archive   Archive
 	Classes   map[string]Class
 	Streams   map[string]Stream
+	Notifiers map[string]Notifier
+	Alerts    Alerts
+	Receipts  Receipts
 	Rollups   Rollups
 	Limits    Limits
 	Logs      Logs
+	Rejects   Rejects
+	Query     Query
 	Influx    Influx
+	AWS       AWS
+	Ingest    Ingest
+	MQTT      MQTT
+	Topics    map[string]topic.Rule
 	Log       Log
 	Metrics   Metrics
+	Console   Console
+
+	Prometheus Prometheus
 }
 
 // Server configures the HTTP server.
@@ -109,11 +123,17 @@ type Tables struct {
 
 // Retention configures when tables are sealed, retired and dropped.
 type Retention struct {
-	Drop     bool
-	Grace    time.Duration
-	Seal     time.Duration
-	Schedule string
-	MaxDrops int
+	Drop         bool
+	ArchiveFirst bool // only tables with a verified archive are dropped
+	Grace        time.Duration
+	Seal         time.Duration
+	Schedule     string
+	MaxDrops     int
+}
+
+// Receipts configures signed receipts.
+type Receipts struct {
+	KeyFile string // file of the private key; if empty, the key is in the registry
 }
 
 // Rollups configures hourly and daily roll-ups.
@@ -127,10 +147,14 @@ type Class struct{ Retention time.Duration }
 
 // Stream is the configuration of one stream.
 type Stream struct {
-	Class     string
-	Retention time.Duration
-	RowWindow time.Duration // dynamodb: the time that a row covers; 0 means a millisecond
-	Expect    string        // dynamodb: auto, new or existing: whether most rows are expected to exist; if empty, auto
+	Class       string
+	Retention   time.Duration
+	RowWindow   time.Duration // dynamodb: the time that a row covers; 0 means a millisecond
+	ClockPolicy string        // for readings with an unacceptable time: refuse, quarantine or correct; if empty, refuse
+	Lookback    time.Duration // look-back of PromQL; 0 means the look-back of all streams
+	Archive     bool          // queries read archived tables by default
+	Arrivals    string        // whether changes are recorded by arrival: true or false; if empty, true except on dynamodb
+	Expect      string        // dynamodb: whether most rows are expected to exist: auto, new or existing; if empty, auto
 }
 
 // Limits bounds the duration, size and number of requests.
@@ -145,12 +169,15 @@ type Limits struct {
 	SeriesFields int
 }
 
+// Console configures the pages for browsers.
+type Console struct{ Enabled bool }
+
 // Influx configures the routes of InfluxDB's line protocol.
 type Influx struct {
 	Enabled   bool
-	Device    string // tags that may hold the device, separated by commas; the first one of a line is used
+	Device    string // tags that may hold the device, separated by commas; the first one that a line has is used
 	Tags      string // use of the other tags: series or fields
-	FieldTags string // tags that are fields in either case, separated by commas
+	FieldTags string // tags that become fields even if Tags is series, separated by commas
 	Databases string // names of accepted databases and buckets, separated by commas; if empty, any name
 }
 
@@ -162,18 +189,14 @@ func (i Influx) Mapping() *wire.LineMapping {
 // DatabaseList returns the names in Databases.
 func (i Influx) DatabaseList() []string { return words(i.Databases) }
 
-// words returns the parts of a text that commas separate.
-func words(text string) (all []string) {
-	for word := range strings.SplitSeq(text, ",") {
-		if word = strings.TrimSpace(word); word != "" {
-			all = append(all, word)
-		}
-	}
-	return all
-}
-
 // Logs configures the logs of devices.
 type Logs struct{ Retention time.Duration }
+
+// Rejects configures the storage of rejected readings.
+type Rejects struct {
+	Limit     int           // maximum number per tenant and stream; 0 means that none is stored
+	Retention time.Duration // how long one lives after its last arrival; 0 means that none is stored
+}
 
 // Log configures the log of the process.
 type Log struct {
@@ -187,39 +210,10 @@ type Metrics struct {
 }
 
 // Size is a number of bytes.
-type Size int64
+type Size = settings.Size
 
 // ParseSize parses a number of bytes, or a number with the unit KiB, MiB or GiB.
-func ParseSize(s string) (Size, error) {
-	for i, unit := range []string{"KiB", "MiB", "GiB"} {
-		if text, ok := strings.CutSuffix(s, unit); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-			if shift := 10 * (i + 1); err == nil && n >= 0 && n <= math.MaxInt64>>shift {
-				return Size(n << shift), nil
-			}
-			return 0, sizeError(s)
-		}
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n < 0 {
-		return 0, sizeError(s)
-	}
-	return Size(n), nil
-}
-
-func sizeError(s string) error {
-	return fmt.Errorf("%q is not a size: write bytes, or a number with KiB, MiB or GiB", s)
-}
-
-// String formats the size so that ParseSize can parse it.
-func (s Size) String() string {
-	for i, unit := range []string{"GiB", "MiB", "KiB"} {
-		if one := Size(1) << (30 - 10*i); s >= one && s%one == 0 {
-			return fmt.Sprintf("%d%s", s/one, unit)
-		}
-	}
-	return strconv.FormatInt(int64(s), 10)
-}
+func ParseSize(s string) (Size, error) { return settings.ParseSize(s) }
 
 // Default returns the configuration that applies without any source.
 func Default() Config {
@@ -232,12 +226,19 @@ func Default() Config {
 		Retention: Retention{
 			Grace: rotation.Grace, Seal: rotation.Seal, Schedule: "@hourly", MaxDrops: rotation.MaxDrops,
 		},
+		Archive: defaultArchive(),
 		Classes: map[string]Class{retention.DefaultClass: {Retention: 365 * 24 * time.Hour}},
-		Streams: map[string]Stream{},
+		Streams: map[string]Stream{}, Notifiers: map[string]Notifier{}, Alerts: Alerts{Digest: notify.DefaultDigest},
 		Rollups: Rollups{Enabled: true, Resent: rollup.IgnoreResent.String()},
 		Limits:  Limits{Body: 1 << 30, Request: router.DefaultRequestTimeout, Stall: time.Minute, Requests: 4096, Readings: 65536, Reads: 512, SeriesFields: fields.DefaultLimit},
+		Query:   defaultQuery(),
 		Logs:    Logs{Retention: devicelog.DefaultRetention},
+		Rejects: Rejects{Limit: rejects.DefaultLimit, Retention: rejects.DefaultRetention},
+		Console: Console{Enabled: true},
 		Influx:  Influx{Enabled: true, Device: strings.Join(wire.DefaultDeviceTags, ","), Tags: "series"},
+		Ingest:  defaultIngest(),
+		MQTT:    defaultMQTT(),
+		Topics:  map[string]topic.Rule{},
 		Log:     Log{Level: "info", Format: "console"},
 	}
 }
@@ -273,10 +274,37 @@ func (c *Config) Layouts() map[string]store.Layout {
 	return layouts
 }
 
+// Clock policies of streams. Both store readings with an unacceptable time as rejects. The policy
+// correct also corrects a time in the future, if the known error of the device's clock explains it.
+const (
+	quarantine = "quarantine"
+	correct    = "correct"
+)
+
+// CorrectClocks returns the streams whose clocks are corrected.
+func (c *Config) CorrectClocks() map[string]bool {
+	corrected := map[string]bool{}
+	for name, s := range c.Streams {
+		if s.ClockPolicy == correct {
+			corrected[name] = true
+		}
+	}
+	return corrected
+}
+
+// RejectOptions returns the bounds of rejects, and the streams with a quarantine.
+func (c *Config) RejectOptions() rejects.Options {
+	o := rejects.Options{Limit: c.Rejects.Limit, Retention: c.Rejects.Retention, Quarantine: map[string]bool{}}
+	for name, s := range c.Streams {
+		o.Quarantine[name] = s.ClockPolicy == quarantine || s.ClockPolicy == correct
+	}
+	return o
+}
+
 // Rotation returns the policy of the rotator. The engine uses it unchanged.
 func (c *Config) Rotation() rotator.Policy {
 	p := rotator.Policy{
-		Grid: c.Grid(), Retention: c.Policy(), MonthsAhead: c.Tables.MonthsAhead, Drop: c.Retention.Drop,
+		Grid: c.Grid(), Retention: c.Policy(), MonthsAhead: c.Tables.MonthsAhead, Drop: c.Retention.Drop, ArchiveFirst: c.Retention.ArchiveFirst,
 		Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
 	}
 	if c.Rollups.Enabled {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// environ adds the layer of the environment.
+// environ adds the settings in environment variables as a layer.
 func (l *loader) environ(src Source) {
 	values := map[string]any{}
 	for _, e := range src.Environ {
@@ -35,16 +35,17 @@ func (l *loader) environ(src Source) {
 // varve or varve-writer.
 var injected = regexp.MustCompile(`^VARVE(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 
-// isInjected reports whether Kubernetes or Docker added a variable. The name of VARVE_PORT may also
-// be a mistake of a person, so its value decides: both set an address such as tcp://10.0.0.1:8278.
+// isInjected reports whether Kubernetes or Docker added a variable. An operator may also set a name
+// such as VARVE_PORT by mistake. So the value of a name that ends with _PORT decides: Kubernetes and
+// Docker set an address such as tcp://10.0.0.1:8278.
 func isInjected(name, value string) bool {
 	return injected.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 }
 
-// isSettingVariable reports whether a variable has the name of a setting. Settings of single
-// classes and streams are included.
+// isSettingVariable reports whether a variable has the name of a setting. Settings of single classes,
+// streams, notifiers and topics are included.
 func isSettingVariable(name string) bool {
-	if slices.ContainsFunc(settings, func(s setting) bool { return EnvOf(s.key) == name }) {
+	if slices.ContainsFunc(all, func(s setting) bool { return EnvOf(s.Key) == name }) {
 		return true
 	}
 	group, middle, last := splitVariable(name)
@@ -52,27 +53,27 @@ func isSettingVariable(name string) bool {
 	return ok && group != ""
 }
 
-// splitVariable returns the parts of a variable for a setting of a class or stream. For any other
-// variable, the parts are empty.
+// splitVariable returns the parts of a variable for a setting of a class, stream, notifier or topic. For
+// any other variable, the parts are empty.
 func splitVariable(name string) (group, middle, last string) {
 	parts := strings.Split(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "_")
 	n := len(parts)
-	if n < 3 || parts[1] == "" || parts[0] != "classes" && parts[0] != "streams" {
+	if n < 3 || parts[1] == "" || !slices.Contains([]string{"classes", "streams", "notifiers", "topics"}, parts[0]) {
 		return "", "", ""
 	}
 	words := 1 // number of words of the setting, after the name
-	if n > 3 && strings.Join(parts[n-2:], "_") == "row_window" {
+	if n > 3 && slices.Contains([]string{"row_window", "clock_policy", "secret_file", "secret_env", "time_at", "fields_at"}, strings.Join(parts[n-2:], "_")) {
 		words = 2
 	}
 	return parts[0], strings.Join(parts[1:n-words], "_"), strings.Join(parts[n-words:], "_")
 }
 
-// keyOfEnv returns the key that a variable of a setting sets, or the reason why its class or stream
-// is unknown.
+// keyOfEnv returns the key that a variable of a setting sets. If the variable may mean several classes,
+// streams, notifiers or topics, it returns the mistake instead.
 func (l *loader) keyOfEnv(name string, flags map[string]string) (key, wrong string) {
-	for _, s := range settings {
-		if EnvOf(s.key) == name {
-			return s.key, ""
+	for _, s := range all {
+		if EnvOf(s.Key) == name {
+			return s.Key, ""
 		}
 	}
 	group, middle, last := splitVariable(name)
@@ -80,10 +81,10 @@ func (l *loader) keyOfEnv(name string, flags map[string]string) (key, wrong stri
 	return group + "." + named + "." + last, wrong
 }
 
-// nameOfEnv returns the class or stream that a variable names. A variable has no dots, hyphens or
-// small letters, so several names may map to it. The name is looked up among the names in the file
-// and the flags. If none maps to the variable, the variable's middle part in small letters is the
-// name. For a stream, that part must not contain an underscore.
+// nameOfEnv returns the class, stream, notifier or topic that a variable names. A variable has no dots,
+// hyphens or small letters, so several names may map to it. The name is looked up among the names in
+// the file and the flags. If none maps to the variable, the variable's middle part in small letters is
+// the name. For a stream, that part must not contain an underscore.
 func (l *loader) nameOfEnv(group, middle, last string, flags map[string]string) (name, wrong string) {
 	var meant []string
 	for _, name := range l.names(group, flags) {
@@ -103,7 +104,7 @@ func (l *loader) nameOfEnv(group, middle, last string, flags map[string]string) 
 	return middle, ""
 }
 
-// names returns the classes or streams that the file or a flag names.
+// names returns the names of a group, such as streams, in the file and the flags.
 func (l *loader) names(group string, flags map[string]string) []string {
 	all := map[string]bool{}
 	for path := range l.places {

@@ -11,6 +11,7 @@ func TestNamesInVariables(t *testing.T) {
 	const yaml = "classes: {Audit: {retention: 1y}}\n" +
 		"streams:\n  access-log: {}\n  Fleet.raw_2: {}\n  a.b: {}\n  a-b: {}\n"
 	rows := []struct{ why, environ, key, wrong string }{
+		{"a setting of two words", "VARVE_STREAMS_ACCESS_LOG_CLOCK_POLICY=quarantine", "streams.access-log.clock_policy", ""},
 		{"a hyphen", "VARVE_STREAMS_ACCESS_LOG_CLASS=Audit", "streams.access-log.class", ""},
 		{"a dot and capitals", "VARVE_STREAMS_FLEET_RAW_2_RETENTION=7d", "streams.Fleet.raw_2.retention", ""},
 		{"a class with a capital", "VARVE_CLASSES_AUDIT_RETENTION=2y", "classes.Audit.retention", ""},

@@ -9,9 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/varvedb/varve/internal/quote"
 )
 
-// file adds the layer of the file.
+// file adds the settings in the configuration file as a layer.
 func (l *loader) file(src Source) {
 	if src.File == "" {
 		return
@@ -52,7 +54,7 @@ func (l *loader) file(src Source) {
 	}
 }
 
-// unreadable reports an error of the YAML parser at its place.
+// unreadable reports an error of the YAML parser, with the line that the parser names.
 func (l *loader) unreadable(file string, err error) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if rest, ok := strings.CutPrefix(message, "line "); ok {
@@ -82,7 +84,7 @@ func (l *loader) node(file, key string, n *yaml.Node, values map[string]any) {
 		l.mapping(file, key, n, values)
 		delete(l.within, n)
 	case n.Kind == yaml.ScalarNode && key == "":
-		l.mistake(place, "", "%q is not a configuration: write keys and values", n.Value)
+		l.mistake(place, "", "%s is not a configuration: write keys and values", quote.Text(n.Value))
 	case n.Kind == yaml.ScalarNode:
 		l.add(values, key, n.Value, place)
 	default:

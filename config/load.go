@@ -40,14 +40,17 @@ type Loaded struct {
 	Warnings []Mistake
 }
 
-// EnvPrefix begins the names of variables: VARVE_SERVER_LISTEN sets server.listen.
+// EnvPrefix is the prefix of variables that set settings: VARVE_SERVER_LISTEN sets server.listen.
 const EnvPrefix = "VARVE_"
+
+// flagVariables maps variables with the name of a flag to the setting of the flag.
+var flagVariables = map[string]string{"VARVE_STORE": "store.kind", "VARVE_DATA": "store.dir", "VARVE_DROP": "retention.drop"}
 
 // others are variables that begin with EnvPrefix but do not belong to a setting.
 var others = []string{"VARVE_CONFIG", "VARVE_SERVER", "VARVE_TIMEOUT", "VARVE_KEY", "VARVE_KEY_FILE", "VARVE_CA_FILE"}
 
-// sep separates the parts of keys while layers are merged; stream names may have dots in them. It
-// cannot occur in a YAML file, which is UTF-8.
+// sep separates the parts of keys while layers are merged. A dot cannot do so, because names of streams
+// may contain dots. The byte 0xff cannot occur in a YAML file, which is UTF-8.
 const sep = "\xff"
 
 // Load reads a configuration. The error, if any, is Mistakes.
@@ -103,20 +106,20 @@ func (l *loader) known(place, path string) bool {
 func isGroup(path string) bool {
 	key := strings.ReplaceAll(path, sep, ".") + "."
 	group, _, named := strings.Cut(path, sep)
-	if group == "classes" || group == "streams" {
+	if group == "classes" || group == "streams" || group == "notifiers" || group == "topics" {
 		return !named || strings.Count(path, sep) == 1
 	}
-	return slices.ContainsFunc(settings, func(s setting) bool { return strings.HasPrefix(s.key, key) })
+	return slices.ContainsFunc(all, func(s setting) bool { return strings.HasPrefix(s.Key, key) })
 }
 
-// load merges a layer over the earlier ones. Merging flat maps cannot fail.
+// load merges a layer over the earlier ones. An error is not expected, because the maps are flat.
 func (l *loader) load(values map[string]any) {
 	if err := l.merged.Load(confmap.Provider(values, sep), nil); err != nil {
 		l.mistake("configuration", "", "%s", err)
 	}
 }
 
-// flags adds the layer of the command line.
+// flags adds the settings on the command line as a layer.
 func (l *loader) flags(src Source) {
 	values := map[string]any{}
 	for key, value := range src.Flags {
@@ -125,8 +128,7 @@ func (l *loader) flags(src Source) {
 	l.load(values)
 }
 
-// pathOf replaces the dots between the parts of a key by sep. A name in the middle may contain
-// dots.
+// pathOf replaces the dots between the parts of a key with sep. A name in the middle may contain dots.
 func pathOf(key string) string {
 	group, rest, ok := strings.Cut(key, ".")
 	dot := strings.LastIndexByte(rest, '.')
@@ -142,7 +144,7 @@ func (l *loader) decode() *Loaded {
 	for _, path := range l.merged.Keys() {
 		key := strings.ReplaceAll(path, sep, ".")
 		s, _ := find(key) // always found: add has added only known keys
-		if err := s.set(&loaded.Config, l.merged.String(path)); err != nil {
+		if err := s.Set(&loaded.Config, l.merged.String(path)); err != nil {
 			l.mistake(l.places[path], path, "%s", err)
 			continue
 		}
@@ -152,8 +154,8 @@ func (l *loader) decode() *Loaded {
 	return loaded
 }
 
-// unset adds streams that are named without any setting. For a class without a setting, it
-// records a mistake.
+// unset adds streams and notifiers that are named without any setting. For a class or topic without a
+// setting, it records a mistake.
 func (l *loader) unset(loaded *Loaded) {
 	for path, place := range l.places {
 		parts := strings.Split(path, sep)
@@ -161,6 +163,10 @@ func (l *loader) unset(loaded *Loaded) {
 			continue
 		}
 		switch name := parts[1]; parts[0] {
+		case "topics":
+			if _, ok := loaded.Topics[name]; !ok {
+				l.mistake(place, path+sep+"pattern", "is missing")
+			}
 		case "classes":
 			if _, ok := loaded.Classes[name]; !ok {
 				l.mistake(place, path+sep+"retention", "is missing")
@@ -168,6 +174,10 @@ func (l *loader) unset(loaded *Loaded) {
 		case "streams":
 			if _, ok := loaded.Streams[name]; !ok {
 				loaded.Streams[name] = Stream{}
+			}
+		case "notifiers":
+			if _, ok := loaded.Notifiers[name]; !ok {
+				loaded.Notifiers[name] = Notifier{}
 			}
 		}
 	}
@@ -190,6 +200,11 @@ func (l *loader) validate(loaded *Loaded) {
 		l.mistake(l.placeOf(key), key, "%s", err.Message)
 	}
 	l.validateTLS(&c.Server)
+	l.validateNotifiers(c)
+	l.validateTopics(c)
+	l.validateRejects(c)
+	l.validateArchive(c)
+	l.validateIngest(c)
 	if request, seal := c.Limits.Request, c.Retention.Seal; request >= seal {
 		const why = "a request could still write to a sealed table"
 		if _, ok := loaded.Origins["limits.request"]; !ok {
@@ -215,8 +230,8 @@ func (l *loader) validateTLS(s *Server) {
 	}
 }
 
-// placeOf returns the place at which a key, or a key above or below it, was set. If none was set,
-// it returns default.
+// placeOf returns the place at which a key, or a key above or below it, was set. If none was set, it
+// returns "default".
 func (l *loader) placeOf(key string) string {
 	// If key names a whole class or stream, its name may have dots.
 	for _, path := range []string{pathOf(key), strings.Replace(key, ".", sep, 1)} {
@@ -262,37 +277,12 @@ func flatten(err error) []*varve.Error {
 	return []*varve.Error{{Message: err.Error()}}
 }
 
-// Value is one configured value.
-type Value struct {
-	Key    string `json:"key"`
-	Value  string `json:"value"`
-	Origin string `json:"origin"`
-	Doc    string `json:"doc"`
-}
-
-// Values lists all values with their origins.
-func (l *Loaded) Values() []Value {
-	var values []Value
-	for _, key := range l.keys() {
-		s, ok := find(key)
-		if !ok {
-			continue
-		}
-		origin, ok := l.Origins[key]
-		if !ok {
-			origin = "default"
-		}
-		values = append(values, Value{Key: key, Value: s.get(&l.Config), Origin: origin, Doc: s.doc})
-	}
-	return values
-}
-
 // Changed returns the keys of the settings in which two configurations differ, in order.
 func Changed(a, b *Config) []string {
 	keys := append(a.keys(), b.keys()...)
 	slices.Sort(keys)
 	return slices.DeleteFunc(slices.Compact(keys), func(key string) bool {
 		s, ok := find(key)
-		return !ok || s.get(a) == s.get(b)
+		return !ok || s.Get(a) == s.Get(b)
 	})
 }

@@ -3,6 +3,7 @@ package config_test
 import (
 	"errors"
 	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/mqtt/topic"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rollup"
 	"os"
@@ -110,14 +111,28 @@ tables:
   doubling: 3y
   months_ahead: 3
 retention:
-  drop: true
+  drop: archived
   grace: 14d
   seal: 2h
   schedule: "@every 30m"
   max_drops: 7
+archive:
+  kind: s3
+  dir: /var/lib/archive
+  bucket: acme-archive
+  prefix: plant/varve
+  endpoint: http://127.0.0.1:7070
+  region: eu-central-1
+  rate: 100000
+  retention: 10y
+receipts:
+  key_file: receipts.pem
 rollups:
   enabled: false
   resent: count
+alerts:
+  url: https://varve.example.com
+  digest: 10m
 limits:
   body: 1048576
   request: 10m
@@ -126,17 +141,45 @@ limits:
   readings: 20
   reads: 30
   series_fields: 40
+query: {max_series: 50, max_samples: 60, timeout: 30s}
+prometheus: {lookback: 10m}
 logs:
   retention: 90d
+rejects:
+  limit: 500
+  retention: 7d
 influx:
   enabled: false
   device: serial, host
   tags: fields
   field_tags: site
   databases: telegraf, home
+aws:
+  firehose: true
+  iot:
+    accounts: "123456789012"
+ingest:
+  sqs:
+    queue: http://127.0.0.1:4566/000000000000/readings
+    receivers: 2
+    stream: weather
+    format: ndjson
+    params: precision=s
+    tenant: acme
+    region: eu-central-1
+    endpoint: http://127.0.0.1:4566
+  kinesis:
+    name: readings
+    stream: weather
+    format: line
+    params: time=arrival
+    tenant: acme
+    region: eu-central-1
+    endpoint: http://127.0.0.1:4567
 log:
   level: debug
   format: json
+console: {enabled: false}
 metrics:
   cloudwatch: true
 classes:
@@ -147,24 +190,77 @@ streams:
   weather.raw: {retention: 7d}
   plain: {}
   nothing:
+notifiers:
+  ops: {kind: webhook, url: "https://example.com/hook", severities: critical}
+mqtt:
+  url: mqtts://broker.example.com:8883
+  user: reader
+  password_file: /etc/varve/broker
+  client_id: varve-1
+  protocol: 3.1.1
+  ca_file: ca.pem
+  cert_file: client.pem
+  key_file: client.key
+  share: group
+  tenant: acme
+  window: 500
+  session: 1d
+  listen: 127.0.0.1:1883
+  max_message: 64KiB
+  presets: tasmota, ttn
+topics:
+  up:
+    preset: chirpstack
+    pattern: up/{site}/{device}/{key}
+    payload: value
+    stream: "{site}"
+    device: "{site}-{device}"
+    tenant: acme
+    field: "{key}"
+    time: required
+    time_at: at
+    fields_at: a.b
+    precision: s
+    timezone: Europe/Berlin
+    columns: time,a
 `
 
 // TestEverySetting checks that every setting can be set in a file, and is used in the policies.
 func TestEverySetting(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything), Required: true})
 	want := config.Config{
-		Server:    config.Server{Listen: "[::1]:9000", Hosts: "varve.example.com, varve.example.com:8443", TLSCert: "c.pem", TLSKey: "k.pem", Proxied: true, Drain: time.Minute, DebugListen: "127.0.0.1:6060"},
-		Store:     config.Store{Kind: "mem", Dir: "/var/lib/varve", Memory: 128 << 20, Cache: 1 << 30, Endpoint: "http://127.0.0.1:8000", Region: "eu-central-1", Registry: "acme_registry", TableQuota: 5000},
-		Tables:    config.Tables{Prefix: "acme", Future: 2 * day, RecentWeeks: 8, Doubling: 3 * 365 * day, MonthsAhead: 3},
-		Retention: config.Retention{Drop: true, Grace: 14 * day, Seal: 2 * time.Hour, Schedule: "@every 30m", MaxDrops: 7},
+		Server: config.Server{Listen: "[::1]:9000", Hosts: "varve.example.com, varve.example.com:8443", TLSCert: "c.pem", TLSKey: "k.pem", Proxied: true, Drain: time.Minute, DebugListen: "127.0.0.1:6060"},
+		Store:  config.Store{Kind: "mem", Dir: "/var/lib/varve", Memory: 128 << 20, Cache: 1 << 30, Endpoint: "http://127.0.0.1:8000", Region: "eu-central-1", Registry: "acme_registry", TableQuota: 5000},
+		Tables: config.Tables{Prefix: "acme", Future: 2 * day, RecentWeeks: 8, Doubling: 3 * 365 * day, MonthsAhead: 3},
+		Archive: config.Archive{
+			Kind: "s3", Dir: "/var/lib/archive", Bucket: "acme-archive", Prefix: "plant/varve", Endpoint: "http://127.0.0.1:7070",
+			Region: "eu-central-1", Rate: 100000, Retention: 10 * 365 * day,
+		},
+		Retention: config.Retention{Drop: true, ArchiveFirst: true, Grace: 14 * day, Seal: 2 * time.Hour, Schedule: "@every 30m", MaxDrops: 7},
 		Classes:   map[string]config.Class{"default": {Retention: 30 * day}, "archive": {Retention: retention.Forever}},
 		Streams:   map[string]config.Stream{"weather": {Class: "archive"}, "weather.raw": {Retention: 7 * day}, "plain": {}, "nothing": {}},
+		Notifiers: map[string]config.Notifier{"ops": {Kind: "webhook", URL: "https://example.com/hook", Severities: "critical"}},
+		Alerts:    config.Alerts{URL: "https://varve.example.com", Digest: 10 * time.Minute},
+		Receipts:  config.Receipts{KeyFile: "receipts.pem"},
 		Rollups:   config.Rollups{Resent: "count"},
 		Limits:    config.Limits{Body: 1 << 20, Request: 10 * time.Minute, Stall: 30 * time.Second, Requests: 10, Readings: 20, Reads: 30, SeriesFields: 40},
+		Query:     config.Query{MaxSeries: 50, MaxSamples: 60, Timeout: 30 * time.Second},
 		Logs:      config.Logs{Retention: 90 * day},
+		Rejects:   config.Rejects{Limit: 500, Retention: 7 * day},
 		Influx:    config.Influx{Device: "serial, host", Tags: "fields", FieldTags: "site", Databases: "telegraf, home"},
-		Log:       config.Log{Level: "debug", Format: "json"},
-		Metrics:   config.Metrics{CloudWatch: true},
+		AWS:       config.AWS{Firehose: true, IoT: config.IoT{Accounts: "123456789012"}},
+		Ingest: config.Ingest{
+			SQS: config.SQS{Queue: "http://127.0.0.1:4566/000000000000/readings", Receivers: 2, Records: config.Records{
+				Tenant: "acme", Stream: "weather", Format: "ndjson", Params: "precision=s", Region: "eu-central-1", Endpoint: "http://127.0.0.1:4566"}},
+			Kinesis: config.Kinesis{Name: "readings", Records: config.Records{
+				Tenant: "acme", Stream: "weather", Format: "line", Params: "time=arrival", Region: "eu-central-1", Endpoint: "http://127.0.0.1:4567"}},
+		},
+		MQTT:    everyMQTT,
+		Topics:  map[string]topic.Rule{"up": everyTopic},
+		Log:     config.Log{Level: "debug", Format: "json"},
+		Metrics: config.Metrics{CloudWatch: true},
+
+		Prometheus: config.Prometheus{Lookback: 10 * time.Minute},
 	}
 	if !reflect.DeepEqual(loaded.Config, want) {
 		t.Errorf("got  %+v\nwant %+v", loaded.Config, want)

@@ -7,7 +7,7 @@ import (
 // Mistakes lists all mistakes in a configuration.
 type Mistakes []Mistake
 
-// Mistake is a single mistake, with its place and key.
+// Mistake is a single mistake, with its origin and key.
 type Mistake struct {
 	Place   string // a file and a line, a variable, or a flag
 	Key     string // "" if the mistake concerns a whole file

@@ -18,7 +18,7 @@ varve.yaml:5: store.kind: "floppy" is unknown: use local or dynamodb or mem
 varve.yaml:5: store.memory: "much" is not a size: write bytes, or a number with KiB, MiB or GiB
 varve.yaml:7: tables.prefix: the prefix "my_prefix" has '_' in it: use letters, digits and hyphens
 varve.yaml:8: tables.recent_weeks: 99 is not from 0 to 52 weeks
-varve.yaml:10: retention.drop: "yes" is neither true nor false
+varve.yaml:10: retention.drop: "yes" is unknown: use true, false or archived
 varve.yaml:11: retention.schedule: schedule "often": expected exactly 5 fields, found 1: [often]: write five fields as for cron, or @hourly, or @every 30m
 varve.yaml:12: retention.grace: 0s is too little: it must be more than 0
 varve.yaml:14: log.level: "loud" is unknown: use debug or info or warn or error
@@ -31,7 +31,7 @@ varve.yaml:22: streams.u/v: stream "u/v": use letters, digits, . _ - and begin w
 varve.yaml:24: rotator.every: unknown setting: varve config print lists all settings`
 
 // TestAllMistakesAtOnce checks that all mistakes of the file, the environment and the flags are
-// reported at once, each with its place, in the order of the file's lines.
+// reported at once, each with its origin, in the order of the file's lines.
 func TestAllMistakesAtOnce(t *testing.T) {
 	values, names := flags("limits.requests=0", "nope=1")
 	got := mistakes(t, config.Source{
@@ -206,8 +206,8 @@ func TestLoadedInSpiteOfMistakes(t *testing.T) {
 	}
 }
 
-// FuzzLoad checks that any file is either read or gets mistakes, and that the printed settings
-// equal the read ones.
+// FuzzLoad checks that Load reads any file or returns its mistakes, and that the printed settings equal
+// the read ones.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		everything, "server: &a\n  x: *a\n", "- a\n", "{}\n---\n{}\n", "? [a]\n: b\n", "\"\": {\"\": {\"\": 1}}\n", "classes: {\"\": {retention: 1d}}\n",

@@ -3,8 +3,11 @@ package config
 import (
 	"errors"
 	"fmt"
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/internal/settings"
+	"github.com/varvedb/varve/mqtt/topic"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/timefmt"
 	"maps"
@@ -17,110 +20,28 @@ import (
 	"time"
 )
 
-// setting is a single setting with its key, its description and its text form.
-type setting struct {
-	key string // such as server.listen
-	doc string
-	get func(*Config) string
-	set func(*Config, string) error
-}
+type setting = settings.Setting[Config]
 
-func text(key, doc string, at func(*Config) *string, check func(string) error) setting {
-	return setting{key, doc, func(c *Config) string { return *at(c) }, func(c *Config, s string) error {
-		if check != nil {
-			if err := check(s); err != nil {
-				return err
-			}
-		}
-		*at(c) = s
-		return nil
-	}}
-}
-
-func span(key, doc string, at func(*Config) *time.Duration) setting {
-	return setting{key, doc, func(c *Config) string { return timefmt.FormatDuration(*at(c)) }, func(c *Config, s string) error {
-		d, err := timefmt.ParseDuration(s)
-		if err == nil {
-			*at(c) = d
-		}
-		return err
-	}}
-}
-
-func size(key, doc string, at func(*Config) *Size) setting {
-	return setting{key, doc, func(c *Config) string { return at(c).String() }, func(c *Config, s string) error {
-		n, err := ParseSize(s)
-		if err == nil {
-			*at(c) = n
-		}
-		return err
-	}}
-}
-
-// positive returns a setting that rejects 0, which would mean the default.
-func positive(s setting) setting {
-	set := s.set
-	s.set = func(c *Config, text string) error {
-		changed := *c
-		if err := set(&changed, text); err != nil {
-			return err
-		}
-		if got := s.get(&changed); got == "0" || got == "0s" {
-			return fmt.Errorf("%s is too little: it must be more than 0", got)
-		}
-		*c = changed
-		return nil
-	}
-	return s
-}
-
-// most returns a setting that rejects whole numbers above a bound.
-func most(bound int, s setting) setting {
-	set := s.set
-	s.set = func(c *Config, text string) error {
-		if n, err := strconv.Atoi(text); err == nil && n > bound {
-			return fmt.Errorf("%d is too much: it must be at most %d", n, bound)
-		}
-		return set(c, text)
-	}
-	return s
-}
-
-func whole(key, doc string, least int, at func(*Config) *int) setting {
-	return setting{key, doc, func(c *Config) string { return strconv.Itoa(*at(c)) }, func(c *Config, s string) error {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < least {
-			return fmt.Errorf("%q is not a whole number from %d on", s, least)
-		}
-		*at(c) = n
-		return nil
-	}}
-}
-
-func truth(key, doc string, at func(*Config) *bool) setting {
-	return setting{key, doc, func(c *Config) string { return strconv.FormatBool(*at(c)) }, func(c *Config, s string) error {
-		if s != "true" && s != "false" {
-			return fmt.Errorf("%q is neither true nor false", s)
-		}
-		*at(c) = s == "true"
-		return nil
-	}}
-}
-
-func oneOf(words ...string) func(string) error {
-	return func(s string) error {
-		if !slices.Contains(words, s) {
-			return fmt.Errorf("%q is unknown: use %s", s, strings.Join(words, " or "))
-		}
-		return nil
-	}
-}
+var (
+	text     = settings.Text[Config]
+	span     = settings.Span[Config]
+	size     = settings.Bytes[Config]
+	whole    = settings.Whole[Config]
+	truth    = settings.Truth[Config]
+	positive = settings.Positive[Config]
+	most     = settings.Most[Config]
+	oneOf    = settings.OneOf
+	words    = settings.Words
+)
 
 // StoreKinds returns the values of store.kind. The first is the default.
 func StoreKinds() []string { return []string{"local", "dynamodb", "mem"} }
 
-// settings lists all settings, except the settings of single classes and streams.
-var settings = []setting{
+// all lists all settings, except the settings of single classes, streams, notifiers and topics.
+var all = slices.Concat(baseSettings, archiveSettings, promSettings(), ingestSettings(), outputSettings)
+
+// baseSettings holds the settings that are in no other list.
+var baseSettings = []setting{
 	text("server.listen", "address and port to listen on; one that other machines reach takes API keys", func(c *Config) *string { return &c.Server.Listen }, checkAddress),
 	text("server.hosts", "names by which a proxy in front calls the server, separated by commas; with API keys, any name is accepted", func(c *Config) *string { return &c.Server.Hosts }, checkHosts),
 	text("server.tls_cert", "file of a certificate chain in PEM; if empty, no TLS", func(c *Config) *string { return &c.Server.TLSCert }, nil),
@@ -142,13 +63,16 @@ var settings = []setting{
 	whole("tables.recent_weeks", "weeks before an arrival month that have a table each", 0, func(c *Config) *int { return &c.Tables.RecentWeeks }),
 	span("tables.doubling", "how far back tables of 2, 4, 8 … weeks reach", func(c *Config) *time.Duration { return &c.Tables.Doubling }),
 	most(rotator.MaxMonthsAhead, whole("tables.months_ahead", "arrival months after the current one whose tables exist in advance", 1, func(c *Config) *int { return &c.Tables.MonthsAhead })),
-	truth("retention.drop", "drop tables whose readings have all expired", func(c *Config) *bool { return &c.Retention.Drop }),
+	dropSetting(),
 	positive(span("retention.grace", "how long a table stays retired before it is dropped; with roll-ups at least 3d", func(c *Config) *time.Duration { return &c.Retention.Grace })),
 	positive(span("retention.seal", "how long after a month's end its tables may still be written to", func(c *Config) *time.Duration { return &c.Retention.Seal })),
 	text("retention.schedule", "when the rotator runs, as for cron, in UTC", func(c *Config) *string { return &c.Retention.Schedule }, checkSchedule),
 	whole("retention.max_drops", "maximum number of tables that one run drops", 1, func(c *Config) *int { return &c.Retention.MaxDrops }),
 	truth("rollups.enabled", "compute hourly and daily roll-ups", func(c *Config) *bool { return &c.Rollups.Enabled }),
+	text("receipts.key_file", "file of the private key of receipts, in PEM; if empty, a key is created in the registry", func(c *Config) *string { return &c.Receipts.KeyFile }, nil),
 	text("rollups.resent", "possible copies of dropped readings: ignore (never counted twice) or count (never missing)", func(c *Config) *string { return &c.Rollups.Resent }, oneOf("ignore", "count")),
+	text("alerts.url", "address of Varve for people, in messages about alerts; if empty, messages have none", func(c *Config) *string { return &c.Alerts.URL }, checkPublicURL),
+	positive(span("alerts.digest", "time over which the late alerts of a rule are collected in one message", func(c *Config) *time.Duration { return &c.Alerts.Digest })),
 	positive(size("limits.body", "maximum length of a write's body after decompression", func(c *Config) *Size { return &c.Limits.Body })),
 	positive(span("limits.request", "time limit of a request", func(c *Config) *time.Duration { return &c.Limits.Request })),
 	positive(span("limits.stall", "longest time without progress on a connection", func(c *Config) *time.Duration { return &c.Limits.Stall })),
@@ -161,9 +85,33 @@ var settings = []setting{
 	text("influx.tags", "line protocol: use of the other tags: series (part of the device's name) or fields", func(c *Config) *string { return &c.Influx.Tags }, oneOf("series", "fields")),
 	text("influx.field_tags", "line protocol: tags that are fields in either case, separated by commas", func(c *Config) *string { return &c.Influx.FieldTags }, checkTags),
 	text("influx.databases", "line protocol: databases and buckets that clients may name, separated by commas; if empty, any", func(c *Config) *string { return &c.Influx.Databases }, nil),
+	truth("aws.firehose", "serve the route to which Amazon Data Firehose delivers records", func(c *Config) *bool { return &c.AWS.Firehose }),
+	text("aws.iot.accounts", "accounts whose rules of AWS IoT Core may send messages, separated by commas; if empty, none", func(c *Config) *string { return &c.AWS.IoT.Accounts }, checkAccounts),
+	text("mqtt.url", "broker from which messages are read, as in mqtt://broker:1883 or mqtts://broker:8883; if empty, none", func(c *Config) *string { return &c.MQTT.URL }, checkBroker),
+	text("mqtt.user", "user at the broker", func(c *Config) *string { return &c.MQTT.User }, nil),
+	text("mqtt.password_file", "file with the password at the broker", func(c *Config) *string { return &c.MQTT.PasswordFile }, nil),
+	text("mqtt.client_id", "client id at the broker; it names the session, so each process needs its own", func(c *Config) *string { return &c.MQTT.ClientID }, checkClientID),
+	text("mqtt.protocol", "version of MQTT at the broker: auto, 5 or 3.1.1", func(c *Config) *string { return &c.MQTT.Protocol }, oneOf("auto", "5", "3.1.1")),
+	text("mqtt.ca_file", "file of the certificates that the broker's certificate is checked with; if empty, the system's", func(c *Config) *string { return &c.MQTT.CAFile }, nil),
+	text("mqtt.cert_file", "file of a certificate chain for the broker, in PEM", func(c *Config) *string { return &c.MQTT.CertFile }, nil),
+	text("mqtt.key_file", "file of the private key of mqtt.cert_file", func(c *Config) *string { return &c.MQTT.KeyFile }, nil),
+	text("mqtt.share", "name of a shared subscription, with which several processes share the messages; if empty, none", func(c *Config) *string { return &c.MQTT.Share }, checkShare),
+	text("mqtt.tenant", "tenant of the broker's messages whose topics name none", func(c *Config) *string { return &c.MQTT.Tenant }, func(s string) error { return varve.ValidateName("tenant", s) }),
+	most(maxWindow, whole("mqtt.window", "messages of the broker that may be stored at the same time", 1, func(c *Config) *int { return &c.MQTT.Window })),
+	positive(span("mqtt.session", "how long the broker keeps messages while this process is away; with MQTT 3.1.1, the broker decides", func(c *Config) *time.Duration { return &c.MQTT.Session })),
+	text("mqtt.listen", "address and port on which devices connect with MQTT; if empty, none", func(c *Config) *string { return &c.MQTT.Listen }, checkListen),
+	positive(size("mqtt.max_message", "maximum length of a message", func(c *Config) *Size { return &c.MQTT.MaxMessage })),
+	text("mqtt.presets", "topics of common senders, separated by commas: "+strings.Join(topic.Presets(), ", "), func(c *Config) *string { return &c.MQTT.Presets }, checkPresets),
+}
+
+// outputSettings are the settings of logs, rejects, the console and metrics.
+var outputSettings = []setting{
 	positive(span("logs.retention", "how long new entries of device logs live; existing entries keep their time", func(c *Config) *time.Duration { return &c.Logs.Retention })),
+	whole("rejects.limit", "maximum number of stored rejects per tenant and stream; a tenant may have ten times as many; 0 stores none", 0, func(c *Config) *int { return &c.Rejects.Limit }),
+	span("rejects.retention", "how long a reject lives after its last arrival; 0s stores none", func(c *Config) *time.Duration { return &c.Rejects.Retention }),
 	text("log.level", "debug, info, warn or error", func(c *Config) *string { return &c.Log.Level }, oneOf("debug", "info", "warn", "error")),
 	text("log.format", "console or json", func(c *Config) *string { return &c.Log.Format }, oneOf("console", "json")),
+	truth("console.enabled", "serve the console, pages for browsers, at /ui", func(c *Config) *bool { return &c.Console.Enabled }),
 	truth("metrics.cloudwatch", "once a minute, write metrics for Amazon CloudWatch to standard output", func(c *Config) *bool { return &c.Metrics.CloudWatch }),
 }
 
@@ -230,11 +178,11 @@ func checkSchedule(s string) error {
 	return err
 }
 
-// find returns the setting of a key. It creates settings of classes and streams for
+// find returns the setting of a key. It creates the settings of a class, stream, notifier or topic for
 // the name in the key.
 func find(key string) (setting, bool) {
-	for _, s := range settings {
-		if s.key == key {
+	for _, s := range all {
+		if s.Key == key {
 			return s, true
 		}
 	}
@@ -247,16 +195,26 @@ func find(key string) (setting, bool) {
 	switch group + "." + what {
 	case "classes.retention":
 		return classRetention(key, name), true
-	case "streams.class", "streams.retention", "streams.row_window", "streams.expect":
+	}
+	if group == "topics" {
+		s, ok := topicSettings(name)[what]
+		return s, ok
+	}
+	switch group + "." + what {
+	case "streams.class", "streams.retention", "streams.row_window", "streams.expect", "streams.clock_policy", "streams.lookback", "streams.archive", "streams.arrivals":
 		return streamSettings(name)[what], true
+	}
+	if s, ok := notifierSettings(name)[what]; ok && group == "notifiers" {
+		return s, true
 	}
 	return setting{}, false
 }
 
 func classRetention(key, name string) setting {
-	return setting{key, "how long readings of the class live",
-		func(c *Config) string { return timefmt.FormatDuration(c.Classes[name].Retention) },
-		func(c *Config, s string) error {
+	return setting{
+		Key: key, Doc: "how long readings of the class live",
+		Get: func(c *Config) string { return timefmt.FormatDuration(c.Classes[name].Retention) },
+		Set: func(c *Config, s string) error {
 			d, err := timefmt.ParseDuration(s)
 			if err == nil && d == 0 {
 				err = fmt.Errorf("a class cannot keep readings for %s", s)
@@ -266,17 +224,18 @@ func classRetention(key, name string) setting {
 			}
 			c.Classes[name] = Class{Retention: d}
 			return err
-		}}
+		},
+	}
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// keys returns the keys of all settings, and of the settings of each class and stream. Settings of
-// a stream that are not set are omitted.
+// keys returns the keys of all settings, and of the settings of each class, stream, notifier and
+// topic. Settings of a stream, notifier or topic that are not set are omitted.
 func (c *Config) keys() []string {
 	var keys []string
-	for _, s := range settings {
-		keys = append(keys, s.key)
+	for _, s := range all {
+		keys = append(keys, s.Key)
 	}
 	for _, name := range sortedKeys(c.Classes) {
 		keys = append(keys, "classes."+name+".retention")
@@ -284,8 +243,24 @@ func (c *Config) keys() []string {
 	for _, name := range sortedKeys(c.Streams) {
 		of := streamSettings(name)
 		for _, what := range sortedKeys(of) {
-			if of[what].get(c) != of[what].get(&Config{}) {
-				keys = append(keys, of[what].key)
+			if of[what].Get(c) != of[what].Get(&Config{}) {
+				keys = append(keys, of[what].Key)
+			}
+		}
+	}
+	for _, name := range sortedKeys(c.Notifiers) {
+		of := notifierSettings(name)
+		for _, what := range sortedKeys(of) {
+			if of[what].Get(c) != "" {
+				keys = append(keys, of[what].Key)
+			}
+		}
+	}
+	for _, name := range sortedKeys(c.Topics) {
+		of := topicSettings(name)
+		for _, what := range sortedKeys(of) {
+			if of[what].Get(c) != "" {
+				keys = append(keys, of[what].Key)
 			}
 		}
 	}

@@ -4,22 +4,25 @@ import (
 	"fmt"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/timefmt"
+	"strconv"
 	"time"
 )
 
 // streamSettings returns the settings of one stream, by the last part of their keys.
 func streamSettings(name string) map[string]setting {
 	at := func(what, doc string, get func(Stream) string, set func(*Stream, string) error) setting {
-		return setting{"streams." + name + "." + what, doc,
-			func(c *Config) string { return get(c.Streams[name]) },
-			func(c *Config, text string) error {
+		return setting{
+			Key: "streams." + name + "." + what, Doc: doc,
+			Get: func(c *Config) string { return get(c.Streams[name]) },
+			Set: func(c *Config, text string) error {
 				st := c.Streams[name]
 				if err := set(&st, text); err != nil {
 					return err
 				}
 				c.Streams[name] = st
 				return nil
-			}}
+			},
+		}
 	}
 	return map[string]setting{
 		"class": at("class", "the stream's class",
@@ -29,6 +32,31 @@ func streamSettings(name string) map[string]setting {
 			func(s Stream) string { return timefmt.FormatDuration(s.Retention) }, setStreamRetention),
 		"row_window": at("row_window", "dynamodb: how much time a row holds; 1ms, or up to 1h for devices that upload in bulk",
 			func(s Stream) string { return timefmt.FormatDuration(s.RowWindow) }, setRowWindow),
+		"lookback": at("lookback", "PromQL: how long the last value of a series of the stream counts; overrides prometheus.lookback",
+			func(s Stream) string { return timefmt.FormatDuration(s.Lookback) }, setLookback),
+		"clock_policy": at("clock_policy", "readings whose time is too early, too late or in another unit: refuse; quarantine: store them as rejects before the answer; or correct: also correct live readings by the learnt error of the clock",
+			func(s Stream) string { return s.ClockPolicy },
+			func(s *Stream, text string) error {
+				if err := oneOf("refuse", quarantine, correct)(text); err != nil {
+					return err
+				}
+				s.ClockPolicy = text
+				return nil
+			}),
+		"archive": at("archive", "queries of readings also read archived tables, and expired readings, unless they have archive=false: true or false",
+			func(s Stream) string { return strconv.FormatBool(s.Archive) },
+			func(s *Stream, text string) (err error) {
+				if s.Archive, err = strconv.ParseBool(text); err != nil {
+					return fmt.Errorf("%q is unknown: use true or false", text)
+				}
+				return nil
+			}),
+		"arrivals": at("arrivals", "record changes by arrival, for GET /v1/streams/NAME/arrivals: true or false; default true, on dynamodb false",
+			func(s Stream) string { return s.Arrivals },
+			func(s *Stream, text string) error {
+				s.Arrivals = text
+				return oneOf("true", "false")(text)
+			}),
 		"expect": at("expect", "dynamodb: what a write expects of a row: new, existing, or auto: as it was found last",
 			func(s Stream) string { return s.Expect },
 			func(s *Stream, text string) error {
@@ -62,4 +90,9 @@ func setRowWindow(s *Stream, text string) error {
 	}
 	s.RowWindow = d
 	return nil
+}
+
+func setLookback(s *Stream, text string) (err error) {
+	s.Lookback, err = timefmt.ParseDuration(text)
+	return err
 }

@@ -16,10 +16,18 @@ func suggest(key string) string {
 // suggestVariable returns the remedy for a variable that is not a setting.
 func suggestVariable(name string) string {
 	key := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "_", ".")
-	if best := closest(key); best != "" {
-		return "did you mean " + EnvOf(best) + "?"
+	best := ""
+	if setting, ok := flagVariables[name]; ok {
+		best = EnvOf(setting)
+	} else if i := slices.IndexFunc(others, func(other string) bool { return distance(name, other) == 1 }); i >= 0 {
+		best = others[i]
+	} else if setting := closest(key); setting != "" {
+		best = EnvOf(setting)
 	}
-	return listsAll
+	if best == "" {
+		return listsAll
+	}
+	return "did you mean " + best + "?"
 }
 
 const listsAll = "varve config print lists all settings"
@@ -45,7 +53,7 @@ func closest(key string) string {
 	switch i := slices.IndexFunc(candidates, ends); {
 	case slices.Contains(candidates, meant):
 		return meant
-	case dot < 0 && i >= 0 && !slices.ContainsFunc(candidates[i+1:], ends):
+	case dot < 0 && i >= 0 && (strings.HasPrefix(candidates[i], "server.") || !slices.ContainsFunc(candidates[i+1:], ends)):
 		return candidates[i]
 	}
 	best, least := "", len(key)
@@ -58,7 +66,7 @@ func closest(key string) string {
 }
 
 // tolerance returns the greatest distance at which two keys are similar. For keys of one group, it
-// depends only on the rest: server.port is not similar to server.hosts.
+// depends only on the part after the group. So server.port is not similar to server.hosts.
 func tolerance(key, setting string) int {
 	group, rest, ok := strings.Cut(key, ".")
 	if of, _, _ := strings.Cut(setting, "."); ok && of == group {
@@ -67,13 +75,15 @@ func tolerance(key, setting string) int {
 	return len(key) / 3
 }
 
-// dotted returns a key with dots between all words, as variables separate them.
+// dotted replaces the underscores of a key by dots. In the name of a variable, an underscore can stand
+// for either of them.
 func dotted(key string) string { return strings.ReplaceAll(key, "_", ".") }
 
-// candidatesFor returns the settings that a key can mean, including settings of its class or stream.
+// candidatesFor returns the settings that a key can mean, including settings of its class, stream or
+// topic.
 func candidatesFor(key string) (candidates []string) {
-	for _, s := range settings {
-		candidates = append(candidates, s.key)
+	for _, s := range all {
+		candidates = append(candidates, s.Key)
 	}
 	group, rest, _ := strings.Cut(key, ".")
 	if group+"."+rest == "classes.retention" {
@@ -89,11 +99,14 @@ func candidatesFor(key string) (candidates []string) {
 	for _, what := range sortedKeys(streamSettings(name)) {
 		candidates = append(candidates, "streams."+name+"."+what)
 	}
+	for _, what := range sortedKeys(topicSettings(name)) {
+		candidates = append(candidates, "topics."+name+"."+what)
+	}
 	return candidates
 }
 
-// distance returns the number of letters to insert, delete or exchange to turn a into b
-// (Levenshtein).
+// distance returns the least number of letters to insert, delete or replace to turn a into b: the
+// Levenshtein distance.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

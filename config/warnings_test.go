@@ -44,6 +44,8 @@ func TestLoad_WarnsOfOtherVariables(t *testing.T) {
 		"VARVE_LISTEN=:80":                  "did you mean VARVE_SERVER_LISTEN?",
 		"VARVE_SREVER_LISTEN=:80":           "did you mean VARVE_SERVER_LISTEN?",
 		"VARVE_DATA=/var/lib/varve":         "did you mean VARVE_STORE_DIR?",
+		"VARVE_STORE=dynamodb":              "did you mean VARVE_STORE_KIND?",
+		"VARVE_SERVR=http://a":              "did you mean VARVE_SERVER?",
 		"VARVE_LOGLEVEL=info":               "did you mean VARVE_LOG_LEVEL?",
 		"VARVE_LIMITS_SERIES_FIELD=5":       "did you mean VARVE_LIMITS_SERIES_FIELDS?",
 		"VARVE_CLASSES_RETENTION=1d":        "did you mean VARVE_CLASSES_DEFAULT_RETENTION?",

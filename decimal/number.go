@@ -70,7 +70,7 @@ func zeroNumber(exp int) Number {
 	return Number{exp: int16(max(min(exp, 0), -MaxDigits))}
 }
 
-// Digits returns the number of decimal digits of the coefficient, which is 0 for the number 0.
+// Digits returns the number of decimal digits of the coefficient, and 0 for the number 0.
 func (n Number) Digits() int { return decimalDigits(n.hi, n.lo) }
 
 // Parts returns the sign, the 128-bit coefficient and the exponent.
@@ -154,10 +154,22 @@ func compareMagnitude(n, m Number) int {
 
 // Float64 returns the nearest float64, for display and statistics. Do not store it.
 func (n Number) Float64() float64 {
+	if n.hi == 0 && n.lo < 1<<53 && n.exp <= 0 && n.exp >= -22 {
+		// The coefficient and the power of ten are exact, so the division rounds once.
+		f := float64(n.lo) / exactPowers[-n.exp]
+		if n.neg {
+			return -f
+		}
+		return f
+	}
 	// The text of a Number always parses, and its range fits a float64.
 	f, _ := strconv.ParseFloat(n.String(), 64)
 	return f
 }
+
+// exactPowers has the powers of ten that a float64 holds exactly.
+var exactPowers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
 var powersOf10 = func() (p [20]uint64) {
 	p[0] = 1
@@ -167,7 +179,7 @@ var powersOf10 = func() (p [20]uint64) {
 	return p
 }()
 
-// decimalDigits returns the number of decimal digits of hi·2^64 + lo, which is 0 for 0.
+// decimalDigits returns the number of decimal digits of hi·2^64 + lo, and 0 for 0.
 func decimalDigits(hi, lo uint64) int {
 	if hi == 0 {
 		n := bits.Len64(lo) * 1233 >> 12 // log10(2) ≈ 1233/4096

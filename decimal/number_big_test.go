@@ -74,6 +74,9 @@ func checkNumber(t tb, text string) {
 	if n.IsZero() != (want.Sign() == 0) {
 		t.Fatalf("%s: IsZero is %t", text, n.IsZero())
 	}
+	if nearest, _ := want.Float64(); n.Float64() != nearest {
+		t.Fatalf("%s: Float64 is %g, want %g", text, n.Float64(), nearest)
+	}
 	checkText(t, n)
 	checkCanonical(t, n)
 }

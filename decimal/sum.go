@@ -58,6 +58,10 @@ func (d *Sum) addSmall(neg bool, coefficient, factor uint64) bool {
 
 // AddSum adds the value of another sum.
 func (d *Sum) AddSum(o *Sum) {
+	if o.big == nil && o.exp >= -MaxScale && o.exp <= MaxScale {
+		d.Add(FromScaled(o.small, o.exp))
+		return
+	}
 	c, exp := o.parts()
 	if c.Sign() != 0 {
 		shift := d.align(exp)
@@ -65,8 +69,8 @@ func (d *Sum) AddSum(o *Sum) {
 	}
 }
 
-// align lowers the exponent of the sum to exp if it is above exp. It returns exp minus the
-// exponent of the sum.
+// align lowers the exponent of the sum to exp, unless it is lower already. It returns exp minus the
+// resulting exponent of the sum.
 func (d *Sum) align(exp int) int {
 	if !d.begun {
 		d.exp, d.begun = exp, true
@@ -104,7 +108,7 @@ func (d *Sum) parts() (*big.Int, int) {
 }
 
 // Mean returns the sum divided by a positive count, rounded half to even. It has 20 significant
-// digits, or as many decimals as the sum if those are more digits.
+// digits. If the decimals of the sum need more digits than that, it has as many decimals as the sum.
 func (d *Sum) Mean(count int64) Sum {
 	c, exp := d.parts()
 	n := big.NewInt(count)
@@ -203,4 +207,21 @@ func tenTo(n int) *big.Int {
 		return new(big.Int).SetUint64(powersOf10[n])
 	}
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
+}
+
+// Short returns the sum as a number, or false if it needs more than 64 bits.
+func (d *Sum) Short() (Number, bool) {
+	if d.big != nil || d.exp < -MaxScale || d.exp > MaxScale {
+		return Number{}, false
+	}
+	return FromScaled(d.small, d.exp), true
+}
+
+// Float64 returns the nearest float64. It is infinite if the sum is out of range.
+func (d *Sum) Float64() float64 {
+	if n, ok := d.Short(); ok {
+		return n.Float64()
+	}
+	f, _ := strconv.ParseFloat(d.String(), 64) // the text always parses
+	return f
 }

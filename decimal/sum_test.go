@@ -73,6 +73,8 @@ func TestMean_RoundsHalfToEven(t *testing.T) {
 		{"12345678901234567890123456789012345678", 1, "12345678901234567890123456789012345678"},
 		{"12345678901234567890123456789012345678", 4, "3086419725308641972530864197253086420"}, // ends in 19.5 before rounding to even
 		{"100000000000000000000000000000.01", 2, "50000000000000000000000000000"},              // ends in 0.005 before rounding to even
+		{"4611686018427387903", 4, "1152921504606846975.8"},                                    // ends in 75 before rounding to even
+		{"4611686018427387901", 4, "1152921504606846975.2"},                                    // ends in 25 before rounding to even
 		{"1e125", 2, "5e124"},
 		{"1e-100", 8, "1.25e-101"},
 	} {
@@ -84,10 +86,37 @@ func TestMean_RoundsHalfToEven(t *testing.T) {
 		if got := mean.String(); got != c.want {
 			t.Errorf("%s / %d is %s, want %s", c.sum, c.count, got, c.want)
 		}
+		if short, ok := d.ShortMean(c.count); ok && string(short.Append(nil)) != c.want {
+			t.Errorf("short: %s / %d is %s, want %s", c.sum, c.count, short.Append(nil), c.want)
+		}
 	}
 	for _, bad := range []string{"", "x", "1e", "1.-2", "--1", "1_0", "0x1", "1e1e1"} {
 		if d, err := decimal.ParseSum(bad); err == nil {
 			t.Errorf("%q is read as %s", bad, d.String())
 		}
+	}
+}
+
+// TestShortMean compares the results of ShortMean and Mean.
+func TestShortMean(t *testing.T) {
+	short := 0
+	rapid.Check(t, func(t *rapid.T) {
+		var d decimal.Sum
+		for range rapid.IntRange(0, 3).Draw(t, "numbers") {
+			c := rapid.OneOf(rapid.Int64Range(-1000, 1000), rapid.Int64Range(-1<<61, 1<<61)).Draw(t, "coefficient")
+			d.Add(decimal.FromScaled(c, -rapid.IntRange(0, 6).Draw(t, "decimals")))
+		}
+		count := rapid.OneOf(rapid.Int64Range(1, 100), rapid.Int64Range(1, 2e9)).Draw(t, "count")
+		got, ok := d.ShortMean(count)
+		if !ok {
+			return
+		}
+		short++
+		if want := d.Mean(count); string(got.Append(nil)) != want.String() {
+			t.Fatalf("%s / %d is %s, want %s", d.String(), count, got.Append(nil), want.String())
+		}
+	})
+	if short < 20 {
+		t.Errorf("only %d sums had a short mean", short)
 	}
 }

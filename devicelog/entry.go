@@ -36,7 +36,7 @@ type Entry struct {
 // Validate checks an entry. If the entry has no id, Validate sets the id that is computed from its
 // content. If the entry is invalid, the error is of kind Invalid.
 func (e *Entry) Validate(now time.Time) error {
-	if err := varve.ValidateDevice(e.Device); err != nil {
+	if err := varve.ValidateNewDevice(e.Device); err != nil {
 		return varve.InvalidParam("device", "%s", err)
 	}
 	if err := checkState(e.State); err != nil {
@@ -53,8 +53,8 @@ func (e *Entry) Validate(now time.Time) error {
 	if err := param.CheckText("message", e.Message, maxMessage); err != nil {
 		return err
 	}
-	for _, p := range []struct{ name, text string }{{"operator", e.Operator}, {"escalatedTo", e.EscalatedTo}} {
-		if err := checkPerson(p.name, p.text); p.text != "" && err != nil {
+	for _, p := range []struct{ name, text string }{{"operator", e.Operator}, {"escalated_to", e.EscalatedTo}} {
+		if err := checkPerson(p.name, p.text, varve.ValidateNewDevice); p.text != "" && err != nil {
 			return err
 		}
 	}
@@ -78,10 +78,10 @@ func checkState(state string) error {
 	return nil
 }
 
-// checkPerson checks the name of an operator or supervisor. It is part of a key, and
-// follows the rules for names of devices.
-func checkPerson(param, name string) error {
-	if err := varve.ValidateDevice(name); err != nil {
+// checkPerson checks the name of an operator or supervisor. The name is part of a key, and follows
+// the rules for names of devices, which validate checks.
+func checkPerson(param, name string, validate func(string) error) error {
+	if err := validate(name); err != nil {
 		return varve.InvalidParam(param, "%s", strings.Replace(err.Error(), "device", param, 1))
 	}
 	return nil

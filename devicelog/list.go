@@ -24,7 +24,7 @@ type Query struct {
 	Order  varve.Order
 	Limit  int // maximum number of entries in a page; 0 means registry.DefaultLimit
 	Cursor string
-	// Asked is the text from which Window was parsed. The text may mean another window later, so
+	// Asked has the texts from which Window was parsed. The texts may mean another window later, so
 	// cursors contain the window of the first page.
 	Asked []string
 }
@@ -34,6 +34,9 @@ func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
 	state := q.State
 	if state != "" {
 		name, many := q.statePrefix()
+		if many && name == "" {
+			return iq, "", varve.InvalidParam("state", "* has no prefix: write one as in WARNING*, or omit state for all")
+		}
 		if err := checkState(name); err != nil {
 			return iq, "", err
 		}
@@ -43,10 +46,10 @@ func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
 	}
 	switch {
 	case q.Operator != "":
-		err = checkPerson("operator", q.Operator)
+		err = checkPerson("operator", q.Operator, varve.ValidateDevice)
 		iq = store.ItemQuery{Index: store.GSI1, PK: operatorPK(q.Tenant, q.Operator)}
 	case q.Supervisor != "":
-		err = checkPerson("supervisor", q.Supervisor)
+		err = checkPerson("supervisor", q.Supervisor, varve.ValidateDevice)
 		iq = store.ItemQuery{Index: store.GSI2, PK: supervisorPK(q.Tenant, q.Supervisor)}
 		if state != "" {
 			iq.PK = supervisorStatePK(q.Tenant, state, q.Supervisor)

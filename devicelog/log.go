@@ -19,7 +19,7 @@ type Options struct {
 	Items store.Items
 	Now   func() time.Time
 	// Retention is the retention of new entries. 0 means DefaultRetention, and retention.Forever
-	// means no limit. The expiry of older entries does not change.
+	// means no limit. The expiry of entries that are stored already does not change.
 	Retention time.Duration
 }
 
@@ -51,8 +51,8 @@ func (l *Log) Add(ctx context.Context, sent Entry) (Entry, varve.Verdict, error)
 	}
 	e, expires, v, err := l.putByTime(ctx, sent, retention.Add(last, l.opts.Retention))
 	if err == nil {
-		// The item by state is written second, from the stored entry, so that a list by state has
-		// no other entries. If this write fails, the entry is not acknowledged, and is completed
+		// The item by state is written second, from the stored entry, so that lists by state have
+		// only stored entries. If this write fails, the entry is not acknowledged, and is completed
 		// when it is resent.
 		_, byState := e.items(expires)
 		err = l.opts.Items.Put(ctx, byState, store.IfAbsent())

@@ -171,9 +171,9 @@ func TestAdd_SetsRetention(t *testing.T) {
 	}
 }
 
-// TestAdd_KeepsListsEqualUnderFailures resends entries of one time and id and of different states
-// until each is acknowledged, while the store fails. At any moment, lists by state have no entry
-// that other lists lack. Both have every acknowledged entry, and in the end they are equal.
+// TestAdd_KeepsListsEqualUnderFailures resends entries with one id and different states until each
+// is acknowledged, while the store fails. At any moment, lists by state have no entry that other
+// lists lack. Both kinds of lists have every acknowledged entry, and in the end they are equal.
 func TestAdd_KeepsListsEqualUnderFailures(t *testing.T) {
 	id, err := varve.ParseID("case-17")
 	must(t, err)
@@ -307,7 +307,7 @@ func TestList_SortsAndSelects(t *testing.T) {
 	})
 }
 
-// selects reports whether a list of a state, or of states such as WARNING*, has a state.
+// selects reports whether a list of one state, or of states such as WARNING*, includes a state.
 func selects(list, state string) bool {
 	if prefix, many := strings.CutSuffix(list, "*"); many {
 		return strings.HasPrefix(state, prefix)
@@ -325,13 +325,15 @@ func TestLog_NamesInvalidParameter(t *testing.T) {
 		param, says string
 	}{
 		{devicelog.Entry{Time: noon, State: "S"}, "device", "empty"},
+		{devicelog.Entry{Device: "..", Time: noon, State: "S"}, "device", "relative path"},
+		{devicelog.Entry{Device: "d", Time: noon, State: "S", Operator: "."}, "operator", "relative path"},
 		{devicelog.Entry{Device: "d", State: "S"}, "time", "missing"},
 		{devicelog.Entry{Device: "d", State: "S", Time: noon.Add(25 * time.Hour)}, "time", "ahead"},
 		{devicelog.Entry{Device: "d", State: "S", Time: time.Unix(-1, 0)}, "time", "1970"},
 		{devicelog.Entry{Device: "d", Time: noon}, "state", "empty"},
 		{devicelog.Entry{Device: "d", Time: noon, State: "A#B"}, "state", "letters"},
 		{devicelog.Entry{Device: "d", Time: noon, State: "S", Operator: " x"}, "operator", "operator \" x\" has space"},
-		{devicelog.Entry{Device: "d", Time: noon, State: "S", EscalatedTo: strings.Repeat("x", 257)}, "escalatedTo", "257"},
+		{devicelog.Entry{Device: "d", Time: noon, State: "S", EscalatedTo: strings.Repeat("x", 257)}, "escalated_to", "257"},
 		{devicelog.Entry{Device: "d", Time: noon, State: "S", Message: strings.Repeat("x", 4097)}, "message", "4097"},
 		{devicelog.Entry{Device: "d", Time: noon, State: "S", Attributes: list}, "attributes", "object"},
 	} {
@@ -344,7 +346,7 @@ func TestLog_NamesInvalidParameter(t *testing.T) {
 		param, says string
 	}{
 		{devicelog.Query{}, "device", "empty"},
-		{devicelog.Query{Device: "d", State: "#"}, "state", "letters"}, {devicelog.Query{Device: "d", State: "*"}, "state", "empty"},
+		{devicelog.Query{Device: "d", State: "#"}, "state", "letters"}, {devicelog.Query{Device: "d", State: "*"}, "state", "omit state for all"},
 		{devicelog.Query{Supervisor: "d", State: "A*B*"}, "state", "letters"},
 		{devicelog.Query{Operator: " x"}, "operator", "space"},
 		{devicelog.Query{Supervisor: " x"}, "supervisor", "space"},

@@ -13,11 +13,12 @@ import (
 
 // Bounds of a list of states with a common prefix.
 const (
-	// maxByState applies to lists of a device. It is the largest number of entries that are read
-	// by state, and then sorted by time.
+	// maxByState is the largest number of entries of a device that are read by state and then
+	// sorted by time.
 	maxByState = registry.MaxLimit
-	// maxScanned applies to lists with more entries, and to lists of a supervisor. They are read
-	// by time. It is the number of entries of any state after which a page ends.
+	// maxScanned is the number of entries of any state after which a page ends, if the entries are
+	// read by time. That is the case for a supervisor, and for a device with more than maxByState
+	// entries in the listed states.
 	maxScanned = 10 * registry.MaxLimit
 )
 
@@ -32,7 +33,8 @@ type found struct {
 	more  bool
 }
 
-// page returns the items of a page. Its query is ordered by time.
+// page returns the items of one page. The argument iq is the registry query for q, and finds
+// entries of all states if q has a state prefix.
 func (l *Log) page(ctx context.Context, q *Query, iq store.ItemQuery) (f found, err error) {
 	prefix, ok := q.statePrefix()
 	if ok && q.Device != "" {
@@ -81,7 +83,7 @@ func (l *Log) sortStates(ctx context.Context, iq store.ItemQuery, prefix string)
 	}
 	f := &found{}
 	for _, it := range page.Items {
-		// After the prefix come the rest of the state, the time and the id.
+		// After stateLogPrefix come the state, the time and the id.
 		_, place, _ := strings.Cut(strings.TrimPrefix(it.SK, stateLogPrefix), "#")
 		it.SK = logPrefix + place
 		if it.SK >= iq.From && it.SK < iq.To && (iq.After == nil || inOrder(iq.Order, iq.After.SK, it.SK)) {

@@ -73,7 +73,7 @@ func (r *Registry) Delete(ctx context.Context, tenant, device string) error {
 		return fmt.Errorf("delete device %s: %w", device, err)
 	}
 	if missing {
-		return varve.Errorf(varve.NotFound, "device %q is not registered", device)
+		return varve.Errorf(varve.NotFound, "device %s: not found: GET /v1/devices lists all devices", device)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ type Device struct {
 // Validate checks a device, except its retention. A missing status becomes Active. If the device is
 // invalid, the error is of kind Invalid.
 func (d *Device) Validate() error {
-	if err := varve.ValidateDevice(d.Device); err != nil {
+	if err := varve.ValidateNewDevice(d.Device); err != nil {
 		return varve.InvalidParam("device", "%s", err)
 	}
 	if d.Status == "" {
@@ -89,7 +89,7 @@ func metadataKey(tenant, device string) store.Key {
 	return store.Key{PK: registry.DevicePK(tenant, device), SK: metadataSK}
 }
 
-// devicePrefix begins the sort keys of devices in the index of statuses.
+// devicePrefix is the prefix of the sort keys of devices in the index of statuses.
 const devicePrefix = "DEVICE#"
 
 const statusKind = "DEVICE_STATUS"

@@ -143,6 +143,7 @@ func TestRegistry_NamesInvalidParameter(t *testing.T) {
 		param, says string
 	}{
 		{devices.Device{Device: ""}, "device", "empty"},
+		{devices.Device{Device: "."}, "device", "relative path"},
 		{devices.Device{Device: "d", Status: "broken"}, "status", "active, inactive or maintenance"},
 		{devices.Device{Device: "d", Name: strings.Repeat("x", 257)}, "name", "257"},
 		{devices.Device{Device: "d", Location: "\xff"}, "location", "UTF-8"},

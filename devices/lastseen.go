@@ -27,7 +27,7 @@ type touched struct {
 	series  map[recordID]struct{} // records in the streams that a stream filter selects
 }
 
-// written reports whether a record was written with the current time.
+// written is true if a record was written with the current time.
 type written bool
 
 func newLastSeen() lastSeen {
@@ -64,9 +64,9 @@ func (s *lastSeen) untouched(now time.Time, tenant string, filter StreamFilter, 
 	return fresh
 }
 
-// expired reports whether a minute replaces the current one. The minute before the current one
-// does not, because its requests may be late. If the clock was set back further, the earlier
-// minute becomes the current one. The caller holds the lock.
+// expired reports whether a minute replaces the current one. The minute before the current one does
+// not, because requests from that minute may be late. If the clock was set back further, the
+// earlier minute becomes the current one. The caller holds the lock.
 func (s *lastSeen) expired(minute int64) bool { return minute > s.minute || minute < s.minute-1 }
 
 // unique returns each record once, with copies of its names. It also returns the records that are
@@ -151,8 +151,8 @@ func (s *lastSeen) restorePending(id recordID, at time.Time) {
 	}
 }
 
-// maxRegistered bounds the number of remembered records, to some 20 MB. Beyond it,
-// all are forgotten, and each record costs a read of the registry.
+// maxRegistered bounds the number of remembered records, to some 20 MB. At this number, all are
+// forgotten, and the next reading for each record costs a request to the store.
 const maxRegistered = 1 << 20
 
 // registered has the hashes of records that exist. If two records have the same hash, the second

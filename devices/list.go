@@ -11,13 +11,13 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Get returns a device. If the device does not exist, it fails with NotFound.
+// Get returns a device. If the device does not exist, Get fails with NotFound.
 func (r *Registry) Get(ctx context.Context, tenant, device string) (Device, error) {
 	return r.GetIn(ctx, tenant, device, "")
 }
 
 // GetIn returns a device with its last-seen time in a stream, or in any stream if stream is empty.
-// If the device does not exist, it fails with NotFound.
+// If the device does not exist, GetIn fails with NotFound.
 func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (Device, error) {
 	if err := varve.ValidateDevice(device); err != nil {
 		return Device{}, varve.InvalidParam("device", "%s", err)
@@ -35,7 +35,7 @@ func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (De
 		}
 	}
 	if metadata == nil {
-		return Device{}, varve.Errorf(varve.NotFound, "device %q is not registered: send a reading, or put the device", device)
+		return Device{}, varve.Errorf(varve.NotFound, "device %s: not found: GET /v1/devices lists all devices", device)
 	}
 	d, err := deviceOf(tenant, metadata)
 	if err != nil {
@@ -70,8 +70,8 @@ type Query struct {
 	Tenant string
 	Status Status // if empty, any status
 	Type   string // if empty, any type
-	// SilentSince, if set, selects devices that were not seen at or after it. A page may then be
-	// short or empty although more pages follow.
+	// SilentSince, if set, selects devices that were not seen at this time or later. A page may
+	// then be short or empty although more pages follow.
 	SilentSince time.Time
 	// Stream selects the stream whose last-seen times are returned. If empty, LastSeenAt is the
 	// time in any stream.

@@ -8,12 +8,12 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// lastSeenSK begins the sort keys of last-seen records.
+// lastSeenSK is the prefix of the sort keys of last-seen records.
 //
-// The last-seen time of a device is an item of its own, from the device's second minute on. It
-// changes every minute. These writes must not change the indexes, and must not conflict with a
-// change by hand. If a deadman rule names a stream, the last-seen time in this stream is another
-// item.
+// The last-seen time of a device is an item of its own, from the device's second minute on. It is
+// written every minute in which the device sends. These writes must not change the indexes, and
+// must not conflict with a change by hand. If a deadman rule names a stream, the last-seen time in
+// this stream is another item.
 const lastSeenSK = "#SEEN"
 
 // deviceID names a device.

@@ -56,8 +56,8 @@ func (r *Registry) forgetOverride(id deviceID) {
 	r.overriding.Forget(id.tenant)
 }
 
-// checkRetention rejects a retention that exceeds the retention of a class of the device's streams.
-// It also records that the tenant has overrides.
+// checkRetention rejects a retention that is too short, or that exceeds the retention of a class of
+// the device's streams. It also records that the tenant has overrides.
 func (r *Registry) checkRetention(ctx context.Context, d *Device, finder StreamFinder) error {
 	if d.Retention == 0 {
 		return nil

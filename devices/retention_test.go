@@ -65,7 +65,7 @@ func TestPut_ChecksRetentionOfClasses(t *testing.T) {
 	must(t, err)
 }
 
-// slow calls a function once, between a read and its answer.
+// slow is a store that calls a function once, between a read and its answer.
 type slow struct {
 	store.Items
 	prefix string // prefix of the sort keys whose reads are slow

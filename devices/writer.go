@@ -15,7 +15,7 @@ import (
 
 const (
 	// writers is the number of records that are written at a time. It is large enough to share a
-	// disk's syncs, and small, because readings use the store as well.
+	// disk's syncs, and small enough to leave capacity for readings.
 	writers = 16
 	// retryAfter is the time after which a failed write is retried. It is well
 	// within the extra minute that deadman rules wait.
@@ -61,8 +61,8 @@ func (r *Registry) writePending() bool {
 	return g.Wait() == nil // write failures were reported above
 }
 
-// write writes a last-seen time, usually in one request. If the device is not registered, write
-// registers it.
+// write writes a last-seen time, unless a later one is stored. It usually needs one request. If the
+// device is not registered, write registers it.
 func (r *Registry) write(ctx context.Context, id recordID, at time.Time) error {
 	it := id.item(at)
 	err := r.opts.Items.Put(ctx, it, store.IfLess(attrLastSeen, registry.TimeValue(at)))
@@ -96,7 +96,7 @@ func (r *Registry) writeFirst(ctx context.Context, id deviceID, it store.Item, a
 	if err := r.opts.Items.Put(ctx, it, store.IfAbsent()); err != nil {
 		return err
 	}
-	// If the device was deleted meanwhile, this record would hide that it is missing.
+	// If the device was deleted meanwhile, this record would hide that the device is missing.
 	items, err = r.opts.Items.Get(ctx, []store.Key{metadata}, true)
 	if err != nil || len(items) > 0 {
 		return err

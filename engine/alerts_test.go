@@ -74,8 +74,8 @@ func TestEngine_RegistersDevicesAndRaisesAlerts(t *testing.T) {
 	})
 }
 
-// TestAlerts_IgnoreShortRetention checks alerts for a device whose readings expire sooner than a
-// condition must hold, or than a silence lasts.
+// TestAlerts_IgnoreShortRetention checks alerts for a device whose retention is shorter than the
+// time for which a condition must hold, or than a silence.
 func TestAlerts_IgnoreShortRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, engine.Options{Store: mem.New(nil)})
@@ -97,7 +97,7 @@ func TestAlerts_IgnoreShortRetention(t *testing.T) {
 			wait(40 * time.Second)
 		}
 		wait(time.Hour)
-		add(alerts.Rule{ID: "quiet", Kind: alerts.Deadman, For: 10 * time.Minute}) // its last readings have expired
+		add(alerts.Rule{ID: "quiet", Kind: alerts.Deadman, For: 10 * time.Minute}) // the last readings of the device have expired
 		wait(3 * time.Minute)
 		page, err := e.Alerts.Alerts(t.Context(), alerts.AlertList{Tenant: varve.DefaultTenant, Device: "a"})
 		if err != nil || len(page.Items) != 2 {

@@ -27,8 +27,8 @@ func (d *diskFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: d.free.Load(), TotalBytes: 1 << 40}, nil
 }
 
-// TestRotation_MakesRoomOnLowDisk checks an engine with less than half of the minimum free
-// space. It opens, recounts the due roll-ups, and drops retired tables.
+// TestRotation_MakesRoomOnLowDisk checks an engine with less than half of the minimum free space. The
+// engine must open, recount the due roll-ups, and drop retired tables.
 func TestRotation_MakesRoomOnLowDisk(t *testing.T) {
 	disk := &diskFS{FS: vfs.NewMem()}
 	disk.free.Store(1 << 30)

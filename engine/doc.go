@@ -13,7 +13,7 @@
 //	                 └──────── store ──────────┘
 //	                    mem │ local │ dynamo
 //
-// The packages that use the store do not import each other. The router reports readings to alerts
-// and to roll-ups, and both read through queries. They use functions and small interfaces, which
-// this package connects.
+// The router, alerts, roll-ups and queries do not import each other. The router reports readings to
+// alerts and to roll-ups, and both read through queries. These packages use functions and small
+// interfaces, which this package connects.
 package engine

@@ -13,13 +13,18 @@ import (
 	"github.com/robfig/cron/v3"
 	"github.com/varvedb/varve/alerts"
 	"github.com/varvedb/varve/apikeys"
+	"github.com/varvedb/varve/archive"
+	"github.com/varvedb/varve/changes"
+	"github.com/varvedb/varve/clocks"
 	"github.com/varvedb/varve/devicelog"
 	"github.com/varvedb/varve/devices"
+	"github.com/varvedb/varve/erasures"
 	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/health"
-	"github.com/varvedb/varve/lease"
+	"github.com/varvedb/varve/notify"
 	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/rejects"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/rotator"
@@ -38,6 +43,12 @@ type Options struct {
 	Rotation *rotator.Policy
 	// LogRetention is the retention of device logs; see devicelog.Options.
 	LogRetention time.Duration
+	// Rejects bounds the stored rejects. With the zero value, no rejects are stored. Its Items, Now
+	// and Failed are ignored.
+	Rejects rejects.Options
+	// CorrectClocks names the streams in which event times in the future are corrected; see package
+	// clocks.
+	CorrectClocks map[string]bool
 	// Schedule defines when the rotator runs. If empty, it is @hourly. The rotator also runs once
 	// in Open.
 	Schedule string
@@ -57,6 +68,17 @@ type Options struct {
 	NoRollups bool
 	// Resent selects how roll-ups count a reading that may be a copy of a dropped one.
 	Resent rollup.Resent
+	// Indexed reports whether the changes of a stream are recorded by arrival. If nil, no changes
+	// are recorded.
+	Indexed func(stream string) bool
+	// Shared means that other processes write to the store, too. All of them need the same Indexed.
+	Shared bool
+	// IndexesAny means that Indexed is true for some streams. It is required only with Shared.
+	IndexesAny bool
+	// Archive configures the archive of tables. Without Objects, tables are not archived.
+	Archive Archive
+	// Notify configures the delivery of alerts. Without targets, alerts are not delivered.
+	Notify Notify
 	// Holder names this process in leases. Processes that share a store need different names. If
 	// empty, a random name is used.
 	Holder string
@@ -67,15 +89,27 @@ type Options struct {
 	Events     Events
 }
 
+// Notify configures the delivery of alerts; see notify.Options.
+type Notify struct {
+	Targets []notify.Target
+	URL     string
+	Digest  time.Duration
+	Ended   func(notifier string, m *notify.Message, err error)
+}
+
 // Events holds the callbacks of the parts.
 type Events struct {
 	Router  router.Events
 	Rotator rotator.Events
-	// Failed, if set, is called when a background task of devices or alerts fails.
+	// Failed, if set, is called when a background task fails.
 	Failed func(task string, err error)
 	// Counted is called after the aggregator has processed dirty markers or failed. If nil, it is
 	// skipped.
 	Counted func(markers int, took time.Duration, err error)
+	// Scaled, if set, is called after the capacity of a table was changed by its use.
+	Scaled func(store.CapacityChange)
+	// Erasure is called after an erasure has begun or changed. If nil, it is skipped.
+	Erasure func(erasures.Record)
 	// Mended is called after the streams in the registry were repaired, or after their repair failed.
 	// The argument streams is the number of repaired items. If nil, it is skipped.
 	Mended func(streams int, err error)
@@ -146,10 +180,20 @@ type Engine struct {
 	Rotator    *rotator.Rotator
 	Devices    *devices.Registry
 	Logs       *devicelog.Log
+	Rejects    *rejects.Registry
+	Clocks     *clocks.Corrector // if nil, no clock is corrected
 	Alerts     *alerts.Monitor
-	Rollups    *rollup.Reader // if nil, roll-ups are off
+	Sender     *notify.Sender    // if nil, alerts are not delivered
+	Rollups    *rollup.Reader    // if nil, roll-ups are off
+	Archiver   *archive.Archiver // if nil, tables are not archived
+	Archives   *archive.Reader   // if nil, tables are not archived
 	Aggregator *rollup.Aggregator
+	Changes    *changes.Reader  // if nil, changes are not recorded by arrival
+	Cluster    *changes.Cluster // if nil, no other process writes to the store
+	Erasures   *erasures.Eraser
 	Now        func() time.Time
+	// Holder names this process in leases.
+	Holder string
 	// Conditions has the conditions that hold now.
 	Conditions *health.Conditions
 
@@ -160,6 +204,11 @@ type Engine struct {
 	retries     sync.WaitGroup
 	retrying    atomic.Bool
 	aggregating sync.Mutex
+	archives    archives
+	tracker     *changes.Tracker
+	horizon     *changes.Horizon
+	erasures    erasing
+	fields      *fields.Registry
 	closing     sync.Once
 	closeErr    error
 }
@@ -179,8 +228,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err = errors.Join(err, o.Rotation.Validate()); err != nil {
 		return nil, errors.Join(err, o.Store.Close())
 	}
-	e := &Engine{Store: o.Store, Streams: streams.New(o.Store, o.Now), Keys: apikeys.New(o.Store, o.Now), Now: o.Now, Conditions: o.Conditions}
+	e := &Engine{erasures: erasing{running: make(chan struct{}, 1)}, Store: o.Store, Streams: streams.New(o.Store, o.Now), Keys: apikeys.New(o.Store, o.Now), Now: o.Now, Holder: o.Holder, Conditions: o.Conditions}
 	e.wire(o)
+	e.openChanges(ctx, o)
 	e.background, e.stop = context.WithCancel(context.WithoutCancel(ctx))
 	// Failures are visible in the events, the health and the conditions of the rotator.
 	_ = e.rotate()
@@ -191,21 +241,38 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e.cron.Schedule(schedule, cron.FuncJob(func() {
 		// Failures are visible in the events and the health of the rotator.
 		_ = e.rotate()
+		e.archiveTables()
 	}))
 	silence := e.checkAlerts(o.Events.Failed)
 	e.cron.Schedule(cron.Every(time.Minute), cron.FuncJob(silence))
 	e.cron.Schedule(cron.Every(aggregateEvery), cron.FuncJob(func() { e.aggregate(e.background, o.Events.Counted) }))
+	if scaler, ok := o.Store.(store.Scaler); ok {
+		e.cron.Schedule(cron.Every(time.Minute), cron.FuncJob(e.scaleTables(scaler, o.Events)))
+	}
+	if o.Shared && o.IndexesAny {
+		e.cron.Schedule(cron.Every(changes.RenewEvery), cron.FuncJob(renewArrivals(e, o.Events.Failed)))
+	}
+	e.cron.Schedule(cron.Every(eraseEvery), cron.FuncJob(e.workOnErasures))
 	e.cron.Start()
 	e.first.Go(silence)
+	e.first.Go(e.workOnErasures)
+	e.first.Go(e.archiveTables)
+	if e.Sender != nil {
+		e.first.Go(func() { e.Sender.Run(e.background) })
+	}
 	return e, nil
 }
 
 // wire creates and connects the parts.
 func (e *Engine) wire(o Options) {
 	policy := o.Rotation
+	e.wireArchive(o)
 	e.Devices = devices.New(devices.Options{Items: o.Store, Policy: policy.Retention, Now: o.Now, Failed: o.Events.Failed})
 	e.Logs = devicelog.New(devicelog.Options{Items: o.Store, Now: o.Now, Retention: o.LogRetention})
-	if tables, ok := o.Store.(store.Surveyor); ok {
+	rejected := o.Rejects
+	rejected.Items, rejected.Now, rejected.Failed = o.Store, o.Now, o.Events.Failed
+	e.Rejects = rejects.New(rejected)
+	if tables, ok := o.Store.(store.LayoutReader); ok {
 		e.Streams.RecoverFrom(tables, func(prefix string) (string, bool) {
 			class, ok := policy.Retention.ClassOfPrefix(prefix)
 			return class.Name, ok
@@ -213,37 +280,49 @@ func (e *Engine) wire(o Options) {
 	}
 	e.Query = query.New(query.Options{
 		Reader: o.Store, Catalog: o.Store, Streams: e.Streams, Policy: policy.Retention, Now: o.Now,
-		Retention: e.Devices.Retention, Layouts: o.Layouts, Parallel: o.Parallel,
+		Retention: e.Devices.Retention, Layouts: o.Layouts, Parallel: o.Parallel, Archive: e.archivedTables(o),
 	})
+	if len(o.CorrectClocks) > 0 {
+		e.Clocks = clocks.NewCorrector(clocks.New(o.Store, o.Now), o.CorrectClocks, source{e.Query})
+	}
 	e.Alerts = alerts.New(alerts.Options{
 		Items: o.Store, Devices: e.Devices, Source: source{e.Query}, Now: o.Now, Holder: o.Holder,
-		RequestTimeout: o.RequestTimeout, Failed: o.Events.Failed,
+		RequestTimeout: o.RequestTimeout, Failed: o.Events.Failed, Deliver: len(o.Notify.Targets) > 0,
 	})
+	if outbox := e.Alerts.Outbox(); outbox != nil {
+		e.Sender = notify.NewSender(notify.Options{
+			Items: o.Store, Outbox: outbox, Targets: o.Notify.Targets, Now: o.Now, Holder: o.Holder, URL: o.Notify.URL, Digest: o.Notify.Digest,
+			Ended: o.Notify.Ended, Failed: o.Events.Failed, Tenants: e.tenants,
+		})
+	}
 	e.Aggregator = rollup.NewAggregator(rollup.AggregatorOptions{
 		Items: reserveOf(o.Store), Source: e.Query, Now: o.Now, Holder: o.Holder, Parallel: o.Parallel, Resent: o.Resent,
 	})
+	e.fields = fields.New(o.Store, o.SeriesFields)
 	routing := router.Options{
 		Writer: o.Store, Creator: o.Store, Streams: e.Streams, Policy: policy.Retention, Grid: policy.Grid, Now: o.Now,
 		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Watch: e.Alerts.Observe, Events: o.Events.Router, Layouts: o.Layouts,
-		Expire: policy.Drop, Grace: policy.WithDefaults().Grace, Fields: fields.New(o.Store, o.SeriesFields),
+		Expire: policy.Drop && !policy.ArchiveFirst, Grace: policy.WithDefaults().Grace, Fields: e.fields,
 	}
 	if !o.NoRollups {
 		routing.Tracker = rollup.NewTracker(o.Store, o.Now)
 		e.Rollups = rollup.NewReader(o.Store, e.Query, o.Resent)
 	}
+	e.trackChanges(o, &routing)
 	e.Router = router.New(routing)
-	var expireGrace time.Duration
-	if !o.NoRollups {
-		expireGrace = router.ExpireGrace
-	}
-	expirer, _ := o.Store.(store.Expirer) // nil if the database deletes expired readings
+	e.wireErasures(o)
+	expirer, expireGrace := expirerOf(o.Store, &routing)
 	e.Rotator = rotator.New(rotator.Options{
+		Archived: e.archived(), CheckArchive: e.checkArchive(),
 		Catalog: o.Store, Creator: o.Store, Lifecycle: o.Store, Items: reserveOf(o.Store), Policy: *policy, Now: o.Now,
-		Holder: o.Holder, Parallel: o.Parallel, TablesInUse: e.tablesInUse(o.Events.Counted), Expirer: expirer, ExpireGrace: expireGrace, Events: e.rotatorEvents(o.Events.Rotator),
+		Holder: o.Holder, Parallel: o.Parallel, Expirer: expirer, ExpireGrace: expireGrace,
+		TablesInUse:   afterAggregation(e, o.Events.Counted, e.Aggregator.TablesInUse),
+		ReadingsInUse: afterAggregation(e, o.Events.Counted, e.Aggregator.ReadingsInUse), Events: e.rotatorEvents(o.Events.Rotator),
 	})
 }
 
-// reserveOf returns the registry that accepts writes even if the disk is full.
+// reserveOf returns the registry that accepts writes even if the disk is full, if the store has
+// one.
 func reserveOf(s store.Store) store.Items {
 	if r, ok := s.(store.Reserver); ok {
 		return r.Reserve()
@@ -251,44 +330,8 @@ func reserveOf(s store.Store) store.Items {
 	return s
 }
 
-// rotate runs the rotator. If another process holds the lease, it retries later, so that each
-// process knows the tables.
-func (e *Engine) rotate() error {
-	_, err := e.Rotator.Run(e.background)
-	if !errors.Is(err, lease.ErrHeld) {
-		return err
-	}
-	if e.retrying.CompareAndSwap(false, true) {
-		e.retries.Go(func() {
-			defer e.retrying.Store(false)
-			e.rotateLater()
-		})
-	}
-	return nil
-}
-
-// rotateLater runs the rotator as soon as no other process does.
-func (e *Engine) rotateLater() {
-	for {
-		timer := time.NewTimer(rotateAgain/2 + rand.N(rotateAgain))
-		select {
-		case <-e.background.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
-		// Failures are visible in the events and the health of the rotator.
-		if _, err := e.Rotator.Run(e.background); !errors.Is(err, lease.ErrHeld) {
-			return
-		}
-	}
-}
-
-// rotateAgain is the approximate delay between two attempts to get the lease.
-const rotateAgain = 20 * time.Second
-
-// checkAlerts returns a function that evaluates deadman rules, and resolves the alerts of
-// deleted or changed rules. It runs at the start and every minute.
+// checkAlerts returns a function that evaluates deadman rules, resolves the alerts of deleted or
+// changed rules, and stores the last use of keys. It runs at the start and every minute.
 func (e *Engine) checkAlerts(failed func(task string, err error)) func() {
 	report := func(task string, err error) {
 		if err != nil && failed != nil && e.background.Err() == nil {
@@ -298,6 +341,7 @@ func (e *Engine) checkAlerts(failed func(task string, err error)) func() {
 	return func() {
 		report("deadman rules", e.Alerts.CheckDeadman(e.background))
 		report("alerts of retired rules", e.Alerts.ResolveRetired(e.background))
+		report("last use of keys", e.Keys.WriteUsed(e.background))
 	}
 }
 
@@ -314,6 +358,13 @@ func (e *Engine) Close() error {
 		e.first.Wait()
 		e.Alerts.Close()
 		e.Devices.Close()
+		e.Rejects.Close()
+		// If WriteUsed fails, the uses of keys in the last minute are lost. Store.Close reports the
+		// cause.
+		_ = e.Keys.WriteUsed(context.Background())
+		// If closeChanges fails, the next process may assign arrivals that are a few seconds in the
+		// future.
+		_ = e.closeChanges(context.Background())
 		e.closeErr = e.Store.Close()
 	})
 	return e.closeErr

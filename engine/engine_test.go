@@ -21,7 +21,7 @@ import (
 )
 
 // The tests run in synctest bubbles. Time is fake and begins on 1 January 2000, and a goroutine
-// that outlives its test fails it.
+// that outlives its test makes the test fail.
 
 // watched is a store with a hook for the creation of tables. It counts calls of Close.
 type watched struct {

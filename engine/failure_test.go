@@ -42,7 +42,7 @@ func TestOpen_SucceedsIfRotationFails(t *testing.T) {
 }
 
 // TestClose_FinishesCurrentStep checks that Close waits for the current step of a run, starts no
-// other, and closes the store last.
+// further step, and closes the store last.
 func TestClose_FinishesCurrentStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &watched{Store: mem.New(nil)}

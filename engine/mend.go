@@ -12,7 +12,7 @@ const mendEvery = time.Minute
 // mendStreams restores streams that tables hold and the registry lacks, for example after a
 // backup was restored. It retries in the background until it succeeds.
 func (e *Engine) mendStreams(ctx context.Context, mended func(int, error)) {
-	tables, ok := e.Store.(store.Surveyor)
+	tables, ok := e.Store.(store.LayoutReader)
 	if !ok || e.mendOnce(ctx, tables, mended) {
 		return
 	}
@@ -34,8 +34,8 @@ func (e *Engine) mendStreams(ctx context.Context, mended func(int, error)) {
 
 // mendOnce compares the registry with the tables once, and adds missing data to the registry. It
 // reports whether this succeeded.
-func (e *Engine) mendOnce(ctx context.Context, tables store.Surveyor, mended func(int, error)) bool {
-	found, err := tables.SurveyAll(ctx)
+func (e *Engine) mendOnce(ctx context.Context, tables store.LayoutReader, mended func(int, error)) bool {
+	found, err := tables.StreamLayouts(ctx)
 	if err == nil {
 		plan, perr := e.Streams.PlanRepairs(ctx, found)
 		if err = perr; err == nil {

@@ -42,6 +42,45 @@ func TestEngine_IgnoresOrderOfArrival(t *testing.T) {
 	}
 }
 
+// TestEngine_IgnoresOrderOfVersions writes corrected readings in order, and in random order with lower
+// versions that have other values. The latest readings, the alerts and the roll-ups are the same.
+func TestEngine_IgnoresOrderOfVersions(t *testing.T) {
+	var inOrder string
+	for seed := range uint64(4) {
+		clock := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+		rng := rand.New(rand.NewPCG(seed, 0))
+		var all []varve.Reading
+		for i, r := range quarter(clock) {
+			id, err := varve.ParseID(fmt.Sprint("r", i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			highest := uint32(i % 3)
+			for version := range highest {
+				if seed == 0 || rng.IntN(3) == 0 {
+					continue
+				}
+				wrong := r.Clone()
+				wrong.ID = id.WithVersion(version)
+				wrong.Fields[0].Value = varve.IntValue(rng.Int64N(10))
+				all = append(all, wrong)
+			}
+			r.ID = id.WithVersion(highest)
+			all = append(all, r)
+		}
+		if seed > 0 {
+			rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		}
+		got := afterAll(t, clock, all)
+		if seed == 0 {
+			inOrder = got
+		}
+		if got != inOrder || strings.Count(got, "alert") < 10 {
+			t.Errorf("seed %d:\n%s\nin order:\n%s", seed, got, inOrder)
+		}
+	}
+}
+
 // quarter returns readings of two devices in the three months before a time.
 func quarter(now time.Time) (all []varve.Reading) {
 	rng := rand.New(rand.NewPCG(7, 7))

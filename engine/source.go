@@ -8,9 +8,9 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// source returns stored readings to the alerts, whether they have expired or not. A
-// device may have a shorter retention than the time for which a rule's condition
-// must hold, or for which the device may be silent.
+// source returns stored readings to the alerts, whether they have expired or not. The retention of
+// a device may be shorter than the time for which a rule's condition must hold, or for which the
+// device may be silent.
 type source struct{ *query.Engine }
 
 // Read implements alerts.Source.

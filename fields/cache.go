@@ -61,3 +61,20 @@ func (c *cache) get(s varve.Series) *names {
 	p.young[h] = n
 	return n
 }
+
+// find returns the names of a series, or nil if it is not remembered.
+func (c *cache) find(s varve.Series) *names {
+	c.once.Do(func() { c.seed = maphash.MakeSeed() })
+	h := maphash.Comparable(c.seed, s)
+	p := &c.parts[h%parts]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, young := p.young[h]
+	if !young {
+		n = p.aged[h]
+	}
+	if n == nil || n.series != s {
+		return nil
+	}
+	return n
+}

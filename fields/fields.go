@@ -2,14 +2,15 @@
 // and the columns of CSV grow with each field.
 //
 // A [Registry] remembers the field names of recently written series, as hashes. The names of a
-// series with many fields are in the registry as well, in one item for each series. Each process
-// reads the item once, and writes it when names are added.
+// series with many fields are also stored, in one item for each series. Each process reads the item
+// once, and writes it when names are added.
 //
-// The bound is exact while only one process runs. Names that are not in the registry are forgotten
-// when a process ends, or when its cache is full: at most 64 for each series. If several processes
-// share tables, each of them may admit another name at the limit, so that the bound is exceeded.
+// The bound is exact while only one process runs. Names that are not stored are forgotten when a
+// process ends, or when its cache is full: at most 64 for each series. If several processes share
+// tables, each of them may admit another name at the limit, so that the bound is exceeded.
 //
-// If the registry fails, readings with new fields are rejected as unavailable.
+// If the item of a series cannot be read or written, readings with new names for it are rejected as
+// unavailable.
 package fields
 
 import (
@@ -60,7 +61,7 @@ func New(items store.Items, limit int) *Registry {
 	return &Registry{items: items, limit: limit, unrecorded: min(maxUnrecorded, limit/4)}
 }
 
-// names are the field names of one series.
+// names has the field names of one series, as hashes.
 type names struct {
 	mu       sync.Mutex
 	series   varve.Series
@@ -80,7 +81,7 @@ type names struct {
 // context has ended.
 func (r *Registry) Admit(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
 	var n *names
-	var like []varve.Field // fields of the previous reading, with their shape
+	var like []varve.Field // fields of the previous reading; shape is their shape
 	var shape uint64
 	var known bool             // the fields of the previous reading were known
 	var added map[*names][]int // indexes of readings with names to be recorded
@@ -117,6 +118,18 @@ func (r *Registry) Admit(ctx context.Context, readings []varve.Reading, verdicts
 	return context.Cause(ctx)
 }
 
+// Forget removes the remembered names of a series after its item was deleted. From then on, only
+// the names of later readings count.
+func (r *Registry) Forget(s varve.Series) {
+	n := r.cache.find(s)
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.hashes, n.shape, n.loaded, n.recorded, n.version = nil, 0, false, 0, 0
+}
+
 func unavailable(s varve.Series, err error) varve.Verdict {
 	return varve.Reject(varve.CodeUnavailable, "record the fields of %s: %s", s.Device, err)
 }
@@ -127,7 +140,7 @@ func alike(a, b []varve.Field) bool {
 }
 
 // admit adds the fields of a reading to the names of its series. The result record reports whether
-// names must be written to the registry.
+// names must be written to the item of the series.
 func (r *Registry) admit(ctx context.Context, n *names, fields []varve.Field, shape uint64) (v varve.Verdict, record bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -172,7 +185,7 @@ func (n *names) missing(fields []varve.Field) (fresh []uint64) {
 	return fresh
 }
 
-// firstUnknown returns the name of the first unknown field.
+// firstUnknown returns the name of the first field that is not in n.
 func (n *names) firstUnknown(fields []varve.Field) string {
 	for i := range fields {
 		if _, ok := slices.BinarySearch(n.hashes, xxhash.Sum64String(fields[i].Name)); !ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// counting is a registry in memory that counts requests, and can fail.
+// counting is a store of items in memory that counts requests, and can fail.
 type counting struct {
 	*mem.Store
 	gets, puts int
@@ -137,8 +137,8 @@ func TestAdmit_SurvivesRestart(t *testing.T) {
 	}
 }
 
-// TestAdmit_RejectsIfRegistryFails fails the registry. Readings must be rejected as
-// unavailable, and admitted after it recovers.
+// TestAdmit_RejectsIfRegistryFails makes the store of items fail. Readings must be rejected as
+// unavailable, and admitted once the store works again.
 func TestAdmit_RejectsIfRegistryFails(t *testing.T) {
 	items := newItems()
 	r := fields.New(items, 200)

@@ -29,11 +29,11 @@ type Condition struct {
 	Value    varve.Value // a number, a string or a boolean
 }
 
-// Operator is a comparison.
+// Operator selects the comparison of a condition, such as >=.
 type Operator uint8
 
 // The operators. Less and the next three need a number or a string, and do not match values of
-// another kind. NotEqual matches them.
+// another kind. NotEqual matches values of another kind.
 const (
 	Equal Operator = iota + 1
 	NotEqual

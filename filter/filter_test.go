@@ -38,6 +38,13 @@ func TestFilter_MatchesExactly(t *testing.T) {
 		{"t=30", false},
 		{"t = 30.0000000000000000000000000000000000010", true},
 		{"t >= 3.0000000000000000000000000000000000001e1", true},
+		{"t>.5", true},
+		{"t>-.5", true},
+		{"t<20.", false},
+		{"t>20.", true},
+		{"zero=0.", true},
+		{"level!=.", true}, // strings
+		{"level!=-x", true},
 		{"zero=0.00", true},
 		{"zero=-0", true},
 		{"zero<0", false},
@@ -87,8 +94,21 @@ func TestParse_NamesProblem(t *testing.T) {
 		{"t>", "a value is missing"},
 		{"t>30 and", "a field is missing"},
 		{"t>30 level=error", "join conditions by and"},
-		{"t==30", "a value is missing"},
-		{"t>30,level=error or x=1", "join conditions by and"},
+		{"t==30", "use ="},
+		{"t<>30", "use !="},
+		{"t=>30", "use >="},
+		{"t=<30", "use <="},
+		{"t>+5", "not a decimal number: write a number as in -0.5 or 2e3, or put a text in double quotes"},
+		{"t>0x10", "not a decimal number"},
+		{"t>20,5", "not a decimal number"},
+		{"t>5°C", "not a decimal number"},
+		{"t=2026-11-22", "not a decimal number"},
+		{"t>-.5.", "not a decimal number"},
+		{"t<1e200", "outside 1e-130 to 9.99e125"},
+		{"level='error'", "use double quotes"},
+		{"'level'=error", "use double quotes"},
+		{"on=True", "write true"},
+		{"t>x,level=error or x=1", "join conditions by and"},
 		{"on>true", "has no order"},
 		{`t="30`, "closing quote"},
 		{`"`, "closing quote"},
@@ -98,6 +118,48 @@ func TestParse_NamesProblem(t *testing.T) {
 	} {
 		if f, err := filter.Parse(tt.text); err == nil || !strings.Contains(err.Error(), tt.problem) {
 			t.Errorf("%.60q: %v %v, want an error with %q", tt.text, f, err, tt.problem)
+		}
+	}
+}
+
+// TestProfile_ExplainsEmptyAnswers checks the messages about fields that are missing, or that have
+// other kinds of values. If a field has one value of the same kind, it has no message.
+func TestProfile_ExplainsEmptyAnswers(t *testing.T) {
+	r := sample(t)
+	for _, tt := range []struct{ text, unseen, mismatch string }{
+		{"t>40 and level=debug", "", ""},
+		{"missing>1 and t>1 and missing<3", "missing", ""},
+		{"level>5", "", `field "level": its values here are of the kind string, and "5" is a number: put the value in quotes`},
+		{"t>abc", "", `field "t": its values here are of the kind number, and "abc" is text: write a number`},
+		{"on=1", "", `field "on": its values here are of the kind boolean, and "1" is a number: write a boolean`},
+		{"place=1", "", "use a field with numbers, strings or booleans"},
+	} {
+		f, err := filter.Parse(tt.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum filter.Profile
+		for range 2 {
+			s := filter.NewProfile(f)
+			s.Add(r)
+			sum.Merge(s)
+		}
+		unseen, mismatch := strings.Join(sum.UnseenFields(), " "), strings.Join(sum.Mismatches(), "; ")
+		if unseen != tt.unseen || !strings.Contains(mismatch, tt.mismatch) || (mismatch == "") != (tt.mismatch == "") || sum.Readings != 2 {
+			t.Errorf("%s: unseen %q and %q, want %q and %q", tt.text, unseen, mismatch, tt.unseen, tt.mismatch)
+		}
+		if n := filter.NewProfile(f); len(n.UnseenFields()) != 0 || len(n.Mismatches()) != 0 {
+			t.Errorf("%s: messages without a reading", tt.text)
+		}
+		number, err := filter.Parse("level>5")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := filter.NewProfile(number)
+		s.Add(r)
+		s.Add(&varve.Reading{Fields: []varve.Field{{Name: "level", Value: varve.IntValue(1)}}})
+		if m := s.Mismatches(); len(m) > 0 {
+			t.Errorf("a number among strings: %v", m)
 		}
 	}
 }

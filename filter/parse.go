@@ -14,9 +14,10 @@ import (
 // error.
 //
 // A condition is a field, one of = != < <= > >=, and a value. A value in the form of a number is a
-// number. The values true and false are booleans, and all others are strings. In quotes, any value
-// is a string, such as "30". A field may be in quotes, too. In quotes, a backslash escapes a quote
-// or a backslash.
+// number. It may lack digits on one side of the point, as in 20. or .5 without quotes. The values
+// true and false are booleans, and all others are strings. A value that only begins like a number
+// is an error. In double quotes, any value is a string, such as "30". A field may be in quotes,
+// too. In quotes, a backslash escapes a quote or a backslash.
 //
 // The result is the Filter of all texts, whose conditions must all hold.
 func Parse(texts ...string) (f Filter, err error) {
@@ -58,6 +59,11 @@ func (p *parser) condition() (c Condition, err error) {
 		return c, fmt.Errorf("a field is empty: %s", remedy)
 	}
 	p.skipSpace()
+	for _, wrong := range wrongOperators {
+		if strings.HasPrefix(p.rest, wrong.text) {
+			return c, fmt.Errorf("%s is not an operator: use %s", wrong.text, wrong.use)
+		}
+	}
 	for _, known := range operators {
 		if rest, ok := strings.CutPrefix(p.rest, known.text); ok {
 			c.Operator, p.rest = known.op, rest
@@ -71,25 +77,57 @@ func (p *parser) condition() (c Condition, err error) {
 	if err != nil {
 		return c, err
 	}
-	c.Value = valueOf(text, quoted)
+	if quoted {
+		c.Value = varve.StringValue(text)
+	} else if c.Value, err = valueOf(text); err != nil {
+		return c, err
+	}
 	if c.Value.Kind() == varve.KindBool && c.Operator > NotEqual {
 		return c, fmt.Errorf("%s has no order: use = or !=, or put it in quotes", text)
 	}
 	return c, nil
 }
 
-func valueOf(text string, quoted bool) varve.Value {
-	switch {
-	case quoted:
-	case text == "true" || text == "false":
-		return varve.BoolValue(text == "true")
-	default:
-		if n, err := decimal.Parse(text); err == nil {
-			return varve.NumberValue(n)
-		}
+// wrongOperators lists operators of other languages, and their equivalents.
+var wrongOperators = []struct{ text, use string }{{"==", "="}, {"<>", "!="}, {"=>", ">="}, {"=<", "<="}, {"=!", "!="}}
+
+// valueOf returns the value of a word without quotes.
+func valueOf(word string) (varve.Value, error) {
+	if word == "true" || word == "false" {
+		return varve.BoolValue(word == "true"), nil
 	}
-	return varve.StringValue(text)
+	if strings.EqualFold(word, "true") || strings.EqualFold(word, "false") {
+		return varve.Value{}, fmt.Errorf("%s is not a value: write %s, or put a text in double quotes", quote.Text(word), strings.ToLower(word))
+	}
+	number, looksLike := numberOf(word)
+	if !looksLike {
+		return varve.StringValue(word), nil
+	}
+	n, err := decimal.Parse(number)
+	if err != nil {
+		return varve.Value{}, fmt.Errorf("%s is %w: write a number as in -0.5 or 2e3, or put a text in double quotes", quote.Text(word), err)
+	}
+	return varve.NumberValue(n), nil
 }
+
+// numberOf adds the missing zero to a word such as .5, and removes a point at the end of a word. It
+// also reports whether the word begins like a number.
+func numberOf(word string) (number string, looksLike bool) {
+	digits := strings.TrimLeft(word, "+-")
+	sign := word[:len(word)-len(digits)]
+	if strings.HasPrefix(digits, ".") {
+		digits = "0" + digits
+		looksLike = len(digits) > 2 && isDigit(digits[2])
+	} else {
+		looksLike = digits != "" && isDigit(digits[0])
+	}
+	if strings.Count(digits, ".") == 1 {
+		digits = strings.TrimSuffix(digits, ".")
+	}
+	return sign + digits, looksLike
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // hasAnother reads the word "and", and reports whether it was found. At the end of the text, it
 // returns false. It fails for any other text.
@@ -112,6 +150,9 @@ func (p *parser) word(kind string) (text string, quoted bool, err error) {
 	if strings.HasPrefix(p.rest, `"`) {
 		text, err = p.quoted()
 		return text, true, err
+	}
+	if strings.HasPrefix(p.rest, "'") {
+		return "", false, fmt.Errorf("%s has single quotes: use double quotes", quote.Text(p.rest))
 	}
 	end := strings.IndexFunc(p.rest, func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune(`=!<>"`, c) })
 	if end < 0 {

@@ -8,10 +8,10 @@
 // all its parts, so a table can be parsed from its name. A query reads the tables that overlap
 // its window.
 //
-//   - One cell is one table. The cells of one arrival month expire together.
+//   - One cell is one table. The cells of one arrival month expire at about the same time.
 //   - The event ranges of one arrival month partition time.
 //   - All functions are pure: they use UTC, no clock and no I/O.
 //
-// The idea is from the Fineo post "Using DynamoDB for Time Series Data" (2017). Unlike there,
-// weeks do not restart on 1 January and never overlap.
+// The idea is from the Fineo post "Using DynamoDB for Time Series Data" (2017). Unlike in that
+// post, weeks do not restart on 1 January and never overlap.
 package grid

@@ -38,7 +38,8 @@ func genMonth() *rapid.Generator[grid.Month] {
 	})
 }
 
-// genPolicy generates valid policies. The default and the limits are likely.
+// genPolicy generates valid policies. It often generates the default policy, and values at the
+// limits.
 func genPolicy() *rapid.Generator[grid.Policy] {
 	return rapid.Custom(func(t *rapid.T) grid.Policy {
 		const years = 365 * 24 * time.Hour
@@ -57,8 +58,7 @@ func genPolicy() *rapid.Generator[grid.Policy] {
 	})
 }
 
-// checkMany checks a property with 20 times the inputs of one rapid.Check, or 10 times in short
-// mode.
+// checkMany calls rapid.Check 20 times for a property, or 10 times in short mode.
 func checkMany(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	rounds := 20

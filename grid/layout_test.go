@@ -38,7 +38,7 @@ func TestLayout_PartitionsTime(t *testing.T) {
 // before it and of the future after it are one week wide. Before them, widths double.
 //
 // Each range is aligned to a multiple of its width, and no width occurs more than twice. Only the
-// first range, which begins in 1970, may end before the time that Doubling covers.
+// first range, which begins in 1970, may end before the oldest time that Doubling covers.
 func TestLayout_Widths(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		p, m := genPolicy().Draw(t, "policy"), genMonth().Draw(t, "month")

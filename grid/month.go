@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Month is a calendar month in UTC, counted from year 0. Months can be compared with < and added
-// with +.
+// Month is a calendar month in UTC, counted from year 0. Months can be compared with <, and m + n
+// is n months after m.
 type Month int
 
 // MonthOf returns the month in UTC that contains t.

@@ -43,8 +43,8 @@ const (
 // skipFrom is the smallest width in weeks after which a width may be skipped.
 const skipFrom = 8
 
-// Validate returns every violation as an Invalid error, joined into one. Their parameters are
-// future, recent and doubling.
+// Validate returns an error that joins an Invalid error for each violation. The parameters of these
+// errors are future, recent and doubling.
 func (p Policy) Validate() error {
 	var errs []error
 	if p.Future < 0 || p.Future > MaxFuture {

@@ -16,9 +16,15 @@ const (
 	DiskLow          Name = "disk_low"          // the disk has less free space than required
 	StoreUnreachable Name = "store_unreachable" // the store can be neither read nor written
 	DataDamaged      Name = "data_damaged"      // data on disk is damaged, and requests that depend on it are refused
+
+	KinesisUnreachable Name = "kinesis_unreachable" // the consumer cannot read its Kinesis stream
+	SQSUnreachable     Name = "sqs_unreachable"     // the consumer cannot read its queue
+	BrokerUnreachable  Name = "broker_unreachable"  // the client of MQTT is not subscribed at its broker
+	BrokerDropping     Name = "broker_dropping"     // the broker of MQTT reports dropped messages
+	ArchiveFailing     Name = "archive_failing"     // a table cannot be archived, or its archive failed the check before a drop
 )
 
-// kinds describes each condition without details of the deployment. While a blocking condition
+// kinds describes each condition without details of the deployment. While a condition with blocks
 // holds, readings are rejected.
 var kinds = []struct {
 	name   Name
@@ -29,6 +35,11 @@ var kinds = []struct {
 	{DiskLow, true, "the disk is nearly full: readings are rejected until space is free"},
 	{StoreUnreachable, true, "the store cannot be reached"},
 	{DataDamaged, false, "damaged data is refused"},
+	{KinesisUnreachable, false, "the Kinesis stream cannot be read"},
+	{SQSUnreachable, false, "the queue of SQS cannot be read"},
+	{BrokerUnreachable, false, "the broker of MQTT cannot be reached"},
+	{BrokerDropping, false, "the broker of MQTT drops messages"},
+	{ArchiveFailing, false, "tables cannot be archived"},
 }
 
 // Names returns the names of all conditions.

@@ -6,7 +6,7 @@
 //
 // The main types:
 //
-//   - Ingester begins sessions. A server has one.
+//   - Ingester begins sessions. A server has one for each door.
 //   - Session is one write, such as the body of a request.
 //   - Source describes the readings of a session: format, body and defaults.
 //

@@ -10,11 +10,14 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/apikeys"
+	"github.com/varvedb/varve/clocks"
+	"github.com/varvedb/varve/internal/lanes"
+	"github.com/varvedb/varve/rejects"
 	"github.com/varvedb/varve/router"
 )
 
-// SmallBody is the maximum size of a small body in bytes. A small body does not wait for large
-// ones.
+// SmallBody is the maximum size of a small body in bytes. The decoding of a small body does not
+// wait for large ones.
 const SmallBody = 32 << 10
 
 // maxInvalid is the number of invalid readings that a body may have in addition to half of its
@@ -24,10 +27,21 @@ const maxInvalid = 100_000
 // Options configures an Ingester.
 type Options struct {
 	Router *router.Router
+	// Destination receives the readings instead of Router, if it is set.
+	Destination Destination
 	// Budget limits the memory of all sessions together.
 	Budget *wire.Budget
+	// BatchReadings limits the readings that are decoded and stored at a time. 0 means
+	// wire.BatchReadings.
+	BatchReadings int
 	// Judged is called after the verdicts of each batch are counted. It may be nil.
 	Judged func(*wire.Batch)
+	// Rejects stores rejected readings. If nil, none are stored.
+	Rejects *rejects.Registry
+	// Clocks corrects readings of devices with a wrong clock. If nil, none are corrected.
+	Clocks *clocks.Corrector
+	// Door names the protocol of the sessions in rejects, such as http.
+	Door string
 	// Now is the clock of the rates of keys. If nil, time.Now is used.
 	Now func() time.Time
 }
@@ -40,11 +54,17 @@ func New(o Options) *Ingester {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Destination == nil {
+		o.Destination = routed{o.Router}
+	}
 	if o.Judged == nil {
 		o.Judged = func(*wire.Batch) {}
 	}
 	return &Ingester{opts: o}
 }
+
+// LateFrom is the delay, from event time to arrival, at which a reading counts as late.
+const LateFrom = time.Hour
 
 // Session is one write of readings: a body, a message or a file. Only one goroutine may use it.
 type Session struct {
@@ -58,15 +78,19 @@ type Session struct {
 type state struct {
 	// Tally counts the verdicts so far.
 	Tally varve.Tally
-	// Retryable reports that a retry may succeed for all rejections so far.
+	// Retryable is true if no rejection so far is permanent, so that a retry may succeed.
 	Retryable bool
 	// SkippedCells is the number of cells that were omitted, because they are not values.
 	SkippedCells int64
+	// Late is the number of stored readings that arrived LateFrom or more after their event time.
+	Late int64
+	// TextNumbers is the number of cells that look like numbers, such as 1,50, and were read as text.
+	TextNumbers int64
 
 	in      *Ingester
 	grant   *apikeys.Grant
-	request *router.Request
-	turn    *router.Turn
+	request Request
+	turn    Turn
 	invalid int64         // readings rejected permanently, except conflicts
 	first   varve.Verdict // the verdict on the first reading that invalid counts
 	charged bool          // whether readings of the body were charged to the key's rate
@@ -82,14 +106,25 @@ func (in *Ingester) Begin(g *apikeys.Grant) (*Session, error) {
 	if wait := g.Write(in.opts.Now()); wait > 0 {
 		return nil, apikeys.TooFast("readings", wait)
 	}
-	request, err := in.opts.Router.Admit()
+	request, err := in.opts.Destination.Admit()
 	if err != nil {
 		return nil, err
 	}
 	s := sessions.Get().(*Session)
 	s.in, s.grant, s.request, s.turn, s.Retryable = in, g, request, request.Turn(), true
 	s.batch.Share(in.opts.Budget)
+	s.batch.MaxReadings = in.opts.BatchReadings
+	s.batch.KeepTexts = in.opts.Rejects.On()
 	return s, nil
+}
+
+// Pace returns a pace for sources that wait in a queue. It rests while live writes arrive at the
+// router. With another destination, it never rests.
+func (in *Ingester) Pace() *lanes.Pace {
+	if in.opts.Router == nil {
+		return lanes.New(in.opts.Now).Pace()
+	}
+	return in.opts.Router.Pace()
 }
 
 // Close ends the session. Its tally is not valid afterwards.
@@ -97,11 +132,12 @@ func (s *Session) Close() {
 	s.request.Done()
 	s.batch.Share(nil)
 	s.batch.Reset()
+	s.batch.StartBody()
 	s.state = state{}
 	sessions.Put(s)
 }
 
-// Body returns a body that gives up the session's router.Turn while it waits for the sender. So a
+// Body returns a body that gives up the session's Turn while it waits for the sender. So a
 // slow upload does not delay others.
 func (s *Session) Body(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 	return yielding{body, ctx, s.turn}
@@ -113,9 +149,21 @@ type Source struct {
 	Body     io.Reader // a body from Session.Body, or a body in memory
 	Defaults wire.Defaults
 	Columns  wire.Columns // columns of CSV
-	// ArrivalIsTime gives readings without a time the arrival of the session.
+	// ArrivalIsTime means that the arrival is the event time of readings without a time. This is the
+	// arrival in Defaults or, if that is missing, the arrival of the session.
 	ArrivalIsTime bool
 	Large         bool // the body is known to be larger than SmallBody
+	// Queued means that the source waited in a queue, as messages of a broker do. Bulk work rests for the
+	// small body of a live write, but not for such a source.
+	Queued bool
+	// From names the sender in rejects, such as a topic. If empty, it is the id of the key.
+	From string
+	// FromOf returns the sender of the reading on a line, from 1. If nil, it is From.
+	FromOf func(line int) string
+	// DurableRejects stores rejects durably before Read returns. A door sets it if it acknowledges
+	// readings without a verdict, as queues do. If the store of rejects fails, Read fails, and the
+	// door must not acknowledge. Rejects beyond the limit are dropped, and Read does not fail.
+	DurableRejects bool
 	// Rejected is called for each rejected reading. Session.Read accepts nil, Session.Check does
 	// not.
 	Rejected func(Rejection)
@@ -125,21 +173,22 @@ type Source struct {
 type Rejection struct {
 	Index   int64  // of the reading in the source
 	Line    int    // of the source, from 1; 0 if the format has no lines
-	Text    []byte // of the reading, if the format keeps it
+	Text    []byte // of the reading; nil if Options.Rejects is off, except for line protocol
 	Verdict *varve.Verdict
 }
 
 // Read decodes the source batch by batch and stores its readings. An error concerns the whole
-// source. Verdicts that were counted before remain valid.
+// source. The tally includes the batches before the error, and their verdicts remain valid.
 func (s *Session) Read(ctx context.Context, src *Source) error {
 	defaults := src.Defaults
-	if src.ArrivalIsTime {
+	if src.ArrivalIsTime && defaults.Arrival.IsZero() {
 		defaults.Arrival = s.request.Arrived()
 	}
 	reader, err := wire.NewReader(&s.mem, src.Format, src.Body, defaults, src.Columns)
 	if err != nil {
 		return err
 	}
+	s.batch.StartBody()
 	index := int64(0)
 	for large := src.Large; ; large = true {
 		done, err := s.readBatch(ctx, src, reader, index, large)
@@ -163,7 +212,7 @@ func (s *Session) Check(ctx context.Context, src *Source) (readings int64, err e
 		for i := range s.batch.Verdicts {
 			v := &s.batch.Verdicts[i]
 			if v.Outcome == 0 {
-				*v = s.batch.Readings[i].NormalizeValues()
+				*v = s.batch.Readings[i].NormalizeNew()
 			}
 			if v.Outcome == varve.Rejected {
 				src.Rejected(Rejection{Index: readings + int64(i), Line: s.batch.Lines[i], Text: s.batch.Text(i), Verdict: v})
@@ -180,19 +229,25 @@ func (s *Session) Check(ctx context.Context, src *Source) (readings int64, err e
 
 // readBatch reads the next batch and stores it. If done is true, it was the last batch.
 func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader, index int64, large bool) (done bool, err error) {
-	if err := s.turn.Begin(ctx, large); err != nil {
-		return false, err
+	if large || !src.Queued {
+		if err := s.turn.Begin(ctx, large); err != nil {
+			return false, err
+		}
 	}
 	defer s.turn.End()
 	s.batch.Reset()
 	readErr := reader.Read(&s.batch)
 	s.SkippedCells += s.batch.SkippedCells
+	s.TextNumbers += s.batch.TextNumbers
 	if s.batch.Len() > 0 {
 		s.batch.Sort()
-		if err := s.charge(); err != nil {
+		if err := s.charge(s.batch.Len()); err != nil {
 			return false, err
 		}
-		if err := s.request.Write(ctx, s.batch.Readings, s.batch.Verdicts); err != nil {
+		if err := s.writeReadings(ctx); err != nil {
+			return false, err
+		}
+		if err := s.recordRejects(ctx, src); err != nil {
 			return false, err
 		}
 		s.countVerdicts(src, index)
@@ -207,15 +262,15 @@ func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader
 	return false, readErr
 }
 
-// charge charges the batch to the key's rate. It fails only for the first batch of a session.
-func (s *Session) charge() error {
+// charge charges readings to the key's rate. It fails only for the first batch of a session.
+func (s *Session) charge(readings int) error {
 	now := s.in.opts.Now()
 	if s.charged {
-		s.grant.Readings(now, s.batch.Len())
+		s.grant.Readings(now, readings)
 		return nil
 	}
 	s.charged = true
-	if wait := s.grant.Begin(now, s.batch.Len()); wait > 0 {
+	if wait := s.grant.Begin(now, readings); wait > 0 {
 		return apikeys.TooFast("readings", wait)
 	}
 	return nil
@@ -224,8 +279,12 @@ func (s *Session) charge() error {
 // countVerdicts counts the verdicts of the batch, and reports its rejections.
 func (s *Session) countVerdicts(src *Source, index int64) {
 	for i := range s.batch.Lines {
-		v := &s.batch.Verdicts[s.batch.Index(i)]
+		n := s.batch.Index(i)
+		v := &s.batch.Verdicts[n]
 		s.Tally.Count(*v)
+		if v.Outcome == varve.Stored && s.request.Arrived().Sub(s.batch.Readings[n].Time) >= LateFrom {
+			s.Late++
+		}
 		if v.Outcome != varve.Rejected {
 			continue
 		}
@@ -242,11 +301,11 @@ func (s *Session) countVerdicts(src *Source, index int64) {
 	s.in.opts.Judged(&s.batch)
 }
 
-// yielding is a body that gives up the router.Turn of a session while it waits for the sender.
+// yielding is a body that gives up the Turn of a session while it waits for the sender.
 type yielding struct {
 	io.ReadCloser
 	ctx  context.Context
-	turn *router.Turn
+	turn Turn
 }
 
 func (y yielding) Read(p []byte) (int, error) {

@@ -56,7 +56,7 @@ func (w *world) begin(t *testing.T, g *apikeys.Grant) *ingest.Session {
 	return s
 }
 
-// lines returns n readings as NDJSON, from an hour before noon.
+// lines returns n readings as NDJSON, with times from an hour before noon on.
 func lines(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -158,7 +158,7 @@ func (o *once) Put(ctx context.Context, it store.Item, conds ...store.Cond) erro
 	return o.Items.Put(ctx, it, conds...)
 }
 
-// TestAcquire_FailsIfRenewedMeanwhile extends a lease after another process has read its end.
+// TestAcquire_FailsIfRenewedMeanwhile extends a lease after another process has read the end of the lease.
 func TestAcquire_FailsIfRenewedMeanwhile(t *testing.T) {
 	c := newClock()
 	items, a, b := two(c)
@@ -195,7 +195,7 @@ func TestAcquire_GrantsOneOfMany(t *testing.T) {
 }
 
 // TestAcquire_FailsIfReleasedMeanwhile lets process a acquire and release a lease after process b
-// has read it. The call of b must fail, because its token is no longer higher than the stored one.
+// has read it. The call of b must fail, because its token is not higher than the stored token any more.
 func TestAcquire_FailsIfReleasedMeanwhile(t *testing.T) {
 	items, a, b := two(newClock())
 	want(t, "release", acquire(t, a).Release(t.Context()), nil)

@@ -57,7 +57,7 @@ type Manager struct {
 	TTL    time.Duration // the lifetime of a lease without a check
 
 	mu   sync.Mutex
-	seen map[string]sight // states of other processes' leases as this process read them, by name
+	seen map[string]sight // by name, the state in which this process has read each lease of another process
 }
 
 // sight is the state of a lease, and the time at which it was first observed.
@@ -76,7 +76,7 @@ type Lease struct {
 
 func key(name string) store.Key { return store.Key{PK: "LEASE", SK: name} }
 
-// Acquire acquires the lease with a name. It fails with ErrHeld if another process holds it.
+// Acquire acquires the lease with the given name. It fails with ErrHeld if another process holds it.
 func (k *Manager) Acquire(ctx context.Context, name string) (*Lease, error) {
 	items, err := k.Items.Get(ctx, []store.Key{key(name)}, true)
 	if err != nil {
@@ -104,8 +104,8 @@ func (k *Manager) Acquire(ctx context.Context, name string) (*Lease, error) {
 	return l, nil
 }
 
-// idle reports whether this process has seen the lease unchanged for longer than its lifetime,
-// by its own clock.
+// idle reports whether this process has seen the lease unchanged for longer than the lifetime of a
+// lease, by its own clock.
 func (k *Manager) idle(name string, token, until int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -75,8 +75,8 @@ func TestAcquire_TakesOverAfterEnd(t *testing.T) {
 	want(t, "b's check", lb.Check(t.Context()), nil)
 }
 
-// TestAcquire_TakesOverIdleLease takes a lease over after it was seen unchanged for its
-// lifetime, for any clock of the holder. A lease that is extended must not be taken over.
+// TestAcquire_TakesOverIdleLease takes a lease over after it was seen unchanged for its lifetime. The
+// clock of its holder must not matter. A lease that is extended must not be taken over.
 func TestAcquire_TakesOverIdleLease(t *testing.T) {
 	c, ahead := newClock(), newClock()
 	ahead.pass(10 * time.Minute)
@@ -143,7 +143,7 @@ func TestCheck_ExtendsLease(t *testing.T) {
 		_, err := b.Acquire(t.Context(), "job")
 		want(t, "b", err, lease.ErrHeld)
 	}
-	c.pass(ttl + skew) // at exactly the margin, the end is not trusted yet
+	c.pass(ttl + skew) // exactly at the end of the margin
 	b = &lease.Manager{Items: b.Items, Now: b.Now, Holder: b.Holder, TTL: ttl}
 	_, err := b.Acquire(t.Context(), "job")
 	want(t, "b, when the end may not have passed", err, lease.ErrHeld)
@@ -153,7 +153,7 @@ func TestCheck_ExtendsLease(t *testing.T) {
 	want(t, "b", err, lease.ErrHeld)
 }
 
-// writes counts writes, and fails them if it has an error.
+// writes counts writes. If err is set, they fail with it.
 type writes struct {
 	store.Items
 	n   int
@@ -269,7 +269,7 @@ func TestToken_Rises(t *testing.T) {
 	}
 }
 
-// TestLease_ReturnsStoreErrors fails the store. The error must be neither ErrHeld nor ErrLost.
+// TestLease_ReturnsStoreErrors makes the store fail. The error must be neither ErrHeld nor ErrLost.
 func TestLease_ReturnsStoreErrors(t *testing.T) {
 	c := newClock()
 	items, a, b := two(c)

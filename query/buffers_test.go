@@ -75,7 +75,7 @@ func (w *world) compareLate(t *testing.T, q query.Query, want []varve.Reading) {
 			n++
 		}
 		if n%2 == 0 {
-			rows.Release() // as a caller that waits before the next call
+			rows.Release() // like a caller that waits before the next call
 			w.abandon(t, q)
 		}
 	}

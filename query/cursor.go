@@ -14,13 +14,18 @@ import (
 // Cursor is the position after which the next page begins.
 //
 // It refers to no tables, so tables may be created, tuned or dropped between pages. It contains
-// the absolute window of the first page, so a window relative to now stays the same.
+// the absolute window and AsOf of the first page, so times relative to now stay the same.
 type Cursor struct {
 	Window varve.Window
+	AsOf   time.Time // see Query.AsOf
 	After  varve.Position
 }
 
-const cursorVersion = 1
+// Versions of cursors.
+const (
+	cursorVersion     = 1
+	cursorVersionAsOf = 2 // has AsOf
+)
 
 // checksumBytes is the length of the checksum at the end. It detects truncated cursors.
 const checksumBytes = 4
@@ -29,16 +34,23 @@ const checksumBytes = 4
 // window parameters.
 func (c Cursor) Encode(s varve.Series, o varve.Order, from, to string) string {
 	b := []byte{cursorVersion}
+	if !c.AsOf.IsZero() {
+		b[0] = cursorVersionAsOf
+	}
 	b = binary.LittleEndian.AppendUint64(b, fingerprint(s, o, from, to))
 	b = binary.AppendVarint(b, nanos(c.Window.From))
 	b = binary.AppendVarint(b, nanos(c.Window.To))
+	if !c.AsOf.IsZero() {
+		b = binary.AppendVarint(b, nanos(c.AsOf))
+	}
 	b = binary.AppendVarint(b, c.After.Time)
-	b = c.After.ID.Append(b)
+	b = c.After.ID.AppendKey(b)
 	b = binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// nanos returns t in nanoseconds since 1970, limited to the range of event times.
+// nanos returns t in nanoseconds since 1970. It returns -1 for earlier times, and the largest
+// integer for times after the last event time.
 func nanos(t time.Time) int64 {
 	all := varve.AllTime()
 	switch {
@@ -66,7 +78,7 @@ func fingerprint(s varve.Series, o varve.Order, from, to string) uint64 {
 // the parameter cursor.
 func ParseCursor(text string, s varve.Series, o varve.Order, from, to string) (Cursor, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) < 9+checksumBytes || b[0] != cursorVersion {
+	if err != nil || len(b) < 9+checksumBytes || b[0] != cursorVersion && b[0] != cursorVersionAsOf {
 		return Cursor{}, badCursor()
 	}
 	end := len(b) - checksumBytes
@@ -78,25 +90,29 @@ func ParseCursor(text string, s varve.Series, o varve.Order, from, to string) (C
 		return Cursor{}, varve.InvalidParam("cursor",
 			"belongs to another query: use the device, order, from and to of its page")
 	}
+	times := make([]int64, 2+b[0])
 	b = b[9:]
-	var at [3]int64
-	for i := range at {
+	for i := range times {
 		v, n := binary.Varint(b)
 		if n <= 0 {
 			return Cursor{}, badCursor()
 		}
-		at[i], b = v, b[n:]
+		times[i], b = v, b[n:]
 	}
-	id, err := varve.ParseID(string(b))
+	id, err := varve.ParseKey(string(b))
 	if err != nil {
 		return Cursor{}, badCursor()
 	}
-	return Cursor{
-		Window: varve.Window{From: time.Unix(0, at[0]).UTC(), To: time.Unix(0, at[1]).UTC()},
-		After:  varve.Position{Time: at[2], ID: id},
-	}, nil
+	c := Cursor{
+		Window: varve.Window{From: time.Unix(0, times[0]).UTC(), To: time.Unix(0, times[1]).UTC()},
+		After:  varve.Position{Time: times[len(times)-1], ID: id},
+	}
+	if len(times) > 3 {
+		c.AsOf = time.Unix(0, times[2]).UTC()
+	}
+	return c, nil
 }
 
 func badCursor() error {
-	return varve.InvalidParam("cursor", "malformed: use the value of next without changes")
+	return varve.InvalidParam("cursor", "malformed: use the unchanged value of next")
 }

@@ -21,8 +21,8 @@ func invalidCursor(err error) bool {
 	return errors.As(err, &e) && e.Failure == varve.Invalid && e.Param == "cursor"
 }
 
-// TestCursor_RoundTrips checks that a cursor keeps nanoseconds and any id, and needs no escaping
-// in an address.
+// TestCursor_RoundTrips checks that a cursor preserves nanoseconds and any id, and needs no
+// escaping in a URL.
 func TestCursor_RoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := func(label string) time.Time { return time.Unix(0, rapid.Int64Min(0).Draw(t, label)).UTC() }
@@ -92,8 +92,8 @@ func TestParseCursor_RefusesOtherQuery(t *testing.T) {
 	}
 }
 
-// FuzzCursor parses random texts, and valid cursors with random contents. The parser never
-// panics, fails only with Invalid, and its results keep their text.
+// FuzzCursor parses random texts, and valid cursors with random contents. The parser never panics, and
+// fails only with Invalid. A parsed cursor stays equal when it is encoded and parsed once more.
 func FuzzCursor(f *testing.F) {
 	for _, c := range []query.Cursor{
 		{Window: varve.AllTime(), After: varve.Position{Time: 1, ID: varve.HashID(1)}},

@@ -14,8 +14,10 @@
 //   - An expired reading is not returned, unless the query requests it.
 //   - If a reading has copies in several tables, the live copy with the first arrival is
 //     returned.
-//   - Pages with a cursor neither repeat nor omit a reading, whatever is stored between them.
+//   - Pages with a cursor neither repeat nor omit a reading, even if readings are stored between
+//     two pages.
+//   - A query with archives returns every reading that exists in tables or in archives, once.
 //
-// Tables that expired or are missing reduce the answer, and the coverage names them. A table
-// that cannot be read fails the query.
+// Tables that expired or are missing reduce the answer, and the coverage names them. If a table
+// cannot be read, the query fails.
 package query

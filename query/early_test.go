@@ -120,7 +120,7 @@ func TestRows_BoundsMemory(t *testing.T) {
 		t.Run(fmt.Sprintf("limit=%d", limit), func(t *testing.T) {
 			w := newWorld(t, 500*day, 500*day, 2)
 			from := start.AddDate(0, -6, 0)
-			for i := range 24 { // weeks, each written in its month
+			for i := range 24 { // a reading a week, each written in the month of its event time
 				at := from.Add(time.Duration(i) * 7 * day)
 				w.put(t, retention.DefaultClass, reading("a", at, at, "", 1))
 			}

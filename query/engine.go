@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options hold the dependencies of queries. All but Retention, Layouts and Parallel are
+// Options hold the dependencies of queries. All but Retention, Layouts, Parallel and Archive are
 // required.
 type Options struct {
 	Reader  store.Reader
@@ -31,6 +31,8 @@ type Options struct {
 	// Parallel limits the tables that one query reads at once. 0 means 1, which suits a local
 	// store.
 	Parallel int
+	// Archive lists archived tables. If nil, a query that requests them fails.
+	Archive Archive
 }
 
 // Engine runs queries. It is safe for concurrent use.
@@ -56,8 +58,19 @@ type Query struct {
 	Fields     []string        // if not empty, only these fields of each reading
 	Consistent bool            // includes every acknowledged reading
 	Expired    bool            // includes expired readings that are not dropped yet
-	// SkipDamaged omits damaged rows and lists them in the coverage. Otherwise they fail the
-	// query.
+	// AsOf, if set, excludes readings that arrived later. Of several copies of a reading, only
+	// copies that had arrived count. AsOf must not be in the future.
+	AsOf time.Time
+	// Versions includes all versions of a reading. Otherwise, only the highest version counts,
+	// among the live versions that had arrived by AsOf.
+	Versions  bool
+	isScan    bool // for ScanCopies: columns contain no versions, and no page ends between two versions
+	byArrival bool // for ScanArrivals: AsOf may be in the future, and the plan includes the expiry of tables
+	// Archive selects archived tables. Copies of a reading in archives and in existing tables are one
+	// reading.
+	Archive Archives
+	// SkipDamaged omits damaged rows and lists them in the coverage. Otherwise, a damaged row makes
+	// the query fail.
 	SkipDamaged bool
 	// Where selects readings by their values. If it is not empty, pages may be short, and More may
 	// be set though no further reading matches.
@@ -92,8 +105,12 @@ func (q *Query) Validate() error {
 type Coverage struct {
 	Read    []string `json:"read"`    // tables that were read
 	Expired []string `json:"expired"` // tables in which everything has expired
+	// Archived lists the tables whose archives were read.
+	Archived []string `json:"archived,omitempty"`
 	// Expiry is the part of the window whose readings have expired, if any.
-	Expiry  *Expiry  `json:"expiry,omitempty"`
+	Expiry *Expiry `json:"expiry,omitempty"`
+	// AsOf describes the answer to a query as of an earlier time.
+	AsOf    *AsOf    `json:"as_of,omitempty"`
 	Missing []string `json:"missing"` // tables that were dropped during the query or deleted by another program
 	// Failed lists the tables that could not be read. The answer is an error, or lacks their
 	// damaged rows.
@@ -106,8 +123,10 @@ type Coverage struct {
 	// Listed is the time of the list of tables. The list includes all tables that were used before
 	// that time.
 	Listed time.Time `json:"listed,omitzero"`
-	// MoreRead, MoreExpired and MoreDamaged count the entries that were cut from long lists.
-	MoreRead    int `json:"more_read,omitempty"`
-	MoreExpired int `json:"more_expired,omitempty"`
-	MoreDamaged int `json:"more_damaged,omitempty"`
+	// MoreRead, MoreExpired, MoreArchived and MoreDamaged count the entries that were cut from long
+	// lists.
+	MoreRead     int `json:"more_read,omitempty"`
+	MoreExpired  int `json:"more_expired,omitempty"`
+	MoreArchived int `json:"more_archived,omitempty"`
+	MoreDamaged  int `json:"more_damaged,omitempty"`
 }

@@ -17,7 +17,7 @@ type Expiry struct {
 	Retention string    `json:"retention" doc:"how long a reading lives after the later of its event time and its arrival"`
 	Rule      string    `json:"rule" doc:"the setting that limits the retention"`
 	Tables    int       `json:"tables" doc:"existing tables of the window in which everything has expired"`
-	Readings  int       `json:"readings,omitempty" doc:"expired readings that were found and left out; those in expired tables are not counted"`
+	Readings  int       `json:"readings,omitempty" doc:"expired readings of this page that were left out, up to its last reading; those in expired tables are not counted"`
 }
 
 // rule is the retention of a series in the tables of a class.
@@ -56,7 +56,7 @@ func expiryOf(w varve.Window, r rule, now time.Time, tables int) *Expiry {
 }
 
 // reported returns the expiry for the coverage of an answer, with the number of expired readings
-// that were left out. It returns nil if the window has no beginning, the answer has readings, and
+// that were left out. It returns nil if the window begins with 1970, the answer has readings, and
 // no expired readings or tables were left out.
 func (x *Expiry) reported(readings int, hasReadings bool) *Expiry {
 	if x == nil || hasReadings && readings == 0 && x.Tables == 0 && x.From.Equal(varve.AllTime().From) {

@@ -96,8 +96,8 @@ func TestCoverage_UsesLongestClass(t *testing.T) {
 	}
 }
 
-// TestExpiry_Merge merges the expiries of two devices. The readings of both must have expired before
-// the end.
+// TestExpiry_Merge merges the expiries of two devices. The merged part must end where the readings
+// of both devices have expired.
 func TestExpiry_Merge(t *testing.T) {
 	short := &query.Expiry{To: start.Add(-time.Hour), Retention: "1h", Tables: 1, Readings: 3}
 	long := &query.Expiry{To: start.Add(-day), Retention: "1d", Tables: 2, Readings: 4}

@@ -103,8 +103,8 @@ func TestOpen_FailsWithoutCatalog(t *testing.T) {
 	}
 }
 
-// TestRows_EndWithContext checks that a canceled query of slow tables ends at once with the
-// cause, and leaves no goroutine in the bubble.
+// TestRows_EndWithContext checks that a canceled query of slow tables ends at once with the cause,
+// and leaves no goroutine in the bubble of synctest.
 func TestRows_EndWithContext(t *testing.T) {
 	ask := map[string]func(ctx context.Context, e *query.Engine) error{
 		"rows": func(ctx context.Context, e *query.Engine) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,13 +22,15 @@ type LatestQuery struct {
 	Fields     []string // if not empty, only these fields
 	Consistent bool
 	Expired    bool // includes expired readings that are not dropped yet
+	// AsOf is described in Query.
+	AsOf time.Time
 	// SkipDamaged is described in Query.
 	SkipDamaged bool
 }
 
-// all returns the query for all candidates.
+// all returns a query for all readings from which Latest selects one.
 func (q *LatestQuery) all() Query {
-	return Query{Series: q.Series, Window: varve.AllTime(), Consistent: q.Consistent, Expired: q.Expired, SkipDamaged: q.SkipDamaged}
+	return Query{Series: q.Series, Window: varve.AllTime(), Consistent: q.Consistent, Expired: q.Expired, AsOf: q.AsOf, SkipDamaged: q.SkipDamaged}
 }
 
 func (q *LatestQuery) validate() error {
@@ -35,7 +38,7 @@ func (q *LatestQuery) validate() error {
 	return all.Validate()
 }
 
-// LatestAnswer is the latest reading of one series, if a matching one exists.
+// LatestAnswer is the latest reading of one series, if Found is set.
 type LatestAnswer struct {
 	Series   varve.Series
 	Reading  varve.Reading
@@ -73,6 +76,7 @@ func (e *Engine) latest(ctx context.Context, q LatestQuery, k *known) (LatestAns
 		return l.answer, err
 	}
 	l.answer.Coverage.Expiry = p.expiry.reported(0, l.answer.Found)
+	l.answer.Coverage.AsOf = p.asOf
 	l.damage.addTo(&l.answer.Coverage)
 	if l.answer.Found && len(q.Fields) > 0 {
 		l.answer.Reading.Fields = slices.DeleteFunc(l.answer.Reading.Fields, func(f varve.Field) bool {
@@ -82,7 +86,8 @@ func (e *Engine) latest(ctx context.Context, q LatestQuery, k *known) (LatestAns
 	return l.answer, nil
 }
 
-// LatestOf runs a query for several devices of a stream, and returns the answers in their order.
+// LatestOf runs a query for several devices of a stream, and returns the answers in the order of
+// the devices.
 func (e *Engine) LatestOf(ctx context.Context, q LatestQuery, devices []string) ([]LatestAnswer, error) {
 	for _, device := range devices {
 		one := q
@@ -153,7 +158,7 @@ func (l *latest) search(ctx context.Context, canBeat func(*planned) bool) error 
 	return nil
 }
 
-// ask reads several tables at once and keeps their latest reading.
+// ask reads several tables at once, and offers their latest readings as the answer.
 func (l *latest) ask(ctx context.Context, tables []planned) error {
 	type reply struct {
 		reading varve.Reading
@@ -164,6 +169,10 @@ func (l *latest) ask(ctx context.Context, tables []planned) error {
 	replies := make([]reply, len(tables))
 	get := func(i int) {
 		r := &replies[i]
+		if !tables[i].asOf.IsZero() {
+			r.reading, r.found, r.cost, r.err = l.scanTable(ctx, &tables[i])
+			return
+		}
 		r.reading, r.found, r.cost, r.err = l.e.opts.Reader.Latest(ctx, store.Latest{
 			Table: tables[i].Table, Series: l.q.Series, By: l.q.By, Cutoff: tables[i].cutoff, Consistent: l.q.Consistent, Layout: l.plan.layout,
 			Damaged: l.damage.collect(l.q.SkipDamaged),
@@ -213,11 +222,11 @@ func (l *latest) note(name string, err error) error {
 	}
 }
 
-// offer keeps a reading if it is later than the one found.
+// offer makes a reading the answer if it is later than the one found.
 //
-// If a reading has copies, a query by event time keeps the copy with the first arrival. A query by
-// arrival keeps the last copy until byArrival finds the first one. Only the last copy is certain
-// to be later than the discarded readings.
+// If a reading has copies, a query by event time uses the copy with the first arrival. A query by
+// arrival uses the last copy until byArrival finds the first one. Only the last copy is certain to
+// be later than the discarded readings.
 func (l *latest) offer(r *varve.Reading, t grid.Table) {
 	a := &l.answer
 	first := l.q.By == varve.ByEvent && a.Found && r.Position() == a.Reading.Position() && r.Arrived.Before(a.Reading.Arrived)
@@ -228,11 +237,11 @@ func (l *latest) offer(r *varve.Reading, t grid.Table) {
 
 // byArrival reads the tables of the newest arrival months first.
 //
-// A reading that was resent in another month has a copy in the table of that month, but its
-// arrival is the arrival of the first copy. So a found reading is only certain if no table of an
-// earlier month has a copy. A table of the same month may have one, too, if it belongs to
-// another class or grid of an earlier configuration. If it is not certain, all readings are
-// scanned and their copies merged.
+// If a reading was resent in another month, the table of that month has a copy. The arrival of the
+// reading is the arrival of its first copy. So a found reading is certain only if no table of an
+// earlier month has a copy or a higher version. A table of the same month may also have one, if the
+// table belongs to a class or grid of an earlier configuration. If the found reading is not
+// certain, byArrival scans all readings and merges their copies.
 func (l *latest) byArrival(ctx context.Context) error {
 	slices.SortStableFunc(l.plan.tables, func(a, b planned) int { return cmp.Compare(b.Month, a.Month) })
 	err := l.search(ctx, func(t *planned) bool {
@@ -248,12 +257,13 @@ func (l *latest) byArrival(ctx context.Context) error {
 	return l.goThrough(ctx)
 }
 
-// arrivedBefore reports whether another table holds an earlier copy of the found reading.
+// arrivedBefore reports whether another table holds an earlier copy or a higher version of the found
+// reading.
 func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	r := &l.answer.Reading
 	month := grid.MonthOf(r.Arrived)
 	// If the event time is at least MaxFuture after the start of this month, no copy arrived in an
-	// earlier month. The policy of that time may have allowed less.
+	// earlier month. At that time, the policy may have allowed less than MaxFuture.
 	ahead := r.Time.Sub(month.Start()) >= grid.MaxFuture
 	at := r.Position()
 	q := Query{Series: l.q.Series, Window: varve.Window{From: r.Time, To: r.Time.Add(1)}, Consistent: l.q.Consistent}
@@ -270,7 +280,8 @@ func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// holds reports whether a table holds a live reading at a position.
+// holds reports whether a table has a live copy or a higher live version of the reading at a
+// position.
 func (l *latest) holds(ctx context.Context, t *planned, q Query, at varve.Position) (bool, error) {
 	r := q.rangeOf(t.Table, l.plan.layout, nil, 0)
 	r.Damaged = l.damage.collect(l.q.SkipDamaged)
@@ -281,8 +292,8 @@ func (l *latest) holds(ctx context.Context, t *planned, q Query, at varve.Positi
 			return false, l.note(t.Name(), err)
 		}
 		for i := range page.Readings {
-			if c := &page.Readings[i]; c.Position() == at {
-				return c.Alive(t.cutoff), l.note(t.Name(), nil)
+			if c := &page.Readings[i]; isSuperseded(at, c.Position()) && t.counts(c) {
+				return true, l.note(t.Name(), nil)
 			}
 		}
 		if !page.More {
@@ -293,7 +304,7 @@ func (l *latest) holds(ctx context.Context, t *planned, q Query, at varve.Positi
 	}
 }
 
-// goThrough scans all distinct readings for the last arrival.
+// goThrough scans all distinct readings for the one that arrived last.
 func (l *latest) goThrough(ctx context.Context) error {
 	rows, err := l.e.Open(ctx, l.q.all())
 	if err != nil {

@@ -49,7 +49,16 @@ func (w *world) more(t *rapid.T, n int) {
 		if arrived.Before(w.moved) {
 			class = "old"
 		}
-		w.put(t, class, reading(dev, at, arrived, id, rapid.Int64Range(0, 2).Draw(t, "value")))
+		r := reading(dev, at, arrived, id, rapid.Int64Range(0, 2).Draw(t, "value"))
+		if len(w.copies) > 0 && rapid.IntRange(0, 3).Draw(t, "corrects") == 0 {
+			of := rapid.SampledFrom(w.copies).Draw(t, "corrected").reading
+			if of.Time.After(arrived.Add(testGrid.Future)) {
+				continue
+			}
+			r = reading(of.Device, of.Time, arrived, "", rapid.Int64Range(0, 2).Draw(t, "corrected value"))
+			r.ID = of.ID.WithVersion(rapid.SampledFrom([]uint32{0, 1, 1, 2, 3, 10}).Draw(t, "version"))
+		}
+		w.put(t, class, r)
 	}
 }
 
@@ -73,10 +82,30 @@ func drawQuery(t *rapid.T, w *world) query.Query {
 			q.Window = varve.Window{From: varve.AllTime().From, To: at}
 		}
 	}
+	q.AsOf = drawAsOf(t, w)
+	q.Versions = rapid.IntRange(0, 2).Draw(t, "versions") == 0
 	return q
 }
 
-// check checks a property more often than the default of rapid.
+// drawAsOf draws the zero time, or a time that is not in the future: often the arrival of a
+// reading, or the end of a month.
+func drawAsOf(t *rapid.T, w *world) time.Time {
+	at := w.clock.Add(-time.Duration(rapid.IntRange(0, 210*24).Draw(t, "as of")) * time.Hour)
+	switch kind := rapid.IntRange(0, 5).Draw(t, "kind of as of"); {
+	case kind < 2:
+		return time.Time{}
+	case kind == 2:
+		at = grid.MonthOf(at).Start().Add(rapid.SampledFrom([]time.Duration{-time.Millisecond, 0, time.Millisecond}).Draw(t, "beside a month"))
+	case kind < 5 && len(w.copies) > 0:
+		at = rapid.SampledFrom(w.copies).Draw(t, "of").reading.Arrived.Add(rapid.SampledFrom([]time.Duration{-time.Millisecond, 0, time.Microsecond}).Draw(t, "beside it"))
+	}
+	if at.After(w.clock) {
+		return w.clock
+	}
+	return at
+}
+
+// check checks a property with more inputs than rapid uses by default.
 func check(t *testing.T, property func(*rapid.T)) {
 	times := 20
 	if testing.Short() {
@@ -108,18 +137,18 @@ func TestPages_AgreeWithOracle(t *testing.T) {
 			if last := got[len(got)-1]; at != last.Position() {
 				t.Fatalf("page %d goes on at %v, not after its last reading %s", page, at, &last)
 			}
-			text := query.Cursor{Window: q.Window, After: at}.Encode(q.Series, q.Order, "f", "t")
+			text := query.Cursor{Window: q.Window, AsOf: q.AsOf, After: at}.Encode(q.Series, q.Order, "f", "t")
 			c, err := query.ParseCursor(text, q.Series, q.Order, "f", "t")
 			if err != nil {
 				t.Fatalf("page %d: %v", page, err)
 			}
-			q.Window, q.After = c.Window, &c.After
+			q.Window, q.AsOf, q.After = c.Window, c.AsOf, &c.After
 			w.pass(t)
 		}
 	})
 }
 
-// pass advances the clock and runs the rotator.
+// pass sometimes advances the clock, runs the rotator and stores readings.
 func (w *world) pass(t *rapid.T) {
 	if !rapid.Bool().Draw(t, "passes") {
 		return
@@ -246,7 +275,7 @@ func (w *world) expected(t TB, q query.Query) (want query.Coverage) {
 		spent := class.Retention != retention.Forever && !last.Add(class.Retention).After(w.clock)
 		if spent {
 			want.Expired = append(want.Expired, in.Name())
-		} else {
+		} else if q.AsOf.IsZero() || !in.Month.Start().After(q.AsOf) && in.Table.Window().From.Sub(q.AsOf) <= grid.MaxFuture {
 			want.Read = append(want.Read, in.Name())
 		}
 	}

@@ -3,8 +3,8 @@ package query
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,16 +19,24 @@ import (
 type planned struct {
 	grid.Table
 	cutoff time.Time // readings with event time and arrival at or before it have expired
+	asOf   time.Time // if set, readings that arrived later are left out
+
+	archived    *Archived // if set, its archive is read
+	replacement *Archived // if set, its archive is read if the table is missing
+	expiry      time.Time // like cutoff, even if the query includes expired readings
 }
 
 // plan is the result of planning: the tables of a query.
 type plan struct {
-	tables  []planned
-	expired []string
-	expiry  *Expiry      // nil if no reading of the window can have expired
-	lost    []string     // deleted by another program
-	layout  store.Layout // of the series
-	listed  time.Time    // all tables that were used before are in the plan
+	tables   []planned
+	expired  []string
+	later    []pruned     // all their readings arrived after AsOf
+	asOf     *AsOf        // nil unless the query has AsOf
+	complete time.Time    // event time from which no reading of the window can have expired
+	expiry   *Expiry      // nil if no reading of the window can have expired
+	lost     []string     // deleted by another program
+	layout   store.Layout // of the series
+	listed   time.Time    // the plan includes all tables that were used before this time
 }
 
 // known is the input of a plan: the stream, and how recent the list of tables must be.
@@ -39,8 +47,9 @@ type known struct {
 	at      time.Time
 }
 
-// look returns the input of plans for a stream. It makes one request if other processes may have
-// created tables, and none if not.
+// look returns the input of plans for a stream. If the catalog has a version, one request reads the
+// stream and that version. A consistent query needs no version, because it lists the tables without
+// a cache.
 func (e *Engine) look(ctx context.Context, tenant, stream string, consistent bool) (k known, err error) {
 	k = known{fresh: consistent, at: e.opts.Now()}
 	if catalog, ok := e.opts.Catalog.(store.Versioned); ok && !consistent {
@@ -55,8 +64,11 @@ func (e *Engine) look(ctx context.Context, tenant, stream string, consistent boo
 // ignores whether a table is retired, because the clock or the retention may have changed since.
 func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 	s := q.Series
+	if err := CheckAsOf(q.AsOf, e.opts.Now()); err != nil && !q.byArrival {
+		return plan{}, err
+	}
 	most := retention.Forever
-	if e.opts.Retention != nil && !q.Expired {
+	if e.opts.Retention != nil && (!q.Expired || q.byArrival) {
 		var err error
 		if most, err = e.opts.Retention(ctx, s.Tenant, s.Device); err != nil {
 			return plan{}, err
@@ -79,7 +91,8 @@ func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 		if !in.Owned {
 			continue // a foreign table with a similar name
 		}
-		cutoff := retention.Cutoff(now, keeps[in.Prefix])
+		expiry := retention.Cutoff(now, keeps[in.Prefix])
+		cutoff := expiry
 		if q.Expired {
 			cutoff = time.Time{}
 		}
@@ -93,11 +106,20 @@ func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 		if in.Status == store.Gone {
 			continue
 		}
-		p.tables = append(p.tables, planned{Table: in.Table, cutoff: cutoff})
+		if why := whyLater(in.Table, q.AsOf); why != "" {
+			p.later = append(p.later, pruned{in.Table, why})
+			continue
+		}
+		p.tables = append(p.tables, planned{Table: in.Table, cutoff: cutoff, expiry: expiry, asOf: limitOf(in.Table, q.AsOf)})
+	}
+	if err := e.addArchives(ctx, q, &p, &f, infos); err != nil {
+		return plan{}, err
 	}
 	if !q.Expired {
 		p.expiry = expiryOf(q.Window, e.longestRule(s.Stream, most, p.tables), now, len(p.expired))
 	}
+	p.complete = completeFrom(q.Window, slices.Min(slices.Collect(maps.Values(keeps))), now)
+	p.asOf = asOfCoverage(q, p.complete, len(p.later))
 	return p, nil
 }
 
@@ -154,7 +176,7 @@ type PlannedTable struct {
 	To     time.Time  `json:"to"`     // end of the event range
 	Month  grid.Month `json:"-"`      // arrival month
 	Action string     `json:"action"` // read, or skip
-	Why    string     `json:"why"`    // the reason of the action
+	Why    string     `json:"why"`    // the reason for the action
 	Cost   store.Cost `json:"-"`      // of reading the window of the table to its end
 }
 
@@ -170,6 +192,7 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 	if err := q.Validate(); err != nil {
 		return Explanation{}, err
 	}
+	q = q.normalized()
 	k, err := e.look(ctx, q.Series.Tenant, q.Series.Stream, true)
 	if err != nil {
 		return Explanation{}, err
@@ -181,16 +204,12 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 	p.inOrder(q.Order)
 	x := Explanation{Expiry: p.expiry}
 	for _, t := range p.tables {
-		cost, err := e.opts.Reader.Estimate(ctx, q.rangeOf(t.Table, p.layout, q.After, 0))
-		if errors.Is(err, store.ErrNoTable) {
-			x.Tables = append(x.Tables, explained(t.Table, "skip", "it was dropped during the query", store.Cost{}))
-			continue
-		}
+		one, err := e.explainTable(ctx, &q, &p, &t)
 		if err != nil {
-			return Explanation{}, fmt.Errorf("estimate %s: %w", t.Table, err)
+			return Explanation{}, err
 		}
-		x.Cost.Add(cost)
-		x.Tables = append(x.Tables, explained(t.Table, "read", t.whyRead(), cost))
+		x.Cost.Add(one.Cost)
+		x.Tables = append(x.Tables, one)
 	}
 	for _, name := range p.lost {
 		if t, ok := grid.Parse(name); ok && !slices.ContainsFunc(p.tables, func(r planned) bool { return r.Table == t }) {
@@ -202,10 +221,14 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 			x.Tables = append(x.Tables, explained(t, "skip", "all its readings have expired", store.Cost{}))
 		}
 	}
+	for _, t := range p.later {
+		x.Tables = append(x.Tables, explained(t.Table, "skip", t.why, store.Cost{}))
+	}
 	return x, nil
 }
 
-// whyRead returns the reason for reading a table, with the expiry of a part of it.
+// whyRead returns the reason for reading a table. It includes the time before which readings have
+// expired, if any.
 func (t *planned) whyRead() string {
 	const why = "its event range overlaps the window"
 	if t.cutoff.Unix() < t.Start || !t.cutoff.After(t.Month.Start()) {

@@ -27,12 +27,12 @@ func TestScanCopies_IncludesExpired(t *testing.T) {
 		t.Fatalf("%d are alive: the test is wrong", len(got))
 	}
 	each := func(w *world, window varve.Window) (got []varve.Reading, err error) {
-		err = w.engine.ScanCopies(t.Context(), device("a"), window, func(c store.Copy) error {
+		err = w.engine.ScanCopies(t.Context(), device("a"), window, store.CopyFunc(func(c store.Copy) error {
 			if c.First {
 				got = append(got, c.Reading.Clone())
 			}
 			return nil
-		})
+		}))
 		return got, err
 	}
 	got, err := each(w, varve.AllTime())
@@ -70,19 +70,19 @@ func TestScanCopies_NamesFirstCopy(t *testing.T) {
 		w.put(t, c.class, reading("a", begin, c.arrived, "x", int64(i+1)))
 	}
 	w.put(t, "default", reading("b", begin, begin, "x", 7))
-	// A device's own retention hides readings from users, and none from roll-ups.
+	// A device's own retention hides readings from users, but not from roll-ups.
 	e := query.New(query.Options{
 		Reader: w.store, Catalog: w.store, Streams: w.streams, Policy: w.policy, Now: w.now, Parallel: 1,
 		Retention: func(context.Context, string, string) (time.Duration, error) { return time.Hour, nil },
 	})
 	var copies, first []string
-	err := e.ScanCopies(t.Context(), device("a"), varve.AllTime(), func(c store.Copy) error {
+	err := e.ScanCopies(t.Context(), device("a"), varve.AllTime(), store.CopyFunc(func(c store.Copy) error {
 		v := c.Reading.Field("value").String()
 		if copies = append(copies, v); c.First {
 			first = append(first, v)
 		}
 		return nil
-	})
+	}))
 	if err != nil || !slices.Equal(copies, []string{"1", "2", "3", "4"}) || !slices.Equal(first, []string{"1"}) {
 		t.Errorf("%v, of which %v are first, %v", copies, first, err)
 	}

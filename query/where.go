@@ -1,73 +1,41 @@
 package query
 
 import (
-	"context"
-	"slices"
-
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/filter"
 )
 
-// nextMatching returns the matching readings of the next page, without the fields that the query
-// does not request. It also returns the number of readings before Where selected some of them.
-func (r *Rows) nextMatching(ctx context.Context) (readings []varve.Reading, scanned int, err error) {
-	readings, err = r.next(ctx)
-	scanned = len(readings)
-	if len(r.q.Where) > 0 {
-		readings = r.match(readings)
-	}
-	r.project(readings)
-	return readings, scanned, err
+// selection selects readings by the condition Where of a query, up to its limits.
+type selection struct {
+	where     filter.Filter
+	limit     int // of matching readings; 0 means no limit
+	scanLimit int // of readings; 0 means no limit
+	matched   int
+	profile   filter.Profile
 }
 
-// match returns the readings of a page that Where selects, up to the limit. It sets r.more when the
-// query has reached its limit or its scan limit.
-func (r *Rows) match(page []varve.Reading) []varve.Reading {
-	if len(page) == 0 {
-		return nil
-	}
+func newSelection(q *Query) selection {
+	return selection{where: q.Where, limit: q.Limit, scanLimit: q.ScanLimit, profile: filter.NewProfile(q.Where)}
+}
+
+// selectFrom returns the matching readings of a page, up to the limit, and the number of readings
+// that it compared. It reports whether the query has reached its limit or its scan limit. The page
+// must not be empty, and the query must not have ended.
+func (s *selection) selectFrom(page []varve.Reading) (matching []varve.Reading, compared int, ended bool) {
 	n := 0
 	for i := range page {
-		if r.q.Limit > 0 && r.matched == r.q.Limit {
-			r.last, r.more = page[n-1].Position(), true
-			return page[:n]
+		if s.limit > 0 && s.matched == s.limit {
+			return page[:n], i, true
 		}
-		r.scanned++
-		if len(r.unseen) > 0 {
-			r.unseen = slices.DeleteFunc(r.unseen, func(name string) bool { return !page[i].Field(name).IsZero() })
-		}
-		if r.q.Where.Matches(&page[i]) {
+		s.profile.Add(&page[i])
+		if s.where.Matches(&page[i]) {
 			if n != i {
-				// Swapped, not copied: each element keeps its memory for the next page.
+				// Swapped, not copied, so that the next page can reuse the memory of each element.
 				page[n], page[i] = page[i], page[n]
 			}
-			n, r.matched = n+1, r.matched+1
+			n, s.matched = n+1, s.matched+1
 		}
 	}
 	// Whether further readings exist is unknown here. The next page may be empty.
-	r.more = r.q.Limit > 0 && r.matched == r.q.Limit || r.q.ScanLimit > 0 && r.scanned >= r.q.ScanLimit
-	return page[:n]
-}
-
-// Compared reports whether readings were compared with Where.
-func (r *Rows) Compared() bool { return r.scanned > 0 }
-
-// UnseenFields returns the fields of Where that none of the compared readings had. It returns none
-// if no reading was compared.
-func (r *Rows) UnseenFields() []string {
-	if !r.Compared() {
-		return nil
-	}
-	return r.unseen
-}
-
-// project removes fields that the query does not request.
-func (r *Rows) project(readings []varve.Reading) {
-	if len(r.q.Fields) == 0 {
-		return
-	}
-	for i := range readings {
-		readings[i].Fields = slices.DeleteFunc(readings[i].Fields, func(f varve.Field) bool {
-			return !slices.Contains(r.q.Fields, f.Name)
-		})
-	}
+	return page[:n], len(page), s.limit > 0 && s.matched == s.limit || s.scanLimit > 0 && s.profile.Readings >= s.scanLimit
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // TestWhere_AgreesWithOracle checks that the pages of a query with a filter have exactly the
-// matching readings of the query without it, at any limit and scan limit. No page exceeds the limit.
+// matching readings of the query without the filter, at any limit and scan limit. No page exceeds
+// the limit.
 func TestWhere_AgreesWithOracle(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		w := drawWorld(t)
@@ -71,7 +72,7 @@ func TestWhere_ReportsUnseenFields(t *testing.T) {
 	}{{varve.AllTime(), 1}, {varve.Window{From: start, To: start.Add(day)}, 0}} {
 		q := query.Query{Series: device("a"), Window: tt.window, Where: where}
 		got, rows := w.ask(t, q)
-		if unseen := rows.UnseenFields(); len(got) != 0 || len(unseen) != tt.want || tt.want > 0 && unseen[0] != "valeu" {
+		if unseen := rows.Profile().UnseenFields(); len(got) != 0 || len(unseen) != tt.want || tt.want > 0 && unseen[0] != "valeu" {
 			t.Errorf("%v: %d readings, unseen %v", tt.window, len(got), unseen)
 		}
 	}

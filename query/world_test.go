@@ -23,7 +23,7 @@ var start = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 // testGrid has few tables, so that many readings share one.
 var testGrid = grid.Policy{Future: 10 * day, Recent: 2, Doubling: 60 * day}
 
-// TB is the part that tests and properties share.
+// TB has the methods that tests and rapid properties share.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -76,7 +76,7 @@ func device(name string) varve.Series {
 	return varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: name}
 }
 
-// reading returns a reading. Without an id, it has its content id.
+// reading returns a reading. If id is empty, the reading has its content id.
 func reading(dev string, at, arrived time.Time, id string, value int64) varve.Reading {
 	r := varve.Reading{Series: device(dev), Time: at, Arrived: arrived, Fields: []varve.Field{
 		{Name: "unit", Value: varve.StringValue("C")}, {Name: "value", Value: varve.IntValue(value)},
@@ -123,8 +123,14 @@ func (w *world) putOn(t TB, layout grid.Policy, class string, r varve.Reading) g
 
 // distinct is the oracle for live readings. It returns the distinct readings of a device,
 // ascending. Of several live copies, it returns the one that arrived first.
-func (w *world) distinct(s varve.Series) []varve.Reading {
+func (w *world) distinct(s varve.Series) []varve.Reading { return w.distinctAsOf(s, time.Time{}) }
+
+// distinctAsOf is like distinct, but considers only copies that had arrived at a time.
+func (w *world) distinctAsOf(s varve.Series, asOf time.Time) []varve.Reading {
 	return w.first(s, func(c *stored) bool {
+		if !asOf.IsZero() && c.reading.Arrived.After(asOf) {
+			return false
+		}
 		class, _ := w.policy.ClassOfPrefix(c.table.Prefix)
 		cutoff := w.clock.Add(-class.Retention)
 		return class.Retention == retention.Forever || c.reading.Time.After(cutoff) || c.reading.Arrived.After(cutoff)
@@ -137,7 +143,7 @@ func (w *world) all(s varve.Series) []varve.Reading {
 }
 
 // first returns the distinct readings of a device, ascending. It considers only copies for which
-// counts is true. Of several such copies, it returns the one that arrived first.
+// counts returns true. Of several such copies, it returns the one that arrived first.
 func (w *world) first(s varve.Series, counts func(*stored) bool) []varve.Reading {
 	found := map[varve.Position]varve.Reading{}
 	for _, c := range w.copies {
@@ -159,7 +165,14 @@ func (w *world) first(s varve.Series, counts func(*stored) bool) []varve.Reading
 
 // answer returns the oracle's answer to a query, and whether the limit cut it short.
 func (w *world) answer(q query.Query) (want []varve.Reading, more bool) {
-	all := w.distinct(q.Series)
+	all, after := w.distinctAsOf(q.Series, q.AsOf), q.After
+	if !q.Versions {
+		all = newest(all)
+		if after != nil {
+			end := after.AfterVersions(q.Order)
+			after = &end
+		}
+	}
 	if q.Order == varve.Descending {
 		slices.Reverse(all)
 	}
@@ -167,8 +180,8 @@ func (w *world) answer(q query.Query) (want []varve.Reading, more bool) {
 		if !q.Window.Contains(r.Time) {
 			continue
 		}
-		if q.After != nil {
-			if c := r.Position().Compare(*q.After); c == 0 || (c > 0) == (q.Order == varve.Descending) {
+		if after != nil {
+			if c := r.Position().Compare(*after); c == 0 || (c > 0) == (q.Order == varve.Descending) {
 				continue
 			}
 		}
@@ -178,6 +191,16 @@ func (w *world) answer(q query.Query) (want []varve.Reading, more bool) {
 		return want[:q.Limit], true
 	}
 	return want, false
+}
+
+// newest returns the readings of a sorted list that have no higher version in it.
+func newest(all []varve.Reading) (list []varve.Reading) {
+	for i, r := range all {
+		if i+1 == len(all) || all[i+1].Time != r.Time || all[i+1].ID.String() != r.ID.String() {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 func project(r varve.Reading, fields []string) varve.Reading {

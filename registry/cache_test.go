@@ -71,8 +71,8 @@ func TestCache_DoesNotKeepErrors(t *testing.T) {
 	})
 }
 
-// TestCache_ForgetsDuringRead checks that the result of a read that began before Forget is
-// returned to its caller but not stored, even if Forget is called for another key.
+// TestCache_ForgetsDuringRead calls Forget during a read, for the same key or another one. The caller of
+// the read must get its result, but the cache must not store it.
 func TestCache_ForgetsDuringRead(t *testing.T) {
 	for _, forgotten := range []string{"k", "other"} {
 		synctest.Test(t, func(t *testing.T) {

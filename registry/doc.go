@@ -14,5 +14,6 @@
 // All times are formatted by TimeText, so that keys sort by time. DevicePK and TenantPK name the
 // partitions that several packages use.
 //
-// Errors of the store are returned unchanged. Callers add the action that failed.
+// Update adds the action that failed to errors of the store. All other functions return them unchanged,
+// and their callers add the action.
 package registry

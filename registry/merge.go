@@ -17,10 +17,14 @@ type Span struct {
 	PKs    []string
 	Prefix string // the prefix of all sort keys of the span
 	Order  varve.Order
+	From   string // if set, only items whose sort keys are not before Prefix+From are returned
+	To     string // if set, only items whose sort keys are before Prefix+To are returned
 	After  string // if set, only items whose sort keys follow Prefix+After, in Order, are returned
 	Limit  int
-	Match  func(*store.Item) bool // if set, only items for which it returns true are included
-	Stop   func() bool            // if set, called after each item; if it returns true, the page ends
+	// Consistent includes every acknowledged write; see store.ItemQuery.
+	Consistent bool
+	Match      func(*store.Item) bool // if set, only items for which it returns true are included
+	Stop       func() bool            // if set, called after each item; if it returns true, the page ends
 }
 
 // source is one partition of a span, with the items that were read and not yet merged.
@@ -93,7 +97,13 @@ func (s *Span) before(a, b *store.Item) bool {
 // margin, because real shares differ.
 func (s *Span) query(pk string) store.ItemQuery {
 	share := s.Limit / len(s.PKs)
-	q := store.ItemQuery{Index: s.Index, PK: pk, From: s.Prefix, To: store.PrefixEnd(s.Prefix), Order: s.Order, Limit: share + share/4 + 2}
+	q := store.ItemQuery{Index: s.Index, PK: pk, From: s.Prefix, To: store.PrefixEnd(s.Prefix), Order: s.Order, Limit: share + share/4 + 2, Consistent: s.Consistent}
+	if s.From != "" {
+		q.From = s.Prefix + s.From
+	}
+	if s.To != "" {
+		q.To = s.Prefix + s.To
+	}
 	switch {
 	case s.After == "":
 	case s.Order == varve.Descending:

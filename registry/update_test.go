@@ -16,7 +16,7 @@ import (
 
 var key = store.Key{PK: "P", SK: "S"}
 
-// addOne returns the next state of an item: its counter is one higher.
+// addOne returns the next state of an item, with a counter that is one higher.
 func addOne(old *store.Item) (*store.Item, error) {
 	n := int64(0)
 	if old != nil {

@@ -35,7 +35,7 @@ const (
 
 // Class is a set of streams that share tables and have the same maximum retention.
 type Class struct {
-	Name      string        // its letters and digits are part of the table prefix
+	Name      string        // letters and digits; part of the table prefix, except for the default class
 	Retention time.Duration // at least MinRetention, or Forever
 }
 
@@ -54,8 +54,8 @@ type Policy struct {
 	Streams map[string]Stream // by stream name
 }
 
-// Validate returns every violation as an Invalid error, joined into one. Parameters are prefix,
-// classes.<name>.retention, streams.<name>.class and similar.
+// Validate returns an error that joins an Invalid error for each violation. The parameters of these
+// errors are prefix, classes.<name>.retention, streams.<name>.class and similar.
 func (p *Policy) Validate() error {
 	var errs []error
 	if err := grid.ValidatePrefix(p.Prefix); err != nil {
@@ -92,8 +92,8 @@ func (c Class) validate(p *Policy) error {
 	if c.Name == "" {
 		return varve.InvalidParam(at, "a class has no name")
 	}
-	// An invalid policy prefix is reported elsewhere. Here, only a long class name makes a valid
-	// prefix too long.
+	// Policy.Validate checks the prefix of the policy. This check finds a class name that makes the
+	// prefix of its tables too long.
 	if prefix := p.TablePrefix(c.Name); len(prefix) > grid.MaxPrefix {
 		return varve.InvalidParam(at, "the prefix of its tables, %s, has %d characters, the limit is %d", prefix, len(prefix), grid.MaxPrefix)
 	}
@@ -151,8 +151,8 @@ func (p *Policy) ClassOf(stream string) Class {
 	return c
 }
 
-// TablePrefix returns the prefix of a class's tables. It is the prefix of the policy. For other
-// classes than the default, a hyphen and the class name follow.
+// TablePrefix returns the prefix of a class's tables. It is the prefix of the policy. For all
+// classes except the default class, a hyphen and the class name follow.
 func (p *Policy) TablePrefix(class string) string {
 	if class == DefaultClass {
 		return p.Prefix

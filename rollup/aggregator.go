@@ -225,10 +225,10 @@ func groupsOf(items []store.Item) (groups []group, err error) {
 	return slices.Compact(groups), nil
 }
 
-// mayHaveCopies reports whether the group may include copies of readings whose tables are
-// dropped. The readings of a dropped table expired at least RecountWindow ago. If the group's day
-// is not before its arrival day, its readings cannot have expired before the arrival day. Such a
-// group has no such copies until two days after the arrival day began.
+// mayHaveCopies reports whether the group may include copies of readings whose tables are dropped.
+// The readings of a dropped table expired at least RecountWindow ago. If the group's day is not
+// before its arrival day, its readings cannot have expired before the arrival day. Such a group has
+// no copies of dropped readings until two days after the arrival day began.
 func (g group) mayHaveCopies(now time.Time) bool {
 	return g.arrival > g.day || now.After(Daily.start(g.arrival).Add(RecountWindow-24*time.Hour))
 }

@@ -35,25 +35,17 @@ func (g *Aggregator) Backlog(ctx context.Context) (int, error) {
 	return total, nil
 }
 
-// TablesInUse returns a function that reports why roll-ups still need a retired table. It returns
-// "" if they do not need the table.
+// TablesInUse returns a function that reports why roll-ups still need a retired table. The function
+// returns "" if they do not need the table.
 //
 // A table is in use while one of its hours is dirty because of readings that arrived in the table's
 // month or later. The aggregator needs the table to find out which of those readings are copies of
 // readings in the table. Readings that arrived after the table was retired do not matter: partials
 // show which of them are copies.
 func (g *Aggregator) TablesInUse(ctx context.Context) (func(t grid.Table, retired time.Time) string, error) {
-	type dirtyDay struct{ day, arrival int64 }
-	dirty := map[dirtyDay]bool{}
-	for i := range markerShards {
-		err := g.scanItems(ctx, store.ItemQuery{Index: store.GSI1, PK: markerPartition(i)}, func(it *store.Item) error {
-			_, m, err := parseMarker(it.Key)
-			dirty[dirtyDay{m.day(), m.arrival}] = true
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("dirty markers: %w", err)
-		}
+	dirty, err := g.dirtyDays(ctx)
+	if err != nil {
+		return nil, err
 	}
 	return func(t grid.Table, retired time.Time) string {
 		first, days := int64(0), 0
@@ -73,6 +65,45 @@ func (g *Aggregator) TablesInUse(ctx context.Context) (func(t grid.Table, retire
 		}
 		return "roll-ups have yet to be counted from it: " + describeDays(first, days)
 	}, nil
+}
+
+// ReadingsInUse returns a function that reports whether roll-ups still need a table's readings of a
+// given event time. It is more precise than TablesInUse: only the readings of dirty days are in
+// use.
+func (g *Aggregator) ReadingsInUse(ctx context.Context) (func(grid.Table) func(event time.Time) bool, error) {
+	dirty, err := g.dirtyDays(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(t grid.Table) func(event time.Time) bool {
+		days := map[int64]bool{}
+		for d := range dirty {
+			if t.Month <= grid.MonthOf(Daily.start(d.arrival)) {
+				days[d.day] = true
+			}
+		}
+		return func(event time.Time) bool { return days[dayOf(event.Unix())] }
+	}, nil
+}
+
+// dirtyDay is a day of event time that has dirty hours, because of readings that arrived on one
+// arrival day.
+type dirtyDay struct{ day, arrival int64 }
+
+// dirtyDays returns the days of all dirty markers.
+func (g *Aggregator) dirtyDays(ctx context.Context) (map[dirtyDay]bool, error) {
+	dirty := map[dirtyDay]bool{}
+	for i := range markerShards {
+		err := g.scanItems(ctx, store.ItemQuery{Index: store.GSI1, PK: markerPartition(i)}, func(it *store.Item) error {
+			_, m, err := parseMarker(it.Key)
+			dirty[dirtyDay{m.day(), m.arrival}] = true
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("dirty markers: %w", err)
+		}
+	}
+	return dirty, nil
 }
 
 // describeDays describes days by the date of the first one and the number of further ones.

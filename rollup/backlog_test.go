@@ -48,13 +48,13 @@ func TestBacklog_CountsDueMarkers(t *testing.T) {
 // emptySource is a source without readings.
 type emptySource struct{}
 
-func (emptySource) ScanCopies(context.Context, varve.Series, varve.Window, func(store.Copy) error) error {
+func (emptySource) ScanCopies(context.Context, varve.Series, varve.Window, store.CopyScanner) error {
 	return nil
 }
 
-// TestTablesInUse_NamesDirtyDays checks which tables with a dirty hour are in use. Their arrival
-// month must not be later than the marker's arrival day. They must have been retired on that day
-// or later.
+// TestTablesInUse_NamesDirtyDays checks which tables with a dirty hour are in use. A table is in
+// use if its arrival month is not later than the marker's arrival day, and if it was retired on
+// that day or later.
 func TestTablesInUse_NamesDirtyDays(t *testing.T) {
 	w := newWorld(t)
 	hour, arrived := time.Date(2026, 11, 10, 5, 0, 0, 0, time.UTC), time.Date(2026, 12, 5, 13, 0, 0, 0, time.UTC)

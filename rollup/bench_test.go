@@ -61,8 +61,8 @@ func BenchmarkRead_Stored(b *testing.B) {
 	}
 }
 
-// BenchmarkMarkDirty measures a write of 5,000 readings of 1,000 devices whose hours have markers
-// already.
+// BenchmarkMarkDirty measures MarkDirty for 5,000 readings of 1,000 devices whose hours have
+// markers already.
 func BenchmarkMarkDirty(b *testing.B) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	m := rollup.NewTracker(mem.New(nil), func() time.Time { return at.Add(30 * time.Hour) })
@@ -82,10 +82,10 @@ func BenchmarkMarkDirty(b *testing.B) {
 // listSource is a source that returns the readings of a list as first copies.
 type listSource []varve.Reading
 
-func (g listSource) ScanCopies(_ context.Context, _ varve.Series, w varve.Window, scan func(store.Copy) error) error {
+func (g listSource) ScanCopies(_ context.Context, _ varve.Series, w varve.Window, scan store.CopyScanner) error {
 	for i := range g {
 		if w.Contains(g[i].Time) {
-			if err := scan(store.Copy{Reading: &g[i], First: true}); err != nil {
+			if err := scan.Copy(store.Copy{Reading: &g[i], First: true}); err != nil {
 				return err
 			}
 		}

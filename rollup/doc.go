@@ -2,16 +2,17 @@
 //
 // A roll-up always equals a recount of the distinct readings that were ever stored. This holds
 // after retries, crashes, late uploads and concurrent writes, and also after older readings of
-// the same hour have expired.
+// the same hour have expired. Two cases differ: readings that may be copies of deleted readings, see
+// [Resent], and corrections of hours whose readings were deleted.
 //
 //	write   Tracker     puts a dirty marker for each hour, before its readings
 //	later   Aggregator  recounts dirty hours, stores partials, then deletes the markers
 //	read    Reader      adds up stored partials, and recounts hours that are still dirty
 //
 // A [Partial] covers the readings of one series and one hour that first arrived on one day. It is
-// always recomputed from its readings and never incremented, so recomputing it twice is harmless.
-// Readings that arrive on a later day belong to another partial. So a partial can outlive the
-// readings from which it was computed.
+// recomputed from its readings and not incremented, so recomputing it twice is harmless. Readings
+// that arrive on a later day belong to another partial. So a partial can outlive the readings from
+// which it was computed.
 //
 // A reading counts only in the partial of its first copy. While that copy is in a table, the
 // table identifies later copies. After the table is dropped, the fingerprints or digests in the

@@ -22,6 +22,7 @@ type hooked struct {
 
 	torn      int  // number of the item in the next PutAll before which the process stops; 0 means none
 	backwards bool // PutAll writes its items in reverse order
+	readings  bool // ReadBlocks returns no blocks
 }
 
 // call makes a call of the store, unless the process has stopped or stops at this call.

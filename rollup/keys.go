@@ -41,10 +41,10 @@ func dayKey(s varve.Series, day, arrival int64) store.Key {
 	return store.Key{PK: partitionOf(s), SK: dayKeyFrom(day) + "#" + dayText(arrival)}
 }
 
-// hourKeyFrom returns the lower bound of the sort keys of partials from the given hour on.
+// hourKeyFrom returns the lower bound of the sort keys of partials of the given hour and later ones.
 func hourKeyFrom(hour int64) string { return fmt.Sprintf("H#%010d", hour*hourSeconds) }
 
-// dayKeyFrom returns the lower bound of the sort keys of partials from the given day on.
+// dayKeyFrom returns the lower bound of the sort keys of partials of the given day and later ones.
 func dayKeyFrom(day int64) string { return "D#" + dayText(day) }
 
 // partKey returns the key of a further item of a partial, given the key of its first item. Parts
@@ -100,7 +100,8 @@ func (m dirtyMarker) key(s varve.Series) store.Key {
 	return store.Key{PK: partitionOf(s), SK: markerKeyFrom(m.from) + m.keySuffix()}
 }
 
-// markerKeyFrom returns the lower bound of the sort keys of markers from the given hour on.
+// markerKeyFrom returns the lower bound of the sort keys of markers that begin at the given hour or
+// later.
 func markerKeyFrom(hour int64) string { return fmt.Sprintf("X#%010d", hour*hourSeconds) }
 
 // item returns the item of a marker. The keys contain all its data.

@@ -18,12 +18,22 @@ type Partial struct {
 	Readings int64   // number of readings, including readings without numbers
 	Fields   []Field // fields that have numbers, sorted by name
 
+	arrived      arrivals
 	digest       uint64 // identifies the set of readings
 	fingerprints string // one per reading, if the partial has at most maxFingerprints readings
 	minutes      string // summaries by minute, if the partial has more readings
-	copiesSeen   bool   // copies of readings that count in other slots were found
-	parts        int64  // number of items after the first one
-	partsRead    int64  // number of those items that were parsed
+	// identified is the number of readings in the digest, if this number is not Readings. 0 means
+	// Readings.
+	identified int64
+	// replaces means that the partial counts the whole hour, and replaces the partials of earlier arrival
+	// days. In a partial of a day, it means that an hour has such a partial.
+	replaces bool
+	// uncorrected means that corrections arrived after readings of earlier arrival days were
+	// deleted, so these corrections do not count.
+	uncorrected bool
+	copiesSeen  bool  // copies of readings that count in other slots were found
+	parts       int64 // number of items after the first one
+	partsRead   int64 // number of those items that were parsed
 }
 
 // Field is the aggregate of the numbers of one field.
@@ -49,8 +59,8 @@ func (f *Field) add(n varve.Number, at Point) {
 	f.widen(1, n, n, at, at)
 }
 
-// widen adds count numbers within the given bounds. Equal numbers may differ in trailing zeros,
-// so bounds are stored without them.
+// widen adds count numbers within the given bounds. Equal numbers may differ in trailing zeros, so
+// bounds are stored without trailing zeros.
 func (f *Field) widen(count int64, low, high varve.Number, first, last Point) {
 	if f.Count == 0 || low.Compare(f.Min) < 0 {
 		f.Min = low.Canonical()
@@ -77,7 +87,7 @@ func (p *Partial) Field(name string) *Field {
 }
 
 // isEmpty reports whether a recount found no readings and no copies.
-func (p *Partial) isEmpty() bool { return p.Readings == 0 && !p.copiesSeen }
+func (p *Partial) isEmpty() bool { return p.identity().readings == 0 && !p.copiesSeen }
 
 // checkComplete fails if a part is missing. That is damage, except in a dirty slot.
 func (p *Partial) checkComplete() error {
@@ -90,7 +100,7 @@ func (p *Partial) checkComplete() error {
 // fieldSet is a set of field names. A nil set contains all names.
 type fieldSet map[string]bool
 
-// noFields contains no field. A recount with it only finds which hours have readings.
+// noFields contains no field. A recount with noFields identifies readings, but adds up no values.
 var noFields = fieldSet{}
 
 // fieldSetOf returns the set of the given names. If names is empty, the set contains all fields.
@@ -114,6 +124,10 @@ const (
 	attrDigest       = "digest"
 	attrFingerprints = "prints"
 	attrMinutes      = "minutes"
+	attrArrived      = "arrived"
+	attrIdentified   = "identified"
+	attrReplaces     = "replaces"
+	attrUncorrected  = "uncorrected"
 )
 
 // maxPartBytes is the largest number of bytes of fields in one item. DynamoDB allows items of 400
@@ -132,10 +146,19 @@ const maxPartBytes = 300 << 10
 func (p *Partial) items(k store.Key, maxBytes int) []store.Item {
 	texts := p.fieldTexts(maxBytes)
 	first := store.Item{Key: k, Attrs: map[string]varve.Value{attrReadings: varve.IntValue(p.Readings)}}
-	if p.Readings > 0 {
+	if p.identity().readings > 0 {
 		first.Attrs[attrDigest] = varve.IntValue(int64(p.digest))
 	}
-	for name, text := range map[string]string{attrFields: texts[0], attrFingerprints: p.fingerprints, attrMinutes: p.minutes} {
+	if p.identified > 0 {
+		first.Attrs[attrIdentified] = varve.IntValue(p.identified)
+	}
+	if p.replaces {
+		first.Attrs[attrReplaces] = varve.BoolValue(true)
+	}
+	if p.uncorrected {
+		first.Attrs[attrUncorrected] = varve.BoolValue(true)
+	}
+	for name, text := range map[string]string{attrFields: texts[0], attrArrived: p.arrived.text(), attrFingerprints: p.fingerprints, attrMinutes: p.minutes} {
 		if text != "" {
 			first.Attrs[name] = varve.StringValue(text)
 		}
@@ -180,7 +203,7 @@ func (f *Field) appendTo(dst []byte) []byte {
 
 func (p *Point) appendTo(dst []byte) []byte {
 	dst = append(strconv.AppendInt(dst, p.At.Time, 10), '\t')
-	dst = append(p.At.ID.Append(dst), '\t')
+	dst = append(p.At.ID.AppendKey(dst), '\t')
 	return p.Value.Append(dst)
 }
 
@@ -191,7 +214,10 @@ func parsePartial(it *store.Item, only fieldSet) (*Partial, error) {
 	if p.Readings, ok = it.Attrs[attrReadings].Int(); !ok {
 		return nil, fmt.Errorf("item %s %s: %s is %s", it.PK, it.SK, attrReadings, it.Attrs[attrReadings])
 	}
+	p.identified, _ = it.Attrs[attrIdentified].Int()
+	p.replaces, p.uncorrected = it.Attrs[attrReplaces].Bool(), it.Attrs[attrUncorrected].Bool()
 	p.copiesSeen = p.Readings == 0
+	p.arrived = parseArrivals(it.Attrs[attrArrived].Text())
 	digest, _ := it.Attrs[attrDigest].Int()
 	p.digest = uint64(digest)
 	p.fingerprints, p.minutes = it.Attrs[attrFingerprints].Text(), it.Attrs[attrMinutes].Text()
@@ -278,7 +304,7 @@ func (c *columns) decimal() decimal.Sum {
 
 func (c *columns) point() Point {
 	p := Point{At: varve.Position{Time: c.integer()}}
-	id, err := varve.ParseID(c.next())
+	id, err := varve.ParseKey(c.next())
 	c.fail(err)
 	p.At.ID, p.Value = id, c.number()
 	return p

@@ -233,13 +233,13 @@ type cancellingSource struct {
 	cancel context.CancelFunc
 }
 
-func (w *cancellingSource) ScanCopies(_ context.Context, _ varve.Series, _ varve.Window, scan func(store.Copy) error) error {
+func (w *cancellingSource) ScanCopies(_ context.Context, _ varve.Series, _ varve.Window, scan store.CopyScanner) error {
 	for i := range 2 * w.after {
 		if i == w.after {
 			w.cancel()
 		}
 		r := varve.Reading{Series: series, Fields: []varve.Field{{Name: "v", Value: varve.IntValue(1)}}}
-		if err := scan(store.Copy{Reading: &r, First: true}); err != nil {
+		if err := scan.Copy(store.Copy{Reading: &r, First: true}); err != nil {
 			return err
 		}
 	}

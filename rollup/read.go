@@ -25,6 +25,8 @@ type Query struct {
 	Window varve.Window // every period that overlaps the window is included as a whole
 	Fields []string     // if empty, all fields
 	Limit  int          // the largest number of periods in a page; 0 means DefaultLimit
+	// AsOf, if set, excludes readings that arrived later. It must not be in the future.
+	AsOf time.Time
 }
 
 // Rollup is the aggregate of the readings of one period.
@@ -42,11 +44,17 @@ type Page struct {
 }
 
 // Reader reads roll-ups.
-type Reader struct{ records }
+type Reader struct {
+	records
+	versioned store.VersionedItems // the items with their versions; nil if other processes may change them
+	held      fieldCache
+}
 
-// NewReader returns a reader.
+// NewReader returns a reader. If items implement [store.VersionedItems], the reader holds roll-ups
+// in memory.
 func NewReader(items store.Items, source Source, resent Resent) *Reader {
-	return &Reader{records{items: items, source: source, resent: resent}}
+	versioned, _ := items.(store.VersionedItems)
+	return &Reader{records: records{items: items, source: source, resent: resent}, versioned: versioned, held: fieldCache{limit: fieldCacheBytes}}
 }
 
 func (q *Query) validate() error {
@@ -88,7 +96,8 @@ func (q *Query) span() span {
 }
 
 // Read returns the next page. Its roll-ups equal a recount of all distinct readings that were
-// acknowledged before the call.
+// acknowledged before the call. With AsOf, they equal a recount at that time, and Read fails if
+// this would need readings that are no longer stored.
 func (r *Reader) Read(ctx context.Context, q Query) (Page, error) {
 	if err := q.validate(); err != nil {
 		return Page{}, err
@@ -98,7 +107,7 @@ func (r *Reader) Read(ctx context.Context, q Query) (Page, error) {
 	}
 	h := q.span()
 	for h.from < h.to {
-		b := pageBuilder{Reader: r, q: &q, only: fieldSetOf(q.Fields), hours: q.Period.hours(), span: h}
+		b := pageBuilder{Reader: r, q: &q, only: fieldSetOf(q.Fields), hours: q.Period.hours(), span: h, cut: cutOf(q.AsOf)}
 		if p, err := b.build(ctx); !errors.Is(err, errMoved) {
 			return p, err
 		}
@@ -119,12 +128,16 @@ type pageBuilder struct {
 	only    fieldSet
 	hours   int64 // number of hours in a period
 	span    span  // hours of the page; it may become shorter
+	cut     cut   // of AsOf
 	markers []dirtyMarker
-	dirty   map[slot]bool
-	stored  partialSet // partials of hours or days, depending on the period
-	// hourly holds the stored partials of all hours in the periods that have dirty hours.
+	dirty   map[slot]bool // dirty slots that the cut does not exclude
+	marked  map[slot]bool // all dirty slots
+	stored  partialSet    // partials of hours or days, depending on the period
+	// hourly holds the stored partials of hours. For daily roll-ups, it has only the days that are
+	// added up from their hours.
 	hourly partialSet
 	totals map[int64]*tally // total of each period
+	parts  hourParts
 }
 
 func (b *pageBuilder) build(ctx context.Context) (page Page, err error) {
@@ -142,6 +155,14 @@ func (b *pageBuilder) build(ctx context.Context) (page Page, err error) {
 	}
 	if err := b.addRecounted(ctx); err != nil {
 		return page, err
+	}
+	for _, o := range b.parts.list {
+		if b.parts.isReplaced(o.at) {
+			continue
+		}
+		if err := b.add(o.period, o.p); err != nil {
+			return page, err
+		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(b.totals)) {
 		page.Rollups = append(page.Rollups, Rollup{Start: b.q.Period.start(n), Partial: *b.totals[n].result()})
@@ -185,6 +206,8 @@ func (b *pageBuilder) readStored(ctx context.Context) error {
 // trimToLimit shortens the page if the number of stored and dirty periods exceeds the limit.
 func (b *pageBuilder) trimToLimit() {
 	b.dirty = dirtySlots(b.markers, b.span)
+	b.marked = maps.Clone(b.dirty)
+	b.applyCut()
 	periods := map[int64]bool{}
 	for at := range b.dirty {
 		periods[at.hour/b.hours] = true
@@ -215,74 +238,90 @@ func (b *pageBuilder) add(period int64, p *Partial) error {
 	return nil
 }
 
-// addExcept adds all partials except the slots for which skip returns true. If the partials are
-// numbered by hour, n is the number of hours in a period. Otherwise, n is 1.
-func (b *pageBuilder) addExcept(partials map[slot]*Partial, n int64, skip func(slot) bool) error {
+// addExcept adds all partials of hours except the slots for which skip returns true.
+func (b *pageBuilder) addExcept(partials map[slot]*Partial, skip func(slot) bool) {
 	for at, p := range partials {
-		if skip(at) {
-			continue
-		}
-		if err := b.add(at.hour/n, p); err != nil {
-			return err
+		if !skip(at) {
+			b.parts.add(at, at.hour/b.hours, p)
 		}
 	}
-	return nil
 }
 
-// addStored adds the stored partials of slots that are not dirty. For a day with dirty hours, it
-// adds the partials of its other hours.
+// addStored adds the stored partials of slots that are not dirty. A day is added up from the
+// partials of its other hours in three cases: it has dirty hours, one of its partials replaces
+// others, or the cut divides it.
 func (b *pageBuilder) addStored(ctx context.Context) error {
-	isDirty := func(at slot) bool { return b.dirty[at] }
+	skip := func(at slot) bool { return b.dirty[at] || b.cut.divides(at, b.hourly[at]) }
 	if b.q.Period == Hourly {
 		b.hourly = b.stored
-		return b.addExcept(b.stored, 1, isDirty)
+		b.addExcept(b.stored, skip)
+		return nil
 	}
 	b.hourly = partialSet{}
-	hours := map[slot]bool{} // all hours of days that have dirty hours
+	hours := map[slot]bool{} // all hours of days that are added up from their hours
 	for at := range b.dirty {
 		for h := range b.hours {
 			hours[slot{hour: at.hour/b.hours*b.hours + h}] = true
 		}
 	}
-	err := b.addExcept(b.stored, 1, func(at slot) bool { return hours[slot{hour: at.hour * b.hours}] })
-	if err != nil {
-		return err
+	for at, p := range b.stored {
+		if p.replaces || b.cut.divides(at, p) {
+			for h := range b.hours {
+				hours[slot{hour: at.hour*b.hours + h}] = true
+			}
+		}
+	}
+	for at, p := range b.stored {
+		if hours[slot{hour: at.hour * b.hours}] {
+			continue
+		}
+		if err := b.add(at.hour, p); err != nil {
+			return err
+		}
 	}
 	for _, h := range spansOf(hours) {
 		stored, err := b.hourPartials(ctx, b.q.Series, h, b.only)
 		if err != nil {
 			return fmt.Errorf("roll-ups of %s: %w", b.q.Series, err)
 		}
-		if err := b.addExcept(stored, b.hours, isDirty); err != nil {
-			return err
-		}
+		b.removeLater(stored)
 		maps.Copy(b.hourly, stored)
+		b.addExcept(stored, skip)
 	}
 	return nil
 }
 
 // addRecounted recounts the dirty slots and adds the results.
 func (b *pageBuilder) addRecounted(ctx context.Context) error {
-	if len(b.dirty) == 0 {
+	divided := b.dividedSlots()
+	if len(b.dirty)+len(divided) == 0 {
 		return nil
 	}
-	c := newRecount(b.resent, tally{only: b.only}, b.dirty, b.dirty, b.hourly)
-	recounted, err := b.recountSlots(ctx, b.q.Series, c)
+	recounted, err := b.recount(ctx, divided)
 	if err != nil {
 		return err
 	}
-	if err := b.addExcept(recounted, b.hours, func(slot) bool { return false }); err != nil {
-		return err
+	b.addExcept(recounted, func(slot) bool { return false })
+	return b.checkUnmoved(ctx, divided)
+}
+
+// recount recounts the dirty and the divided slots.
+func (b *pageBuilder) recount(ctx context.Context, divided map[slot]bool) (map[slot]*Partial, error) {
+	if b.cut.at > 0 {
+		return b.recountDivided(ctx, divided)
 	}
-	return b.checkUnmoved(ctx)
+	return b.recountSlots(ctx, b.q.Series, newRecount(b.resent, tally{only: b.only}, b.dirty, b.dirty, b.hourly))
 }
 
 // checkUnmoved fails with errMoved if a reading may have been counted in two slots. That can
 // happen if a copy with an earlier arrival is stored during the read. The slots of both copies
 // have markers before the copy is stored.
-func (b *pageBuilder) checkUnmoved(ctx context.Context) error {
+func (b *pageBuilder) checkUnmoved(ctx context.Context, divided map[slot]bool) error {
 	hours := map[int64]bool{}
 	for at := range b.dirty {
+		hours[at.hour] = true
+	}
+	for at := range divided {
 		hours[at.hour] = true
 	}
 	now, err := b.Reader.markers(ctx, b.q.Series, b.span)
@@ -290,7 +329,7 @@ func (b *pageBuilder) checkUnmoved(ctx context.Context) error {
 		return err
 	}
 	for at := range dirtySlots(now, b.span) {
-		if hours[at.hour] && !b.dirty[at] {
+		if hours[at.hour] && !b.marked[at] {
 			return errMoved
 		}
 	}

@@ -25,7 +25,7 @@ func (g *Aggregator) Rebuild(ctx context.Context, s varve.Series, window varve.W
 	}
 	hours := Query{Period: Hourly, Window: window}
 	b := rebuilder{g: g, series: s, day: -1}
-	err = g.source.ScanCopies(ctx, s, hours.span().window(), func(x store.Copy) error { return b.add(ctx, x) })
+	err = g.source.ScanCopies(ctx, s, hours.span().window(), store.CopyFunc(func(x store.Copy) error { return b.add(ctx, x) }))
 	if err == nil {
 		err = b.finishDay(ctx)
 	}
@@ -56,7 +56,7 @@ func (b *rebuilder) add(ctx context.Context, x store.Copy) error {
 			return err
 		}
 	}
-	return b.recount.add(x)
+	return b.recount.Copy(x)
 }
 
 // beginDay reads the markers of a day and then its partials. In this order, partials of slots

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// checkSkipped rebuilds the roll-ups of device a. The rebuild must skip its one uncertain hour
-// and leave its roll-ups unchanged.
+// checkSkipped rebuilds the roll-ups of device a. The rebuild must skip the one uncertain hour, and
+// leave all roll-ups unchanged.
 func (m *steps) checkSkipped() {
 	m.t.Helper()
 	for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
@@ -30,9 +30,10 @@ func (w *world) keep(d time.Duration) {
 	w.policy.Classes[0].Retention = d
 }
 
-// TestRebuild_SkipsHourWithOtherReadings drops the only counted reading of an hour. While
-// roll-ups are off, another reading arrives on the same day, and a copy of it on the next day.
-// The copy must not count twice, and the other reading must not replace the counted one.
+// TestRebuild_SkipsHourWithOtherReadings counts the only reading of an hour. While roll-ups are
+// off, another reading arrives on the same day, and a copy of the counted reading on the next day.
+// Then the first copy is dropped. The remaining copy must not count, and the other reading must not
+// replace the counted one.
 func TestRebuild_SkipsHourWithOtherReadings(t *testing.T) {
 	m := &steps{world: newWorld(t)}
 	m.policy.Classes = append(m.policy.Classes, retention.Class{Name: "long", Retention: 365 * 24 * time.Hour})

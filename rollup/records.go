@@ -10,11 +10,10 @@ import (
 
 // Source provides the readings from which roll-ups are computed.
 type Source interface {
-	// ScanCopies calls scan for each stored copy of a series' readings in a window, in the order
-	// of their positions. It includes expired readings in tables that still exist, and all
-	// readings that were acknowledged before the call. It stops and returns the error if scan
-	// fails.
-	ScanCopies(ctx context.Context, s varve.Series, w varve.Window, scan func(store.Copy) error) error
+	// ScanCopies passes each stored copy of a series' readings in a window to scan. It includes
+	// expired readings in tables that still exist, and all readings that were acknowledged before
+	// the call. It stops and returns the error if scan fails.
+	ScanCopies(ctx context.Context, s varve.Series, w varve.Window, scan store.CopyScanner) error
 }
 
 // partialSet holds stored partials of hours or of days, which are assembled from their items.

@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/block"
 	"github.com/varvedb/varve/store"
 )
 
@@ -14,24 +16,32 @@ import (
 type recount struct {
 	resent     Resent
 	blank      tally                // an empty tally, from which the other tallies get their settings
-	slots      map[slot]bool        // slots to compute; nil means all
+	slots      map[slot]bool        // slots to compute; nil means all slots with added readings
 	earlier    map[int64]partialSet // stored partials of each hour
 	aggregates map[slot]*aggregate
 	inTables   map[slot]*summary // summary of those readings of each stored partial that are still in tables
 	err        error
+	forms      block.Forms
+	scratch    varve.Reading
+
+	corrections corrections
+	settled     settledSlots
 }
 
 // aggregate is the state of one slot of a recount.
 type aggregate struct {
 	total      *tally
-	filter     *copyFilter // nil if the hour has no partial of an earlier arrival day
+	filter     *copyFilter // finds copies of readings that count on earlier arrival days; nil if the hour has none
 	copiesSeen bool        // copies of readings that count in other slots were found
-	unclear    int         // number of unclear readings that do not count
+	unclear    int         // number of readings that may be copies, and therefore do not count
+	// picks are corrected readings that count, unless the filter decides otherwise.
+	picks []*varve.Reading
 }
 
 func emptyAggregate() *aggregate { return &aggregate{total: &tally{list: &readingList{}}} }
 
-// newRecount returns a recount of slots. It ignores the stored partials of dirty slots.
+// newRecount returns a recount of slots. It ignores the stored partials of dirty slots, except for
+// settled ones.
 func newRecount(resent Resent, blank tally, slots, dirty map[slot]bool, partials partialSet) *recount {
 	c := &recount{
 		resent: resent, blank: blank, slots: slots, earlier: map[int64]partialSet{},
@@ -42,7 +52,10 @@ func newRecount(resent Resent, blank tally, slots, dirty map[slot]bool, partials
 		hours[at.hour] = true
 	}
 	for at, p := range partials {
-		if p.Readings == 0 || dirty[at] || slots != nil && !hours[at.hour] {
+		if dirty[at] && slots[at] && p.replaces {
+			c.settled.add(at, p)
+		}
+		if p.identity().readings == 0 || dirty[at] || slots != nil && !hours[at.hour] {
 			continue
 		}
 		if c.earlier[at.hour] == nil {
@@ -53,8 +66,8 @@ func newRecount(resent Resent, blank tally, slots, dirty map[slot]bool, partials
 	return c
 }
 
-// add adds a copy. Copies must be added in the order of their positions.
-func (c *recount) add(x store.Copy) error {
+// Copy implements store.CopyScanner. Copies must be added in the order of their positions.
+func (c *recount) Copy(x store.Copy) error {
 	r := x.Reading
 	at := slot{hourOf(r.Time.Unix()), dayOf(r.Arrived.Unix())}
 	if len(c.inTables) > 0 && x.First {
@@ -62,16 +75,71 @@ func (c *recount) add(x store.Copy) error {
 			n.add(summary{1, digestOf(r.Position())})
 		}
 	}
+	if x.First {
+		c.settled.addReading(at, r, x.Versioned)
+	}
+	if x.Versioned {
+		c.addVersion(x, at)
+		return nil
+	}
+	c.endGroup()
 	switch a := c.aggregate(at); {
+	case a == nil && x.First:
+		c.plainOf(at).add(r)
 	case a == nil:
 	case !x.First:
 		a.copiesSeen = true
 	case a.filter != nil:
 		a.filter.add(r)
+		c.plainOf(at).add(r)
 	default:
 		a.total.add(r)
 	}
 	return nil
+}
+
+// Columns implements store.CopyScanner. It adds the readings of each slot at once.
+func (c *recount) Columns(p *block.Part) error {
+	c.endGroup()
+	c.forms.Reset(p.Block)
+	slotOf := func(i int) slot { return slot{hourOf(p.Times[i] / int64(time.Second)), dayOf(p.Arrived[i] / 1000)} }
+	for from := p.From; from < p.To; {
+		at, to := slotOf(from), from+1
+		for to < p.To && p.Times[to] < (at.hour+1)*int64(time.Hour) && (p.Arrived[to] == p.Arrived[from] || slotOf(to) == at) {
+			to++
+		}
+		c.addRun(at, &block.Part{Block: p.Block, From: from, To: to})
+		from = to
+	}
+	return nil
+}
+
+// addRun adds readings of one slot that have one copy each.
+func (c *recount) addRun(at slot, run *block.Part) {
+	a := c.aggregate(at)
+	if c.settled.has(at) {
+		for k := range run.Len() {
+			run.Fill(run.Row(k), &c.scratch)
+			c.settled.addReading(at, &c.scratch, false)
+		}
+	}
+	if n := c.inTables[at]; n != nil {
+		for k, id := range c.forms.IDs(run, 0, run.Len()) {
+			n.add(summary{1, digestOf(varve.Position{Time: run.Times[run.Row(k)], ID: id})})
+		}
+	}
+	switch {
+	case a == nil:
+		c.plainOf(at).addColumns(run, &c.forms)
+	case a.filter != nil:
+		c.plainOf(at).addColumns(run, &c.forms)
+		for k := range run.Len() {
+			run.Fill(run.Row(k), &c.scratch)
+			a.filter.add(&c.scratch)
+		}
+	default:
+		a.total.addColumns(run, &c.forms)
+	}
 }
 
 // aggregate returns the aggregate of a slot, or nil if the slot is not part of the recount.
@@ -80,11 +148,14 @@ func (c *recount) aggregate(at slot) *aggregate {
 	if ok || c.slots != nil && !c.slots[at] {
 		return a
 	}
-	a = &aggregate{total: c.blank.newEmpty()}
+	a = &aggregate{total: c.blank.newEmpty(), filter: c.newFilter(at)}
 	c.aggregates[at] = a
-	if c.earlier[at.hour] == nil {
-		return a
-	}
+	return a
+}
+
+// newFilter returns a filter of copies of readings that count on earlier arrival days, or nil if the
+// hour has none.
+func (c *recount) newFilter(at slot) *copyFilter {
 	readings := earlierReadings{fingerprints: map[uint32]bool{}, minutes: map[int][]summary{}}
 	found := false
 	for o, p := range c.earlier[at.hour] {
@@ -95,14 +166,15 @@ func (c *recount) aggregate(at slot) *aggregate {
 			}
 		}
 	}
-	if found {
-		a.filter = newCopyFilter(readings, c.blank)
+	if !found {
+		return nil
 	}
-	return a
+	return newCopyFilter(readings, c.blank)
 }
 
 // finish ends the recount. It decides which of the readings in the filters count.
 func (c *recount) finish() error {
+	c.endGroup()
 	for at := range c.slots {
 		c.aggregate(at)
 	}
@@ -111,6 +183,8 @@ func (c *recount) finish() error {
 			a.resolveCopies(c.hasAllEarlier(at), c.resent)
 		}
 	}
+	c.applyCorrections()
+	c.keepSettled()
 	return c.err
 }
 
@@ -118,14 +192,14 @@ func (c *recount) finish() error {
 // are still in tables. If so, no first copy in the slot is a copy of one of them.
 func (c *recount) hasAllEarlier(at slot) bool {
 	for o, p := range c.earlier[at.hour] {
-		if o.arrival < at.arrival && *c.inTables[o] != (summary{p.Readings, p.digest}) {
+		if o.arrival < at.arrival && *c.inTables[o] != p.identity() {
 			return false
 		}
 	}
 	return true
 }
 
-// resolveCopies adds those readings of the filter that count.
+// resolveCopies adds the readings of the filter that count.
 func (a *aggregate) resolveCopies(hasAllEarlier bool, resent Resent) {
 	f := a.filter
 	a.total = f.finish()
@@ -152,27 +226,45 @@ func (a *aggregate) partial() *Partial {
 	return p
 }
 
+// untilDone ends a scan when its context ends.
+type untilDone struct {
+	ctx  context.Context
+	scan store.CopyScanner
+}
+
+func (u untilDone) Copy(x store.Copy) error { return cmp.Or(u.ctx.Err(), u.scan.Copy(x)) }
+
+func (u untilDone) Columns(p *block.Part) error { return cmp.Or(u.ctx.Err(), u.scan.Columns(p)) }
+
 // recountSlots computes the slots of a recount. The result includes empty partials.
 func (r *records) recountSlots(ctx context.Context, s varve.Series, c *recount) (map[slot]*Partial, error) {
-	for _, h := range spansOf(c.slots) {
-		err := r.source.ScanCopies(ctx, s, h.window(), func(x store.Copy) error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			return c.add(x)
-		})
-		if err = cmp.Or(err, ctx.Err()); err != nil {
-			return nil, fmt.Errorf("recount %s: %w", s, err)
-		}
+	if err := r.scanSlots(ctx, s, c.slots, c); err != nil {
+		return nil, err
 	}
 	if err := c.finish(); err != nil {
 		return nil, fmt.Errorf("recount %s: %w", s, err)
 	}
+	return c.partials(), nil
+}
+
+// scanSlots passes all copies of the readings in the hours of the slots to a scanner.
+func (r *records) scanSlots(ctx context.Context, s varve.Series, slots map[slot]bool, scan store.CopyScanner) error {
+	for _, h := range spansOf(slots) {
+		err := r.source.ScanCopies(ctx, s, h.window(), untilDone{ctx, scan})
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return fmt.Errorf("recount %s: %w", s, err)
+		}
+	}
+	return nil
+}
+
+// partials returns the partials of a finished recount. They include empty ones.
+func (c *recount) partials() map[slot]*Partial {
 	partials := make(map[slot]*Partial, len(c.aggregates))
 	for at, a := range c.aggregates {
 		partials[at] = a.partial()
 	}
-	return partials, nil
+	return partials
 }
 
 // comparison is the result of comparing a stored partial with the readings that count now.
@@ -181,7 +273,7 @@ type comparison uint8
 const (
 	upToDate  comparison = iota // the partial has exactly these readings
 	outdated                    // the partial lacks the readings that arrived last, and has all others
-	uncertain                   // like outdated, but the other readings may be copies of readings that count already
+	uncertain                   // like outdated, but the missing readings may be copies of counted ones
 	different                   // the partial has readings that do not count now
 )
 
@@ -192,15 +284,17 @@ func (a *aggregate) compareTo(p *Partial) comparison {
 	list := *a.total.list
 	if missing {
 		p = &Partial{}
-	} else if p.Readings < 0 || p.Readings > int64(len(list)) {
+	}
+	n := p.identity().readings
+	if n < 0 || n > int64(len(list)) {
 		return different
 	}
 	slices.SortStableFunc(list, func(a, b countedReading) int { return cmp.Compare(a.arrived, b.arrived) })
 	digest := uint64(0)
-	for _, o := range list[:p.Readings] {
+	for _, o := range list[:n] {
 		digest += o.digest
 	}
-	others := list[p.Readings:]
+	others := list[n:]
 	switch {
 	case digest != p.digest:
 		return different

@@ -32,7 +32,7 @@ func evenly(n int, over time.Duration, arrival int64) (list []varve.Reading, slo
 func recounted(t testing.TB, blank tally, readings []varve.Reading, slots map[slot]bool, partials partialSet) map[slot]*Partial {
 	c := newRecount(IgnoreResent, blank, slots, slots, partials)
 	for i := range readings {
-		if err := c.add(store.Copy{Reading: &readings[i], First: true}); err != nil {
+		if err := c.Copy(store.Copy{Reading: &readings[i], First: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -74,10 +74,10 @@ func (r *repairer) daysIn(ctx context.Context, within span) (days []int64, err e
 			days, last = append(days, day), day
 		}
 	}
-	err = r.g.source.ScanCopies(ctx, r.series, within.window(), func(x store.Copy) error {
+	err = r.g.source.ScanCopies(ctx, r.series, within.window(), store.CopyFunc(func(x store.Copy) error {
 		add(dayOf(x.Reading.Time.Unix()))
 		return nil
-	})
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (r *repairer) repairDay(ctx context.Context, day int64) error {
 // partial and its readings are uncertain, its hour is added to Lost.
 func (r *repairer) slotsToRecount(ctx context.Context, day int64, d *dayState) (map[slot]bool, error) {
 	c := newRecount(r.g.resent, tally{only: noFields, list: &readingList{}}, nil, d.dirty, d.partials)
-	if err := cmp.Or(r.g.source.ScanCopies(ctx, r.series, daySpan(day).window(), c.add), c.finish()); err != nil {
+	if err := cmp.Or(r.g.source.ScanCopies(ctx, r.series, daySpan(day).window(), c), c.finish()); err != nil {
 		return nil, err
 	}
 	lacking, unknown := outdatedSlots(c.aggregates, d.partials, d.dirty)

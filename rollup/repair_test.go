@@ -56,8 +56,7 @@ func (w *world) repair(g rollup.Gap, gone ...varve.Window) (all rollup.Repaired)
 	return all
 }
 
-// fill writes readings of several days, resends some of them later, and runs the aggregator until
-// all are counted.
+// fill writes readings of several days, and resends some of them later.
 func (w *world) fill(rng *rand.Rand) {
 	w.t.Helper()
 	var sent []varve.Reading

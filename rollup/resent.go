@@ -55,7 +55,7 @@ func (f *copyFilter) add(r *varve.Reading) {
 	}
 	to := &f.inHour
 	switch {
-	case f.fingerprints[e.fingerprint()]:
+	case f.isKnown(r.Position()):
 		f.known.add(r)
 		return
 	case len(f.inMinute.candidates) > 0:
@@ -63,6 +63,15 @@ func (f *copyFilter) add(r *varve.Reading) {
 	}
 	to.tally.add(r)
 	to.releaseKnown(f.known)
+}
+
+// isKnown reports whether the fingerprint of a reading, or of its original, is known.
+func (f *copyFilter) isKnown(at varve.Position) bool {
+	if f.fingerprints[entryOf(at).fingerprint()] || at.ID.Version() == 0 {
+		return f.fingerprints[entryOf(at).fingerprint()]
+	}
+	at.ID = at.ID.WithVersion(0)
+	return f.fingerprints[entryOf(at).fingerprint()]
 }
 
 // endMinute ends the current minute. Readings that are still pending become unclear.
@@ -85,7 +94,7 @@ func (f *copyFilter) finish() *tally {
 // pendingReadings are the consecutive readings after the last known ones. A reading is known if it
 // is a copy of a counted reading. For pending readings, this is not decided yet.
 type pendingReadings struct {
-	candidates []summary // summaries of known readings that may equal the pending ones
+	candidates []summary // summaries of counted readings whose copies may be pending
 	mask       uint64    // the bits of a digest that summaries contain
 	tally      *tally
 }

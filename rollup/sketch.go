@@ -30,7 +30,7 @@ func digestOf(at varve.Position) uint64 {
 	id, ok := at.ID.Hash()
 	if !ok {
 		var buf [64]byte
-		id = xxhash.Sum64(at.ID.Append(buf[:0]))
+		id = xxhash.Sum64(at.ID.AppendKey(buf[:0]))
 	}
 	// The last steps of splitmix64 make the hashes of similar positions very different.
 	x := id ^ uint64(at.Time)*0x9e3779b97f4a7c15
@@ -84,7 +84,7 @@ func (s *sketch) add(e entry) {
 	s.minutes[e.minute].add(summary{1, e.digest})
 }
 
-// foldEntries replaces the entries by a summary for each minute.
+// foldEntries replaces the entries with a summary for each minute.
 func (s *sketch) foldEntries() {
 	s.minutes = new([hourMinutes]summary)
 	for _, e := range s.entries {
@@ -179,16 +179,16 @@ func parseSummaries(text string) (minutes map[int]summary, err error) {
 type earlierReadings struct {
 	fingerprints map[uint32]bool
 	minutes      map[int][]summary // of partials with more than maxFingerprints readings
-	hours        []summary         // of partials without a sketch, from older versions
+	hours        []summary         // of partials without a sketch, from older versions of Varve
 }
 
 // add adds the readings of a partial.
 func (s *earlierReadings) add(p *Partial) error {
 	switch {
-	case p.Readings == 0:
+	case p.identity().readings == 0:
 	case p.fingerprints != "":
 		list, err := parseFingerprints(p.fingerprints)
-		if err == nil && int64(len(list)) != p.Readings {
+		if err == nil && int64(len(list)) < p.identity().readings {
 			err = errSketch
 		}
 		if err != nil {
@@ -206,7 +206,7 @@ func (s *earlierReadings) add(p *Partial) error {
 			s.minutes[m] = append(s.minutes[m], of)
 		}
 	default:
-		s.hours = append(s.hours, summary{p.Readings, p.digest})
+		s.hours = append(s.hours, p.identity())
 	}
 	return nil
 }

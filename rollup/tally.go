@@ -3,12 +3,14 @@ package rollup
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/block"
 )
 
-// tally adds up readings and partials. To add one takes time proportional to the number of its
-// fields. Fields are in the order of their first occurrence until result sorts them by name.
+// tally adds up readings and partials. An addition takes time proportional to the number of fields.
+// Fields are in the order of their first occurrence until result sorts them by name.
 type tally struct {
 	sum    Partial
 	only   fieldSet
@@ -42,6 +44,7 @@ func (t *tally) absorb(o *tally) {
 
 // add adds a reading. Readings may be added in any order, but each only once.
 func (t *tally) add(r *varve.Reading) {
+	t.sum.arrived.add(t.sum.Readings, r.Arrived.UnixMilli())
 	t.sum.Readings++
 	at, i := r.Position(), -1
 	e := entryOf(at)
@@ -50,7 +53,7 @@ func (t *tally) add(r *varve.Reading) {
 		t.sketch.add(e)
 	}
 	if t.list != nil {
-		t.list.add(r, e.digest)
+		t.list.add(r.Arrived.UnixNano(), e.digest)
 	}
 	for j := range r.Fields {
 		f := &r.Fields[j]
@@ -63,11 +66,59 @@ func (t *tally) add(r *varve.Reading) {
 	}
 }
 
+// addColumns adds readings of a part. It updates the digest only if the tally has a sketch or a
+// list. Otherwise the digest is not used, and few ids must be computed.
+func (t *tally) addColumns(run *block.Part, forms *block.Forms) {
+	arrived := run.Arrived[run.From:run.To]
+	t.sum.arrived.merge(t.sum.Readings, arrivals{slices.Min(arrived), slices.Max(arrived)})
+	t.sum.Readings += int64(run.Len())
+	if t.sketch != nil || t.list != nil {
+		t.addDigests(run, forms)
+	}
+	pointAt := func(c *block.Column, row int) Point {
+		return Point{At: varve.Position{Time: run.Times[row], ID: forms.ID(row)}, Value: c.Value(row).Number()}
+	}
+	i := -1
+	for j := range run.Columns {
+		c := &run.Columns[j]
+		if !t.only.has(c.Name) {
+			continue
+		}
+		n := c.Numbers(run.From, run.To)
+		if n.Count == 0 {
+			continue
+		}
+		i = t.fieldIndex(c.Name, i+1)
+		f := &t.sum.Fields[i]
+		n.AddTo(&f.Sum)
+		f.widen(n.Count, n.Min, n.Max, pointAt(c, n.First), pointAt(c, n.Last))
+	}
+}
+
+func (t *tally) addDigests(run *block.Part, forms *block.Forms) {
+	for k, id := range forms.IDs(run, 0, run.Len()) {
+		row := run.Row(k)
+		e := entryOf(varve.Position{Time: run.Times[row], ID: id})
+		t.sum.digest += e.digest
+		if t.sketch != nil {
+			t.sketch.add(e)
+		}
+		if t.list != nil {
+			t.list.add(run.Arrived[row]*int64(time.Millisecond), e.digest)
+		}
+	}
+}
+
 // merge adds a partial. None of its readings may be in the tally already.
 func (t *tally) merge(p *Partial) {
+	if p.Readings > 0 {
+		t.sum.arrived.merge(t.sum.Readings, p.arrived)
+	}
 	t.sum.Readings += p.Readings
 	t.sum.digest += p.digest
 	t.sum.copiesSeen = t.sum.copiesSeen || p.copiesSeen
+	t.sum.replaces = t.sum.replaces || p.replaces
+	t.sum.uncorrected = t.sum.uncorrected || p.uncorrected
 	i := -1
 	for j := range p.Fields {
 		f := &p.Fields[j]
@@ -117,7 +168,7 @@ func (t *tally) findField(name string) (int, bool) {
 	return i, ok
 }
 
-// result returns the sum. The tally must not be used afterwards.
+// result returns the sum as a partial. The tally must not be used afterwards.
 func (t *tally) result() *Partial {
 	byName := func(a, b Field) int { return cmp.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(t.sum.Fields, byName) {
@@ -138,11 +189,11 @@ type countedReading struct {
 	unclear bool // the reading may be a copy of a reading that was counted before
 }
 
-func (l *readingList) add(r *varve.Reading, digest uint64) {
-	*l = append(*l, countedReading{arrived: r.Arrived.UnixNano(), digest: digest})
+func (l *readingList) add(arrived int64, digest uint64) {
+	*l = append(*l, countedReading{arrived: arrived, digest: digest})
 }
 
-// setUnclear sets unclear on all readings of the list. The list may be nil.
+// setUnclear sets unclear on all readings of the list, which may be nil.
 func (l *readingList) setUnclear() {
 	if l == nil {
 		return

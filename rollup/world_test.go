@@ -40,8 +40,8 @@ type stored struct {
 	tables []grid.Table    // tables to which the copies were written
 }
 
-// world simulates a cluster over one store, and keeps a model of all stored readings. Each test
-// is a sequence of steps, and compares roll-ups with a recount of the model after each of them:
+// world simulates a cluster over one store, and has a model of all stored readings. Each test is a
+// sequence of steps, and compares roll-ups with a recount of the model after each of them:
 //
 //	routers     several, with different clocks; a restart loses their memory
 //	store       in memory; it can stop a process, or run a function, before any of its calls
@@ -64,6 +64,7 @@ type world struct {
 	model   map[string]*stored
 	made    int // number of readings that were made
 	resent  rollup.Resent
+	holding *rollup.Reader // holds roll-ups from its first read on
 }
 
 func newWorld(t TB) *world {
@@ -80,12 +81,18 @@ func newWorld(t TB) *world {
 	for i := range w.routers {
 		w.restart(i)
 	}
+	w.startRotator(nil)
+	return w
+}
+
+// startRotator starts a process with a rotator. If expirer is not nil, the rotator also deletes
+// single expired readings.
+func (w *world) startRotator(expirer store.Expirer) {
 	w.rotator = rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Now: w.now, Holder: "rotator",
 		Policy:      rotator.Policy{Grid: w.grid, Retention: w.policy, Drop: true, Grace: time.Hour, RecountGrace: rollup.RecountWindow},
-		TablesInUse: w.aggregator(0).TablesInUse,
+		TablesInUse: w.aggregator(0).TablesInUse, ReadingsInUse: w.aggregator(0).ReadingsInUse, Expirer: expirer,
 	})
-	return w
 }
 
 func (w *world) now() time.Time { return w.clock }
@@ -95,7 +102,7 @@ func (w *world) at(skew time.Duration) func() time.Time {
 	return func() time.Time { return w.clock.Add(skew) }
 }
 
-// restart replaces a router by a new one, which has no remembered markers.
+// restart replaces a router with a new one, which has no remembered markers.
 func (w *world) restart(i int) {
 	now := w.at(w.skews[i])
 	o := router.Options{
@@ -195,16 +202,30 @@ func (w *world) send(i int, while func(), readings ...varve.Reading) []varve.Ver
 
 // expected returns the distinct readings of a device in the model, by period.
 func (w *world) expected(device string, p rollup.Period) map[int64][]varve.Reading {
+	return w.expectedAsOf(device, p, time.Time{})
+}
+
+// expectedAsOf is like expected, but excludes readings whose first copy arrived after a time. Of the
+// versions of a reading, only the highest one counts.
+func (w *world) expectedAsOf(device string, p rollup.Period, asOf time.Time) map[int64][]varve.Reading {
 	width := int64(3600)
 	if p == rollup.Daily {
 		width = 86400
 	}
-	periods := map[int64][]varve.Reading{}
+	newest := map[varve.Position]varve.Reading{} // by position without version
 	for _, c := range w.model {
-		if r := c.copies[0]; r.Device == device {
-			at := r.Time.Unix() / width * width
-			periods[at] = append(periods[at], r)
+		r, at := c.copies[0], c.copies[0].Position()
+		if at.ID = at.ID.WithVersion(0); r.Device != device || !asOf.IsZero() && r.Arrived.After(asOf) {
+			continue
 		}
+		if known, ok := newest[at]; !ok || known.ID.Version() < r.ID.Version() {
+			newest[at] = r
+		}
+	}
+	periods := map[int64][]varve.Reading{}
+	for _, r := range newest {
+		at := r.Time.Unix() / width * width
+		periods[at] = append(periods[at], r)
 	}
 	for _, list := range periods {
 		slices.SortFunc(list, func(a, b varve.Reading) int { return a.Position().Compare(b.Position()) })
@@ -271,21 +292,30 @@ func whole(n varve.Number) string {
 
 // read returns all roll-ups of a device. It reads them in pages of limit.
 func (w *world) read(device string, p rollup.Period, limit int) (all []rollup.Rollup) {
+	all, err := w.readAsOf(device, p, limit, time.Time{})
+	if err != nil {
+		w.t.Fatalf("%v", err)
+	}
+	return all
+}
+
+// readAsOf is like read, but as of a time. The zero time means now.
+func (w *world) readAsOf(device string, p rollup.Period, limit int, asOf time.Time) (all []rollup.Rollup, err error) {
 	r := rollup.NewReader(w.store, w.source(w.now), w.resent)
 	q := rollup.Query{
-		Series: varve.Series{Tenant: "acme", Stream: "weather", Device: device}, Period: p, Limit: limit, Window: varve.AllTime(),
+		Series: varve.Series{Tenant: "acme", Stream: "weather", Device: device}, Period: p, Limit: limit, Window: varve.AllTime(), AsOf: asOf,
 	}
 	for {
 		page, err := r.Read(context.Background(), q)
 		if err != nil {
-			w.t.Fatalf("%v", err)
+			return nil, err
 		}
 		if limit > 0 && len(page.Rollups) > limit {
 			w.t.Fatalf("%d roll-ups on a page of %d", len(page.Rollups), limit)
 		}
 		all = append(all, page.Rollups...)
 		if page.Next.IsZero() {
-			return all
+			return all, nil
 		}
 		if !page.Next.After(q.Window.From) {
 			w.t.Fatalf("the page from %s goes on at %s", q.Window.From, page.Next)
@@ -300,10 +330,12 @@ func (w *world) check(what string) {
 	for _, device := range devices {
 		for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
 			var got []string
-			for _, r := range w.read(device, p, 3) {
+			list := w.read(device, p, 3)
+			for _, r := range list {
 				got = append(got, show(r.Start, &r.Partial))
 			}
 			w.compare(fmt.Sprintf("%s: %s of %s", what, p, device), got, w.expected(device, p))
+			w.checkFields(what, device, p, list)
 		}
 	}
 }
@@ -342,7 +374,8 @@ func itemsOf(device string) store.ItemQuery {
 	return store.ItemQuery{PK: "ROLLUP#acme/weather/" + device, Consistent: true}
 }
 
-// dropSketches rewrites the partials of a device as older versions wrote them, without sketches.
+// dropSketches rewrites the partials of a device as older versions of Varve wrote them, without
+// sketches.
 func (w *world) dropSketches(device string) {
 	w.t.Helper()
 	page, err := w.store.Store.Query(context.Background(), itemsOf(device))

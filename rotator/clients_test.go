@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/router"
 )
 
-// client sends one reading. It is current, late or early, or was sent before. Late readings may
-// be decades old.
+// client sends one reading. The reading is current, late or early, or was sent before. Late
+// readings may be decades old.
 func (l *life) client() {
 	if l.rng.IntN(30) == 0 {
 		l.admit()

@@ -48,7 +48,7 @@ func TestRun_RestoresTablesAfterClockRepair(t *testing.T) {
 	}
 }
 
-func mustRun(t *testing.T, r *rotator.Rotator) rotator.Plan {
+func mustRun(t testing.TB, r *rotator.Rotator) rotator.Plan {
 	t.Helper()
 	p, err := r.Run(t.Context())
 	if err != nil {

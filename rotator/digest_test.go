@@ -33,7 +33,7 @@ func TestRunPlan_RefusesOtherPlan(t *testing.T) {
 		t.Errorf("health %+v after the refused run, before %+v", h, health)
 	}
 	if _, err := w.rotator.RunPlan(t.Context(), now.Digest()); err != nil {
-		t.Errorf("the plan of now: %v", err)
+		t.Errorf("the current plan: %v", err)
 	}
 	if n := len(w.tables()); n == tables {
 		t.Error("the accepted run created no table")

@@ -16,42 +16,44 @@ import (
 // every hour, so it deletes them once a day.
 const expireEvery = 20 * time.Hour
 
-// deleteExpired deletes expired readings from tables that are not retired, on hold or in use. It
-// does so about once a day, even if other readings of a table have not expired. So a reading is
-// deleted within about a day after its retention and the grace have ended, if mayExpire permits.
-// deleteExpired calls check before each table.
+// deleteExpired deletes expired readings from tables that are not retired or on hold. It does so
+// about once a day, even if other readings of a table have not expired. So a reading is deleted
+// within about a day after it expired, if trustedTime permits and roll-ups do not need it.
+// deleteExpired calls check before each table. If tables are archived first, no reading is deleted
+// before its table.
 func (r *Rotator) deleteExpired(ctx context.Context, check func(context.Context) error) error {
 	now := r.opts.Now()
-	if r.opts.Expirer == nil || !r.opts.Policy.Drop || now.Sub(r.expired) < expireEvery && !now.Before(r.expired) {
+	if r.opts.Expirer == nil || !r.opts.Policy.Drop || r.opts.Policy.ArchiveFirst || now.Sub(r.expired) < expireEvery && !now.Before(r.expired) {
 		return nil
 	}
-	if may, err := r.mayExpire(ctx, now); !may || err != nil {
+	trusted, err := r.trustedTime(ctx, now)
+	if trusted.IsZero() || err != nil {
 		return err
 	}
 	infos, err := r.Tables(ctx)
 	if err != nil {
 		return err
 	}
-	why := func(grid.Table, time.Time) string { return "" }
-	if r.opts.TablesInUse != nil {
-		if why, err = r.opts.TablesInUse(ctx); err != nil {
-			return fmt.Errorf("find tables in use: %w", err)
+	inUse := func(grid.Table) func(time.Time) bool { return nil }
+	if r.opts.ReadingsInUse != nil {
+		if inUse, err = r.opts.ReadingsInUse(ctx); err != nil {
+			return fmt.Errorf("find readings in use: %w", err)
 		}
 	}
 	var errs []error
 	for i := range infos {
 		in := &infos[i]
-		class, ok := r.expirable(in, now)
-		if !ok || why(in.Table, now) != "" {
-			continue // readings that roll-ups need are deleted another day
+		class, ok := r.expirable(in, trusted)
+		if !ok {
+			continue
 		}
 		if err := check(ctx); err != nil {
 			return errors.Join(joinFirst(errs), err)
 		}
 		begin := time.Now()
 		n, err := r.opts.Expirer.DeleteExpired(ctx, in.Table, func(s varve.Series) time.Time {
-			return r.opts.Policy.deletable(now, r.opts.Policy.Retention.RetentionOf(s.Stream, class), r.opts.ExpireGrace)
-		})
+			return r.opts.Policy.deletable(trusted, r.opts.Policy.Retention.RetentionOf(s.Stream, class))
+		}, inUse(in.Table))
 		if errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrNoTable) {
 			continue // the table was put on hold, retired or dropped meanwhile
 		}
@@ -71,6 +73,32 @@ func (r *Rotator) deleteExpired(ctx context.Context, check func(context.Context)
 	return joinFirst(errs)
 }
 
+// DeletesAt returns about when an expired reading of a table is deleted. That is a day after the
+// reading may be deleted, or the drop of the table if the table is retired before. The argument
+// last is the later of the event time and the arrival of the reading. The zero time means never, or
+// not before the table is archived.
+func (r *Rotator) DeletesAt(in *store.Info, stream string, last time.Time) time.Time {
+	p := r.opts.Policy
+	class, ok := p.Retention.ClassOfPrefix(in.Prefix)
+	if !p.Drop || p.ArchiveFirst || !ok || !in.Owned || in.Hold != "" {
+		return time.Time{}
+	}
+	s := p.ScheduleOf(in)
+	keep := p.Retention.RetentionOf(stream, class.Name)
+	if keep == retention.Forever {
+		return s.Drops
+	}
+	kept := keep + r.opts.ExpireGrace
+	if r.opts.Expirer != nil {
+		kept = max(keep, p.RecountGrace)
+	}
+	at := last.Add(kept + 24*time.Hour)
+	if !s.Retires.IsZero() && at.After(s.Retires) {
+		return s.Drops // single readings of a retired table are not deleted
+	}
+	return at
+}
+
 // expirable reports whether a table may hold readings that may be deleted, and returns the class
 // of the table.
 func (r *Rotator) expirable(in *store.Info, now time.Time) (class string, ok bool) {
@@ -78,7 +106,7 @@ func (r *Rotator) expirable(in *store.Info, now time.Time) (class string, ok boo
 	if !ok || !in.Owned || store.Expirable(in) != nil || in.Readings == 0 {
 		return "", false
 	}
-	cutoff := r.opts.Policy.deletable(now, r.opts.Policy.Retention.ShortestOf(c.Name), r.opts.ExpireGrace)
+	cutoff := r.opts.Policy.deletable(now, r.opts.Policy.Retention.ShortestOf(c.Name))
 	oldest := time.Unix(in.Start, 0)
 	if begin := in.Month.Start(); begin.After(oldest) {
 		oldest = begin // a reading expires by the later of its event time and its arrival
@@ -86,12 +114,12 @@ func (r *Rotator) expirable(in *store.Info, now time.Time) (class string, ok boo
 	return c.Name, !cutoff.IsZero() && oldest.Before(cutoff)
 }
 
-// deletable returns the cutoff for deletions, given a retention and a grace. A reading may be
-// deleted if neither its event time nor its arrival is after the cutoff. The zero time means that
-// no readings may be deleted.
-func (p Policy) deletable(now time.Time, d, grace time.Duration) time.Time {
+// deletable returns the cutoff for deletions, given a retention. A reading may be deleted if neither
+// its event time nor its arrival is after the cutoff. The zero time means that no readings may be
+// deleted. Readings that arrived within RecountGrace may still be needed to recompute roll-ups.
+func (p Policy) deletable(now time.Time, d time.Duration) time.Time {
 	if d == retention.Forever {
 		return time.Time{}
 	}
-	return retention.Cutoff(now, d).Add(-max(grace, p.Grace))
+	return retention.Cutoff(now, max(d, p.RecountGrace))
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -13,64 +13,136 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// maxExpireGap is the longest time between two passes in a row. A longer time may be a clock that
-// was set forward.
-const maxExpireGap = 3 * 24 * time.Hour
+const (
+	// maxExpireGap is the longest time between two recorded passes of trustedTime. After a longer
+	// time, the clock may have been set forward, and deletions wait for the grace.
+	maxExpireGap = 3 * 24 * time.Hour
+	// minExpireGap is the shortest time between two recorded passes. A process that starts again does not
+	// confirm the clock of its predecessor.
+	minExpireGap = 12 * time.Hour
+	// maxExpireStep is the longest time by which a recorded pass advances the deletions. A clock
+	// that is wrong by more deletes further readings only if it is still wrong in the next recorded
+	// pass.
+	maxExpireStep = 25 * time.Hour
+)
 
-// expireKey is the key of the item with the retention that applies, and the time since which it
-// applies.
+// expireKey is the key of the item with the state of expireGuard.
 var expireKey = store.Key{PK: "ROTATOR", SK: "EXPIRE"}
 
-// Attributes of the item.
+// Attributes of the item. Times are in seconds since 1970.
 const (
-	attrPolicy = "policy" // JSON of expirePolicy
-	attrSince  = "since"  // since this time, the policy and the clock have not changed
-	attrSeen   = "seen"   // time of the last pass
+	attrPolicy  = "policy"  // JSON of expirePolicy
+	attrSince   = "since"   // since this time, no pass has distrusted the policy or the clock
+	attrSeen    = "seen"    // time of the last recorded pass
+	attrTrusted = "trusted" // time that the last recorded pass trusted
 )
 
 // expirePolicy is the part of the policy that decides when readings are deleted.
 type expirePolicy struct {
+	Prefix  string
 	Classes []retention.Class
 	Streams map[string]retention.Stream
-	Grace   time.Duration
 }
 
-// mayExpire reports whether expired readings may be deleted now. A deletion cannot be undone, so it
-// waits until the same retention has applied for the grace, with a pass at least every few days. So
-// a retention that is too short by mistake, or a wrong clock, can be corrected within the grace, as
-// with retired tables. Each call counts as a pass.
-func (r *Rotator) mayExpire(ctx context.Context, now time.Time) (bool, error) {
-	p := r.opts.Policy
-	grace := max(p.Grace, r.opts.ExpireGrace)
-	classes := slices.SortedFunc(slices.Values(p.Retention.Classes), func(a, b retention.Class) int { return strings.Compare(a.Name, b.Name) })
-	data, err := json.Marshal(expirePolicy{classes, p.Retention.Streams, grace})
-	if err != nil {
-		return false, err
+// deletesNoMore reports whether the policy p deletes no reading sooner than an earlier policy. It
+// returns false for a new class or another prefix, because existing tables of these may hold
+// readings that were never deleted.
+func (p *expirePolicy) deletesNoMore(earlier *expirePolicy) bool {
+	is, was := retention.Policy{Classes: p.Classes, Streams: p.Streams}, retention.Policy{Classes: earlier.Classes, Streams: earlier.Streams}
+	if p.Prefix != earlier.Prefix {
+		return false
 	}
-	items, err := r.opts.Items.Get(ctx, []store.Key{expireKey}, true)
-	if err != nil {
-		return false, fmt.Errorf("read the retention that applied before: %w", err)
-	}
-	since := now
-	if len(items) > 0 && items[0].Attrs[attrPolicy].Text() == string(data) {
-		seen, ok := timeOf(items[0].Attrs[attrSeen])
-		if ok && !now.Before(seen) && now.Sub(seen) <= maxExpireGap {
-			if first, ok := timeOf(items[0].Attrs[attrSince]); ok {
-				since = first
+	streams := []string{""}
+	streams = slices.AppendSeq(streams, maps.Keys(p.Streams))
+	streams = slices.AppendSeq(streams, maps.Keys(earlier.Streams))
+	for _, c := range p.Classes {
+		if !slices.ContainsFunc(earlier.Classes, func(e retention.Class) bool { return e.Name == c.Name }) {
+			return false
+		}
+		for _, stream := range streams {
+			if is.RetentionOf(stream, c.Name) < was.RetentionOf(stream, c.Name) {
+				return false
 			}
 		}
 	}
-	err = r.opts.Items.Put(ctx, store.Item{Key: expireKey, Attrs: map[string]varve.Value{
-		attrPolicy: varve.StringValue(string(data)), attrSince: varve.IntValue(since.Unix()), attrSeen: varve.IntValue(now.Unix()),
-	}})
-	if err != nil {
-		return false, fmt.Errorf("record the retention that applies: %w", err)
-	}
-	return now.Sub(since) >= grace, nil
+	return true
 }
 
-// timeOf returns the time of an attribute, in seconds since 1970.
-func timeOf(v varve.Value) (time.Time, bool) {
-	sec, ok := v.Int()
-	return time.Unix(sec, 0), ok
+// An expireGuard is the state from which trustedTime decides whether to trust the policy and the
+// clock.
+type expireGuard struct {
+	policy               expirePolicy
+	since, seen, trusted time.Time
+}
+
+// next returns the state after a pass at now with the policy p.
+func (g *expireGuard) next(p expirePolicy, now time.Time) *expireGuard {
+	gap := now.Sub(g.seen)
+	switch n := (expireGuard{policy: p, since: g.since, seen: now}); {
+	case !p.deletesNoMore(&g.policy) || gap < 0 || gap > maxExpireGap:
+		return &expireGuard{policy: p, since: now, seen: now, trusted: now}
+	case gap < minExpireGap:
+		n.seen, n.trusted = g.seen, g.trusted
+		return &n
+	default:
+		n.trusted = g.seen.Add(min(gap, maxExpireStep))
+		return &n
+	}
+}
+
+// trustedTime returns the time by which readings may be deleted as expired, or the zero time if none
+// may be deleted now. Each call counts as a pass.
+//
+// A deletion cannot be undone. So after a retention was shortened, or after a gap between passes, it
+// waits for the grace. A retention that is too short by mistake, or a wrong clock, can be corrected
+// until then, as with retired tables. A retention that was lengthened applies at once.
+func (r *Rotator) trustedTime(ctx context.Context, now time.Time) (time.Time, error) {
+	g, err := r.readExpireGuard(ctx)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read the retention that applied before: %w", err)
+	}
+	now = time.Unix(now.Unix(), 0)
+	retain := r.opts.Policy.Retention
+	n := g.next(expirePolicy{retain.Prefix, retain.Classes, retain.Streams}, now)
+	if err := r.writeExpireGuard(ctx, n); err != nil {
+		return time.Time{}, fmt.Errorf("record the retention that applies: %w", err)
+	}
+	if now.Sub(n.since) < r.opts.Policy.Grace {
+		return time.Time{}, nil
+	}
+	return n.trusted, nil
+}
+
+// readExpireGuard returns the recorded state, or the zero state if none is recorded. The zero state
+// trusts no time.
+func (r *Rotator) readExpireGuard(ctx context.Context) (*expireGuard, error) {
+	var g expireGuard
+	items, err := r.opts.Items.Get(ctx, []store.Key{expireKey}, true)
+	if err != nil || len(items) == 0 {
+		return &g, err
+	}
+	attrs := items[0].Attrs
+	if err := json.Unmarshal([]byte(attrs[attrPolicy].Text()), &g.policy); err != nil {
+		return nil, err
+	}
+	for name, at := range map[string]*time.Time{attrSince: &g.since, attrSeen: &g.seen, attrTrusted: &g.trusted} {
+		sec, ok := attrs[name].Int()
+		if !ok {
+			return &expireGuard{}, nil
+		}
+		*at = time.Unix(sec, 0)
+	}
+	return &g, nil
+}
+
+// writeExpireGuard records a state.
+func (r *Rotator) writeExpireGuard(ctx context.Context, g *expireGuard) error {
+	data, err := json.Marshal(g.policy)
+	if err != nil {
+		return err
+	}
+	return r.opts.Items.Put(ctx, store.Item{Key: expireKey, Attrs: map[string]varve.Value{
+		attrPolicy: varve.StringValue(string(data)), attrSince: varve.IntValue(g.since.Unix()),
+		attrSeen: varve.IntValue(g.seen.Unix()), attrTrusted: varve.IntValue(g.trusted.Unix()),
+	}})
 }

@@ -21,7 +21,7 @@ func TestSimulate_MatchesFiveYears(t *testing.T) {
 		t.Skip("five years take long")
 	}
 	t.Parallel()
-	l := newLife(t, 2, 100)
+	l := newLife(t, 4, 100)
 	l.punctual = true
 	for end := l.clock.Add(5 * 365 * day); l.clock.Before(end); {
 		l.hour()

@@ -14,9 +14,9 @@ import (
 	"github.com/varvedb/varve/rotator"
 )
 
-// TestRotator_IgnoresForeignTables creates 100,000 foreign tables, many with names similar or
-// equal to the names of Varve's tables. In a year of runs, none may be listed, queried, tuned,
-// retired or dropped.
+// TestRotator_IgnoresForeignTables creates 100,000 foreign tables, many with names similar or equal
+// to the names of Varve's tables. In a year of runs, no foreign table may be listed, queried,
+// tuned, retired or dropped.
 func TestRotator_IgnoresForeignTables(t *testing.T) {
 	n := 100_000
 	if testing.Short() {
@@ -85,8 +85,8 @@ func year(w *world, foreign map[string]bool) {
 }
 
 // plant creates n foreign tables. It returns how many of them differ from Varve's tables only by
-// the missing owner tag. It omits the names of months to which the test writes, because the
-// writes would fail.
+// the missing owner tag. It omits Varve's own names in 2026 and 2027, because writes to a foreign table
+// would fail.
 func plant(w *world, foreign map[string]bool, n int) (alike int) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for len(foreign) < n {

@@ -45,7 +45,7 @@ type Action struct {
 	Kind     Kind
 	Table    grid.Table
 	Tier     store.Tier // for Create and Tune, the tier of the table
-	Retired  time.Time  // time at which the table was retired; only for Drop
+	Retired  time.Time  // time at which the table was retired, if it is retired
 	Reason   string
 	Readings int64
 	Bytes    int64

@@ -184,9 +184,10 @@ func (s *situation) explained(t *rapid.T, p *rotator.Plan) {
 	}
 }
 
-// TestPlan_LeavesNothingToDo applies a plan. Afterwards, all tables of this month and of the
-// months ahead must exist. A second plan may only have the drops above the limit and the tuning
-// of restored tables. Equal arguments must give equal plans, and planning must not change them.
+// TestPlan_LeavesNothingToDo applies a plan. Afterwards, all tables of this month and of the months
+// ahead must exist. A second plan may only have the drops above the limit and the tuning of
+// restored tables. Equal arguments must give equal plans, and planning must not change the
+// arguments.
 func TestPlan_LeavesNothingToDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSituation(t)

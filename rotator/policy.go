@@ -30,7 +30,10 @@ type Policy struct {
 	Retention *retention.Policy
 	// Drop allows the rotator to drop tables. Otherwise it only retires them.
 	Drop bool
-	// Seal is the time after the end of an arrival month in which its requests may still write. 0
+	// ArchiveFirst permits the drop of a table only if the table has a verified archive. Single expired
+	// readings are not deleted then.
+	ArchiveFirst bool
+	// Seal is how long requests of an arrival month may still write after the month has ended. 0
 	// means one hour.
 	Seal time.Duration
 	// MonthsAhead is the number of arrival months after the current one whose tables are created
@@ -64,7 +67,7 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// Validate returns every violation as an Invalid error with its parameter, joined into one.
+// Validate returns an error that joins an Invalid error, with its parameter, for each violation.
 func (p Policy) Validate() error {
 	errs := []error{p.Grid.Validate(), p.Retention.Validate()}
 	if p.Seal < 0 || p.Seal > minAge {
@@ -95,6 +98,20 @@ const (
 	Sealed  State = "sealed"  // no more readings are written to it
 	Retired State = "retired" // all readings that it can hold have expired; it can be restored
 )
+
+// ArchiveDue reports whether all readings that may be in a table have expired, so that it should be
+// archived. Tables on hold are archived, too.
+func (p Policy) ArchiveDue(in *store.Info, now time.Time) bool {
+	class, ok := p.Retention.ClassOfPrefix(in.Prefix)
+	if !ok || !in.Owned || in.Status != store.Active {
+		return false
+	}
+	if now.Before(in.Month.End().Add(p.Seal)) {
+		return false // readings may still arrive, if the retention is very short
+	}
+	due := p.RetireAt(in.Table, class.Retention)
+	return !in.Retired.IsZero() || !due.IsZero() && !now.Before(due)
+}
 
 // StateOf returns the state of a table.
 func (p Policy) StateOf(in *store.Info, now time.Time) State {
@@ -191,11 +208,15 @@ func (p Policy) ScheduleOf(in *store.Info) TableSchedule {
 		f.Why = kept + "; never dropped while retention.drop is false"
 		return f
 	}
+	if p.ArchiveFirst {
+		kept += "; only dropped once it is archived"
+	}
 	f.Drops = f.Retires.Add(p.retiredTime())
+	f.Why = fmt.Sprintf("%s; %s of grace", kept, timefmt.FormatDuration(p.retiredTime()))
 	if earliest := in.Month.End().Add(minAge); f.Drops.Before(earliest) {
 		f.Drops = earliest
+		f.Why += fmt.Sprintf(", and at least %s after the arrival month", timefmt.FormatDuration(minAge))
 	}
-	f.Why = fmt.Sprintf("%s; %s of grace", kept, timefmt.FormatDuration(p.retiredTime()))
 	return f
 }
 

@@ -17,7 +17,7 @@ import (
 const leaseTTL = 5 * time.Minute
 
 // Options configure a rotator. All fields are required except Parallel, TablesInUse, Expirer,
-// ExpireGrace and Events.
+// ReadingsInUse, ExpireGrace, Archived, CheckArchive and Events.
 type Options struct {
 	Catalog   store.Catalog
 	Creator   store.Creator
@@ -34,10 +34,18 @@ type Options struct {
 	TablesInUse func(context.Context) (func(t grid.Table, retired time.Time) string, error)
 	// Expirer, if not nil, deletes expired readings once a day if the policy allows drops.
 	Expirer store.Expirer
-	// ExpireGrace is the shortest time between the expiry of a reading and its deletion by the
-	// Expirer. If Policy.Grace is longer, it applies instead.
+	// ReadingsInUse, if not nil, is called before the Expirer. The function that it returns reports
+	// which readings of a table must not be deleted yet.
+	ReadingsInUse func(context.Context) (func(grid.Table) func(event time.Time) bool, error)
+	// ExpireGrace is the time between the expiry of a reading and its deletion by the database, if
+	// Expirer is nil.
 	ExpireGrace time.Duration
-	Events      Events
+	// Archived returns a function that reports why a table has no verified archive, or "" if it has
+	// one. CheckArchive compares the files of an archive with its record, immediately before the table
+	// is dropped. With Policy.ArchiveFirst, no table is dropped unless both are set and permit it.
+	Archived     func(context.Context) (func(grid.Table) string, error)
+	CheckArchive func(context.Context, *store.Info) error
+	Events       Events
 }
 
 // Events are callbacks. They are called one after the other, from the goroutine of the run. A nil
@@ -50,6 +58,9 @@ type Events struct {
 	// Expired is called after expired readings of a table were deleted, or after their deletion
 	// failed.
 	Expired func(t grid.Table, readings int64, took time.Duration, err error)
+	// Refused is called if a table was not dropped, because its archive is missing or failed its
+	// check.
+	Refused func(t grid.Table, err error)
 }
 
 // Rotator plans and applies rotations. It is safe for concurrent use. Only one process of the
@@ -86,6 +97,9 @@ func New(o Options) *Rotator {
 	if o.Events.Expired == nil {
 		o.Events.Expired = func(grid.Table, int64, time.Duration, error) {}
 	}
+	if o.Events.Refused == nil {
+		o.Events.Refused = func(grid.Table, error) {}
+	}
 	return &Rotator{opts: o, lease: lease.Manager{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: leaseTTL}}
 }
 
@@ -114,18 +128,19 @@ func (r *Rotator) Tables(ctx context.Context) ([]store.Info, error) {
 }
 
 // Plan returns the actions that a run at the given time would take with the current tables. The
-// zero time means now. If Plan cannot find out which tables are in use, it returns a plan without
-// drops, and an error.
+// zero time means now. If Plan cannot find out which tables are in use or archived, it returns a plan
+// without drops, and an error.
 func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 	infos, err := r.Tables(ctx)
 	if err != nil {
 		return Plan{}, err
 	}
 	if !at.IsZero() {
-		return r.opts.Policy.Plan(at, infos), nil
+		p := r.opts.Policy.Plan(at, infos)
+		return p, r.skipNotArchived(ctx, &p)
 	}
 	p := r.opts.Policy.Plan(r.opts.Now(), infos)
-	return p, r.skipTablesInUse(ctx, &p)
+	return p, errors.Join(r.skipTablesInUse(ctx, &p), r.skipNotArchived(ctx, &p))
 }
 
 // Run makes a plan and applies it. It returns the applied plan, even if some actions failed. The
@@ -230,8 +245,11 @@ func (r *Rotator) observeTables(ctx context.Context) error {
 // dropped. It calls check before each group of actions.
 func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context) error) (d done, err error) {
 	var errs []error
-	held := map[grid.Table]string{}
-	defer func() { p.skipHeld(held) }()
+	held, refused := map[grid.Table]string{}, map[grid.Table]string{}
+	defer func() {
+		p.skipHeld(held)
+		p.skipActions(refused)
+	}()
 	for actions := p.Actions; len(actions) > 0; {
 		if err := ctx.Err(); err != nil {
 			return d, errors.Join(joinFirst(errs), context.Cause(ctx))
@@ -243,6 +261,11 @@ func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context
 		for _, out := range r.applyAll(ctx, actions[:n]) {
 			if hold := (*store.HoldError)(nil); errors.As(out.err, &hold) {
 				held[out.Table] = hold.Reason
+				continue
+			}
+			if bad := (*ArchiveError)(nil); errors.As(out.err, &bad) {
+				refused[out.Table] = bad.Error()
+				r.opts.Events.Refused(out.Table, bad)
 				continue
 			}
 			if out.err != nil {
@@ -310,6 +333,9 @@ func (r *Rotator) applyAction(ctx context.Context, a Action) error {
 	case Retire:
 		return r.opts.Lifecycle.Retire(ctx, a.Table, r.opts.Now())
 	case Drop:
+		if err := r.checkArchive(ctx, &a); err != nil {
+			return err
+		}
 		return r.opts.Lifecycle.Drop(ctx, a.Table)
 	default:
 		return fmt.Errorf("unknown action %d", a.Kind)

@@ -36,9 +36,9 @@ func runWorld(t *testing.T) *world {
 	return w
 }
 
-// TestRun_OneAtATime starts runs during a run, in this process and in another one. They must fail
-// with ErrHeld, but the health must not show a failure. They must succeed once the first run has
-// ended.
+// TestRun_OneAtATime starts runs during a run, in this process and in another one. These runs must
+// fail with ErrHeld, but the health must not show a failure. They must succeed once the first run
+// has ended.
 func TestRun_OneAtATime(t *testing.T) {
 	w := runWorld(t)
 	other := w.another("other", rotator.Events{})

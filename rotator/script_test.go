@@ -93,7 +93,8 @@ type script struct {
 	killing bool
 }
 
-// refuse is called before each call of the store. It fails the steps that the script selected.
+// refuse is called before each call of the store. It returns an error for the steps that the script
+// selected.
 func (s *script) refuse(op string, t grid.Table) error {
 	if s.killing {
 		if s.calls--; s.calls < 0 {

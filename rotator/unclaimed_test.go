@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestPlan_SkipsTablesWithoutClass removes a class from the policy. Plans must skip its tables
-// with a reason, and the tables must still be listed.
+// TestPlan_SkipsTablesWithoutClass changes the prefix, so that no class is configured for the
+// existing tables. Plans must skip these tables with a reason, and the tables must still be listed.
 func TestPlan_SkipsTablesWithoutClass(t *testing.T) {
 	w := runWorld(t)
 	mustRun(t, w.rotator)

@@ -28,6 +28,7 @@ type world struct {
 	router  *router.Router
 	query   *query.Engine
 	starts  int
+	inUse   func(event time.Time) bool // if not nil, reports readings that roll-ups need
 }
 
 // newWorld returns a world whose clock shows the given time. The caller must call start.
@@ -52,6 +53,9 @@ func (w *world) start(p rotator.Policy) {
 	w.rotator = rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Policy: p, Now: w.now,
 		Holder: fmt.Sprintf("process %d", w.starts), Expirer: w.store,
+		ReadingsInUse: func(context.Context) (func(grid.Table) func(event time.Time) bool, error) {
+			return func(grid.Table) func(event time.Time) bool { return w.inUse }, nil
+		},
 	})
 	w.router = router.New(router.Options{
 		Writer: w.store, Creator: w.store, Streams: known, Policy: p.Retention, Grid: p.Grid, Now: w.now,
@@ -167,11 +171,11 @@ func (s *watched) Drop(ctx context.Context, t grid.Table) error {
 	return s.Store.Drop(ctx, t)
 }
 
-func (s *watched) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (int64, error) {
+func (s *watched) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time, inUse func(event time.Time) bool) (int64, error) {
 	if err := s.intercept("expire", t); err != nil {
 		return 0, err
 	}
-	return s.Store.DeleteExpired(ctx, t, cutoff)
+	return s.Store.DeleteExpired(ctx, t, cutoff, inUse)
 }
 
 func (s *watched) Write(ctx context.Context, batches []store.Batch) []store.Result {

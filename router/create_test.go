@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestRouter_CreatesMissingTableOnce checks that a table is created once if many writers miss it
-// at the same time. All writers must succeed.
+// TestRouter_CreatesMissingTableOnce checks that a table is created once if many writers find it
+// missing at the same time. All writers must succeed.
 func TestRouter_CreatesMissingTableOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var events int
@@ -31,7 +31,7 @@ func TestRouter_CreatesMissingTableOnce(t *testing.T) {
 				}
 			})
 		}
-		synctest.Wait() // all writers miss a table
+		synctest.Wait() // all writers wait for a table
 		for range 2 {
 			gate <- struct{}{}
 			synctest.Wait()
@@ -49,8 +49,8 @@ func TestRouter_CreatesMissingTableOnce(t *testing.T) {
 	})
 }
 
-// TestRouter_RejectsReadingsOfTableThatCannotBeCreated fails the creation of one table. Only the
-// readings of this table must be rejected, with a retryable code. The next request must try to
+// TestRouter_RejectsReadingsOfTableThatCannotBeCreated makes the creation of one table fail. Only
+// the readings of this table must be rejected, with a retryable code. The next request must try to
 // create the table once more.
 func TestRouter_RejectsReadingsOfTableThatCannotBeCreated(t *testing.T) {
 	w := newWorld()

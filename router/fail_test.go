@@ -19,8 +19,8 @@ var errDisk = errors.New("the disk is full")
 // longAgo is an event time whose table differs from the table of noon.
 var longAgo = noon.AddDate(0, -3, 0)
 
-// TestRouter_FailedTableAffectsOnlyItsReadings fails the writes to one table. The readings of other
-// tables must be stored, and a retry must not store them twice.
+// TestRouter_FailedTableAffectsOnlyItsReadings makes the writes to one table fail. The readings of
+// other tables must be stored, and a retry must not store them twice.
 func TestRouter_FailedTableAffectsOnlyItsReadings(t *testing.T) {
 	w := newWorld()
 	bad := w.name("varve", longAgo, noon)
@@ -87,7 +87,7 @@ func TestRouter_RejectsUnregisteredStreams(t *testing.T) {
 // store, readings are retryable. The cause must be reported.
 func TestFaults_BlameNoReading(t *testing.T) {
 	refused := varve.Errorf(varve.Invalid, "DynamoDB does not take PutItem on varve_registry as it is")
-	for _, row := range []struct{ what, step string }{{"registry", "register stream"}, {"marker", "mark roll-ups"}, {"store", "write readings"}} {
+	for _, row := range []struct{ what, step string }{{"registry", "register stream"}, {"marker", "mark readings"}, {"store", "write readings"}} {
 		var steps []string
 		var causes []error
 		w := newWorld(func(o *router.Options) {

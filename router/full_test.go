@@ -66,7 +66,7 @@ func TestRouter_WritesFreshReadingsBesideBulk(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if w.store.writes != 2+1 { // the first write of the world created its table
+		if w.store.writes != 2+1 { // the write before them made two calls, because it created its table
 			t.Errorf("%d writes are under way", w.store.writes-2)
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())

@@ -106,8 +106,7 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-// newWorld returns a world at noon without tables. Streams whose names begin with brief are in a
-// separate class.
+// newWorld returns a world at noon without tables. The stream brief is in a separate class.
 func newWorld(change ...func(*router.Options)) *world {
 	w := &world{now: noon, grid: grid.DefaultPolicy()}
 	w.store = &faulty{Store: mem.New(w.clock), created: map[string]int{}}

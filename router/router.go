@@ -3,11 +3,10 @@
 //
 //	Admit ── Request.Write ── judge ── placeReadings ── store.Writer ── verdicts
 //	  │                                                   │
-//	  too many requests: Busy                             missing table: Create, once
+//	  too many requests: Busy                             missing table: Create, then retry
 //
-// [New] returns a [Router] for [Options]. [Router.Admit] begins a [Request]. All readings of a
-// request have the same arrival. [Request.Write] stores readings. A [Turn] gives small requests
-// priority on the processors.
+// [New] returns a [Router] for [Options]. [Router.Admit] begins a [Request]. [Request.Write] stores
+// readings, all with the same arrival. A [Turn] gives small requests priority on the processors.
 //
 // These rules always hold:
 //
@@ -40,8 +39,8 @@ import (
 // enforce the limit; the router does not.
 const DefaultRequestTimeout = 15 * time.Minute
 
-// Options configure a router. All fields are required except Layouts, Fields, Tracker, Expire,
-// Grace, Watch, Events and the limits.
+// Options configure a router. All fields are required except Layouts, Fields, Tracker, Changes,
+// Linger, Expire, Grace, Watch, Events and the limits.
 type Options struct {
 	Writer  store.Writer
 	Creator store.Creator
@@ -49,12 +48,18 @@ type Options struct {
 	Policy  *retention.Policy
 	Grid    grid.Policy
 	Now     func() time.Time
-	// Layouts has the layouts of streams by name. The router uses only RowWindow and Expect.
+	// Layouts has the layouts of streams by name. The router sets Shards itself, and DeleteAfter if
+	// Expire is set.
 	Layouts map[string]store.Layout
 	// Fields limits the number of fields of a series. If nil, the number is not limited.
 	Fields Fields
 	// Tracker, if not nil, records the hours of readings before they are written.
 	Tracker Tracker
+	// Changes, if not nil, records the arrival of readings before they are written.
+	Changes Changes
+	// Linger is how long the arrival of a failed write stays unsettled. The store may still perform a
+	// write whose caller gave up. 0 means not at all.
+	Linger time.Duration
 	// Expire allows the store to delete readings on its own, after they have expired and Grace
 	// has passed.
 	Expire bool
@@ -71,10 +76,10 @@ type Options struct {
 	// Watch receives the readings of a write and their verdicts before the caller does.
 	//
 	// Readings that are not rejected are stored already, and the argument now is a time after that.
-	// The verdict of a conflict includes the reading that was stored first. Watch may reject stored
-	// readings with a retryable code, so that the client retries them. The zero id of a reading
-	// means its content id. Watch must not retain the slices. It returns an error only if the
-	// context ended. If nil, it is not called.
+	// The verdict of a conflict has the fields of the reading that was stored first, unless they
+	// are large. Watch may reject stored readings with a retryable code, so that the client retries
+	// them. The zero id of a reading means its content id. Watch must not retain the slices. It
+	// returns an error only if the context ended. If nil, it is not called.
 	Watch  func(ctx context.Context, now time.Time, readings []varve.Reading, verdicts []varve.Verdict) error
 	Events Events
 }
@@ -96,6 +101,13 @@ type Tracker interface {
 	MarkDirty(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error)
 }
 
+// Changes records the arrivals of series. It does so before readings are written.
+type Changes interface {
+	// MarkChanges records the arrival of the readings without a verdict. It returns the time until which
+	// the readings may be written; the zero time means no limit. If it fails, no reading may be written.
+	MarkChanges(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error)
+}
+
 // Events holds callbacks. A nil callback is skipped.
 type Events struct {
 	// TableCreated is called after the router has created a missing table.
@@ -107,8 +119,8 @@ type Events struct {
 const (
 	defaultMaxRequests = 4096
 	defaultMaxReadings = 65_536
-	// unit is the largest size of a reading that counts as one. A larger reading counts as
-	// several.
+	// unit is the size in bytes that counts as one reading. A larger reading counts as one per full
+	// unit.
 	unit = 1 << 10
 	// smallWrite is the maximum weight of a small write.
 	smallWrite = 256
@@ -123,6 +135,7 @@ type Router struct {
 	readings *semaphore.Weighted // room for all writes
 	bulk     *semaphore.Weighted // room for writes that are not small
 	creating singleflight.Group
+	arrivals *arrivalClock
 	lanes    *lanes.Lanes
 }
 
@@ -146,17 +159,20 @@ func New(o Options) *Router {
 		readings: semaphore.NewWeighted(int64(o.MaxReadings)),
 		bulk:     semaphore.NewWeighted(int64(o.MaxReadings) / 2),
 		lanes:    lanes.New(o.Now),
+		arrivals: newArrivalClock(o.Now),
 	}
 }
 
-// Request is one request to write readings. Its arrival is determined once, so that all its
-// readings belong to the same arrival month.
+// Request is one request to write readings. All its readings have the same arrival. The exception
+// is a request of several writes: if its arrival is settled before a write, that write gets a later
+// arrival.
 type Request struct {
 	r       *Router
 	arrived time.Time
 	month   grid.Month
 	tables  placer
 	streams []streams.Stream // streams of the readings in the current write
+	unknown bool             // the store may perform a part of the current write later
 }
 
 // Admit begins a request. It fails with Busy if too many requests are running. The caller must
@@ -166,7 +182,7 @@ func (r *Router) Admit() (*Request, error) {
 		return nil, &varve.Error{Failure: varve.Busy, RetryAfter: busyRetry,
 			Message: "too many writes: retry in a second"}
 	}
-	arrived := r.opts.Now().UTC().Truncate(time.Millisecond)
+	arrived := r.arrivals.arrival()
 	return &Request{r: r, arrived: arrived, month: grid.MonthOf(arrived)}, nil
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/router"
 )
 
-// marker is a tracker that records the readings that it receives. It can fail.
+// marker is a tracker that counts the readings without a verdict that it receives. It can fail.
 type marker struct {
 	by     time.Time
 	err    error

@@ -11,14 +11,18 @@ import (
 type Turn struct {
 	lanes *lanes.Lanes
 	pace  *lanes.Pace // pace of a large request
-	held  bool        // whether the turn has a place for a large request
+	held  bool        // whether the turn has a slot for a large request
 }
 
 // Turn returns a new turn for the request. Call Begin to start it.
 func (q *Request) Turn() *Turn { return &Turn{lanes: q.r.lanes} }
 
-// Begin waits until the request may compute. It fails if ctx ends. Before a request waits for
-// anything other than a processor, it calls End. After that, it calls Begin once more.
+// Pace returns a pace for bulk work outside of requests. The pace rests while small requests
+// arrive.
+func (r *Router) Pace() *lanes.Pace { return r.lanes.Pace() }
+
+// Begin waits until the request may compute. It fails if ctx ends. Before the caller waits for
+// anything other than a processor, it must call End. Afterwards, it must call Begin once more.
 func (t *Turn) Begin(ctx context.Context, large bool) (err error) {
 	if !large {
 		t.lanes.Small()
@@ -34,8 +38,8 @@ func (t *Turn) Begin(ctx context.Context, large bool) (err error) {
 	return nil
 }
 
-// End ends the turn. It returns whether the turn had a place for a large request. If a rest is
-// due, a large request rests before it releases its place.
+// End releases the turn. It reports whether the turn had a slot for a large request. If a rest is
+// due, a large request rests before it releases its slot.
 func (t *Turn) End() (held bool) {
 	if held = t.held; held {
 		t.pace.Rest()

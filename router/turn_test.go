@@ -36,8 +36,8 @@ func TestTurn_LargeMakesWayForSmall(t *testing.T) {
 			}
 		}
 		begin(small, false)
-		places := lanes.Places()
-		running := make([]*router.Turn, places)
+		slots := lanes.Slots()
+		running := make([]*router.Turn, slots)
 		for i := range running {
 			running[i] = w.turn(t)
 			begin(running[i], true)
@@ -49,18 +49,18 @@ func TestTurn_LargeMakesWayForSmall(t *testing.T) {
 		gone := errors.New("gone")
 		cancel(gone)
 		if err := last.Begin(ctx, true); !errors.Is(err, gone) {
-			t.Fatalf("%d large requests compute, and one more may: %v", places, err)
+			t.Fatalf("%d large requests compute, and one more may: %v", slots, err)
 		}
 		began := make(chan error)
 		go func() { began <- last.Begin(t.Context(), true) }()
 		synctest.Wait()
 		select {
 		case err := <-began:
-			t.Fatalf("%d large requests compute, and one more may: %v", places, err)
+			t.Fatalf("%d large requests compute, and one more may: %v", slots, err)
 		default:
 		}
 		if !running[0].End() {
-			t.Fatal("the turn of a large request held no place")
+			t.Fatal("the turn of a large request held no slot")
 		}
 		if err := <-began; err != nil {
 			t.Fatal(err)
@@ -83,7 +83,7 @@ func TestTurn_LargeUsesAllProcessorsAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if turn.End() {
-				t.Fatal("a large request waited for its place though no small ones came")
+				t.Fatal("a large request waited for its slot though no small ones came")
 			}
 		}
 	})

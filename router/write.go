@@ -11,9 +11,10 @@ import (
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/streams"
+	"github.com/varvedb/varve/timefmt"
 )
 
-// createTries is how often a write is retried if its table stays missing.
+// createTries is the maximum number of retries of a write whose table stays missing.
 const createTries = 3
 
 // Write normalizes readings in place, stores them, and sets a verdict for each.
@@ -23,6 +24,18 @@ const createTries = 3
 // Write returns an error only if the context ended. Then readings without a verdict may or may
 // not be stored, and it is safe to retry them.
 func (q *Request) Write(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
+	if at := q.r.arrivals.begin(q.arrived); !at.Equal(q.arrived) {
+		q.arrived, q.month = at, grid.MonthOf(at)
+	}
+	q.unknown = false
+	defer func() {
+		if q.unknown {
+			q.r.arrivals.linger(q.arrived, q.r.opts.Linger)
+		}
+		q.r.arrivals.end(q.arrived)
+	}()
+	// Watch registers devices. The arrival is settled only after Watch, so the devices of all
+	// settled readings are registered.
 	err := q.write(ctx, readings, verdicts)
 	if err != nil || q.r.opts.Watch == nil {
 		return err
@@ -58,7 +71,7 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 	defer cancel()
 	if err != nil {
 		if ctx.Err() == nil {
-			q.r.opts.Events.Failed("mark roll-ups", err)
+			q.r.opts.Events.Failed("mark readings", err)
 		}
 		for i := range batches {
 			q.tables.reject(batches[i].Table, verdicts, fault(err))
@@ -67,6 +80,7 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 	}
 	for try := 0; ; try++ {
 		results := q.r.opts.Writer.Write(within, batches)
+		q.unknown = q.unknown || within.Err() != nil || unavailable(results) != nil
 		missing := q.tables.applyResults(batches, results, verdicts, try < createTries)
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
@@ -83,15 +97,27 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 	}
 }
 
-// markReadings marks the hours of the readings as dirty. It returns a context that ends at the
-// time until which the readings may be written.
+// markReadings records the arrival of the readings, and marks their hours as dirty. It returns a
+// context that ends when the readings may no longer be written.
 func (q *Request) markReadings(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) (context.Context, context.CancelFunc, error) {
-	if q.r.opts.Tracker == nil {
-		return ctx, func() {}, nil
+	var by time.Time
+	if q.r.opts.Changes != nil {
+		var err error
+		if by, err = q.r.opts.Changes.MarkChanges(ctx, q.arrived, readings, verdicts); err != nil {
+			return ctx, func() {}, err
+		}
 	}
-	by, err := q.r.opts.Tracker.MarkDirty(ctx, q.arrived, readings, verdicts)
-	if err != nil {
-		return ctx, func() {}, err
+	if q.r.opts.Tracker != nil {
+		end, err := q.r.opts.Tracker.MarkDirty(ctx, q.arrived, readings, verdicts)
+		if err != nil {
+			return ctx, func() {}, err
+		}
+		if by.IsZero() || end.Before(by) {
+			by = end
+		}
+	}
+	if by.IsZero() {
+		return ctx, func() {}, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, by.Sub(q.r.opts.Now()), errTooLong)
 	return ctx, cancel, nil
@@ -99,16 +125,25 @@ func (q *Request) markReadings(ctx context.Context, readings []varve.Reading, ve
 
 var errTooLong = errors.New("the store took too long: retry")
 
+// Check sets the verdict of readings that can never be stored, as Write does. It stores nothing.
+func (q *Request) Check(readings []varve.Reading, verdicts []varve.Verdict) {
+	for i := range readings {
+		if verdicts[i].Outcome == 0 {
+			verdicts[i] = q.judge(&readings[i])
+		}
+	}
+}
+
 // judge sets the arrival of a reading, and returns a rejecting verdict if the reading is
 // invalid.
 func (q *Request) judge(r *varve.Reading) varve.Verdict {
 	r.Arrived = q.arrived
-	if v := r.NormalizeValues(); v.Outcome == varve.Rejected {
+	if v := r.NormalizeNew(); v.Outcome == varve.Rejected {
 		return v
 	}
 	if ahead := r.Time.Sub(q.arrived); ahead > q.r.opts.Grid.Future {
-		return varve.Reject(varve.CodeTimeInFuture, "time %s is %s ahead of the server's clock, and %s is allowed",
-			r.Time.Format(time.RFC3339Nano), ahead.Round(time.Second), q.r.opts.Grid.Future)
+		return varve.Reject(varve.CodeTimeInFuture, "time %s is %s ahead of the server's clock, and %s is allowed: correct the device's clock, or raise tables.future",
+			r.Time.Format(time.RFC3339Nano), timefmt.FormatDuration(ahead.Round(time.Second)), timefmt.FormatDuration(q.r.opts.Grid.Future))
 	}
 	return varve.Verdict{}
 }
@@ -152,23 +187,29 @@ func (q *Request) layout(s varve.Series) store.Layout {
 	}
 	if policy := q.r.opts.Policy; q.r.opts.Expire {
 		if streamRetention := policy.RetentionOf(s.Stream, policy.ClassOf(s.Stream).Name); streamRetention != retention.Forever {
-			grace := q.r.opts.Grace
-			if q.r.opts.Tracker != nil {
-				grace = max(grace, ExpireGrace)
-			}
-			l.DeleteAfter = streamRetention + grace
+			l.DeleteAfter = streamRetention + ExpireGraceOf(q.r.opts.Grace, q.r.opts.Tracker != nil)
 		}
 	}
 	return l
 }
 
-// ExpireGrace is the shortest time between the expiry of a reading and its deletion by the store.
-// It gives roll-ups time to count the reading.
+// ExpireGrace is the shortest time between the expiry of a reading and its deletion by DynamoDB,
+// with roll-ups. It gives roll-ups time to count the reading. The embedded store needs no such
+// time, because rotations know which readings are still to be counted.
 const ExpireGrace = 7 * 24 * time.Hour
 
-// create creates the missing tables of batches and returns the batches that can be written now.
-// If a table cannot be created, its readings are rejected with a retryable code, whatever the
-// cause.
+// ExpireGraceOf returns the time between the expiry of a reading and its deletion by DynamoDB, for
+// the grace of tables.
+func ExpireGraceOf(grace time.Duration, rollups bool) time.Duration {
+	if rollups {
+		return max(grace, ExpireGrace)
+	}
+	return grace
+}
+
+// create adds the missing tables of batches to the store, and returns the batches that can be
+// written now. If a table cannot be created, its readings are rejected with a retryable code,
+// whatever the cause.
 func (q *Request) create(ctx context.Context, missing []store.Batch, verdicts []varve.Verdict) []store.Batch {
 	ready := missing[:0]
 	for _, b := range missing {
@@ -214,8 +255,7 @@ func fault(err error) error {
 	return &varve.Error{Failure: varve.Unavailable, Err: err, Message: "the reading could not be stored for now"}
 }
 
-// unavailable returns the first reason for which readings were rejected with CodeUnavailable, or
-// nil.
+// unavailable returns the first reason why readings were rejected with CodeUnavailable, or nil.
 func unavailable(results []store.Result) error {
 	for i := range results {
 		if err := results[i].Err; err != nil && !errors.Is(err, store.ErrNoTable) && rejectFor(err).Code == varve.CodeUnavailable {

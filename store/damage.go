@@ -17,8 +17,8 @@ type DamageError struct {
 	Err      error        // cause, for the operator
 }
 
-// Error names the table, the series and the commands for a repair. It contains no keys and no
-// file names, because clients see it.
+// Error names the table, the series and the commands for a repair. It contains no keys of items and
+// no file names, because clients see it.
 func (e *DamageError) Error() string {
 	var b strings.Builder
 	switch {

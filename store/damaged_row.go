@@ -6,8 +6,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// DamagedRow is a row of a table that cannot be decoded. As an error, it wraps [ErrDamaged] and
-// has the kind [varve.Damaged].
+// DamagedRow describes a row that cannot be decoded. As an error, it wraps [ErrDamaged] and has the
+// kind [varve.Damaged].
 type DamagedRow struct {
 	Table   string `json:"table,omitempty"`
 	Series  string `json:"series"` // hash key of the row

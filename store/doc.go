@@ -6,12 +6,13 @@
 //	router                     Writer, Creator, Items
 //	query                      Reader, Catalog, Items
 //	rotator                    Catalog, Creator, Lifecycle, Items
+//	archive                    Reader, Enumerator, Catalog, Items
 //	rollup                     Items; Reserver while the disk is full
 //	streams, fields, devices   Items
 //	alerts, apikeys, lease     Items
 //	engine, api, cmd/varve     Store, and the optional contracts
 //
-// Three stores implement them, and one suite tests all of them:
+// Three stores implement the contracts, and one suite tests all three:
 //
 //	store/mem        the model: the simplest correct store
 //	store/local      the embedded store of one process
@@ -19,12 +20,13 @@
 //	store/storetest  the conformance suite, and the comparison with the model
 //
 // The main types are [Store], [Batch] with its [Result], [Range] with its [Page], [Info] and
-// [Item]. [Surveyor], [Versioned], [Reserver], [AtomicItems], [BlockReader] and [Expirer] are
-// optional contracts, which a store may implement.
+// [Item]. A store may also implement optional contracts: [AtomicItems], [BlockReader],
+// [ExpiredKeeper], [Expirer], [LayoutReader], [Reserver], [Scaler], [Versioned] and
+// [VersionedItems].
 //
-// The names of [Layout], [Expect], [GSI1] and [GSI2] are from DynamoDB. All stores implement both
-// indexes. A layout and an expectation only affect how DynamoDB stores readings. The other stores
-// ignore them.
+// [GSI1] and [GSI2] are named after the secondary indexes of DynamoDB, but all stores implement
+// them. [Layout] and [Expect] only affect how the store on DynamoDB stores readings. The other
+// stores ignore both.
 //
 // These rules hold for every store:
 //

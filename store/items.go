@@ -29,8 +29,8 @@ func (k Key) IsZero() bool { return k == Key{} }
 
 // Item is one entry of the registry.
 //
-// On DynamoDB the registry is one table with the attributes pk, sk, gsi1pk, gsi1sk, gsi2pk,
-// gsi2sk and ttl, and one attribute for each of Attrs.
+// On DynamoDB the registry is one table with the attributes pk, sk, gsi1pk, gsi1sk, gsi2pk, gsi2sk
+// and ttl, and one attribute for each entry of Attrs.
 type Item struct {
 	Key
 	GSI1, GSI2 Key       // keys in the secondary indexes; a zero key means that the index omits the item
@@ -71,7 +71,8 @@ type Cond struct {
 // CondOp is the kind of a condition.
 type CondOp uint8
 
-// The kinds of condition. IfAbsent, IfExists, IfEquals and IfLess construct them.
+// The kinds of condition. IfAbsent, IfExists, IfEquals and IfLess construct conditions of these
+// kinds.
 const (
 	Absent CondOp = iota + 1
 	Exists
@@ -129,12 +130,12 @@ type ItemQuery struct {
 	// end is open.
 	From, To string
 	Order    varve.Order
-	// After is the last item of the previous page, after which the query continues. If nil, it
-	// starts at the beginning.
+	// After is the last item of the previous page. The query continues after it. If After is nil,
+	// the query starts at the beginning.
 	After *Item
 	Limit int // maximum number of items; 0 means that the store chooses
-	// Consistent includes every acknowledged write. A secondary index may still lack the latest
-	// writes.
+	// If Consistent is true, the result includes every acknowledged write. Queries of a secondary
+	// index may lack the latest writes even then.
 	Consistent bool
 }
 
@@ -152,8 +153,8 @@ type Items interface {
 	Get(ctx context.Context, keys []Key, consistent bool) ([]Item, error)
 	// Put writes a whole item, durably. If a condition does not hold, it fails with ErrCondition.
 	Put(ctx context.Context, it Item, conds ...Cond) error
-	// Delete removes an item, durably. A missing item is not an error, unless a condition
-	// requires it. If a condition does not hold, Delete fails with ErrCondition.
+	// Delete removes an item, durably. If a condition does not hold, Delete fails with
+	// ErrCondition. Without conditions, a missing item is not an error.
 	Delete(ctx context.Context, k Key, conds ...Cond) error
 	// PutAll writes whole items without conditions. If it returns nil, all of them are durable.
 	//
@@ -176,18 +177,18 @@ type Items interface {
 	Query(ctx context.Context, q ItemQuery) (ItemPage, error)
 }
 
-// Reserver is the optional contract of stores that accept writes which free space, even while
-// they refuse all others.
+// Reserver is the optional contract of stores that accept some items even if the disk is almost
+// full.
 type Reserver interface {
-	// Reserve returns a registry for such writes. The rotation uses it, and roll-ups that must be
-	// stored before a table is dropped.
+	// Reserve returns a registry for writes that must succeed before tables can be dropped. Two
+	// jobs use it: the rotation and the aggregator of roll-ups.
 	Reserve() Items
 }
 
 // PrefixEnd returns the smallest string that is greater than all strings with the prefix.
 //
-// Use it for ItemQuery.To. It increments the last byte that is not 0xff. It returns "" if no such
-// string exists.
+// Use it for ItemQuery.To. It increments the last byte that is not 0xff. It returns "" if every
+// byte of the prefix is 0xff, because no such string exists then.
 func PrefixEnd(prefix string) string {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] != 0xff {
@@ -209,8 +210,8 @@ type Change struct {
 // AtomicItems is a registry with transactions. Only this process may write to it.
 type AtomicItems interface {
 	Items
-	// Apply makes all changes, durably, or none. Each key may occur at most once. Apply fails
-	// with ErrCondition if a condition does not hold. The caller may reuse the attributes
-	// afterwards.
+	// Apply makes all changes, durably, or none. Each key may occur at most once. Apply fails with
+	// ErrCondition if a condition does not hold. After Apply returns, the caller may change the
+	// attributes.
 	Apply(ctx context.Context, changes []Change) error
 }

@@ -9,8 +9,8 @@ import (
 
 // Layout determines the rows of a series in a store that puts several readings into one row.
 //
-// Only the store on DynamoDB uses it; other stores ignore it. The zero Layout has rows of one
-// millisecond and one key per series, and the store deletes no readings.
+// Only the store on DynamoDB uses it; other stores ignore it. With the zero Layout, a row covers
+// one millisecond, a series has one key, and the store deletes no readings on its own.
 //
 // A read finds all readings if its layout is at least as wide as the layout of the writes. A layout
 // is at least as wide as another one if its RowWindow is a multiple of the other's, and its Shards is
@@ -29,8 +29,8 @@ type Layout struct {
 	DeleteAfter time.Duration
 }
 
-// Survey is the layout of a stream as its tables record it.
-type Survey struct {
+// StreamLayout is the layout of a stream as its tables record it.
+type StreamLayout struct {
 	Tenant   string
 	Stream   string
 	Prefixes []string       // prefixes of the tables that hold or held its readings, sorted
@@ -38,14 +38,14 @@ type Survey struct {
 	Shards   map[string]int // number of shards by device; only spread devices
 }
 
-// Surveyor is the optional contract of stores whose tables record the layouts of streams. With
+// LayoutReader is the optional contract of stores whose tables record the layouts of streams. With
 // it, a registry that lost a stream can be repaired.
-type Surveyor interface {
-	// Survey returns the layout of a stream in all tables of this deployment. The result may be
+type LayoutReader interface {
+	// StreamLayout returns the layout of a stream in all tables of this deployment. The result may be
 	// up to a minute old.
-	Survey(ctx context.Context, tenant, stream string) (Survey, error)
-	// SurveyAll returns the current layouts of all streams, ordered by tenant and name.
-	SurveyAll(ctx context.Context) ([]Survey, error)
+	StreamLayout(ctx context.Context, tenant, stream string) (StreamLayout, error)
+	// StreamLayouts returns the current layouts of all streams, ordered by tenant and name.
+	StreamLayouts(ctx context.Context) ([]StreamLayout, error)
 }
 
 // Limits of a layout.
@@ -54,8 +54,8 @@ const (
 	MaxShards    = 64
 )
 
-// Expect is the expected state of a row before a write. If it is wrong, the write needs one more
-// request, but has the same result.
+// Expect is the expected state of a row before a write. If the expectation is wrong, the write
+// needs one more request, but has the same result.
 type Expect uint8
 
 // The expectations.
@@ -65,8 +65,8 @@ const (
 	ExpectExisting               // the row exists
 )
 
-// Validate returns an Invalid error with the parameter row_window or shards if a value is out of
-// range.
+// Validate returns an Invalid error with the parameter row_window or shards if this value is not
+// permitted.
 func (l Layout) Validate() error {
 	switch w := l.RowWindow; {
 	case w == 0:

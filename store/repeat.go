@@ -19,25 +19,29 @@ const (
 	maxMember = 60
 )
 
-// Repeat returns the verdict on a reading if a reading with the same series, time and id is
-// stored.
+// Repeat returns the verdict on a sent reading, given the stored reading with the same series, time
+// and id.
 //
-// If the id is a content id, the verdict is duplicate. If a client chose the id, the verdict is a
-// conflict if the values differ.
+// If the id is a content id or the fields are equal, the verdict is duplicate. Otherwise it is a
+// conflict. Versions of an id are different ids.
 func Repeat(sent, stored *varve.Reading) varve.Verdict {
 	if sent.SameFields(stored) || !sent.HasOwnID() {
 		return varve.Verdict{Outcome: varve.Duplicate}
 	}
-	v := varve.Reject(varve.CodeConflict, "id %s is stored with %s and was sent with %s: send another id",
-		strconv.Quote(sent.ID.String()), showFields(stored, sent), showFields(sent, stored))
+	of, remedy := "id "+strconv.Quote(sent.ID.String()), "another id"
+	if version := sent.ID.Version(); version > 0 {
+		of, remedy = "version "+strconv.FormatUint(uint64(version), 10)+" of "+of, "a higher version"
+	}
+	v := varve.Reject(varve.CodeConflict, "%s is stored with %s and was sent with %s: send %s",
+		of, showFields(stored, sent), showFields(sent, stored), remedy)
 	if all := appendFields(nil, stored.Fields, maxStored); len(all) <= maxStored {
 		v.Stored = string(all)
 	}
 	return v
 }
 
-// appendFields appends fields as a JSON object. It stops once dst is longer than the limit, which is
-// the argument most.
+// appendFields appends fields as a JSON object. It stops as soon as dst is longer than the limit
+// most, in bytes.
 func appendFields(dst []byte, fields []varve.Field, most int) []byte {
 	dst = append(dst, '{')
 	for i, f := range fields {
@@ -60,8 +64,8 @@ func appendMember(dst []byte, f varve.Field) []byte {
 	return append(dst, f.Value.String()...)
 }
 
-// showFields formats the fields of a reading for a message. If the reading is long, it shows only
-// fields that differ from the other reading, and … for the rest.
+// showFields formats the fields of a reading for a message. If their text is long, it contains only
+// fields that differ from the other reading, and … stands for the rest.
 func showFields(r, other *varve.Reading) string {
 	if all := appendFields(nil, r.Fields, maxShown); len(all) <= maxShown {
 		return string(all)

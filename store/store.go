@@ -16,7 +16,7 @@ var (
 	ErrNoTable = errors.New("table does not exist")
 	// ErrForeign means that a table with that name exists, but does not belong to Varve.
 	ErrForeign = errors.New("table is not Varve's")
-	// ErrRefused means that the state of the table does not allow it to be retired or dropped.
+	// ErrRefused means that the state of the table does not permit the operation, such as a drop.
 	ErrRefused = errors.New("refused")
 	// ErrCondition means that a condition did not hold and nothing was written.
 	ErrCondition = errors.New("condition does not hold")
@@ -32,9 +32,11 @@ var (
 type Store interface {
 	Writer
 	Reader
+	Enumerator
 	Catalog
 	Creator
 	Lifecycle
+	Eraser
 	Items
 	// Close waits for running calls and releases all resources of the store. Later calls return
 	// ErrClosed.
@@ -44,8 +46,8 @@ type Store interface {
 // Batch holds the readings of one write for one table.
 type Batch struct {
 	Table grid.Table
-	// Readings are normalized, in any order. The zero id means the content id, and Write may
-	// replace it.
+	// Readings are normalized, in any order. A zero id stands for the content id, and Write may set
+	// the content id in the slice.
 	Readings []varve.Reading
 	// Layout returns the layout of a series. If nil, the zero Layout applies.
 	Layout func(varve.Series) Layout
@@ -77,7 +79,7 @@ type Result struct {
 	Err error
 }
 
-// Writer stores readings.
+// Writer stores readings. A version of a reading is a reading with an id of its own.
 type Writer interface {
 	// Write stores batches and returns one result per batch, in the same order.
 	//
@@ -122,8 +124,8 @@ type Range struct {
 	Limit      int             // maximum number of readings; 0 means that the store chooses
 	Consistent bool            // if true, includes every acknowledged reading
 	Layout     Layout          // at least as wide as every layout with which the series was written
-	// Damaged, if not nil, is called for each damaged row, and the read skips the row. If it is
-	// nil, the read fails at the first damaged row. Calls may be concurrent.
+	// Damaged, if not nil, is called for each damaged row, and the read skips the row. If Damaged
+	// is nil, the read fails at the first damaged row. Calls may be concurrent.
 	Damaged func(*DamagedRow)
 }
 
@@ -133,7 +135,10 @@ type Page struct {
 	// More means that readings may follow. To continue, the caller sets After to the position of
 	// the last reading. A page with More has at least one reading.
 	More bool
-	Cost Cost
+	// Split means that the next reading may be another version of the last one. It is set only with
+	// More.
+	Split bool
+	Cost  Cost
 }
 
 // Latest selects the latest reading of one series in one table.
@@ -154,8 +159,9 @@ type Reader interface {
 	// Read returns the next page. It fails with ErrNoTable if the table is missing. The caller
 	// owns the readings and their slices. If dst is not nil, Read reuses its memory.
 	Read(ctx context.Context, r Range, dst []varve.Reading) (Page, error)
-	// Latest returns the latest reading after the cutoff, as By.Later defines it, or false if
-	// none exists. It fails with ErrNoTable if the table is missing.
+	// Latest returns the latest reading that has not expired, as By.Later defines it, or false if
+	// none exists. A reading does not count if the table has a higher version of it that has not
+	// expired. Latest fails with ErrNoTable if the table is missing.
 	Latest(ctx context.Context, l Latest) (varve.Reading, bool, Cost, error)
 	// Estimate returns the approximate cost of reading a whole range, without reading it.
 	Estimate(ctx context.Context, r Range) (Cost, error)

@@ -144,17 +144,43 @@ type Lifecycle interface {
 	Drop(ctx context.Context, t grid.Table) error
 }
 
+// Scaler is the optional contract of a store whose tables have a capacity that follows their use.
+type Scaler interface {
+	// ReportUse publishes the capacity that this process has used since the last call. Scale reads
+	// these reports of all processes. The result scales is true if the capacity of any table is
+	// scaled. Each process calls ReportUse every minute.
+	ReportUse(ctx context.Context) (scales bool, err error)
+	// Scale changes the capacity of tables according to the reported use, and returns the changes,
+	// also after an error. One process at a time should call Scale, so that no process waits for
+	// another.
+	Scale(ctx context.Context) ([]CapacityChange, error)
+}
+
+// CapacityChange is a change of the capacity of a table, in units per second.
+type CapacityChange struct {
+	Table                                grid.Table
+	ReadFrom, ReadTo, WriteFrom, WriteTo int64
+}
+
 // Expirer is the optional contract of a store that deletes expired readings on request. Stores
 // whose database deletes them on its own do not implement it.
 type Expirer interface {
-	// DeleteExpired deletes the readings of a table whose event time and arrival are not after
-	// the cutoff of their series. It returns how many it deleted. Readings of a series with the
-	// zero cutoff are kept.
+	// DeleteExpired deletes the readings of a table whose event time and arrival are not after the
+	// cutoff of their series. It returns how many it deleted. If the cutoff of a series is zero,
+	// its readings stay. If inUse is not nil, readings also stay if inUse returns true for their
+	// event time.
 	//
 	// DeleteExpired may skip readings that were written recently, or that cannot be read; a later
 	// call deletes them. It fails with a HoldError if the table is on hold, and with ErrRefused
 	// if the table is retired, because a retired table can be restored until it is dropped.
-	DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (int64, error)
+	DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time, inUse func(event time.Time) bool) (int64, error)
+}
+
+// ExpiredKeeper is the optional contract of a store whose database deletes expired readings on its own.
+type ExpiredKeeper interface {
+	// KeepExpired stops the deletion of expired readings in all tables of this deployment. Until it
+	// returns nil, the database may delete readings.
+	KeepExpired(ctx context.Context) error
 }
 
 // Expirable returns an error that wraps ErrRefused if the readings of a table must not be deleted,

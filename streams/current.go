@@ -20,8 +20,9 @@ type sharedRead struct {
 // sharedReads are the reads of one stream: the current one, and the one that begins after it.
 type sharedReads struct{ begun, next *sharedRead }
 
-// Current returns a stream and the catalog's version, which is in the item with the key version.
-// Both are read in one request that begins after the call. Concurrent calls share a request.
+// Current returns a stream and the version of the catalog. The argument version is the key of the
+// item that holds the catalog's version. Both are read in one request that begins after the call.
+// Concurrent calls share a request.
 func (r *Registry) Current(ctx context.Context, tenant, stream string, version store.Key) (Stream, string, error) {
 	k := id{tenant, stream}
 	for {

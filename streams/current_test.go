@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// held is a registry whose reads wait for a gate.
+// held is a store of items whose reads wait for a gate.
 type held struct {
 	store.Items
 	gets atomic.Int64

@@ -81,7 +81,7 @@ func TestSpread_RaisesShards(t *testing.T) {
 	}
 }
 
-// TestRegister_UsesMemoryIfRegistryFails fails the registry. Writes to registered streams must
+// TestRegister_UsesMemoryIfRegistryFails makes the registry fail. Writes to registered streams must
 // continue.
 func TestRegister_UsesMemoryIfRegistryFails(t *testing.T) {
 	s, c := mem.New(nil), newClock()

@@ -99,7 +99,7 @@ func TestRegistry_MatchesModel(t *testing.T) {
 	})
 }
 
-// TestRegistry_ReturnsStoreErrors fails the store and ends contexts. Calls must fail, and a
+// TestRegistry_ReturnsStoreErrors makes the store fail and ends contexts. Calls must fail, and a
 // write that failed must not be remembered.
 func TestRegistry_ReturnsStoreErrors(t *testing.T) {
 	s := mem.New(nil)

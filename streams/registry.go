@@ -35,13 +35,13 @@ const (
 
 // Attributes of a stream's item.
 const (
-	attrClasses = "classes"    // JSON array in the order of the names
+	attrClasses = "classes"    // JSON array of class names, sorted
 	attrWindow  = "row_window" // milliseconds
-	attrShards  = "shards"     // JSON object: device → number
+	attrShards  = "shards"     // JSON object: device → number of shards
 	attrVersion = registry.AttrVersion
 )
 
-// streamPrefix begins the sort keys of streams.
+// streamPrefix is the prefix of the sort keys of streams.
 const streamPrefix = "STREAM#"
 
 // Stream is one stream of a tenant. Callers must not change it.
@@ -67,8 +67,9 @@ type Registry struct {
 	items store.Items
 	known *registry.Cache[id, Stream]
 
-	surveyor store.Surveyor // nil if the store cannot list the streams in tables
-	classOf  func(prefix string) (class string, ok bool)
+	layouts store.LayoutReader // nil if the store cannot list the streams in tables
+	classOf func(prefix string) (class string, ok bool)
+	created func(ctx context.Context, tenant, stream string) error // if nil, it is not called
 
 	reading     sync.Mutex
 	sharedReads map[id]*sharedReads
@@ -89,17 +90,23 @@ func New(items store.Items, now func() time.Time) *Registry {
 
 // RecoverFrom makes the registry recover streams without an item from tables. The function
 // classOf returns the class of a table prefix. RecoverFrom must be called before other methods.
-func (r *Registry) RecoverFrom(s store.Surveyor, classOf func(prefix string) (class string, ok bool)) {
-	r.surveyor, r.classOf = s, classOf
+func (r *Registry) RecoverFrom(s store.LayoutReader, classOf func(prefix string) (class string, ok bool)) {
+	r.layouts, r.classOf = s, classOf
 }
 
-// recover returns a stream whose item is missing, according to the tables.
+// OnCreate makes the registry call created before it registers a stream that has never had readings.
+// If created fails, so does Register. OnCreate must be called before other methods.
+func (r *Registry) OnCreate(created func(ctx context.Context, tenant, stream string) error) {
+	r.created = created
+}
+
+// recover returns a stream whose item is missing, as the tables record it.
 func (r *Registry) recover(ctx context.Context, k id) (Stream, error) {
 	st := Stream{Tenant: k.tenant, Name: k.stream}
-	if r.surveyor == nil {
+	if r.layouts == nil {
 		return st, nil
 	}
-	found, err := r.surveyor.Survey(ctx, k.tenant, k.stream)
+	found, err := r.layouts.StreamLayout(ctx, k.tenant, k.stream)
 	if err != nil {
 		return st, fmt.Errorf("find stream %s of tenant %s in tables: %w", k.stream, k.tenant, err)
 	}
@@ -114,11 +121,10 @@ func (k id) key() store.Key {
 // String names a stream in errors.
 func (k id) String() string { return "stream " + k.stream + " of tenant " + k.tenant }
 
-// Register records durably that a stream is written into the tables of a class, in rows of a
-// window.
+// Register records durably that a stream is written into the tables of a class, with a row window.
 //
-// For a stream that is registered already, Register reads the registry once a minute. If that read
-// fails, Register still succeeds.
+// For a stream that is registered already, Register reads the registry at most once a minute. If
+// that read fails, Register still succeeds.
 func (r *Registry) Register(ctx context.Context, tenant, stream, class string, window time.Duration) (Stream, error) {
 	k := id{tenant, stream}
 	known, age, ok := r.known.Lookup(k)
@@ -127,6 +133,11 @@ func (r *Registry) Register(ctx context.Context, tenant, stream, class string, w
 		return known, nil
 	}
 	st, err := r.change(ctx, k, func(st *Stream) error {
+		if len(st.Classes) == 0 && r.created != nil {
+			if err := r.created(ctx, tenant, stream); err != nil {
+				return err
+			}
+		}
 		if !st.includes(class, window) {
 			st.Window = store.Layout{RowWindow: st.Window}.Widen(store.Layout{RowWindow: window}).RowWindow
 			st.addClass(class)
@@ -154,7 +165,7 @@ func (r *Registry) Spread(ctx context.Context, tenant, stream, device string, sh
 		now := max(st.Shards[device], 1)
 		switch {
 		case len(st.Classes) == 0:
-			return varve.Errorf(varve.NotFound, "stream %s is unknown: no reading was written to it", stream)
+			return varve.Errorf(varve.NotFound, "stream %s: not found: GET /v1/streams lists all streams", stream)
 		case shards < now || shards > store.MaxShards:
 			return varve.InvalidParam("shards", "%d is not from the current %d to %d", shards, now, store.MaxShards)
 		case shards > now:
@@ -168,8 +179,8 @@ func (r *Registry) Spread(ctx context.Context, tenant, stream, device string, sh
 	})
 }
 
-// change updates a stream's item, and remembers it. An update that changes nothing
-// is not written. Errors of do are returned as they are.
+// change updates a stream's item with do, and caches the stream. If do changes nothing, an existing
+// item is not written. Errors of do are returned as they are.
 func (r *Registry) change(ctx context.Context, k id, do func(*Stream) error) (Stream, error) {
 	var st Stream
 	update := registry.Updater{Items: r.items, Legacy: attrClasses}
@@ -210,8 +221,8 @@ func (r *Registry) read(ctx context.Context, k id) (Stream, error) {
 	return r.streamOf(ctx, k, &items[0])
 }
 
-// streamOf returns the stream of an item. If the item is nil, it returns the stream according to
-// the tables.
+// streamOf returns the stream of an item. If the item is nil, it recovers the stream from the
+// tables.
 func (r *Registry) streamOf(ctx context.Context, k id, it *store.Item) (Stream, error) {
 	if it == nil {
 		return r.recover(ctx, k)
@@ -219,7 +230,7 @@ func (r *Registry) streamOf(ctx context.Context, k id, it *store.Item) (Stream, 
 	return decode(k, it)
 }
 
-// Get returns a stream. It has no classes if nothing was written to it. If fresh is set, the
+// Get returns a stream. A stream to which nothing was written has no classes. If fresh is set, the
 // registry is read; otherwise a copy that is up to ten seconds old may be returned.
 func (r *Registry) Get(ctx context.Context, tenant, stream string, fresh bool) (Stream, error) {
 	k := id{tenant, stream}

@@ -95,8 +95,8 @@ func TestRegistry_SeparatesTenantsAndNames(t *testing.T) {
 	wantClasses(t, r, "a", "y", true)
 }
 
-// TestRegister_IsRemembered counts requests. A registered stream costs none, and a stream that
-// another process registered costs one read.
+// TestRegister_IsRemembered counts requests. Registering a known stream costs no request.
+// Registering a stream that another process registered costs one read.
 func TestRegister_IsRemembered(t *testing.T) {
 	items := &counted{Items: mem.New(nil)}
 	r := streams.New(items, newClock().Now)

@@ -24,7 +24,7 @@ type Repair struct {
 // PlanRepairs compares the items of streams with the streams that were found in tables. It returns
 // a change for each item that is missing, or that lacks classes, row windows or shards. It changes
 // no item. RecoverFrom must have been called.
-func (r *Registry) PlanRepairs(ctx context.Context, found []store.Survey) (plan []Repair, err error) {
+func (r *Registry) PlanRepairs(ctx context.Context, found []store.StreamLayout) (plan []Repair, err error) {
 	for i := range found {
 		k := id{found[i].Tenant, found[i].Stream}
 		items, err := r.items.Get(ctx, []store.Key{k.key()}, true)
@@ -48,7 +48,7 @@ func (r *Registry) PlanRepairs(ctx context.Context, found []store.Survey) (plan 
 
 // merge adds the classes, the row window and the shards with which readings of the stream were
 // found in tables.
-func (s *Stream) merge(found *store.Survey, classOf func(prefix string) (string, bool)) {
+func (s *Stream) merge(found *store.StreamLayout, classOf func(prefix string) (string, bool)) {
 	for _, prefix := range found.Prefixes {
 		if class, ok := classOf(prefix); ok {
 			s.addClass(class)
@@ -78,7 +78,7 @@ func (r *Registry) Apply(ctx context.Context, plan []Repair) error {
 			for _, class := range p.Classes {
 				st.addClass(class)
 			}
-			st.merge(&store.Survey{Window: p.Window, Shards: p.Shards}, r.classOf)
+			st.merge(&store.StreamLayout{Window: p.Window, Shards: p.Shards}, r.classOf)
 			return nil
 		})
 		errs = append(errs, err)

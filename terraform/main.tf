@@ -24,12 +24,45 @@ locals {
     retention = var.retention
     metrics   = { cloudwatch = var.monitoring == null ? null : true }
     server    = { hosts = length(var.hosts) > 0 ? join(",", var.hosts) : null }
+    alerts    = var.alerts
+    rejects   = var.rejects
+    influx = {
+      enabled    = var.doors.influx.enabled
+      device     = var.doors.influx.device == null ? null : join(",", var.doors.influx.device)
+      tags       = var.doors.influx.tags
+      field_tags = var.doors.influx.field_tags == null ? null : join(",", var.doors.influx.field_tags)
+      databases  = var.doors.influx.databases == null ? null : join(",", var.doors.influx.databases)
+    }
   } : group => { for key, value in settings : key => value if value != null } }
   streams = { for name, s in var.streams : name => { for key, value in s : key => value if value != null } }
+  reads   = var.ingest == null ? false : var.ingest.stream != null
+  sources = { for source, settings in {
+    kinesis = local.reads ? { name = "${var.prefix}-readings", stream = var.ingest.stream, format = var.ingest.format, params = var.ingest.params } : {}
+    sqs     = var.queue == null ? {} : { queue = var.queue.url, stream = var.queue.stream, format = var.queue.format, params = var.queue.params }
+  } : source => { for key, value in settings : key => value if value != null } if length(settings) > 0 }
+
+  aws = merge(
+    var.doors.firehose == null ? {} : { firehose = var.doors.firehose },
+    length(var.doors.iot_accounts) == 0 ? {} : { iot = { accounts = join(",", var.doors.iot_accounts) } }
+  )
+  notifiers = { for name, n in var.notifiers : name => { for key, value in {
+    kind       = n.kind
+    url        = n.url
+    topic      = n.topic
+    user       = n.user
+    secret_env = n.secret_env
+    severities = length(n.severities) > 0 ? join(",", n.severities) : null
+    streams    = length(n.streams) > 0 ? join(",", n.streams) : null
+    rules      = length(n.rules) > 0 ? join(",", n.rules) : null
+    tenants    = length(n.tenants) > 0 ? join(",", n.tenants) : null
+  } : key => value if value != null } }
 
   config = merge(
     { for group, settings in local.groups : group => settings if length(settings) > 0 },
     { classes = var.classes },
+    length(local.sources) > 0 ? { ingest = local.sources } : null,
+    length(local.aws) > 0 ? { aws = local.aws } : null,
+    length(local.notifiers) > 0 ? { notifiers = local.notifiers } : null,
     length(local.streams) > 0 ? { streams = local.streams } : null
   )
 
@@ -37,6 +70,10 @@ locals {
   settings = merge(
     merge([for group, settings in local.groups : { for key, value in settings : "${group}.${key}" => tostring(value) }]...),
     { for name, c in var.classes : "classes.${name}.retention" => c.retention },
+    merge([for source, settings in local.sources : { for key, value in settings : "ingest.${source}.${key}" => value }]...),
+    var.doors.firehose == null ? {} : { "aws.firehose" = tostring(var.doors.firehose) },
+    length(var.doors.iot_accounts) == 0 ? {} : { "aws.iot.accounts" = join(",", var.doors.iot_accounts) },
+    merge([for name, n in local.notifiers : { for key, value in n : "notifiers.${name}.${key}" => value }]...),
     merge([for name, s in local.streams : { for key, value in s : "streams.${name}.${key}" => value }]...)
   )
 }
@@ -61,7 +98,17 @@ module "iam" {
   table_prefixes = local.table_prefixes
   kms_key_arns   = local.kms_keys
   roles          = var.roles
-  tags           = var.tags
+  erasure        = var.erasure
+  topics         = [for n in var.notifiers : n.topic if n.kind == "sns"]
+  sources = {
+    streams = local.reads ? [module.ingest[0].arn] : []
+    queues  = var.queue == null ? [] : [var.queue.arn]
+    keys = compact([
+      local.reads ? (startswith(var.ingest.kms_key_id, "arn:") ? var.ingest.kms_key_id : null) : null,
+      var.queue == null ? null : var.queue.kms_key_arn
+    ])
+  }
+  tags = var.tags
 }
 
 module "monitoring" {
@@ -77,6 +124,8 @@ module "monitoring" {
   heartbeat_period = var.monitoring.heartbeat_period
   rejected_share   = var.monitoring.rejected_share
   rollup_backlog   = var.monitoring.rollup_backlog
+  deliveries       = length(var.notifiers) > 0
+  delivery_age     = var.monitoring.delivery_age
   watch_region     = var.monitoring.watch_region
   tags             = var.tags
 }
@@ -100,6 +149,7 @@ module "ingest" {
   shards          = var.ingest.shards
   retention_hours = var.ingest.retention_hours
   kms_key_id      = var.ingest.kms_key_id
+  rule            = var.ingest.rule
   tags            = var.tags
 }
 
@@ -120,6 +170,7 @@ module "service" {
   memory             = var.service.memory
   architecture       = var.service.architecture
   proxy              = var.service.proxy
+  secrets            = var.service.secrets
   target_group_arn   = var.service.target_group_arn
   log_retention_days = var.service.log_retention_days
   tags               = var.tags

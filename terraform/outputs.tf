@@ -19,7 +19,7 @@ output "template" {
 }
 
 output "policy_arns" {
-  description = "ARNs of the IAM policies: router, rotator and reader."
+  description = "ARNs of the IAM policies: router, rotator and reader; consumer, if Varve reads a stream or a queue; notifier, if it publishes to a topic; eraser, if it may delete readings."
   value       = var.policies ? module.iam[0].policy_arns : {}
 }
 
@@ -33,8 +33,13 @@ output "topic_arn" {
   value       = one(module.monitoring[*].topic_arn)
 }
 
+output "archive_policy" {
+  description = "Policy in JSON for a role that writes archives; null without archive."
+  value       = one(module.archive[*].policy)
+}
+
 output "archive_bucket" {
-  description = "Name of the bucket for exports; null without archive."
+  description = "Name of the bucket for archives; null without archive."
   value       = one(module.archive[*].bucket)
 }
 

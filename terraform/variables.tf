@@ -105,6 +105,7 @@ variable "template" {
   type = object({
     billing                = optional(string)
     capacity               = optional(map(object({ read = number, write = number })), {})
+    capacity_max           = optional(map(object({ read = number, write = number })), {})
     table_class            = optional(map(string), {})
     kms_key                = optional(string)
     point_in_time_recovery = optional(bool)
@@ -113,6 +114,7 @@ variable "template" {
     classes = optional(map(object({
       billing                = optional(string)
       capacity               = optional(map(object({ read = number, write = number })), {})
+      capacity_max           = optional(map(object({ read = number, write = number })), {})
       table_class            = optional(map(string), {})
       kms_key                = optional(string)
       point_in_time_recovery = optional(bool)
@@ -161,6 +163,13 @@ variable "policies" {
   nullable    = false
 }
 
+variable "erasure" {
+  description = "Whether Varve may delete readings on purpose, for varve erasures; see the module iam."
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
 variable "roles" {
   description = "Roles to create; see the module iam."
   type = map(object({
@@ -186,6 +195,7 @@ variable "monitoring" {
     heartbeat_period = optional(number, 3600)
     rejected_share   = optional(number, 0.05)
     rollup_backlog   = optional(number, 1000)
+    delivery_age     = optional(number, 900)
     watch_region     = optional(bool, true)
   })
   default = {}
@@ -197,7 +207,7 @@ variable "monitoring" {
 }
 
 variable "archive" {
-  description = "A bucket for exports, which no code of Varve uses yet; see the module archive. If null, it is not created."
+  description = "A bucket for the archives of tables; see the module archive. If null, it is not created."
   type = object({
     bucket             = string
     kms_key_arn        = optional(string)
@@ -213,17 +223,153 @@ variable "archive" {
 }
 
 variable "ingest" {
-  description = "A Kinesis stream for readings, which no code of Varve uses yet; see the module ingest. If null, it is not created."
+  description = <<-EOT
+    A Kinesis stream for readings; see the module ingest. `stream` is the stream of Varve into which Varve stores its records: without it, no
+    process reads them. `format` is json, ndjson or line, and `params` are parameters such as time=arrival. If null, nothing is created.
+  EOT
   type = object({
     shards          = optional(number)
     retention_hours = optional(number, 168)
     kms_key_id      = optional(string, "alias/aws/kinesis")
+    stream          = optional(string)
+    format          = optional(string)
+    params          = optional(string)
+    rule = optional(object({
+      sql           = string
+      partition_key = optional(string, "$${newuuid()}")
+      enabled       = optional(bool, true)
+    }))
   })
   default = null
 
   validation {
     condition     = var.ingest == null ? true : var.ingest.retention_hours >= 24
     error_message = "The setting retention_hours must be at least 24."
+  }
+  validation {
+    condition     = var.ingest == null ? true : var.ingest.format == null ? true : contains(["json", "ndjson", "line"], var.ingest.format)
+    error_message = "The format is json, ndjson or line."
+  }
+  validation {
+    condition     = var.ingest == null ? true : var.ingest.stream != null || var.ingest.format == null && var.ingest.params == null
+    error_message = "The settings format and params need a stream of Varve: set stream."
+  }
+}
+
+variable "queue" {
+  description = <<-EOT
+    A queue of SQS whose messages Varve stores. `stream` is the stream of Varve, `format` is json, ndjson or line, and `params` are parameters such
+    as time=arrival. If the queue has a KMS key of its own, name it in `kms_key_arn`. If null, Varve reads no queue.
+  EOT
+  type = object({
+    url         = string
+    arn         = string
+    stream      = string
+    format      = optional(string)
+    params      = optional(string)
+    kms_key_arn = optional(string)
+  })
+  default = null
+
+  validation {
+    condition     = var.queue == null ? true : can(regex("^https://[^/]+/[0-9]{12}/", var.queue.url)) && can(regex("^arn:[^:]+:sqs:[^:]+:[0-9]{12}:", var.queue.arn))
+    error_message = "A queue has a URL of the form https://…/123456789012/… and an ARN of the form arn:…:sqs:…."
+  }
+  validation {
+    condition     = var.queue == null ? true : var.queue.format == null ? true : contains(["json", "ndjson", "line"], var.queue.format)
+    error_message = "The format is json, ndjson or line."
+  }
+}
+
+variable "notifiers" {
+  description = <<-EOT
+    Receivers of messages about alerts, by name: the settings notifiers. `kind` is webhook, alertmanager, mqtt or sns. `secret_env` names the
+    variable of Varve with the secret; on Fargate, service.secrets sets it. Varve may publish to the topics of the kind sns.
+  EOT
+  type = map(object({
+    kind       = string
+    url        = optional(string)
+    topic      = optional(string)
+    user       = optional(string)
+    secret_env = optional(string)
+    severities = optional(list(string), [])
+    streams    = optional(list(string), [])
+    rules      = optional(list(string), [])
+    tenants    = optional(list(string), [])
+  }))
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = alltrue([for n in var.notifiers : contains(["webhook", "alertmanager", "mqtt", "sns"], n.kind)])
+    error_message = "The kind is webhook, alertmanager, mqtt or sns."
+  }
+  validation {
+    condition     = alltrue([for n in var.notifiers : n.kind == "sns" ? can(regex("^arn:[^:]+:sns:[^:]+:[0-9]{12}:[^:*]+$", n.topic)) : n.url != null])
+    error_message = "The kind sns needs the ARN of a topic, and the other kinds need url."
+  }
+  validation {
+    condition     = alltrue(flatten([for n in var.notifiers : [for s in n.severities : contains(["info", "warning", "critical"], s)]]))
+    error_message = "A severity is info, warning or critical."
+  }
+}
+
+variable "alerts" {
+  description = "Messages about alerts: the address of Varve in them, and the time over which late alerts are collected, such as 5m."
+  type = object({
+    url    = optional(string)
+    digest = optional(string)
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = var.alerts.url == null ? true : can(regex("^https?://[^/]+", var.alerts.url))
+    error_message = "An address has the form https://varve.example.com."
+  }
+}
+
+variable "rejects" {
+  description = "How many rejected readings a tenant and stream keep, and for how long, such as 30d."
+  type = object({
+    limit     = optional(number)
+    retention = optional(string)
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = var.rejects.limit == null ? true : var.rejects.limit >= 0 && floor(var.rejects.limit) == var.rejects.limit
+    error_message = "The limit is whole and not negative."
+  }
+}
+
+variable "doors" {
+  description = <<-EOT
+    Protocols beside the API. `influx` has the settings of line protocol, `firehose` serves Amazon Data Firehose, and `iot_accounts` are the
+    accounts whose rules of AWS IoT Core may send messages. MQTT needs files, and a client id of its own for each process: run it elsewhere.
+  EOT
+  type = object({
+    influx = optional(object({
+      enabled    = optional(bool)
+      device     = optional(list(string))
+      tags       = optional(string)
+      field_tags = optional(list(string))
+      databases  = optional(list(string))
+    }), {})
+    firehose     = optional(bool)
+    iot_accounts = optional(list(string), [])
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = var.doors.influx.tags == null ? true : contains(["series", "fields"], var.doors.influx.tags)
+    error_message = "The setting influx.tags is series or fields."
+  }
+  validation {
+    condition     = alltrue([for id in var.doors.iot_accounts : can(regex("^[0-9]{12}$", id))])
+    error_message = "An account has 12 digits."
   }
 }
 
@@ -246,6 +392,7 @@ variable "service" {
       environment = optional(map(string), {})
       secrets     = optional(map(string), {})
     }))
+    secrets            = optional(map(string), {})
     target_group_arn   = optional(string)
     log_retention_days = optional(number, 30)
   })

@@ -1,4 +1,4 @@
-# Runs each fuzz target of the module for the given time, as in: tests/fuzz.sh 30s
+# Runs each fuzz target of the module for the given time, for example: tests/fuzz.sh 30s
 set -eu
 grep -rlE '^func Fuzz' --include='*_test.go' . | sort | while read -r file; do
 	dir=$(dirname "$file")

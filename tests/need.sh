@@ -29,6 +29,8 @@ look() {
 	need rpm rpm "which installs the package that a test builds"
 	need systemd-analyze systemd "which checks the unit of the packages"
 	need java openjdk-17-jre-headless "which runs DynamoDB Local"
+	need prometheus-alertmanager prometheus-alertmanager "which receives alerts in a test"
+	need chromium chromium "which opens the console in a test"
 	if ! has_cc; then
 		packages="$packages gcc libc6-dev"
 		echo "A C compiler is missing, which the race detector needs." >&2

@@ -3,6 +3,7 @@
 package timefmt
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -28,6 +29,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	if s == "forever" {
 		return Forever, nil
 	}
+	long := fmt.Errorf("%q is too long: use large units as in 90d, at most 292y, or forever", s)
 	wrong := fmt.Errorf("%q is not a duration: write forever, or numbers with y, w, d, h, m, s as in 90d or 1d12h", s)
 	var total time.Duration
 	rest := s
@@ -37,7 +39,10 @@ func ParseDuration(s string) (time.Duration, error) {
 			continue
 		}
 		n, err := strconv.ParseUint(rest[:i], 10, 31)
-		if err != nil || time.Duration(n) > (Forever-total)/u.unit {
+		switch {
+		case errors.Is(err, strconv.ErrRange), err == nil && time.Duration(n) > (Forever-total)/u.unit:
+			return 0, long
+		case err != nil:
 			return 0, wrong
 		}
 		total += time.Duration(n) * u.unit

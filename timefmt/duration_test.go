@@ -72,6 +72,16 @@ func TestParseDuration_Examples(t *testing.T) {
 	}
 }
 
+// TestParseDuration_StatesLimit checks that the error for a duration above the limit names the limit,
+// and does not call the duration malformed.
+func TestParseDuration_StatesLimit(t *testing.T) {
+	for _, text := range []string{"10000y", "292y99999d", "99999999999999999999y"} {
+		if _, err := timefmt.ParseDuration(text); err == nil || !strings.Contains(err.Error(), "too long") {
+			t.Errorf("%s: %v, want the limit", text, err)
+		}
+	}
+}
+
 func TestFormatDuration_Examples(t *testing.T) {
 	for want, in := range map[string]time.Duration{
 		"forever": timefmt.Forever, "0s": 0, "1s": time.Second, "1m": time.Minute, "1h30m": 90 * time.Minute,

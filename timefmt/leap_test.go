@@ -17,6 +17,10 @@ func TestParseTime_AcceptsLeapSeconds(t *testing.T) {
 		{"2016-12-31T23:60:60Z", ""},
 		{"2016-12-31T23:59:60", ""},
 		{":60", ""},
+		{"2016-12-31T12:34:60Z", ""},
+		{"2016-12-30T23:59:60Z", ""},
+		{"2016-12-31T23:59:60+01:00", ""},
+		{"2015-06-30T23:59:60Z", "2015-07-01T00:00:00Z"},
 	} {
 		at, err := timefmt.ParseTime(time.RFC3339, tt.text, time.UTC)
 		got := at.UTC().Format(time.RFC3339Nano)

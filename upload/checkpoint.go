@@ -38,13 +38,17 @@ type sentFile struct {
 	Mtime    int64             `json:"mtime"`
 	Settings map[string]string `json:"sent"`
 	Place    wire.Place        `json:"place"`
+	// Prefix is the hash of the bytes before Place, if lines may be appended to the file.
+	Prefix string `json:"prefix,omitempty"`
 }
 
-// pendingPieces are the pieces of a file that were cut, from the first one without verdicts.
+// pendingPieces holds the pieces of a file, from the first one that lacks verdicts to the last one that
+// was begun.
 type pendingPieces struct {
 	ends map[int]wire.Place // the place after each piece
 	done map[int]bool
 	next int // the first piece that is not done
+	sent prefix
 }
 
 // openCheckpoint loads a checkpoint and saves it, so that a path that cannot be
@@ -87,6 +91,8 @@ func (s *Source) key() string {
 
 // resume returns the place up to which an earlier run sent the file. If none did, ok is false. If
 // the file or the settings have changed, ok is false, too, and changed states the difference.
+//
+// A file has not changed if only lines were appended to it.
 func (c *checkpoint) resume(s *Source, settings map[string]string) (at wire.Place, changed string, ok bool) {
 	if c == nil {
 		return wire.Place{}, "", false
@@ -97,13 +103,26 @@ func (c *checkpoint) resume(s *Source, settings map[string]string) (at wire.Plac
 	switch {
 	case !ok:
 		return wire.Place{}, "", false
-	case sent.Size != s.size || sent.Mtime != s.mtime:
+	case (sent.Size != s.size || sent.Mtime != s.mtime) && !c.isPrefix(s, &sent):
 		return wire.Place{}, "the file has changed", false
 	}
 	if name, same := compareSettings(sent.Settings, settings); !same {
 		return wire.Place{}, fmt.Sprintf("%s was %q then, and is %q now", name, sent.Settings[name], settings[name]), false
 	}
 	return sent.Place, "", true
+}
+
+// isPrefix reports whether a file begins with the lines that an earlier run sent. A file that cannot be
+// read has changed.
+func (c *checkpoint) isPrefix(s *Source, sent *sentFile) bool {
+	if sent.Prefix == "" || s.size < sent.Place.Offset {
+		return false
+	}
+	var p prefix
+	if err := p.extend(s.Path, sent.Place.Offset); err != nil || p.sum() != sent.Prefix || p.last != '\n' {
+		return false
+	}
+	return true
 }
 
 // compareSettings compares two sets of settings; a missing setting is empty. If
@@ -137,7 +156,7 @@ func (c *checkpoint) begin(s *Source, n int, end wire.Place) {
 
 // finish records that all readings of piece n have verdicts. It saves the checkpoint if no piece is
 // pending or the last save is old.
-func (c *checkpoint) finish(s *Source, n int, settings map[string]string) error {
+func (c *checkpoint) finish(s *Source, n int, settings map[string]string, grows bool) error {
 	if c == nil {
 		return nil
 	}
@@ -146,7 +165,14 @@ func (c *checkpoint) finish(s *Source, n int, settings map[string]string) error 
 	p := c.pending[s.key()]
 	p.done[n] = true
 	for p.done[p.next] {
-		c.files[s.key()] = sentFile{Size: s.size, Mtime: s.mtime, Settings: settings, Place: p.ends[p.next]}
+		sent := sentFile{Size: s.size, Mtime: s.mtime, Settings: settings, Place: p.ends[p.next]}
+		if grows {
+			if err := p.sent.extend(s.Path, sent.Place.Offset); err != nil {
+				return err
+			}
+			sent.Prefix = p.sent.sum()
+		}
+		c.files[s.key()] = sent
 		delete(p.done, p.next)
 		delete(p.ends, p.next)
 		p.next++

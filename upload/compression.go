@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compression is a content encoding of HTTP; "" means none.
+// compression is a content encoding of HTTP, or parquetForm; "" means none.
 type compression string
 
 const (
@@ -51,6 +51,9 @@ func detectCompression(r *bufio.Reader) compression {
 
 // decompress returns a reader of the plain text, and its close function.
 func (c compression) decompress(r io.Reader) (io.Reader, func() error, error) {
+	if c == parquetForm {
+		return parquetText(r)
+	}
 	if c == gzipped {
 		z, err := gzip.NewReader(r)
 		if err != nil {

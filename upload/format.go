@@ -22,6 +22,9 @@ func parseFormat(name string) (wire.Format, error) {
 // formatOf returns the format and the compression of a file, by its name.
 func formatOf(path string) (f wire.Format, c compression, ok bool) {
 	name, c := splitCompression(strings.ToLower(path))
+	if c == "" && strings.HasSuffix(name, parquetExtension) {
+		return wire.NDJSON, parquetForm, true
+	}
 	f, ok = wire.FormatOfFile(name)
 	return f, c, ok
 }

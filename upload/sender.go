@@ -50,6 +50,12 @@ func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 		})
 	}
 	f.upload.count(varve.Tally{Rejected: int64(len(p.Rejects))}, 0)
+	if f.upload.missing != nil {
+		var err error
+		if p, err = f.onlyMissing(&p); err != nil {
+			return err
+		}
+	}
 	retried := int64(0)
 	for try := 0; p.Len() > 0; try++ {
 		body, err := f.body(&p)
@@ -63,12 +69,12 @@ func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 		if f.reshaped() {
 			// A resent row may also have readings that an earlier answer counted.
 			if try > 0 {
-				answer.Duplicates -= answer.Stored + answer.Duplicates + answer.Rejected - retried
+				answer.Duplicates -= answer.Stored + answer.Duplicates + answer.Rejected + answer.Queued - retried
 			}
 			f.placeByLine(&p, &answer)
 		}
 		if try == 0 {
-			f.upload.countSkipped(answer.SkippedCells)
+			f.upload.countCells(&answer)
 		}
 		retry := f.verdicts(&p, answer, try < maxRetries)
 		if len(retry) == 0 {
@@ -82,15 +88,16 @@ func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 			return fmt.Errorf("%w: %s", context.Cause(ctx), answer.Rejects[0].Message)
 		}
 	}
-	return f.upload.checkpoint.finish(f.source, n, f.settings)
+	return f.upload.checkpoint.finish(f.source, n, f.settings, f.source.grows(&f.upload.columns))
 }
 
-// reshaped reports whether the rows of the source are not one reading each.
+// reshaped reports whether the source may have rows that do not stand for exactly one reading.
 func (f *fileSender) reshaped() bool {
 	return f.source.format == wire.CSV && f.upload.columns.IsReshaped()
 }
 
-// placeByLine sets the index of each rejection to the index of its rows in the piece.
+// placeByLine sets the index of each rejection to the index of the rows in the piece that contain its
+// line.
 func (f *fileSender) placeByLine(p *wire.Piece, a *wire.WriteAnswer) {
 	for i := range a.Rejects {
 		if at := p.AtLine(a.Rejects[i].Line); at >= 0 {
@@ -115,7 +122,7 @@ func (f *fileSender) body(p *wire.Piece) (client.Body, error) {
 // verdicts counts the verdicts on a piece and reports its rejections. If mayRetry is set, it
 // returns the positions of temporary rejections, and neither counts nor reports these.
 func (f *fileSender) verdicts(p *wire.Piece, a wire.WriteAnswer, mayRetry bool) (retry []int) {
-	t := varve.Tally{Stored: a.Stored, Duplicates: a.Duplicates, Rejected: a.Rejected}
+	t := varve.Tally{Stored: a.Stored, Duplicates: a.Duplicates, Rejected: a.Rejected, Queued: a.Queued}
 	for i := range a.Rejects {
 		r := &a.Rejects[i]
 		if mayRetry && varve.Code(r.Code).Retryable() {

@@ -47,7 +47,7 @@ func newFlakyClient(t *testing.T) *client.Client {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(api.New(api.Options{
-		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Now: noonClock,
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Tables: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Now: noonClock,
 		Metrics: prometheus.NewRegistry(),
 	}))
 	t.Cleanup(func() {

@@ -99,7 +99,8 @@ type file struct {
 	closers   []func() error
 }
 
-// seekable returns the reader in which a splitter can skip.
+// seekable returns the file itself, in which a splitter can seek. If it is compressed or standard input,
+// seekable returns the reader of its plain text.
 func (f *file) seekable() io.Reader {
 	if f.raw != nil {
 		return f.raw
@@ -116,7 +117,7 @@ func (f *file) Close() error {
 	return errors.Join(errs...)
 }
 
-// open opens the source for reading plain text.
+// open opens the source, and decompresses it if necessary.
 func (s *Source) open(ctx context.Context) (*file, error) {
 	if s.stdin != nil {
 		buffered := bufio.NewReader(interruptible(ctx, s.stdin))

@@ -20,7 +20,7 @@ import (
 // pieceBytes is the approximate size of a piece, before compression.
 const pieceBytes = 1 << 20
 
-// Options configure an upload. Client is required.
+// Options configures an upload. Client is required.
 type Options struct {
 	Client      *client.Client
 	Server      string     // the address of the client's server, for the checkpoint
@@ -29,15 +29,18 @@ type Options struct {
 	Batch       int        // readings in a piece; 0 means wire.BatchReadings
 	Compression string     // compression of pieces: none, gzip or zstd; empty means none
 	Checkpoint  string     // the file that records the progress; if empty, progress is not recorded
-	Events      Events
+	// Reconcile compares the files with the store first, and sends only the hours that differ.
+	Reconcile bool
+	Events    Events
 }
 
 // Events holds callbacks for the progress of an upload. Calls never overlap. A nil callback is
 // not called.
 type Events struct {
-	Restarted func(path, reason string) // a file that an earlier run sent is sent from its start
-	Rejected  func(Rejection)           // a reading was rejected, and will not be resent
-	Progress  func(bytes int64)         // bytes of files on disk were sent or skipped
+	Restarted  func(path, reason string) // a file that an earlier run sent is sent from its start
+	Unfinished func(path string)         // the last line of a file is being written, and is left for the next run
+	Rejected   func(Rejection)           // a reading was rejected, and will not be resent
+	Progress   func(bytes int64)         // bytes of files on disk were sent or skipped
 }
 
 // Result is the summary of an upload.
@@ -45,8 +48,16 @@ type Result struct {
 	varve.Tally
 	Conflicts int64 // rejections because of other stored values
 	Resumed   int64 // readings that an earlier run sent
+	// Present is the number of readings that were not sent, because the store has all readings of their
+	// hours.
+	Present int64
+	// ExpiredPeriods is the number of days and hours that differ, but whose readings may have expired.
+	// They were not sent.
+	ExpiredPeriods int64
 	// SkippedCells is the number of cells that were omitted, because they are not values.
 	SkippedCells int64
+	// TextNumbers is the number of cells that look like numbers, such as 1,50, and were read as text.
+	TextNumbers int64
 }
 
 // Upload sends sources to a server.
@@ -56,6 +67,7 @@ type Upload struct {
 	encoding   compression
 	sources    []Source
 	checkpoint *checkpoint
+	missing    missing // if nil, all readings are sent
 
 	mu     sync.Mutex // also serializes events
 	result Result
@@ -81,12 +93,44 @@ func New(o Options, sources []Source) (*Upload, error) {
 	if o.Checkpoint != "" && slices.ContainsFunc(sources, func(s Source) bool { return s.stdin != nil }) {
 		return nil, varve.InvalidParam("checkpoint", "not possible for standard input: name files")
 	}
+	if o.Reconcile {
+		if err := checkReconcile(&o, sources); err != nil {
+			return nil, err
+		}
+	}
 	var err error
 	if u.columns, err = wire.ParseColumns(o.Params); err != nil {
 		return nil, err
 	}
+	if err := checkFormats(o.Params, sources); err != nil {
+		return nil, err
+	}
 	u.checkpoint, err = openCheckpoint(o.Checkpoint)
 	return u, err
+}
+
+// csvParams are the parameters that only affect CSV.
+var csvParams = []string{
+	"time_column", "device_column", "id_column", "columns", "types", "delimiter", "name_column", "value_column", "device_columns", "null", "decimal", "bad_cells",
+}
+
+// checkFormats rejects parameters that affect no source.
+func checkFormats(params url.Values, sources []Source) error {
+	has := func(formats ...wire.Format) bool {
+		return slices.ContainsFunc(sources, func(s Source) bool { return slices.Contains(formats, s.format) })
+	}
+	for _, name := range csvParams {
+		if params.Get(name) != "" && !has(wire.CSV) {
+			return varve.InvalidParam(name, "only for CSV, and no file is CSV: omit it")
+		}
+	}
+	if params.Get("fields") == "flat" && !has(wire.JSON, wire.NDJSON) {
+		return varve.InvalidParam("fields", "flat is only for JSON, and no file is JSON: omit it")
+	}
+	if params.Get("dst") != "" && params.Get("timezone") == "" {
+		return varve.InvalidParam("dst", "requires timezone: name the zone of local times")
+	}
+	return nil
 }
 
 // Size returns the number of bytes on disk of all files whose size is known.
@@ -103,7 +147,13 @@ func (u *Upload) Close() error { return u.checkpoint.flush() }
 // Run sends all files one after another, several pieces at a time. The result is valid even if
 // Run fails.
 func (u *Upload) Run(ctx context.Context) (Result, error) {
-	err := u.sendAll(ctx)
+	var err error
+	if u.opts.Reconcile {
+		err = u.findMissing(ctx)
+	}
+	if err == nil {
+		err = u.sendAll(ctx)
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.result, err
@@ -148,6 +198,15 @@ func (u *Upload) sendFile(ctx context.Context, g *errgroup.Group, s *Source) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
+	if u.checkpoint != nil {
+		unfinished, err := s.endAtLine(r)
+		if err != nil {
+			return err
+		}
+		if unfinished {
+			u.unfinished(s.Path)
+		}
+	}
 	pieces, err := wire.NewSplitter(s.format, r, u.columns, u.opts.Batch, pieceBytes)
 	if err != nil {
 		return err
@@ -218,6 +277,15 @@ func (u *Upload) restarted(path, reason string) {
 	}
 }
 
+// unfinished reports that the last line of a file is left for the next run.
+func (u *Upload) unfinished(path string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.opts.Events.Unfinished != nil {
+		u.opts.Events.Unfinished(path)
+	}
+}
+
 // resumed counts readings that an earlier run sent.
 func (u *Upload) resumed(readings, bytes int64) {
 	u.mu.Lock()
@@ -234,11 +302,12 @@ func (u *Upload) count(t varve.Tally, bytes int64) {
 	u.progress(bytes)
 }
 
-// countSkipped counts cells that the server omitted.
-func (u *Upload) countSkipped(cells int64) {
+// countCells counts the cells that the server omitted, or read as text.
+func (u *Upload) countCells(a *wire.WriteAnswer) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.result.SkippedCells += cells
+	u.result.SkippedCells += a.SkippedCells
+	u.result.TextNumbers += a.TextNumbers
 }
 
 // progress reports bytes. The caller holds the lock.

@@ -34,7 +34,7 @@ func newClient(t *testing.T) *client.Client {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(api.New(api.Options{
-		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Now: now,
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Tables: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Now: now,
 		Metrics: prometheus.NewRegistry(),
 	}))
 	t.Cleanup(func() {
@@ -109,7 +109,7 @@ func TestUpload_CountsEachReadingOnce(t *testing.T) {
 }
 
 // TestUpload_ResumesAtCheckpoint checks that a second upload with a checkpoint sends nothing.
-// Another server or a changed file restarts it.
+// Appended lines are sent alone. Another server or a changed line restarts the file.
 func TestUpload_ResumesAtCheckpoint(t *testing.T) {
 	path := writeFile(t, "s1.csv", csv(20))
 	restarts := 0
@@ -131,7 +131,36 @@ func TestUpload_ResumesAtCheckpoint(t *testing.T) {
 	if err := os.WriteFile(path, []byte(csv(21)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check("changed file", varve.Tally{Stored: 1, Duplicates: 20}, 0, 2)
+	check("a line more", varve.Tally{Stored: 1}, 20, 1)
+	check("again", varve.Tally{}, 21, 1)
+	if err := os.WriteFile(path, []byte(strings.Replace(csv(21), ",5\n", ",55\n", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check("a changed line", varve.Tally{Stored: 1, Duplicates: 20}, 0, 2)
+}
+
+// TestUpload_LeavesUnfinishedLine checks that a line without an end is sent when the file is no
+// longer written.
+func TestUpload_LeavesUnfinishedLine(t *testing.T) {
+	path := writeFile(t, "s1.csv", csv(20)+"2026-02-01T00:00:00Z,1")
+	unfinished := 0
+	o := upload.Options{
+		Client: newClient(t), Batch: 6, Checkpoint: filepath.Join(t.TempDir(), "state.json"),
+		Events: upload.Events{Unfinished: func(string) { unfinished++ }},
+	}
+	for _, want := range []struct {
+		stored     int64
+		unfinished int
+	}{{20, 1}, {1, 1}} {
+		got, err := send(t, o, path)
+		if err != nil || got.Stored != want.stored || got.Total() != want.stored || unfinished != want.unfinished {
+			t.Errorf("%+v, %d unfinished, %v; want %+v", got, unfinished, err, want)
+		}
+		old := time.Now().Add(-time.Minute)
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestUpload_ReportsRejections checks that each rejection names the place of its reading.

@@ -31,7 +31,9 @@ type AggregateQuery struct {
 	Top              int    // only the devices with the highest values; 0 means all
 	TopBy, TopField  string // the function and the field that rank devices
 	Consistent       bool
-	SkipDamaged      bool // if true, omits damaged rows and lists them in the coverage
+	AsOf             string // only readings that had arrived by this time, as in a Query
+	Archive          string // as in a Query
+	SkipDamaged      bool   // if true, omits damaged rows and lists them in the coverage
 }
 
 func (q *AggregateQuery) values() url.Values {
@@ -39,7 +41,7 @@ func (q *AggregateQuery) values() url.Values {
 	for name, value := range map[string]string{
 		"step": q.Step, "functions": strings.Join(q.Functions, ","), "fields": strings.Join(q.Fields, ","), "where": q.Where, "from": q.From, "to": q.To, "during": q.During,
 		"timezone": q.Timezone, "fill": q.Fill, "source": q.Source, "devices": strings.Join(q.Devices, ","), "status": q.Status, "device_type": q.DeviceType,
-		"top_by": q.TopBy, "top_field": q.TopField,
+		"top_by": q.TopBy, "top_field": q.TopField, "as_of": q.AsOf, "archive": q.Archive,
 	} {
 		if value != "" {
 			v.Set(name, value)
@@ -67,7 +69,7 @@ func (q *AggregateQuery) path() string {
 	if q.Device != "" {
 		return seriesPath(q.Stream, q.Device, "aggregate")
 	}
-	return "/v1/streams/" + url.PathEscape(q.Stream) + "/aggregate"
+	return "/v1/streams/" + segment(q.Stream) + "/aggregate"
 }
 
 // Aggregate returns the functions of the readings of one or more devices in buckets. Each value
@@ -76,7 +78,7 @@ func (c ReadingCalls) Aggregate(ctx context.Context, q AggregateQuery) (wire.Agg
 	return getJSON[wire.AggregatesBody](ctx, c.connection, request{method: http.MethodGet, path: q.path(), query: q.values()})
 }
 
-// RawAggregate returns the answer to a query as the server writes it, in a format. The caller
+// RawAggregate returns the answer to a query in the given format, as the server writes it. The caller
 // closes its body.
 func (c ReadingCalls) RawAggregate(ctx context.Context, q AggregateQuery, f wire.Format) (*http.Response, error) {
 	return c.do(ctx, request{

@@ -13,6 +13,20 @@ func (c AlertCalls) AddRule(ctx context.Context, r wire.RulePost) (wire.RuleAnsw
 	return getJSON[wire.RuleAnswer](ctx, c.connection, sendJSON(http.MethodPost, "/v1/alert-rules", r))
 }
 
+// PreviewRule returns the alerts that a rule would have opened between two times. If from is empty, the
+// window begins 30 days before its end. If to is empty, the window ends now.
+func (c AlertCalls) PreviewRule(ctx context.Context, r wire.RulePost, from, to string) (wire.RulePreview, error) {
+	send := sendJSON(http.MethodPost, "/v1/alert-rules/preview", r)
+	send.query = url.Values{}
+	if from != "" {
+		send.query.Set("from", from)
+	}
+	if to != "" {
+		send.query.Set("to", to)
+	}
+	return getJSON[wire.RulePreview](ctx, c.connection, send)
+}
+
 // Rules lists the alert rules.
 func (c AlertCalls) Rules(ctx context.Context) (wire.RuleList, error) {
 	return getJSON[wire.RuleList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/alert-rules"})
@@ -39,7 +53,7 @@ func (c AlertCalls) UnmuteRule(ctx context.Context, id string) (wire.RuleBody, e
 	return getJSON[wire.RuleBody](ctx, c.connection, request{method: http.MethodDelete, path: rulePath(id) + "/mute"})
 }
 
-func rulePath(id string) string { return "/v1/alert-rules/" + url.PathEscape(id) }
+func rulePath(id string) string { return "/v1/alert-rules/" + segment(id) }
 
 // DeleteRule deletes an alert rule, and resolves its alerts. If the rule does not exist, it fails
 // with varve.NotFound.
@@ -63,11 +77,43 @@ func (c AlertCalls) AlertsOf(ctx context.Context, device, state string, l List) 
 	return c.alerts(ctx, request{method: http.MethodGet, path: devicePath(device) + "/alerts", query: l.values()}, state)
 }
 
+// AlertQuery selects alerts. Empty fields mean any. Device and Severity cannot be combined.
+type AlertQuery struct {
+	Device, Severity, State, Stream, Rule string
+	// From, To and During select alerts by the event time from which their condition holds. They are
+	// as in a Query.
+	From, To, During string
+}
+
+// SelectAlerts returns a page of the alerts that a query selects, newest first.
+func (c AlertCalls) SelectAlerts(ctx context.Context, q AlertQuery, l List) (wire.AlertList, error) {
+	r := request{method: http.MethodGet, path: "/v1/alerts", query: l.values()}
+	if q.Device != "" {
+		r.path = devicePath(q.Device) + "/alerts"
+	}
+	for name, value := range map[string]string{"severity": q.Severity, "stream": q.Stream, "rule": q.Rule, "from": q.From, "to": q.To, "during": q.During} {
+		if value != "" {
+			r.query.Set(name, value)
+		}
+	}
+	return c.alerts(ctx, r, q.State)
+}
+
 func (c AlertCalls) alerts(ctx context.Context, r request, state string) (wire.AlertList, error) {
 	if state != "" {
 		r.query.Set("state", state)
 	}
 	return getJSON[wire.AlertList](ctx, c.connection, r)
+}
+
+// Deliveries returns a page of the deliveries of alerts, the last queued alert first. An
+// empty state means any.
+func (c AlertCalls) Deliveries(ctx context.Context, state string, l List) (wire.DeliveryList, error) {
+	r := request{method: http.MethodGet, path: "/v1/alerts/deliveries", query: l.values()}
+	if state != "" {
+		r.query.Set("state", state)
+	}
+	return getJSON[wire.DeliveryList](ctx, c.connection, r)
 }
 
 // Alert returns an alert. If late readings have replaced the alert, it returns the new one. If no
@@ -104,4 +150,4 @@ func (c AlertCalls) UnmuteAlert(ctx context.Context, id string) (wire.AlertBody,
 	return getJSON[wire.AlertBody](ctx, c.connection, request{method: http.MethodDelete, path: alertPath(id) + "/mute"})
 }
 
-func alertPath(id string) string { return "/v1/alerts/" + url.PathEscape(id) }
+func alertPath(id string) string { return "/v1/alerts/" + segment(id) }

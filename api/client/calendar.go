@@ -8,16 +8,26 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/varvedb/varve/api/wire"
 )
 
+// CalendarQuery selects a forecast.
+type CalendarQuery struct {
+	Years          int      // 0 means the server's default
+	ReadingsPerDay []string // CLASS=N, the load of a class instead of the measured one
+}
+
 // Calendar returns the forecast of the tables for some years. If p is set, it simulates p instead
-// of the policy in use. 0 years means the server's default.
-func (c OperatorCalls) Calendar(ctx context.Context, years int, p *wire.PolicyBody) (wire.CalendarBody, error) {
+// of the policy in use.
+func (c OperatorCalls) Calendar(ctx context.Context, q CalendarQuery, p *wire.PolicyBody) (wire.CalendarBody, error) {
 	r := request{method: http.MethodGet, path: "/v1/tables/calendar", query: url.Values{}}
-	if years > 0 {
-		r.query.Set("years", strconv.Itoa(years))
+	if q.Years > 0 {
+		r.query.Set("years", strconv.Itoa(q.Years))
+	}
+	if len(q.ReadingsPerDay) > 0 {
+		r.query.Set("readings_per_day", strings.Join(q.ReadingsPerDay, ","))
 	}
 	if p != nil {
 		r.method, r.header = http.MethodPost, http.Header{"Content-Type": {"application/json"}}

@@ -39,6 +39,7 @@ type Client struct {
 	ReadingCalls
 	DeviceCalls
 	AlertCalls
+	RejectCalls
 	OperatorCalls
 }
 
@@ -51,6 +52,9 @@ type DeviceCalls struct{ *connection }
 // AlertCalls reads and changes alerts and their rules.
 type AlertCalls struct{ *connection }
 
+// RejectCalls reads, replays and deletes rejects.
+type RejectCalls struct{ *connection }
+
 // OperatorCalls manages tables and API keys, and verifies the store.
 type OperatorCalls struct{ *connection }
 
@@ -61,6 +65,8 @@ type connection struct {
 	retries int
 	key     string
 	roots   *x509.CertPool
+	// isReadOnly makes every call except a GET fail.
+	isReadOnly bool
 }
 
 // Option configures a client.
@@ -75,6 +81,12 @@ func WithRetries(n int) Option { return func(c *connection) { c.retries = n } }
 
 // WithKey sets the API key that is sent with every call.
 func WithKey(key string) Option { return func(c *connection) { c.key = key } }
+
+// ReadOnly makes the client refuse every call that is not a GET, before it is sent.
+func ReadOnly() Option { return func(c *connection) { c.isReadOnly = true } }
+
+// IsReadOnly reports whether the client has the option ReadOnly.
+func (c *Client) IsReadOnly() bool { return c.ReadingCalls.isReadOnly }
 
 // WithRootCAs makes the client trust only servers with certificates that these roots signed. It
 // does not change a client set by WithHTTPClient.
@@ -95,12 +107,12 @@ func New(server string, opts ...Option) (*Client, error) {
 		o(c)
 	}
 	if strings.ContainsFunc(c.key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return nil, errors.New("the API key has something in it that no key has: a blank, the end of a line, or a letter that is not of ASCII")
+		return nil, errors.New("the API key has a blank, the end of a line or a letter outside ASCII: copy the key again")
 	}
 	if c.http == nil {
 		c.http = &http.Client{Transport: transport(c.roots)}
 	}
-	return &Client{ReadingCalls{c}, DeviceCalls{c}, AlertCalls{c}, OperatorCalls{c}}, nil
+	return &Client{ReadingCalls{c}, DeviceCalls{c}, AlertCalls{c}, RejectCalls{c}, OperatorCalls{c}}, nil
 }
 
 // transport returns a transport with enough idle connections for a program that writes in
@@ -127,6 +139,9 @@ type request struct {
 // do sends a request until it succeeds, fails permanently, or has no retry left. The caller closes
 // the body.
 func (c *connection) do(ctx context.Context, r request) (*http.Response, error) {
+	if c.isReadOnly && r.method != http.MethodGet {
+		return nil, fmt.Errorf("%s %s: the client is read-only: create one without client.ReadOnly", r.method, r.path)
+	}
 	var last error
 	for try := 0; ; try++ {
 		resp, err := c.once(ctx, r)
@@ -278,5 +293,14 @@ func getJSON[T any](ctx context.Context, c *connection, r request) (answer T, er
 
 // seriesPath returns a path below a device of a stream.
 func seriesPath(stream, device, what string) string {
-	return "/v1/streams/" + url.PathEscape(stream) + "/devices/" + url.PathEscape(device) + "/" + what
+	return "/v1/streams/" + segment(stream) + "/devices/" + segment(device) + "/" + what
+}
+
+// segment returns the name of an object as one segment of a path. The names . and .. are escaped,
+// too: a path with them would lead to another route.
+func segment(name string) string {
+	if name == "." || name == ".." {
+		return strings.ReplaceAll(name, ".", "%2E")
+	}
+	return url.PathEscape(name)
 }

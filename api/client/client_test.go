@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/varvedb/varve"
@@ -31,7 +33,7 @@ func newClient(t *testing.T) *client.Client {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(api.New(api.Options{
-		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Now: now, Metrics: prometheus.NewRegistry(),
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Tables: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Items: e.Store, Now: now, Metrics: prometheus.NewRegistry(),
 	}))
 	t.Cleanup(func() {
 		srv.Close()
@@ -46,7 +48,7 @@ func newClient(t *testing.T) *client.Client {
 	return c
 }
 
-// device has all kinds of characters that must be escaped in an address.
+// device is a name with all kinds of characters that must be escaped in an address.
 const device = `arn:x/y?z=1&ä#%2F "q"`
 
 // readings returns n readings, the newest at noon.
@@ -192,7 +194,7 @@ func with(q client.Query, from string) client.Query {
 	return q
 }
 
-// TestCalls calls all other methods, and checks their answers.
+// TestCalls calls further methods, and checks their answers.
 func TestCalls(t *testing.T) {
 	c := newClient(t)
 	write(t, c, readings(3))
@@ -214,6 +216,9 @@ func TestCalls(t *testing.T) {
 	}
 	if _, err := c.Restore(t.Context(), name); varve.FailureOf(err) != varve.Conflict {
 		t.Error(err)
+	}
+	if a, err := c.TableArrivals(t.Context(), name); err != nil || a.Table != name {
+		t.Errorf("%+v, %v", a, err)
 	}
 	if list, err := c.Tables(t.Context()); err != nil || len(list.Tables) == 0 {
 		t.Errorf("%+v, %v", list, err)
@@ -241,6 +246,30 @@ func TestCalls(t *testing.T) {
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || !strings.HasPrefix(string(text), "time,id,arrived,v\r\n") || !strings.HasSuffix(string(text), ",2\r\n") || resp.Trailer.Get("Varve-Next") == "" {
 		t.Errorf("%q, %v, %v", text, resp.Trailer, err)
+	}
+}
+
+// TestRaw_ReturnsArrowStream reads an answer in Arrow as floats.
+func TestRaw_ReturnsArrowStream(t *testing.T) {
+	c := newClient(t)
+	write(t, c, readings(3))
+	resp, err := c.Raw(t.Context(), client.Query{Stream: "weather", Device: device, Fields: []string{"v"}, Numbers: "float"}, wire.Arrow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	stream, err := ipc.NewReader(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Release()
+	record, err := stream.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, ok := record.Column(3).(*array.Float64)
+	if !ok || fmt.Sprint(v.Float64Values()) != "[0 1 2]" || record.ColumnName(3) != "v" {
+		t.Errorf("%s", record)
 	}
 }
 

@@ -62,7 +62,7 @@ func sendJSON(method, path string, body any) request {
 	}
 }
 
-func devicePath(device string) string { return "/v1/devices/" + url.PathEscape(device) }
+func devicePath(device string) string { return "/v1/devices/" + segment(device) }
 
 // Device returns a device. If the device does not exist, it fails with varve.NotFound.
 func (c DeviceCalls) Device(ctx context.Context, device string) (wire.DeviceBody, error) {
@@ -84,4 +84,23 @@ func (c DeviceCalls) DeleteDevice(ctx context.Context, device string) error {
 // Devices returns a page of the devices with a status. An empty status means any.
 func (c DeviceCalls) Devices(ctx context.Context, status string, l List) (wire.DeviceList, error) {
 	return c.SelectDevices(ctx, DeviceQuery{Status: status}, l)
+}
+
+// HealthQuery selects and orders devices. An empty Search, Status or Type means any. Other empty members
+// mean the server's defaults.
+type HealthQuery struct {
+	Search, Status, Type string
+	Window               string // for completeness, as in 7d
+	Sort                 string // worst, name, last_seen, lag or completeness
+}
+
+// DeviceHealth returns a page of devices with their lag, completeness and open alerts.
+func (c DeviceCalls) DeviceHealth(ctx context.Context, q HealthQuery, l List) (wire.DeviceHealthList, error) {
+	r := request{method: http.MethodGet, path: "/v1/device-health", query: l.values()}
+	for name, text := range map[string]string{"search": q.Search, "status": q.Status, "device_type": q.Type, "window": q.Window, "sort": q.Sort} {
+		if text != "" {
+			r.query.Set(name, text)
+		}
+	}
+	return getJSON[wire.DeviceHealthList](ctx, c.connection, r)
 }

@@ -120,8 +120,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestAlerts_AreChangedByHand checks that one of several alerts can be read, acknowledged, muted
-// and resolved, and that a rule can be changed and muted.
+// TestAlerts_AreChangedByHand checks that an alert can be read, acknowledged, muted and resolved, and
+// that a rule can be changed and muted.
 func TestAlerts_AreChangedByHand(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	post := wire.RulePost{ID: "hot", Device: device, Field: "v", Comparison: ">=", Threshold: json.RawMessage(`1`), Severity: "critical"}

@@ -25,8 +25,8 @@ func ExampleClient_WriteReadings() {
 	}
 	defer func() { _ = e.Close() }()
 	server := httptest.NewServer(api.New(api.Options{
-		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams,
-		Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Now: e.Now, Metrics: prometheus.NewRegistry(),
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Tables: e.Store, Streams: e.Streams,
+		Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Items: e.Store, Now: e.Now, Metrics: prometheus.NewRegistry(),
 	}))
 	defer server.Close()
 

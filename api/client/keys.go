@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/url"
 
 	"github.com/varvedb/varve/api/wire"
 )
@@ -30,7 +29,17 @@ func (c OperatorCalls) Keys(ctx context.Context) (wire.KeyList, error) {
 	return getJSON[wire.KeyList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/keys"})
 }
 
+// MQTT returns the state of the door for MQTT.
+func (c OperatorCalls) MQTT(ctx context.Context) (wire.MQTTBody, error) {
+	return getJSON[wire.MQTTBody](ctx, c.connection, request{method: http.MethodGet, path: "/v1/mqtt"})
+}
+
+// Settings lists the settings of the server.
+func (c OperatorCalls) Settings(ctx context.Context) (wire.SettingList, error) {
+	return getJSON[wire.SettingList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/settings"})
+}
+
 // RevokeKey ends an API key, by its id.
 func (c OperatorCalls) RevokeKey(ctx context.Context, id string) (wire.KeyInfo, error) {
-	return getJSON[wire.KeyInfo](ctx, c.connection, request{method: http.MethodDelete, path: "/v1/keys/" + url.PathEscape(id)})
+	return getJSON[wire.KeyInfo](ctx, c.connection, request{method: http.MethodDelete, path: "/v1/keys/" + segment(id)})
 }

@@ -27,6 +27,7 @@ type LatestQuery struct {
 	Status     string   // without Devices: only devices of this status
 	DeviceType string   // without Devices: only devices of this type
 	Fields     []string // if empty, all fields
+	AsOf       string   // only readings that had arrived by this time, as in a Query
 	List                // the page; without Devices
 }
 
@@ -59,7 +60,7 @@ func (c ReadingCalls) LatestPage(ctx context.Context, q LatestQuery) (page Lates
 		Notes []wire.Note `json:"notes"`
 	}
 	r := request{method: http.MethodGet, path: streamPath(q.Stream) + "/latest", query: q.values()}
-	setParams(r.query, map[string]string{"by": q.By.String(), "status": q.Status, "device_type": q.DeviceType})
+	setParams(r.query, map[string]string{"by": q.By.String(), "status": q.Status, "device_type": q.DeviceType, "as_of": q.AsOf})
 	if len(q.Fields) > 0 {
 		r.query["fields"] = slices.Clone(q.Fields)
 	}
@@ -119,13 +120,14 @@ type CountQuery struct {
 	From, To, During   string
 	Where              string // if set, the filter that readings must match; not for roll-ups
 	Source             string // "readings" (or ""), or "rollups", which also count expired readings
+	AsOf               string // only readings that had arrived by this time, as in a Query
 }
 
 // Counts returns the numbers of devices and readings of a stream in a window.
 func (c ReadingCalls) Counts(ctx context.Context, q CountQuery) (wire.CountsBody, error) {
 	r := request{method: http.MethodGet, path: streamPath(q.Stream) + "/counts", query: url.Values{}}
 	setParams(r.query, map[string]string{
-		"status": q.Status, "device_type": q.DeviceType, "from": q.From, "to": q.To, "during": q.During, "source": q.Source, "where": q.Where,
+		"status": q.Status, "device_type": q.DeviceType, "from": q.From, "to": q.To, "during": q.During, "source": q.Source, "where": q.Where, "as_of": q.AsOf,
 	})
 	if len(q.Devices) > 0 {
 		r.query["devices"] = slices.Clone(q.Devices)
@@ -133,7 +135,7 @@ func (c ReadingCalls) Counts(ctx context.Context, q CountQuery) (wire.CountsBody
 	return getJSON[wire.CountsBody](ctx, c.connection, r)
 }
 
-func streamPath(stream string) string { return "/v1/streams/" + url.PathEscape(stream) }
+func streamPath(stream string) string { return "/v1/streams/" + segment(stream) }
 
 // setParams sets the parameters that are not empty.
 func setParams(v url.Values, params map[string]string) {

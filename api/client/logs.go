@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"net/http"
-	"net/url"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
@@ -31,9 +30,9 @@ func (c DeviceCalls) Logs(ctx context.Context, q LogQuery, l List) (wire.LogList
 	r := request{method: http.MethodGet, path: devicePath(q.Device) + "/logs", query: l.values()}
 	switch {
 	case q.Operator != "":
-		r.path = "/v1/operators/" + url.PathEscape(q.Operator) + "/logs"
+		r.path = "/v1/operators/" + segment(q.Operator) + "/logs"
 	case q.Supervisor != "":
-		r.path = "/v1/supervisors/" + url.PathEscape(q.Supervisor) + "/escalations"
+		r.path = "/v1/supervisors/" + segment(q.Supervisor) + "/escalations"
 	}
 	for name, text := range map[string]string{"state": q.State, "from": q.From, "to": q.To, "during": q.During, "order": q.Order.String()} {
 		if text != "" {

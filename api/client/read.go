@@ -31,7 +31,11 @@ type Query struct {
 	ScanLimit      int    // with Where: the readings that one request compares; 0 means the server's limit
 	Cursor         string
 	Consistent     bool
-	SkipDamaged    bool // if true, omits damaged rows and lists them in the coverage
+	SkipDamaged    bool   // if true, omits damaged rows and lists them in the coverage
+	AsOf           string // only readings that had arrived by this time, in the forms of From; "" means all
+	Versions       bool   // if true, all versions of each reading; otherwise only the highest one
+	Archive        string // true adds archived tables, only reads no others; "" means the server's setting
+	Numbers        string // only for Raw in the format wire.Arrow: exact or float; "" means exact
 }
 
 func (q *Query) values() url.Values {
@@ -62,6 +66,12 @@ func (q *Query) values() url.Values {
 	if q.SkipDamaged {
 		v.Set("damaged", "skip")
 	}
+	set("numbers", q.Numbers)
+	set("as_of", q.AsOf)
+	set("archive", q.Archive)
+	if q.Versions {
+		v.Set("versions", "true")
+	}
 	return v
 }
 
@@ -72,8 +82,8 @@ type Answer struct {
 	Notes    []wire.Note // requested fields that no reading has
 }
 
-// Readings yields the readings of a query in order, while they arrive. A reading is valid until the
-// next one is requested. If answer is not nil, it is set at the end.
+// Readings yields the readings of a query in order, while it receives the answer. A reading is valid
+// until the next one is requested. If answer is not nil, it is set at the end.
 //
 // With Where, the server may end pages early. Readings requests the following pages, up to the limit.
 func (c ReadingCalls) Readings(ctx context.Context, q Query, answer *Answer) iter.Seq2[*varve.Reading, error] {
@@ -106,7 +116,8 @@ type readingsPage struct {
 	answer Answer
 }
 
-// readPage yields the readings of a page. It reports whether the page was read to its end.
+// readPage passes the readings of a page to the caller's function. It reports whether the page was read
+// to its end.
 func (c ReadingCalls) readPage(ctx context.Context, p *readingsPage) bool {
 	resp, err := c.Raw(ctx, *p.q, wire.NDJSON)
 	if err != nil {
@@ -121,7 +132,7 @@ func (c ReadingCalls) readPage(ctx context.Context, p *readingsPage) bool {
 		b.Reset()
 		err := in.Read(&b)
 		if err != nil && !errors.Is(err, io.EOF) {
-			p.yield(nil, fmt.Errorf("the answer breaks off: %w", err))
+			p.yield(nil, fmt.Errorf("the answer is incomplete: %w", err))
 			return false
 		}
 		for i := range b.Readings {
@@ -153,14 +164,16 @@ func (a *Answer) add(page *Answer, first bool) {
 	for _, l := range []struct {
 		to   *[]string
 		from []string
-	}{{&c.Read, p.Read}, {&c.Expired, p.Expired}, {&c.Missing, p.Missing}, {&c.Failed, p.Failed}} {
+	}{{&c.Read, p.Read}, {&c.Expired, p.Expired}, {&c.Archived, p.Archived}, {&c.Missing, p.Missing}, {&c.Failed, p.Failed}} {
 		*l.to = slices.Compact(slices.Sorted(slices.Values(append(*l.to, l.from...))))
 	}
 	c.Expiry = c.Expiry.Merge(p.Expiry)
+	c.AsOf = c.AsOf.Merge(p.AsOf)
 	c.Damaged = append(c.Damaged, p.Damaged...)
 	c.MoreDamaged += p.MoreDamaged
 	c.Conflicts += p.Conflicts
 	c.MoreRead, c.MoreExpired = max(c.MoreRead, p.MoreRead), max(c.MoreExpired, p.MoreExpired)
+	c.MoreArchived = max(c.MoreArchived, p.MoreArchived)
 }
 
 func (a *Answer) fill(resp *http.Response) error {
@@ -178,8 +191,8 @@ func (a *Answer) fill(resp *http.Response) error {
 	return nil
 }
 
-// Raw returns the answer to a query as the server writes it, in a format. The caller closes its
-// body.
+// Raw returns the answer to a query in the given format, as the server writes it. The caller closes its
+// body. For wire.Arrow, ipc.NewReader of github.com/apache/arrow-go can read the body.
 func (c ReadingCalls) Raw(ctx context.Context, q Query, f wire.Format) (*http.Response, error) {
 	return c.do(ctx, request{
 		method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "readings"), query: q.values(),

@@ -164,7 +164,8 @@ func TestContextEndsWaiting(t *testing.T) {
 	})
 }
 
-// TestAnswersThatBreakOff checks that an incomplete answer returns its readings and an error.
+// TestAnswersThatBreakOff checks that an incomplete answer is an error, and is not retried. Its
+// complete readings may be returned before the error.
 func TestAnswersThatBreakOff(t *testing.T) {
 	one := `{"time":"2026-01-01T00:00:00Z","id":"x","arrived":"2026-01-01T00:00:01Z","fields":{"a":1}}` + "\n"
 	for _, rest := range []string{one[:20], "x\n", `{"problem":1}`} {

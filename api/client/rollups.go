@@ -20,12 +20,13 @@ type RollupQuery struct {
 	From, To       string
 	During         string // instead of From and To
 	Fields         []string
-	Limit          int // periods in a page; 0 means the server's default
+	AsOf           string // only readings that had arrived by this time, in the forms of From
+	Limit          int    // periods in a page; 0 means the server's default
 }
 
 func (q *RollupQuery) values() url.Values {
 	v := url.Values{}
-	for name, value := range map[string]string{"period": q.Period, "from": q.From, "to": q.To, "during": q.During, "fields": strings.Join(q.Fields, ",")} {
+	for name, value := range map[string]string{"period": q.Period, "from": q.From, "to": q.To, "during": q.During, "as_of": q.AsOf, "fields": strings.Join(q.Fields, ",")} {
 		if value != "" {
 			v.Set(name, value)
 		}
@@ -62,8 +63,8 @@ func (c ReadingCalls) Rollups(ctx context.Context, q RollupQuery) iter.Seq2[wire
 	}
 }
 
-// RollupsPage returns one page of roll-ups. For the next page, set From to the Next of the answer.
-// From cannot be combined with During, so replace During by To.
+// RollupsPage returns one page of roll-ups. For the next page, set From to the Next of the answer. From
+// cannot be combined with During, so use To instead of During.
 func (c ReadingCalls) RollupsPage(ctx context.Context, q RollupQuery) (wire.RollupsBody, error) {
 	return getJSON[wire.RollupsBody](ctx, c.connection, request{method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "rollups"), query: q.values()})
 }

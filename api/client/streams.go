@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/url"
 
 	"github.com/varvedb/varve/api/wire"
 )
@@ -20,7 +19,7 @@ func (c ReadingCalls) Streams(ctx context.Context) (wire.StreamList, error) {
 // It cannot be undone.
 func (c ReadingCalls) Spread(ctx context.Context, stream, device string, shards int) (wire.StreamInfo, error) {
 	return getJSON[wire.StreamInfo](ctx, c.connection, request{
-		method: http.MethodPut, path: "/v1/streams/" + url.PathEscape(stream) + "/devices/" + url.PathEscape(device) + "/shards",
+		method: http.MethodPut, path: "/v1/streams/" + segment(stream) + "/devices/" + segment(device) + "/shards",
 		header: http.Header{"Content-Type": {"application/json"}},
 		body: func() (io.Reader, error) {
 			body, err := json.Marshal(map[string]int{"shards": shards})

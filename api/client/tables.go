@@ -16,7 +16,8 @@ func (c OperatorCalls) Tables(ctx context.Context) (wire.TableList, error) {
 	return getJSON[wire.TableList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/tables"})
 }
 
-// Plan returns the plan of the rotator for a time, which is written as in the API; "" means now.
+// Plan returns the plan of the rotator for a time in any form that the API accepts. If at is "", it is
+// the plan for now.
 func (c OperatorCalls) Plan(ctx context.Context, at string) (wire.PlanBody, error) {
 	r := request{method: http.MethodGet, path: "/v1/tables/plan"}
 	if at != "" {
@@ -25,11 +26,17 @@ func (c OperatorCalls) Plan(ctx context.Context, at string) (wire.PlanBody, erro
 	return getJSON[wire.PlanBody](ctx, c.connection, r)
 }
 
+// TableArrivals counts the readings of a table by the day of their arrival. The server reads the whole
+// table for it.
+func (c OperatorCalls) TableArrivals(ctx context.Context, table string) (wire.TableArrivals, error) {
+	return getJSON[wire.TableArrivals](ctx, c.connection, request{method: http.MethodGet, path: "/v1/tables/" + segment(table) + "/arrivals"})
+}
+
 // Apply runs the rotator now and returns its actions.
 func (c OperatorCalls) Apply(ctx context.Context) (wire.PlanBody, error) { return c.ApplyPlan(ctx, "") }
 
-// ApplyPlan runs the rotator if its plan has the digest of a plan that was read. Otherwise it fails
-// with varve.Conflict and changes nothing. The digest "" accepts any plan.
+// ApplyPlan runs the rotator if its present plan has the given digest. Otherwise it fails with
+// varve.Conflict and changes nothing. The digest "" accepts any plan.
 func (c OperatorCalls) ApplyPlan(ctx context.Context, digest string) (wire.PlanBody, error) {
 	r := request{method: http.MethodPost, path: "/v1/tables/apply"}
 	if digest != "" {
@@ -40,27 +47,32 @@ func (c OperatorCalls) ApplyPlan(ctx context.Context, digest string) (wire.PlanB
 
 // Restore cancels the retirement of a table, and puts the table on hold.
 func (c OperatorCalls) Restore(ctx context.Context, table string) (wire.TableInfo, error) {
-	return getJSON[wire.TableInfo](ctx, c.connection, request{method: http.MethodPost, path: "/v1/tables/" + url.PathEscape(table) + "/restore"})
+	return getJSON[wire.TableInfo](ctx, c.connection, request{method: http.MethodPost, path: "/v1/tables/" + segment(table) + "/restore"})
 }
 
-// Hold prevents a table from being retired and dropped, for a reason.
+// Hold puts a table on hold, so that it is neither retired nor dropped. The reason is stored with it.
 func (c OperatorCalls) Hold(ctx context.Context, table, reason string) (wire.TableInfo, error) {
-	return getJSON[wire.TableInfo](ctx, c.connection, request{
-		method: http.MethodPut, path: "/v1/tables/" + url.PathEscape(table) + "/hold",
+	return getJSON[wire.TableInfo](ctx, c.connection, holdRequest("/v1/tables/"+segment(table), reason))
+}
+
+// holdRequest returns a request that puts an object on hold.
+func holdRequest(path, reason string) request {
+	return request{
+		method: http.MethodPut, path: path + "/hold",
 		header: http.Header{"Content-Type": {"application/json"}},
 		body: func() (io.Reader, error) {
 			body, err := json.Marshal(map[string]string{"reason": reason})
 			return bytes.NewReader(body), err
 		},
-	})
+	}
 }
 
 // Release lifts a table's hold.
 func (c OperatorCalls) Release(ctx context.Context, table string) (wire.TableInfo, error) {
-	return getJSON[wire.TableInfo](ctx, c.connection, request{method: http.MethodDelete, path: "/v1/tables/" + url.PathEscape(table) + "/hold"})
+	return getJSON[wire.TableInfo](ctx, c.connection, request{method: http.MethodDelete, path: "/v1/tables/" + segment(table) + "/hold"})
 }
 
-// Ready returns whether the server accepts readings, and the state of the rotation.
+// Ready reports whether the server accepts readings, and returns the state of the rotation.
 func (c OperatorCalls) Ready(ctx context.Context) (wire.Readiness, error) {
 	return getJSON[wire.Readiness](ctx, c.connection, request{method: http.MethodGet, path: "/readyz", accept: []int{http.StatusServiceUnavailable}})
 }

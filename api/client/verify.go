@@ -12,7 +12,7 @@ import (
 	"strconv"
 )
 
-// Verify makes the server read all stored data, and calls report for each damaged place. The rate
+// Verify makes the server read all stored data, and calls report for each damaged part. The rate
 // limits bytes, or read units on DynamoDB, per second; 0 means the server's default. Verify fails
 // if the server could not read to the end.
 func (c OperatorCalls) Verify(ctx context.Context, rate int64, report func(wire.Damage)) (err error) {

@@ -16,7 +16,7 @@ type WhyQuery struct {
 	Stream string // "" means all streams of the tenant
 }
 
-// Why returns where a reading is, or why it is not found.
+// Why returns the location of a reading, or the reason why it is missing.
 func (c ReadingCalls) Why(ctx context.Context, q WhyQuery) (wire.WhyBody, error) {
 	values := url.Values{"time": {q.Time}}
 	for name, value := range map[string]string{"id": q.ID, "stream": q.Stream} {
@@ -25,6 +25,6 @@ func (c ReadingCalls) Why(ctx context.Context, q WhyQuery) (wire.WhyBody, error)
 		}
 	}
 	return getJSON[wire.WhyBody](ctx, c.connection, request{
-		method: http.MethodGet, path: "/v1/devices/" + url.PathEscape(q.Device) + "/why", query: values,
+		method: http.MethodGet, path: "/v1/devices/" + segment(q.Device) + "/why", query: values,
 	})
 }

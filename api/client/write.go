@@ -27,7 +27,7 @@ func (c ReadingCalls) Write(ctx context.Context, stream string, b Body) (wire.Wr
 	if b.Encoding != "" {
 		header.Set("Content-Encoding", b.Encoding)
 	}
-	path := "/v1/streams/" + url.PathEscape(stream) + "/readings"
+	path := "/v1/streams/" + segment(stream) + "/readings"
 	if stream == "" {
 		path = "/v1/readings"
 	}

@@ -135,11 +135,11 @@ func (w *AggregateWriter) appendCells(dst []byte, r *aggregate.Row) []byte {
 	for i := range fields {
 		f := &fields[i]
 		if w.Devices {
-			dst = append(appendCell(dst, r.Device), ',')
+			dst = append(AppendCell(dst, r.Device), ',')
 		}
 		dst = append(w.appendStart(dst, r), ',')
 		dst = strconv.AppendInt(dst, r.Readings, 10)
-		dst = appendCell(append(dst, ','), f.Name)
+		dst = AppendCell(append(dst, ','), f.Name)
 		dst = append(dst, ',')
 		if f.Name != "" {
 			dst = strconv.AppendInt(dst, f.Ignored, 10)

@@ -17,15 +17,16 @@ type RulePost struct {
 	For        string          `json:"for,omitempty" doc:"how long the condition must hold, or how long the device is silent, as in 5m; default 0s"`
 	Gap        string          `json:"gap,omitempty" doc:"value: the longest time between two readings of an alert: a longer one ends it. A duration from 1s, as in 10m, or none; default: ten times the usual interval, measured when the rule is made"`
 	Severity   string          `json:"severity" enum:"info,warning,critical"`
+	Late       string          `json:"late,omitempty" enum:"notify,digest,silent" doc:"delivery of late alerts: notify: a message for each; digest: one message for many; silent: none; default digest"`
 }
 
 // RuleBody is an alert rule.
 type RuleBody struct {
 	RulePost
-	GapMeasured bool       `json:"gapMeasured,omitempty" doc:"gap was measured, not given"`
-	CreatedAt   time.Time  `json:"createdAt"`
-	UpdatedAt   *time.Time `json:"updatedAt,omitempty" doc:"absent if it was never edited"`
-	MutedUntil  *time.Time `json:"mutedUntil,omitempty" doc:"the end of the mute of its alerts; absent if they are not muted"`
+	GapMeasured bool       `json:"gap_measured,omitempty" doc:"gap was measured, not given"`
+	CreatedAt   time.Time  `json:"created_at"`
+	UpdatedAt   *time.Time `json:"updated_at,omitempty" doc:"absent if it was never edited"`
+	MutedUntil  *time.Time `json:"muted_until,omitempty" doc:"the end of the mute of its alerts; absent if they are not muted"`
 }
 
 // Mute sets the end of a mute. One of the two fields is set.
@@ -69,6 +70,7 @@ type ResolvedAlerts struct {
 type RuleAnswer struct {
 	Verdict string   `json:"verdict" enum:"stored,duplicate" doc:"duplicate: the rule existed already"`
 	Rule    RuleBody `json:"rule"`
+	Notes   []Note   `json:"notes,omitempty" doc:"names that do not exist"`
 }
 
 // RuleList lists the rules of a tenant, ordered by id.
@@ -87,17 +89,43 @@ type AlertBody struct {
 	Message    string          `json:"message" doc:"the condition of the rule"`
 	Value      json.RawMessage `json:"value,omitempty" doc:"of the reading that raised it"`
 	Since      time.Time       `json:"since" doc:"the condition holds, by event time"`
-	OpenedAt   time.Time       `json:"openedAt" doc:"event time at which the condition had held long enough"`
-	ResolvedAt *time.Time      `json:"resolvedAt" doc:"null: it is open"`
-	ResolvedBy string          `json:"resolvedBy,omitempty" enum:"condition,gap,hand,rule_deleted,rule_changed,withdrawn" doc:"condition: a reading for which it fails; gap: no reading for the rule's gap, and then another one; withdrawn: late readings have shown that it did not hold for long enough"`
+	OpenedAt   time.Time       `json:"opened_at" doc:"event time at which the condition had held long enough"`
+	ResolvedAt *time.Time      `json:"resolved_at" doc:"null: it is open"`
+	ResolvedBy string          `json:"resolved_by,omitempty" enum:"condition,gap,hand,rule_deleted,rule_changed,withdrawn" doc:"condition: a reading for which it fails; gap: no reading for the rule's gap, and then another one; withdrawn: late readings have shown that it did not hold for long enough"`
 	Late       bool            `json:"late" doc:"the reading that raised it arrived an hour or more after it happened"`
+	KnownSince *time.Time      `json:"known_since,omitempty" doc:"when Varve first stored it; absent for alerts from old versions"`
 
 	Acknowledged *AcknowledgedBody `json:"acknowledged,omitempty" doc:"the acknowledgement; absent without one"`
-	MutedUntil   *time.Time        `json:"mutedUntil,omitempty" doc:"it is muted until then; absent if it is not. Its rule may be muted, too"`
+	MutedUntil   *time.Time        `json:"muted_until,omitempty" doc:"it is muted until then; absent if it is not. Its rule may be muted, too"`
 }
 
 // AlertList is a page of alerts, newest first.
 type AlertList struct {
 	Alerts []AlertBody `json:"alerts"`
 	Next   string      `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`
+}
+
+// RulePreview has the alerts that a rule would have opened in a window.
+type RulePreview struct {
+	Rule     RulePost         `json:"rule" doc:"the rule with its id, and with its gap"`
+	From     time.Time        `json:"from"`
+	To       time.Time        `json:"to"`
+	Series   int              `json:"series" doc:"series of a stream and a device that have readings in the window"`
+	Readings int              `json:"readings" doc:"stored readings that were read"`
+	Total    int              `json:"total" doc:"number of alerts"`
+	Alerts   []PreviewedAlert `json:"alerts" doc:"at most 1000, the newest first"`
+	Notes    []Note           `json:"notes,omitempty" doc:"names that do not exist"`
+}
+
+// PreviewedAlert is an alert that a rule would have opened. It has some of the members of AlertBody.
+type PreviewedAlert struct {
+	Device     string          `json:"device"`
+	Stream     string          `json:"stream"`
+	State      string          `json:"state" enum:"open,resolved"`
+	Value      json.RawMessage `json:"value,omitempty" doc:"of the reading that would have raised it"`
+	Since      time.Time       `json:"since"`
+	OpenedAt   time.Time       `json:"opened_at"`
+	ResolvedAt *time.Time      `json:"resolved_at" doc:"null: it would be open"`
+	ResolvedBy string          `json:"resolved_by,omitempty" enum:"condition,gap"`
+	Late       bool            `json:"late"`
 }

@@ -23,8 +23,8 @@ const (
 	errLineBreak brokenError = "a string has a line break in it"
 )
 
-// element finds the end of a JSON value by brackets and quotes only. So an invalid value does
-// not affect its neighbors.
+// element finds the end of a JSON value by brackets and quotes only. So an invalid value does not affect
+// the elements around it.
 type element struct {
 	depth           int
 	quoted, escaped bool

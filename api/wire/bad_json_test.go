@@ -87,8 +87,8 @@ func manyFields(n int) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// TestReader_RejectsBadObjects checks code and place of the verdict for each invalid reading, in
-// both forms of JSON. The neighbors are accepted.
+// TestReader_RejectsBadObjects checks the code and the line of the verdict for each invalid reading, in
+// both forms of JSON. The readings around it are accepted.
 func TestReader_RejectsBadObjects(t *testing.T) {
 	for _, bad := range badObjects {
 		word := string(bad.code)

@@ -7,17 +7,26 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Batch holds readings of a body, and the verdicts of the readings that are invalid. Reset keeps
-// its memory for the next readings.
+// Batch holds readings of a body, and the verdicts of the readings that are invalid. After Reset, the
+// next readings reuse its memory.
 type Batch struct {
 	Readings []varve.Reading
 	Verdicts []varve.Verdict // zero for a reading that is valid so far
 	Lines    []int           // number of the first line of each reading, from 1; 0 in JSON
 	// SkippedCells is the number of cells that were omitted, because they are not values.
 	SkippedCells int64
+	// TextNumbers is the number of cells that look like numbers, such as 1,50, and were read as text.
+	TextNumbers int64
+	// KeepTexts makes the readers of all formats store the texts of readings. Otherwise only the
+	// reader of line protocol does.
+	KeepTexts bool
+	// MaxReadings is the number of readings of a full batch. 0 means BatchReadings, which is also the
+	// maximum.
+	MaxReadings int
 
-	texts   []byte        // texts of the readings, if the format keeps them
-	ends    []int         // end of each text in texts
+	texts   []byte        // texts of the readings, if they are kept
+	spans   []span        // place of each text in texts
+	header  []byte        // text of the header of a CSV body, if texts are kept
 	fields  []varve.Field // buffer for the fields of all readings
 	names   interner
 	devices deviceNames
@@ -43,19 +52,19 @@ func (b *Batch) Len() int { return len(b.Readings) }
 
 // Full reports whether the batch accepts no further readings.
 func (b *Batch) Full() bool {
-	return len(b.Readings) >= BatchReadings || b.size > b.share.most && !b.share.covers(b.size)
+	return len(b.Readings) >= BatchReadings || b.MaxReadings > 0 && len(b.Readings) >= b.MaxReadings || b.size > b.share.most && !b.share.covers(b.size)
 }
 
 // Reset empties the batch.
 func (b *Batch) Reset() {
-	b.size, b.SkippedCells = 0, 0
+	b.size, b.SkippedCells, b.TextNumbers = 0, 0, 0
 	b.share.giveBack()
 	clear(b.Readings)
 	clear(b.fields)
 	b.Readings, b.Verdicts, b.Lines, b.fields = b.Readings[:0], b.Verdicts[:0], b.Lines[:0], b.fields[:0]
 	b.groups, b.sorted = b.groups[:0], b.sorted[:0]
 	b.devices.begin()
-	b.texts, b.ends = b.texts[:0], b.ends[:0]
+	b.texts, b.spans = b.texts[:0], b.spans[:0]
 }
 
 // Sort orders Readings and Verdicts by device, so that later steps handle the readings of a
@@ -116,28 +125,6 @@ func (b *Batch) Index(i int) int {
 	return int(b.sorted[i])
 }
 
-// keepText records the text of the last reading.
-func (b *Batch) keepText(text []byte) {
-	b.size += len(text)
-	for len(b.ends) < len(b.Readings)-1 {
-		b.ends = append(b.ends, len(b.texts)) // an earlier reading without a text
-	}
-	b.texts = append(b.texts, text...)
-	b.ends = append(b.ends, len(b.texts))
-}
-
-// Text returns the text of the reading with index i in the body, if its format keeps texts.
-func (b *Batch) Text(i int) []byte {
-	if i >= len(b.ends) {
-		return nil
-	}
-	from := 0
-	if i > 0 {
-		from = b.ends[i-1]
-	}
-	return b.texts[from:b.ends[i]]
-}
-
 // add appends an empty reading and returns it.
 func (b *Batch) add(line int) *varve.Reading {
 	b.Lines = append(b.Lines, line)
@@ -168,7 +155,7 @@ func (b *Batch) device(name []byte) string {
 	return d.name
 }
 
-// setDevice sets the device of the last reading to a name that is not reused memory.
+// setDevice sets the device of the last reading. The caller must not reuse the memory of the name.
 func (b *Batch) setDevice(r *varve.Reading, name string) {
 	d := b.devices.getText(name)
 	b.groups[len(b.groups)-1] = d.group
@@ -179,7 +166,7 @@ func (b *Batch) end(from int, r *varve.Reading) {
 	r.Fields = b.fields[from:len(b.fields):len(b.fields)]
 }
 
-// interner keeps one copy of each repeated name.
+// interner holds one copy of each repeated name.
 type interner struct{ names map[string]string }
 
 // maxNames is the maximum number of names in an interner. A full interner is emptied.
@@ -187,7 +174,7 @@ const maxNames = 16 << 10
 
 func (in *interner) get(b []byte) string {
 	if len(b) > varve.MaxDeviceBytes {
-		return string(b) // too long for a valid name, so it is not kept
+		return string(b) // too long for a valid name, so it is not remembered
 	}
 	if s, ok := in.names[string(b)]; ok {
 		return s

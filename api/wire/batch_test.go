@@ -57,7 +57,7 @@ func batchSizes(t *testing.T, f wire.Format, body string, b *wire.Batch) (sizes 
 	}
 }
 
-// TestBatch_IsBounded checks that a batch is full at about 4 MiB in each format, or at 5,000
+// TestBatch_IsBounded checks that a batch of JSON, NDJSON or CSV is full at about 4 MiB, or at 5,000
 // small readings.
 func TestBatch_IsBounded(t *testing.T) {
 	const size, n = 50 << 10, 200
@@ -89,8 +89,8 @@ func TestBatch_IsBounded(t *testing.T) {
 	}
 }
 
-// TestBudget_LimitsBatches checks that batches hold little when their shared budget is used up,
-// but at least one reading. Released memory is available to other batches.
+// TestBudget_LimitsBatches checks that batches hold little memory once their shared budget is used up,
+// but always at least one reading. Released memory is available to other batches.
 func TestBudget_LimitsBatches(t *testing.T) {
 	const size, n = 50 << 10, 100
 	budget := wire.NewBudget(2 << 20)

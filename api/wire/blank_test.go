@@ -20,8 +20,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestBlankBodies_GivenUp checks that reading ends early if a body consists mostly of blanks, in
-// each format.
+// TestBlankBodies_GivenUp checks that reading ends early if a body of JSON, NDJSON or CSV consists
+// mostly of blanks.
 func TestBlankBodies_GivenUp(t *testing.T) {
 	const most = 40 << 20
 	for _, c := range []struct {

@@ -11,6 +11,7 @@ import (
 type ReadingBody struct {
 	Time    string         `json:"time" format:"date-time" doc:"event time, UTC, to the nanosecond"`
 	ID      string         `json:"id" doc:"separates readings of one device and time"`
+	Version uint32         `json:"version,omitempty" minimum:"1" maximum:"2147483647" doc:"the version of a correction; absent if the reading is the original"`
 	Arrived string         `json:"arrived" format:"date-time" doc:"when Varve took it in, UTC, to the millisecond"`
 	Fields  map[string]any `json:"fields" doc:"numbers (exact, up to 38 digits), strings, booleans, JSON"`
 }
@@ -27,6 +28,7 @@ type ReadingsBody struct {
 type ColumnsBody struct {
 	Time     []string         `json:"time" doc:"event times"`
 	ID       []string         `json:"id"`
+	Version  []any            `json:"version,omitempty" doc:"versions, null for original readings; absent if all are"`
 	Arrived  []string         `json:"arrived"`
 	Fields   map[string][]any `json:"fields" doc:"an array for each field; null for a reading without the field"`
 	Next     string           `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`
@@ -41,8 +43,8 @@ type LatestBody struct {
 	Notes    []Note         `json:"notes,omitempty" doc:"requested names that do not exist"`
 }
 
-// LatestOfManyBody holds the latest readings of several devices, in the order of the request. Of a
-// whole stream, it is a page, in the order of the devices' names.
+// LatestOfManyBody holds the latest readings of several devices, in the order of the request. For a
+// whole stream, it is one page, in the order of the devices' names.
 type LatestOfManyBody struct {
 	Latest []LatestOfOne `json:"latest"`
 	Next   string        `json:"next,omitempty" doc:"of a whole stream: the cursor of the next page; absent at the end"`
@@ -58,10 +60,12 @@ type LatestOfOne struct {
 
 // SubmittedReading is a reading in a request.
 type SubmittedReading struct {
-	Device string         `json:"device,omitempty" doc:"1 to 256 bytes; optional if the parameter device is given"`
-	Time   any            `json:"time" doc:"RFC 3339, or a number since 1970 in the precision"`
-	ID     string         `json:"id,omitempty" doc:"optional; without one, the same values at the same time are the same reading"`
-	Fields map[string]any `json:"fields" doc:"1 to 256 values; null equals absent"`
+	Device string `json:"device,omitempty" doc:"1 to 256 bytes; optional if the parameter device is given"`
+	Time   any    `json:"time" doc:"RFC 3339, or a number since 1970 in the precision"`
+	ID     string `json:"id,omitempty" doc:"optional; without one, the same values at the same time are the same reading"`
+	// Version supersedes the reading with the same id and a lower version.
+	Version uint32         `json:"version,omitempty" maximum:"2147483647" doc:"of a correction: supersedes the reading with the same time and id and a lower version; requires id"`
+	Fields  map[string]any `json:"fields" doc:"1 to 256 values; null equals absent"`
 }
 
 // WriteAnswer has the verdicts on a body of readings.
@@ -69,10 +73,13 @@ type WriteAnswer struct {
 	Stored     int64    `json:"stored"`
 	Duplicates int64    `json:"duplicates"`
 	Rejected   int64    `json:"rejected"`
+	Queued     int64    `json:"queued,omitempty" doc:"readings on the disk of an agent, which will send them; only agents return it"`
 	Rejects    []Reject `json:"rejects"`
 	// SkippedCells is the number of cells that were omitted, because they are not values.
 	SkippedCells int64 `json:"skipped_cells,omitempty" doc:"with bad_cells=skip: cells of stored rows that were omitted"`
-	Truncated    bool  `json:"truncated,omitempty" doc:"the list is incomplete"`
+	// TextNumbers is the number of cells that look like numbers, such as 1,50, and were read as text.
+	TextNumbers int64 `json:"text_numbers,omitempty" doc:"in CSV: cells that look like numbers, as 1,50, and were read as text; see decimal and types"`
+	Truncated   bool  `json:"truncated,omitempty" doc:"the list is incomplete"`
 }
 
 // Reject is a reading that was rejected.
@@ -101,6 +108,7 @@ type TableInfo struct {
 	Retires    *time.Time `json:"retires" doc:"when all its readings have expired and it is marked for deletion; null means never"`
 	Drops      *time.Time `json:"drops" doc:"when it is dropped; null means never"`
 	Why        string     `json:"why" doc:"why it is dropped then, or not"`
+	Archived   *time.Time `json:"archived,omitempty" doc:"when it was archived; missing without an archive"`
 }
 
 // TableList lists the tables of the grid.
@@ -137,7 +145,7 @@ type PlanBody struct {
 	Needed  int           `json:"needed" doc:"number of required tables of the next month"`
 	// Digest identifies the actions.
 	Digest   string   `json:"digest" doc:"identifies the actions: send it as plan to POST /v1/tables/apply"`
-	Warnings []string `json:"warnings" doc:"limits of the account that will be met within a year"`
+	Warnings []string `json:"warnings" doc:"limits of the account that will be reached within a year"`
 }
 
 // StreamInfo describes a stream.
@@ -148,6 +156,7 @@ type StreamInfo struct {
 	// RowWindow is a multiple of every row window that the stream had, so that all its rows are found.
 	RowWindow string         `json:"row_window" doc:"on DynamoDB: the longest time that a row covers"`
 	Shards    map[string]int `json:"shards,omitempty" doc:"on DynamoDB: devices whose readings are spread, and over how many keys"`
+	Notes     []Note         `json:"notes,omitempty" doc:"names that do not exist; only in the answer to a change"`
 }
 
 // StreamList lists the streams of a tenant.

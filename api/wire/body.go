@@ -25,7 +25,7 @@ var jsonEntry = entry{
 }
 
 // jsonBody reads a JSON object or an array of objects. If the body consists of lines of objects,
-// it reads them as NDJSON, because many clients send them as JSON.
+// it reads them as NDJSON, because many clients send NDJSON with the media type of JSON.
 type jsonBody struct {
 	mem    *Memory
 	body   io.Reader

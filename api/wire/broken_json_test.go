@@ -60,8 +60,8 @@ func TestNDJSON_RejectsBrokenLines(t *testing.T) {
 	}
 }
 
-// TestJSON_RejectsNaN checks that NaN in an array costs only its own reading. Many programs
-// write it.
+// TestJSON_RejectsNaN checks that NaN in an array rejects only its own reading. Many programs
+// write NaN.
 func TestJSON_RejectsNaN(t *testing.T) {
 	for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
 		all := mustRead(t, wire.JSON, "["+good+","+object(`{"a":`+word+`}`)+","+good+"]")
@@ -75,8 +75,8 @@ func TestJSON_RejectsNaN(t *testing.T) {
 	}
 }
 
-// TestJSON_KeepsReadingsBeforeBreak checks that the elements before the break are valid, and
-// that the rest is one malformed reading.
+// TestJSON_KeepsReadingsBeforeBreak checks that the elements before a break are valid. If the reader
+// cannot find the next element, the rest is one malformed reading.
 func TestJSON_KeepsReadingsBeforeBreak(t *testing.T) {
 	rows := []struct{ why, body, want string }{
 		{"ends in the second reading", "[" + good + "," + good[:30], "0:ok 0:malformed"},

@@ -10,13 +10,15 @@ type PolicyBody struct {
 	RecentWeeks int               `json:"recent_weeks" doc:"tables.recent_weeks"`
 	Doubling    string            `json:"doubling" doc:"tables.doubling"`
 	MonthsAhead int               `json:"months_ahead" doc:"tables.months_ahead"`
-	Drop        bool              `json:"drop" doc:"retention.drop"`
+	Drop        bool              `json:"drop" doc:"retention.drop is true or archived"`
+	Archived    bool              `json:"archived,omitempty" doc:"retention.drop is archived"`
 	Grace       string            `json:"grace" doc:"retention.grace"`
 	Seal        string            `json:"seal" doc:"retention.seal"`
 	MaxDrops    int               `json:"max_drops" doc:"retention.max_drops"`
 	Rollups     bool              `json:"rollups" doc:"rollups.enabled"`
 	Classes     map[string]string `json:"classes" doc:"the retention of each class; default is among them"`
 	TableQuota  int               `json:"table_quota,omitempty" doc:"store.table_quota; default: the present one"`
+	Store       string            `json:"store,omitempty" enum:"local,dynamodb,mem" doc:"store.kind; default: the present one"`
 }
 
 // CalendarBody is the forecast of the tables, month by month.
@@ -51,5 +53,6 @@ type CalendarMonth struct {
 type CalendarLoad struct {
 	Class    string  `json:"class"`
 	Readings float64 `json:"readings" doc:"per day"`
-	Bytes    float64 `json:"bytes" doc:"per day"`
+	Bytes    float64 `json:"bytes" doc:"per day; 0 if the size is not known yet"`
+	Measured string  `json:"measured,omitempty" doc:"the time over which the load was measured; absent if readings_per_day gives it"`
 }

@@ -27,7 +27,7 @@ func anyLine(t *rapid.T) string {
 	}
 }
 
-// anyRow draws a valid or invalid row for header.
+// anyRow draws a valid or invalid row below the constant header.
 func anyRow(t *rapid.T) string {
 	if rapid.Bool().Draw(t, "good") {
 		return "1475001526000,d1," + rapid.StringMatching(`[0-9a-z .+-]{1,12}|"([a-z,\n]|""){0,8}"`).Draw(t, "cell")

@@ -46,7 +46,7 @@ func (c *Columns) parseCells(q url.Values) error {
 	case text != ",":
 		return varve.InvalidParam("query.decimal", "%s is unknown: use a comma or a point", quote.Text(text))
 	case c.Delimiter == 0 || c.Delimiter == ',':
-		return varve.InvalidParam("query.decimal", "a comma separates columns: set delimiter as well, as in delimiter=;")
+		return varve.InvalidParam("query.decimal", "a comma separates columns: set delimiter as well, as in delimiter=%%3B, a semicolon")
 	default:
 		c.Decimal = ','
 	}
@@ -60,7 +60,7 @@ func (c *Columns) parseCells(q url.Values) error {
 	return nil
 }
 
-// parseDelimiter reads a character, or tab; it returns 0 for the default.
+// parseDelimiter parses a delimiter: one character, or the word tab. It returns 0 for the default.
 func parseDelimiter(text string) (rune, error) {
 	if text == "tab" || text == `\t` {
 		return '\t', nil
@@ -75,7 +75,7 @@ func parseDelimiter(text string) (rune, error) {
 	return r, nil
 }
 
-// parseKinds reads the kinds of columns, as in serial:string,ok:boolean.
+// parseKinds parses the kinds of columns, as in serial:string,ok:boolean.
 func parseKinds(text string) (map[string]varve.Kind, error) {
 	if text == "" {
 		return nil, nil

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/varvedb/varve"
@@ -22,12 +23,14 @@ var errColumnsTooLarge = varve.InvalidParam("query.format",
 // ColumnSet collects readings as columns of JSON. The zero ColumnSet is ready to use.
 //
 // The object is {"time":[…],"id":[…],"arrived":[…],"fields":{"temperature":[…],…}}. All arrays
-// have the same length. A reading without a field has null in its column. Fields are in an object
-// of their own, because a field may be named time, id or arrived.
+// have the same length. If a reading has a version, the array version follows id, with null for
+// readings without a version. A reading without a field has null in the array of the field. Fields are
+// in an object of their own, because a field may be named time, id or arrived.
 type ColumnSet struct {
 	only              []string // if not empty, only these fields
 	rows              int
 	time, id, arrived []byte // values, each after a comma
+	version           fieldText
 	clock, arrivals   Clock
 	fields            []fieldText
 	index             map[string]int // index in fields of each field, by name
@@ -88,7 +91,7 @@ func (s *ColumnSet) addValue(f *fieldText, row int, v varve.Value) {
 func (s *ColumnSet) Add(readings []varve.Reading) error {
 	for i := range readings {
 		r := &readings[i]
-		s.addHead(r.Time.UnixNano(), r.Arrived.UnixMilli(), r.ID)
+		s.addHead(s.rows, r.Time.UnixNano(), r.Arrived.UnixMilli(), r.ID)
 		for j := range r.Fields {
 			if f := s.field(r.Fields[j].Name); f != nil {
 				s.addValue(f, s.rows, r.Fields[j].Value)
@@ -104,13 +107,18 @@ func (s *ColumnSet) Add(readings []varve.Reading) error {
 	return s.check()
 }
 
-func (s *ColumnSet) addHead(ns, arrived int64, id varve.ID) {
+func (s *ColumnSet) addHead(row int, ns, arrived int64, id varve.ID) {
 	s.time = append(s.clock.appendNano(append(s.time, ',', '"'), ns), '"')
 	s.arrived = append(s.arrivals.appendMilli(append(s.arrived, ',', '"'), arrived), '"')
 	if isHash(id) {
 		s.id = append(id.Append(append(s.id, ',', '"')), '"')
 	} else {
 		s.id = AppendString(append(s.id, ','), id.String())
+	}
+	if version := id.Version(); version > 0 {
+		s.version.pad(row)
+		s.version.text = strconv.AppendUint(append(s.version.text, ','), uint64(version), 10)
+		s.version.rows++
 	}
 }
 
@@ -121,7 +129,7 @@ func (s *ColumnSet) AddPart(p *block.Part) error {
 		to := min(from+partRows, p.Len())
 		for i, id := range s.forms.IDs(p, from, to) {
 			row := p.Row(from + i)
-			s.addHead(p.Times[row], p.Arrived[row], id)
+			s.addHead(s.rows+i, p.Times[row], p.Arrived[row], id)
 		}
 		for i := range p.Columns {
 			s.addColumn(&p.Columns[i], p, from, to)
@@ -157,7 +165,7 @@ func (s *ColumnSet) addColumn(c *block.Column, p *block.Part, from, to int) {
 
 // check fails if the text, including the nulls that are still missing, is too large.
 func (s *ColumnSet) check() error {
-	size := len(s.time) + len(s.id) + len(s.arrived)
+	size := len(s.time) + len(s.id) + len(s.arrived) + len(s.version.text)
 	for i := range s.fields {
 		f := &s.fields[i]
 		size += len(f.text) + (s.rows-f.rows)*len(",null")
@@ -172,6 +180,10 @@ func (s *ColumnSet) check() error {
 func (s *ColumnSet) AppendTo(dst []byte) []byte {
 	dst = appendArray(append(dst, `{"time":`...), s.time)
 	dst = appendArray(append(dst, ",\n\"id\":"...), s.id)
+	if s.version.rows > 0 {
+		s.version.pad(s.rows)
+		dst = appendArray(append(dst, ",\n\"version\":"...), s.version.text)
+	}
 	dst = appendArray(append(dst, ",\n\"arrived\":"...), s.arrived)
 	dst = append(dst, ",\n\"fields\":{"...)
 	slices.SortFunc(s.fields, func(a, b fieldText) int { return strings.Compare(a.name, b.name) })

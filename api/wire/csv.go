@@ -22,9 +22,11 @@ type Columns struct {
 	//
 	// A column that is named here must exist. The default of Time is "time", or "timestamp" if that is
 	// missing, and may have capitals. The default of Device is "device", and may have capitals unless
-	// a device is given for all rows. The default of ID is "id". All other columns are fields, except
-	// "arrived", which occurs in answers. The prefix "fields." makes any name a field: "fields.time"
-	// is the field time.
+	// a device is given for all rows. The default of ID is "id".
+	//
+	// All other columns are fields, except "_version", the version of a correction, and "arrived",
+	// which occurs in answers. The prefix "fields." makes any name a field: "fields.time" is the
+	// field time.
 	Time, Device, ID string
 	// Kinds sets the kind of fields, by column. A column that is named must exist. Without a
 	// kind, the text of a cell determines it: a number, true or false, a JSON object or array,
@@ -77,8 +79,10 @@ type csvReader struct {
 	Columns
 	in    rowReader
 	roles []role
-	begun bool
-	long  longForm
+	// version is the version of the row that is read.
+	version uint32
+	begun   bool
+	long    longForm
 }
 
 // role is the meaning of a column.
@@ -95,8 +99,9 @@ const (
 	useTime
 	useDevice
 	useID
-	useName  // of the field, in the long form
-	useValue // of the field, in the long form
+	useVersion
+	useName  // the column has names of fields, in the long form
+	useValue // the column has values of fields, in the long form
 	useNothing
 )
 
@@ -113,19 +118,21 @@ func newCSV(mem *Memory, body io.Reader, d Defaults, c Columns) (*csvReader, err
 // Read implements Reader.
 func (c *csvReader) Read(b *Batch) error {
 	if !c.begun {
-		if err := c.begin(); err != nil {
+		if err := c.begin(b); err != nil {
 			return err
 		}
 	}
 	if held := c.long.held; held != nil {
 		c.long.held = nil
 		c.longRow(b, held.cells, held.line)
+		c.keepRow(b, b.Len()-1)
 	}
 	for !b.Full() || c.long.isOpen() {
 		cells, line, bad, err := c.in.next(len(c.roles))
 		if bad != nil {
 			c.long.end()
 		}
+		before := b.Len()
 		switch {
 		case err != nil:
 			return err
@@ -144,15 +151,30 @@ func (c *csvReader) Read(b *Batch) error {
 		default:
 			c.row(b, cells, line)
 		}
+		c.keepRow(b, before)
 	}
 	return nil
+}
+
+// keepRow records the last row as the text of the readings that it added. The first of them has the index
+// from. In the long form, a row can also add a line to the text of an earlier reading.
+func (c *csvReader) keepRow(b *Batch, from int) {
+	switch {
+	case !b.KeepTexts:
+	case from == b.Len():
+		if c.long.isOpen() {
+			b.extendText(c.in.text)
+		}
+	default:
+		b.shareText(from, c.in.text)
+	}
 }
 
 // isLong reports whether the body is in the long form.
 func (c *csvReader) isLong() bool { return c.Columns.Name != "" }
 
 // begin reads the header and assigns the roles.
-func (c *csvReader) begin() error {
+func (c *csvReader) begin(b *Batch) error {
 	c.begun = true
 	if len(c.Names) > 0 {
 		return c.assign(c.Names)
@@ -165,6 +187,9 @@ func (c *csvReader) begin() error {
 		return err
 	case bad != nil:
 		return bodyErrorf("the header is not a row of CSV: %s", bad)
+	}
+	if b.KeepTexts {
+		b.keepHeader(c.in.text)
 	}
 	names := make([]string, len(cells))
 	for i, cell := range cells {
@@ -182,6 +207,7 @@ func (c *csvReader) assign(names []string) error {
 		}
 		r := role{name: name, kind: c.Kinds[name]}
 		switch name {
+		case "": // a value in this column is a field without a name, which is rejected
 		case timeColumn:
 			r.use = useTime
 		case device:
@@ -190,6 +216,8 @@ func (c *csvReader) assign(names []string) error {
 			}
 		case id:
 			r.use = useID
+		case VersionColumn:
+			r.use = useVersion
 		case c.Columns.Name:
 			r.use = useName
 		case c.Columns.Value:
@@ -197,16 +225,14 @@ func (c *csvReader) assign(names []string) error {
 		case "arrived":
 			r.use = useNothing
 		default:
-			if reserved(name) { // in answers, a field with a reserved name has the prefix
-				r.name = strings.TrimPrefix(name, fieldPrefix)
-			}
+			r.name = FieldName(name) // in answers, a field with a reserved name has the prefix
 		}
 		c.roles = append(c.roles, r)
 	}
-	if !slices.Contains(names, timeColumn) && (c.Arrival.IsZero() || c.Columns.Time != "") {
+	if !slices.Contains(names, timeColumn) && (c.Arrival.IsZero() && c.replacedTime().IsZero() || c.Columns.Time != "") {
 		return missingColumn("time_column", "Name the one with the time", timeColumn, names)
 	}
-	if c.Defaults.Device == "" && c.DeviceColumns == "" && !slices.Contains(names, device) {
+	if c.Defaults.Device == "" && c.replacedDevice() == "" && c.DeviceColumns == "" && !slices.Contains(names, device) {
 		return missingColumn("device_column", "Name the one with the device, or the device of all rows", device, names)
 	}
 	return c.checkColumns(names)
@@ -256,8 +282,8 @@ func (c *Columns) DeviceColumn(names []string, given bool) string {
 	}
 }
 
-// among returns the first of several words that is the name of a column, as the column spells
-// it. It returns the first word if none is.
+// among returns the column whose name is one of several words, in any case. Earlier words take
+// precedence, and the exact word precedes other cases. If no column matches, it returns the first word.
 func among(names []string, words ...string) string {
 	for _, word := range words {
 		if slices.Contains(names, word) {
@@ -289,11 +315,18 @@ func orDefault(s, def string) string {
 func (c *csvReader) row(b *Batch, cells [][]byte, line int) bool {
 	r := b.add(line)
 	r.Tenant, r.Stream, r.Device, r.Time = c.Tenant, c.Stream, c.Defaults.Device, c.Arrival
+	if at := c.replacedTime(); !at.IsZero() {
+		r.Time = at
+	}
+	if device := c.replacedDevice(); device != "" {
+		b.setDevice(r, device)
+	}
 	if len(cells) != len(c.roles) {
 		b.reject(varve.Reject(varve.CodeMalformed, "the row has %s, and the header %d", count(len(cells), "column"), len(c.roles)))
 		return false
 	}
 	var verdict varve.Verdict
+	c.version = 0
 	from := b.begin()
 	for i, cell := range cells {
 		if c.isLong() && c.roles[i].use == useField {
@@ -304,6 +337,9 @@ func (c *csvReader) row(b *Batch, cells [][]byte, line int) bool {
 		}
 	}
 	b.end(from, r)
+	if v := setVersion(r, c.version); verdict.Outcome == 0 {
+		verdict = v
+	}
 	if r.Device == "" && verdict.Outcome == 0 {
 		verdict = varve.Reject(varve.CodeDeviceInvalid, "the device is empty")
 	}
@@ -314,6 +350,7 @@ func (c *csvReader) row(b *Batch, cells [][]byte, line int) bool {
 // cell adds one cell to the reading.
 func (c *csvReader) cell(b *Batch, r *varve.Reading, role *role, cell []byte) (v varve.Verdict) {
 	switch {
+	case role.use == useTime && !c.replacedTime().IsZero(), role.use == useDevice && c.replacedDevice() != "":
 	case role.use == useTime && len(cell) == 0 && !c.Arrival.IsZero():
 	case role.use == useTime:
 		r.Time, v = c.Defaults.Time.parseBytes(cell)
@@ -325,6 +362,8 @@ func (c *csvReader) cell(b *Batch, r *varve.Reading, role *role, cell []byte) (v
 		if r.ID, err = varve.ParseID(string(cell)); err != nil {
 			v = varve.Reject(varve.CodeIDInvalid, "%s", err)
 		}
+	case role.use == useVersion:
+		c.version, v = parseVersion(cell)
 	case role.use == useField:
 		return c.addField(b, role.name, cell, role.kind)
 	}

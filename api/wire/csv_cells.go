@@ -23,6 +23,9 @@ func (c *csvReader) addField(b *Batch, name string, cell []byte, kind varve.Kind
 	switch {
 	case err == nil:
 		b.field(name, value)
+		if kind == 0 && value.Kind() == varve.KindString && looksLikeNumber(cell) {
+			b.TextNumbers++
+		}
 	case c.SkipBadCells:
 		b.SkippedCells++
 	default:
@@ -39,6 +42,9 @@ func (c *csvReader) cellValue(cell []byte, kind varve.Kind) (varve.Value, error)
 	if _, err := cellNumber(cell); err == nil && bytes.IndexByte(cell, '.') >= 0 {
 		return varve.Value{}, fmt.Errorf("%s has a point: with decimal=, numbers have a comma", clip(string(cell)))
 	}
+	if looksLikeNumber(cell) && bytes.IndexByte(cell, '.') >= 0 {
+		return varve.Value{}, fmt.Errorf("%s has both separators: thousands separators are not read, omit them", clip(string(cell)))
+	}
 	if bytes.Count(cell, []byte{','}) != 1 || bytes.IndexByte(cell, '.') >= 0 {
 		return cellValue(cell, kind)
 	}
@@ -50,6 +56,17 @@ func (c *csvReader) cellValue(cell []byte, kind varve.Kind) (varve.Value, error)
 		return varve.Value{}, fmt.Errorf("%s: %w", clip(string(cell)), err)
 	}
 	return cellValue(cell, kind)
+}
+
+// looksLikeNumber reports whether a cell has only digits, points and commas, with a comma among
+// them and digits at both ends. A sign may precede them.
+func looksLikeNumber(cell []byte) bool {
+	if len(cell) > 0 && (cell[0] == '-' || cell[0] == '+') {
+		cell = cell[1:]
+	}
+	isDigit := func(c byte) bool { return c-'0' <= 9 }
+	n := len(cell)
+	return n > 2 && isDigit(cell[0]) && isDigit(cell[n-1]) && bytes.IndexByte(cell, ',') > 0 && len(bytes.Trim(cell, "0123456789.,")) == 0
 }
 
 // cellValue returns the value of a cell. Without a kind, the text determines it.

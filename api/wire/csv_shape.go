@@ -12,19 +12,19 @@ import (
 // maxGroup is the maximum number of rows that form one reading in the long form.
 const maxGroup = varve.MaxFields
 
-// longForm reads files with one row per value. Consecutive rows with the same time, device and id
-// form a group, which is one reading:
+// longForm reads files with one row per value. Consecutive rows with the same time, device, id and
+// version form a group, which is one reading:
 //
 //	device,time,metric,value
 //	s1,2026-04-20T14:00:00Z,temperature,22.4   ──▶ s1: temperature=22.4 humidity=45
 //	s1,2026-04-20T14:00:00Z,humidity,45
 //
-// Each other column of a row is a further field. Its name has the name of the value and the name of
-// the column, as in temperature.unit.
+// Each other column of a row is a further field. Its name joins the name of the value and the name of
+// the column with a point, as in temperature.unit.
 type longForm struct {
-	key   []string // the time, the device and the id that the rows of the group share; empty without a group
-	from  int      // the group's first field in the memory of the batch
-	names []string // of the group
+	key   []string // cells with the time, device, id and version of the group; empty without a group
+	from  int      // index of the group's first field in the memory of the batch
+	names []string // names of the values in the group
 	rows  int
 	held  *heldRow // the row that the next batch begins with, if set
 	again heldRow
@@ -37,10 +37,10 @@ type heldRow struct {
 }
 
 // keyUse reports whether a column identifies a reading.
-func keyUse(u use) bool { return u == useTime || u == useDevice || u == useID }
+func keyUse(u use) bool { return u == useTime || u == useDevice || u == useID || u == useVersion }
 
-// isNext reports whether a row belongs to the group: its time, device and id are the same, and its
-// name is new.
+// isNext reports whether a row belongs to the group: its time, device, id and version are the same, and
+// its name is new.
 func (l *longForm) isNext(roles []role, cells [][]byte) bool {
 	if !l.isOpen() || len(cells) != len(roles) || l.rows >= maxGroup {
 		return false
@@ -128,6 +128,9 @@ func (c *csvReader) longFields(b *Batch, name string, value []byte, cells [][]by
 			verdict = v
 		}
 	}
+	if len(c.present(value)) == 0 {
+		return verdict // the other columns describe a value
+	}
 	add(name, value, c.Kinds[c.Value])
 	for i := range c.roles {
 		if r := &c.roles[i]; r.use == useField {
@@ -144,13 +147,20 @@ func (c *csvReader) wideRow(b *Batch, cells [][]byte, line int) {
 		return
 	}
 	common := varve.Reading{Time: c.Arrival}
+	if at := c.replacedTime(); !at.IsZero() {
+		common.Time = at
+	}
 	var bad varve.Verdict
+	c.version = 0
 	for i := range c.roles {
-		if r := &c.roles[i]; r.use == useTime || r.use == useID {
+		if r := &c.roles[i]; r.use == useTime || r.use == useID || r.use == useVersion {
 			if v := c.cell(b, &common, r, c.present(cells[i])); v.Outcome != 0 && bad.Outcome == 0 {
 				bad = v
 			}
 		}
+	}
+	if v := setVersion(&common, c.version); bad.Outcome == 0 {
+		bad = v
 	}
 	for i := range c.roles {
 		role, cell := &c.roles[i], c.present(cells[i])
@@ -173,7 +183,7 @@ func (c *csvReader) wideRow(b *Batch, cells [][]byte, line int) {
 	}
 }
 
-// present returns a cell, or nothing if it stands for a missing value.
+// present returns a cell, or nil if the cell stands for a missing value.
 func (c *csvReader) present(cell []byte) []byte {
 	if c.isNull(cell) {
 		return nil
@@ -189,7 +199,7 @@ func (c *Columns) keyColumns(names []string) (key []int) {
 	if c.Name == "" {
 		return nil
 	}
-	for _, name := range []string{orDefault(c.Time, among(names, "time", "timestamp")), c.DeviceColumn(names, false), orDefault(c.ID, "id")} {
+	for _, name := range []string{orDefault(c.Time, among(names, "time", "timestamp")), c.DeviceColumn(names, false), orDefault(c.ID, "id"), VersionColumn} {
 		if i := slices.Index(names, name); i >= 0 {
 			key = append(key, i)
 		}
@@ -197,9 +207,9 @@ func (c *Columns) keyColumns(names []string) (key []int) {
 	return key
 }
 
-// group returns the length of the first rows of the window that have the same time, device and id
-// in the long form. These rows are one reading, or several if a name is repeated. The argument
-// first is the first row.
+// group returns the length of the first rows of the window that have the same time, device, id and
+// version in the long form. These rows are one reading, or several if a name is repeated. The
+// argument first is the first row.
 func (r *rowReader) group(first []byte, names []string, key []int) int {
 	n, bad := r.row(first, len(names))
 	if bad != nil || len(r.cells) != len(names) {

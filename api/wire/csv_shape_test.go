@@ -46,6 +46,21 @@ var shapes = []struct {
 		"2:d1@14:00 h=number(2) t=number(1) t.unit=string(C)",
 	},
 	{
+		"an empty value adds no further columns", wire.Columns{Name: "metric", Value: "value", Nulls: []string{"-"}},
+		"time,device,metric,value,unit\n2026-04-20T14:00:00Z,d1,t,,C\n2026-04-20T14:00:00Z,d1,h,2,%\n2026-04-20T14:00:00Z,d1,p,-,hPa\n2026-04-20T15:00:00Z,d1,t,,C\n",
+		"2:d1@14:00 h=number(2) h.unit=string(%); 5:field_invalid",
+	},
+	{
+		"a value in a column without a name is rejected", wire.Columns{},
+		"time,device,a,\n2026-04-20T14:00:00Z,d1,1,\n2026-04-20T14:00:00Z,d1,1,2\n",
+		"2:d1@14:00 a=number(1); 3:field_invalid",
+	},
+	{
+		"a value of a device without a name is rejected", wire.Columns{DeviceColumns: "t"},
+		"time,hall,\n2026-04-20T14:00:00Z,1,\n2026-04-20T14:05:00Z,2,3\n",
+		"2:hall@14:00 t=number(1); 3:hall@14:05 t=number(2); 3:device_invalid",
+	},
+	{
 		"a bad row ends a reading, and an empty value adds nothing", wire.Columns{Name: "metric", Value: "value"},
 		"device,time,metric,value\nd1,2026-04-20T14:00:00Z,t,1\nd1,x\nd1,2026-04-20T14:00:00Z,h,2\nd1,2026-04-20T14:00:00Z,x,\nd1,2026-04-20T14:00:00Z,,3\n",
 		"2:d1@14:00 t=number(1); 3:malformed; 4:field_invalid",
@@ -105,6 +120,40 @@ func TestCSV_CountsSkippedCells(t *testing.T) {
 	}
 }
 
+// TestCSV_CountsTextNumbers checks that cells that look like numbers are counted if they are read as
+// text, and that thousands separators are rejected where numbers have a decimal comma.
+func TestCSV_CountsTextNumbers(t *testing.T) {
+	for _, tt := range []struct {
+		cell    string
+		columns wire.Columns
+		texts   int64
+		says    string
+	}{
+		{"1,50", wire.Columns{}, 1, ""},
+		{"-1.234,50", wire.Columns{}, 1, ""},
+		{"1,234.50", wire.Columns{}, 1, ""},
+		{"1,50", wire.Columns{Kinds: map[string]varve.Kind{"a": varve.KindString}}, 0, ""},
+		{"1.50", wire.Columns{}, 0, ""},
+		{"20.04.2026", wire.Columns{}, 0, ""},
+		{"a,b", wire.Columns{}, 0, ""},
+		{"1,", wire.Columns{}, 0, ""},
+		{"1,50", wire.Columns{Decimal: ','}, 0, ""},
+		{"1,2,3", wire.Columns{Decimal: ','}, 1, ""},
+		{"1.234,50", wire.Columns{Decimal: ','}, 0, "thousands separators are not read"},
+		{"1,234.50", wire.Columns{Decimal: ','}, 0, "thousands separators are not read"},
+	} {
+		tt.columns.Delimiter = ';'
+		r, err := wire.NewReader(new(wire.Memory), wire.CSV, strings.NewReader("time;device;a\n2026-04-20T14:00:00Z;d1;"+tt.cell+"\n"), defaults(), tt.columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b wire.Batch
+		if err := r.Read(&b); err != io.EOF || b.TextNumbers != tt.texts || !strings.Contains(b.Verdicts[0].Message, tt.says) { //nolint:errorlint // Read returns io.EOF itself
+			t.Errorf("%s, %+v: %d texts, %v, %v; want %d and %q", tt.cell, tt.columns, b.TextNumbers, err, b.Verdicts[0], tt.texts, tt.says)
+		}
+	}
+}
+
 // TestCSV_KeepsReadingsOfLongFormWhole checks that neither batches nor pieces of a file separate
 // the rows of one reading. AtLine must find the reading of each line of a piece.
 func TestCSV_KeepsReadingsOfLongFormWhole(t *testing.T) {
@@ -150,8 +199,8 @@ func TestCSV_KeepsReadingsOfLongFormWhole(t *testing.T) {
 	}
 }
 
-// TestReaders_UseArrival checks that in every format, readings without a time get their arrival as
-// event time, if the write allows it.
+// TestReaders_UseArrival checks that in JSON, NDJSON and CSV, readings without a time get their arrival
+// as event time, if the write allows it.
 func TestReaders_UseArrival(t *testing.T) {
 	d := defaults()
 	d.Arrival = time.Date(2026, 4, 20, 14, 0, 0, 0, time.UTC)

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// csvRows are rows for header, between two valid rows. The header is line 1, and the row begins
-// on line 3.
+// csvRows are rows below the constant header, between two valid rows. The header is line 1, and the
+// row begins on line 3.
 var csvRows = []struct {
 	why, rows, want string
 	says            string
@@ -43,8 +43,8 @@ var csvRows = []struct {
 	{"a quote before a line of 300 KiB", "1475001526000,d1,\"a\n" + repeat("x", 300<<10), "2:ok 3:malformed 4:too_large 5:ok", "not closed"},
 }
 
-// TestCSV_RejectsBadRows checks code and line of the verdict for each row, with any line ending.
-// The neighbors are accepted.
+// TestCSV_RejectsBadRows checks the code and the line of the verdict for each row, with any line ending.
+// The rows around it are accepted.
 func TestCSV_RejectsBadRows(t *testing.T) {
 	for _, row := range csvRows {
 		body := header + goodRow + "\n" + row.rows + "\n" + goodRow

@@ -20,9 +20,9 @@ type DevicePut struct {
 type DeviceBody struct {
 	Device string `json:"device"`
 	DevicePut
-	CreatedAt  time.Time  `json:"createdAt" doc:"when it was registered: by a request, or by its first reading"`
-	UpdatedAt  time.Time  `json:"updatedAt" doc:"when it was last changed by a request"`
-	LastSeenAt *time.Time `json:"lastSeenAt" doc:"when a reading arrived, to the minute; null if none has arrived"`
+	CreatedAt  time.Time  `json:"created_at" doc:"when it was registered: by a request, or by its first reading"`
+	UpdatedAt  time.Time  `json:"updated_at" doc:"when it was last changed by a request"`
+	LastSeenAt *time.Time `json:"last_seen_at" doc:"when a reading arrived, to the minute; null if none has arrived"`
 }
 
 // DeviceList is a page of devices.

@@ -10,7 +10,7 @@ import (
 
 // AppendReading appends a reading, without its series, as a JSON object.
 //
-// The object is {"time":…,"id":…,"arrived":…,"fields":{…}}.
+// The object is {"time":…,"id":…,"arrived":…,"fields":{…}}. After the id, a correction has its version.
 func AppendReading(dst []byte, r *varve.Reading) []byte {
 	var w Writer
 	return w.AppendReading(dst, r)
@@ -29,18 +29,20 @@ type key struct {
 	text []byte // "name":
 }
 
-// AppendReading appends a reading as the function AppendReading does.
+// appendID appends an id as a JSON string. Hashes need no escapes.
+func appendID(dst []byte, id varve.ID) []byte {
+	if !isHash(id) {
+		return AppendString(dst, id.String())
+	}
+	return append(id.Append(append(dst, '"')), '"')
+}
+
+// AppendReading appends the JSON of a reading. It writes the same bytes as the function
+// AppendReading, and is faster in a sequence.
 func (w *Writer) AppendReading(dst []byte, r *varve.Reading) []byte {
 	dst = append(dst, `{"time":"`...)
 	dst = w.time.Append(dst, r.Time)
-	dst = append(dst, `","id":`...)
-	if _, hashed := r.ID.Hash(); hashed {
-		dst = append(dst, '"')
-		dst = r.ID.Append(dst)
-		dst = append(dst, '"')
-	} else {
-		dst = AppendString(dst, r.ID.String())
-	}
+	dst = appendVersion(appendID(append(dst, `","id":`...), r.ID), r.ID)
 	dst = append(dst, `,"arrived":"`...)
 	dst = w.arrived.Append(dst, r.Arrived)
 	dst = append(dst, `","fields":{`...)
@@ -132,6 +134,8 @@ func appendEscape(dst []byte, c byte) []byte {
 // JSON and NDJSON.
 type Table struct {
 	Fields []string // sorted
+	// Versioned adds the column _version, after id.
+	Versioned bool
 	Writer
 	part partWriter
 }
@@ -139,21 +143,37 @@ type Table struct {
 // AppendHeader appends the header: time, id, arrived and the fields. A field with a reserved name
 // gets the prefix "fields.", so that names are unique.
 func (t *Table) AppendHeader(dst []byte) []byte {
-	dst = append(dst, "time,id,arrived"...)
+	dst = append(dst, "time,id"...)
+	if t.Versioned {
+		dst = append(dst, ","+VersionColumn...)
+	}
+	dst = append(dst, ",arrived"...)
 	for _, f := range t.Fields {
-		dst = append(dst, ',')
-		if reserved(f) {
-			f = fieldPrefix + f
-		}
-		dst = appendCell(dst, f)
+		dst = AppendCell(append(dst, ','), ColumnName(f))
 	}
 	return append(dst, '\r', '\n')
 }
 
+// FieldName returns the name of the field of a column that ColumnName returned.
+func FieldName(column string) string {
+	if reserved(column) {
+		return strings.TrimPrefix(column, fieldPrefix)
+	}
+	return column
+}
+
 const fieldPrefix = "fields."
 
-// reserved reports whether the column of a field needs fieldPrefix. It does if its name belongs to
-// another column, or could be mistaken for the device column, or begins with the prefix itself.
+// ColumnName returns the name of a field's column, beside the columns time, id and arrived.
+func ColumnName(field string) string {
+	if reserved(field) {
+		return fieldPrefix + field
+	}
+	return field
+}
+
+// reserved reports whether the column of a field needs fieldPrefix. It does if the name of the field is
+// time, id or arrived, or device in any case. The same holds for such a name after the prefix.
 func reserved(name string) bool {
 	for strings.HasPrefix(name, fieldPrefix) {
 		name = name[len(fieldPrefix):]
@@ -163,13 +183,19 @@ func reserved(name string) bool {
 
 // AppendRow appends a reading as a row. A missing field is an empty cell.
 //
-// It returns the name of a field without a column, if the reading has one.
+// It returns the name of a field without a column, or of the missing column of versions, if the reading
+// has one.
 func (t *Table) AppendRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
 	dst = t.time.Append(dst, r.Time)
 	if dst = append(dst, ','); isHash(r.ID) {
 		dst = r.ID.Append(dst)
 	} else {
-		dst = appendCell(dst, r.ID.String())
+		dst = AppendCell(dst, r.ID.String())
+	}
+	if t.Versioned {
+		dst = appendVersionCell(dst, r.ID)
+	} else if r.ID.Version() > 0 {
+		missing = VersionColumn
 	}
 	dst = t.arrived.Append(append(dst, ','), r.Arrived)
 	i := 0
@@ -194,11 +220,11 @@ func appendCellValue(dst []byte, v varve.Value) []byte {
 	if v.Kind() == varve.KindNumber {
 		return v.Number().Append(dst)
 	}
-	return appendCell(dst, v.String())
+	return AppendCell(dst, v.String())
 }
 
-// appendCell appends a cell, with quotes if needed.
-func appendCell(dst []byte, s string) []byte {
+// AppendCell appends a cell of CSV, with quotes if needed.
+func AppendCell(dst []byte, s string) []byte {
 	if !strings.ContainsAny(s, "\",\r\n") && strings.TrimSpace(s) == s {
 		return append(dst, s...)
 	}
@@ -209,11 +235,16 @@ func appendCell(dst []byte, s string) []byte {
 
 // FieldSet collects the names of the fields of readings.
 type FieldSet struct {
-	names map[string]bool
+	names     map[string]bool
+	versioned bool
 }
+
+// Versioned reports whether a reading has a version.
+func (s *FieldSet) Versioned() bool { return s.versioned }
 
 // Add adds the fields of a reading.
 func (s *FieldSet) Add(r *varve.Reading) {
+	s.versioned = s.versioned || r.ID.Version() > 0
 	for i := range r.Fields {
 		if name := r.Fields[i].Name; !s.names[name] {
 			s.add(name)
@@ -239,13 +270,13 @@ func (s *FieldSet) Sorted() []string {
 }
 
 // AppendSubmission appends a reading as the JSON object of a request. The object has the device,
-// and the id if one is set.
+// and the id and the version if they are set.
 func AppendSubmission(dst []byte, r *varve.Reading) []byte {
 	dst = AppendString(append(dst, `{"device":`...), r.Device)
 	dst = append(dst, `,"time":"`...)
 	dst = append(AppendTime(dst, r.Time), '"')
 	if !r.ID.IsZero() {
-		dst = AppendString(append(dst, `,"id":`...), r.ID.String())
+		dst = appendVersion(AppendString(append(dst, `,"id":`...), r.ID.String()), r.ID)
 	}
 	dst = append(dst, `,"fields":{`...)
 	for i := range r.Fields {

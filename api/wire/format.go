@@ -18,6 +18,7 @@ const (
 	CSV                          // one reading per row, after a header
 	Line                         // line protocol of InfluxDB: one point per line
 	ColumnJSON                   // one object with an array per column; only for answers
+	Arrow                        // stream of Apache Arrow; only for answers of readings
 )
 
 // table has the entry of each format, in the order in which messages list the formats.
@@ -27,6 +28,7 @@ var table = [...]entry{
 	CSV:        csvEntry,
 	Line:       lineEntry,
 	ColumnJSON: columnsEntry,
+	Arrow:      arrowEntry,
 }
 
 // entry describes a format. Each entry is defined in the file of its format.
@@ -146,7 +148,7 @@ func ParseFormat(name string) (Format, bool) {
 	return f, true
 }
 
-// named returns the format with a name.
+// named returns the format with the given name, or false if no format has it.
 func named(name string) (Format, bool) {
 	for f, e := range table {
 		if e.name == name && name != "" {

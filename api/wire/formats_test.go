@@ -79,8 +79,8 @@ func TestNewReader_RefusesAnswerFormats(t *testing.T) {
 	}
 }
 
-// TestStatusOf_PreservesFailure checks that a client finds the kind of the server's failure, and
-// whether a retry is useful.
+// TestStatusOf_PreservesFailure checks that a client derives the server's failure from the status,
+// and a suitable failure from other statuses.
 func TestStatusOf_PreservesFailure(t *testing.T) {
 	for _, f := range []varve.Failure{varve.Internal, varve.Invalid, varve.NotFound, varve.Conflict, varve.Busy, varve.Unavailable} {
 		if got := wire.FailureOfStatus(wire.StatusOf(f)); got != f {

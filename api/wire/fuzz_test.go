@@ -90,7 +90,7 @@ func FuzzNDJSON(f *testing.F) {
 	})
 }
 
-// FuzzCSV has two further arguments: whether the columns are named, and the kind of column a.
+// FuzzCSV also varies the delimiter, the kind of column a, and whether the columns are named.
 func FuzzCSV(f *testing.F) {
 	for i, row := range csvRows {
 		rows := row.rows[:min(len(row.rows), 300)]

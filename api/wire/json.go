@@ -28,13 +28,16 @@ type Defaults struct {
 	// Now returns the time of points of line protocol without a time. If nil, such points are
 	// invalid.
 	Now func() time.Time
+	// Replace, if set, replaces parts of all readings.
+	Replace *Replacement
 }
 
 // object parses readings that are JSON objects:
 //
 //	{"device": "sensor_01", "time": "2026-04-20T14:00:00Z", "id": "…", "fields": {"temperature": 22.4}}
 //
-// The id is optional. A member "arrived", as in answers, is skipped, because the server sets the
+// The id is optional. A correction has the id of its reading and a member "version", or "_version" if
+// all other members are fields. A member "arrived", as in answers, is skipped, because the server sets the
 // arrival. A field that is null is absent.
 type object struct {
 	Defaults
@@ -42,18 +45,23 @@ type object struct {
 	dec      jx.Decoder
 	seen     memberSet
 	unpaired bool // the text contains half of a surrogate pair
-	answers  bool // reads the arrival, because the object belongs to an answer
+	// sentVersion is the version of the object that is read.
+	sentVersion uint32
+	answers     bool // reads the arrival, because the object belongs to an answer
 }
 
 // memberSet records which members of an object were read.
-type memberSet struct{ device, time, id, fields bool }
+type memberSet struct{ device, time, id, version, fields bool }
 
 // into parses one object as a new reading of the batch. It returns false if the text is not a JSON
 // object. Even then, the reading is in the batch, with a verdict that rejects it.
 func (o *object) into(b *Batch, text []byte, line int) bool {
 	r := b.add(line)
 	r.Tenant, r.Stream, r.Device = o.Tenant, o.Stream, o.Device
-	if !o.answers && !o.Flat && o.plain.into(b, r, o, text) {
+	if b.KeepTexts {
+		b.keepText(text)
+	}
+	if !o.Flat && o.Replace == nil && o.plain.into(b, r, o, text) {
 		return true
 	}
 	return o.decode(b, r, text)
@@ -61,7 +69,7 @@ func (o *object) into(b *Batch, text []byte, line int) bool {
 
 // decode parses any object as the last reading of the batch.
 func (o *object) decode(b *Batch, r *varve.Reading, text []byte) bool {
-	o.seen, o.unpaired = memberSet{}, unpaired(text)
+	o.seen, o.unpaired, o.sentVersion = memberSet{}, unpaired(text), 0
 	var verdict varve.Verdict
 	note := func(v varve.Verdict) {
 		if verdict.Outcome == 0 {
@@ -79,7 +87,15 @@ func (o *object) decode(b *Batch, r *varve.Reading, text []byte) bool {
 		b.reject(malformed(text, err))
 		return false
 	}
-	if r.Time.IsZero() && !o.Arrival.IsZero() {
+	if v := setVersion(r, o.sentVersion); v.Outcome != 0 {
+		note(v)
+	}
+	if device := o.replacedDevice(); device != "" {
+		b.setDevice(r, device)
+	}
+	if at := o.replacedTime(); !at.IsZero() {
+		r.Time = at
+	} else if r.Time.IsZero() && !o.Arrival.IsZero() {
 		r.Time = o.Arrival
 	} else if !o.seen.time {
 		note(varve.Reject(varve.CodeTimeMissing, `"time" is missing: send it, or set time=arrival`))
@@ -105,13 +121,25 @@ func (o *object) member(b *Batch, r *varve.Reading, d *jx.Decoder, key []byte, n
 	switch string(key) {
 	case "device":
 		twice(&o.seen.device)
+		if o.replacedDevice() != "" {
+			return d.Skip()
+		}
 		return o.device(b, r, d, note)
 	case "time":
 		twice(&o.seen.time)
+		if !o.replacedTime().IsZero() {
+			return d.Skip()
+		}
 		return o.time(r, d, note)
 	case "id":
 		twice(&o.seen.id)
 		return o.id(r, d, note)
+	case "version", VersionColumn:
+		if o.Flat != (string(key) == VersionColumn) {
+			break // a field, or an unknown member
+		}
+		twice(&o.seen.version)
+		return o.version(d, note)
 	case "stream":
 		if o.Flat {
 			return o.stream(d, note)

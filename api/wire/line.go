@@ -131,7 +131,7 @@ func (l *lineReader) point(b *Batch, text, point []byte, line int) error {
 func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verdict, err error) {
 	r := &b.Readings[len(b.Readings)-1]
 	r.Tenant, size = l.Tenant, len(text)
-	if l.plain(b, r, point) {
+	if l.Replace == nil && l.plain(b, r, point) {
 		return size, v, nil
 	}
 	if v = l.parse(b, r, point); v.Message != openQuote {
@@ -183,8 +183,9 @@ func isQuoteOpen(text []byte, open bool) bool {
 	return open
 }
 
-// plain parses a point of a known series, with predicted names of fields, plain values and a time.
-// Other points are left to parse: then it returns false, and the batch is as before.
+// plain is a fast way to parse a point. The point must be of a known series, with the field names of an
+// earlier point, a time, and no escapes. For other points, it returns false and leaves the batch unchanged,
+// and the caller must call parse.
 func (l *lineReader) plain(b *Batch, r *varve.Reading, text []byte) bool {
 	s, rest := l.series.known(text)
 	if s == nil {
@@ -228,6 +229,8 @@ func (l *lineReader) parse(b *Batch, r *varve.Reading, text []byte) varve.Verdic
 		var at varve.Verdict
 		if r.Time, at = l.time(p); at.Code == varve.CodeMalformed {
 			v = at
+		} else if replaced := l.replacedTime(); !replaced.IsZero() {
+			r.Time, v = replaced, s.verdict
 		} else if v = s.verdict; v.Outcome == 0 {
 			v = at
 		}
@@ -244,8 +247,8 @@ func (l *lineReader) parse(b *Batch, r *varve.Reading, text []byte) varve.Verdic
 	return v
 }
 
-// time parses the rest of a point after its fields. If the rest is empty, the time is the arrival,
-// or the point is rejected if Now is nil.
+// time parses the rest of a point after its fields. If the rest is empty, the time is the result of
+// Now. If Now is nil, the point is rejected instead.
 func (l *lineReader) time(p *pointScan) (time.Time, varve.Verdict) {
 	text := p.stamp()
 	switch {

@@ -109,7 +109,7 @@ func ourPoints(text []byte) []outcome {
 	}
 }
 
-// pointText returns a reading as oraclePoint returns its point.
+// pointText formats a reading in the same way as oraclePoint formats a point.
 func pointText(r *varve.Reading) string {
 	var tags, fields []string
 	for _, f := range r.Fields {

@@ -27,10 +27,10 @@ var DefaultDeviceTags = []string{"device", "device_id", "deviceId", "sensor", "s
 
 var defaultMapping = &LineMapping{Device: DefaultDeviceTags}
 
-// TagPrefix begins the names of fields that are tags of line protocol.
+// TagPrefix is the prefix of the names of fields that are tags of line protocol.
 const TagPrefix = "tag."
 
-// Label is a tag of a series.
+// Label is a tag of a point of line protocol, except the tag with the device.
 type Label struct{ Key, Value string }
 
 // isField reports whether a tag is stored as a field.
@@ -45,10 +45,11 @@ type lineSeries struct {
 	verdict        varve.Verdict // set if the series cannot have readings
 }
 
-// seriesCache keeps the meaning of measurements with their tags, by their text.
+// seriesCache caches the series of points. Its keys are the texts of their measurements and tags.
 type seriesCache struct {
 	mapping        *LineMapping
 	stream, device string // if set, the stream of all points, and the device of points without one
+	replaced       string // if set, the device of all points
 	byText         map[string]*lineSeries
 	last           *lineSeries
 	lastText       []byte
@@ -64,8 +65,8 @@ func (c *seriesCache) reset(d *Defaults) {
 	if m == nil {
 		m = defaultMapping
 	}
-	if c.byText == nil || m != c.mapping || d.Stream != c.stream || d.Device != c.device {
-		*c = seriesCache{mapping: m, stream: d.Stream, device: d.Device, byText: map[string]*lineSeries{}, lastText: c.lastText[:0]}
+	if c.byText == nil || m != c.mapping || d.Stream != c.stream || d.Device != c.device || d.replacedDevice() != c.replaced {
+		*c = seriesCache{mapping: m, stream: d.Stream, device: d.Device, replaced: d.replacedDevice(), byText: map[string]*lineSeries{}, lastText: c.lastText[:0]}
 	}
 }
 
@@ -192,7 +193,7 @@ func (c *seriesCache) assign(measurement string, labels []Label) *lineSeries {
 			break
 		}
 	}
-	if device < 0 && c.device == "" {
+	if device < 0 && c.device == "" && c.replaced == "" {
 		s.verdict = varve.Reject(varve.CodeDeviceInvalid, "no tag names the device: send one of the tags %.200s, or set influx.device",
 			strings.Join(c.mapping.Device, ", "))
 		return s
@@ -209,8 +210,10 @@ func (c *seriesCache) assign(measurement string, labels []Label) *lineSeries {
 			series = append(series, l)
 		}
 	}
-	s.device = JoinLabels(name, series)
-	if err := varve.ValidateDevice(s.device); err != nil {
+	if s.device = JoinLabels(name, series); c.replaced != "" {
+		s.device = c.replaced
+	}
+	if err := varve.ValidateNewDevice(s.device); err != nil {
 		s.verdict = varve.Reject(varve.CodeDeviceInvalid, "%s", err)
 	}
 	return s

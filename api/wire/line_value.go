@@ -145,7 +145,7 @@ var (
 	errUint64 = errors.New("outside the range of an unsigned 64-bit integer")
 )
 
-// parseLineNumber parses a number with any notation: 1i, 1u, .5, 5., 007 and 1e3.
+// parseLineNumber parses a number in any notation of line protocol: 1i, 1u, .5, 5., 007 and 1e3.
 func parseLineNumber(word []byte) (varve.Number, error) {
 	last := len(word) - 1
 	switch word[last] {
@@ -188,7 +188,7 @@ func parseLineNumber(word []byte) (varve.Number, error) {
 	return decimal.Parse(append(plain, exponent...))
 }
 
-// syntaxError returns decimal.ErrSyntax if err is set.
+// syntaxError replaces any error with decimal.ErrSyntax. If err is nil, it returns nil.
 func syntaxError(err error) error {
 	if err != nil {
 		return decimal.ErrSyntax

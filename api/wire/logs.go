@@ -12,7 +12,7 @@ type LogPost struct {
 	State       string          `json:"state" doc:"as in NORMAL or WARNING: 1 to 64 of letters, digits, . _ -"`
 	Message     string          `json:"message,omitempty" doc:"for people; up to 4 KiB"`
 	Operator    string          `json:"operator,omitempty" doc:"who sees to the device"`
-	EscalatedTo string          `json:"escalatedTo,omitempty" doc:"the informed supervisor"`
+	EscalatedTo string          `json:"escalated_to,omitempty" doc:"the informed supervisor"`
 	Attributes  json.RawMessage `json:"attributes,omitempty" doc:"a JSON object of anything else, up to 8 KiB"`
 }
 
@@ -25,7 +25,7 @@ type LogBody struct {
 	State       string          `json:"state"`
 	Message     string          `json:"message,omitempty"`
 	Operator    string          `json:"operator,omitempty"`
-	EscalatedTo string          `json:"escalatedTo,omitempty"`
+	EscalatedTo string          `json:"escalated_to,omitempty"`
 	Attributes  json.RawMessage `json:"attributes,omitempty"`
 }
 

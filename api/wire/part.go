@@ -123,7 +123,7 @@ func (t *Table) appendHead(dst []byte, ns, arrived int64, id varve.ID) []byte {
 	if isHash(id) {
 		dst = append(id.Append(append(dst, '"')), '"')
 	} else {
-		dst = AppendString(dst, id.String())
+		dst = appendVersion(AppendString(dst, id.String()), id)
 	}
 	dst = append(dst, `,"arrived":"`...)
 	dst = t.arrived.appendMilli(dst, arrived)
@@ -176,6 +176,9 @@ func (t *Table) setCells(p *block.Part) (missing string) {
 		}
 		t.part.cells = append(t.part.cells, &p.Columns[i])
 	}
+	if !t.Versioned && p.HasVersions() {
+		missing = VersionColumn
+	}
 	for i := range p.Columns {
 		if c := &p.Columns[i]; !slices.Contains(t.part.cells, c) && c.HasAny(p) {
 			missing = c.Name
@@ -190,7 +193,10 @@ func (t *Table) appendBlockRow(dst []byte, p *block.Part, row int, id varve.ID) 
 	if isHash(id) {
 		dst = id.Append(dst)
 	} else {
-		dst = appendCell(dst, id.String())
+		dst = AppendCell(dst, id.String())
+	}
+	if t.Versioned {
+		dst = appendVersionCell(dst, id)
 	}
 	dst = t.arrived.appendMilli(append(dst, ','), p.Arrived[row])
 	for _, c := range t.part.cells {
@@ -208,6 +214,7 @@ func (t *Table) appendBlockRow(dst []byte, p *block.Part, row int, id varve.ID) 
 
 // AddPart adds the fields of the readings of a part.
 func (s *FieldSet) AddPart(p *block.Part) {
+	s.versioned = s.versioned || p.HasVersions()
 	for i := range p.Columns {
 		if c := &p.Columns[i]; !s.names[c.Name] && c.HasAny(p) {
 			s.add(c.Name)

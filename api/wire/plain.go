@@ -12,7 +12,7 @@ import (
 // visible ASCII, numbers without exponent, no null, and no nested values. It is several times
 // faster than the JSON decoder.
 //
-// It gives up on all other texts, also on invalid ones, and object reads them again with the
+// It gives up on all other texts, including invalid ones. Then object reads the text with the
 // decoder. So all verdicts come from the decoder.
 //
 // The readings of a body mostly have one of a few shapes: the same fields in the same order. So
@@ -24,6 +24,8 @@ type plain struct {
 	shapes [fewShapes]shape // shapes of earlier objects
 	last   int              // the shape of the last object
 	next   int              // the shape that is replaced next
+
+	times, arrivals dayParser
 }
 
 // fewShapes is the number of shapes that are remembered. Each failed prediction costs about as
@@ -67,6 +69,8 @@ func (p *plain) object(b *Batch, r *varve.Reading, o *object) bool {
 			ok = once(&seen.time) && p.time(r, o)
 		case "id":
 			ok = once(&seen.id) && p.id(r)
+		case "arrived":
+			ok = o.answers && r.Arrived.IsZero() && p.arrived(r)
 		case "fields":
 			ok = once(&seen.fields) && p.fields(b)
 		default:
@@ -102,7 +106,13 @@ func (p *plain) time(r *varve.Reading, o *object) bool {
 	var text []byte
 	var ok bool
 	if p.at < len(p.text) && p.text[p.at] == '"' {
-		text, ok = p.string()
+		if text, ok = p.string(); !ok {
+			return false
+		}
+		if r.Time, ok = p.times.parse(text); ok {
+			return true
+		}
+		ok = true
 	} else {
 		from := p.at
 		_, ok = p.number()
@@ -114,6 +124,15 @@ func (p *plain) time(r *varve.Reading, o *object) bool {
 	t, v := o.Time.parseBytes(text)
 	r.Time = t
 	return v.Outcome == 0
+}
+
+// arrived reads the arrival of a reading in an answer.
+func (p *plain) arrived(r *varve.Reading) bool {
+	text, ok := p.string()
+	if ok {
+		r.Arrived, ok = p.arrivals.parse(text)
+	}
+	return ok
 }
 
 func (p *plain) id(r *varve.Reading) bool {
@@ -313,7 +332,7 @@ func (p *plain) string() ([]byte, bool) {
 	return nil, false
 }
 
-// takeByte reads a byte after optional space, or nothing if another byte follows.
+// takeByte skips optional space and reads a given byte. If another byte follows, it returns false.
 func (p *plain) takeByte(c byte) bool {
 	if p.at < len(p.text) && p.text[p.at] == c {
 		p.at++
@@ -326,7 +345,7 @@ func (p *plain) takeByte(c byte) bool {
 	return false
 }
 
-// has reads a text, or nothing if another one follows.
+// has reads a given text. If another text follows, it returns false.
 func (p *plain) has(s string) bool {
 	if end := p.at + len(s); end <= len(p.text) && string(p.text[p.at:end]) == s {
 		p.at = end
@@ -335,7 +354,8 @@ func (p *plain) has(s string) bool {
 	return false
 }
 
-// hasName reads a name with its quotes after optional space, or nothing if another one follows.
+// hasName skips optional space and reads a given name in quotes. If another name follows, it returns
+// false.
 func (p *plain) hasName(name string) bool {
 	from := p.space()
 	end := from + len(name) + 2
@@ -346,7 +366,7 @@ func (p *plain) hasName(name string) bool {
 	return false
 }
 
-// space reads optional space, and returns the offset after it.
+// space skips optional space, and returns the offset after it.
 func (p *plain) space() int {
 	for p.at < len(p.text) && isBlank(p.text[p.at]) {
 		p.at++

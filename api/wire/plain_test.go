@@ -59,7 +59,7 @@ func addEmpty(b *Batch, o *object) *varve.Reading {
 	return r
 }
 
-// show returns all that a reading holds, also the scale of its numbers.
+// show returns all parts of a reading as text, with the scale of its numbers.
 func show(r *varve.Reading) string {
 	return fmt.Sprint(r.Series, r.Time, r.Time.Location(), r.ID.String(), r.ID.IsZero(), string(AppendReading(nil, r)))
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Problem is the body of every failure (RFC 9457).
+// Problem is the body of a failure (RFC 9457).
 type Problem struct {
 	Title  string          `json:"title"`
 	Status int             `json:"status"`
@@ -30,6 +30,7 @@ var statuses = map[varve.Failure]int{
 	varve.Forbidden:   http.StatusForbidden,
 	varve.NotFound:    http.StatusNotFound,
 	varve.Conflict:    http.StatusConflict,
+	varve.Gone:        http.StatusGone,
 	varve.Busy:        http.StatusTooManyRequests,
 	varve.Unavailable: http.StatusServiceUnavailable,
 }

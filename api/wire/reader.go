@@ -23,9 +23,9 @@ func bodyErrorf(format string, args ...any) error {
 
 // Reader reads the readings of a body.
 type Reader interface {
-	// Read adds readings to the batch until it is full. At the end of the body the
-	// error is io.EOF. Any other error, a BodyError or an error of the body, ends
-	// the body. The batch has the readings before the error.
+	// Read adds readings to the batch until it is full. At the end of the body the error is io.EOF. Any
+	// other error ends the body: it is a BodyError, or an error from reading the body. The batch has the
+	// readings before the error.
 	Read(b *Batch) error
 }
 

@@ -2,8 +2,11 @@ package wire
 
 import (
 	"encoding/json"
-	"github.com/varvedb/varve/rollup"
+	"slices"
 	"strconv"
+
+	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/rollup"
 )
 
 // RollupBody is the roll-up of one hour or day.
@@ -46,12 +49,18 @@ type Rebuilt struct {
 
 // AppendRollups appends a page of roll-ups as JSON.
 func AppendRollups(dst []byte, p *rollup.Page, notes []Note) []byte {
+	var w rollupWriter
+	fields := 0
+	for i := range p.Rollups {
+		fields += len(p.Rollups[i].Fields)
+	}
+	dst = slices.Grow(dst, 64*len(p.Rollups)+rollupFieldBytes*fields)
 	dst = append(dst, `{"rollups":[`...)
 	for i := range p.Rollups {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendRollup(append(dst, '\n'), &p.Rollups[i])
+		dst = w.appendRollup(append(dst, '\n'), &p.Rollups[i])
 	}
 	dst = append(dst, ']')
 	if !p.Next.IsZero() {
@@ -60,8 +69,14 @@ func AppendRollups(dst []byte, p *rollup.Page, notes []Note) []byte {
 	return append(AppendNotes(dst, notes), "}\n"...)
 }
 
-func appendRollup(dst []byte, r *rollup.Rollup) []byte {
-	dst = AppendTime(append(dst, `{"start":"`...), r.Start)
+// rollupFieldBytes is the usual size of a field of a roll-up.
+const rollupFieldBytes = 280
+
+// rollupWriter writes roll-ups, whose times are usually on the same day.
+type rollupWriter struct{ clock Clock }
+
+func (w *rollupWriter) appendRollup(dst []byte, r *rollup.Rollup) []byte {
+	dst = w.clock.Append(append(dst, `{"start":"`...), r.Start)
 	dst = strconv.AppendInt(append(dst, `","readings":`...), r.Readings, 10)
 	dst = append(dst, `,"fields":{`...)
 	for i := range r.Fields {
@@ -74,18 +89,25 @@ func appendRollup(dst []byte, r *rollup.Rollup) []byte {
 		dst = f.Sum.Append(append(dst, `,"sum":`...))
 		dst = f.Min.Append(append(dst, `,"min":`...))
 		dst = f.Max.Append(append(dst, `,"max":`...))
-		mean := f.Sum.Mean(f.Count)
-		dst = mean.Append(append(dst, `,"mean":`...))
-		dst = appendPoint(append(dst, `,"first":`...), &f.First)
-		dst = appendPoint(append(dst, `,"last":`...), &f.Last)
+		dst = appendMean(append(dst, `,"mean":`...), &f.Sum, f.Count)
+		dst = w.appendPoint(append(dst, `,"first":`...), &f.First)
+		dst = w.appendPoint(append(dst, `,"last":`...), &f.Last)
 		dst = append(dst, '}')
 	}
 	return append(dst, "}}"...)
 }
 
-func appendPoint(dst []byte, p *rollup.Point) []byte {
-	dst = AppendTime(append(dst, `{"time":"`...), p.Time())
-	dst = AppendString(append(dst, `","id":`...), p.At.ID.String())
+func appendMean(dst []byte, sum *decimal.Sum, count int64) []byte {
+	if mean, ok := sum.ShortMean(count); ok {
+		return mean.Append(dst)
+	}
+	mean := sum.Mean(count)
+	return mean.Append(dst)
+}
+
+func (w *rollupWriter) appendPoint(dst []byte, p *rollup.Point) []byte {
+	dst = w.clock.appendNano(append(dst, `{"time":"`...), p.At.Time)
+	dst = appendID(append(dst, `","id":`...), p.At.ID)
 	dst = p.Value.Append(append(dst, `,"value":`...))
 	return append(dst, '}')
 }

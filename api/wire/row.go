@@ -21,6 +21,7 @@ type rowReader struct {
 	comma  []byte
 	cells  [][]byte
 	spare  []byte // buffer for unescaped cells
+	text   []byte // of the last row, without its newline; valid until the next call
 }
 
 // next returns the cells of the next row that is not blank, and the number of its first line. The
@@ -29,6 +30,7 @@ type rowReader struct {
 // The argument columns is the expected number of cells, or 0 if it is unknown. If bad is set, it is
 // the reason for which the line is not a row. At the end of the body, err is io.EOF.
 func (r *rowReader) next(columns int) (cells [][]byte, line int, bad, err error) {
+	r.text = nil
 	for {
 		if err := r.window.skipBlankLines(); err != nil {
 			return nil, r.window.line, nil, err
@@ -51,12 +53,13 @@ func (r *rowReader) next(columns int) (cells [][]byte, line int, bad, err error)
 			continue
 		}
 		n, bad := r.row(text, columns)
+		r.text = trimLineEnd(r.window.buf[r.window.from : r.window.from+n])
 		r.window.take(n)
 		return r.cells, line, bad, nil
 	}
 }
 
-// row splits a row whose first line is given, and returns its length. If the lines do not form a
+// row splits a row that begins with the given line, and returns its length. If the lines do not form a
 // row, this is the length of the first line.
 func (r *rowReader) row(first []byte, columns int) (n int, bad error) {
 	if bad = r.split(first); !errors.Is(bad, errOpenQuote) {
@@ -78,7 +81,7 @@ func (r *rowReader) row(first []byte, columns int) (n int, bad error) {
 		}
 		break
 	}
-	// The window may have moved, but it still begins with the line.
+	// The buffered text may have moved, but it still begins with the first line.
 	return len(first), errOpenQuote
 }
 

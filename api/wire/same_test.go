@@ -100,8 +100,8 @@ func TestReader_KeepsDigitsOfNumbers(t *testing.T) {
 	}
 }
 
-// TestReader_KeepsClientIDs checks that an id is kept, and that the id of an answer restores the
-// identity of its reading.
+// TestReader_KeepsClientIDs checks that the id of a client stays unchanged, and that the id of an answer
+// restores the identity of its reading.
 func TestReader_KeepsClientIDs(t *testing.T) {
 	hashed := mustRead(t, wire.NDJSON, good)[0].reading.ID
 	rows := []struct {

@@ -73,7 +73,7 @@ func (p *Piece) AtLine(line int64) int {
 	return -1
 }
 
-// Only returns a piece with the selected readings. Their places in the file are kept.
+// Only returns a piece with the selected readings. Where still returns their index and line in the file.
 func (p *Piece) Only(which []int) Piece {
 	q := Piece{Data: bytes.Clone(p.Data[:p.Begin]), Begin: p.Begin, First: p.First, Line: p.Line}
 	for _, i := range which {
@@ -88,7 +88,7 @@ func (p *Piece) Only(which []int) Piece {
 type Place struct{ Offset, Line, Readings int64 }
 
 // Splitter cuts a file of readings into pieces, whose format is Format.PieceFormat.
-// All pieces together have the readings of the file; Rejects has the readings that cannot be sent.
+// All pieces together have the readings of the file. Rejects of a piece has the ones that cannot be sent.
 type Splitter struct {
 	most     int // maximum number of readings in a piece
 	bytes    int // approximate size of a piece
@@ -150,7 +150,7 @@ func (s *Splitter) Next() (Piece, error) {
 	p := Piece{First: s.readings, Line: s.line()}
 	p.Data = append(p.Data, s.header...)
 	p.Begin = len(p.Data)
-	// An omitted reading ends its piece, so that the places of all other readings are known.
+	// A reject ends its piece. So the index and the line of each other reading can be counted.
 	for s.err == nil && len(p.Ends) < s.most && len(p.Data)-p.Begin < s.bytes && len(p.Rejects) == 0 {
 		s.err = s.cutter.cut(s, &p)
 	}
@@ -162,7 +162,7 @@ func (s *Splitter) Next() (Piece, error) {
 	return p, nil
 }
 
-// leaveOut adds a reading that cannot be sent to the piece.
+// leaveOut adds the next reading, which cannot be sent, to the rejects of the piece.
 func (s *Splitter) leaveOut(p *Piece, v varve.Verdict) {
 	p.Rejects = append(p.Rejects, PieceReject{Index: s.readings, Line: s.line(), Verdict: v})
 	s.readings++

@@ -69,7 +69,7 @@ const firstNumeric = 1e8 * int64(time.Second)
 //
 // A time is RFC 3339, or a date and time without a zone, as in 2015-08-31 18:22:00. It can also be
 // the number of units since 1970, where the unit is the precision of the format. The
-// second 60 is read as the second after 59.
+// second 60 of a leap second is read as the second after 59.
 func (f TimeFormat) Parse(text string) (time.Time, varve.Verdict) {
 	if text == "" {
 		return time.Time{}, varve.Reject(varve.CodeTimeMissing, "the time is empty")
@@ -80,7 +80,7 @@ func (f TimeFormat) Parse(text string) (time.Time, varve.Verdict) {
 	return f.parseText(text)
 }
 
-// looksNumeric reports whether a time is a number, as 1475001526 or 1.4750015e9, and not a date.
+// looksNumeric reports whether a time is a number, such as 1475001526 or 1.4750015e9, and not a date.
 func looksNumeric(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -130,7 +130,7 @@ func wrongUnit(text string, n varve.Number, p Precision) varve.Verdict {
 	if _, err := scale(n, p); errors.Is(err, errRange) && n.Compare(varve.Number{}) > 0 {
 		code = varve.CodeTimeInFuture
 	}
-	return varve.Reject(code, "time %s in %s is not between 1973 and 2262: if it is meant, send it as RFC 3339", clip(text), p)
+	return varve.Reject(code, "time %s in %s is neither 0 nor between 1973 and 2262: if it is meant, send it as RFC 3339", clip(text), p)
 }
 
 // lastPlausible is the upper limit for the detection of a unit: the year 2100.
@@ -167,7 +167,7 @@ func scale(n varve.Number, unit Precision) (int64, error) {
 // zoneless lists the layouts of a time without a zone.
 var zoneless = []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"}
 
-// zoned is the layout of a time with a zone that is not in RFC 3339.
+// zoned is the layout of a time with a zone, and with a space in place of the T of RFC 3339.
 const zoned = "2006-01-02 15:04:05Z07:00"
 
 func (f TimeFormat) parseText(text string) (time.Time, varve.Verdict) {
@@ -190,7 +190,7 @@ func (f TimeFormat) parseText(text string) (time.Time, varve.Verdict) {
 			return inRange(t)
 		}
 		// This cannot fail: the text was parsed with this form above.
-		wall, _ := timefmt.ParseTime(form, text, time.UTC)
+		wall, _ := timefmt.ParseWall(form, text)
 		return f.chooseLocal(text, wall, t)
 	}
 	return time.Time{}, varve.Reject(varve.CodeTimeInvalid,
@@ -282,7 +282,7 @@ func (c *Clock) append(dst []byte, sec int64, ns int) []byte {
 	return append(appendDecimals(dst[:at+timeLen-1], ns), 'Z')
 }
 
-// clockAt is the place of the time of day in the text of a time.
+// clockAt is the offset of the time of day in the text of a time.
 const clockAt = len("2006-01-02T")
 
 // putClock writes a time of day, as in 15:04:05.

@@ -72,6 +72,8 @@ var times = []struct {
 	{"1", wire.TimeFormat{}, "time_too_old RFC 3339"},
 	{"2016-12-31T23:59:60Z", wire.TimeFormat{}, "2017-01-01T00:00:00Z"},
 	{"2016-12-31T23:59:60.5Z", wire.TimeFormat{}, "2017-01-01T00:00:00.5Z"},
+	{"2016-12-31T12:34:60Z", wire.TimeFormat{}, "time_invalid cannot be read"},
+	{"99999999", wire.TimeFormat{Precision: wire.Seconds}, "time_too_old neither 0 nor between 1973"},
 	{"2017-01-01 00:59:60", wire.TimeFormat{Location: berlin}, "2017-01-01T00:00:00Z"},
 	{"2017-01-01 00:59:60+01:00", wire.TimeFormat{}, "2017-01-01T00:00:00Z"},
 	{"2016-12-31T23:59:61Z", wire.TimeFormat{}, "time_invalid RFC 3339"},

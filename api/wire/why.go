@@ -9,6 +9,7 @@ type WhyBody struct {
 	ID      string      `json:"id,omitempty" doc:"the id that was asked for"`
 	Known   bool        `json:"known" doc:"whether the device is registered: otherwise no reading of it was ever accepted, or it was deleted"`
 	Streams []WhyStream `json:"streams" doc:"the streams that hold such a reading; if none does, all streams of the request"`
+	Rejects []WhyReject `json:"rejects,omitempty" doc:"up to 3 rejects that may be the reading"`
 }
 
 // States of a WhyStream.
@@ -28,16 +29,28 @@ type WhyStream struct {
 	State    string       `json:"state" enum:"stored,expired,removed,never,rejected"`
 	Text     string       `json:"text" doc:"the state in a sentence"`
 	Readings []WhyReading `json:"readings" doc:"the stored copies, including expired ones"`
+	OtherIDs []string     `json:"other_ids,omitempty" doc:"ids of stored readings of this time that the request did not ask for, up to 5"`
 	Tables   []WhyTable   `json:"tables,omitempty" doc:"the tables that hold the readings, or that would hold them; only for keys of the tenant default"`
+}
+
+// WhyReject is a reject that may be the reading.
+type WhyReject struct {
+	ID      string    `json:"id"`
+	Stream  string    `json:"stream,omitempty"`
+	Code    string    `json:"code"`
+	Message string    `json:"message"`
+	Last    time.Time `json:"last" doc:"the last arrival"`
+	Exact   bool      `json:"exact" doc:"it has the event time; otherwise its time could not be read, and it arrived in the hour after"`
 }
 
 // WhyReading is one stored copy of a reading.
 type WhyReading struct {
 	Time    string     `json:"time" format:"date-time"`
 	ID      string     `json:"id"`
+	Version uint32     `json:"version,omitempty" doc:"of a correction; queries return the highest one that is alive"`
 	Arrived string     `json:"arrived" format:"date-time"`
 	Expires *time.Time `json:"expires" doc:"null means never"`
-	Alive   bool       `json:"alive" doc:"whether queries return it, unless a copy with an earlier arrival is alive"`
+	Alive   bool       `json:"alive" doc:"whether queries return it, unless a copy with an earlier arrival or a higher version is alive"`
 	Table   string     `json:"table,omitempty" doc:"only for keys of the tenant default"`
 }
 
@@ -53,4 +66,5 @@ type WhyTable struct {
 	Retires    *time.Time `json:"retires" doc:"null means never"`
 	Drops      *time.Time `json:"drops" doc:"null means never"`
 	Why        string     `json:"why" doc:"why it is dropped then, or not"`
+	Archived   *time.Time `json:"archived,omitempty" doc:"when it was archived; missing without an archive"`
 }

@@ -14,8 +14,8 @@ const maxLine = 4 * varve.MaxReadingBytes
 
 var errLineTooLong = errors.New("the line is too long")
 
-// window is the buffered part of a body. Text is examined before it is consumed, so that a row
-// over several lines can be tried.
+// window is the buffered part of a body. Text is examined before it is consumed, so that a reader can
+// try to parse a row over several lines.
 type window struct {
 	r        io.Reader
 	buf      []byte
@@ -30,7 +30,7 @@ type window struct {
 // maxSkipped limits the skipped bytes of a bounded body, in addition to half of its consumed bytes.
 const maxSkipped = 16 << 20
 
-// reset begins a body and keeps the memory of the window.
+// reset begins a body and reuses the memory of the window.
 func (w *window) reset(r io.Reader) {
 	*w = window{r: r, buf: w.buf[:0], line: 1}
 }

@@ -22,14 +22,14 @@ type accessFlags struct {
 }
 
 func (f *accessFlags) add(cmd *cobra.Command) {
-	// The flag has no default: --help would show a key from the environment.
+	// The flag has no default, because --help would show a default from the environment.
 	cmd.Flags().StringVar(&f.key, "key", "", "API `key`; other users of this machine can see it: better VARVE_KEY, or --key-file")
 	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "`file` with the API key in its first line (VARVE_KEY_FILE)")
 	cmd.Flags().StringVar(&f.caFile, "ca-file", "", "`file` of certificates in PEM that sign the server's (VARVE_CA_FILE; default: the system's certificates)")
 	cmd.MarkFlagsMutuallyExclusive("key", "key-file")
 }
 
-// given reports whether a flag or the environment gives a key.
+// given reports whether a flag or the environment has a key.
 func (f *accessFlags) given() bool {
 	return f.key != "" || f.keyFile != "" || os.Getenv("VARVE_KEY") != "" || os.Getenv("VARVE_KEY_FILE") != ""
 }
@@ -64,7 +64,7 @@ func (f *accessFlags) options() (options []client.Option, err error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, usageError{fmt.Errorf("--ca-file: %s has no certificate in it: write them in PEM, each from -----BEGIN CERTIFICATE----- on", ca)}
+		return nil, usageError{fmt.Errorf("--ca-file: %s has no certificate: use certificates in PEM, each with -----BEGIN CERTIFICATE-----", ca)}
 	}
 	return append(options, client.WithRootCAs(pool)), nil
 }
@@ -98,13 +98,13 @@ func (a *app) client() (*client.Client, error) {
 	return c, nil
 }
 
-// forbidden replaces an error about a missing or invalid API key by one that has a remedy.
+// forbidden replaces an error about a missing or invalid API key with one that has a remedy.
 func (a *app) forbidden(err error) error {
 	var e *varve.Error
 	if !errors.As(err, &e) || e.Failure != varve.Forbidden || !strings.Contains(e.Message, "valid API key") {
 		return err
 	}
-	return fmt.Errorf("%s takes a valid API key: give it in VARVE_KEY, or with --key-file", a.server)
+	return fmt.Errorf("%s requires a valid API key: give it in VARVE_KEY, or with --key-file", a.server)
 }
 
 // untrusted adds the remedy to an error about the certificate of a server.

@@ -18,11 +18,15 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-func (a queryCommands) aggregate() *cobra.Command {
+// aggregateCommands has the command aggregate.
+type aggregateCommands struct{ queryCommands }
+
+func (a aggregateCommands) aggregate() *cobra.Command {
 	var q client.AggregateQuery
 	var group string
+	var plotted bool
 	cmd := &cobra.Command{
-		Use: "aggregate STREAM [DEVICE…]", Short: "Print mean, percentiles and other functions of readings, by any step",
+		Use: "aggregate STREAM [DEVICE…]", Short: "Print mean, percentiles and other functions by any step",
 		Long: "Print functions of the readings of devices in buckets, such as the mean of every five minutes.\n" +
 			"Without a device, all registered devices are included.\n\n" +
 			"Functions: " + aggregate.FunctionNames + ".\n" +
@@ -30,6 +34,7 @@ func (a queryCommands) aggregate() *cobra.Command {
 			"A step is a duration, or 1d, 1w, 1mo, 1y. These begin at midnight in --timezone.",
 		Example: "  varve aggregate weather sensor_01 --step 5m --functions mean,max --from -24h\n" +
 			"  varve aggregate weather sensor_01 --step 1d --timezone Europe/Berlin --during 2026-04 -o csv\n" +
+			"  varve aggregate weather sensor_01 --step 1h --fields temperature --from -7d --plot\n" +
 			"  varve aggregate weather --step 1h --functions p99 --fields temperature --top 10 --top-by max --from -7d",
 		Args: takes(1, aggregate.MaxDevices),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,16 +50,27 @@ func (a queryCommands) aggregate() *cobra.Command {
 			if q.Step == "" {
 				return usageError{errors.New("--step: missing: use a duration as in 5m, or 1d, 1w, 1mo, 1y")}
 			}
-			if q.Limit < 0 {
-				return errNegativeLimit(q.Limit)
+			if err := checkAggregate(&q); err != nil {
+				return err
 			}
 			c, err := a.client()
 			if err != nil {
 				return err
 			}
+			if plotted {
+				return pictures(a.queryCommands).ofBuckets(cmd, c, q)
+			}
 			return a.showAggregate(cmd, c, q)
 		},
 	}
+	a.aggregateFlags(cmd, &q)
+	cmd.Flags().StringVar(&group, "group", "device", "device, or none for buckets over all devices")
+	a.words(cmd, "group", "device", "none")
+	plotFlag(cmd, &plotted)
+	return a.remote(cmd, "table", "json", "ndjson", "csv")
+}
+
+func (a aggregateCommands) aggregateFlags(cmd *cobra.Command, q *client.AggregateQuery) {
 	f := cmd.Flags()
 	f.StringVar(&q.Step, "step", "", "`length` of the buckets, as in 5m, 1h, 1d, 1w, 1mo")
 	f.StringSliceVar(&q.Functions, "functions", []string{"mean", "min", "max"}, "these `functions`, separated by commas")
@@ -66,23 +82,36 @@ func (a queryCommands) aggregate() *cobra.Command {
 	f.StringVar(&q.Timezone, "timezone", "", "time `zone` of the buckets, as in Europe/Berlin (default: UTC)")
 	f.StringVar(&q.Fill, "fill", "none", "buckets without readings: none, null, previous or linear")
 	f.StringVar(&q.Source, "source", "readings", "readings, or rollups, which also include expired readings")
-	f.StringVar(&group, "group", "device", "device, or none for buckets over all devices")
 	filterFlags(cmd, &q.Status, &q.DeviceType)
-	f.IntVar(&q.Top, "top", 0, "only so many devices, with the highest --top-by; 0 means all")
+	f.IntVar(&q.Top, "top", 0, "number of devices to print, those with the highest --top-by; 0 means all")
 	f.StringVar(&q.TopBy, "top-by", "", "the `function` that ranks devices")
 	f.StringVar(&q.TopField, "top-field", "", "the `field` that ranks devices (default: the only one of --fields)")
-	f.BoolVar(&q.Consistent, "consistent", false, "see every reading acknowledged before")
-	f.BoolVar(&q.SkipDamaged, "skip-damaged", false, "omit and report damaged rows instead of failing")
+	asOfFlag(cmd, &q.AsOf)
+	a.archiveFlag(cmd, &q.Archive)
+	scopeFlags(cmd, &q.Consistent, &q.SkipDamaged)
 	a.words(cmd, "fill", "none", "null", "previous", "linear")
 	a.words(cmd, "source", "readings", "rollups")
-	a.words(cmd, "group", "device", "none")
-	return a.remote(cmd, "table", "json", "ndjson", "csv")
+}
+
+// checkAggregate rejects a negative limit, and an incomplete ranking of devices.
+func checkAggregate(q *client.AggregateQuery) error {
+	switch {
+	case q.Limit < 0:
+		return errNegativeLimit(q.Limit)
+	case q.Top > 0 && q.TopBy == "":
+		return usageError{errors.New("--top: requires --top-by: name a function, as in --top-by max")}
+	case q.Top == 0 && q.TopBy != "":
+		return usageError{errors.New("--top-by: requires --top: add --top 10, or omit --top-by")}
+	case q.Top == 0 && q.TopField != "":
+		return usageError{errors.New("--top-field: requires --top: add --top 10, or omit --top-field")}
+	}
+	return nil
 }
 
 const noBuckets = "No readings match in this window."
 
 // showAggregate prints the answer as the server writes it, or as a table.
-func (a queryCommands) showAggregate(cmd *cobra.Command, c *client.Client, q client.AggregateQuery) (err error) {
+func (a aggregateCommands) showAggregate(cmd *cobra.Command, c *client.Client, q client.AggregateQuery) (err error) {
 	if a.output == "table" {
 		return a.aggregateTable(cmd, c, q)
 	}
@@ -104,7 +133,7 @@ func (a queryCommands) showAggregate(cmd *cobra.Command, c *client.Client, q cli
 	if seen.rows == 0 || a.output != "ndjson" && seen.rows == 1 {
 		fmt.Fprintln(a.err, noBuckets)
 	}
-	return a.reportSkipped([]byte(resp.Trailer.Get("Varve-Coverage")), seen.rows <= 1)
+	return a.reportSkipped(coverageOf(resp, &seen), seen.rows <= 1)
 }
 
 // reportSkipped prints the damaged rows and the expired readings of a coverage. The coverage may be
@@ -117,13 +146,14 @@ func (a queryCommands) reportSkipped(coverage []byte, isEmpty bool) error {
 		}
 	}
 	a.saySkipped(&cover)
+	a.sayAsOf(&cover)
 	if line := expiryText(cover.Expiry, isEmpty); line != "" {
 		fmt.Fprintln(a.err, line)
 	}
 	return nil
 }
 
-func (a queryCommands) aggregateTable(cmd *cobra.Command, c *client.Client, q client.AggregateQuery) error {
+func (a aggregateCommands) aggregateTable(cmd *cobra.Command, c *client.Client, q client.AggregateQuery) error {
 	answer, err := c.Aggregate(cmd.Context(), q)
 	if err != nil {
 		return err

@@ -14,33 +14,31 @@ type alertCommands struct{ *app }
 
 func alertsCommand(a *app) *cobra.Command {
 	c := alertCommands{a}
-	return group("alerts", "See the alerts, resolve, acknowledge and mute them",
-		c.list(), c.get(), c.resolve(), c.acknowledge(), c.mute(), c.unmute())
+	return group("alerts", "List, resolve, acknowledge and mute alerts",
+		c.list(), c.get(), c.resolve(), c.acknowledge(), c.mute(), c.unmute(), c.deliveries(), c.notifyTest())
 }
 
 var severities = []string{"info", "warning", "critical"}
 
 func (a alertCommands) list() *cobra.Command {
-	var severity, state string
+	var q client.AlertQuery
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list [DEVICE]", Short: "List the alerts of a device, or of all, the newest first", Args: takes(0, 1),
-		Example: "  varve alerts list --severity critical --limit 20\n  varve alerts list --state open\n  varve alerts list sensor_01",
+		Example: "  varve alerts list --severity critical --limit 20\n  varve alerts list --state open --stream weather\n  varve alerts list --during 2026-04\n  varve alerts list sensor_01",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 && severity != "" {
+			if len(args) > 0 && q.Severity != "" {
 				return usageError{errors.New("--severity is for the alerts of all devices: leave it out, or leave out the device")}
+			}
+			if len(args) > 0 {
+				q.Device = args[0]
 			}
 			c, err := a.client()
 			if err != nil {
 				return err
 			}
 			list, more, err := gather(limit, func(l client.List) ([]wire.AlertBody, string, error) {
-				var page wire.AlertList
-				if len(args) > 0 {
-					page, err = c.AlertsOf(cmd.Context(), args[0], state, l)
-				} else {
-					page, err = c.Alerts(cmd.Context(), severity, state, l)
-				}
+				page, err := c.SelectAlerts(cmd.Context(), q, l)
 				return page.Alerts, page.Next, err
 			})
 			if err != nil {
@@ -49,8 +47,11 @@ func (a alertCommands) list() *cobra.Command {
 			return errors.Join(a.showAlerts(list), a.sayCut(more))
 		},
 	}
-	cmd.Flags().StringVar(&severity, "severity", "", "only alerts of this `severity`: info, warning or critical")
-	cmd.Flags().StringVar(&state, "state", "", "only alerts of this `state`: open or resolved")
+	cmd.Flags().StringVar(&q.Severity, "severity", "", "only alerts of this `severity`: info, warning or critical")
+	cmd.Flags().StringVar(&q.State, "state", "", "only alerts of this `state`: open or resolved")
+	cmd.Flags().StringVar(&q.Stream, "stream", "", "only alerts of this `stream`")
+	cmd.Flags().StringVar(&q.Rule, "rule", "", "only alerts of this `rule`")
+	windowFlags(cmd, &q.From, &q.To, &q.During)
 	limitFlag(cmd, &limit, "alerts")
 	a.words(cmd, "severity", severities...)
 	a.words(cmd, "state", "open", "resolved")
@@ -60,8 +61,8 @@ func (a alertCommands) list() *cobra.Command {
 func (a alertCommands) showAlerts(list []wire.AlertBody) error {
 	g := listing{
 		header:   []string{"since", "severity", "device", "state", "message", "value", "opened", "resolved", "stream", "rule", "id"},
-		optional: []string{"opened", "resolved", "rule", "value", "stream", "message"},
-		empty:    "No alerts: varve rules add creates rules that raise alerts.", explain: true,
+		optional: []string{"opened", "resolved", "rule", "value", "stream"}, below: "message",
+		empty: "No alerts: varve rules add creates rules that raise alerts.", explain: true,
 	}
 	for _, one := range list {
 		state := one.State

@@ -12,7 +12,7 @@ import (
 func (a alertCommands) get() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get ID", Short: "Print an alert", Args: takes(1, 1),
-		Long: "Print an alert. The id of one that late readings gave another start leads to the alert that has its readings now.",
+		Long: "Print an alert. If late readings gave the alert another start, its id leads to the alert that has its readings now.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
 			if err != nil {
@@ -31,7 +31,7 @@ func (a alertCommands) get() *cobra.Command {
 func (a alertCommands) resolve() *cobra.Command {
 	var choice wire.AlertChoice
 	cmd := &cobra.Command{
-		Use: "resolve [ID...]", Short: "Resolve alerts by hand", Args: takes(0, -1),
+		Use: "resolve [ID…]", Short: "Resolve alerts by hand", Args: takes(0, -1),
 		Example: "  varve alerts resolve 18ea39942b011c00-2bW0zRNJ1zC\n  varve alerts resolve --rule hot --device sensor_01\n  varve alerts resolve --all",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			chosen := choice.Rule != "" || choice.Device != "" || choice.Severity != ""
@@ -73,11 +73,11 @@ func (a alertCommands) resolveOne(cmd *cobra.Command, c *client.Client, id strin
 	return err
 }
 
-// resolvedBecause returns the reason for which an alert is resolved.
+// resolvedBecause returns the reason why an alert is resolved.
 func resolvedBecause(by string) string {
 	switch by {
 	case "condition":
-		return "its condition holds no more"
+		return "its condition no longer holds"
 	case "gap":
 		return "its readings ended with a gap"
 	case "rule_deleted":
@@ -123,7 +123,7 @@ func (a alertCommands) resolveMany(cmd *cobra.Command, c *client.Client, choice 
 func (a alertCommands) acknowledge() *cobra.Command {
 	var ack wire.Acknowledgement
 	cmd := &cobra.Command{
-		Use: "ack ID", Short: "Acknowledge an alert: record who has taken notice of it", Args: takes(1, 1),
+		Use: "ack ID", Short: "Acknowledge an alert: record the person who handles it", Args: takes(1, 1),
 		Example: "  varve alerts ack 18ea39942b011c00-2bW0zRNJ1zC --by ann --note 'on my way'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()

@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/timefmt"
@@ -12,34 +14,35 @@ import (
 
 // calendar returns the command that forecasts the tables under the policy in use.
 func (a tableCommands) calendar() *cobra.Command {
-	years := 5
+	q := client.CalendarQuery{Years: 5}
 	cmd := &cobra.Command{
-		Use: "calendar", Short: "Print what will be created, retired and dropped, month by month", Args: cobra.NoArgs,
+		Use: "calendar", Short: "Forecast the tables, month by month", Args: cobra.NoArgs,
 		Long: "Print what the rotator will create, retire and drop, month by month, if readings continue to arrive as at present: tables, bytes,\n" +
-			"requests and cost, and the month in which the quota of the account will be met. varve tables plan --simulate does so under another configuration.",
+			"requests and cost, and the month in which the quota of the account is reached. varve tables plan --simulate does so under another configuration.",
 		Example: "  varve tables calendar --years 2\n  varve tables plan --simulate --config new.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.simulate(cmd, years, nil)
+			return a.simulate(cmd, q, nil)
 		},
 	}
-	yearsFlag(cmd, &years)
+	calendarFlags(cmd, &q)
 	return a.remote(cmd, "table", "json", "csv")
 }
 
-func yearsFlag(cmd *cobra.Command, years *int) {
-	cmd.Flags().IntVar(years, "years", *years, "`years` to forecast, from 1 to 30")
+func calendarFlags(cmd *cobra.Command, q *client.CalendarQuery) {
+	cmd.Flags().IntVar(&q.Years, "years", q.Years, "`years` to forecast, from 1 to 30")
+	cmd.Flags().StringSliceVar(&q.ReadingsPerDay, "readings-per-day", nil, "the load of classes as `CLASS=N`, instead of the measured one")
 }
 
-// simulate prints a forecast. If the policy is nil, it is the one in use.
-func (a tableCommands) simulate(cmd *cobra.Command, years int, p *wire.PolicyBody) error {
-	if years < 1 || years > 30 {
-		return usageError{fmt.Errorf("--years %d: out of range: use a number from 1 to 30", years)}
+// simulate prints a forecast. If p is nil, the forecast is for the policy in use.
+func (a tableCommands) simulate(cmd *cobra.Command, q client.CalendarQuery, p *wire.PolicyBody) error {
+	if q.Years < 1 || q.Years > 30 {
+		return usageError{fmt.Errorf("--years %d: out of range: use a number from 1 to 30", q.Years)}
 	}
 	c, err := a.client()
 	if err != nil {
 		return err
 	}
-	body, err := c.Calendar(cmd.Context(), years, p)
+	body, err := c.Calendar(cmd.Context(), q, p)
 	if err != nil {
 		return err
 	}
@@ -48,7 +51,7 @@ func (a tableCommands) simulate(cmd *cobra.Command, years int, p *wire.PolicyBod
 
 // policyOf returns the policy of a configuration file, for a simulation. Without a file, it returns
 // nil. Environment variables of this machine do not apply, because the server has others. The
-// prefix and the quota are the server's unless the file sets them.
+// prefix, the kind of store and the quota are the server's unless the file sets them.
 func policyOf(a *app, file string) (*wire.PolicyBody, error) {
 	if file == "" {
 		return nil, nil
@@ -62,13 +65,17 @@ func policyOf(a *app, file string) (*wire.PolicyBody, error) {
 	p := wire.PolicyBody{
 		Future: timefmt.FormatDuration(c.Tables.Future), RecentWeeks: c.Tables.RecentWeeks,
 		Doubling: timefmt.FormatDuration(c.Tables.Doubling), MonthsAhead: c.Tables.MonthsAhead,
-		Drop: c.Retention.Drop, Grace: timefmt.FormatDuration(c.Retention.Grace), Seal: timefmt.FormatDuration(c.Retention.Seal),
+		Drop: c.Retention.Drop, Archived: c.Retention.ArchiveFirst, Grace: timefmt.FormatDuration(c.Retention.Grace), Seal: timefmt.FormatDuration(c.Retention.Seal),
 		MaxDrops: c.Retention.MaxDrops, Rollups: c.Rollups.Enabled, Classes: map[string]string{},
 	}
 	if _, ok := loaded.Origins["tables.prefix"]; ok {
 		p.Prefix = c.Tables.Prefix
 	}
 	if _, ok := loaded.Origins["store.table_quota"]; ok {
+		p.TableQuota = c.Store.TableQuota
+	}
+	if _, ok := loaded.Origins["store.kind"]; ok {
+		p.Store = c.Store.Kind
 		p.TableQuota = c.Store.TableQuota
 	}
 	for name, class := range c.Classes {
@@ -91,14 +98,14 @@ func (a tableCommands) showCalendar(b *wire.CalendarBody) error {
 	}
 	for i := range b.Months {
 		m := &b.Months[i]
-		row := []string{m.Month, fmt.Sprint(m.Created), fmt.Sprint(m.Retired), fmt.Sprint(m.Dropped), a.number(int64(m.Tables)), a.number(m.Readings), a.bytes(m.Bytes)}
+		row := []string{m.Month, fmt.Sprint(m.Created), fmt.Sprint(m.Retired), fmt.Sprint(m.Dropped), a.number(int64(m.Tables)), a.number(m.Readings), a.sizeOf(m.Readings, m.Bytes)}
 		if billed {
 			row = append(row, a.number(*m.Requests), fmt.Sprintf("%.2f", *m.Dollars))
 		}
 		switch {
 		case met == "":
 		case m.Month == met:
-			row = append(row, "met here")
+			row = append(row, "reached")
 		default:
 			row = append(row, "")
 		}
@@ -111,19 +118,37 @@ func (a tableCommands) showCalendar(b *wire.CalendarBody) error {
 	return nil
 }
 
+// sizeOf returns the size of stored readings. If readings exist and bytes is 0, the size is not known yet.
+func (a tableCommands) sizeOf(readings, bytes int64) string {
+	if readings > 0 && bytes == 0 && a.output == "table" {
+		return "not known yet"
+	}
+	return a.bytes(bytes)
+}
+
 // showLoad prints the assumptions and the warnings of a forecast.
 func (a tableCommands) showLoad(b *wire.CalendarBody) {
 	fmt.Fprintf(a.out, "\nAt most %s tables at a time.\n", thousands(int64(b.Most)))
 	if len(b.Load) == 0 {
-		fmt.Fprintln(a.out, "No readings arrive at present, so the forecast is of tables only.")
+		a.printText("No readings arrive at present, so the forecast is of tables only.")
 	}
 	for _, l := range b.Load {
-		fmt.Fprintf(a.out, "Class %s is assumed to receive %s readings (%s) a day.\n", l.Class, thousands(int64(l.Readings)), bytesText(int64(l.Bytes)))
+		size, measured := bytesText(int64(l.Bytes)), ""
+		if l.Bytes == 0 {
+			size = "size not known yet"
+		}
+		if l.Measured != "" {
+			measured = ", as measured over " + l.Measured
+		}
+		a.printText(fmt.Sprintf("Class %s is assumed to receive %s readings (%s) a day%s.", l.Class, thousands(int64(l.Readings)), size, measured))
+		if span, err := timefmt.ParseDuration(l.Measured); err == nil && span < 24*time.Hour {
+			a.printText(fmt.Sprintf("Warning: %s is short, and an import counts as if it continued: set --readings-per-day %s=N.", l.Measured, l.Class))
+		}
 	}
 	for _, n := range b.Notes {
-		fmt.Fprintf(a.out, "Assumed: %s.\n", n)
+		a.printText("Assumed: " + n + ".")
 	}
 	for _, w := range b.Warnings {
-		fmt.Fprintln(a.out, "Warning:", w)
+		a.printText("Warning: " + w)
 	}
 }

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
 )
 
 // completeWithin limits the wait for a server, because a user waits for the shell.
@@ -33,8 +35,19 @@ func (p completer) addTo(cmd *cobra.Command) {
 		return
 	}
 	arguments := map[string]source{"STREAM": streamNames, "DEVICE": deviceNames}
-	if parent := cmd.Parent(); parent != nil && parent.Name() == "tables" {
-		arguments["NAME"] = tableNames
+	if parent := cmd.Parent(); parent != nil {
+		switch parent.Name() {
+		case "tables":
+			arguments["NAME"] = tableNames
+		case "rules":
+			arguments["ID"] = ruleNames
+		case "alerts":
+			arguments["ID"] = alertNames
+		case "rejects":
+			arguments["ID"] = rejectNames
+		case "keys":
+			arguments["ID"] = keyNames
+		}
 	}
 	names := strings.Fields(cmd.Use)[1:]
 	if cmd.ValidArgsFunction == nil {
@@ -54,9 +67,9 @@ func (p completer) addTo(cmd *cobra.Command) {
 		if cmd.Flags().Lookup(flag) == nil {
 			continue
 		}
-		// Registering fails only if the flag has a completion already, and it has none.
+		// Registering fails only if the flag already has a completion. This flag has none.
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-			// The last of several names is completed.
+			// Of several names with commas between them, the last is completed.
 			before := word[:strings.LastIndexByte(word, ',')+1]
 			if flag != "fields" {
 				before = ""
@@ -68,6 +81,19 @@ func (p completer) addTo(cmd *cobra.Command) {
 			return found, cobra.ShellCompDirectiveNoFileComp
 		})
 	}
+	offerNoFiles(cmd)
+}
+
+// offerNoFiles prevents the shell from completing flags with names of files, unless their values
+// are files or folders.
+func offerNoFiles(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if what, _ := pflag.UnquoteUsage(f); what == "file" || what == "folder" {
+			return
+		}
+		// Registering fails if the flag has a completion already, which remains.
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
+	})
 }
 
 // complete returns the names that begin with a word.
@@ -134,16 +160,59 @@ func ruleNames(ctx context.Context, c *client.Client, _ *cobra.Command, _ []stri
 	return names
 }
 
-// fieldNames returns the names of the fields in the latest readings of the named devices.
-func fieldNames(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string) (names []string) {
-	if len(args) < 2 || !strings.Contains(cmd.Use, " STREAM DEVICE") {
-		return nil
-	}
-	list, err := c.Latest(ctx, args[0], varve.ByEvent, args[1:]...)
+// alertNames returns the ids of the latest alerts.
+func alertNames(ctx context.Context, c *client.Client, _ *cobra.Command, _ []string) (names []string) {
+	page, err := c.SelectAlerts(ctx, client.AlertQuery{}, client.List{Limit: pageSize})
 	if err != nil {
 		return nil
 	}
-	for _, l := range list {
+	for i := range page.Alerts {
+		names = append(names, page.Alerts[i].ID)
+	}
+	return names
+}
+
+// rejectNames returns the ids of the latest rejects.
+func rejectNames(ctx context.Context, c *client.Client, _ *cobra.Command, _ []string) (names []string) {
+	page, err := c.Rejects(ctx, wire.RejectSelection{}, client.List{Limit: pageSize})
+	if err != nil {
+		return nil
+	}
+	for i := range page.Rejects {
+		names = append(names, page.Rejects[i].ID)
+	}
+	return names
+}
+
+func keyNames(ctx context.Context, c *client.Client, _ *cobra.Command, _ []string) (names []string) {
+	list, err := c.Keys(ctx)
+	if err != nil {
+		return nil
+	}
+	for i := range list.Keys {
+		names = append(names, list.Keys[i].ID)
+	}
+	return names
+}
+
+// fieldDevices is the number of devices of a stream whose fields complete a word.
+const fieldDevices = 20
+
+// fieldNames returns the names of the fields in the latest readings of the named devices. Without a
+// device, it returns the fields of the first devices of the stream.
+func fieldNames(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string) (names []string) {
+	if len(args) == 0 || !strings.Contains(cmd.Use, " STREAM") {
+		return nil
+	}
+	q := client.LatestQuery{Stream: args[0], By: varve.ByEvent, Devices: args[1:]}
+	if len(q.Devices) == 0 {
+		q.Limit = fieldDevices
+	}
+	page, err := c.LatestPage(ctx, q)
+	if err != nil {
+		return nil
+	}
+	for _, l := range page.Latest {
 		if l.Reading == nil {
 			continue
 		}

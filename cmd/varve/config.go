@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/varvedb/varve/calendar"
 	"github.com/varvedb/varve/config"
 )
 
@@ -28,7 +26,7 @@ var settingFlags = []settingFlag{
 type settingFlag struct{ flag, key, doc string }
 
 var (
-	storeFlag = settingFlag{"store", "store.kind", "where everything is kept: local, dynamodb or mem"}
+	storeFlag = settingFlag{"store", "store.kind", "the kind of the store: local, dynamodb or mem"}
 	dataFlag  = settingFlag{"data", "store.dir", "the data `folder`"}
 )
 
@@ -118,44 +116,52 @@ func (f *configFlags) loadChecked(a *app) (*config.Loaded, error) {
 }
 
 func configCommand(a *app) *cobra.Command {
-	return group("config", "Look at the configuration", configCheckCommand(a), configPrintCommand(a))
+	return group("config", "Show and check the configuration", configCheckCommand(a), configPrintCommand(a))
 }
 
 func configCheckCommand(a *app) *cobra.Command {
 	var f configFlags
 	cmd := &cobra.Command{
-		Use: "check", Short: "Report all mistakes in the configuration, each with its place", Args: cobra.NoArgs,
+		Use: "check", Short: "Report all mistakes in the configuration, with file and line", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := f.load(a)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.out, "The configuration is good: %s, %s.\n", count(len(loaded.Classes), "class"), count(len(loaded.Streams), "stream"))
+			if _, err := targetsOf(cmd.Context(), &loaded.Config); err != nil {
+				return usageError{err}
+			}
+			text, wrong, err := quotaFinding(cmd.Context(), &loaded.Config)
+			if err != nil {
+				return err
+			}
+			if !wrong {
+				fmt.Fprintf(a.out, "The configuration is good: %s, %s.\n", count(len(loaded.Classes), "class"), count(len(loaded.Streams), "stream"))
+			}
 			if !loaded.Server.Loopback() {
-				fmt.Fprintf(a.out, "%s can be reached from other machines: serve requires an API key first (varve keys create).\n", loaded.Server.Listen)
+				a.printText(loaded.Server.Listen + " can be reached from other machines: serve requires an API key first (varve keys create).")
 			}
 			for _, line := range boundText(&loaded.Config) {
-				fmt.Fprintln(a.out, line)
+				a.printText(line)
 			}
-			return checkQuota(cmd.Context(), a, &loaded.Config)
+			return reportQuota(a, &loaded.Config, text, wrong)
 		},
 	}
 	f.add(cmd)
 	return cmd
 }
 
-// checkQuota warns if the quota of tables will be met. It fails if the configuration meets the
-// quota although it drops its tables.
-func checkQuota(ctx context.Context, a *app, c *config.Config) error {
-	text, wrong, err := quotaFinding(ctx, c)
-	if err != nil || text == "" {
-		return err
+// reportQuota prints a warning about the quota of tables. If wrong is true, it returns the text as an
+// error instead. It does nothing if the text is empty.
+func reportQuota(a *app, c *config.Config, text string, wrong bool) error {
+	switch {
+	case text == "":
+		return nil
+	case wrong:
+		return usageError{fmt.Errorf("%s: %s", text, quotaRemedy(c))}
 	}
-	if wrong {
-		return usageError{fmt.Errorf("%s: %s", text, calendar.QuotaRemedy)}
-	}
-	_, err = fmt.Fprintf(a.out, "Warning: %s: %s.\n", text, calendar.QuotaRemedy)
-	return err
+	a.printText(fmt.Sprintf("Warning: %s: %s.", text, quotaRemedy(c)))
+	return nil
 }
 
 func configPrintCommand(a *app) *cobra.Command {

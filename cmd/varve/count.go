@@ -58,6 +58,7 @@ func (a queryCommands) count() *cobra.Command {
 	windowFlags(cmd, &q.From, &q.To, &q.During)
 	filterFlags(cmd, &q.Status, &q.DeviceType)
 	f.StringVar(&q.Source, "source", "readings", "readings, or rollups, which also include expired readings")
+	asOfFlag(cmd, &q.AsOf)
 	limitFlag(cmd, &limit, "devices")
 	a.words(cmd, "source", "readings", "rollups")
 	return a.remote(cmd, "table", "json", "csv")
@@ -73,7 +74,7 @@ func windowFlags(cmd *cobra.Command, from, to, during *string) {
 
 // whereFlag adds the flag of a filter on values.
 func whereFlag(cmd *cobra.Command, where *string) {
-	cmd.Flags().StringVar(where, "where", "", "only readings whose fields have these `values`, as in 'temperature>30 and level=error'")
+	cmd.Flags().StringVar(where, "where", "", "only readings that match these `conditions`, as in 'temperature>30 and level=error'")
 }
 
 // filterFlags adds the flags that select registered devices.

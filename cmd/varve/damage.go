@@ -90,7 +90,7 @@ func registerDamage(reg *prometheus.Registry, st *local.Store) {
 	)
 }
 
-// lossLine describes a loss in one line: its table, series and event times, as far as known.
+// lossLine describes a loss in one line: its table, series and event times, if they are known.
 func lossLine(l *local.Loss) string {
 	switch {
 	case l.Journal:
@@ -124,7 +124,7 @@ func journalLine(l *local.Loss) string {
 	}
 }
 
-// between describes a range. An empty end means no bound.
+// between describes a range. If first or last is empty, the range has no bound on that side.
 func between(first, last string) string {
 	switch {
 	case first != "" && last != "":

@@ -45,7 +45,7 @@ func (p *profiles) serveUntilStop(l net.Listener, log zerolog.Logger) {
 	}
 }
 
-// stop ends running profiles. A nil receiver does nothing.
+// stop ends running profiles. It does nothing on a nil receiver.
 func (p *profiles) stop() error {
 	if p == nil {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,8 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/timefmt"
 )
 
 // deviceCommands are the commands on devices.
@@ -19,7 +22,7 @@ type deviceCommands struct{ *app }
 func devicesCommand(a *app) *cobra.Command {
 	c := deviceCommands{a}
 	return group("devices", "List and describe devices",
-		c.list(), c.get(), c.set(), c.delete())
+		c.list(), c.get(), c.set(), c.delete(), erasureCommands{a}.erase())
 }
 
 var deviceStatuses = []string{"active", "inactive", "maintenance"}
@@ -32,8 +35,9 @@ func (a deviceCommands) list() *cobra.Command {
 		Use: "list", Short: "List the devices, in the order of their names", Args: cobra.NoArgs,
 		Long: "List the devices, in the order of their names.\n" +
 			"With --stream, list registered devices with a live reading in the stream, and the times of the last one.\n\n" +
-			"With --silent-since, list devices without a newer reading. That is by arrival in any stream, to the minute;\n" +
-			"with --stream, it is by the event time of the last reading, or by arrival with --by arrival.",
+			"With --silent-since, list devices without a reading since that time. The arrival counts, in any stream and to the minute.\n" +
+			"With --stream, the event time of the last reading in the stream counts, or its arrival with --by arrival.\n\n" +
+			"On a terminal, LAST DAY shows the readings per hour of up to 200 devices, if they can be counted quickly.",
 		Example: "  varve devices list --status maintenance\n" +
 			"  varve devices list --silent-since -24h\n" +
 			"  varve devices list --stream weather --silent-since 2026-04-20",
@@ -59,7 +63,12 @@ func (a deviceCommands) list() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return errors.Join(a.showDevices(list), a.sayCut(more))
+			names := make([]string, len(list))
+			for i := range list {
+				names[i] = list[i].Device
+			}
+			bars := pictures(a).activity(cmd.Context(), c, "", names)
+			return errors.Join(a.showDevices(list, emptyText(&q, ""), bars), a.sayCut(more))
 		},
 	}
 	f := cmd.Flags()
@@ -83,15 +92,18 @@ func (a deviceCommands) listOfStream(cmd *cobra.Command, c *client.Client, strea
 	if err != nil {
 		return err
 	}
-	g := listing{header: []string{"device", "status", "type", "last reading", "arrived"}, empty: "No such devices in this stream.", explain: true}
-	for _, d := range list {
+	g := listing{header: []string{"device", "status", "type", "last reading", "arrived"}, empty: emptyText(&q, stream), explain: true}
+	names := make([]string, len(list))
+	for i, d := range list {
+		names[i] = d.Device
 		g.add(d.Device, d.Status, d.Type, exact(d.Time), exact(d.Arrived))
 	}
-	return errors.Join(a.show(&g, list), a.sayCut(more))
+	g.addActivity(pictures(a).activity(cmd.Context(), c, stream, names))
+	return errors.Join(a.show(&g, wire.StreamDeviceList{Devices: list}), a.sayCut(more))
 }
 
 func limitFlag(cmd *cobra.Command, limit *int, things string) {
-	cmd.Flags().IntVar(limit, "limit", 0, "at most so many "+things+"; 0: all")
+	cmd.Flags().IntVar(limit, "limit", 0, "maximum number of "+things+"; 0 means all")
 }
 
 // pageSize is the number of entries in a requested page.
@@ -115,15 +127,43 @@ func gather[T any](limit int, get func(client.List) ([]T, string, error)) (all [
 	return all, false, nil
 }
 
-func (a deviceCommands) showDevices(list []wire.DeviceBody) error {
+// emptyText explains an empty list of devices. The stream may be empty.
+func emptyText(q *client.DeviceQuery, stream string) string {
+	chosen := ""
+	if q.Status+q.Type != "" {
+		chosen = " of this status and type"
+	}
+	switch {
+	case q.SilentSince != "" && stream != "":
+		return fmt.Sprintf("No device%s with a live reading in stream %s is silent since %s.", chosen, stream, sinceText(q.SilentSince))
+	case q.SilentSince != "":
+		return fmt.Sprintf("No device%s is silent since %s.", chosen, sinceText(q.SilentSince))
+	case stream != "":
+		return fmt.Sprintf("No registered device%s has a live reading in stream %s.", chosen, stream)
+	}
+	return "No such devices: a first reading or varve devices set registers one."
+}
+
+// sinceText returns a time as the user wrote it. It returns a time relative to now, such as -24h,
+// as an absolute time.
+func sinceText(text string) string {
+	ago, isAgo := strings.CutPrefix(text, "-")
+	if d, err := timefmt.ParseDuration(ago); isAgo && err == nil && d != retention.Forever {
+		return now().Add(-d).UTC().Format("2006-01-02T15:04Z")
+	}
+	return text
+}
+
+func (a deviceCommands) showDevices(list []wire.DeviceBody, empty string, bars map[string]string) error {
 	g := listing{
 		header:   []string{"device", "status", "name", "type", "location", "firmware", "retention", "last seen", "created"},
 		optional: []string{"created", "firmware", "retention", "location", "type"},
-		empty:    "No such devices: a first reading or varve devices set registers one.", explain: true,
+		empty:    empty, explain: true,
 	}
 	for _, d := range list {
 		g.add(d.Device, d.Status, d.Name, d.Type, d.Location, d.Firmware, d.Retention, momentOrNever(d.LastSeenAt), moment(d.CreatedAt))
 	}
+	g.addActivity(bars)
 	return a.show(&g, wire.DeviceList{Devices: list})
 }
 
@@ -138,7 +178,7 @@ func momentOrNever(t *time.Time) string {
 
 func (a deviceCommands) get() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "get DEVICE", Short: "Print what is known of a device", Args: takes(1, 1),
+		Use: "get DEVICE", Short: "Print a device, its attributes and when it was last seen", Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
 			if err != nil {

@@ -17,9 +17,12 @@ func doctorCommand(a *app) *cobra.Command {
 	var f configFlags
 	var verify bool
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "See whether the service can work with this configuration here", Args: cobra.NoArgs,
-		Long: "See whether the service can work with this configuration, on this machine, with these credentials: the registry and the\n" +
-			"table template, permissions, the clock, quotas; or the data folder and its damage; the address and the certificate. A service that runs already is asked for its conditions. It changes nothing. The exit code is 1 if something is wrong.",
+		Use: "doctor", Short: "Check the configuration, permissions and data folder", Args: cobra.NoArgs,
+		Long: "Check whether the service can run with this configuration, on this machine and with these\n" +
+			"credentials. On DynamoDB, it checks the registry, the table template, permissions, the clock\n" +
+			"and quotas. With the embedded store, it checks the data folder for damage. It also checks the\n" +
+			"address and the certificate, and the conditions of a service that already runs.\n\n" +
+			"It changes nothing. The exit code is 1 if something is wrong.",
 		Example: "  varve doctor --config varve.json\n  varve doctor --store dynamodb -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := f.load(a)
@@ -30,16 +33,16 @@ func doctorCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return reportFindings(a, append(findings, examineServer(cmd.Context(), a, &loaded.Config)...))
+			return reportFindings(a, append(findings, append(examineServer(cmd.Context(), a, &loaded.Config), examineBroker(cmd.Context(), &loaded.Config)...)...))
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&verify, "verify", false, "read all that is stored, as varve verify does, instead of a check of seconds")
+	cmd.Flags().BoolVar(&verify, "verify", false, "read all stored data, as varve verify does, instead of a quick check")
 	a.outputFlag(cmd, "table", "json")
 	return cmd
 }
 
-// reportFindings shows findings. It fails if something is wrong.
+// reportFindings prints findings. It fails if one of them is a problem.
 func reportFindings(a *app, findings []dynamo.Finding) error {
 	g := listing{header: []string{"check", "state", "found", "what to do"}}
 	wrong := 0
@@ -73,7 +76,11 @@ func examineServer(ctx context.Context, a *app, c *config.Config) []dynamo.Findi
 	}
 	findings := []dynamo.Finding{address}
 	if err != nil {
-		findings = append(findings, examineRunning(ctx, a, c)...)
+		running := examineRunning(ctx, a, c)
+		if running[0].State != dynamo.NotChecked {
+			findings[0] = dynamo.Finding{Check: "address", State: dynamo.Good, Found: c.Server.Listen + " is in use by the service"}
+		}
+		findings = append(findings, running...)
 	}
 	if !c.Server.Loopback() {
 		findings = append(findings, dynamo.Finding{

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// maxNamed is the number of damaged places in a finding.
+// maxNamed is the maximum number of damaged places that a finding names.
 const maxNamed = 5
 
 // The checks of damage, and their remedies.
@@ -95,7 +95,7 @@ func recordedDamage(dir string) dynamo.Finding {
 	return dynamo.Finding{Check: checkRecorded, State: dynamo.Wrong, Found: firstOf(lines), Remedy: remedyRecorded}
 }
 
-// damageText returns a finding in one line.
+// damageText describes damage in one line.
 func damageText(d wire.Damage) string {
 	text := d.Place + ": " + d.Problem
 	if len(d.Losses) > 0 {

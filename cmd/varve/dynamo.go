@@ -18,7 +18,7 @@ func dynamoOptions(ctx context.Context, c *config.Config, attempts int) (o dynam
 		return o, err
 	}
 	return dynamo.Options{
-		Client: client, Now: now, ClassOf: classOf(c.Policy()),
+		Client: client, Now: now, KeepExpired: c.Retention.ArchiveFirst, ClassOf: classOf(c.Policy()),
 		Registry: cmp.Or(c.Store.Registry, c.Tables.Prefix+"_registry"),
 	}, nil
 }

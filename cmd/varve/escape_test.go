@@ -20,11 +20,11 @@ const evil = "a\x1b]0;pwned\a\x1b[31mRED\u009b2J\r\nforged  row\t\u202eabc\u2066
 // evilServer starts a server whose answers have evil in every text.
 func evilServer(t *testing.T) string {
 	t.Helper()
-	// Only these characters must be escaped in JSON.
+	// Of the characters of evil, only these must be escaped in JSON.
 	raw := strings.NewReplacer("\x1b", `\u001b`, "\a", `\u0007`, "\r", `\r`, "\n", `\n`, "\t", `\t`).Replace(evil)
 	quoted := `"` + raw + `"`
 	one := `{"device":E,"name":E,"type":E,"status":E,"location":E,"firmware":E,"attributes":{"a":E},"retention":E,` +
-		`"time":"2026-01-01T00:00:00Z","state":E,"message":E,"operator":E,"escalatedTo":E,"id":E,"stream":E,"rule":E,"severity":E,"value":E,` +
+		`"time":"2026-01-01T00:00:00Z","state":E,"message":E,"operator":E,"escalated_to":E,"id":E,"stream":E,"rule":E,"severity":E,"value":E,` +
 		`"field":E,"comparison":E,"threshold":E,"for":E,"kind":E,"class":E,"classes":[E],"row_window":E,"tenant":E,"scopes":[E],"prefix":E,"hold":E,"why":E,"write_month":E,"tier":E}`
 	reading := `{"time":"2026-01-01T00:00:00Z","id":E,"arrived":"2026-01-01T00:00:00Z","fields":{"a":E}}`
 	answer := func(body string) []byte { return []byte(strings.ReplaceAll(body, "E", quoted)) }

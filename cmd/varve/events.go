@@ -7,16 +7,19 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/erasures"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
 
 // engineEvents returns the callbacks that log the events of the engine's parts.
 func engineEvents(log zerolog.Logger) engine.Events {
 	return engine.Events{
+		Erasure: erasureChanged(log),
 		Mended: func(streams int, err error) {
 			if err != nil {
 				log.Warn().Err(err).Msg("streams not compared with tables, retrying")
@@ -41,7 +44,11 @@ func engineEvents(log zerolog.Logger) engine.Events {
 			},
 			Failed: newFailures(log, time.Now).rejected,
 		},
-		Failed:  newFailures(log, time.Now).failed,
+		Failed: newFailures(log, time.Now).failed,
+		Scaled: func(c store.CapacityChange) {
+			log.Info().Str("table", c.Table.Name()).Int64("read_from", c.ReadFrom).Int64("read_to", c.ReadTo).
+				Int64("write_from", c.WriteFrom).Int64("write_to", c.WriteTo).Msg("table capacity changed")
+		},
 		Rotator: rotatorEvents(log),
 	}
 }
@@ -65,6 +72,9 @@ func rotatorEvents(log zerolog.Logger) rotator.Events {
 				ev = log.Error().Err(err)
 			}
 			ev.Str("table", t.Name()).Int64("readings", readings).Stringer("took", rounded(took)).Msg("expired readings deleted")
+		},
+		Refused: func(t grid.Table, err error) {
+			log.Error().Err(err).Str("table", t.Name()).Msg("drop refused, the archive is not whole")
 		},
 		Finished: func(p *rotator.Plan, took time.Duration, err error) {
 			if errors.Is(err, lease.ErrHeld) {
@@ -141,4 +151,33 @@ type logWriter struct{ log zerolog.Logger }
 func (w logWriter) Write(p []byte) (int, error) {
 	w.log.Debug().Str("from", "http").Msg(string(p))
 	return len(p), nil
+}
+
+// destinationConfirmed logs the confirmation of a destination of AWS IoT Core. After a failure, the
+// log has the address for a confirmation by hand.
+func destinationConfirmed(log zerolog.Logger, arn, enableURL string, err error) {
+	switch {
+	case err == nil:
+		log.Info().Str("destination", arn).Msg("IoT destination confirmed")
+	case enableURL == "":
+		log.Warn().Err(err).Str("destination", arn).Msg("IoT destination refused")
+	default:
+		log.Warn().Err(err).Str("destination", arn).Str("open", enableURL).Msg("IoT destination not confirmed")
+	}
+}
+
+// erasureChanged logs the changes of erasures, without any reading.
+func erasureChanged(log zerolog.Logger) func(erasures.Record) {
+	return func(r erasures.Record) {
+		readings := int64(0)
+		for _, c := range r.Erased {
+			readings += c.Readings
+		}
+		ev := log.Info()
+		if r.Problem != "" {
+			ev = log.Warn().Str("problem", r.Problem)
+		}
+		ev.Str("id", r.ID).Str("tenant", r.Tenant).Str("device", r.Device).Str("stream", r.Stream).Str("by", r.By).Str("state", string(r.State)).
+			Int64("readings", readings).Int("tables_on_hold", len(r.Holds)).Msg("erasure changed")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,10 @@ func paramError(err error, hint string) error {
 		return err
 	}
 	place, name, ok := strings.Cut(e.Param, ".")
+	e = withFlags(e)
 	switch {
+	case strings.TrimPrefix(e.Param, "query.") == "devices":
+		return usageError{fmt.Errorf("DEVICE: %s%s", e.Message, hint)}
 	case !ok:
 		name = place // the client has removed the prefix "query."
 	case place == "path" || place == "body":
@@ -46,12 +50,36 @@ func paramError(err error, hint string) error {
 	return usageError{fmt.Errorf("--%s: %s%s", flagOf(name), e.Message, hint)}
 }
 
-// commandRemedies replaces the calls in remedies of the server by commands.
+// flagTerms replaces parameters in messages of the server with flags.
+var flagTerms = strings.NewReplacer(
+	"the values of name_column", "the values of --name-column",
+	"excludes name_column", "excludes --name-column",
+	"excludes device_column", "excludes --device-column",
+	"set delimiter as well, as in delimiter=%3B, a semicolon", "set --delimiter as well, as in --delimiter ';'",
+	"excludes status and device_type: omit them, or devices", "excludes --status and --device-type: omit them, or the devices",
+	"requires timezone: name", "requires --timezone: name",
+	"requires top: add top=10", "requires --top: add --top 10")
+
+// withFlags returns an error of the server with flags in place of parameters. On the command line,
+// devices are arguments.
+func withFlags(e *varve.Error) *varve.Error {
+	own := *e
+	own.Message = flagTerms.Replace(e.Message)
+	return &own
+}
+
+// commandRemedies replaces the calls in remedies of the server with commands.
 var commandRemedies = strings.NewReplacer(
 	"GET /v1/streams lists all streams", "varve streams lists all streams",
-	"GET /v1/devices lists all devices", "varve devices list lists all devices")
+	"GET /v1/devices lists all devices", "varve devices list lists all devices",
+	"GET /v1/alerts lists all alerts", "varve alerts list lists all alerts",
+	"GET /v1/alert-rules lists all rules", "varve rules list lists all rules",
+	"GET /v1/rejects lists all rejects", "varve rejects list lists all rejects",
+	"GET /v1/erasures lists all erasures", "varve erasures list lists all erasures",
+	"GET /v1/keys lists all keys", "varve keys list lists all keys",
+	"GET /v1/tables lists all tables", "varve tables list lists all tables")
 
-// withCommand replaces the remedy in an error about a missing object by a command. It returns other
+// withCommand replaces the remedy in an error about a missing object with a command. It returns other
 // errors unchanged.
 func withCommand(err error) error {
 	var e *varve.Error
@@ -67,6 +95,7 @@ func withCommand(err error) error {
 func flagOf(param string) string { return strings.ReplaceAll(param, "_", "-") }
 
 var (
+	noInteger  = regexp.MustCompile(`strconv\.(ParseInt|ParseUint|Atoi): parsing "[^"]*": (invalid syntax|value out of range)`)
 	noNumber   = regexp.MustCompile(`strconv\.Parse\w+: parsing "[^"]*": (invalid syntax|value out of range)`)
 	noDuration = regexp.MustCompile(`time: (invalid duration|unknown unit|missing unit)[^(]*`)
 	minusDigit = regexp.MustCompile(`unknown shorthand flag: '[\d.]'`)
@@ -74,7 +103,8 @@ var (
 
 // flagError replaces the messages of the flag parser with plain ones.
 func flagError(cmd *cobra.Command, err error) error {
-	text := noNumber.ReplaceAllString(err.Error(), "that is not such a number")
+	text := noInteger.ReplaceAllString(err.Error(), "use a whole number")
+	text = noNumber.ReplaceAllString(text, "use a number")
 	text = noDuration.ReplaceAllString(text, "write it as in 90s, 5m or 2h")
 	if minusDigit.MatchString(text) {
 		text += ": put -- before arguments that begin with a minus"
@@ -82,13 +112,33 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%s (see %s --help)", text, cmd.CommandPath())
 }
 
+// exclusive matches cobra's error about two flags that exclude each other.
+var exclusive = regexp.MustCompile(`^if any flags in the group .* none of the others can be; \[(\S+) (\S+).*\] were all set`)
+
+// unknownCommand returns the name in cobra's error about an unknown command.
+func unknownCommand(said string) string {
+	_, rest, _ := strings.Cut(said, `unknown command "`)
+	name, _, _ := strings.Cut(rest, `"`)
+	return name
+}
+
+// similarNames returns the suggestions that begin with the same letter as a name. Cobra also
+// suggests short commands that share only few letters with the name.
+func similarNames(name string, suggestions []string) []string {
+	return slices.DeleteFunc(suggestions, func(s string) bool { return name == "" || s[0] != name[0] })
+}
+
 // didYouMean puts cobra's suggestions for an unknown command into one line.
 func didYouMean(err error) error {
+	if names := exclusive.FindStringSubmatch(err.Error()); names != nil {
+		return fmt.Errorf("--%s and --%s exclude each other: omit one of them", names[1], names[2])
+	}
 	said, suggested, ok := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
+	similar := similarNames(unknownCommand(said), strings.Fields(suggested))
 	switch {
-	case ok:
-		return fmt.Errorf("%s: did you mean %s?", said, strings.Join(strings.Fields(suggested), " or "))
-	case strings.HasPrefix(said, "unknown command") && !strings.Contains(said, "--help"):
+	case ok && len(similar) > 0:
+		return fmt.Errorf("%s: did you mean %s?", said, strings.Join(similar, " or "))
+	case strings.HasPrefix(said, "unknown command") && !strings.Contains(said, "--help") && !strings.Contains(said, "did you mean"):
 		return fmt.Errorf("%s (see varve --help)", said)
 	}
 	return err
@@ -114,7 +164,7 @@ func queryError(err error) error {
 	if !errors.As(err, &e) || e.Failure != varve.Invalid {
 		return err
 	}
-	if name := strings.TrimPrefix(e.Param, "query."); name != "from" && name != "to" && name != "at" {
+	if name := strings.TrimPrefix(e.Param, "query."); name != "from" && name != "to" && name != "at" && name != "path.time" {
 		return paramError(err, "")
 	}
 	said, _, cut := strings.Cut(e.Message, ": send ")

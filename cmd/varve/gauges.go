@@ -12,12 +12,15 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/alerts"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/rejects"
 	"github.com/varvedb/varve/store/local"
 )
 
 const (
 	// measureEvery is the least time between two measurements that read the store.
 	measureEvery = time.Minute
+	// sizeEvery is the least time between two measurements of sizes that the process has in memory.
+	sizeEvery = 5 * time.Second
 	// countEvery is the least time between two measurements of sizes on DynamoDB. DynamoDB updates
 	// them every six hours, and a measurement sends a request per table.
 	countEvery = time.Hour
@@ -71,7 +74,7 @@ func registerEngine(reg *prometheus.Registry, e *engine.Engine, kind storeKind) 
 	}, func() float64 { return 1 }))
 	sizesEvery := countEvery
 	if kind.oneProcess || kind.inProcess {
-		sizesEvery = measureEvery
+		sizesEvery = sizeEvery
 	}
 	gauge := func(name, help string, labels prometheus.Labels, every time.Duration, load func(ctx context.Context) (float64, error)) {
 		m := &measured{load: load, every: every, value: math.NaN()}
@@ -84,6 +87,7 @@ func registerEngine(reg *prometheus.Registry, e *engine.Engine, kind storeKind) 
 			n, err := e.Aggregator.Backlog(ctx)
 			return float64(n), err
 		})
+	registerRejects(reg, e)
 	for _, severity := range alerts.Severities() {
 		gauge("varve_alerts_open", "Open alerts of all tenants among the newest 2,000 of a severity and tenant; NaN if unknown.",
 			prometheus.Labels{"severity": string(severity)}, measureEvery,
@@ -147,4 +151,20 @@ func (j journalSyncs) Describe(out chan<- *prometheus.Desc) { out <- j.desc }
 func (j journalSyncs) Collect(out chan<- prometheus.Metric) {
 	t := j.store.SyncTimes()
 	out <- prometheus.MustNewConstHistogram(j.desc, t.Count, t.Seconds, t.Buckets)
+}
+
+// registerRejects registers the counters of rejects.
+func registerRejects(reg *prometheus.Registry, e *engine.Engine) {
+	reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "varve_rejects_stored_total", Help: "Rejected readings whose reject was stored.",
+	}, func() float64 { return float64(e.Rejects.Counts().Stored) }))
+	reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "varve_readings_corrected_total", Help: "Live readings whose time was corrected.",
+	}, func() float64 { return float64(e.Clocks.Count()) }))
+	for _, reason := range rejects.Reasons() {
+		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "varve_rejects_dropped_total", Help: "Rejected readings whose reject was dropped, by reason: buffer, limit or failed.",
+			ConstLabels: prometheus.Labels{"reason": string(reason)},
+		}, func() float64 { return float64(e.Rejects.Counts().Dropped[reason]) }))
+	}
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestMeasured_ReadsOncePerPeriod checks that scrapes never wait, that a value is measured once
-// per period, one at a time, and that a failure shows as NaN until the next success.
+// TestMeasured_ReadsOncePerPeriod checks that scrapes never wait, and that a value is measured once
+// per period. Measurements must not overlap, and a failure must show as NaN until the next success.
 func TestMeasured_ReadsOncePerPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loads, fails := 0, false

@@ -22,6 +22,7 @@ type ingestFlags struct {
 	compress               string
 	rejects, checkpoint    string
 	parallel, batch        int
+	reconcile              bool
 	quiet                  bool
 }
 
@@ -39,7 +40,8 @@ func ingestCommand(a *app) *cobra.Command {
 		Example: "  varve ingest weather/sensor_01.csv\n" +
 			"  varve ingest --stream weather --time-column ts --precision s readings.csv\n" +
 			"  varve ingest --stream weather --format ndjson - < readings.ndjson\n" +
-			"  varve ingest --checkpoint state.json backlog/",
+			"  varve ingest --checkpoint state.json backlog/\n" +
+			"  varve ingest --reconcile backlog/",
 		Args: takes(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error { return ingest(cmd.Context(), a, &f, args) },
 	}
@@ -71,14 +73,15 @@ func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	param("decimal", "CSV: a comma, if numbers have a decimal comma (needs another --delimiter)")
 	param("bad-cells", "CSV: skip omits and counts cells that are not values (default reject: their readings are rejected)")
 	param("dst", "local times that occur twice or never: earlier or later (default: they are rejected)")
-	param("time", "arrival: readings without a time happened at their arrival (default required)")
+	param("time", "arrival: readings without a time happened at their arrival; equal ones of a request are one reading (default required)")
 	param("fields", "JSON: flat: all members but device, time, id and stream are fields (default nested)")
 	fl.StringVar(&f.compress, "compress", "none", "compression of requests: none, gzip or zstd")
 	fl.StringVar(&f.rejects, "rejects", "", "write rejected readings to this `file`, a JSON object a line")
 	fl.StringVar(&f.checkpoint, "checkpoint", "", "record in this `file` how far each file was sent, and resume there")
 	fl.IntVar(&f.parallel, "parallel", 4, "number of batches that are sent at a time")
 	fl.IntVar(&f.batch, "batch", wire.BatchReadings, "number of readings in a batch")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	fl.BoolVar(&f.reconcile, "reconcile", false, "compare the files with the store first, and send only the hours that differ")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print only errors and rejections")
 	var names []string
 	for _, format := range wire.BodyFormats() {
 		names = append(names, format.Name())
@@ -134,10 +137,10 @@ func ingest(ctx context.Context, a *app, f *ingestFlags, args []string) error {
 		return err
 	}
 	announceStream(a, f, sources)
-	report := &ingestReport{app: a, files: len(sources), rejectPath: f.rejects, hasCheckpoint: f.checkpoint != ""}
+	report := &ingestReport{app: a, files: len(sources), rejectPath: f.rejects, hasCheckpoint: f.checkpoint != "", quiet: f.quiet}
 	up, err := upload.New(upload.Options{
 		Client: c, Server: a.server, Params: f.values(), Parallel: f.parallel, Batch: f.batch, Compression: f.compress,
-		Checkpoint: f.checkpoint, Events: report.events(),
+		Checkpoint: f.checkpoint, Reconcile: f.reconcile, Events: report.events(),
 	}, sources)
 	if err != nil {
 		return paramError(err, "")
@@ -159,9 +162,8 @@ func ingest(ctx context.Context, a *app, f *ingestFlags, args []string) error {
 	return err
 }
 
-// announceStream prints the stream of files that are named without a folder. Their stream has the
-// name of the working folder. Users may not expect that, and readings cannot be removed from a
-// stream.
+// announceStream prints the stream for files that were named without a folder. Its name is the name
+// of the working folder. Users may not expect that, and readings cannot be moved to another stream.
 func announceStream(a *app, f *ingestFlags, sources []upload.Source) {
 	for i := range sources {
 		if s := &sources[i]; f.stream == "" && s.Stream != "" && filepath.Dir(s.Path) == "." {

@@ -19,6 +19,7 @@ type ingestReport struct {
 	rejectPath    string
 	hasCheckpoint bool
 	rejections    int
+	quiet         bool // print a result only if something failed or was rejected
 }
 
 // events returns callbacks that print the events of an upload.
@@ -26,6 +27,11 @@ func (r *ingestReport) events() upload.Events {
 	return upload.Events{
 		Restarted: func(path, reason string) {
 			r.bar.print(fmt.Sprintf("%s: sent from its beginning: %s", path, reason))
+		},
+		Unfinished: func(path string) {
+			if !r.quiet {
+				r.bar.print(path + ": the last line is not finished yet, and is left for the next run")
+			}
 		},
 		Rejected: r.rejected,
 		Progress: func(bytes int64) { r.bar.add(bytes) },
@@ -58,27 +64,40 @@ func (r *ingestReport) rejected(rej upload.Rejection) {
 // summarize prints the result of an upload, and how to resume it if it failed.
 func (r *ingestReport) summarize(u *upload.Result, took time.Duration, failed error) error {
 	if r.app.output == "json" {
-		return writeJSON(r.app.out, map[string]any{
-			"read": u.Total(), "stored": u.Stored, "duplicates": u.Duplicates, "rejected": u.Rejected, "conflicts": u.Conflicts, "skipped_cells": u.SkippedCells,
-			"before": u.Resumed, "files": r.files, "seconds": took.Seconds(), "complete": failed == nil,
-		})
+		values := map[string]any{
+			"read": u.Total(), "stored": u.Stored, "duplicates": u.Duplicates, "rejected": u.Rejected, "conflicts": u.Conflicts, "skipped_cells": u.SkippedCells, "text_numbers": u.TextNumbers,
+			"before": u.Resumed, "present": u.Present, "expired_periods": u.ExpiredPeriods, "files": r.files, "seconds": took.Seconds(), "complete": failed == nil,
+		}
+		if u.Queued > 0 {
+			values["queued"] = u.Queued
+		}
+		return writeJSON(r.app.out, values)
 	}
 	line := fmt.Sprintf("%s read, %s stored, %s, %s rejected", thousands(u.Total()), thousands(u.Stored),
 		count(int(u.Duplicates), "duplicate"), thousands(u.Rejected))
+	if u.Queued > 0 {
+		line += fmt.Sprintf(", %s queued by an agent", thousands(u.Queued))
+	}
 	if u.Conflicts > 0 {
 		line += fmt.Sprintf(" (%s)", count(int(u.Conflicts), "conflict"))
 	}
 	if u.SkippedCells > 0 {
 		line += fmt.Sprintf(" (%s skipped)", count(int(u.SkippedCells), "bad cell"))
 	}
+	if u.TextNumbers > 0 {
+		line += fmt.Sprintf(" (%s like numbers, stored as text: see --decimal and --types)", count(int(u.TextNumbers), "cell"))
+	}
+	line += presentText(u)
 	if u.Resumed > 0 {
 		line += fmt.Sprintf(" (%s were sent by an earlier run)", thousands(u.Resumed))
 	}
 	if secs := took.Seconds(); secs > 0.5 {
 		line += fmt.Sprintf(" in %.1f s, %s/s", secs, thousands(int64(float64(u.Total())/secs)))
 	}
-	if _, err := fmt.Fprintln(r.app.out, line); err != nil {
-		return err
+	if !r.quiet || failed != nil || u.Rejected > 0 {
+		if _, err := fmt.Fprintln(r.app.out, line); err != nil {
+			return err
+		}
 	}
 	if failed != nil && u.Total() > 0 && !isUsage(failed) {
 		remedy := "Run it again: readings that were sent become duplicates"
@@ -88,4 +107,15 @@ func (r *ingestReport) summarize(u *upload.Result, took time.Duration, failed er
 		fmt.Fprintln(r.app.err, remedy+".")
 	}
 	return nil
+}
+
+// presentText describes the readings that were not sent, because a comparison found them stored.
+func presentText(u *upload.Result) (text string) {
+	if u.Present > 0 {
+		text = fmt.Sprintf(" (%s were not sent: the store has them)", thousands(u.Present))
+	}
+	if u.ExpiredPeriods > 0 {
+		text += fmt.Sprintf(" (%s of days or hours may have expired, and were not sent)", count(int(u.ExpiredPeriods), "period"))
+	}
+	return text
 }

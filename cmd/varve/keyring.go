@@ -77,7 +77,7 @@ func (a keyCommands) openKeyring(cmd *cobra.Command, f *configFlags, fresh func(
 	return nil, err
 }
 
-// served manages the keys of a server.
+// served manages keys through a server.
 type served struct {
 	c   *client.Client
 	url string

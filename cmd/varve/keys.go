@@ -24,8 +24,8 @@ func keysCommand(a *app) *cobra.Command {
 	c := keyCommands{a}
 	cmd := group("keys", "Make, list and revoke API keys", c.create(), c.list(), c.revoke())
 	cmd.Long = "Make, list and revoke API keys.\n\n" +
-		"With --server or VARVE_SERVER, or with a key, the server is asked, which requires an admin key once keys exist. Without, or with\n" +
-		"--data or --store, the store itself is opened. If a server has that open, name the server."
+		"With --server, VARVE_SERVER or a key, the command uses the server. That requires an admin key once keys exist. Otherwise, or with\n" +
+		"--data or --store, it opens the store. If a server has the store open, set --server."
 	return cmd
 }
 
@@ -35,7 +35,7 @@ func (a keyCommands) create() *cobra.Command {
 	var d wire.KeyDraft
 	var draft apikeys.Draft
 	first := func() error { return draft.CheckFirst() }
-	cmd := a.command("create", "Make a key, and print it: this once", takes(0, 0), first, func(r keyring, cmd *cobra.Command, _ []string) error {
+	cmd := a.command("create", "Create a key and print it once", takes(0, 0), first, func(r keyring, cmd *cobra.Command, _ []string) error {
 		made, err := r.create(cmd.Context(), d)
 		if err != nil {
 			return err
@@ -43,8 +43,8 @@ func (a keyCommands) create() *cobra.Command {
 		if a.output == "json" {
 			return writeJSON(a.out, made)
 		}
-		fmt.Fprintf(a.err, "Key %s (%s of tenant %s) ends %s. It is for %s, and is not shown again:\n",
-			made.ID, strings.Join(made.Scopes, ","), made.Tenant, timeOrNever(made.Expires), r.where())
+		fmt.Fprintf(a.err, "Key %s (%s of tenant %s) %s. It is for %s. It is shown only once:\n",
+			made.ID, strings.Join(made.Scopes, ","), made.Tenant, expiryOf(made.Expires), r.where())
 		_, err = fmt.Fprintln(a.out, made.Key)
 		if made.Expires != nil && operators(&made.KeyInfo) {
 			fmt.Fprintln(a.err, "Make another before it ends: without an admin key of tenant default, keys are only made where the store can be opened.")
@@ -73,6 +73,14 @@ func (a keyCommands) create() *cobra.Command {
 	fl.Float64Var(&d.ReadingsPerSecond, "readings", 0, "readings a second; 0 means no limit")
 	a.words(cmd, "scope", apikeys.ScopeNames()...)
 	return cmd
+}
+
+// expiryOf describes the end of a key.
+func expiryOf(end *time.Time) string {
+	if end == nil {
+		return "never expires"
+	}
+	return "expires on " + timeOrNever(end)
 }
 
 // readExpires parses the end of a key. It returns nil for a key that never ends.
@@ -104,12 +112,12 @@ func (a keyCommands) list() *cobra.Command {
 		}
 		some, more := limited(list.Keys, limit)
 		list.Keys = some
-		g := listing{header: []string{"id", "tenant", "scopes", "state", "created", "expires", "rate", "name"},
-			optional: []string{"rate", "created"},
+		g := listing{header: []string{"id", "tenant", "scopes", "state", "created", "expires", "last used", "rate", "name"},
+			optional: []string{"rate", "created", "last used"},
 			empty:    "No keys: varve keys create --scope admin creates the first."}
 		for i := range list.Keys {
 			k := &list.Keys[i]
-			g.add(k.ID, k.Tenant, strings.Join(k.Scopes, ","), k.State, timeOrNever(&k.Created), timeOrNever(k.Expires), rateText(k), k.Name)
+			g.add(k.ID, k.Tenant, strings.Join(k.Scopes, ","), k.State, timeOrNever(&k.Created), timeOrNever(k.Expires), timeOrNever(k.Used), rateText(k), k.Name)
 		}
 		return errors.Join(a.show(&g, list), a.sayCut(more))
 	})
@@ -159,11 +167,11 @@ func lastOne(list []wire.KeyInfo, id string) bool {
 
 func (a keyCommands) revoke() *cobra.Command {
 	force := false
-	cmd := a.command("revoke ID", "End a key: at once in the server that is asked, within ten seconds in others", takes(1, 1), nil,
+	cmd := a.command("revoke ID", "End a key: at once here, within ten seconds in other servers", takes(1, 1), nil,
 		func(r keyring, cmd *cobra.Command, args []string) error {
-			id := apikeys.IDOf(args[0]) // a whole key must not occur in an address
+			id := apikeys.IDOf(args[0]) // a whole key must not occur in a URL
 			if apikeys.Shows(id) || id == "" {
-				return usageError{errors.New("that is neither a key nor the id of one: varve keys list shows the ids")}
+				return usageError{errors.New("neither an API key nor its id: varve keys list lists all ids")}
 			}
 			if !force {
 				all, err := r.list(cmd.Context())
@@ -204,7 +212,11 @@ func (a keyCommands) command(use, short string, args cobra.PositionalArgs, fresh
 		},
 	}
 	f.addSome(cmd, storeFlag, dataFlag)
-	cmd = a.remote(cmd, "table", "json")
+	outputs := []string{"table", "json"}
+	if use == "list" {
+		outputs = append(outputs, "csv")
+	}
+	cmd = a.remote(cmd, outputs...)
 	cmd.Flags().Lookup("server").DefValue = "" // the default applies only if a key is given
 	cmd.MarkFlagsMutuallyExclusive("server", "store")
 	cmd.MarkFlagsMutuallyExclusive("server", "data")

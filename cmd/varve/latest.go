@@ -12,6 +12,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/query"
 )
 
 func (a queryCommands) latest() *cobra.Command {
@@ -19,7 +20,7 @@ func (a queryCommands) latest() *cobra.Command {
 	var by string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "latest STREAM [DEVICE…]", Short: "Print the latest reading of each device, or of all devices of a stream",
+		Use: "latest STREAM [DEVICE…]", Short: "Print the latest reading of each device, or of a stream",
 		Long: "Print the latest reading of each device.\n" +
 			"Without a device, all registered devices with a live reading in the stream are included.",
 		Example: "  varve latest weather sensor_01 sensor_02\n" +
@@ -41,12 +42,18 @@ func (a queryCommands) latest() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var cover query.Coverage
+			for i := range list {
+				cover.AsOf = cover.AsOf.Merge(list[i].Coverage.AsOf)
+			}
+			a.sayAsOf(&cover)
 			return errors.Join(a.showLatest(list), a.sayCut(more))
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&by, "by", "event", "event: the last by event time; arrival: the last to arrive")
 	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
+	asOfFlag(cmd, &q.AsOf)
 	filterFlags(cmd, &q.Status, &q.DeviceType)
 	limitFlag(cmd, &limit, "devices")
 	a.words(cmd, "by", "event", "arrival")
@@ -74,7 +81,8 @@ func (a queryCommands) latestOf(cmd *cobra.Command, c *client.Client, q client.L
 	return page.Latest, more, err
 }
 
-// commonNotes returns the notes that all pages have. A field that only some pages lack exists.
+// commonNotes returns the notes that all pages have. A field that is missing on only some pages exists,
+// so it gets no note.
 func commonNotes(before, page []wire.Note, first bool) []wire.Note {
 	if first {
 		return page
@@ -94,6 +102,7 @@ type latestOf struct {
 	Device  string                     `json:"device"`
 	Time    string                     `json:"time,omitempty"`
 	ID      string                     `json:"id,omitempty"`
+	Version uint32                     `json:"version,omitempty"`
 	Arrived string                     `json:"arrived,omitempty"`
 	Fields  map[string]json.RawMessage `json:"fields,omitempty"`
 	text    string                     // the fields as text for people
@@ -103,10 +112,13 @@ func newLatestOf(l *client.Latest) latestOf {
 	one := latestOf{Device: l.Device, text: "no reading"}
 	r := l.Reading
 	if r == nil {
+		if x := l.Coverage.Expiry; x != nil {
+			one.text = "no live reading; " + x.Rule
+		}
 		return one
 	}
 	one.Time, one.Arrived = string(wire.AppendTime(nil, r.Time)), string(wire.AppendTime(nil, r.Arrived))
-	one.ID, one.text = r.ID.String(), fieldsText(r.Fields)
+	one.ID, one.Version, one.text = r.ID.String(), r.ID.Version(), fieldsText(r.Fields)
 	one.Fields = map[string]json.RawMessage{}
 	for _, f := range r.Fields {
 		one.Fields[f.Name] = rawValue(f.Value)
@@ -177,7 +189,8 @@ func cellText(r *varve.Reading, name string) string {
 	}
 }
 
-// latestBody is the latest reading of a device as HTTP answers it: null if it has none.
+// latestBody is the latest reading of a device in an answer of the API. Reading is null if the
+// device has none.
 type latestBody struct {
 	Device  string       `json:"device"`
 	Reading *readingBody `json:"reading"`
@@ -186,6 +199,7 @@ type latestBody struct {
 type readingBody struct {
 	Time    string                     `json:"time"`
 	ID      string                     `json:"id"`
+	Version uint32                     `json:"version,omitempty"`
 	Arrived string                     `json:"arrived"`
 	Fields  map[string]json.RawMessage `json:"fields"`
 }
@@ -195,7 +209,7 @@ func bodies(list []client.Latest) []latestBody {
 	for i := range list {
 		one := newLatestOf(&list[i])
 		if all[i].Device = one.Device; list[i].Reading != nil {
-			all[i].Reading = &readingBody{one.Time, one.ID, one.Arrived, one.Fields}
+			all[i].Reading = &readingBody{one.Time, one.ID, one.Version, one.Arrived, one.Fields}
 		}
 	}
 	return all

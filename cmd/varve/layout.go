@@ -1,16 +1,19 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 )
 
 const (
 	columnGap   = 2 // spaces between columns
-	leastColumn = 8 // the least width of a wrapped column
+	leastColumn = 8 // the least width of a column whose words are cut
 )
 
 // fraction matches a time with a fraction of a second.
@@ -18,7 +21,7 @@ var fraction = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$`)
 
 // narrowed returns a copy of the listing for a terminal, and the names of the columns that the copy
 // hides. Times are cut to seconds. Optional columns are hidden in their order until the lines fit
-// the width, or none is left.
+// the width, or no optional column is left.
 func (g *listing) narrowed(width int) (fitted *listing, hidden []string) {
 	fitted = &listing{header: slices.Clone(g.header), empty: g.empty}
 	for _, row := range g.rows {
@@ -39,6 +42,13 @@ func (g *listing) narrowed(width int) (fitted *listing, hidden []string) {
 		hidden = append(hidden, name)
 		fitted.header = slices.Delete(fitted.header, i, i+1)
 		for r := range fitted.rows {
+			fitted.rows[r] = slices.Delete(fitted.rows[r], i, i+1)
+		}
+	}
+	if i := slices.Index(fitted.header, g.below); i >= 0 && sum(fitted.widths()) > width {
+		fitted.header = slices.Delete(fitted.header, i, i+1)
+		for r := range fitted.rows {
+			fitted.belowRows = append(fitted.belowRows, fitted.rows[r][i])
 			fitted.rows[r] = slices.Delete(fitted.rows[r], i, i+1)
 		}
 	}
@@ -68,14 +78,19 @@ func sum(numbers []int) (total int) {
 }
 
 // shrunk returns widths with which a line has at most width characters, if that is possible.
-// Columns of sentences become narrower first, because names and ids are copied.
+// Columns of sentences become narrower first, at spaces, because users copy names and ids.
 func (g *listing) shrunk(width int) []int {
 	widths := g.widths()
+	words := g.wordWidths()
 	for _, all := range []bool{false, true} {
 		for sum(widths) > width {
 			widest := -1
 			for i := range widths {
-				if (all || g.hasSentences(i)) && widths[i] > leastColumn+columnGap && (widest < 0 || widths[i] > widths[widest]) {
+				least := leastColumn + columnGap
+				if !all {
+					least = max(words[i], utf8.RuneCountInString(g.header[i])+columnGap)
+				}
+				if (all || g.hasSentences(i)) && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
 					widest = i
 				}
 			}
@@ -88,13 +103,26 @@ func (g *listing) shrunk(width int) []int {
 	return widths
 }
 
+// wordWidths returns the width of the longest word in each column, with the gap.
+func (g *listing) wordWidths() []int {
+	widths := make([]int, len(g.header))
+	for _, row := range g.rows {
+		for i, cell := range row {
+			for _, word := range strings.Fields(printable(cell)) {
+				widths[i] = max(widths[i], utf8.RuneCountInString(word)+columnGap)
+			}
+		}
+	}
+	return widths
+}
+
 // hasSentences reports whether a cell of a column has a space.
 func (g *listing) hasSentences(column int) bool {
 	return slices.ContainsFunc(g.rows, func(row []string) bool { return strings.Contains(row[column], " ") })
 }
 
-// writeWrapped writes a listing with the widths of shrunk. Cells that are longer continue on the
-// next line.
+// writeWrapped writes a listing whose lines have at most width characters, if possible. Longer cells
+// continue on the next line.
 func writeWrapped(w io.Writer, g *listing, width int) error {
 	widths := g.shrunk(width)
 	var b strings.Builder
@@ -121,6 +149,11 @@ func writeWrapped(w io.Writer, g *listing, width int) error {
 			}
 			b.WriteString(strings.TrimRight(text, " ") + "\n")
 		}
+		if r > 0 && len(g.belowRows) > 0 {
+			for _, line := range wrapped(printable(g.belowRows[r-1]), width-columnGap) {
+				b.WriteString(strings.Repeat(" ", columnGap) + line + "\n")
+			}
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -139,6 +172,49 @@ func wrapped(text string, width int) (lines []string) {
 		runes = []rune(strings.TrimLeft(string(runes[end:]), " "))
 	}
 	return append(lines, string(runes))
+}
+
+// printText prints a sentence. On a terminal, it is cut into lines that fit.
+func (a *app) printText(text string) {
+	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	width := a.columns - len(indent)
+	if a.columns == 0 || a.wide || width < leastColumn {
+		fmt.Fprintln(a.out, text)
+		return
+	}
+	for _, line := range wrapped(text[len(indent):], width) {
+		fmt.Fprintln(a.out, indent+line)
+	}
+}
+
+// helpWidth is the width of help texts if the width of the terminal is unknown.
+const helpWidth = 80
+
+// wrapHelp fits the help of a command and of its subcommands to a terminal.
+func wrapHelp(cmd *cobra.Command, columns int) {
+	if columns <= 0 {
+		columns = helpWidth
+	}
+	cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", columns)))
+	cmd.Long = paragraphs(cmd.Long, columns)
+	for _, sub := range cmd.Commands() {
+		sub.Long = paragraphs(sub.Long, columns)
+		for _, deep := range sub.Commands() {
+			deep.Long = paragraphs(deep.Long, columns)
+		}
+	}
+}
+
+// paragraphs fits the lines of each paragraph to a width. It does not change paragraphs with
+// indented lines.
+func paragraphs(text string, width int) string {
+	parts := strings.Split(text, "\n\n")
+	for i, part := range parts {
+		if !strings.HasPrefix(part, " ") && !strings.Contains(part, "\n ") {
+			parts[i] = strings.Join(wrapped(strings.ReplaceAll(part, "\n", " "), width), "\n")
+		}
+	}
+	return strings.Join(parts, "\n\n")
 }
 
 func lastSpace(runes []rune) int {

@@ -18,7 +18,7 @@ type logCommands struct{ *app }
 
 func logsCommand(a *app) *cobra.Command {
 	c := logCommands{a}
-	return group("logs", "Keep the logs of devices' states",
+	return group("logs", "Write and list device logs",
 		c.add(),
 		c.list("list DEVICE", "Print a device's log, the newest entry first", func(q *client.LogQuery, name string) { q.Device = name }),
 		c.list("operator OPERATOR", "Print the entries of an operator, the newest first", func(q *client.LogQuery, name string) { q.Operator = name }),

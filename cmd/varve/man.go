@@ -34,8 +34,8 @@ func manCommand(a *app) *cobra.Command {
 	}
 }
 
-// pageTime returns the date of the pages: SOURCE_DATE_EPOCH, so that builds can be repeated,
-// or now.
+// pageTime returns the date of the pages: SOURCE_DATE_EPOCH, so that builds are reproducible, or
+// else the current time.
 func pageTime() (time.Time, error) {
 	epoch := os.Getenv("SOURCE_DATE_EPOCH")
 	if epoch == "" {

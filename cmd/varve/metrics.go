@@ -8,6 +8,7 @@ import (
 	"github.com/varvedb/varve/cloudwatch"
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/notify"
 )
 
 // publish writes metrics for CloudWatch until stop is called, if they are enabled.
@@ -17,9 +18,11 @@ func (a service) publish(ctx context.Context, c *config.Config, e *engine.Engine
 		return nil, func() {}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p := cloudwatch.New(cloudwatch.Options{
-		Out: a.out, Deployment: c.Tables.Prefix, Now: now, Health: e.Rotator.Health, Backlog: backlog(ctx, e),
-	})
+	o := cloudwatch.Options{Out: a.out, Deployment: c.Tables.Prefix, Now: now, Health: e.Rotator.Health, Backlog: backlog(ctx, e)}
+	if e.Sender != nil {
+		o.Deliveries = func() (int64, time.Time) { return undelivered(e.Sender) }
+	}
+	p := cloudwatch.New(o)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -50,4 +53,16 @@ func backlog(ctx context.Context, e *engine.Engine) func() float64 {
 		}
 		return float64(last)
 	}
+}
+
+// undelivered returns the number of messages that have failed permanently, and the time at which
+// the oldest pending message was queued. The time is zero if no message is pending.
+func undelivered(s *notify.Sender) (failed int64, oldest time.Time) {
+	for _, one := range s.Stats() {
+		failed += one.Failed
+		if oldest.IsZero() || !one.Oldest.IsZero() && one.Oldest.Before(oldest) {
+			oldest = one.Oldest
+		}
+	}
+	return failed, oldest
 }

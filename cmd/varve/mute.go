@@ -49,7 +49,7 @@ func (a ruleCommands) unmute() *cobra.Command {
 	})
 }
 
-// muteCommand returns a command that mutes, with the flags that set the end.
+// muteCommand returns a command that mutes, with the flags that set the end of the mute.
 func muteCommand(a *app, short string, change muteChange) *cobra.Command {
 	var until string
 	var m wire.Mute

@@ -23,7 +23,10 @@ type listing struct {
 	// optional are the columns that a terminal without room for them does not show, the
 	// least important first. --wide shows them.
 	optional []string
-	// explain prints empty in other formats, too: on stderr.
+	// below is a column that a terminal without room for it shows on lines of its own, below each row.
+	below     string
+	belowRows []string // the cells of the column that below names, if that column was moved
+	// If explain is set, the text empty is also printed for other formats, to standard error.
 	explain bool
 }
 
@@ -86,7 +89,7 @@ func csvHeader(header []string) []string {
 	return names
 }
 
-// cells returns a row of a table. Each cell is escaped, so that it is on one line.
+// cells returns a row of a table. Each cell is escaped, so that it stays on one line.
 func cells(row []string) string {
 	shown := make([]string, len(row))
 	for i, cell := range row {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,35 +27,50 @@ type queryCommands struct{ *app }
 
 func (a queryCommands) query() *cobra.Command {
 	var q client.Query
-	var order string
-	var explain bool
 	cmd := &cobra.Command{
 		Use: "query STREAM DEVICE", Short: "Print the readings of a device in a window",
 		Example: "  varve query weather sensor_01 --from -24h\n" +
 			"  varve query weather sensor_01 --from 2026-04-01 --to 2026-05-01 --fields temperature -o csv\n" +
+			"  varve query weather sensor_01 --during 2026-04 -o arrow > april.arrow\n" +
 			"  varve query weather sensor_01 --during 2026-04 --order desc --limit 10\n" +
-			"  varve query weather sensor_01 --where 'temperature>30 and level=error'",
-		Args: takes(2, 2),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			q.Stream, q.Device = args[0], args[1]
-			if q.Order, err = varve.ParseOrder(order); err != nil {
-				return usageError{fmt.Errorf("--%w", err)}
-			}
-			if q.Limit < 0 {
-				return errNegativeLimit(q.Limit)
-			}
-			if explain && (a.output == "ndjson" || a.output == "columns") {
-				return usageError{fmt.Errorf("--explain has no output %s: use table, json or csv", a.output)}
-			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			if explain {
-				return a.explain(cmd, c, q)
-			}
-			return a.readings(cmd, c, q)
-		},
+			"  varve query weather sensor_01 --from -24h --fields temperature --plot\n" +
+			"  varve query weather sensor_01 --where 'temperature>30 and level=error'\n" +
+			"  varve query weather sensor_01 --during 2024-04 --archive",
+	}
+	a.archiveFlag(cmd, &q.Archive)
+	return a.ofDevice(cmd, &q)
+}
+
+// ofDevice adds the arguments and flags of a query of a device to a command.
+func (a queryCommands) ofDevice(cmd *cobra.Command, q *client.Query) *cobra.Command {
+	var order string
+	var explain, plotted bool
+	cmd.Args = takes(2, 2)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		q.Stream, q.Device = args[0], args[1]
+		if q.Order, err = varve.ParseOrder(order); err != nil {
+			return usageError{fmt.Errorf("--%w", err)}
+		}
+		if q.Limit < 0 {
+			return errNegativeLimit(q.Limit)
+		}
+		if explain && slices.Contains([]string{"ndjson", "columns", "arrow"}, a.output) {
+			return usageError{fmt.Errorf("--explain has no output %s: use table, json or csv", a.output)}
+		}
+		if err := a.checkArrow(); err != nil {
+			return err
+		}
+		c, err := a.client()
+		if err != nil {
+			return err
+		}
+		if explain {
+			return a.explain(cmd, c, *q)
+		}
+		if plotted {
+			return pictures(a).ofReadings(cmd, c, *q)
+		}
+		return a.readings(cmd, c, *q)
 	}
 	f := cmd.Flags()
 	whereFlag(cmd, &q.Where)
@@ -62,14 +79,19 @@ func (a queryCommands) query() *cobra.Command {
 	f.IntVar(&q.Limit, "limit", 0, "limit of readings; 0 means all")
 	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
 	f.StringVar(&q.Cursor, "cursor", "", "continue after an earlier page")
-	f.BoolVar(&q.Consistent, "consistent", false, "see every reading acknowledged before")
-	f.BoolVar(&q.SkipDamaged, "skip-damaged", false, "omit and report damaged rows instead of failing")
+	asOfFlag(cmd, &q.AsOf)
+	f.BoolVar(&q.Versions, "versions", false, "print all versions of each reading; by default, only the highest one")
+	scopeFlags(cmd, &q.Consistent, &q.SkipDamaged)
+	f.StringVar(&q.Numbers, "numbers", "", "with -o arrow: exact, or float for the nearest 64-bit floats (default: exact)")
 	f.BoolVar(&explain, "explain", false, "print the tables that would be read and the cost, without reading")
+	plotFlag(cmd, &plotted)
+	cmd.MarkFlagsMutuallyExclusive("plot", "explain")
 	a.words(cmd, "order", "asc", "desc")
-	return a.remote(cmd, "table", "json", "ndjson", "csv", "columns")
+	a.words(cmd, "numbers", "exact", "float")
+	return a.remote(cmd, "table", "json", "ndjson", "csv", "columns", "arrow")
 }
 
-// readings prints readings while they arrive.
+// readings prints readings as the server sends them.
 func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Query) (err error) {
 	if a.output == "table" {
 		return a.readingsTable(cmd, c, q)
@@ -82,7 +104,7 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 	defer func() { err = errors.Join(err, resp.Body.Close()) }()
 	var seen beginning
 	if _, err := io.Copy(io.MultiWriter(a.out, &seen), resp.Body); err != nil {
-		return fmt.Errorf("the answer breaks off: %w", err)
+		return fmt.Errorf("the answer is incomplete: %w", err)
 	}
 	notes, err := notesOf(resp, &seen)
 	if err != nil {
@@ -93,16 +115,17 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 		a.sayMore(next)
 	}
 	var cover query.Coverage
-	if text := resp.Trailer.Get("Varve-Coverage"); text != "" {
-		if err := json.Unmarshal([]byte(text), &cover); err != nil {
+	if text := coverageOf(resp, &seen); text != nil {
+		if err := json.Unmarshal(text, &cover); err != nil {
 			return fmt.Errorf("coverage: %w", err)
 		}
 	}
 	a.saySkipped(&cover)
+	a.sayAsOf(&cover)
 	if seen.empty() {
 		fmt.Fprintln(a.err, noReadings(&q, cover.Expiry))
 	}
-	if line := expiryText(cover.Expiry, seen.empty()); line != "" {
+	if line := ofPage(expiryText(cover.Expiry, seen.empty()), resp.Trailer.Get("Varve-Next")); line != "" {
 		fmt.Fprintln(a.err, line)
 	}
 	return nil
@@ -113,14 +136,16 @@ type beginning struct {
 	text []byte
 	last []byte // the end of the answer
 	rows int    // number of lines; CSV and JSON without readings have one line
+	size int    // bytes of the answer
 }
 
-// lastBytes is the length of the end of an answer that is kept. Notes are longer only if hundreds
-// of fields are misspelt.
-const lastBytes = 64 << 10
+// lastBytes is the number of bytes from the end of an answer that beginning stores. Coverage and
+// notes are longer only if thousands of tables were read, or fields are misspelt.
+const lastBytes = 512 << 10
 
 func (b *beginning) Write(p []byte) (int, error) {
 	b.rows += bytes.Count(p, []byte{'\n'})
+	b.size += len(p)
 	if most := 64 - len(b.text); most > 0 {
 		b.text = append(b.text, p[:min(most, len(p))]...)
 	}
@@ -143,15 +168,44 @@ func notesOf(resp *http.Response, seen *beginning) (notes []wire.Note, err error
 	return notes, nil
 }
 
+// coverageOf returns the coverage of an answer: from its trailer, or from a member at the end of
+// its JSON. It returns nil if the answer has none.
+func coverageOf(resp *http.Response, seen *beginning) []byte {
+	if text := resp.Trailer.Get("Varve-Coverage"); text != "" {
+		return []byte(text)
+	}
+	const member = `,"coverage":`
+	at := bytes.LastIndex(seen.last, []byte(member))
+	if at < 0 {
+		return nil
+	}
+	text := seen.last[at+len(member):]
+	d := json.NewDecoder(bytes.NewReader(text))
+	var cover json.RawMessage
+	if d.Decode(&cover) != nil {
+		return nil
+	}
+	// Only notes may follow. Otherwise the member belongs to a value of a reading.
+	if rest := text[d.InputOffset():]; string(rest) != "}\n" && !bytes.HasPrefix(rest, []byte(`,"notes":`)) {
+		return nil
+	}
+	return cover
+}
+
 // empty reports whether the answer has no readings, in any format.
 func (b *beginning) empty() bool {
 	if bytes.HasPrefix(b.text, []byte(`{"readings":[`)) {
 		return bytes.HasPrefix(b.text, []byte(`{"readings":[]`))
 	}
+	if schema, ok := bytes.CutPrefix(b.text, []byte("\xff\xff\xff\xff")); ok && len(schema) >= 4 {
+		// An Arrow stream without readings has only a schema and an end. Each takes 8 bytes,
+		// besides the text of the schema.
+		return b.size == 8+int(binary.LittleEndian.Uint32(schema))+8
+	}
 	return len(b.text) == 0 || bytes.HasPrefix(b.text, []byte(`{"time":[]`)) || bytes.HasPrefix(b.text, []byte("time,")) && b.rows <= 1
 }
 
-// saySkipped prints the damaged rows that were left out.
+// saySkipped prints the damaged rows that the query skipped.
 func (a queryCommands) saySkipped(c *query.Coverage) {
 	for i := range c.Damaged {
 		d := &c.Damaged[i]
@@ -170,16 +224,25 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	var answer client.Answer
 	n, missing := 0, slices.Clone(q.Fields)
+	longest := 0 // the longest time so far
 	for r, err := range c.Readings(cmd.Context(), q, &answer) {
 		if err != nil {
 			return errors.Join(w.Flush(), err)
 		}
 		if n == 0 {
-			fmt.Fprintln(w, "TIME\tFIELDS")
+			fmt.Fprintln(w, "TIME\t"+versionHeader(&q)+"FIELDS")
 		}
 		n++
 		missing = slices.DeleteFunc(missing, func(name string) bool { return r.Field(name).Kind() != 0 })
-		fmt.Fprintf(w, "%s\t%s\n", wire.AppendTime(nil, r.Time), printable(fieldsText(r.Fields)))
+		at := string(wire.AppendTime(nil, r.Time))
+		longest = max(longest, len(at))
+		version := versionCell(&q, r)
+		for i, line := range a.fittedFields(r.Fields, longest+columnGap+versionWidth(&q)) {
+			if i > 0 {
+				at, version = "", versionCell(&q, &varve.Reading{})
+			}
+			fmt.Fprintf(w, "%s\t%s%s\n", at, version, line)
+		}
 		if n%1000 == 0 {
 			if err := w.Flush(); err != nil {
 				return err
@@ -189,31 +252,78 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	a.sayAnswer(&q, &answer, n, missing)
+	if n == 0 && q.Where == "" && q.Cursor == "" {
+		return a.sayLatest(cmd.Context(), c, &q)
+	}
+	return nil
+}
+
+// sayLatest prints the time of a device's latest reading, to help with a window that has no
+// readings.
+func (a queryCommands) sayLatest(ctx context.Context, c *client.Client, q *client.Query) error {
+	page, err := c.LatestPage(ctx, client.LatestQuery{Stream: q.Stream, By: varve.ByEvent, Devices: []string{q.Device}, AsOf: q.AsOf})
+	if err != nil {
+		return err
+	}
+	for _, l := range page.Latest {
+		if l.Reading != nil {
+			fmt.Fprintf(a.out, "Its latest reading is of %s.\n", wire.AppendTime(nil, l.Reading.Time))
+		}
+	}
+	return nil
+}
+
+// sayAnswer prints the number of readings of an answer, and notes on its gaps. The argument missing
+// lists the requested fields that no reading has.
+func (a queryCommands) sayAnswer(q *client.Query, answer *client.Answer, n int, missing []string) {
 	a.saySkipped(&answer.Coverage)
+	a.sayAsOf(&answer.Coverage)
 	a.sayNotes(slices.DeleteFunc(answer.Notes, func(n wire.Note) bool { return n.Param == "query.fields" })) // see missing
 	if n == 0 {
-		fmt.Fprintln(a.out, noReadings(&q, answer.Coverage.Expiry))
+		a.printText(noReadings(q, answer.Coverage.Expiry))
 		if line := expiryText(answer.Coverage.Expiry, true); line != "" {
-			fmt.Fprintln(a.out, line)
+			a.printText(line)
 		}
-		return nil
+		return
 	}
-	from := "" // only keys of tenant default see the tables
-	if tables := len(answer.Coverage.Read) + answer.Coverage.MoreRead; tables > 0 {
-		from = " from " + count(tables, "table")
-	}
-	fmt.Fprintf(a.out, "\n%s%s\n", count(n, "reading"), from)
+	fmt.Fprintf(a.out, "\n%s%s\n", count(n, "reading"), tablesText(&answer.Coverage))
 	a.sayMissing(missing)
 	if n := answer.Coverage.Conflicts; n > 0 {
 		fmt.Fprintf(a.out, "%s arrived again in a later month with other values, which are not shown.\n", count(n, "reading"))
 	}
-	if line := expiryText(answer.Coverage.Expiry, false); line != "" {
-		fmt.Fprintln(a.out, line)
+	if line := ofPage(expiryText(answer.Coverage.Expiry, false), answer.Next); line != "" {
+		a.printText(line)
 	}
 	if answer.Next != "" {
 		a.sayMore(answer.Next)
 	}
-	return nil
+}
+
+// tablesText returns the number of tables that were read. Only keys of tenant default may see this
+// number.
+func tablesText(c *query.Coverage) string {
+	tables, archives := len(c.Read)+c.MoreRead, len(c.Archived)+c.MoreArchived
+	switch {
+	case archives == 0 && tables == 0:
+		return ""
+	case archives == 0:
+		return "; " + count(tables, "table") + " read"
+	case tables == 0:
+		return "; " + count(archives, "archived table") + " read"
+	default:
+		return "; " + count(tables, "table") + " and " + count(archives, "archived table") + " read"
+	}
+}
+
+// fittedFields returns the fields of a reading as text. On a terminal, the text is cut into lines
+// that fit beside a column of times.
+func (a queryCommands) fittedFields(fields []varve.Field, times int) []string {
+	text := printable(fieldsText(fields))
+	if a.columns == 0 || a.wide {
+		return []string{text}
+	}
+	return wrapped(text, max(a.columns-times, leastColumn))
 }
 
 // noReadings describes a window without live readings. It distinguishes windows that have expired
@@ -241,8 +351,16 @@ func expiryText(x *query.Expiry, isEmpty bool) string {
 		}
 		return fmt.Sprintf("%s of this window %s expired: %s.", count(x.Readings, "reading"), have, x.Rule)
 	default:
-		return fmt.Sprintf("Readings that happened and arrived before %s have expired: %s.", x.To.UTC().Truncate(time.Minute).Format(time.RFC3339), x.Rule)
+		return fmt.Sprintf("Readings that happened and arrived before %s have expired: %s.", x.To.UTC().Truncate(time.Second).Format(time.RFC3339), x.Rule)
 	}
+}
+
+// ofPage names the page in a line about the window if another page follows.
+func ofPage(line, next string) string {
+	if next == "" {
+		return line
+	}
+	return strings.Replace(line, " of this window ", " in this page ", 1)
 }
 
 // sayMissing names the requested fields that an answer lacks.
@@ -274,7 +392,7 @@ func (a queryCommands) explain(cmd *cobra.Command, c *client.Client, q client.Qu
 	}
 	fmt.Fprintf(a.out, "\nCost of reading to the end, at least: %s, %v read units.\n", count(x.Requests, "request"), x.Units)
 	if line := expiryText(x.Expiry, true); line != "" {
-		fmt.Fprintln(a.out, line)
+		a.printText(line + " They are not counted without reading.")
 	}
 	return nil
 }

@@ -16,10 +16,10 @@ import (
 )
 
 // quotaFinding compares the tables that a configuration needs over its life with the quota of the
-// account. If the quota suffices, or the store has none, the text is empty.
+// account. If the quota suffices, or the store has no quota, the text is empty.
 //
-// wrong means that the configuration drops its tables, and nevertheless meets the quota. Its
-// operator expects it to run forever.
+// If wrong is true, the configuration exceeds the quota although it drops expired tables. Its operator
+// expects it to run forever.
 func quotaFinding(ctx context.Context, c *config.Config) (text string, wrong bool, err error) {
 	if !kindOf(c).hasQuota {
 		return "", false, nil
@@ -31,7 +31,7 @@ func quotaFinding(ctx context.Context, c *config.Config) (text string, wrong boo
 	text = calendar.QuotaText(&f, c.Store.TableQuota)
 	b, dropped := c.Bound(now(), rotator.Outage)
 	if wrong = dropped && len(b.Forever) == 0; wrong {
-		text = fmt.Sprintf("%s, and the configuration needs up to %s tables", text, thousands(int64(b.Tables)))
+		text = fmt.Sprintf("%s, and the configuration needs up to %d tables", text, b.Tables)
 	} else if dropped {
 		text += ", because a class keeps its readings forever"
 	} else {
@@ -40,35 +40,40 @@ func quotaFinding(ctx context.Context, c *config.Config) (text string, wrong boo
 	return text, wrong, nil
 }
 
-// warnOfQuota logs that the configuration will meet the quota of the account, although it drops its
-// tables.
+// quotaRemedy returns the remedy for the quota of a configuration.
+func quotaRemedy(c *config.Config) string {
+	p := c.Rotation()
+	return calendar.QuotaRemedy(&p)
+}
+
+// warnOfQuota logs that the configuration will meet the quota of the account, even though it drops
+// expired tables.
 func warnOfQuota(ctx context.Context, c *config.Config, log zerolog.Logger) {
 	text, wrong, err := quotaFinding(ctx, c)
 	if err != nil || !wrong {
 		return // either the process ends, or varve config check and the plan give enough warning
 	}
-	log.Warn().Str("found", text).Str("remedy", calendar.QuotaRemedy).Msg("quota of tables too small")
+	log.Warn().Str("found", text).Str("remedy", quotaRemedy(c)).Msg("quota of tables too small")
 }
 
-// forecastTables returns the forecast for varve doctor on DynamoDB. It has a remedy if the quota
-// will be met within a year, or at any later time although all tables are dropped.
+// forecastTables returns the forecast for varve doctor on DynamoDB. The forecast has a remedy if
+// the quota will be reached. It is only a warning if that is more than a year away, and the reason
+// is that some tables are never dropped.
 func forecastTables(c *config.Config) dynamo.Forecaster {
-	return func(ctx context.Context, tables []store.Info, others int) (found, remedy string, err error) {
+	return func(ctx context.Context, tables []store.Info, others int) (found, remedy string, warning bool, err error) {
 		p, at := c.Rotation(), now()
 		f, err := calendar.Simulate(ctx, calendar.Options{
 			Policy: p, Now: at, Until: at.Add(calendar.Lifespan(p)), Tables: tables, Quota: c.Store.TableQuota, Others: others, EndAtQuota: true,
 		})
 		if err != nil {
-			return "", "", err
+			return "", "", false, err
 		}
 		if f.QuotaMet.IsZero() {
-			return fmt.Sprintf("at most %s of this deployment, and the quota is not met", thousands(int64(f.Most))), "", nil
+			return fmt.Sprintf("at most %s of this deployment, and the quota is not reached", thousands(int64(f.Most))), "", false, nil
 		}
 		found = calendar.QuotaText(&f, c.Store.TableQuota)
-		if endless(&p) && f.QuotaMet.After(at.Add(calendar.WarnAhead)) {
-			return found, "", nil
-		}
-		return found, calendar.QuotaRemedy, nil
+		isLater := endless(&p) && f.QuotaMet.After(at.Add(calendar.WarnAhead))
+		return found, calendar.QuotaRemedy(&p), isLater, nil
 	}
 }
 

@@ -62,8 +62,8 @@ func gapsOf(lost []local.Loss) (gaps []rollup.Gap) {
 	return gaps
 }
 
-// droppedBefore returns the event time before which tables may have been dropped; zero if none
-// can have been dropped.
+// droppedBefore returns the event time before which tables may have been dropped, or zero if no
+// table can have been dropped.
 func droppedBefore(c *config.Config) time.Time {
 	least := time.Duration(math.MaxInt64)
 	for _, class := range c.Policy().Classes {
@@ -124,7 +124,7 @@ func lostRollups(w varve.Window) string {
 
 // seriesOf returns the series that have readings or roll-ups, in order.
 func seriesOf(ctx context.Context, s *local.Store) ([]varve.Series, error) {
-	list, err := s.Series(ctx)
+	list, err := s.ChunkSeries(ctx)
 	if err != nil {
 		return nil, err
 	}

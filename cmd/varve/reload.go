@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/config"
 )
 
@@ -27,7 +28,7 @@ func newLevelSwitch(level string) *levelSwitch {
 // Sample reports whether an event of a level is logged.
 func (s *levelSwitch) Sample(level zerolog.Level) bool { return int32(level) >= s.level.Load() }
 
-// set sets the level. The configuration has been checked.
+// set sets the level. The level is valid, because the configuration was checked.
 func (s *levelSwitch) set(level string) {
 	parsed, err := zerolog.ParseLevel(level)
 	if err != nil {
@@ -39,7 +40,7 @@ func (s *levelSwitch) set(level string) {
 // reloader rereads the configuration of a running service on SIGHUP. It applies the log level and
 // the certificate, and logs the settings that need a restart.
 type reloader struct {
-	running config.Config // the configuration in use
+	running config.Loaded // the configuration in use
 	reread  func() (*config.Loaded, error)
 	level   *levelSwitch
 	log     zerolog.Logger
@@ -101,7 +102,7 @@ func (r *reloader) reload() {
 		return
 	}
 	warnOfVariables(loaded, r.log)
-	restart := config.Changed(&r.running, &loaded.Config)
+	restart := config.Changed(&r.running.Config, &loaded.Config)
 	tlsKept := (loaded.Server.TLSCert == "") == (r.cert == nil)
 	restart = slices.DeleteFunc(restart, func(key string) bool {
 		return slices.Contains(reloadable, key) && (key == "log.level" || tlsKept)
@@ -118,8 +119,31 @@ func (r *reloader) reload() {
 	r.level.set(loaded.Log.Level)
 	r.running.Log.Level = loaded.Log.Level
 	reloaded = append(reloaded, "log.level")
-	answer := r.log.Sample(nil) // the operator expects it at any level
+	r.moveOrigins(loaded, reloaded)
+	answer := r.log.Sample(nil) // logged at any level, because the operator expects an answer
 	answer.Info().Strs("reloaded", reloaded).Strs("needs_restart", restart).Str("level", loaded.Log.Level).Msg("configuration reloaded")
+}
+
+// moveOrigins sets the origins of the reloaded settings. The caller holds the lock.
+func (r *reloader) moveOrigins(loaded *config.Loaded, reloaded []string) {
+	for _, key := range reloaded {
+		delete(r.running.Origins, key)
+		if origin, ok := loaded.Origins[key]; ok {
+			r.running.Origins[key] = origin
+		}
+	}
+}
+
+// settings returns the settings in use, without secrets.
+func (r *reloader) settings() []wire.SettingBody {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	values := r.running.PublicValues()
+	list := make([]wire.SettingBody, len(values))
+	for i, v := range values {
+		list[i] = wire.SettingBody(v)
+	}
+	return list
 }
 
 // warnOfVariables logs the variables that begin like settings but have no effect.

@@ -14,12 +14,12 @@ import (
 // other changes must be named, and a mistake must change nothing.
 func TestReload_ReportsChanges(t *testing.T) {
 	var out bytes.Buffer
-	next := &config.Loaded{Config: config.Default()}
+	next := &config.Loaded{Config: config.Default(), Origins: map[string]string{"log.level": "varve.yaml:1", "limits.reads": "varve.yaml:2"}}
 	var fails error
 	level := newLevelSwitch("error")
 	log := zerolog.New(&out).Level(zerolog.TraceLevel).Sample(level)
 	derived := log.With().Str("part", "store").Logger()
-	r := reloader{running: config.Default(), level: level, log: log, reread: func() (*config.Loaded, error) { return next, fails }}
+	r := reloader{running: config.Loaded{Config: config.Default(), Origins: map[string]string{}}, level: level, log: log, reread: func() (*config.Loaded, error) { return next, fails }}
 	reload := func() string {
 		t.Helper()
 		out.Reset()
@@ -37,6 +37,14 @@ func TestReload_ReportsChanges(t *testing.T) {
 	got := reload()
 	if !strings.Contains(got, `"reloaded":["log.level"],"needs_restart":["classes.audit.retention","limits.reads"],"level":"debug"`) {
 		t.Errorf("reloaded: %s", got)
+	}
+	for _, s := range r.settings() {
+		if s.Key == "log.level" && (s.Value != "debug" || s.Default != "info" || s.Origin != "varve.yaml:1") {
+			t.Errorf("a reloaded setting is listed as %+v", s)
+		}
+		if s.Key == "limits.reads" && (s.Value != "512" || s.Origin != "default") {
+			t.Errorf("a setting that needs a restart is listed as %+v", s)
+		}
 	}
 	derived.Debug().Msg("after")
 	if !strings.Contains(out.String(), `"message":"after"`) {

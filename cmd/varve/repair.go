@@ -28,9 +28,10 @@ func repairCommand(a *app) *cobra.Command {
 	var f repairFlags
 	cmd := &cobra.Command{
 		Use: "repair", Short: "Set damaged data aside and recover the rest", Args: cobra.NoArgs,
-		Long: "Set damaged data aside and recover the rest. Without --apply it prints what it would do and changes nothing.\n" +
-			"On a data folder, which no server may have open, it recovers all that can be read, moves the damaged files into the folder damaged in it,\n" +
-			"deletes nothing, lists what is lost by table, series and time, and recounts lost roll-ups. On DynamoDB it makes the registry and the tables agree.",
+		Long: "Set damaged data aside and recover the rest. Without --apply, it prints the repairs and changes nothing.\n" +
+			"No server may have the data folder open. The command recovers all readable data, and moves damaged files to the subfolder damaged.\n" +
+			"It deletes nothing. It lists losses by table, series and time, and recounts lost roll-ups. On DynamoDB, it makes the registry and the\n" +
+			"tables agree.",
 		Example: "  varve repair --data data\n  varve repair --data data --apply\n  varve repair --store dynamodb --scan --rate 100 --apply",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := f.load(a)
@@ -46,7 +47,7 @@ func repairCommand(a *app) *cobra.Command {
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&f.apply, "apply", false, "carry the repairs out")
+	flags.BoolVar(&f.apply, "apply", false, "carry out the repairs")
 	f.addDynamo(flags)
 	a.outputFlag(cmd, "table", "json")
 	return cmd

@@ -24,7 +24,7 @@ type dynamoRepair struct {
 // addDynamo adds the flags of a repair on DynamoDB.
 func (r *dynamoRepair) addDynamo(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.Scan, "scan", false, "on DynamoDB, read all rows of all tables, instead of the tables' own records")
-	flags.Float64Var(&r.Rate, "rate", 0, "on DynamoDB, at most so many read units a second for scans; 0 means no limit")
+	flags.Float64Var(&r.Rate, "rate", 0, "on DynamoDB, maximum number of read units a second for scans; 0 means no limit")
 	flags.BoolVar(&r.acceptLoss, "accept-loss", false, "on DynamoDB, stop reporting deleted tables as missing: their readings are known to be lost")
 }
 

@@ -16,7 +16,7 @@ func (a queryCommands) rollups() *cobra.Command {
 	var q client.RollupQuery
 	var limit int
 	cmd := &cobra.Command{
-		Use: "rollups STREAM DEVICE", Short: "Print what a device's numbers add up to, by the hour or the day",
+		Use: "rollups STREAM DEVICE", Short: "Print aggregates of a device's numbers, by the hour or the day",
 		Long: "Print count, sum, min, max, mean, first and last of a device's numbers, by the hour or the day, in UTC.\n" +
 			"They are exact at any moment, also of readings that have expired since.",
 		Example: "  varve rollups weather sensor_01 --period hourly --from -24h\n" +
@@ -41,13 +41,14 @@ func (a queryCommands) rollups() *cobra.Command {
 	f.StringVar(&q.Period, "period", "hourly", "hourly or daily")
 	windowFlags(cmd, &q.From, &q.To, &q.During)
 	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
+	asOfFlag(cmd, &q.AsOf)
 	limitFlag(cmd, &limit, "periods")
 	a.words(cmd, "period", "hourly", "daily")
 	cmd.AddCommand(a.rebuild())
 	return a.remote(cmd, "table", "json", "csv")
 }
 
-// showRollups prints roll-ups, or the reason why none exist.
+// showRollups prints roll-ups, or the reason why no roll-ups exist.
 func (a queryCommands) showRollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery, limit int) error {
 	list, more := []wire.RollupBody{}, false
 	missing := slices.Clone(q.Fields)
@@ -90,13 +91,13 @@ func (a queryCommands) showRollups(cmd *cobra.Command, c *client.Client, q clien
 
 // noRollups returns the reason for an empty answer.
 func (a queryCommands) noRollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery) (string, error) {
-	window := client.Query{Stream: q.Stream, Device: q.Device, From: q.From, To: q.To, During: q.During, Limit: 1}
+	window := client.Query{Stream: q.Stream, Device: q.Device, From: q.From, To: q.To, During: q.During, AsOf: q.AsOf, Limit: 1}
 	for _, err := range c.Readings(cmd.Context(), window, nil) {
 		if err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("Device %s has readings in stream %s in this window, and no roll-ups: what was written while they were off\n"+
-			"is not in them until varve rollups rebuild %s %s.", q.Device, q.Stream, q.Stream, q.Device), nil
+		return fmt.Sprintf("Device %s has readings in stream %s in this window, and no roll-ups. Readings that were\n"+
+			"written while roll-ups were off are added by varve rollups rebuild %s %s.", q.Device, q.Stream, q.Stream, q.Device), nil
 	}
 	return noReadings(&window, nil), nil
 }

@@ -30,14 +30,16 @@ type std struct {
 	out, err io.Writer
 	shown    bool      // out is a terminal
 	columns  int       // width of out; 0 means unknown, or not a terminal
+	rows     int       // height of out; 0 means unknown, or not a terminal
 	terminal bool      // err is a terminal
 	console  io.Writer // err without escaping, for coloured logs and the progress bar
+	screen   io.Writer // out without escaping, for pictures; nil if out is not a terminal
 }
 
 func streamsOf(in io.Reader, out, err *os.File) std {
 	s := std{in: in, out: out, err: err, shown: isTerminal(out), terminal: isTerminal(err)}
-	if width, _, err := term.GetSize(int(out.Fd())); err == nil {
-		s.columns = width
+	if width, height, err := term.GetSize(int(out.Fd())); err == nil {
+		s.columns, s.rows = width, height
 	}
 	return s
 }
@@ -61,6 +63,7 @@ func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 func execute(ctx context.Context, args []string, s std) int {
 	s.console, s.err = s.err, &printer{w: s.err}
 	if s.shown {
+		s.screen = s.out
 		s.out = &printer{w: s.out}
 	}
 	root := rootCommand(&s)
@@ -117,22 +120,23 @@ func rootCommand(s *std) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "varve",
 		Short: "Device readings in time-bucketed tables",
-		Long: "Varve keeps device readings by when they happened and by when they arrived.\n\n" +
+		Long: "Varve stores device readings by event time and by arrival.\n\n" +
 			"  varve serve                       start the service\n" +
-			"  varve ingest FILES…               send it readings\n" +
-			"  varve query STREAM DEVICE         ask it for readings\n" +
-			"  varve tables list                 see its tables, and when each will be dropped\n" +
-			"  varve doctor                      see whether it can work here",
+			"  varve ingest FILES…               send readings to it\n" +
+			"  varve query STREAM DEVICE         print the readings of a device\n" +
+			"  varve tables list                 list the tables, and when each is dropped\n" +
+			"  varve doctor                      check whether the service can run here",
 		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	q := queryCommands{a}
-	root.AddCommand(serveCommand(a), ingestCommand(a), q.query(), q.why(), q.latest(), q.rollups(), q.aggregate(), q.count(), streamsCommand(a),
-		tablesCommand(a), devicesCommand(a), logsCommand(a), alertsCommand(a), rulesCommand(a), keysCommand(a), configCommand(a), doctorCommand(a), versionCommand(a))
-	root.AddCommand(verifyCommand(a), repairCommand(a), manCommand(a))
+	root.AddCommand(serveCommand(a), ingestCommand(a), q.query(), q.why(), q.latest(), q.rollups(), aggregateCommands{q}.aggregate(), q.count(), arrivalCommands{q}.arrivals(), exportCommand(a), streamsCommand(a),
+		tablesCommand(a), devicesCommand(a), logsCommand(a), alertsCommand(a), rulesCommand(a), rejectsCommand(a), archiveCommand(a), erasuresCommand(a), keysCommand(a), mqttCommand(a), mcpCommand(a), q.digests(), receiptsCommand(a), configCommand(a), doctorCommand(a), versionCommand(a))
+	root.AddCommand(verifyCommand(a), repairCommand(a), backupCommand(a), restoreCommand(a), agentCommand(), manCommand(a))
 	completer{a}.addTo(root)
 	root.SetVersionTemplate("varve {{.Version}}\n")
+	wrapHelp(root, s.columns)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{flagError(cmd, err)}
 	})
@@ -141,12 +145,7 @@ func rootCommand(s *std) *cobra.Command {
 
 // remote adds the flags of commands that call a server.
 func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
-	def := os.Getenv("VARVE_SERVER")
-	if def == "" {
-		def = client.DefaultServer
-	}
-	cmd.Flags().StringVar(&a.server, "server", def, "the server's `address` (VARVE_SERVER)")
-	a.access.add(cmd)
+	a.serverFlags(cmd)
 	cmd.Flags().DurationVar(&a.timeout, "timeout", 0, "give up after this time; 0 means never")
 	if len(outputs) > 0 {
 		a.outputFlag(cmd, outputs...)
@@ -163,10 +162,20 @@ func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
 	return cmd
 }
 
+// serverFlags adds the flags that select a server and the key for it.
+func (a *app) serverFlags(cmd *cobra.Command) {
+	def := os.Getenv("VARVE_SERVER")
+	if def == "" {
+		def = client.DefaultServer
+	}
+	cmd.Flags().StringVar(&a.server, "server", def, "the server's `address` (VARVE_SERVER)")
+	a.access.add(cmd)
+}
+
 // outputFlag adds -o. The first output is the default.
 func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
 	var output string // a variable for each command, since the defaults differ
-	cmd.Flags().StringVarP(&output, "output", "o", outputs[0], "`form` of the output: "+strings.Join(outputs, ", "))
+	cmd.Flags().StringVarP(&output, "output", "o", outputs[0], "output `format`: "+strings.Join(outputs, ", "))
 	var wide bool
 	if slices.Contains(outputs, "table") {
 		cmd.Flags().BoolVarP(&wide, "wide", "w", false, "show all columns of a table, also beyond the width of the terminal")
@@ -195,10 +204,13 @@ func (a *app) words(cmd *cobra.Command, flag string, words ...string) {
 
 // group returns a command that only has subcommands.
 func group(use, short string, below ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, SuggestionsMinimumDistance: 2}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return cmd.Help()
+		}
+		if similar := similarNames(args[0], cmd.SuggestionsFor(args[0])); len(similar) > 0 {
+			return usageError{fmt.Errorf("unknown command %q for %q: did you mean %s?", args[0], cmd.CommandPath(), strings.Join(similar, " or "))}
 		}
 		return usageError{fmt.Errorf("unknown command %q for %q (see %s --help)", args[0], cmd.CommandPath(), cmd.CommandPath())}
 	}
@@ -212,6 +224,10 @@ func takes(least, most int) cobra.PositionalArgs {
 		if len(args) >= least && (most < 0 || len(args) <= most) {
 			return nil
 		}
-		return usageError{fmt.Errorf("%s takes %s (see %s --help)", cmd.CommandPath(), strings.TrimPrefix(cmd.Use, cmd.Name()+" "), cmd.CommandPath())}
+		wanted, some := strings.CutPrefix(cmd.Use, cmd.Name()+" ")
+		if !some {
+			wanted = "no arguments"
+		}
+		return usageError{fmt.Errorf("%s takes %s (see %s --help)", cmd.CommandPath(), wanted, cmd.CommandPath())}
 	}
 }

@@ -17,7 +17,7 @@ type ruleCommands struct{ *app }
 
 func rulesCommand(a *app) *cobra.Command {
 	c := ruleCommands{a}
-	return group("rules", "See and change what raises alerts", c.list(),
+	return group("rules", "List and change the rules of alerts", c.list(),
 		c.add(), c.deadman(), c.edit(), c.mute(), c.unmute(), c.delete())
 }
 
@@ -68,7 +68,9 @@ func (a ruleCommands) addScope(cmd *cobra.Command, r *wire.RulePost) {
 	f.StringVar(&r.Stream, "stream", "", "only readings of this stream; it or --device must be given")
 	f.StringVar(&r.Device, "device", "", "only readings of this device")
 	f.StringVar(&r.Severity, "severity", "warning", "info, warning or critical")
+	f.StringVar(&r.Late, "late", "", "delivery of late alerts: notify, digest or silent (default: digest)")
 	a.words(cmd, "severity", severities...)
+	a.words(cmd, "late", lateModes...)
 }
 
 func (a ruleCommands) add() *cobra.Command {
@@ -106,9 +108,9 @@ func thresholdOf(text string) (json.RawMessage, error) {
 func (a ruleCommands) deadman() *cobra.Command {
 	var r wire.RulePost
 	cmd := &cobra.Command{
-		Use: "deadman DURATION", Short: "Make a rule about devices that send nothing for so long", Args: takes(1, 1),
-		Long: "Make a rule about devices that send nothing for so long. It is about active devices: of one that is not registered yet, or with --stream was\n" +
-			"never seen in the stream, it has no effect.",
+		Use: "deadman DURATION", Short: "Make a rule about devices that send nothing for a time", Args: takes(1, 1),
+		Long: "Make a rule that opens an alert when an active device sends nothing for DURATION. It has no effect on a device\n" +
+			"that is not registered yet or, with --stream, was never seen in the stream.",
 		Example: "  varve rules deadman 10m --severity critical\n  varve rules deadman 1h --device gate_1",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Kind, r.For = "deadman", args[0]
@@ -119,7 +121,7 @@ func (a ruleCommands) deadman() *cobra.Command {
 	return a.remote(cmd, "table", "json")
 }
 
-// post creates a rule, and prints the answer.
+// post creates a rule, and prints the server's answer.
 func (a ruleCommands) post(cmd *cobra.Command, r *wire.RulePost) error {
 	c, err := a.client()
 	if err != nil {
@@ -132,6 +134,7 @@ func (a ruleCommands) post(cmd *cobra.Command, r *wire.RulePost) error {
 	if a.output == "json" {
 		return writeJSON(a.out, answer)
 	}
+	a.sayNotes(answer.Notes)
 	said := "in force within ten seconds"
 	if answer.Verdict == "duplicate" {
 		said = "there already"

@@ -55,7 +55,9 @@ func (a ruleCommands) edit() *cobra.Command {
 	f.StringVar(&to.For, "for", "", "how long the condition must hold, or how long the device is silent, as in 5m")
 	f.StringVar(&to.Gap, "gap", "", "the longest time between two readings of an alert, as in 10m, or none; if empty, measured")
 	f.StringVar(&to.Severity, "severity", "", "info, warning or critical")
+	f.StringVar(&to.Late, "late", "", "delivery of late alerts: notify, digest or silent")
 	a.words(cmd, "severity", severities...)
+	a.words(cmd, "late", lateModes...)
 	return a.remote(cmd, "table", "json")
 }
 
@@ -68,7 +70,7 @@ func applyRuleFlags(cmd *cobra.Command, from, to *wire.RulePost) (changed bool) 
 	}{
 		{"stream", &from.Stream, &to.Stream}, {"device", &from.Device, &to.Device}, {"field", &from.Field, &to.Field},
 		{"comparison", &from.Comparison, &to.Comparison}, {"for", &from.For, &to.For}, {"gap", &from.Gap, &to.Gap},
-		{"severity", &from.Severity, &to.Severity},
+		{"severity", &from.Severity, &to.Severity}, {"late", &from.Late, &to.Late},
 	} {
 		if cmd.Flags().Changed(f.name) {
 			*f.to, changed = *f.from, true

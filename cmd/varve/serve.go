@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -18,11 +19,17 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/internal/heapfloor"
+	"github.com/varvedb/varve/receipts"
 )
+
+// heapFloor is the size of the heap, in bytes, below which the garbage collector does not run.
+const heapFloor = 48 << 20
 
 // service executes varve serve.
 type service struct{ *app }
@@ -32,7 +39,7 @@ func serveCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Start the service", Args: cobra.NoArgs,
 		Long: "Start the service. Without configuration: on the embedded store in ./data, on 127.0.0.1:8278.\n" +
-			"Other addresses take an API key: make a first one with varve keys create --scope admin.\n" +
+			"Other addresses require an API key: create a first one with varve keys create --scope admin.\n" +
 			"It stops on SIGTERM or Ctrl-C, when the requests under way are done; a second signal stops it at once.\n" +
 			"SIGHUP reloads the configuration: the log level and the certificate apply at once, and the log names other changes.",
 		Example: "  varve serve --data /var/lib/varve\n" +
@@ -56,8 +63,9 @@ func (a service) serve(ctx context.Context, loaded *config.Loaded, reread func()
 	level := newLevelSwitch(c.Log.Level)
 	log := a.logger(c.Log).Level(zerolog.TraceLevel).Sample(level)
 	warnOfVariables(loaded, log)
-	r := reloader{running: loaded.Config, reread: reread, level: level, log: log}
+	r := reloader{running: *loaded, reread: reread, level: level, log: log}
 	defer r.watch()()
+	defer heapfloor.KeepFloor(heapFloor)()
 	addThreads(c)
 	secured, err := r.secure(c, log)
 	if err != nil {
@@ -69,40 +77,40 @@ func (a service) serve(ctx context.Context, loaded *config.Loaded, reread func()
 	if err != nil {
 		return err
 	}
-	debug, err := serveProfiles(ctx, c, log)
+	door, err := openMQTT(ctx, c)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	debug, err := serveProfiles(ctx, c, log)
+	if err != nil {
+		return errors.Join(err, listener.Close(), door.abandon())
+	}
 	defer func() { err = errors.Join(err, debug.stop()) }()
 	conditions := health.New(health.Options{Now: now, Changed: newFailures(log, now).changed})
-	handler := &switched{}
-	handler.set(api.Starting(conditions))
-	srv := newServer(c, log, handler)
-	srv.TLSConfig = secured
+	handler := newSwitched(api.Starting(conditions))
+	srv := newServer(c, log, handler, secured)
 	failed := make(chan error, 1)
 	go func() { failed <- serve(srv, listener) }()
 	e, err := a.openUntil(ctx, c, log, conditions)
-	if ctx.Err() != nil && err != nil { // the service was stopped while it opened the store
-		return srv.Close()
-	}
 	if err != nil {
-		return errors.Join(err, srv.Close())
+		if ctx.Err() != nil { // the service was stopped while it opened the store
+			err = nil
+		}
+		return errors.Join(err, srv.Close(), door.abandon())
 	}
 	measured, stopMetrics := a.publish(ctx, c, e, log)
-	served := newHandler(c, e, log, measured)
+	served, sources := newHandler(c, e, log, measured, door, r.settings)
 	srv.RegisterOnShutdown(served.Drain)
-	handler.set(served)
-	warnOfClear(c, log)
-	warnOfQuota(ctx, c, log)
-	keysOn, err := e.Keys.On(ctx)
-	a.greet(c, listener.Addr(), kindOf(c).greeting(ctx, c, e.Store), keysOn || err != nil)
-	log.Info().Str("listen", listener.Addr().String()).Str("store", c.Store.Kind).Str("version", versionText()).Msg("service started")
-	select {
-	case <-ctx.Done():
-		log.Info().Msg("shutdown started")
-		err = drain(srv, c.Server.Drain, log)
-	case err = <-failed:
+	if err = errors.Join(door.start(c, e, served, secured, log), sources.start(ctx, served)); err == nil {
+		handler.set(served)
+		a.announce(ctx, c, e, listener.Addr(), log)
+		select {
+		case <-ctx.Done():
+			log.Info().Msg("shutdown started")
+		case err = <-failed:
+		}
 	}
+	err = errors.Join(err, stopDoors(sources, door), drain(srv, c.Server.Drain, log))
 	stopMetrics()
 	err = errors.Join(err, closeWithin(max(c.Server.Drain, leastClose), e.Close))
 	if err == nil {
@@ -111,8 +119,23 @@ func (a service) serve(ctx context.Context, loaded *config.Loaded, reread func()
 	return err
 }
 
-// addThreads adds threads for a store that waits for the disk. Such a thread blocks a processor
-// until the scheduler notices.
+// stopDoors stops the doors other than HTTP.
+func stopDoors(sources *consumers, door *mqttDoor) error {
+	sources.stop()
+	return door.stop()
+}
+
+// announce logs warnings about the configuration, and prints the addresses.
+func (a service) announce(ctx context.Context, c *config.Config, e *engine.Engine, at net.Addr, log zerolog.Logger) {
+	warnOfClear(c, log)
+	warnOfQuota(ctx, c, log)
+	keysOn, err := e.Keys.On(ctx)
+	a.greet(c, at, kindOf(c).greeting(ctx, c, e.Store), keysOn || err != nil)
+	log.Info().Str("listen", at.String()).Str("store", c.Store.Kind).Str("version", versionText()).Msg("service started")
+}
+
+// addThreads adds threads for a store that waits for the disk. A thread that waits for the disk
+// blocks a processor until the scheduler notices.
 func addThreads(c *config.Config) {
 	if extra := kindOf(c).extraThreads; os.Getenv("GOMAXPROCS") == "" && extra > 0 {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + extra)
@@ -167,6 +190,14 @@ func (s *std) logger(c config.Log) zerolog.Logger {
 }
 
 func (a service) openEngine(ctx context.Context, c *config.Config, log zerolog.Logger, conditions *health.Conditions) (*engine.Engine, error) {
+	delivery, err := deliveryOf(ctx, c, log)
+	if err != nil {
+		return nil, err
+	}
+	archived, err := openArchive(ctx, c, log)
+	if err != nil {
+		return nil, err
+	}
 	kind := kindOf(c)
 	st, err := kind.open(ctx, storeOptions{c, log, conditions, a.fatal})
 	if err != nil {
@@ -180,24 +211,40 @@ func (a service) openEngine(ctx context.Context, c *config.Config, log zerolog.L
 		Store: st, Rotation: &rotation,
 		Layouts: c.Layouts(), Parallel: kind.tables, LogRetention: c.Logs.Retention, NoRollups: !c.Rollups.Enabled, Resent: c.Resent(),
 		Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings, RequestTimeout: c.Limits.Request,
-		SeriesFields: c.Limits.SeriesFields,
-		Holder:       kind.holder, Now: now, Conditions: conditions, Events: engineEvents(log),
+		SeriesFields: c.Limits.SeriesFields, Rejects: c.RejectOptions(), CorrectClocks: c.CorrectClocks(), Notify: delivery, Archive: archived, Indexed: c.Indexed(), Shared: c.IsShared(), IndexesAny: c.IndexesAny(),
+		Holder: kind.holder, Now: now, Conditions: conditions, Events: engineEvents(log),
 	})
 }
 
-// newHandler returns the handler of an engine that is open.
-func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged func(readings, rejected int)) *api.Server {
+// newHandler returns the handler of an engine that is open, and consumers that are not started.
+func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged func(readings, rejected int), door *mqttDoor, settings func() []wire.SettingBody) (*api.Server, *consumers) {
 	reg := prometheus.NewRegistry()
+	door.metrics = reg
+	sources := &consumers{c: c, e: e, log: log, metrics: reg}
 	kind := kindOf(c)
 	registerEngine(reg, e, kind)
 	if kind.register != nil {
 		kind.register(reg, c, e.Store)
 	}
+	if e.Archiver != nil {
+		reg.MustRegister(newArchiveMetrics(e))
+	}
+	if e.Sender != nil {
+		reg.MustRegister(newDeliveryMetrics(e.Sender))
+	}
 	return api.New(api.Options{
-		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts,
-		Rollups: e.Rollups, Aggregator: e.Aggregator, Keys: e.Keys, KeysRequired: !c.Server.Loopback(), Conditions: e.Conditions, Now: e.Now,
-		Version: versionText(), Verify: verifierOf(e, c, kind), Metrics: reg, Hosts: c.Server.HostList(), Account: accountOf(c, e.Store),
-		Influx: api.Influx{Disabled: !c.Influx.Enabled, Lines: c.Influx.Mapping(), Databases: c.Influx.DatabaseList()},
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Tables: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Rejects: e.Rejects, Clocks: e.Clocks, Alerts: e.Alerts, Items: e.Store,
+		Changes: e.Changes, Rollups: e.Rollups, Receipts: receipts.NewKeyring(e.Store, c.Receipts.KeyFile), Aggregator: e.Aggregator, Keys: e.Keys, KeysRequired: !c.Server.Loopback(), Conditions: e.Conditions, Now: e.Now,
+		Version: versionText(), Verify: verifierOf(e, c, kind), Snapshot: snapshotterOf(e), Metrics: reg, Hosts: c.Server.HostList(), Account: accountOf(c, e.Store),
+		MQTT: door.status, Settings: settings, Console: consoleOf(c),
+		Erasures: api.Erasures{Eraser: e.Erasures, Begin: e.BeginErasure},
+		Archive:  api.Archive{Archiver: e.Archiver, Streams: c.ArchiveStreams(), Now: e.ArchiveNow, Target: e.Store},
+		Influx:   api.Influx{Disabled: !c.Influx.Enabled, Lines: c.Influx.Mapping(), Databases: c.Influx.DatabaseList()},
+		Prometheus: api.Prometheus{
+			MaxSeries: c.Query.MaxSeries, MaxSamples: c.Query.MaxSamples, Timeout: c.Query.Timeout,
+			Lookback: c.Prometheus.Lookback, StreamLookback: c.StreamLookbacks(),
+		},
+		AWS: api.AWS{Firehose: c.AWS.Firehose, IoTAccounts: c.AWS.IoT.AccountList()},
 		Limits: api.Limits{
 			Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall,
 			Reads: c.Limits.Reads, ReadsAtWork: kind.reads,
@@ -207,13 +254,14 @@ func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged f
 			Judged:     judged,
 			KeyCreated: func(k apikeys.Key, by string) { keyChanged(log, "API key made", &k, by) },
 			KeyRevoked: func(k apikeys.Key, by string) { keyChanged(log, "API key revoked", &k, by) },
+			Confirmed:  func(arn, enableURL string, err error) { destinationConfirmed(log, arn, enableURL, err) },
 		},
-	})
+	}), sources
 }
 
-func newServer(c *config.Config, log zerolog.Logger, handler http.Handler) *http.Server {
+func newServer(c *config.Config, log zerolog.Logger, handler http.Handler, secured *tls.Config) *http.Server {
 	return &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: c.Limits.Request,
+		Handler: handler, TLSConfig: secured, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: c.Limits.Request,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: quiet(log),
 		DisableGeneralOptionsHandler: true, // it would answer without a key
 	}
@@ -222,16 +270,19 @@ func newServer(c *config.Config, log zerolog.Logger, handler http.Handler) *http
 // greet prints the addresses and next commands, ready to paste.
 func (a service) greet(c *config.Config, at net.Addr, place string, keysOn bool) {
 	url := c.Server.URL(at.String())
-	self, server, keys := selfCommand(), "", "none yet: only this machine can reach it"
+	self, pages, server, keys := selfCommand(), "", "", "none yet: only this machine can reach it"
 	if url != client.DefaultServer {
 		server = "  export VARVE_SERVER=" + url + "\n"
 	}
 	if keysOn {
-		keys = "every request takes one: VARVE_KEY_FILE names the file with yours"
+		keys = "every request requires one: VARVE_KEY_FILE names the file with yours"
+	}
+	if c.Console.Enabled {
+		pages = "  console  " + url + "/ui\n"
 	}
 	fmt.Fprintf(a.out, `Varve %s is ready.
 
-  API      %s         (docs: %s/docs)
+%s  API      %s         (docs: %s/docs)
   data     %s
   keys     %s
 
@@ -243,10 +294,10 @@ Try next, in another terminal:
 
 Ctrl-C stops it.
 
-`, versionText(), url, url, place, keys, server, now().UTC().Format(time.RFC3339), self, self, self)
+`, versionText(), pages, url, url, place, keys, server, now().UTC().Format(time.RFC3339), self, self, self)
 }
 
-// absolute returns the absolute form of a path, if it has one.
+// absolute returns the absolute form of a path. If that is unknown, it returns the path.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -254,7 +305,7 @@ func absolute(path string) string {
 	return path
 }
 
-// selfCommand returns the name by which this program was called, for lines to paste.
+// selfCommand returns the name by which this program was called, for commands that users paste.
 func selfCommand() string {
 	if strings.ContainsRune(os.Args[0], filepath.Separator) {
 		return os.Args[0]

@@ -24,6 +24,12 @@ const (
 // switched is a handler that can be replaced while the server runs.
 type switched struct{ handler atomic.Pointer[http.Handler] }
 
+func newSwitched(h http.Handler) *switched {
+	s := &switched{}
+	s.set(h)
+	return s
+}
+
 func (s *switched) set(h http.Handler) { s.handler.Store(&h) }
 
 // ServeHTTP implements http.Handler.

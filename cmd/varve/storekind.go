@@ -39,7 +39,7 @@ type storeKind struct {
 	// verifyOpen verifies the store of a running server, and adds hours of roll-ups to the
 	// sample. If nil, nothing is on disk.
 	verifyOpen func(ctx context.Context, st store.Store, v api.Verification, sample *rollup.Sample) error
-	// register adds the store's metrics. If nil, it has none.
+	// register adds the store's metrics. If nil, the store has no metrics.
 	register func(reg *prometheus.Registry, c *config.Config, st store.Store)
 
 	holder       string // holder of leases; if empty, the engine chooses a unique name

@@ -60,14 +60,14 @@ func dynamoKind() storeKind {
 	}
 }
 
-// greetDynamo names the endpoint of an emulator, or else the account and the region: tables of
-// one name may exist in many of them.
+// greetDynamo names the endpoint of an emulator, or else the account and the region. Tables with
+// the same name may exist in many accounts and regions.
 func greetDynamo(ctx context.Context, c *config.Config, st store.Store) string {
 	text := "in DynamoDB"
 	if c.Store.Endpoint != "" {
 		text += " at " + c.Store.Endpoint
 	} else if s, ok := st.(*dynamo.Store); ok {
-		if at, err := s.Location(ctx); err == nil { // the banner does without it
+		if at, err := s.Location(ctx); err == nil { // otherwise, the banner omits the location
 			text += ", account " + at.Account + ", region " + at.Region
 		}
 	}

@@ -48,8 +48,8 @@ func listStreams(a *app, use, short string) *cobra.Command {
 func spreadCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "spread STREAM DEVICE SHARDS", Short: "Spread a hot device over several keys", Args: takes(3, 3),
-		Long: "Spread what a device sends to a stream over several keys. On DynamoDB, one key takes 1,000 write units a second. Queries read\n" +
-			"all keys and merge, so that each costs a request more. The number cannot be lowered, as readings lie under all of them.",
+		Long: "Spread the readings of a device in a stream over several keys. On DynamoDB, one key takes 1,000 write units a second. A query\n" +
+			"reads all keys, so each key costs a further request. The number cannot be lowered, because readings are stored under all keys.",
 		Example: "  varve streams spread weather sensor_01 4",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			shards, err := strconv.Atoi(args[2])
@@ -67,6 +67,7 @@ func spreadCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			a.sayNotes(s.Notes)
 			_, err = fmt.Fprintf(a.out, "Readings of %s in %s are spread over %d keys.\n", args[1], s.Name, max(s.Shards[args[1]], 1))
 			return err
 		},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
 )
 
@@ -19,20 +20,25 @@ func tablesCommand(a *app) *cobra.Command {
 		c.plan("plan", "Print what the rotator would do now, with reasons", false),
 		c.calendar(),
 		c.plan("apply", "Run the rotator now, and print what it did", true),
-		c.change("restore NAME", "Take back that a table was retired, and put it on hold",
-			"restored, and on hold so that the rotator leaves it alone: lift that with varve tables release", 1),
-		c.change("hold NAME REASON", "Prevent a table from being retired and dropped", "on hold", 2),
-		c.change("release NAME", "Lift a table's hold", "no longer on hold", 1))
+		c.change("restore NAME", "Undo the retirement of a table, and put it on hold",
+			"restored, and on hold so that the rotator leaves it alone: release it with varve tables release", 1),
+		c.change("hold NAME REASON", "Put a table on hold, so that it is not retired and dropped", "on hold", 2),
+		c.change("release NAME", "Release a hold", "no longer on hold", 1))
 }
 
 func (a tableCommands) list() *cobra.Command {
-	var empty bool
+	var empty, grid bool
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the tables: what they hold, and when each will be dropped and why", Args: cobra.NoArgs,
+		Use: "list", Short: "List the tables, and when and why each is dropped", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 0 {
 				return errNegativeLimit(limit)
+			}
+			if grid {
+				if err := pictures(a).needsTerminal("grid", "-o csv"); err != nil {
+					return err
+				}
 			}
 			c, err := a.client()
 			if err != nil {
@@ -44,10 +50,14 @@ func (a tableCommands) list() *cobra.Command {
 			}
 			some, more := limited(list.Tables, limit)
 			list.Tables = some
+			if grid {
+				return errors.Join(pictures(a).ofTables(&list, empty), a.sayCut(more))
+			}
 			return errors.Join(a.showTables(&list, empty), a.sayCut(more))
 		},
 	}
 	limitFlag(cmd, &limit, "tables")
+	cmd.Flags().BoolVar(&grid, "grid", false, "draw the grid on the terminal: event time across, arrival months down")
 	cmd.Flags().BoolVarP(&empty, "all", "a", false, "list empty tables, too (always so in json and csv)")
 	return a.remote(cmd, "table", "json", "csv")
 }
@@ -70,31 +80,35 @@ func (a tableCommands) showTables(list *wire.TableList, empty bool) error {
 	if err := a.show(&g, list); err != nil || a.output != "table" || len(g.rows) == 0 {
 		return err
 	}
-	line := fmt.Sprintf("\n%d tables, %s readings, %s", len(list.Tables), thousands(readings), bytesText(bytes))
+	line := fmt.Sprintf("%d tables, %s readings, %s", len(list.Tables), thousands(readings), bytesText(bytes))
 	if hidden > 0 {
 		line += fmt.Sprintf("; %d of them are empty and not shown (--all shows them)", hidden)
 	}
+	fmt.Fprintln(a.out)
+	a.printText(line)
 	if list.Bound != nil {
-		line += fmt.Sprintf("\nThe policy allows at most %d.", *list.Bound)
+		a.printText(fmt.Sprintf("The policy allows at most %d.", *list.Bound))
 	}
-	_, err := fmt.Fprintln(a.out, line)
-	return err
+	return nil
 }
 
 // plan returns the command plan or apply: both show a plan.
 func (a tableCommands) plan(use, short string, apply bool) *cobra.Command {
 	var at, digest, file string
 	var all, simulate bool
-	years := 5
+	forecast := client.CalendarQuery{Years: 5}
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("years") && !simulate && file == "" {
+				return usageError{errors.New("--years: requires --simulate: add it, or omit --years")}
+			}
 			if simulate || file != "" {
 				p, err := policyOf(a.app, file)
 				if err != nil {
 					return err
 				}
-				return a.simulate(cmd, years, p)
+				return a.simulate(cmd, forecast, p)
 			}
 			c, err := a.client()
 			if err != nil {
@@ -118,7 +132,7 @@ func (a tableCommands) plan(use, short string, apply bool) *cobra.Command {
 	} else {
 		cmd.Flags().BoolVar(&simulate, "simulate", false, "forecast the tables month by month, as varve tables calendar does")
 		cmd.Flags().StringVarP(&file, "config", "c", "", "simulate the policy of this configuration `file` instead")
-		yearsFlag(cmd, &years)
+		calendarFlags(cmd, &forecast)
 		cmd.Flags().StringVar(&at, "at", "", "plan for this `time`, with the tables as they are now: RFC 3339, a date, or relative as in +30d")
 		cmd.MarkFlagsMutuallyExclusive("at", "simulate")
 		cmd.MarkFlagsMutuallyExclusive("at", "config")
@@ -149,21 +163,25 @@ func (a tableCommands) showPlan(p *wire.PlanBody, v planView) error {
 	switch {
 	case len(p.Actions) == 0:
 	case v.applied:
-		did = "\nDone."
+		did = "Done."
 	case v.now:
-		did = "\nNothing was changed: varve tables apply --plan " + p.Digest + " carries this out, and refuses any other plan."
+		did = "Nothing was changed: varve tables apply --plan " + p.Digest + " carries this out, and refuses any other plan."
 	default:
-		did = "\nNothing was changed: varve tables apply carries this out."
+		did = "Nothing was changed: varve tables apply carries this out."
 	}
 	ready := p.Ready
 	if v.applied {
 		ready = p.Needed
 	}
-	_, err := fmt.Fprintf(a.out, "%s\n%d of the %d tables of the next month exist.\n", did, ready, p.Needed)
-	for _, w := range p.Warnings {
-		fmt.Fprintln(a.out, "Warning:", w)
+	fmt.Fprintln(a.out)
+	if did != "" {
+		a.printText(did)
 	}
-	return err
+	a.printText(fmt.Sprintf("%d of the %d tables of the next month exist.", ready, p.Needed))
+	for _, w := range p.Warnings {
+		a.printText("Warning: " + w)
+	}
+	return nil
 }
 
 // change returns the command restore, hold or release.

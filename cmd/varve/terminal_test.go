@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -23,6 +24,16 @@ import (
 // function that returns the program's output.
 func terminal(t *testing.T) (*os.File, func() string) {
 	t.Helper()
+	return terminalOf(t, 24, 80)
+}
+
+// endOfOutput is written to a terminal after the output of the tested program, which never contains
+// it.
+const endOfOutput = 0
+
+// openTerminal opens both ends of a pseudo-terminal.
+func openTerminal(t *testing.T, rows, columns uint16) (master, slave *os.File) {
+	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("there are no pseudo-terminals here: %v", err)
@@ -30,23 +41,40 @@ func terminal(t *testing.T) (*os.File, func() string) {
 	number, unlock := uint32(0), int32(0)
 	control(t, master, syscall.TIOCSPTLCK, unsafe.Pointer(&unlock))
 	control(t, master, syscall.TIOCGPTN, unsafe.Pointer(&number))
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	size := [4]uint16{24, 80}
+	size := [4]uint16{rows, columns}
 	control(t, slave, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
+	return master, slave
+}
+
+// terminalOf is like terminal, with a number of rows and columns.
+func terminalOf(t *testing.T, rows, columns uint16) (*os.File, func() string) {
+	t.Helper()
+	master, slave := openTerminal(t, rows, columns)
 	var text bytes.Buffer
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(&text, master) // ends with an error when the other end is closed
+		for r := bufio.NewReader(master); ; {
+			c, err := r.ReadByte()
+			if err != nil || c == endOfOutput {
+				return
+			}
+			text.WriteByte(c)
+		}
 	}()
 	var once sync.Once
 	end := func() string {
 		once.Do(func() {
-			slave.Close()
+			// Closing the terminal can discard output that was not read yet.
+			if _, err := slave.Write([]byte{endOfOutput}); err != nil {
+				t.Error(err)
+			}
 			<-read
+			slave.Close()
 			master.Close()
 		})
 		return text.String()

@@ -15,8 +15,11 @@ import (
 
 // mayListen fails if other machines can reach the server's address and no API key exists yet.
 func mayListen(ctx context.Context, c *config.Config, registry *apikeys.Registry) error {
+	at := c.Server.Listen
 	if c.Server.Loopback() {
-		return nil
+		if at = c.MQTT.Listen; at == "" || c.MQTT.Loopback() {
+			return nil
+		}
 	}
 	on, err := registry.On(ctx)
 	if errors.Is(err, store.ErrDamaged) {
@@ -24,7 +27,7 @@ func mayListen(ctx context.Context, c *config.Config, registry *apikeys.Registry
 	}
 	if err == nil && !on {
 		return usageError{fmt.Errorf("%s can be reached from other machines, and no API keys exist yet: create the first with %s keys create --scope admin, "+
-			"on the same store, or listen on 127.0.0.1", c.Server.Listen, selfCommand())}
+			"on the same store, or listen on 127.0.0.1", at, selfCommand())}
 	}
 	return err
 }
@@ -36,6 +39,9 @@ func warnOfClear(c *config.Config, log zerolog.Logger) {
 		log.Warn().Str("listen", c.Server.Listen).
 			Str("remedy", "set server.tls_cert and server.tls_key, or server.proxied if a proxy in front ends TLS").
 			Msg("API keys accepted without TLS")
+	}
+	if m := &c.MQTT; m.Listen != "" && !m.Loopback() && c.Server.TLSCert == "" {
+		log.Warn().Str("listen", m.Listen).Str("remedy", "set server.tls_cert and server.tls_key").Msg("API keys accepted over MQTT without TLS")
 	}
 }
 

@@ -25,10 +25,10 @@ func verifyCommand(a *app) *cobra.Command {
 	var server string
 	var sampled sampleFlags
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Read all that is stored and report damage", Args: cobra.NoArgs,
-		Long: "Read all that is stored and report damage. It changes nothing, and exits with 1 if it finds damage.\n" +
-			"It reads a data folder that no server has open; with --server, the server reads its own. On DynamoDB it reads all rows of all tables.\n" +
-			"On DynamoDB, and by a server, a sample of roll-ups is compared with a recount of their readings.",
+		Use: "verify", Short: "Read all stored data and report damage", Args: cobra.NoArgs,
+		Long: "Read all stored data and report damage. The command changes nothing. The exit code is 1 if it finds damage.\n" +
+			"It reads a data folder that no server has open. With --server, the server reads its own store. On DynamoDB, it reads all rows of\n" +
+			"all tables. On DynamoDB and with --server, it also compares a sample of roll-ups with a recount of their readings.",
 		Example: "  varve verify --data data\n  varve verify --server http://127.0.0.1:8278 --rate 4194304\n  varve verify --store dynamodb --rate 100",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if server != "" {
@@ -45,7 +45,7 @@ func verifyCommand(a *app) *cobra.Command {
 	f.add(cmd)
 	a.access.add(cmd)
 	cmd.Flags().StringVar(&server, "server", "", "let the server at this `address` verify its store")
-	cmd.Flags().Int64Var(&rate, "rate", 0, "read at most so many bytes a second, on DynamoDB read units; 0 means no limit,\nor 16 MiB (1,000 units) with --server")
+	cmd.Flags().Int64Var(&rate, "rate", 0, "maximum number of bytes read a second, on DynamoDB of read units; 0 means no limit,\nor 16 MiB (1,000 units) with --server")
 	sampled.add(cmd.Flags())
 	a.outputFlag(cmd, "table", "json")
 	return cmd
@@ -68,7 +68,7 @@ func (a verifier) verifyStore(ctx context.Context, c *config.Config, rate int64,
 	return a.showDamage(findings)
 }
 
-// verifierOf returns the verifier of a server's store; nil if nothing is on disk.
+// verifierOf returns the verifier of a server's store. It is nil if the store has no data on disk.
 func verifierOf(e *engine.Engine, c *config.Config, kind storeKind) api.Verifier {
 	if kind.verifyOpen == nil {
 		return nil
@@ -85,7 +85,7 @@ func verifierOf(e *engine.Engine, c *config.Config, kind storeKind) api.Verifier
 	}
 }
 
-// verifyServer lets a server verify its store.
+// verifyServer asks a server to verify its store.
 func (a verifier) verifyServer(ctx context.Context, rate int64) error {
 	c, err := a.client()
 	if err != nil {
@@ -112,7 +112,7 @@ func damageOfProblem(p *local.Problem) wire.Damage {
 	return d
 }
 
-// showDamage shows findings. It fails if any exist.
+// showDamage prints findings. It fails if any exist.
 func (a verifier) showDamage(findings []wire.Damage) error {
 	g := listing{header: []string{"place", "problem", "cannot be read"}, empty: "No damage was found."}
 	for _, d := range findings {

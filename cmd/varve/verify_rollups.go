@@ -30,11 +30,11 @@ type sampleFlags struct {
 }
 
 func (f *sampleFlags) add(flags *pflag.FlagSet) {
-	flags.IntVar(&f.n, "rollups", sampleSize, "on DynamoDB, compare the roll-ups of so many hours of devices with their readings; 0 means none")
+	flags.IntVar(&f.n, "rollups", sampleSize, "on DynamoDB, the number of hours of devices whose roll-ups are compared with their readings; 0 means none")
 	flags.Uint64Var(&f.seed, "seed", 0, "on DynamoDB, choose the same hours as a verification that printed this seed; 0 means at random")
 }
 
-// choose chooses a random seed if the seed is missing, and replaces a negative sample size by 0.
+// choose draws a random seed if the seed is missing, and replaces a negative sample size with 0.
 func (f *sampleFlags) choose() {
 	f.n = max(f.n, 0)
 	for f.seed == 0 {

@@ -43,15 +43,15 @@ type Lanes struct {
 
 // New returns Lanes that read the time from now.
 func New(now func() time.Time) *Lanes {
-	return &Lanes{large: semaphore.NewWeighted(Places()), now: now}
+	return &Lanes{large: semaphore.NewWeighted(Slots()), now: now}
 }
 
-// Places returns the number of large requests that may compute at the same time while small
+// Slots returns the number of large requests that may compute at the same time while small
 // writes arrive.
 //
 // It is the number of processors minus one, but at least 1. It ignores GOMAXPROCS, because a
 // store may raise that value for threads that wait for the disk.
-func Places() int64 { return max(1, int64(runtime.NumCPU()-1)) }
+func Slots() int64 { return max(1, int64(runtime.NumCPU()-1)) }
 
 // Small records the arrival of a small write.
 func (l *Lanes) Small() { l.small.Store(l.now().UnixNano()) }
@@ -62,8 +62,8 @@ func (l *Lanes) shared(now time.Time) bool {
 	return now.UnixNano()-l.small.Load() <= int64(recent)
 }
 
-// Enter waits for a free place for a large request, if small writes arrive. If held is true, the
-// caller must release the place with Leave. Enter fails if ctx ends.
+// Enter waits for a free slot for a large request, if small writes arrive. If held is true, the
+// caller must release the slot with Leave. Enter fails if ctx ends.
 func (l *Lanes) Enter(ctx context.Context) (held bool, err error) {
 	if !l.shared(l.now()) {
 		return false, nil
@@ -74,7 +74,7 @@ func (l *Lanes) Enter(ctx context.Context) (held bool, err error) {
 	return true, nil
 }
 
-// Leave releases a place for which Enter returned true.
+// Leave releases a slot for which Enter returned true.
 func (l *Lanes) Leave() { l.large.Release(1) }
 
 // Pace makes one piece of bulk work alternate between computing and resting. Only one goroutine
@@ -93,7 +93,7 @@ func (l *Lanes) Pace() *Pace { return &Pace{lanes: l, since: l.now()} }
 func (p *Pace) Begin() { p.since = p.lanes.now() }
 
 // Rest sleeps if small writes arrive and the work has computed for at least a millisecond. It
-// sleeps for the computing time divided by Places. Bulk work calls it often.
+// sleeps for the computing time divided by Slots. Bulk work calls it often.
 func (p *Pace) Rest() {
 	now := p.lanes.now()
 	p.spent += now.Sub(p.since)
@@ -102,7 +102,7 @@ func (p *Pace) Rest() {
 	case !p.lanes.shared(now):
 		p.spent = 0
 	case p.spent >= slice:
-		time.Sleep(min(p.spent/time.Duration(Places()), longest)) //nolint:forbidigo // it is short, and a context could not end it earlier
+		time.Sleep(min(p.spent/time.Duration(Slots()), longest)) //nolint:forbidigo // it is short, and a context could not end it earlier
 		p.since, p.spent = p.lanes.now(), 0
 	}
 }

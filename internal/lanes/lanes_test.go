@@ -11,21 +11,21 @@ import (
 )
 
 // TestEnter_LimitsLargeRequests checks that after a small write, Enter admits only as many large
-// requests as Places returns. A waiting Enter fails when its context ends.
+// requests as Slots returns. A waiting Enter fails when its context ends.
 func TestEnter_LimitsLargeRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lanes.New(time.Now)
 		l.Small()
-		for range lanes.Places() {
+		for range lanes.Slots() {
 			if held, err := l.Enter(t.Context()); !held || err != nil {
-				t.Fatalf("a place is free, but Enter returned %t, %v", held, err)
+				t.Fatalf("a slot is free, but Enter returned %t, %v", held, err)
 			}
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
 		cancel(gone)
 		if held, err := l.Enter(ctx); held || !errors.Is(err, gone) {
-			t.Fatalf("no place is free, but Enter returned %t, %v", held, err)
+			t.Fatalf("no slot is free, but Enter returned %t, %v", held, err)
 		}
 		entered := make(chan error)
 		go func() {
@@ -35,7 +35,7 @@ func TestEnter_LimitsLargeRequests(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-entered:
-			t.Fatalf("no place is free, but Enter returned %v", err)
+			t.Fatalf("no slot is free, but Enter returned %v", err)
 		default:
 		}
 		l.Leave()
@@ -52,7 +52,7 @@ func TestEnter_IsFreeWithoutSmallWrites(t *testing.T) {
 		l := lanes.New(time.Now)
 		l.Small()
 		<-time.After(time.Second + 1) // with the fake clock of synctest
-		for range 4 * lanes.Places() {
+		for range 4 * lanes.Slots() {
 			if held, err := l.Enter(t.Context()); held || err != nil {
 				t.Fatalf("no small write arrives, but Enter returned %t, %v", held, err)
 			}
@@ -94,7 +94,7 @@ func TestPace_RestsAsLongAsItComputed(t *testing.T) {
 					at.at = at.at.Add(d)
 					pace.Rest()
 				}
-				if rest, want := time.Since(begin), c.rest/time.Duration(lanes.Places()); rest != want && c.rest != 5*time.Millisecond || rest > c.rest {
+				if rest, want := time.Since(begin), c.rest/time.Duration(lanes.Slots()); rest != want && c.rest != 5*time.Millisecond || rest > c.rest {
 					t.Errorf("rested for %s, want %s", rest, want)
 				}
 			})

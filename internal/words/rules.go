@@ -31,7 +31,7 @@ type Rule struct {
 // Rules returns all rules, phrases first.
 func Rules() []Rule { return rules }
 
-// RuleNamed returns the rule with a name.
+// RuleNamed returns the rule with the given name.
 func RuleNamed(name string) (Rule, bool) {
 	for _, r := range rules {
 		if r.Name == name {

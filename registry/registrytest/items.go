@@ -38,8 +38,8 @@ func New(now func() time.Time) *Items {
 	return &Items{Store: mem.New(now), puts: map[string]int{}}
 }
 
-// FailOn returns a function for FailWrites. It fails the items whose sort keys begin with one of
-// the prefixes.
+// FailOn returns a function for FailWrites. With it, writes and deletions of an item fail if its sort
+// key begins with one of the prefixes.
 func FailOn(prefixes ...string) func(store.Key) error {
 	return func(k store.Key) error {
 		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(k.SK, p) }) {
@@ -138,4 +138,24 @@ func (s *Items) Get(ctx context.Context, keys []store.Key, consistent bool) ([]s
 		lagging(items)
 	}
 	return items, err
+}
+
+// PutAll implements store.Items.
+func (s *Items) PutAll(ctx context.Context, items []store.Item) error {
+	for i := range items {
+		if err := s.Failing(items[i].Key); err != nil {
+			return err
+		}
+	}
+	return s.Store.PutAll(ctx, items)
+}
+
+// DeleteAll implements store.Items.
+func (s *Items) DeleteAll(ctx context.Context, keys []store.Key) error {
+	for _, k := range keys {
+		if err := s.Failing(k); err != nil {
+			return err
+		}
+	}
+	return s.Store.DeleteAll(ctx, keys)
 }

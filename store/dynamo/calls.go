@@ -35,7 +35,7 @@ func (g *callGate) close() {
 	g.closed = true
 }
 
-// do runs a call that returns only an error.
+// do runs a call between enter and leave. It returns the error of enter or of the call.
 func (g *callGate) do(ctx context.Context, call func() error) error {
 	if err := g.enter(ctx); err != nil {
 		return err

@@ -27,7 +27,7 @@ func named(at time.Time, n, bytes int, text string) (list []varve.Reading) {
 }
 
 // TestWrite_ComparesWithoutFurtherRequests counts the requests and units of duplicates and
-// conflicts in new and existing rows. Finding them must need no requests besides the write.
+// conflicts in new and existing rows. Only the write itself may need requests.
 func TestWrite_ComparesWithoutFurtherRequests(t *testing.T) {
 	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)

@@ -56,8 +56,8 @@ func tableNameAt(t *testing.T, e *engine.Engine, at time.Time) string {
 
 func asText(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// TestRead_NamesDamagedRow damages one row in several ways. Reads of the row must fail with its
-// key, or skip it if the caller asks for that. Reads of other rows must succeed.
+// TestRead_NamesDamagedRow damages one row in several ways. Reads of the row must fail with an error that
+// has its key. If the caller accepts damage, they must skip the row. Reads of other rows must succeed.
 func TestRead_NamesDamagedRow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -121,8 +121,8 @@ func readAll(t *testing.T, e *engine.Engine, q query.Query) (n int, c query.Cove
 	}
 }
 
-// TestLatest_SkipsDamagedRow damages the row of the latest reading. Latest must fail, or return
-// the reading before it if the caller asks for that.
+// TestLatest_SkipsDamagedRow damages the row of the latest reading. Latest must fail. If the caller
+// accepts damage, Latest must return the reading before it.
 func TestLatest_SkipsDamagedRow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

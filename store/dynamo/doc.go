@@ -25,12 +25,12 @@
 //	doctor    checks of a deployment
 //	row       form of rows              attr      form of values
 //	admin     DynamoDB tables           client    requests, retries, usage
-//	cache     the cache of the other parts
+//	cache     bounded caches of the other parts (internal/cache)
 //
 // # Closed rows
 //
 // DynamoDB bills an update by the size of the whole row, and a row can have at most 400 KB. So a
-// row of 1 KB or more is closed: it never changes again. Further readings of its window are
+// row of 1 KB or more is closed: only an erasure changes it. Further readings of its window are
 // written to one of nine overflow rows below it, at ts + 0.1 to ts + 0.9. The rows below those
 // are at ts + 0.11 to ts + 0.99, and so on.
 //
@@ -41,8 +41,8 @@
 // # Invariants
 //
 // A reading is stored as a whole or not at all. A reading with the verdict Stored or Duplicate is
-// durable. A table is deleted only if it has the deployment's owner tag. Each operation has a
-// fixed number of requests and units; tests/access has the table.
+// durable. A table is deleted only if it has the deployment's owner tag. Tests in tests/access check
+// the number of requests and units of each operation.
 //
 // Every method can be retried after a failure, even by another process.
 //

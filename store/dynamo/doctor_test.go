@@ -102,7 +102,7 @@ func on(x *dynamo.Examination, w detour) {
 	})
 }
 
-// answered changes each answer to an operation.
+// answered returns a detour that changes each answer to an operation.
 func answered(t *testing.T, op string, change func(answer map[string]any)) detour {
 	return func(is string, _ []byte, next func() (*http.Response, error)) (*http.Response, error) {
 		resp, err := next()
@@ -125,7 +125,7 @@ func answered(t *testing.T, op string, change func(answer map[string]any)) detou
 	}
 }
 
-// refused refuses an operation if its request contains a text.
+// refused returns a detour that refuses an operation if its request contains a text.
 func refused(op, within, code string) detour {
 	return func(is string, body []byte, next func() (*http.Response, error)) (*http.Response, error) {
 		if is != op || !bytes.Contains(body, []byte(within)) {
@@ -137,7 +137,7 @@ func refused(op, within, code string) detour {
 
 func table(answer map[string]any) map[string]any { return answer["Table"].(map[string]any) }
 
-// mistake is a mistake in a deployment, and the finding that Examine must return.
+// mistake is a mistake in a deployment, with the finding that Examine must return for it.
 type mistake struct {
 	name  string
 	do    func(*testing.T, *dynamo.Examination)
@@ -149,7 +149,7 @@ func through(w detour) func(*testing.T, *dynamo.Examination) {
 	return func(_ *testing.T, x *dynamo.Examination) { on(x, w) }
 }
 
-// withTemplate puts a template into the registry of a deployment.
+// withTemplate returns a function that puts a template into the registry of a deployment.
 func withTemplate(fit dynamo.Examination, template string) func(*testing.T, *dynamo.Examination) {
 	return func(t *testing.T, _ *dynamo.Examination) {
 		s, err := dynamo.Open(t.Context(), fit.Options)

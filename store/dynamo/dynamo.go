@@ -48,6 +48,9 @@ type Options struct {
 	// CacheFor is how long a list of tables is used if its version is current. 0 means 10
 	// seconds.
 	CacheFor time.Duration
+	// KeepExpired creates tables whose rows DynamoDB never deletes on its own. See also
+	// Store.KeepExpired.
+	KeepExpired bool
 	// Conditions, if set, receives health.StoreUnreachable.
 	Conditions *health.Conditions
 }
@@ -80,20 +83,30 @@ func (o Options) withDefaults() Options {
 // Store is a store on DynamoDB. Open returns one. It is safe for concurrent use, even by many
 // processes.
 type Store struct {
-	parts
+	tableCalls
+	itemCalls
+	*core
 
-	calls     callGate
 	stopProbe context.CancelFunc
 	probes    sync.WaitGroup
 }
 
 var (
-	_ store.Store     = (*Store)(nil)
-	_ store.Versioned = (*Store)(nil)
-	_ store.Surveyor  = (*Store)(nil)
+	_ store.Store        = (*Store)(nil)
+	_ store.Versioned    = (*Store)(nil)
+	_ store.LayoutReader = (*Store)(nil)
+
+	_ store.ExpiredKeeper = (*Store)(nil)
+	_ store.Scaler        = (*Store)(nil)
 )
 
-// parts are the parts of a store. Each implements some of its methods.
+// core has the parts of a store, and counts the running calls.
+type core struct {
+	parts
+	calls callGate
+}
+
+// parts are the parts of a store. The methods of the store pass each call to one of them.
 type parts struct {
 	client  *client.Client
 	admin   *admin.Admin
@@ -111,7 +124,8 @@ func wireParts(o Options) parts {
 	p.admin = admin.New(p.client, o.Owner)
 	p.items = items.New(p.client, o.Now, o.Parallel)
 	p.tables = tables.New(tables.Options{
-		Admin: p.admin, Items: p.items, ClassOf: o.ClassOf, Now: o.Now, Parallel: o.Parallel, CacheFor: o.CacheFor,
+		Admin: p.admin, Items: p.items, ClassOf: o.ClassOf, Now: o.Now, Parallel: o.Parallel, CacheFor: o.CacheFor, KeepExpired: o.KeepExpired,
+		Used: p.client.Usage.ByTable.TakeAll,
 	})
 	p.layouts = layouts.New(p.client, p.tables, o.Parallel)
 	p.reader = reader.New(p.client, p.tables.Records, p.admin)
@@ -125,7 +139,8 @@ func (p *parts) repairer() *repair.Repairer {
 
 // Open returns a store. It creates the registry if it is missing.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{parts: wireParts(o.withDefaults())}
+	c := &core{parts: wireParts(o.withDefaults())}
+	s := &Store{tableCalls: tableCalls{c}, itemCalls: itemCalls{c}, core: c}
 	if err := items.OpenTable(ctx, s.admin, o.Registry); err != nil {
 		return nil, err
 	}
@@ -175,8 +190,8 @@ func (s *Store) CountTables(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Examine checks whether a deployment can work. It changes nothing, and needs no table besides
-// the registry.
+// Examine checks whether a deployment can work. It changes nothing. Before the first start, the
+// registry and all tables may be missing.
 func Examine(ctx context.Context, x Examination) []Finding {
 	p := wireParts(x.Options.withDefaults())
 	return doctor.Examine(ctx, doctor.Options{

@@ -31,7 +31,7 @@ func writeWith(t *testing.T, s *dynamo.Store, tb grid.Table, l store.Layout, rea
 	return string(letters)
 }
 
-// measure returns the write requests and write units that do uses.
+// measure returns the write requests and write units that a call of the function do uses.
 func measure(s *dynamo.Store, do func()) (requests int64, units float64) {
 	before := s.Usage()
 	do()
@@ -136,8 +136,8 @@ func sameReadings(t *testing.T, what string, got, want []varve.Reading) {
 	}
 }
 
-// TestRead_ReturnsReadingsOfAllLayoutsOnce writes the same readings many times, with random
-// windows, shards and expectations. Reads must return each reading once, in order.
+// TestRead_ReturnsReadingsOfAllLayoutsOnce writes the same readings many times, with random row windows,
+// shards and expected states of rows. Reads must return each reading once, in order.
 func TestRead_ReturnsReadingsOfAllLayoutsOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)

@@ -9,9 +9,12 @@ import (
 	"github.com/varvedb/varve/store/dynamo/verify"
 )
 
+// tableCalls implements store.Catalog, store.Creator, store.Lifecycle and store.Scaler.
+type tableCalls struct{ *core }
+
 // Tables implements store.Catalog. In the details, the number of readings is the number of rows,
 // except stream rows.
-func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
+func (s tableCalls) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
 	if err := s.calls.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -24,7 +27,7 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 }
 
 // Create implements store.Creator.
-func (s *Store) Create(ctx context.Context, t grid.Table, tier store.Tier) error {
+func (s tableCalls) Create(ctx context.Context, t grid.Table, tier store.Tier) error {
 	return s.calls.do(ctx, func() error {
 		s.layouts.Drop(t)
 		defer s.writer.DropClosed(t)
@@ -33,27 +36,45 @@ func (s *Store) Create(ctx context.Context, t grid.Table, tier store.Tier) error
 }
 
 // Tune implements store.Lifecycle.
-func (s *Store) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
+func (s tableCalls) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
 	return s.calls.do(ctx, func() error { return s.tables.Lifecycle.Tune(ctx, t, tier) })
 }
 
+// ReportUse implements store.Scaler.
+func (s tableCalls) ReportUse(ctx context.Context) (scales bool, err error) {
+	err = s.calls.do(ctx, func() error {
+		scales, err = s.tables.Scaler.Report(ctx)
+		return err
+	})
+	return scales, err
+}
+
+// Scale implements store.Scaler.
+func (s tableCalls) Scale(ctx context.Context) (changes []store.CapacityChange, err error) {
+	err = s.calls.do(ctx, func() error {
+		changes, err = s.tables.Scaler.Scale(ctx)
+		return err
+	})
+	return changes, err
+}
+
 // Retire implements store.Lifecycle.
-func (s *Store) Retire(ctx context.Context, t grid.Table, at time.Time) error {
+func (s tableCalls) Retire(ctx context.Context, t grid.Table, at time.Time) error {
 	return s.calls.do(ctx, func() error { return s.tables.Lifecycle.Retire(ctx, t, at) })
 }
 
 // Restore implements store.Lifecycle.
-func (s *Store) Restore(ctx context.Context, t grid.Table) error {
+func (s tableCalls) Restore(ctx context.Context, t grid.Table) error {
 	return s.calls.do(ctx, func() error { return s.tables.Lifecycle.Restore(ctx, t) })
 }
 
 // Hold implements store.Lifecycle.
-func (s *Store) Hold(ctx context.Context, t grid.Table, reason string) error {
+func (s tableCalls) Hold(ctx context.Context, t grid.Table, reason string) error {
 	return s.calls.do(ctx, func() error { return s.tables.Lifecycle.Hold(ctx, t, reason) })
 }
 
 // Drop implements store.Lifecycle.
-func (s *Store) Drop(ctx context.Context, t grid.Table) error {
+func (s tableCalls) Drop(ctx context.Context, t grid.Table) error {
 	return s.calls.do(ctx, func() error {
 		s.layouts.Drop(t)
 		defer s.writer.DropClosed(t)
@@ -63,16 +84,22 @@ func (s *Store) Drop(ctx context.Context, t grid.Table) error {
 
 // AcceptLoss records that the loss of a deleted table is known. Coverage no longer reports the
 // table as missing. If the table is not lost, nothing changes.
-func (s *Store) AcceptLoss(ctx context.Context, t grid.Table) error {
+func (s tableCalls) AcceptLoss(ctx context.Context, t grid.Table) error {
 	return s.calls.do(ctx, func() error {
 		s.layouts.Drop(t)
 		return s.tables.Lifecycle.AcceptLoss(ctx, t)
 	})
 }
 
+// KeepExpired implements store.ExpiredKeeper. It turns the time to live of all tables off. If a hold is
+// released later, the time to live of its table is turned on, unless Options.KeepExpired is set.
+func (s tableCalls) KeepExpired(ctx context.Context) error {
+	return s.calls.do(ctx, func() error { return s.tables.KeepExpired(ctx) })
+}
+
 // Verify reads whole tables and checks the invariants of each row. It changes nothing. It needs
 // the permission dynamodb:Scan.
-func (s *Store) Verify(ctx context.Context, v Verification) (Verified, error) {
+func (s tableCalls) Verify(ctx context.Context, v Verification) (Verified, error) {
 	if err := s.calls.enter(ctx); err != nil {
 		return Verified{}, err
 	}
@@ -82,7 +109,7 @@ func (s *Store) Verify(ctx context.Context, v Verification) (Verified, error) {
 
 // PlanRepair lists the streams in all tables, and the repairs that tables need. It changes
 // nothing.
-func (s *Store) PlanRepair(ctx context.Context, o Repairing) (RepairPlan, error) {
+func (s tableCalls) PlanRepair(ctx context.Context, o Repairing) (RepairPlan, error) {
 	if err := s.calls.enter(ctx); err != nil {
 		return RepairPlan{}, err
 	}
@@ -92,7 +119,7 @@ func (s *Store) PlanRepair(ctx context.Context, o Repairing) (RepairPlan, error)
 
 // Repair writes the stream rows of a plan. If acceptLoss is set, it also accepts the loss of
 // tables. The caller repairs the streams in the registry.
-func (s *Store) Repair(ctx context.Context, p *RepairPlan, acceptLoss bool) error {
+func (s tableCalls) Repair(ctx context.Context, p *RepairPlan, acceptLoss bool) error {
 	return s.calls.do(ctx, func() error {
 		if !acceptLoss {
 			return s.repairer().Apply(ctx, p, nil)

@@ -1,24 +1,12 @@
 package dynamo_test
 
 import (
-	"flag"
 	"os"
 	"testing"
+
+	"github.com/varvedb/varve/internal/randomtest"
 )
 
-// TestMain reduces the number of random sequences, because each takes hundreds of requests.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	checks := "30"
-	if testing.Short() {
-		checks = "5"
-	}
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-	if !given {
-		if err := flag.Set("rapid.checks", checks); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run()) //nolint:forbidigo // the exit code of the tests
+	os.Exit(randomtest.RunTests(m, 30, 5)) //nolint:forbidigo // the exit code of the tests
 }

@@ -20,7 +20,7 @@ type (
 	// Usage is the use of a store.
 	Usage = client.Usage
 
-	// Template defines how time tables are created and tuned.
+	// Template defines how tables are created and tuned.
 	Template = template.Template
 	// Settings are the settings of one table.
 	Settings = template.Settings
@@ -53,6 +53,7 @@ type (
 // The states of findings.
 const (
 	Good       = doctor.Good
+	Warning    = doctor.Warning
 	Wrong      = doctor.Wrong
 	NotChecked = doctor.NotChecked
 )
@@ -79,14 +80,14 @@ const (
 type Examination struct {
 	Options
 
-	// Prefixes are the prefixes of the time tables of all classes.
+	// Prefixes are the prefixes of the tables of all classes.
 	Prefixes []string
 	// Expired reports whether all readings that a table can hold have expired. If nil, no table
 	// counts as expired.
 	Expired func(grid.Table) bool
 	// TableQuota is the quota of tables of the account and region. 0 means 2500.
 	TableQuota int
-	// Forecast describes the number of tables in the future. If nil, the future is not checked.
+	// Forecast describes the future number of tables. If nil, the future is not checked.
 	Forecast Forecaster
 }
 

@@ -2,9 +2,12 @@ package dynamo
 
 import (
 	"context"
+	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo/writer"
 )
 
 // Write implements store.Writer.
@@ -47,20 +50,46 @@ func (s *Store) Estimate(ctx context.Context, r store.Range) (store.Cost, error)
 	return s.reader.Estimate(ctx, r)
 }
 
-// Survey implements store.Surveyor.
-func (s *Store) Survey(ctx context.Context, tenant, stream string) (store.Survey, error) {
+// StreamLayout implements store.LayoutReader.
+func (s *Store) StreamLayout(ctx context.Context, tenant, stream string) (store.StreamLayout, error) {
 	if err := s.calls.enter(ctx); err != nil {
-		return store.Survey{}, err
+		return store.StreamLayout{}, err
 	}
 	defer s.calls.leave()
-	return s.layouts.Survey(ctx, tenant, stream)
+	return s.layouts.StreamLayout(ctx, tenant, stream)
 }
 
-// SurveyAll implements store.Surveyor.
-func (s *Store) SurveyAll(ctx context.Context) ([]store.Survey, error) {
+// StreamLayouts implements store.LayoutReader.
+func (s *Store) StreamLayouts(ctx context.Context) ([]store.StreamLayout, error) {
 	if err := s.calls.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.calls.leave()
-	return s.layouts.SurveyAll(ctx)
+	return s.layouts.StreamLayouts(ctx)
+}
+
+// Series implements store.Enumerator. It scans the table, and needs the permission dynamodb:Scan.
+func (s *Store) Series(ctx context.Context, t grid.Table, after string) (store.SeriesPage, error) {
+	if err := s.calls.enter(ctx); err != nil {
+		return store.SeriesPage{}, err
+	}
+	defer s.calls.leave()
+	return s.reader.Series(ctx, t, after)
+}
+
+// Erase implements store.Eraser. It needs the permission dynamodb:DeleteItem on the table.
+func (s *Store) Erase(ctx context.Context, e store.Erasure) (n int64, err error) {
+	err = s.calls.do(ctx, func() error {
+		n, err = s.writer.Erase(ctx, e)
+		return err
+	})
+	return n, err
+}
+
+// ErasureDelay implements store.Eraser.
+func (s *Store) ErasureDelay() time.Duration { return writer.ErasureDelay }
+
+// PurgeItems implements store.Eraser. DynamoDB keeps no remains of deleted items, except in backups.
+func (s *Store) PurgeItems(ctx context.Context, _ []string) error {
+	return s.calls.do(ctx, func() error { return nil })
 }

@@ -7,8 +7,11 @@ import (
 	"github.com/varvedb/varve/store/dynamo/tables"
 )
 
+// itemCalls implements store.Items and store.Versioned.
+type itemCalls struct{ *core }
+
 // Get implements store.Items.
-func (s *Store) Get(ctx context.Context, keys []store.Key, consistent bool) ([]store.Item, error) {
+func (s itemCalls) Get(ctx context.Context, keys []store.Key, consistent bool) ([]store.Item, error) {
 	if err := s.calls.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -17,7 +20,7 @@ func (s *Store) Get(ctx context.Context, keys []store.Key, consistent bool) ([]s
 }
 
 // Query implements store.Items.
-func (s *Store) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, error) {
+func (s itemCalls) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, error) {
 	if err := s.calls.enter(ctx); err != nil {
 		return store.ItemPage{}, err
 	}
@@ -26,17 +29,17 @@ func (s *Store) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, e
 }
 
 // Put implements store.Items.
-func (s *Store) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
+func (s itemCalls) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
 	return s.calls.do(ctx, func() error { return s.items.Put(ctx, it, conds...) })
 }
 
 // PutAll implements store.Items.
-func (s *Store) PutAll(ctx context.Context, list []store.Item) error {
+func (s itemCalls) PutAll(ctx context.Context, list []store.Item) error {
 	return s.calls.do(ctx, func() error { return s.items.PutAll(ctx, list) })
 }
 
 // PutAbsent implements store.Items.
-func (s *Store) PutAbsent(ctx context.Context, list []store.Item) ([]bool, error) {
+func (s itemCalls) PutAbsent(ctx context.Context, list []store.Item) ([]bool, error) {
 	if err := s.calls.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -45,14 +48,14 @@ func (s *Store) PutAbsent(ctx context.Context, list []store.Item) ([]bool, error
 }
 
 // Delete implements store.Items.
-func (s *Store) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
+func (s itemCalls) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
 	return s.calls.do(ctx, func() error { return s.items.Delete(ctx, k, conds...) })
 }
 
 // DeleteAll implements store.Items.
-func (s *Store) DeleteAll(ctx context.Context, keys []store.Key) error {
+func (s itemCalls) DeleteAll(ctx context.Context, keys []store.Key) error {
 	return s.calls.do(ctx, func() error { return s.items.DeleteAll(ctx, keys) })
 }
 
 // VersionKey implements store.Versioned.
-func (s *Store) VersionKey() store.Key { return tables.VersionKey() }
+func (s itemCalls) VersionKey() store.Key { return tables.VersionKey() }

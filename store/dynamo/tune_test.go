@@ -23,8 +23,8 @@ const coldTemplate = `{
 	"table_class": {"cold": "standard_infrequent_access"}
 }`
 
-// TestTune_LowersCapacityWithClass makes a table cold. The table must get the capacity of the
-// tier and, if the emulator supports table classes, its class.
+// TestTune_LowersCapacityWithClass makes a table cold. The table must get the capacity of the cold
+// tier. If the emulator supports table classes, the table must also get the class of the tier.
 func TestTune_LowersCapacityWithClass(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {

@@ -119,8 +119,8 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestQuery_ChecksVersionOnce checks that a default read needs one request besides those to its
-// tables, for any number of devices.
+// TestQuery_ChecksVersionOnce checks the number of requests of a default read. It must be one more than
+// the number of requests to its tables, for any number of devices.
 func TestQuery_ChecksVersionOnce(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

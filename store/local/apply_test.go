@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestApply_IsAtomic checks that all changes are made, in the indexes too, or none.
+// TestApply_IsAtomic checks that Apply makes all changes or none, also in the indexes.
 func TestApply_IsAtomic(t *testing.T) {
 	s := open(t, local.Options{Dir: t.TempDir()})
 	item := func(sk, index string, version int64) store.Item {

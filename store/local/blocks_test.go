@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// readBoth reads a page with Read, and compares it with the pages of ReadBlocks. It repeats both
-// if they differ, because background work finds and repairs damage between them.
+// readBoth reads a page with Read, and compares it with the pages of ReadBlocks. If they differ, it
+// repeats both, because background work may find and repair damage between the two reads.
 func readBoth(ctx context.Context, s *local.Store, r store.Range, dst []varve.Reading) (page store.Page, err error) {
 	why := ""
 	for range 3 {
@@ -23,7 +23,7 @@ func readBoth(ctx context.Context, s *local.Store, r store.Range, dst []varve.Re
 	return page, fmt.Errorf("ReadBlocks differs from Read: %s", why)
 }
 
-// differentBlocks returns how the pages of ReadBlocks differ from a page of Read, or "".
+// differentBlocks describes how the pages of ReadBlocks differ from a page of Read, or returns "".
 func differentBlocks(ctx context.Context, s *local.Store, r store.Range, want []varve.Reading, wantErr error) string {
 	var got []varve.Reading
 	limit := r.Limit

@@ -52,8 +52,8 @@ type catalog struct {
 }
 
 // load reads the catalog from Pebble, or from CATALOG if Pebble has lost a part of it or has an
-// older generation. If a lost part is restored from an older CATALOG, replay applies the changes in
-// the journal to it.
+// older generation. If a lost part is restored from an older CATALOG, replay then applies the
+// changes in the journal to the restored catalog.
 func (c *catalog) load(replay func() error) error {
 	found, err := c.read()
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *catalog) read() (found foundCatalog, err error) {
 	return found, err
 }
 
-// adoptCopy replaces the catalog in memory and in Pebble by the content of CATALOG.
+// adoptCopy replaces the catalog in memory and in Pebble with the content of CATALOG.
 func (c *catalog) adoptCopy(body string, found foundCatalog) (err error) {
 	var rec catalogRecord
 	if err := json.Unmarshal([]byte(body), &rec); err != nil {
@@ -229,7 +229,7 @@ func (c *catalog) recountStats() (err error) {
 }
 
 // lock locks the catalog, and waits for the outcome of the previous change. If CATALOG lacks that
-// change, lock writes it.
+// change, lock saves CATALOG.
 func (c *catalog) lock(ctx context.Context) (unlock func(), err error) {
 	c.mu.Lock()
 	if err := c.changes.resolve(ctx, c.last); err != nil {
@@ -248,8 +248,8 @@ func (c *catalog) lock(ctx context.Context) (unlock func(), err error) {
 
 // commit commits a change of tables as the next generation of the catalog.
 //
-// After success, Pebble and CATALOG have it. If only Pebble has it, the change is reported as
-// unavailable, and the next change saves CATALOG first. The caller holds the lock of the
+// After success, Pebble and CATALOG have the change. If only Pebble has it, commit fails with an
+// unavailable error, and the next change saves CATALOG first. The caller holds the lock of the
 // catalog.
 func (c *catalog) commit(ctx context.Context, batch *pebble.Batch, then func()) (err error) {
 	if err := putGeneration(batch, c.generation+1); err != nil {
@@ -271,7 +271,7 @@ func (c *catalog) commit(ctx context.Context, batch *pebble.Batch, then func()) 
 	return nil
 }
 
-// recountTables recounts the readings of tables whose chunks are in one of the ranges.
+// recountTables recounts the readings of the tables that may have chunks in one of the ranges.
 func (c *catalog) recountTables(ranges []lost) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,9 +18,9 @@ type changeLog struct {
 	db  *database
 	mem *memory
 
-	// barrier is read-locked from the append of a change until it is applied or the wait for it
-	// fails. It is write-locked while the journal begins a segment. So a flush finds each change of
-	// its segment in Pebble or in unapplied.
+	// barrier is read-locked from the append of a change until the change is applied or the wait
+	// for it fails. It is write-locked while the journal begins a segment. So a flush finds each
+	// change of its segment in Pebble or in unapplied.
 	barrier sync.RWMutex
 
 	mu        sync.Mutex
@@ -28,11 +28,12 @@ type changeLog struct {
 }
 
 // change is a batch in the journal. Its outcome is open if the write failed or the caller stopped
-// waiting. Then it may still become durable, and is applied later.
+// waiting. Such an open change may still become durable, and is applied later.
 type change struct {
 	commit *journal.Commit
 	batch  *pebble.Batch
 	then   func() // updates the memory; may be nil
+	begun  []int  // counters of the changed items, for ItemVersions.End
 
 	mu      sync.Mutex
 	applied bool
@@ -40,9 +41,9 @@ type change struct {
 
 // commit makes a batch durable, applies it and calls then, which may be nil.
 //
-// If it returns a change, the outcome is open, and the next change of the same data must resolve it
-// first. The caller must not use the batch afterwards. commit fails if one of the keys is in a lost
-// range.
+// If commit returns a change, the outcome is open. Then the next change of the same data must
+// resolve the returned change first. The caller must not use the batch afterwards. commit fails if
+// one of the keys is in a lost range.
 func (c *changeLog) commit(ctx context.Context, batch *pebble.Batch, keys []store.Key, then func()) (*change, error) {
 	if batch.Empty() {
 		return nil, batch.Close()
@@ -57,7 +58,8 @@ func (c *changeLog) commit(ctx context.Context, batch *pebble.Batch, keys []stor
 	if err := c.db.journal.Ready(); err != nil {
 		return nil, closing(c.db.guard.Unavailable(err), batch)
 	}
-	ch := &change{commit: c.db.journal.Append(journal.Batch, batch.Repr()), batch: batch, then: then}
+	begun := c.db.versions.Begin(keys) // before the change can be applied
+	ch := &change{commit: c.db.journal.Append(journal.Batch, batch.Repr()), batch: batch, then: then, begun: begun}
 	if c.db.journal.Size() >= c.db.opts.JournalBytes {
 		c.mem.requestFlush()
 	}
@@ -70,12 +72,12 @@ func (c *changeLog) commit(ctx context.Context, batch *pebble.Batch, keys []stor
 		}
 		return ch, c.db.guard.Unavailable(err)
 	}
-	return nil, ch.apply(c.db.DB)
+	return nil, ch.apply(c.db)
 }
 
-// apply applies a durable change once. The caller holds aside, so that no file is set aside
-// meanwhile.
-func (ch *change) apply(db *pebble.DB) error {
+// apply applies a durable change once. The caller holds the lock named aside, so that no file is set
+// aside meanwhile.
+func (ch *change) apply(db *database) error {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	if ch.applied {
@@ -85,6 +87,7 @@ func (ch *change) apply(db *pebble.DB) error {
 		return err
 	}
 	ch.applied = true
+	db.versions.End(ch.begun)
 	if ch.then != nil {
 		ch.then()
 	}
@@ -102,7 +105,7 @@ func (c *changeLog) resolve(ctx context.Context, ch *change) error {
 		if err == nil {
 			c.db.aside.RLock()
 			defer c.db.aside.RUnlock()
-			return ch.apply(c.db.DB)
+			return ch.apply(c.db)
 		}
 		next := commit.Retry()
 		if ctx.Err() != nil || next == nil || !next.Ended() && c.db.journal.Ready() != nil {
@@ -124,7 +127,7 @@ func (c *changeLog) applyDurable() error {
 		if !ch.commit.Durable() {
 			return false
 		}
-		err := ch.apply(c.db.DB)
+		err := ch.apply(c.db)
 		errs = append(errs, err)
 		return err == nil
 	})

@@ -22,7 +22,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// sickDisk fails writes to the journal while it is set to be sick.
+// sickDisk fails writes to the journal while sick is true.
 type sickDisk struct {
 	sick atomic.Bool
 	mem  *vfs.MemFS
@@ -91,7 +91,7 @@ func TestPut_UnavailableWhileJournalFails(t *testing.T) {
 }
 
 // TestPut_OpenOutcomeIsApplied checks that a change is applied when it is durable, even if its
-// caller gave up. The next change of the item builds on it, so no index keeps an obsolete entry.
+// caller gave up. The next change of the item builds on it, so no index has an obsolete entry.
 func TestPut_OpenOutcomeIsApplied(t *testing.T) {
 	gate := make(chan struct{})
 	var slow atomic.Bool
@@ -115,10 +115,16 @@ func TestPut_OpenOutcomeIsApplied(t *testing.T) {
 	if keys := itemsOf(t, s); len(keys) > 0 {
 		t.Errorf("items %q are seen, and are not durable", keys)
 	}
+	if v, ok := s.ItemVersion("p", "x"); ok {
+		t.Errorf("the item has version %v while a change is open", v)
+	}
 	slow.Store(false)
 	close(gate)
 	if err := put(t.Context(), "second"); err != nil {
 		t.Fatal(err)
+	}
+	if _, ok := s.ItemVersion("p", "x"); !ok {
+		t.Error("the item has no version after all changes")
 	}
 	for name, st := range map[string]*local.Store{
 		"alive": s, "after a crash": open(t, local.Options{FS: mem.CrashClone(vfs.CrashCloneCfg{}), MinFree: -1}),
@@ -130,7 +136,7 @@ func TestPut_OpenOutcomeIsApplied(t *testing.T) {
 }
 
 // TestJournal_RotatesOnItems checks that changes of items alone end a segment of the journal when
-// it has JournalBytes.
+// it reaches JournalBytes.
 func TestJournal_RotatesOnItems(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, local.Options{Dir: dir, JournalBytes: 4096})
@@ -147,8 +153,8 @@ func TestJournal_RotatesOnItems(t *testing.T) {
 	}
 }
 
-// TestOpen_RebuildsPebbleWithoutItsLastRecords truncates a manifest, so that Pebble forgets
-// flushed files. The store notices it before Pebble deletes these files, and uses all of them.
+// TestOpen_RebuildsPebbleWithoutItsLastRecords truncates a manifest, so that Pebble forgets flushed
+// files. The store notices the damage before Pebble deletes these files, and uses all of them.
 func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 	dir := t.TempDir()
 	var flushed atomic.Int64

@@ -20,7 +20,7 @@ import (
 type Problem struct {
 	File   string
 	Err    error
-	Losses []Loss // ranges that cannot be read because of it
+	Losses []Loss // ranges that cannot be read because of the damage
 	// Harmless means that no data is lost, and that a repair rewrites the file.
 	Harmless bool
 }
@@ -29,15 +29,15 @@ type Problem struct {
 type Pace struct {
 	// Rate is the maximum number of bytes per second; 0 means no limit.
 	Rate int64
-	// Read is called with the number of bytes read so far.
+	// Read is called with the number of bytes that have been read or are about to be read.
 	//
-	// It is called after each file and key, and regularly while the check waits. If nil,
-	// it is not called.
+	// It is called for each file and each key, and regularly while the check waits. If nil, it is
+	// not called.
 	Read func(bytes int64)
 }
 
-// Verify reads every file of an open store, and reports all damage. New damage is set aside in
-// the background. Earlier damage that is still refused is reported, too.
+// Verify reads all files of Pebble in an open store, and reports all damage. New damage is set
+// aside in the background. Verify also reports earlier losses that are not accepted yet.
 func (r *damageReport) Verify(ctx context.Context, pace Pace, report func(Problem)) error {
 	if err := r.db.life.enter(ctx); err != nil {
 		return err
@@ -130,8 +130,8 @@ type checker struct {
 	Pace
 	begun time.Time
 	read  int64
-	// merged reports whether Pebble merged a file into others meanwhile. If nil, the files do not
-	// change during the check.
+	// merged reports whether Pebble has merged a file into others since the check began. If nil,
+	// the files do not change during the check.
 	merged func(number uint64) (bool, error)
 }
 
@@ -156,7 +156,7 @@ func (c *checker) check(ctx context.Context, list []part) error {
 	return nil
 }
 
-// checkPart reads the blocks of a file, and then decodes its entries.
+// checkPart reads all blocks of the file of a part, and then decodes the entries of the part.
 func (c *checker) checkPart(ctx context.Context, r *repairer, p *part) error {
 	if r.files[p.number] == nil { // the file is read twice: as a whole, and key by key
 		if err := c.pace(ctx, int64(p.size)); err != nil {
@@ -165,7 +165,7 @@ func (c *checker) checkPart(ctx context.Context, r *repairer, p *part) error {
 	}
 	ranges, spans, err := r.lostOf(p)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // merged into others meanwhile
+		return nil // the file was merged into others meanwhile
 	}
 	if err != nil {
 		return err
@@ -214,7 +214,8 @@ func (c *checker) decodeAll(ctx context.Context, file *sst.File, p *part) error 
 	}
 }
 
-// decodeEntry returns an error if an entry cannot be decoded.
+// decodeEntry returns an error if the entry of a chunk or an item cannot be decoded. It accepts all
+// other entries.
 func decodeEntry(e *sst.Entry) error {
 	if !e.Live || len(e.Key) == 0 {
 		return nil

@@ -129,8 +129,8 @@ func (cr *chunkReader) eachLevel1(at int64, do func(c *chunk.Chunk)) error {
 	if at == math.MaxInt64 {
 		return nil
 	}
-	// Level 1 is disjoint. So the reading can only be in the last chunk that starts at or before
-	// its time, and in earlier chunks that end at its time.
+	// The positions of chunks of level 1 are disjoint. So the reading can only be in the last chunk
+	// that starts at or before its time, or in earlier chunks that end at its time.
 	seek := appendChunkKey(nil, cr.prefix, level1, at+1, 0)
 	end := seek
 	for ok := cr.iter.SeekLT(seek); ; ok = cr.iter.Prev() {

@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// chunkBytes limits the uncompressed size of a chunk, even if it has fewer readings than
+// chunkBytes is the uncompressed size at which a chunk ends, even if it has fewer readings than
 // Options.ChunkReadings.
 const chunkBytes = 128 << 10
 
@@ -46,7 +46,7 @@ func (cw *chunkWriter) begin(space []byte, level byte, target int) {
 	cw.builder.Reset()
 }
 
-// add adds the next reading of the series. It keeps readings of one event time in one chunk if
+// add adds the next reading of the series. It puts readings of one event time into one chunk if
 // possible, so that chunks of level 1 rarely share event times.
 func (cw *chunkWriter) add(r *varve.Reading, derived bool) error {
 	at := r.Time.UnixNano()

@@ -16,7 +16,7 @@ import (
 )
 
 // compactor merges chunks of level 0 into level 1, in the goroutine of the flusher. It also deletes
-// expired readings from chunks, in the goroutine of the caller.
+// expired and erased readings from chunks, in the goroutine of the caller.
 type compactor struct {
 	db         *database
 	mem        *memory
@@ -25,7 +25,7 @@ type compactor struct {
 	coldTables chan grid.Table // tables to be compacted completely
 }
 
-// compactBuffers merges the chunks of level 0 for series buffers that have too many of them.
+// compactBuffers merges the chunks of level 0 of the flushed series that have too many such chunks.
 func (c *compactor) compactBuffers(ctx context.Context, done []flushedBuffer) error {
 	for _, m := range done {
 		c.mem.mu.RLock()
@@ -38,7 +38,7 @@ func (c *compactor) compactBuffers(ctx context.Context, done []flushedBuffer) er
 			return err
 		}
 		if err := c.compactSeries(m.buffer.table, m.buffer.Series); isDamage(err) {
-			continue // the rest is merged after the damage is accepted
+			continue // this series is merged after the damage is accepted
 		} else if err != nil {
 			return fmt.Errorf("merge chunks of %s in %s: %w", m.buffer.Series, m.buffer.table.Table, err)
 		}
@@ -126,8 +126,8 @@ func (c *compactor) compactSeries(t *table, series varve.Series) (err error) {
 	return c.commit(t, series, m.batch, m.bytes-m.removed)
 }
 
-// commit commits a merge, unless the table was dropped meanwhile. The merge need not be
-// durable at once, because the old chunks remain until then.
+// commit applies a merge, unless the table was dropped meanwhile. The merge may become durable
+// later, because the old chunks remain until then.
 func (c *compactor) commit(t *table, series varve.Series, batch *pebble.Batch, grown int64) error {
 	c.catalog.mu.Lock()
 	defer c.catalog.mu.Unlock()
@@ -155,7 +155,7 @@ func (c *compactor) commit(t *table, series varve.Series, batch *pebble.Batch, g
 type compaction struct {
 	*chunkReader
 	chunkWriter
-	removed int64 // bytes of the merged chunks
+	removed int64 // bytes of the deleted chunks
 }
 
 // remove adds the deletion of the current chunk to the batch.
@@ -188,9 +188,10 @@ func (m *compaction) firstFrom(from int64) int64 {
 	return first
 }
 
-// mergeUnit merges readings of level 0 into the unit of level 1 to which an event time belongs. A
-// unit is one chunk, or several chunks that share event times. mergeUnit takes the readings at or
-// after the time and before the next unit, and returns the start of that unit.
+// mergeUnit merges some readings of level 0 into level 1. It rewrites one unit: a chunk of level 1,
+// with the neighbors that share event times with it. The event time from selects the unit. The
+// readings are those at or after from, and before the next unit. The result is the start of the
+// next unit.
 func (m *compaction) mergeUnit(from int64) (end int64, err error) {
 	unit, end, err := m.unit(from)
 	if err != nil {
@@ -228,16 +229,16 @@ func (m *compaction) mergeUnit(from int64) (end int64, err error) {
 	}
 }
 
-// unit returns the chunks of the unit to which an event time belongs, and the start of the next
-// unit. It adds the deletion of these chunks to the batch.
+// unit returns the chunks of the unit that an event time selects, and the start of the next unit;
+// see mergeUnit. It adds the deletion of these chunks to the batch.
 func (m *compaction) unit(from int64) (unit []*chunk.Chunk, end int64, err error) {
-	// The unit begins with the last chunk that starts at or before the time, or else with the
-	// first chunk.
+	// The event time selects the last chunk that starts at or before it, or else the first chunk.
 	ok := m.iter.SeekLT(appendChunkKey(nil, m.chunkReader.prefix, level1, from+1, 0)) && m.isAtLevel(level1)
 	if !ok && m.iter.Error() == nil {
 		ok = m.seekLevel1First() && m.isAtLevel(level1)
 	}
-	// Moves back to the first of several chunks that share event times.
+	// If earlier chunks share event times with the selected chunk, the unit begins with the first
+	// of them.
 	for ok {
 		h, err := m.header()
 		if err != nil {

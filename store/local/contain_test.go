@@ -99,8 +99,8 @@ func TestSetAside_RemovesPartialCopies(t *testing.T) {
 	}
 }
 
-// TestRead_NamesCutFileAsDamaged: a file that is cut off while the store is open is
-// damage: reads fail as damaged, and the file is set aside.
+// TestRead_NamesCutFileAsDamaged checks that a file that is cut off while the store is open counts as
+// damaged: reads fail with damage, and the file is set aside.
 func TestRead_NamesCutFileAsDamaged(t *testing.T) {
 	dir := filled(t, 2, 30000)
 	s, err := local.Open(local.Options{Dir: dir, MinFree: -1})

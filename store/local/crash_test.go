@@ -94,8 +94,8 @@ func (c *crashes) note(change func()) {
 }
 
 // TestCrash_KeepsItems writes items, readings and tables from several goroutines, and simulates
-// power cuts at random moments. After each cut, all acknowledged data exists, and no deleted
-// item.
+// power cuts at random moments. After each cut, all acknowledged data exists, and no deleted item
+// exists.
 func TestCrash_KeepsItems(t *testing.T) {
 	const cutsOfSeed = 40
 	over, total := soakEnds(), 0
@@ -186,7 +186,7 @@ func (c *crashes) change(t *testing.T, s *local.Store, writer int, a *account, r
 	case remove:
 		err = s.DeleteAll(t.Context(), keys)
 	case absent:
-		// Devices are registered in this way before their first readings are acknowledged.
+		// Varve registers devices with PutAbsent before it acknowledges their first readings.
 		var written []bool
 		if written, err = s.PutAbsent(t.Context(), items); slices.Contains(written, false) {
 			t.Errorf("PutAbsent left absent items out: %v", written)

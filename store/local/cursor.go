@@ -57,7 +57,7 @@ func spanOf(r *store.Range) (span, bool) {
 	return sp, sp.first <= sp.last
 }
 
-// bounds returns the range [from, to) of rows in the span.
+// bounds returns the indexes from <= i < to of the rows in the span.
 func (sp *span) bounds(rs rows) (from, to int) {
 	n := rs.Len()
 	from = sort.Search(n, func(i int) bool { return rs.Time(i) >= sp.first })
@@ -84,8 +84,8 @@ func comparePosition(rs rows, i int, p varve.Position) int {
 	return rs.ID(i).Compare(p.ID)
 }
 
-// rowsOf returns copies of the rows in the span, sorted by position. If these are more than most,
-// it returns the first ones in the order of the span.
+// rowsOf returns copies of the rows in the span, sorted by position. If the span has more rows than
+// the argument most, it returns only the first ones in the order of the span.
 func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) []memtable.Row {
 	from, to := r.Seek(c, varve.Position{Time: sp.first}), r.End()
 	if sp.last < math.MaxInt64 {
@@ -109,7 +109,7 @@ func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) []memtab
 	return r.FirstRows(most, from, to)
 }
 
-// cursor iterates over rows. When the rows end, more returns further ones, if it is set.
+// cursor iterates over rows. If more is set, it returns further rows when these end.
 type cursor struct {
 	rows rows
 	i    int
@@ -163,8 +163,8 @@ type merge struct {
 	iter    *pebble.Iterator // of the chunks; nil if no chunks are read
 	cost    store.Cost
 
-	borrowed []*chunk.Chunk // chunks from the pool; Close returns them, except the lent ones
-	lent     []*chunk.Chunk // chunks whose columns are in the page; its Release returns them to the pool
+	borrowed []*chunk.Chunk // chunks from the pool; Close puts them back, except the lent ones
+	lent     []*chunk.Chunk // chunks whose columns are in the page; Release of the page puts them back
 }
 
 // Close releases the memory of the merge, which must not be used afterwards.
@@ -222,27 +222,28 @@ func (m *merge) compare(a, b *cursor) int {
 	return order
 }
 
-// fill appends readings until dst has want of them. It reports whether more readings remain. If
-// columns is set, it ends before readings that addParts would return as columns.
-func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int, columns bool) (_ []varve.Reading, more bool, err error) {
+// fill appends readings until dst has the wanted number. It returns the cursor with the next
+// reading, or nil at the end. If columns is set, it ends before readings that addParts would return
+// as columns.
+func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int, columns bool) (_ []varve.Reading, next *cursor, err error) {
 	var arena chunk.Arena
 	checked := -1
 	for {
 		c, err := m.nextCursor()
 		if err != nil {
-			return dst, false, err
+			return dst, nil, err
 		}
 		if c == nil || len(dst) == want {
-			return dst, c != nil, nil
+			return dst, c, nil
 		}
 		if step := len(dst) >> 8; step != checked {
 			if checked = step; ctx.Err() != nil {
-				return dst, false, context.Cause(ctx)
+				return dst, nil, context.Cause(ctx)
 			}
 		}
 		n := m.ahead(c)
-		if columns && len(dst) > 0 && partOf(c, n) {
-			return dst, true, nil
+		if columns && len(dst) > 0 && n >= minPart {
+			return dst, c, nil
 		}
 		for range min(n, want-len(dst)) {
 			if len(dst) < cap(dst) {
@@ -251,24 +252,37 @@ func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int, columns
 				dst = append(dst, varve.Reading{})
 			}
 			if err := c.rows.Fill(c.i, &dst[len(dst)-1], &arena); err != nil {
-				return dst, false, fmt.Errorf("read a chunk: %w", err)
+				return dst, nil, fmt.Errorf("read a chunk: %w", err)
 			}
 			c.next()
 		}
 	}
 }
 
+// isVersionOf reports whether the next reading of a cursor is another version of the last reading of a
+// page.
+func (c *cursor) isVersionOf(parts []block.Part, readings []varve.Reading) bool {
+	var last varve.Reading
+	switch {
+	case len(readings) > 0:
+		last = readings[len(readings)-1]
+	case len(parts) > 0:
+		p := &parts[len(parts)-1]
+		if p.LastTime() != c.rows.Time(c.i) {
+			return false // the common case, in which no ids are needed
+		}
+		p.Fill(p.Row(p.Len()-1), &last)
+	default:
+		return false
+	}
+	return last.Time.UnixNano() == c.rows.Time(c.i) && c.rows.ID(c.i).IsVersionOf(last.ID)
+}
+
 // minPart is the minimum number of readings that are returned as columns. Tests reduce it.
 var minPart = 32
 
-// partOf reports whether the next n readings of a cursor are returned as columns.
-func partOf(c *cursor, n int) bool {
-	_, ok := c.rows.(*chunk.Chunk)
-	return ok && n >= minPart
-}
-
-// addParts returns the next readings as columns, at most want. It ends before a reading in memory,
-// and before fewer than minPart consecutive readings of a chunk.
+// addParts returns the next readings as columns, at most want. It stops where fewer than minPart
+// consecutive readings come from one chunk or memtable.
 func (m *merge) addParts(ctx context.Context, want int) (parts []block.Part, n int, err error) {
 	for n < want {
 		c, err := m.nextCursor()
@@ -279,23 +293,40 @@ func (m *merge) addParts(ctx context.Context, want int) (parts []block.Part, n i
 			return parts, n, context.Cause(ctx)
 		}
 		ahead := m.ahead(c)
-		if !partOf(c, ahead) {
+		if ahead < minPart {
 			return parts, n, nil
 		}
 		ahead = min(ahead, want-n)
-		ch := c.rows.(*chunk.Chunk)
-		p := block.Part{Block: &ch.Block, From: c.i, To: c.i + ahead, Desc: m.desc}
-		if m.desc {
-			p.From, p.To = c.i-ahead+1, c.i+1
+		p, err := m.part(c, ahead)
+		if err != nil {
+			return parts, n, err
 		}
 		parts = append(parts, p)
-		if !slices.Contains(m.lent, ch) {
-			m.lent = append(m.lent, ch)
-		}
 		c.skip(ahead)
 		n += ahead
 	}
 	return parts, n, nil
+}
+
+// part returns the next n readings of a cursor as columns. Readings of a memtable are converted to
+// columns.
+func (m *merge) part(c *cursor, n int) (block.Part, error) {
+	from := c.i
+	if m.desc {
+		from = c.i - n + 1
+	}
+	ch, ok := c.rows.(*chunk.Chunk)
+	if !ok {
+		ch = m.chunk()
+		if err := c.rows.(*memtable.View).Columns(from, from+n, &ch.Block); err != nil {
+			return block.Part{}, fmt.Errorf("read from memory: %w", err)
+		}
+		from = 0
+	}
+	if !slices.Contains(m.lent, ch) {
+		m.lent = append(m.lent, ch)
+	}
+	return block.Part{Block: &ch.Block, From: from, To: from + n, Desc: m.desc}, nil
 }
 
 // ahead returns the number of next readings of a cursor that are before all readings of the

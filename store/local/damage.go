@@ -20,7 +20,8 @@ func isDamage(err error) bool {
 	return err != nil && (errors.Is(err, store.ErrDamaged) || pebble.IsCorruptionError(err) || errors.Is(err, chunk.ErrDamaged))
 }
 
-// damaged converts an error of damage to a DamageError for a series and table.
+// damaged converts an error that damage caused to a DamageError for a series and table. Other
+// errors are unchanged.
 func damaged(err error, t grid.Table, series varve.Series) error {
 	var known *store.DamageError
 	if !isDamage(err) || errors.As(err, &known) && known.Table != "" {
@@ -33,7 +34,8 @@ func damaged(err error, t grid.Table, series varve.Series) error {
 	return d
 }
 
-// damagedItem converts an error of damage to a DamageError for the registry.
+// damagedItem converts an error that damage caused to a DamageError for the registry. Other errors
+// are unchanged.
 func damagedItem(err error) error {
 	var known *store.DamageError
 	if !isDamage(err) || errors.As(err, &known) {
@@ -70,12 +72,13 @@ type chunkKey struct {
 	first  int64
 }
 
-// parseChunkKey parses the key of a chunk, or the first key after one.
+// parseChunkKey parses the key of a chunk, or the first key after the key of a chunk.
 func parseChunkKey(key []byte) (k chunkKey, ok bool) {
 	if len(key) < 5+3+chunkKeySuffix || key[0] != spaceChunk {
 		return k, false
 	}
-	// The part of the series ends with the third zero byte. The suffix has a fixed length.
+	// The prefix of the series ends with its third zero byte. The suffix has a fixed length, and the
+	// first key after a chunk's key has one byte more.
 	end := 5
 	for range 3 {
 		i := bytes.IndexByte(key[end:], 0)

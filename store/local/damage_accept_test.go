@@ -279,11 +279,11 @@ func TestDamage_CompactionContinues(t *testing.T) {
 			t.Errorf("busy%d: %d readings", i, got)
 		}
 	}
-	survey(t, s, 3, n)
+	readStore(t, s, 3, n)
 }
 
-// TestVerify_NamesDamage checks that both kinds of verification report the damaged files, and
-// nothing for an intact folder.
+// TestVerify_NamesDamage checks that CheckPebble and Verify report damaged files. For an intact
+// folder, CheckPebble reports nothing.
 func TestVerify_NamesDamage(t *testing.T) {
 	t.Parallel()
 	dir := filled(t, 4, 4000)

@@ -43,9 +43,9 @@ func TestDamage_MergedChunksComeBack(t *testing.T) {
 	}
 }
 
-// TestDamage_RebuildWithOldFiles rebuilds a store without its list of files, so that merged
-// files are found, too. Readings are served once, an item in an old version is reported, and the
-// table stays on hold.
+// TestDamage_RebuildWithOldFiles rebuilds a store without its list of files, so that merged files
+// are found, too. Readings are served once, the store reports that items may be out of date, and
+// the table stays on hold.
 func TestDamage_RebuildWithOldFiles(t *testing.T) {
 	t.Parallel()
 	const devices, n = 3, 2500

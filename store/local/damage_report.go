@@ -10,25 +10,25 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Loss is a range of data that damage may have taken, and that is refused until accepted.
+// Loss is a range of data that damage may have destroyed, and that is refused until it is accepted.
 //
-// The data is readings of some series of a table, or items, or entries of the catalog.
+// The data consists of readings of some series of a table, of items, or of entries of the catalog.
 type Loss struct {
-	Table       string       // the name; empty if it is lost, or for Items and Catalog
+	Table       string       // name of the table; empty if the name is lost, or for Items and Catalog
 	Number      uint32       // the number of the table; 0 for Items and Catalog
 	First, Last varve.Series // the first and last series; zero means all series of the table
 	From, To    time.Time    // the event times; zero if unknown
 	Items       bool         // items of the registry, or their index entries
 	FirstItem   store.Key    // the first of the items; zero if unknown
 	LastItem    store.Key
-	Index       bool // only index entries, which are rewritten
+	Index       bool // only index entries, which a repair recreates from the items
 	Catalog     bool // tables and counters
 	File        string
 	Found       time.Time
 	Reason      string
 	Journal     bool   // frames of the journal, of unknown series and items
-	Segment     uint64 // of the journal
-	Bytes       int64  // of the segment
+	Segment     uint64 // number of the segment of the journal; 0 if unknown
+	Bytes       int64  // number of damaged bytes in the segment; 0 if unknown
 	Harmless    bool   // no stored data is lost
 	Rebuilt     bool   // the remaining items in the range may be outdated
 }
@@ -128,7 +128,7 @@ func tableNumberOf(key []byte, other uint32) uint32 {
 	return binary.BigEndian.Uint32(key[1:])
 }
 
-// itemOf returns the key of an item in a key of Pebble, or zero for other keys.
+// itemOf parses the key of an item from its key in Pebble. For other keys, it returns the zero key.
 func itemOf(key []byte) store.Key {
 	if !bytes.HasPrefix(key, []byte{spaceItem}) {
 		return store.Key{}
@@ -137,7 +137,7 @@ func itemOf(key []byte) store.Key {
 	return k
 }
 
-// reportLosses reports earlier losses that are still refused.
+// reportLosses reports the losses that are not accepted yet.
 func (r *damageReport) reportLosses(report func(Problem)) {
 	for _, l := range r.Losses() {
 		report(Problem{File: l.File, Err: errors.New(l.Reason), Losses: []Loss{l}})

@@ -79,8 +79,8 @@ func item(i, version int) store.Item {
 // state counts the readable and refused devices and items of a store.
 type state struct{ devices, refused, items, refusedItems int }
 
-// survey reads everything. It fails if data is incorrect or silently absent.
-func survey(t *testing.T, s *local.Store, devices, n int) (st state) {
+// readStore reads everything. It fails if data is incorrect or silently absent.
+func readStore(t *testing.T, s *local.Store, devices, n int) (st state) {
 	t.Helper()
 	tb := week(t, 0)
 	for i := range devices {
@@ -165,7 +165,7 @@ func TestDamage_SmallStoreStarts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("round %d, byte %d of %d, life %d: %v", round, at, sizeOf(t, path), life, err)
 			}
-			st := survey(t, s, devices, n)
+			st := readStore(t, s, devices, n)
 			holds(t, s)
 			if life == 1 && st != last {
 				t.Errorf("round %d: %+v, and after a restart %+v", round, last, st)
@@ -250,7 +250,7 @@ func (d fileDamage) check(t *testing.T, dir string, devices, n, life int) state 
 	if err != nil {
 		t.Fatalf("life %d: %v", life, err)
 	}
-	st := survey(t, s, devices, n)
+	st := readStore(t, s, devices, n)
 	holds(t, s)
 	if d.all && (st.refused > 0 || st.refusedItems > 0) {
 		t.Errorf("life %d: %+v; %v %+v", life, st, r.damaged, s.Losses())

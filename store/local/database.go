@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/varvedb/varve/internal/lanes"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
 	"github.com/varvedb/varve/store/local/diskguard"
 	"github.com/varvedb/varve/store/local/journal"
@@ -19,7 +20,7 @@ import (
 type database struct {
 	*pebble.DB
 	options *pebble.Options
-	journal *journal.Writer // nil while the store is opened
+	journal *journal.Writer // nil until Open has replayed the journal
 	folder  *folder
 	ledger  *ledger
 	watcher *watcher
@@ -27,6 +28,8 @@ type database struct {
 	lanes   *lanes.Lanes
 	life    *lifetime
 	opts    Options
+
+	versions store.ItemVersions // of the items in Pebble
 
 	// aside is read-locked by commits to Pebble, and write-locked while damaged files are set
 	// aside. In the order of locks, only the lock of memory follows it.
@@ -54,8 +57,8 @@ func (d *database) makeDurable(ctx context.Context) error {
 	}
 }
 
-// flushToCheck makes Pebble write its memory into files, so that these are checked. On a full
-// disk it does nothing, because a write would wait for room.
+// flushToCheck makes Pebble write its memory into files, so that a check includes this data. On a
+// full disk it does nothing, because a write would wait for room.
 func (d *database) flushToCheck(ctx context.Context) error {
 	if d.guard.CheckReserve() != nil {
 		return nil //nolint:nilerr // the journal has the same data
@@ -94,7 +97,8 @@ func (d *database) visit(ctx context.Context, from, to []byte, do func(key, valu
 	return iter.Error()
 }
 
-// visitSome visits keys from <= key < to. The visit function returns the next key to visit.
+// visitSome calls visit for some keys from <= key < to. Each call returns the least key of the next
+// visit.
 func (d *database) visitSome(ctx context.Context, from, to []byte, visit func(key []byte) (next []byte)) (err error) {
 	if err := d.life.enter(ctx); err != nil {
 		return err

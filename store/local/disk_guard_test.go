@@ -114,7 +114,7 @@ func TestReserve_AcceptsCleanup(t *testing.T) {
 	}
 }
 
-// fillableDisk refuses writes of Pebble while it is full, and counts them.
+// fillableDisk refuses writes of Pebble while the disk is full, and counts the refused writes.
 type fillableDisk struct {
 	diskFS
 	full  atomic.Bool
@@ -265,7 +265,7 @@ func TestWrite_FailsWithJournal(t *testing.T) {
 	}
 }
 
-// TestDrop_ReleasesDiskSpace checks that the disk space of a dropped table is free soon.
+// TestDrop_ReleasesDiskSpace checks that the disk space of a dropped table is released soon.
 func TestDrop_ReleasesDiskSpace(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, local.Options{Dir: dir, MemtableBytes: 1 << 20})
@@ -274,7 +274,7 @@ func TestDrop_ReleasesDiskSpace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 60 {
 		list := readings(t, dropped, device(i), 1000)
-		for j := range list { // of a kind that does not compress
+		for j := range list { // random values, which do not compress
 			list[j].Fields[0].Value = varve.IntValue(rng.Int64())
 		}
 		write(t, s, dropped, list, varve.Stored)

@@ -23,12 +23,12 @@
 //	Open   opener: Pebble; recovery: journal ─▶ memory ─▶ flusher
 //
 //	folder/
-//	  VARVE      the format's version and the store's id
+//	  VARVE      the format's version and the store's id; VARVE.restoring until a restore ends
 //	  LOCK       held by the process that has the folder open
 //	  journal/   acknowledged data that is not in pebble/ yet, see package journal
 //	  pebble/    tables, chunks, items; and a copy of VARVE
-//	  CATALOG    a second copy of the tables, and CATALOG.copy
-//	  DAMAGE     key ranges that damage took, and DAMAGE.copy
+//	  CATALOG    a second copy of the tables; CATALOG.copy is equal
+//	  DAMAGE     the lost key ranges; DAMAGE.copy is equal
 //	  damaged/   damaged files, unchanged
 //
 // The main types are [Store] with its [Options] and [Events], [Folder], [Loss] and [Problem].
@@ -64,26 +64,26 @@
 // and the chunks unless the event time is after the max flushed time of the series. Then it adds
 // the reading to the journal and to the buffer, and waits until the journal is durable.
 //
-// When the memtable has Options.MemtableBytes, it becomes immutable, and the journal begins a new
-// segment. A flush encodes each series buffer into chunks. One Pebble batch contains the chunks and
-// f, the last segment that they cover. When that batch is in Pebble's files, the segments up to f
-// are removed. Open does not replay them. So after a crash, a reading comes from either the journal
-// or a chunk, not from both.
+// When the memtable reaches Options.MemtableBytes, it becomes immutable, and the journal begins a
+// new segment. A flush encodes each series buffer into chunks. One Pebble batch contains the chunks
+// and f, the last segment that they cover. When that batch is in Pebble's files, the segments up to
+// f are removed. Open does not replay them. So after a crash, a reading comes from either the
+// journal or a chunk, not from both.
 //
 // # Changes
 //
 // A change of items or tables is one Pebble batch. It is appended to the journal. When it is
 // durable there, it is applied to Pebble. So no reader sees a change that a power cut can revert.
 //
-// A writer holds the locks of its items, or of the catalog, until then. If its wait fails, the next
-// writer of the same data resolves the change first (see change_log.go). The journal begins no
-// segment while a writer waits for its change. Before a flush records f, it applies the changes
-// that no writer waits for. So Pebble has all changes of the segments up to f.
+// A writer holds the locks of its items, or of the catalog, until then. If the wait of a writer
+// fails, the next writer of the same data resolves the change first (see change_log.go). The
+// journal begins no segment while a writer waits for its change. Before a flush records f, it
+// applies the changes that no writer waits for. So Pebble has all changes of the segments up to f.
 //
 // Pebble makes batches durable in order. After a crash, it holds a prefix of the applied batches,
-// and the changes of the journal are applied to it once more. That is harmless, because they never
-// write the same keys as flushes and merges, which are not in the journal (see keys.go). A segment
-// with many changes and few readings ends at Options.JournalBytes.
+// and the changes of the journal are applied to it once more. That is harmless: flushes and merges,
+// which are not in the journal, write other keys than these changes (see keys.go). A segment with
+// many changes and few readings ends at Options.JournalBytes.
 //
 // # Chunks
 //

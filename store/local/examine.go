@@ -18,13 +18,13 @@ import (
 type Folder struct {
 	Dir   string // absolute path
 	There bool
-	New   bool   // the store is still empty
+	New   bool   // the folder is empty, or the creation of its store was interrupted
 	Held  error  // names the process that has the folder open; nil if no process has it
 	Disk  string // an existing folder on the same disk
 }
 
 // Examine examines a data folder without changing it. It returns an error if the folder is not
-// writable, belongs to something else, or lacks a part of a store. A folder that is in use is not
+// writable, belongs to another program, or lacks a part of a store. A folder that is in use is not
 // an error: see Folder.Held.
 func Examine(dir string) (Folder, error) {
 	f := Folder{Dir: dir}

@@ -16,7 +16,7 @@ import (
 
 // DeleteExpired implements store.Expirer. It skips readings in memtables, and series with damaged
 // chunks. A chunk that also has live readings is rewritten without the expired ones.
-func (c *compactor) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (deleted int64, err error) {
+func (c *compactor) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time, inUse func(event time.Time) bool) (deleted int64, err error) {
 	if err := c.db.life.enter(ctx); err != nil {
 		return 0, err
 	}
@@ -36,7 +36,7 @@ func (c *compactor) DeleteExpired(ctx context.Context, t grid.Table, cutoff func
 		if err := ctx.Err(); err != nil {
 			return deleted, context.Cause(ctx)
 		}
-		n, err := c.expireSeries(tb, series, cutoff(series))
+		n, err := c.expireSeries(tb, series, cutoff(series), inUse)
 		deleted += n
 		if err != nil && !isDamage(err) {
 			return deleted, fmt.Errorf("delete expired readings of %s: %w", series, err)
@@ -45,8 +45,8 @@ func (c *compactor) DeleteExpired(ctx context.Context, t grid.Table, cutoff func
 	}
 }
 
-// nextSeries returns the next series of a table that has chunks. If previous is zero, it returns
-// the first one.
+// nextSeries returns the first series after the previous one that has chunks in a table. If
+// previous is zero, it returns the first series with chunks.
 func (c *compactor) nextSeries(t *table, previous varve.Series) (next varve.Series, found bool, err error) {
 	space := chunkSpace(t.number)
 	end := after(space)
@@ -66,7 +66,7 @@ func (c *compactor) nextSeries(t *table, previous varve.Series) (next varve.Seri
 }
 
 // expireSeries deletes the expired readings in the chunks of a series, and returns how many.
-func (c *compactor) expireSeries(t *table, series varve.Series, cutoff time.Time) (deleted int64, err error) {
+func (c *compactor) expireSeries(t *table, series varve.Series, cutoff time.Time, inUse func(event time.Time) bool) (deleted int64, err error) {
 	if cutoff.IsZero() {
 		return 0, nil
 	}
@@ -81,36 +81,50 @@ func (c *compactor) expireSeries(t *table, series varve.Series, cutoff time.Time
 	if err := cr.intact(cr.prefix, after(cr.prefix)); err != nil {
 		return 0, err
 	}
-	e := expirer{compaction: compaction{chunkReader: cr, chunkWriter: newChunkWriter(c.catalog, c.db.NewBatch())}, cutoff: cutoff}
+	e := remover{
+		compaction: compaction{chunkReader: cr, chunkWriter: newChunkWriter(c.catalog, c.db.NewBatch())},
+		last:       cutoff, permitted: store.Expirable,
+		covers: func(at, arrived time.Time) bool {
+			return !at.After(cutoff) && !arrived.After(cutoff) && (inUse == nil || !inUse(at))
+		},
+	}
 	defer func() { err = closing(err, e.batch) }()
+	return c.removeReadings(t, &e)
+}
+
+// remover deletes readings of one series from its chunks.
+type remover struct {
+	compaction
+	covers    func(at, arrived time.Time) bool // reports whether a reading is deleted
+	last      time.Time                        // no reading with a later event time is deleted
+	permitted func(*store.Info) error          // returns an error if the table must not be changed
+	deleted   int64                            // number of readings
+}
+
+// removeReadings deletes the covered readings from the chunks of both levels, and returns how many.
+// The caller holds the lock named merging.
+func (c *compactor) removeReadings(t *table, e *remover) (deleted int64, err error) {
 	for _, level := range []byte{level0, level1} {
-		if err := e.expireLevel(level); err != nil {
+		if err := e.removeFromLevel(level); err != nil {
 			return 0, err
 		}
 	}
 	if e.deleted == 0 {
 		return 0, nil
 	}
-	err = c.commitExpired(t, &e)
+	err = c.commitRemoved(t, e)
 	return e.deleted, err
 }
 
-// expirer deletes expired readings of one series.
-type expirer struct {
-	compaction
-	cutoff  time.Time
-	deleted int64 // number of readings
-}
-
-// expireLevel adds the deletion of the expired readings in one level to the batch.
-func (e *expirer) expireLevel(level byte) error {
+// removeFromLevel adds the deletion of the covered readings in one level to the batch.
+func (e *remover) removeFromLevel(level byte) error {
 	first := appendChunkKey(nil, e.chunkReader.prefix, level, 0, 0)
 	for ok := e.iter.SeekGE(first); ok && e.isAtLevel(level); ok = e.iter.Next() {
 		h, err := e.header()
 		if err != nil {
 			return err
 		}
-		if time.Unix(0, h.MinTime).After(e.cutoff) {
+		if time.Unix(0, h.MinTime).After(e.last) {
 			if level == level1 {
 				break // later chunks begin later
 			}
@@ -120,36 +134,34 @@ func (e *expirer) expireLevel(level byte) error {
 		if err != nil {
 			return err
 		}
-		if err := e.expireChunk(level, value); err != nil {
+		if err := e.removeFromChunk(level, value); err != nil {
 			return err
 		}
 	}
 	return e.iter.Error()
 }
 
-// expireChunk removes the expired readings from the current chunk. If none remain, it deletes the
-// chunk.
-func (e *expirer) expireChunk(level byte, data []byte) error {
+// removeFromChunk rewrites the current chunk without the covered readings. If no reading remains,
+// it deletes the chunk.
+func (e *remover) removeFromChunk(level byte, data []byte) error {
 	var c chunk.Chunk
 	if err := e.reportBroken(c.Decode(e.series, data)); err != nil {
 		return err
 	}
-	alive := func(i int) bool {
-		return time.Unix(0, c.Time(i)).After(e.cutoff) || time.UnixMilli(c.Arrived(i)).After(e.cutoff)
-	}
-	expired := 0
+	stays := func(i int) bool { return !e.covers(time.Unix(0, c.Time(i)), time.UnixMilli(c.Arrived(i))) }
+	covered := 0
 	for i := range c.Len() {
-		if !alive(i) {
-			expired++
+		if !stays(i) {
+			covered++
 		}
 	}
-	if expired == 0 {
+	if covered == 0 {
 		return nil
 	}
 	if err := e.remove(data); err != nil {
 		return err
 	}
-	e.deleted += int64(expired)
+	e.deleted += int64(covered)
 	e.begin(e.chunkReader.prefix, level, e.chunkReader.db.opts.ChunkReadings)
 	var r varve.Reading
 	var arena chunk.Arena
@@ -157,7 +169,7 @@ func (e *expirer) expireChunk(level byte, data []byte) error {
 		if i%restEvery == 0 {
 			e.pace.Rest()
 		}
-		if !alive(i) {
+		if !stays(i) {
 			continue
 		}
 		if err := c.Fill(i, &r, &arena); err != nil {
@@ -170,15 +182,15 @@ func (e *expirer) expireChunk(level byte, data []byte) error {
 	return e.endChunk()
 }
 
-// commitExpired commits the deletions, unless the table was dropped, retired or put on hold meanwhile.
-func (c *compactor) commitExpired(t *table, e *expirer) error {
+// commitRemoved commits the deletions, unless the table was dropped or may no longer be changed.
+func (c *compactor) commitRemoved(t *table, e *remover) error {
 	c.catalog.mu.Lock()
 	defer c.catalog.mu.Unlock()
 	if t.dropped {
 		e.deleted = 0
 		return nil
 	}
-	if err := store.Expirable(t.record.info(t.Table)); err != nil {
+	if err := e.permitted(t.record.info(t.Table)); err != nil {
 		e.deleted = 0
 		return err
 	}
@@ -194,9 +206,9 @@ func (c *compactor) commitExpired(t *table, e *expirer) error {
 	c.mem.mu.Lock()
 	defer c.mem.mu.Unlock()
 	t.stats = stats
+	c.mem.epoch++ // a reader that found no series buffer must not cache its earlier result
 	if b := t.buffers[e.series]; b != nil {
 		// The buffer's facts about chunks are out of date.
-		c.mem.epoch++
 		b.flushedKnown, b.epoch = false, c.mem.epoch
 	}
 	return nil

@@ -14,14 +14,15 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// expiring is a store with a table. Device a has readings that arrived at two times, and each
-// chunk has some of both. Device b has no retention.
+// expiring is a store with a table. Device a has readings that arrived at two times, and each chunk
+// has readings of both times. Readings of device b never expire.
 type expiring struct {
 	*testing.T
 	*local.Store
 	options             local.Options
 	table               grid.Table
 	kept, expired, free []varve.Reading
+	inUse               func(event time.Time) bool // if not nil, passed to DeleteExpired
 }
 
 func newExpiring(t *testing.T) *expiring {
@@ -75,7 +76,7 @@ func (e *expiring) deleteUntil(cutoff time.Time) (int64, error) {
 			return time.Time{}
 		}
 		return cutoff
-	})
+	}, e.inUse)
 }
 
 func (e *expiring) mustDelete(cutoff time.Time, want int) {
@@ -86,7 +87,8 @@ func (e *expiring) mustDelete(cutoff time.Time, want int) {
 }
 
 // TestDeleteExpired_KeepsOtherReadings deletes two thirds of the readings of a series from its
-// chunks. All others must stay, be recognized as duplicates, and be counted, also after a restart.
+// chunks. All other readings must stay and be counted, and must be duplicates when they are resent,
+// also after a restart.
 func TestDeleteExpired_KeepsOtherReadings(t *testing.T) {
 	e := newExpiring(t)
 	e.mustDelete(arrived.Add(-1), 0)
@@ -110,7 +112,23 @@ func TestDeleteExpired_KeepsOtherReadings(t *testing.T) {
 	e.close()
 }
 
-// TestDeleteExpired_RefusesProtectedTables deletes from a table on hold and from a retired table.
+// TestDeleteExpired_KeepsReadingsInUse deletes readings while some event times are in use. Readings
+// with these times must stay as long as the times are in use.
+func TestDeleteExpired_KeepsReadingsInUse(t *testing.T) {
+	e := newExpiring(t)
+	defer e.close()
+	used := e.expired[len(e.expired)/2].Time
+	e.inUse = func(event time.Time) bool { return !event.Before(used) }
+	e.mustDelete(arrived, len(e.expired)/2)
+	if got := len(all(t, e.Store, e.table, "a")); got != len(e.kept)+len(e.expired)-len(e.expired)/2 {
+		t.Errorf("%d readings are left", got)
+	}
+	e.inUse = nil
+	e.mustDelete(arrived, len(e.expired)-len(e.expired)/2)
+}
+
+// TestDeleteExpired_RefusesProtectedTables checks that no reading of a table on hold or of a
+// retired table is deleted.
 func TestDeleteExpired_RefusesProtectedTables(t *testing.T) {
 	e := newExpiring(t)
 	defer e.close()

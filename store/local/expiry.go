@@ -76,7 +76,7 @@ func (e *expiry) deleteItems(ctx context.Context, keys []store.Key) error {
 	for _, k := range keys {
 		it, err := e.items.stored.load(k)
 		if isDamage(err) {
-			continue // lost items are refused in any case
+			continue // reads of lost items are refused in any case
 		}
 		intact = append(intact, k)
 		if err == nil && it != nil && e.items.stored.live(it) == nil {

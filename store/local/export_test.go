@@ -36,7 +36,7 @@ func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Compact flushes the memtables, and merges all files of Pebble.
+// Compact flushes the memory of Pebble, and merges all files of Pebble.
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.db.Flush(); err != nil {
 		return err
@@ -47,7 +47,8 @@ func (s *Store) Compact(ctx context.Context) error {
 // Dir returns the data folder.
 func (s *Store) Dir() string { return s.db.folder.dir }
 
-// Rewrite writes one more key, so that Compact merges every file with another.
+// Rewrite writes a key before and a key after all others. So Compact merges every file with
+// another.
 func (s *Store) Rewrite(ctx context.Context) error {
 	for _, key := range [][]byte{{0}, {0xfe}} {
 		if err := s.db.Set(key, nil, pebble.NoSync); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// part is the contribution of one file to the current version of Pebble: the keys from first to
+// part is the range of keys of one file that the current version of Pebble uses: from first to
 // last, inclusive.
 type part struct {
 	number      uint64 // number of the file on disk
@@ -63,14 +63,14 @@ func makePart(level int, t *pebble.TableInfo, number uint64, virtual bool) part 
 	if !t.Largest.IsExclusiveSentinel() {
 		p.end = next(p.last)
 	}
-	if p.oldest == p.newest { // all entries have one number, as in an ingested file
+	if p.oldest == p.newest { // all entries have one sequence number, as in an ingested file
 		p.seq = p.newest
 	}
 	return p
 }
 
-// newerThan reports whether all entries of a part are newer than all entries of a file for the
-// same key.
+// newerThan reports whether each entry of a part is newer than all entries of a file for the same
+// key.
 func (p *part) newerThan(file string, all []part) bool {
 	for i := range all {
 		q := &all[i]

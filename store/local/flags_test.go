@@ -12,8 +12,8 @@ var (
 	withinFlag  = flag.Duration("within", 0, "time after which no further case begins; 0 means no limit")
 )
 
-// seedsFor returns the number of seeds for n cases, if a seed has the given number of cases each.
-// If n is 0, it returns usual, or short in short tests.
+// seedsFor returns the number of seeds for n cases, if each seed has the given number of cases. If n is
+// 0, it returns usual, or short in short tests.
 func seedsFor(n, each int, usual, short uint64) uint64 {
 	switch {
 	case n > 0:

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
 	"github.com/varvedb/varve/store/local/memtable"
 )
@@ -27,6 +28,8 @@ type flusher struct {
 	mem       *memory
 	catalog   *catalog
 	compactor *compactor
+	// exclusive receives work that must not run beside a flush.
+	exclusive chan func()
 }
 
 // loop flushes full memtables, evicts idle series buffers, and compacts tables that became cold.
@@ -45,6 +48,8 @@ func (f *flusher) loop() {
 			}
 		case <-retry.C:
 			tried, err = true, f.flushIfFull()
+		case work := <-f.exclusive:
+			work()
 		case <-f.mem.evictions:
 			f.mem.evictIdle()
 		case t := <-f.compactor.coldTables:
@@ -61,6 +66,20 @@ func (f *flusher) loop() {
 			retry.Reset(pause)
 		}
 	}
+}
+
+// runExclusive calls a function while no flush runs. The function must return soon after ctx ends,
+// because runExclusive waits for it.
+func (f *flusher) runExclusive(ctx context.Context, do func() error) error {
+	done := make(chan error, 1)
+	select {
+	case f.exclusive <- func() { done <- do() }:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-f.db.life.background.Done():
+		return store.ErrClosed
+	}
+	return <-done
 }
 
 func (f *flusher) flushIfFull() error {
@@ -90,7 +109,8 @@ func (f *flusher) flush(ctx context.Context) error {
 }
 
 // rotate makes the mutable memtable immutable and begins a new segment, unless the current segment
-// is empty. The barrier ensures that each appended change is applied or in unapplied at that time.
+// is empty. The barrier ensures that each appended change is then either applied or listed in
+// unapplied.
 func (f *flusher) rotate() error {
 	if f.db.journal.Size() == 0 {
 		return nil
@@ -132,7 +152,7 @@ func (f *flusher) flushImmutable(ctx context.Context) (err error) {
 	bytes := int64(batch.Len())
 	// Readers see chunks before these are durable. So the readings must be durable in the journal
 	// first, because a duplicate of a reading in a chunk is acknowledged at once.
-	if f.db.journal != nil { // nil while the store is opened
+	if f.db.journal != nil { // nil until Open has replayed the journal
 		if err := f.db.journal.Sync(ctx); err != nil {
 			return err
 		}

@@ -22,20 +22,22 @@ type folder struct {
 	fs      vfs.FS
 	dir     string
 	salvage bool // continue if a missing part can be replaced
-	lock    io.Closer
+	// restoring means that the folder is not restored yet, so its VARVE file has another name.
+	restoring bool
+	lock      io.Closer
 
 	now func() time.Time
 
 	id     meta.ID
 	state  folderState
-	losses []Loss // missing parts that were replaced
+	losses []Loss // missing or damaged parts that were replaced
 }
 
 // openFolder creates the folder if it is missing, locks it, and checks that it holds a store or
 // is empty.
 func openFolder(o Options) (*folder, error) {
 	fs, dir := o.FS, o.Dir
-	f := &folder{fs: fs, dir: dir, salvage: o.Salvage, now: o.Now}
+	f := &folder{fs: fs, dir: dir, salvage: o.Salvage, restoring: o.Restoring, now: o.Now}
 	if err := makeFolder(fs, dir); err != nil {
 		return nil, fmt.Errorf("data folder %s: %w", dir, plain(err))
 	}
@@ -93,8 +95,8 @@ func (f *folder) path(elem ...string) string {
 	return f.fs.PathJoin(append([]string{f.dir}, elem...)...)
 }
 
-// lockError distinguishes a folder that another process has open from a folder that is not
-// writable.
+// lockError returns the error for a folder that cannot be locked: another process has it open, or
+// it is not writable.
 func (f *folder) lockError(err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("data folder %s: %w", f.dir, plain(err))
@@ -126,7 +128,7 @@ func (f *folder) close() error {
 }
 
 // plain removes the operation and the path from an error of the operating system, because the
-// message names both.
+// caller's message names the folder.
 func plain(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -200,9 +202,9 @@ func (f *folder) oldestSegment() (oldest uint64, err error) {
 	return oldest, nil
 }
 
-// replaceByEmpty replaces a missing or unfit file by an empty one, which is handled as damaged.
-// Pebble finds only files that exist when it opens, so a missing one must be replaced before. It
-// would also merge the entries of a foreign file.
+// replaceByEmpty replaces a file that is missing or has another size with an empty file, which
+// counts as damaged. Pebble only finds files that exist when it opens, so missing files must be
+// replaced before. Pebble would also merge the entries of a foreign file.
 func (f *folder) replaceByEmpty(number uint64) error {
 	path := f.path("pebble", fileName(number))
 	if err := f.moveAside(path, fileName(number)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -93,8 +93,8 @@ func TestOpen_RefusesReadOnlyFolder(t *testing.T) {
 	}
 }
 
-// TestOpen_ReportsOverwrittenFiles checks that overwritten files give an error or damage, but
-// never an empty store or a panic.
+// TestOpen_ReportsOverwrittenFiles checks that overwritten files are reported as an error or as damage,
+// and never lead to an empty store or a panic.
 func TestOpen_ReportsOverwrittenFiles(t *testing.T) {
 	tests := []struct{ name, glob string }{
 		{"Pebble's manifest", "pebble/MANIFEST-*"},
@@ -142,7 +142,7 @@ func TestOpen_ReportsOverwrittenFiles(t *testing.T) {
 	}
 }
 
-// damage overwrites the middle of each file.
+// damage changes up to 2,000 bytes of each file, from byte 20 on.
 func damage(t *testing.T, glob string) {
 	t.Helper()
 	paths, err := filepath.Glob(glob)

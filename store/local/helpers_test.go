@@ -13,7 +13,7 @@ import (
 
 var arrived = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// week returns the table of a week, counted back from the arrival.
+// week returns the table of the week that is the given number of weeks before arrived.
 func week(t *testing.T, back int) grid.Table {
 	t.Helper()
 	month := grid.MonthOf(arrived)
@@ -43,8 +43,8 @@ func readings(t *testing.T, in grid.Table, device string, n int) []varve.Reading
 }
 
 // small returns options with chunks and blocks of an eighth of the usual size, so that a small
-// store has many of both. Pebble searches a damaged block for a flipped bit in quadratic time,
-// which would cost seconds otherwise.
+// store has many of both. Pebble searches a damaged block for a flipped bit in quadratic time. With
+// blocks of the usual size, that would take seconds.
 func small(o local.Options) local.Options {
 	o.MinFree = -1
 	o.ChunkReadings = 128
@@ -104,7 +104,7 @@ func create(t *testing.T, s *local.Store, tables ...grid.Table) {
 	}
 }
 
-// eventually waits for an event in the background.
+// eventually waits until is returns true. It fails after about two minutes.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

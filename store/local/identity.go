@@ -18,14 +18,19 @@ import (
 const Format = 2
 
 const (
-	// format1 is all of the VARVE file of a folder of format 1.
+	// format1 is the whole content of the VARVE file in a folder of format 1.
 	format1 = "varve embedded store, format 1\n"
-	// format2 is the VARVE file of a folder, without its checksum. pebble/ holds a copy.
+	// format2 is the content of the VARVE file of format 2, without its checksum. pebble/ holds a
+	// copy.
 	format2 = "varve embedded store, format 2\nstore %s\n"
-	// fileMaking is the name of the VARVE file during the creation of a store. It is renamed
-	// when everything else exists.
+	// fileMaking is the name of the VARVE file during the creation of a store. The file is renamed
+	// to VARVE when all other parts of the store are durable.
 	fileMaking = "VARVE.new"
 )
+
+// FileRestoring is the name of the VARVE file of a folder that is not restored yet. It is renamed to
+// VARVE at the end of the restore. Only Options.Restoring opens such a folder.
+const FileRestoring = "VARVE.restoring"
 
 // folderState is the progress of a folder's creation or upgrade.
 type folderState int
@@ -54,7 +59,7 @@ func parseIdentity(sealed string) (id meta.ID, err error) {
 // identify determines the kind of folder. It changes nothing, and fails unless the folder holds
 // a whole store or is new.
 func (f *folder) identify() error {
-	text, err := f.read("VARVE")
+	text, err := f.read(identityFile(f.restoring))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return f.identifyUnnamed()
@@ -74,6 +79,14 @@ func (f *folder) identify() error {
 	}
 	f.state = folderReady
 	return f.checkParts()
+}
+
+// identityFile returns the name of the VARVE file of a folder.
+func identityFile(restoring bool) string {
+	if restoring {
+		return FileRestoring
+	}
+	return "VARVE"
 }
 
 // ErrFormat means that a folder has a format that this program cannot read.
@@ -100,7 +113,9 @@ func (f *folder) identifyUnnamed() error {
 				parts++
 			}
 		case "LOCK", "PID", "PID.new", "VARVE", fileMaking, "lost+found":
-		case catalogFile, copyOf(catalogFile), lostFile, copyOf(lostFile), rebuiltFile, rebuiltDir, asideDir, "salvage":
+		case FileRestoring:
+			return fmt.Errorf("data folder %s is not restored yet, because a restore was interrupted: delete it, and restore the backup again", f.dir)
+		case catalogFile, copyOf(catalogFile), lostFile, copyOf(lostFile), rebuiltFile, rebuiltDir, asideDir, snapshotsDir, "salvage":
 		default:
 			return fmt.Errorf("data folder %s is not empty and not Varve's (it has %s in it): choose another folder", f.dir, name)
 		}
@@ -182,7 +197,7 @@ func (f *folder) checkParts() error {
 	return f.checkPebbleName()
 }
 
-// checkPebbleName checks that the Pebble in the folder belongs to this store.
+// checkPebbleName checks that the database in pebble/ belongs to this store.
 func (f *folder) checkPebbleName() error {
 	text, err := f.read("pebble/VARVE")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -202,12 +217,12 @@ func (f *folder) checkPebbleName() error {
 	return nil
 }
 
-// damaged returns an error of damage with the remedy.
+// damaged returns an error that wraps store.ErrDamaged and names the remedy.
 func (f *folder) damaged(problem string) error {
 	return f.failed(withRemedy(f.dir, fmt.Errorf("%s: %w", problem, store.ErrDamaged)))
 }
 
-// withRemedy adds the remedies to an error of damage.
+// withRemedy adds the remedies to an error about damage.
 func withRemedy(dir string, err error) error {
 	return fmt.Errorf("%w: varve verify --data %s lists what is damaged, varve repair --data %s saves the rest", err, dir, dir)
 }
@@ -217,6 +232,9 @@ func withRemedy(dir string, err error) error {
 func (f *folder) begin() error {
 	if err := f.identify(); err != nil {
 		return err
+	}
+	if err := f.fs.RemoveAll(f.path(snapshotsDir)); err != nil {
+		return f.failed(err)
 	}
 	if f.state != folderNew {
 		if err := f.finishRebuild(); err != nil {
@@ -273,7 +291,7 @@ func (f *folder) finish() error {
 			return f.failed(err)
 		}
 	case f.state == folderFormat1 || len(f.losses) > 0:
-		if err := f.write("VARVE", identityText(f.id)); err != nil {
+		if err := f.write(identityFile(f.restoring), identityText(f.id)); err != nil {
 			return err
 		}
 	}

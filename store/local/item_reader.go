@@ -15,7 +15,7 @@ import (
 // itemBytes is the approximate size of an item and its index entries in a batch.
 const itemBytes = 768
 
-// keyAt is the encoded key of one of several items.
+// keyAt is the encoded key of an item, and the index of this item in a list.
 type keyAt struct {
 	key []byte
 	i   int

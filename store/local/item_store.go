@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// itemStore writes items: it checks their conditions and commits their change as one step.
+// itemStore writes items. It checks their conditions and commits their changes in one atomic step.
 type itemStore struct {
 	db      *database
 	changes *changeLog
@@ -36,8 +36,8 @@ func (s *itemStore) putAll(ctx context.Context, room func() error, items []store
 	})
 }
 
-// putItems adds items to a batch in the order of their keys, and the entries of each index
-// together. Pebble inserts ascending keys faster.
+// putItems adds items to a batch: first the entries of each index, and then the items in the order
+// of their keys. Pebble inserts ascending keys faster.
 func putItems(b *pebble.Batch, sorted []keyAt, item func(i int) *store.Item) error {
 	for _, ix := range []store.Index{store.GSI1, store.GSI2} {
 		for _, k := range sorted {
@@ -54,8 +54,8 @@ func putItems(b *pebble.Batch, sorted []keyAt, item func(i int) *store.Item) err
 	return nil
 }
 
-// PutAbsent implements store.Items with one batch and one sync. If all items exist, it needs
-// neither.
+// PutAbsent implements store.Items with one batch and one sync. If all items exist, it needs no
+// batch and no sync.
 func (s *itemStore) PutAbsent(ctx context.Context, items []store.Item) (written []bool, err error) {
 	if err := s.db.life.enter(ctx); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (s *itemStore) PutAbsent(ctx context.Context, items []store.Item) (written 
 	return written, s.commit(ctx, held, keysOf(items), batch)
 }
 
-// addAbsent adds the absent items to a batch. Their keys are locked.
+// addAbsent adds the absent items to a batch. The caller has locked their keys.
 func (s *itemStore) addAbsent(batch *pebble.Batch, items []store.Item) (added []bool, err error) {
 	added = make([]bool, len(items))
 	inBatch := map[store.Key]bool{}
@@ -139,8 +139,8 @@ func (s *itemStore) Apply(ctx context.Context, changes []store.Change) error {
 // replace replaces the items of some keys, if the disk has room and all conditions hold.
 //
 // It removes the index entries of the old items. The function do writes or deletes the items, and
-// adds the new index entries. The argument of do has the keys in ascending order. If conds is nil,
-// no conditions apply.
+// adds the new index entries. The argument sorted of do has the keys in ascending order. If conds
+// is nil, no conditions apply.
 func (s *itemStore) replace(ctx context.Context, room func() error, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, sorted []keyAt) error) error {
 	if err := s.db.life.enter(ctx); err != nil {
 		return err
@@ -237,7 +237,8 @@ func putItem(b *pebble.Batch, it *store.Item) error {
 	return putValue(b, itemKey(it.Key), it)
 }
 
-// putEntry adds the entry of an item in a secondary index, if it has one, to a batch.
+// putEntry adds the entry of an item in a secondary index to a batch. If the item has no key in
+// this index, it adds nothing.
 func putEntry(b *pebble.Batch, ix store.Index, it *store.Item) error {
 	in := it.In(ix)
 	if in.IsZero() {

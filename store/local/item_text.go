@@ -27,7 +27,7 @@ func appendIndexKey(dst []byte, ix store.Index, in, k store.Key) []byte {
 	return appendKey(appendKey(append(dst, indexSpace(ix)), in), k)
 }
 
-// keySize returns the size of an encoded key without zero bytes.
+// keySize returns the encoded size of a key. It assumes that the key has no zero bytes.
 func keySize(k store.Key) int { return 1 + len(k.PK) + len(k.SK) + 4 }
 
 func appendKey(dst []byte, k store.Key) []byte { return appendPart(appendPart(dst, k.PK), k.SK) }

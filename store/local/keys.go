@@ -115,8 +115,8 @@ func seriesOf(key []byte) (varve.Series, error) {
 // after returns the first key after all keys with a prefix.
 func after(space []byte) []byte { return []byte(store.PrefixEnd(string(space))) }
 
-// appendPart appends a string so that keys sort as their parts do. Zero bytes are escaped, and 0
-// 1 marks the end.
+// appendPart appends a string so that keys sort as their parts do. Zero bytes are escaped, and the
+// bytes 0 and 1 mark the end.
 func appendPart(dst []byte, s string) []byte {
 	for {
 		before, rest, found := strings.Cut(s, "\x00")
@@ -128,9 +128,9 @@ func appendPart(dst []byte, s string) []byte {
 	}
 }
 
-// cutPart parses a string of appendPart, and returns the rest of the key.
+// cutPart parses a string that appendPart has encoded, and returns the rest of the key.
 func cutPart(key []byte) (s string, rest []byte, ok bool) {
-	var part []byte // up to the last zero byte
+	var part []byte // the string so far, up to its last zero byte
 	for {
 		i := bytes.IndexByte(key, 0)
 		if i < 0 || i+1 == len(key) {

@@ -33,12 +33,12 @@ func (l *lifecycle) Tables(ctx context.Context, f store.Filter) ([]store.Info, e
 	}
 	for i, number := range numbers {
 		if infos[i].Readings == 0 {
-			continue // the estimate may include blocks of the neighbors
+			continue // the estimate may include blocks of other tables
 		}
 		space := chunkSpace(number)
 		bytes, err := l.db.EstimateDiskUsage(space, after(space))
 		if isDamage(err) {
-			bytes, err = 0, nil // its size before compression is a good estimate
+			bytes, err = 0, nil // the size before compression is used instead
 		}
 		if err != nil {
 			return nil, err
@@ -195,7 +195,7 @@ func (l *lifecycle) Drop(ctx context.Context, t grid.Table) error {
 	select {
 	case l.dropped <- number:
 	case <-ctx.Done():
-		// The table is dropped. Its disk space is released later in any case.
+		// The table is dropped. Pebble releases its disk space later in any case.
 	case <-l.db.life.background.Done():
 	}
 	return nil

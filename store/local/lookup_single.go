@@ -7,11 +7,12 @@ import (
 )
 
 // lookUpSingle looks up a reading in the chunk of level 1 that was decoded last. It compares the
-// values of the fields, so that no content id is computed and no chunk is searched for. Readings
-// that are resent mostly follow each other in one chunk.
+// values of the fields, so that it computes no content id and reads no further chunk. Resent
+// readings mostly follow each other in one chunk.
 //
-// It returns false if the result is open: several readings may have that time, chunks are lost, or
-// one of the two readings has an id from a client.
+// It returns false if it cannot decide, and the caller must search all chunks. It cannot decide if
+// other chunks may have readings of that time, if chunks are lost, or if one of the compared
+// readings has an id from a client.
 func (cr *chunkReader) lookUpSingle(l *lookup) bool {
 	c, at := &cr.level1, l.reading.Time.UnixNano()
 	if cr.key == nil || len(cr.level0) > 0 || len(cr.db.ledger.all()) > 0 || l.ownID || at <= c.MinTime || at >= c.MaxTime {

@@ -13,9 +13,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestWrite_ComparesReadingsWithChunks resends readings of chunks, together with readings of
-// the same times that differ in a value, a field, an id or the number of readings. Only equal
-// readings are duplicates.
+// TestWrite_ComparesReadingsWithChunks resends readings that are in chunks. Some of them have
+// another value, field, id or time. Only equal readings are duplicates.
 func TestWrite_ComparesReadingsWithChunks(t *testing.T) {
 	o := small(local.Options{Dir: "data", FS: vfs.NewMem()})
 	tb := week(t, 3)
@@ -67,7 +66,7 @@ func TestWrite_ComparesReadingsWithChunks(t *testing.T) {
 	}
 }
 
-// vary returns the readings with some changes, and the outcomes that a write of them has.
+// vary returns copies of the readings, some of them changed, and the expected outcomes of a write.
 func vary(t *testing.T, rng *rand.Rand, list []varve.Reading) (again []varve.Reading, want []varve.Outcome) {
 	t.Helper()
 	var err error

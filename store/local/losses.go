@@ -24,11 +24,11 @@ const (
 	sayLedger      = "the list of lost data cannot be read, so no data may be served: restore %s from a backup"
 )
 
-// lost is a range of keys that damage may have taken: From <= key < To.
+// lost is a range of keys that damage may have destroyed: From <= key < To.
 type lost struct {
 	From    []byte    `json:"from"`
 	To      []byte    `json:"to"`
-	File    string    `json:"file"`              // the file that held them
+	File    string    `json:"file"`              // the file that held these keys
 	Found   time.Time `json:"found"`             //
 	Reason  string    `json:"reason"`            //
 	Rebuilt bool      `json:"rebuilt,omitempty"` // found during a rebuild, so the remaining data may be out of date
@@ -143,7 +143,8 @@ func (l *ledger) findKey(key []byte) *lost {
 	return nil
 }
 
-// change changes the list, durably, before it returns.
+// change calls do with the record of the list, and stores the changed record durably before it
+// returns.
 func (l *ledger) change(do func(*lostRecord)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,7 +191,7 @@ func (l *ledger) remove(from, to []byte) error {
 	})
 }
 
-// without returns the rest of a range without the keys from <= key < to.
+// without returns the parts of a range outside of the keys from <= key < to.
 func (l *lost) without(from, to []byte) []lost {
 	if !l.overlaps(from, to) {
 		return []lost{*l}
@@ -226,7 +227,7 @@ func (l *ledger) hasChunks(t *table) bool {
 }
 
 // catalogIntact returns a DamageError while names or holds of tables may be lost. Then operations
-// that need them are refused.
+// that need the catalog are refused.
 func (l *ledger) catalogIntact() error {
 	return l.find([]byte{spaceTable}, []byte{spaceTable + 1}).err()
 }

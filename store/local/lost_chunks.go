@@ -23,7 +23,8 @@ func (cr *chunkReader) intact(from, to []byte) error {
 // level1Start returns the first key of level 1 of the series.
 func (cr *chunkReader) level1Start() []byte { return appendChunkKey(nil, cr.prefix, level1, 0, 0) }
 
-// reportBroken reports the current chunk if it cannot be decoded.
+// reportBroken reports the current chunk to the watcher if err means that it cannot be decoded. It
+// returns err.
 func (cr *chunkReader) reportBroken(err error) error {
 	if errors.Is(err, chunk.ErrDamaged) {
 		cr.db.watcher.addChunk(slices.Clone(cr.iter.Key()), err)
@@ -31,12 +32,13 @@ func (cr *chunkReader) reportBroken(err error) error {
 	return err
 }
 
-// intactBetween returns a DamageError if chunks of level 1 may be lost between the previous
-// chunk and the current one. Without a current chunk, the end of the span applies.
+// intactBetween returns a DamageError if chunks of level 1 may be lost between the previous chunk
+// and the current one. If ok is false, no current chunk exists, and the end of the span takes its
+// place.
 func (cr *chunkReader) intactBetween(seen *[]byte, ok bool, sp *span) error {
 	from, to := *seen, *seen
 	if sp.desc && cr.isBefore(*seen, sp.first) {
-		return nil // earlier chunks end before this chunk, and so before the span
+		return nil // chunks in the gap end before the previous chunk begins, and so before the span
 	}
 	switch {
 	case ok && sp.desc:
@@ -45,7 +47,7 @@ func (cr *chunkReader) intactBetween(seen *[]byte, ok bool, sp *span) error {
 	case ok:
 		to = next(cr.iter.Key())
 		*seen = to
-		// A chunk after the span is not needed, nor is the gap before it.
+		// Chunks after the span are not needed, so the check ends where the span ends.
 		if end := cr.spanEnd(sp); bytes.Compare(end, to) < 0 {
 			to = end
 		}

@@ -18,8 +18,8 @@ type seriesBuffer struct {
 	memtable.Source
 	table *table
 
-	// evicted means that the buffer was idle and is no longer in its table. A caller that still
-	// has it must look up the buffer of the series.
+	// evicted means that the buffer was idle and is no longer in its table. A caller that still has
+	// the evicted buffer must look up the series again.
 	evicted bool
 
 	// maxFlushed is the last event time in chunks, and level0 the number of chunks of level 0.
@@ -30,9 +30,9 @@ type seriesBuffer struct {
 
 	// rows holds the readings of the two memtables, indexed by parity.
 	rows [2]memtable.Rows
-	// epoch is the flush epoch of the last change of the chunks: a flush of rows or a deletion of
-	// expired readings. At first, it is the epoch of the buffer's creation. Results that were read
-	// from chunks before the change are out of date.
+	// epoch is the flush epoch of the last change of the chunks: a flush of rows, or a deletion of
+	// expired or erased readings. At first, it is the epoch of the buffer's creation. Results that
+	// were read from chunks before the change are out of date.
 	epoch uint64
 
 	// newest caches the last reading by event time in chunks. It is valid while epoch equals
@@ -54,7 +54,7 @@ type memory struct {
 	epoch       uint64 // flush epoch: grows when the chunks of a series buffer change
 	mutable     *memtable.Memtable
 	immutable   *memtable.Memtable // the memtable that is being flushed; nil if none exists
-	filled      [2][]*seriesBuffer // the series buffers with rows in each memtable, by parity
+	filled      [2][]*seriesBuffer // the series buffers with rows in each memtable, by memtable.Parity
 	records     uint64             // number of the last journal record
 	room        chan struct{}      // closed when immutable becomes nil
 	flushErr    error              // error of the last flush; nil after a success
@@ -135,8 +135,8 @@ func (m *memory) evictSome(t *table) bool {
 	return m.bufferCount > m.idleLimit() && evicted > 0
 }
 
-// appendEntries adds readings after all others of a series buffer. Their bodies follow each other
-// in bodies. The caller holds the lock.
+// appendEntries adds readings after all others of a series buffer. The argument bodies holds their
+// bodies, one after another. The caller holds the lock.
 func (m *memory) appendEntries(b *seriesBuffer, rows []memtable.Entry, shape uint32, bodies []byte) {
 	m.countEntries(b, len(rows), len(bodies))
 	m.mutable.Append(&b.rows[m.mutable.Parity], rows, shape, bodies)
@@ -180,8 +180,8 @@ func (m *memory) table(t grid.Table) (*table, error) {
 	return tb, nil
 }
 
-// waitForRoom waits for a flush while the memtables are too large. The limit is higher for small
-// writes, so that they do not wait because of large ones.
+// waitForRoom waits for a flush while the mutable memtable is too large. It fails if the last flush
+// failed. The limit is higher for small writes, so that they do not wait because of large ones.
 func (m *memory) waitForRoom(ctx context.Context, small bool) error {
 	limit := 2 * m.db.opts.MemtableBytes
 	if small {
@@ -224,7 +224,7 @@ func (m *memory) bufferOf(l *store.Latest) *seriesBuffer {
 	return tb.buffers[l.Series]
 }
 
-// epochOf returns the flush epoch that cacheNewest compares.
+// epochOf returns the current flush epoch of a series. It is an argument of cacheNewest.
 func (m *memory) epochOf(l *store.Latest) uint64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -234,8 +234,8 @@ func (m *memory) epochOf(l *store.Latest) uint64 {
 	return m.epoch // the epoch of a new series buffer
 }
 
-// cacheNewest caches the latest reading of a series from chunks, unless a flush changed the chunks
-// meanwhile.
+// cacheNewest caches the latest reading of a series from chunks, unless these chunks have changed
+// since the given flush epoch.
 func (m *memory) cacheNewest(r *varve.Reading, l *store.Latest, epoch uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,7 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Permissions of files and folders. Only the user of the process can read them.
+// New folders have at most the permissions of folderMode. The mask others has all permissions of
+// other users.
 const (
 	folderMode fs.FileMode = 0o700
 	others     fs.FileMode = 0o077

@@ -9,7 +9,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestWrite_FindsRepeatsOfOneTime checks repeats of one event time in many chunks.
+// TestWrite_FindsRepeatsOfOneTime resends readings of one event time that fill many chunks. All
+// must be duplicates.
 func TestWrite_FindsRepeatsOfOneTime(t *testing.T) {
 	const n = 20_000
 	tb := week(t, 0)

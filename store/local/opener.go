@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store/local/journal"
 )
 
-// Pebble deletes the files that its MANIFEST does not name when it opens for writing. A damaged
+// When Pebble opens for writing, it deletes the files that its MANIFEST does not name. A damaged
 // MANIFEST appears to end early, so files with data would be deleted. Therefore the folder is
 // opened in steps:
 //
@@ -21,7 +21,7 @@ import (
 //     journal's chain. If the list of files is damaged, Pebble is rebuilt from all files. If the
 //     rebuilt Pebble is still older than the chain, Open fails.
 //  3. openPebble opens it for writing.
-//  4. The recovery applies the changes in the journal, sets unfit files aside, compares the
+//  4. The recovery applies the changes in the journal, sets damaged files aside, compares the
 //     catalog with its copy, and replays the readings.
 
 // errRebuild is the reason for a rebuild of Pebble.
@@ -69,8 +69,8 @@ func (o *opener) open() error {
 	return o.openPebble()
 }
 
-// readChain returns the segments that the journal must have. Format 1 has no chain, so its first
-// existing segment is the first one. Without a chain, any Pebble is accepted.
+// readChain returns the segments that the journal must have. Format 1 has no chain, so the oldest
+// existing segment is the first one. Without a chain, Pebble is accepted at any age.
 func (o *opener) readChain() (c journal.Chain, err error) {
 	c, _, problems, err := journal.ReadChain(o.db.opts.FS, o.db.folder.path("journal"))
 	if err != nil || len(problems) == 0 {
@@ -125,9 +125,9 @@ func (o *opener) inspect(chain journal.Chain) (unfit map[uint64]error, err error
 	return unfit, o.checkAge(chain, flushed, named < len(listing.tables))
 }
 
-// checkAge returns an error if Pebble and the journal do not fit together. It is an errRebuild if
-// Pebble is older and files exist that the MANIFEST does not name. With Salvage, it returns no
-// other error.
+// checkAge returns an error if Pebble and the journal do not fit together. The error is an
+// errRebuild if Pebble is older and files exist that the MANIFEST does not name. With Salvage, no
+// other error is returned.
 func (o *opener) checkAge(chain journal.Chain, flushed uint64, unnamed bool) error {
 	p := chain.Lost(flushed)
 	if p == nil {
@@ -236,9 +236,9 @@ func (o *opener) compare(db *pebble.DB, l listing) (unfit map[uint64]error, name
 	return unfit, named
 }
 
-// outdated reports whether files are missing while files exist that are newer than all named
-// ones. Pebble would delete the newer files. It returns the chunk ranges of the missing files.
-// Items may be out of date after a rebuild in any case.
+// outdated reports whether files are missing while files exist that are newer than all named ones.
+// Pebble would delete the newer files. outdated also returns the chunk ranges of the missing files.
+// Ranges of items are not needed, because all items may be out of date after a rebuild.
 func (o *opener) outdated(db *pebble.DB, l listing) (gone []lost, outdated bool) {
 	newest, missing := uint64(0), false
 	for _, p := range storedParts(db) {

@@ -17,20 +17,20 @@ type Options struct {
 	//
 	// With the default, only the user of the process can read the files of the store.
 	FS vfs.FS
-	// Now is the clock for expired items. If nil, it is time.Now.
+	// Now is the clock for expired items and recorded times. If nil, it is time.Now.
 	Now func() time.Time
 	// MemtableBytes is the size at which a memtable is flushed.
 	//
 	// If a flush is slow, the next memtable may become about twice as large before writes wait. 0
 	// means 64 MiB.
 	MemtableBytes int64
-	// CacheBytes is the size of the cache of chunks. 0 means 64 MiB.
+	// CacheBytes is the size of Pebble's cache of blocks. 0 means 64 MiB.
 	CacheBytes int64
 	// ChunkReadings is the approximate number of readings in a chunk. 0 means 1024.
 	ChunkReadings int
-	// MaxLevel0 limits the chunks of level 0 of a series in a table.
+	// MaxLevel0 limits the number of chunks of level 0 of a series in a table.
 	//
-	// Above it, they are merged into level 1. 0 means 8.
+	// When a series has this number, its chunks are merged into level 1. 0 means 8.
 	MaxLevel0 int
 	// JournalBytes is the size at which a segment of the journal ends, even if it holds few
 	// readings.
@@ -41,12 +41,15 @@ type Options struct {
 	//
 	// The store recovers as much as possible, and reports the rest to Events.Lost.
 	Salvage bool
-	// Guarded are items that may have been in the journal. They count as lost if they are
-	// missing after damage to it.
+	// Restoring opens a folder that is still being restored: it has the file FileRestoring in place
+	// of VARVE.
+	Restoring bool
+	// Guarded are the keys of items that may have been in lost parts of the journal or of Pebble.
+	// If such a part is lost with Salvage, each of these items that is missing counts as lost.
 	Guarded []store.Key
 	// MinFree is the free space below which readings are refused. Items are refused below half of
-	// it. Changes that free space are always permitted. 0 means 256 MiB, and a negative value means
-	// no limit.
+	// it. Changes that free space are permitted until a write finds no room. 0 means 256 MiB, and a
+	// negative value means no limit.
 	MinFree int64
 	// Conditions receives health.DiskLow and health.DataDamaged. It may be nil.
 	Conditions *health.Conditions
@@ -71,7 +74,7 @@ type Events struct {
 	Flushed func(readings int64, bytes int64, took time.Duration)
 	// Failed is called if background work failed. The store continues, and retries most work later.
 	Failed func(what string, err error)
-	// Damaged is called if a file fails its checks. It is set aside in the background.
+	// Damaged is called if a file fails its checks. The file is set aside in the background.
 	Damaged func(file string, err error)
 	// SetAside is called after a damaged file was set aside, with its losses, if any.
 	SetAside func(file string, lost []Loss)

@@ -13,7 +13,7 @@ import (
 // first line. The second copy is written when the first one is durable. So at least one copy is
 // whole after any crash. If one copy is damaged, the other one is used.
 
-// pairTable is the table for the checksums of copies.
+// pairTable is the CRC table for the checksums of both copies.
 var pairTable = crc32.MakeTable(crc32.Castagnoli)
 
 func copyOf(name string) string { return name + ".copy" }

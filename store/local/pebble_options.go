@@ -18,7 +18,7 @@ func (o *opener) openPebble() (err error) {
 	return err
 }
 
-// defaultBlockBytes is the size of Pebble's blocks. A damaged bit costs one block.
+// defaultBlockBytes is the size of Pebble's blocks. A damaged bit makes one block unreadable.
 const defaultBlockBytes = 32 << 10
 
 // blocksOfFile is the approximate maximum number of blocks in a file of level 0.
@@ -38,8 +38,8 @@ func pebbleOptions(o Options, w *watcher) *pebble.Options {
 		L0StopWritesThreshold:       100,
 		MaxOpenFiles:                1000,
 	}
-	// Chunks are compressed already. The strongest compression pays for the rest in the last
-	// level, and no compression pays above it.
+	// Chunks are compressed already. For the other data, the strongest compression is worth its cost in
+	// the last level, and no compression is worth its cost above that level.
 	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionGood })
 	for i := range opts.Levels {
 		opts.Levels[i].BlockSize = o.blockBytes
@@ -62,7 +62,7 @@ func pebbleOptions(o Options, w *watcher) *pebble.Options {
 	return opts
 }
 
-// logger reports failures that Pebble cannot survive, and drops its other messages.
+// logger reports Pebble's errors and fatal failures, and drops its other messages.
 type logger struct{ events Events }
 
 func (logger) Infof(string, ...any) {}

@@ -20,8 +20,8 @@ type beforeRemoval struct {
 	mem *vfs.MemFS
 
 	mu    sync.Mutex
-	last  *vfs.MemFS // before the chain of segments changed
-	taken *vfs.MemFS // before a change that a removal followed
+	last  *vfs.MemFS // copy from before the last change of the chain
+	taken *vfs.MemFS // copy from before the change that the first removal followed
 }
 
 func (b *beforeRemoval) MaybeError(op errorfs.Op) error {
@@ -47,8 +47,8 @@ func (b *beforeRemoval) disk() *vfs.MemFS {
 
 const inBothDevices, inBothReadings = 4, 1000
 
-// inBoth returns a disk with the readings of some devices, and an item of each. All of them are
-// in the journal and in several files of Pebble.
+// inBoth returns a disk with the readings of some devices, and with one item per device. All of
+// them are in the journal and in several files of Pebble.
 func inBoth(t *testing.T) *vfs.MemFS {
 	t.Helper()
 	b := &beforeRemoval{mem: vfs.NewCrashableMem()}
@@ -142,12 +142,12 @@ func TestOpen_SurvivesLostSync(t *testing.T) {
 						t.Fatalf("life %d: %v", life, err)
 					}
 					// A file may have held more than the journal, so its range is refused.
-					survey(t, s, inBothDevices, inBothReadings)
+					readStore(t, s, inBothDevices, inBothReadings)
 					if _, err := s.AcceptLosses(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 					want := state{devices: inBothDevices, items: inBothDevices}
-					if got := survey(t, s, inBothDevices, inBothReadings); got != want || len(s.Losses()) > 0 {
+					if got := readStore(t, s, inBothDevices, inBothReadings); got != want || len(s.Losses()) > 0 {
 						t.Errorf("life %d: %+v, want %+v; losses %+v", life, got, want, s.Losses())
 					}
 					holds(t, s)
@@ -250,14 +250,14 @@ func rebuildStep(fs vfs.FS) string {
 // checkRebuilt expects a store without losses.
 func checkRebuilt(t *testing.T, s *local.Store, devices, n int) {
 	t.Helper()
-	if got, want := survey(t, s, devices, n), (state{devices: devices, items: devices}); got != want {
+	if got, want := readStore(t, s, devices, n), (state{devices: devices, items: devices}); got != want {
 		t.Errorf("%+v, want %+v; losses %+v", got, want, s.Losses())
 	}
 	holds(t, s)
 }
 
-// TestOpen_SurvivesPowerCuts cuts the power at each step of a start after a kill. No data is
-// lost, and each of the disks can be opened.
+// TestOpen_SurvivesPowerCuts cuts the power at each step of a start after a kill. After each cut,
+// the store opens, and no data is lost.
 func TestOpen_SurvivesPowerCuts(t *testing.T) {
 	t.Parallel()
 	const devices, n = 2, 300

@@ -19,7 +19,7 @@ import (
 //  1. It is copied into the folder damaged.
 //  2. Its lost key ranges are recorded.
 //  3. A new file replaces each range in one step of Pebble. It has the remaining entries of the
-//     range, from this file and others.
+//     range, from the damaged file and from others.
 //
 // Data between the ranges is not rewritten. After a crash before step 3, the next read finds the
 // damage, and the steps are repeated. After step 2, reads of the range are refused.
@@ -157,8 +157,8 @@ func SetAside(dir string) (places []string, err error) {
 	return append(places, segments...), err
 }
 
-// retryAfterDamage calls do, and repeats it as long as it fails because of damage that can be set
-// aside.
+// retryAfterDamage calls do. While do fails because of damage that can be set aside, it is called
+// again, at most a hundred times.
 func (q *quarantine) retryAfterDamage(do func() error) error {
 	const most, mostAside = 100, 10
 	for try := 0; ; try++ {

@@ -21,11 +21,15 @@ func (r *itemReader) Query(ctx context.Context, q store.ItemQuery) (page store.I
 	defer r.db.life.leave()
 	defer func() { err = damagedItem(err) }()
 	page.Cost.Requests = 1
-	// A snapshot keeps an index consistent with its items.
-	snap := r.db.NewSnapshot()
-	defer func() { err = closing(err, snap) }()
+	var from pebble.Reader = r.db.DB
+	if q.Index != store.Primary {
+		// In a snapshot, the entries of an index match the items.
+		snap := r.db.NewSnapshot()
+		defer func() { err = closing(err, snap) }()
+		from = snap
+	}
 	bounds := itemBounds(&q)
-	iter, err := snap.NewIter(bounds)
+	iter, err := from.NewIter(bounds)
 	if err != nil {
 		return page, err
 	}
@@ -35,7 +39,7 @@ func (r *itemReader) Query(ctx context.Context, q store.ItemQuery) (page store.I
 		first, next = iter.Last, iter.Prev
 	}
 	for ok := first(); ok; ok = next() {
-		it, err := r.itemAt(snap, iter, q.Index)
+		it, err := r.itemAt(from, iter, q.Index)
 		if err != nil {
 			return page, err
 		}
@@ -44,7 +48,7 @@ func (r *itemReader) Query(ctx context.Context, q store.ItemQuery) (page store.I
 		}
 		if q.Limit > 0 && len(page.Items) == q.Limit {
 			page.More = true
-			// Further entries belong to the next page.
+			// Later entries belong to the next page, so the check for losses below excludes them.
 			if q.Order == varve.Descending {
 				bounds.LowerBound = slices.Clone(iter.Key())
 			} else {
@@ -92,11 +96,13 @@ func itemBounds(q *store.ItemQuery) *pebble.IterOptions {
 	return bounds
 }
 
-// withoutEnd removes the end mark of a part. The result is the first key whose part is not less.
+// withoutEnd removes the end mark of the last part of a key. The result is a lower bound of all
+// keys whose last part is equal to that part or greater.
 func withoutEnd(key []byte) []byte { return key[:len(key)-2] }
 
-// itemAt returns the item for the current entry of an iterator over an index.
-func (r *itemReader) itemAt(snap *pebble.Snapshot, iter *pebble.Iterator, ix store.Index) (*store.Item, error) {
+// itemAt returns the item for the current entry of an iterator over items or over a secondary
+// index.
+func (r *itemReader) itemAt(from pebble.Reader, iter *pebble.Iterator, ix store.Index) (*store.Item, error) {
 	k, ok := cutKey(iter.Key()[1:])
 	if ix != store.Primary {
 		k, ok = entryOf(iter.Key())
@@ -112,7 +118,7 @@ func (r *itemReader) itemAt(snap *pebble.Snapshot, iter *pebble.Iterator, ix sto
 		return decodeItem(k, data)
 	}
 	key := itemKey(k)
-	data, closer, err := snap.Get(key)
+	data, closer, err := from.Get(key)
 	if err == nil || errors.Is(err, pebble.ErrNotFound) {
 		if gone := r.db.ledger.findKey(key).err(); gone != nil {
 			if err == nil {
@@ -137,7 +143,7 @@ func cutKey(parts []byte) (k store.Key, ok bool) {
 
 func errItemKey(key []byte) error { return fmt.Errorf("key of an item is damaged: %x", key) }
 
-// Partitions returns the partitions of items with a prefix, in order.
+// Partitions returns the partitions of items whose keys begin with a prefix, in order.
 func (r *itemReader) Partitions(ctx context.Context, prefix string) (list []string, err error) {
 	begin := append([]byte{spaceItem}, prefix...)
 	err = r.db.visitSome(ctx, begin, after(begin), func(key []byte) (next []byte) {

@@ -43,13 +43,16 @@ func (rd *reader) Read(ctx context.Context, r store.Range, dst []varve.Reading) 
 		return store.Page{Readings: dst[:0]}, err
 	}
 	defer func() { err = closing(err, m) }()
-	page.Readings, page.More, err = m.fill(ctx, dst[:0], want, false)
+	var next *cursor
+	if page.Readings, next, err = m.fill(ctx, dst[:0], want, false); next != nil {
+		page.More, page.Split = true, next.isVersionOf(nil, page.Readings)
+	}
 	page.Cost = m.cost
 	return page, err
 }
 
-// merge returns a merge of all readings of a series in a range, or nil if the range is empty.
-// The caller needs at most want readings.
+// merge returns a merge of the readings in a range, or nil if the range is empty. The caller needs
+// at most want readings.
 func (rd *reader) merge(r *store.Range, want int) (*merge, error) {
 	sp, some := spanOf(r)
 	m := &merge{span: sp, cost: store.Cost{Requests: 1}}
@@ -65,8 +68,8 @@ func (rd *reader) merge(r *store.Range, want int) (*merge, error) {
 	return m, nil
 }
 
-// views adds the readings in memory to the merge, at most want of each memtable. It reports
-// whether chunks must be read, too. The caller opens the chunks afterwards. So it may read the
+// views adds the readings in memory to the merge, at most want of each memtable. It reports whether
+// chunks must be read, too. The caller opens the chunks afterwards. So the caller may read the
 // readings of a concurrent flush twice, but never misses them.
 func (rd *reader) views(r *store.Range, m *merge, want int) (number uint32, chunks bool, err error) {
 	rd.mem.mu.RLock()
@@ -170,8 +173,8 @@ func (m *merge) level1Chunks(cr *chunkReader) func() (rows, error) {
 	}
 }
 
-// seekLevel1 moves to the first chunk of level 1 that may hold a reading at or after a time: the
-// last chunk that begins before it, or else the first.
+// seekLevel1 moves to the first chunk of level 1 that may hold a reading at or after a time. It is
+// the last chunk that begins before that time, or else the first chunk.
 func (cr *chunkReader) seekLevel1(first int64) bool {
 	key := appendChunkKey(nil, cr.prefix, level1, first, 0)
 	if cr.iter.SeekLT(key) && cr.isAtLevel(level1) {
@@ -185,7 +188,8 @@ func (cr *chunkReader) seekLevel1(first int64) bool {
 
 var chunks = sync.Pool{New: func() any { return new(chunk.Chunk) }}
 
-// chunk returns memory for a decoded chunk. Close of the merge releases it.
+// chunk returns memory for a decoded chunk. Close of the merge releases the memory, unless it is
+// lent to a page.
 func (m *merge) chunk() *chunk.Chunk {
 	c := chunks.Get().(*chunk.Chunk)
 	m.borrowed = append(m.borrowed, c)
@@ -195,7 +199,7 @@ func (m *merge) chunk() *chunk.Chunk {
 // Latest implements store.Reader.
 func (rd *reader) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool, store.Cost, error) {
 	if l.By == varve.ByArrival {
-		return rd.lastArrived(ctx, l)
+		return rd.newestArrived(ctx, l)
 	}
 	if r, ok := rd.cachedNewest(ctx, &l); ok {
 		return r, true, store.Cost{Requests: 1}, nil
@@ -247,7 +251,7 @@ func (rd *reader) cachedNewest(ctx context.Context, l *store.Latest) (varve.Read
 }
 
 // lastArrived returns the live reading of a series and table that arrived last. It decodes only
-// chunks whose last arrival is not before the best reading so far.
+// chunks whose last arrival is not before the arrival of the best reading so far.
 func (rd *reader) lastArrived(ctx context.Context, l store.Latest) (best varve.Reading, found bool, cost store.Cost, err error) {
 	cost.Requests = 1
 	if err := rd.db.life.enter(ctx); err != nil {
@@ -318,7 +322,7 @@ func (a *arrivals) considerChunks(d *database, number uint32, series varve.Serie
 		return 0, err
 	}
 	var c chunk.Chunk
-	for ok := iter.Last(); ok; ok = iter.Prev() { // newest first, because it most likely arrived last
+	for ok := iter.Last(); ok; ok = iter.Prev() { // newest first: its readings most likely arrived last
 		value, err := iter.ValueAndErr()
 		if err != nil {
 			return units, err
@@ -340,22 +344,4 @@ func (a *arrivals) considerChunks(d *database, number uint32, series varve.Serie
 		}
 	}
 	return units, iter.Error()
-}
-
-// Series returns the series that have chunks, in no order. It ignores readings in memtables. Right
-// after Open, no memtable has readings.
-func (rd *reader) Series(ctx context.Context) (list []varve.Series, err error) {
-	seen := map[varve.Series]bool{}
-	err = rd.db.visitSome(ctx, []byte{spaceChunk}, []byte{spaceChunk + 1}, func(key []byte) (next []byte) {
-		k, ok := parseChunkKey(key)
-		if !ok {
-			return append(slices.Clone(key), 0)
-		}
-		if !seen[k.series] {
-			seen[k.series] = true
-			list = append(list, k.series)
-		}
-		return after(appendSeriesSpace(nil, k.number, k.series))
-	})
-	return list, err
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// ReadBlocks implements store.BlockReader. Consecutive readings of a chunk are returned as columns,
-// unless they are few.
+// ReadBlocks implements store.BlockReader. It returns consecutive readings of a chunk or a memtable
+// as columns, unless they are few.
 func (rd *reader) ReadBlocks(ctx context.Context, r store.Range, dst []varve.Reading) (page store.BlockPage, err error) {
 	if err := rd.db.life.enter(ctx); err != nil {
 		return store.BlockPage{}, err
@@ -29,7 +29,10 @@ func (rd *reader) ReadBlocks(ctx context.Context, r store.Range, dst []varve.Rea
 	parts, n, err := m.addParts(ctx, want)
 	page.Parts, page.Release = parts, releaser(m.lent)
 	if err == nil {
-		page.Readings, page.More, err = m.fill(ctx, dst[:0], want-n, true)
+		var next *cursor
+		if page.Readings, next, err = m.fill(ctx, dst[:0], want-n, true); next != nil {
+			page.More, page.Split = true, next.isVersionOf(parts, page.Readings)
+		}
 	}
 	page.Cost = m.cost
 	if err != nil && page.Release != nil {
@@ -39,7 +42,7 @@ func (rd *reader) ReadBlocks(ctx context.Context, r store.Range, dst []varve.Rea
 	return page, err
 }
 
-// releaser returns a function that returns chunks to the pool.
+// releaser returns a function that puts chunks back into the pool. Without chunks, it returns nil.
 func releaser(lent []*chunk.Chunk) func() {
 	if len(lent) == 0 {
 		return nil

@@ -143,7 +143,7 @@ func (o *opener) rebuildFrom(list listing, reason error) (ranges []lost, flushed
 		numbers = append(numbers, number)
 	}
 	slices.Sort(numbers)
-	slices.Reverse(numbers) // if entries are equal, the newer file is used
+	slices.Reverse(numbers) // of entries with equal sequence numbers, the one in the newer file is used
 	for _, number := range numbers {
 		e, err := examineFile(o.db.folder.fs, o.db.folder.path("pebble", fileName(number)), o.db.options)
 		if err != nil {

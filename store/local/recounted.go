@@ -8,8 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// itemRanges returns the parts of ranges that contain items. After a rebuild, all items may be out
-// of date.
+// itemRanges returns the parts of ranges that may contain items. After a rebuild, it adds the range
+// of all items, because they may be out of date.
 func itemRanges(ranges []lost, rebuilt time.Time) (list []lost) {
 	for i := range ranges {
 		if from, to, ok := ranges[i].bounded(spaceItem); ok {

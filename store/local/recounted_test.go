@@ -57,7 +57,7 @@ func TestUnrecounted_OutlivesARestart(t *testing.T) {
 // listed once each.
 func TestSeries_ListsEachOnce(t *testing.T) {
 	s := open(t, local.Options{Dir: filled(t, 3, 500), MinFree: -1})
-	list, err := s.Series(t.Context())
+	list, err := s.ChunkSeries(t.Context())
 	if err != nil || len(list) != 3 {
 		t.Errorf("%v, %v", list, err)
 	}

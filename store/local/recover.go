@@ -61,9 +61,9 @@ type recovery struct {
 }
 
 // readFlushed returns the last segment of the journal that need not be replayed, as recorded in
-// Pebble. If the record is lost, or the chain still has whole segments up to that one, it returns
-// the segment before the chain. Then the segments of the chain are all replayed, because a file of
-// Pebble may lack their contents.
+// Pebble. If the record is lost, or the chain includes this segment and is readable as a whole, it
+// returns the segment before the chain. Then all segments of the chain are replayed, because a file
+// of Pebble may lack their contents.
 func (rc *recovery) readFlushed() (segment uint64, err error) {
 	segment, err = flushedSegment(rc.db.DB)
 	if err != nil && !isDamage(err) {
@@ -92,7 +92,7 @@ func (rc *recovery) readFlushed() (segment uint64, err error) {
 }
 
 // beginJournal makes the replayed data durable in Pebble, up to the last segment, and begins the
-// next one. The chain records the next segment first. So even after a power cut in between, the
+// next segment. The chain records the next segment first. So even after a power cut in between, the
 // chain includes the last segment that Pebble has.
 func (rc *recovery) beginJournal(last uint64, problems []journal.Problem) error {
 	next, err := journal.Begin(rc.db.opts.FS, rc.db.folder.path("journal"), rc.db.folder.id, last+1)
@@ -136,8 +136,8 @@ func (rc *recovery) journalAfter(segment uint64) journal.Source {
 	}
 }
 
-// recoverJournal flushes the journal into chunks, and begins a new segment. The last segment may
-// end in an interrupted write, so it must not be continued.
+// recoverJournal replays the journal, flushes its readings into chunks, and begins a new segment.
+// The last segment may end in an interrupted write, so no frames may follow in it.
 func (rc *recovery) recoverJournal() error {
 	begin := time.Now()
 	if rc.db.folder.state == folderFormat1 {
@@ -196,10 +196,11 @@ func (rc *recovery) replay(flushed uint64) (rep journal.Report, err error) {
 	if err := changes(); err != nil {
 		return rep, err
 	}
-	// Items that the journal restored are not lost with a file of Pebble.
+	// Damaged files are set aside only now, so that items that the journal has restored do not
+	// count as lost.
 	if err := rc.catalog.quarantine.retryAfterDamage(func() error { return rc.catalog.quarantine.setAsideAll(rc.db.life.background) }); err != nil && !isDamage(err) {
 		return rep, err
-	} // remaining damage is refused, and set aside in the background
+	} // remaining damaged data is refused, and set aside in the background
 	if err := rc.catalog.load(changes); err != nil {
 		return rep, err
 	}
@@ -242,8 +243,8 @@ func lossesOf(problems []journal.Problem) []Loss {
 // damagedSuffix ends the names of segments with problems.
 const damagedSuffix = ".damaged"
 
-// keepDamaged renames the segments with problems, so that they are not removed
-// with the others.
+// keepDamaged renames the segments with problems, so that they are not removed with the other
+// segments.
 func (rc *recovery) keepDamaged(problems []journal.Problem) error {
 	kept := map[string]bool{}
 	for _, p := range problems {

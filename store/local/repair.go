@@ -26,8 +26,8 @@ type repair struct {
 // accepted losses.
 //
 // Items in a lost range are deleted, because the remaining copies may be out of date, such as a
-// revoked API key. Each item of restore whose key is in a lost range replaces them. Files that
-// were set aside are kept. Lost roll-ups must be recounted: see Unrecounted.
+// revoked API key. The items of restore whose keys are in a lost range are written instead. Files
+// that were set aside stay. Lost roll-ups must be recounted: see Unrecounted.
 func (r *repair) AcceptLosses(ctx context.Context, restore ...store.Item) (accepted []Loss, err error) {
 	if err := r.db.life.enter(ctx); err != nil {
 		return nil, err
@@ -218,14 +218,14 @@ func (r *repair) demoteOverlapping(ctx context.Context, l *lost) (err error) {
 	if !ok {
 		return nil
 	}
-	// Includes the whole series at both ends of the range.
+	// The range is extended to whole series at both ends.
 	if k, ok := parseChunkKey(from); ok {
 		from = appendSeriesSpace(nil, k.number, k.series)
 	}
 	if k, ok := parseChunkKey(to); ok {
 		to = after(appendSeriesSpace(nil, k.number, k.series))
 	}
-	r.catalog.mu.Lock() // prevents commits of merges meanwhile
+	r.catalog.mu.Lock() // so that no merge is committed meanwhile
 	defer r.catalog.mu.Unlock()
 	batch := r.db.NewBatch()
 	defer func() { err = closing(err, batch) }()

@@ -18,13 +18,13 @@ import (
 // keySpan is a range of keys to be replaced, inclusive at both ends.
 type keySpan struct{ first, last []byte }
 
-// repairer replaces damaged ranges of the current version of Pebble.
+// repairer replaces damaged ranges of the files that Pebble currently uses.
 type repairer struct {
 	db    *database
 	parts []part
 	files map[uint64]*examined
 	lost  []lost // the recorded ranges
-	made  int    // number of written files
+	made  int    // number of spans for which files were written; part of their names
 }
 
 // examined is the result of reading a file.
@@ -80,7 +80,7 @@ func examineFile(disk vfs.FS, path string, o *pebble.Options) (*examined, error)
 		return nil, err
 	}
 	e := &examined{file: file, rest: file.CheckRest()}
-	if e.extent, err = file.Survey(); err != nil {
+	if e.extent, err = file.Extent(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return e, nil
@@ -118,8 +118,8 @@ func (r *repairer) lostOf(p *part) (ranges []lost, spans []keySpan, err error) {
 	return ranges, spans, nil
 }
 
-// spansOf returns the spans to be replaced for a file. Each includes the damage of other files
-// that it touches.
+// spansOf returns the spans to be replaced for a file. Each span also includes the damage of other
+// files that it touches.
 func (r *repairer) spansOf(number uint64) ([]keySpan, error) {
 	var spans []keySpan
 	for i := range r.parts {
@@ -212,7 +212,7 @@ func (r *repairer) copyAside(number uint64) error {
 	return meta.SyncFolder(f.fs, f.path(asideDir))
 }
 
-// replace records the losses of a span, and replaces it by its remaining data.
+// replace records the losses of a span, and replaces the span with its remaining data.
 func (r *repairer) replace(ctx context.Context, sp keySpan) error {
 	var sources []sst.Part
 	var from []*part
@@ -267,8 +267,8 @@ func (r *repairer) replace(ctx context.Context, sp keySpan) error {
 	return nil
 }
 
-// salvage writes the remaining data of a span. It removes a key from the lost ranges if a newer
-// file has it, except for the keys of chunks.
+// salvage writes the remaining data of a span, and returns the lost ranges. It removes a key from
+// these ranges if a newer file has an entry for it, but never the key of a chunk.
 func salvage(w *sst.Writer, sources []sst.Part, from []*part, ranges []lost, all []part) ([]lost, error) {
 	m, err := sst.NewMerge(sources)
 	if err != nil {
@@ -295,7 +295,8 @@ func salvage(w *sst.Writer, sources []sst.Part, from []*part, ranges []lost, all
 	}
 }
 
-// narrow excludes a key from ranges whose file is older than the part of the key's entry.
+// narrow excludes a key from the ranges of older files. The argument from is the part that has an
+// entry for the key.
 func narrow(ranges []lost, key []byte, from *part, all []part) []lost {
 	key = slices.Clone(key)
 	end := next(key)

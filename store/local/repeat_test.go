@@ -30,7 +30,8 @@ func openRepeat(tb testing.TB, fs vfs.FS) *Store {
 	return s
 }
 
-// sent returns 20 readings of one time, with own ids or with content ids.
+// sent returns 20 readings of one time. Their ids begin with ids, or are content ids if ids is
+// empty.
 func sent(tb testing.TB, ids string, value int64) (list []varve.Reading) {
 	tb.Helper()
 	for i := range 20 {
@@ -52,7 +53,8 @@ func sent(tb testing.TB, ids string, value int64) (list []varve.Reading) {
 	return list
 }
 
-// expectAll writes readings and compares their verdicts. In want, # means the index.
+// expectAll writes readings and compares their verdicts. In want, # stands for the index of the
+// reading.
 func expectAll(t *testing.T, s *Store, where string, list []varve.Reading, want string) {
 	t.Helper()
 	res := s.Write(t.Context(), []store.Batch{{Table: repeatTable, Readings: list}})[0]
@@ -66,8 +68,9 @@ func expectAll(t *testing.T, s *Store, where string, list []varve.Reading, want 
 	}
 }
 
-// TestWrite_ComparesWithReadingsWhereverTheyAre follows readings from the mutable memtable to
-// chunks of level 1, and through a restart.
+// TestWrite_ComparesWithReadingsWhereverTheyAre checks the verdicts on resent readings, wherever the
+// stored ones are: in the mutable or the immutable memtable, or in chunks of either level. A restart
+// changes no verdict.
 func TestWrite_ComparesWithReadingsWhereverTheyAre(t *testing.T) {
 	fs := vfs.NewMem()
 	s := openRepeat(t, fs)
@@ -121,7 +124,7 @@ func TestWrite_ComparesWithReadingsWhereverTheyAre(t *testing.T) {
 	expectAll(t, s, "chunks of level 1", sent(t, "n", 2), `rejectedconflict{"i":#,"v":1}`)
 }
 
-// BenchmarkDuplicates writes readings that are stored, in memory and in chunks.
+// BenchmarkDuplicates resends stored readings that are in memory or in chunks.
 func BenchmarkDuplicates(b *testing.B) {
 	for _, ids := range []string{"", "m"} {
 		for _, flushed := range []bool{false, true} {

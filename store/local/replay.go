@@ -44,7 +44,7 @@ func (rc *recovery) replayReading(b *seriesBuffer, rec *memtable.Recorded, arena
 		})
 		if err != nil && !isDamage(err) {
 			return err
-		} // a copy of damaged data is harmless
+		} // a second copy of a damaged reading is harmless
 	}
 	if !found {
 		rc.mem.insertEntry(b, place, memtable.Entry{Time: rec.Time}, rc.mem.mutable.Shape(r.Fields, 0), rec.Body)

@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// reserve is the registry for writes that free space. They may use the reserve of the disk.
+// reserve is the registry for writes that free space. These writes may use the reserve of the disk.
 type reserve struct{ *Store }
 
 var _ store.Reserver = (*Store)(nil)
@@ -16,10 +16,10 @@ func (s *Store) Reserve() store.Items { return reserve{s} }
 
 // Put implements store.Items.
 func (r reserve) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	return r.items.put(ctx, r.db.guard.CheckReserve, it, conds)
+	return r.itemStore.put(ctx, r.db.guard.CheckReserve, it, conds)
 }
 
 // PutAll implements store.Items.
 func (r reserve) PutAll(ctx context.Context, items []store.Item) error {
-	return r.items.putAll(ctx, r.db.guard.CheckReserve, items)
+	return r.itemStore.putAll(ctx, r.db.guard.CheckReserve, items)
 }

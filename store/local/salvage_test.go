@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// TestSalvage_RecoversUndamagedData checks that a damaged folder opens with Options.Salvage,
-// with all data except the damaged part, which is reported. Afterwards the folder opens without
-// the option.
+// TestSalvage_RecoversUndamagedData checks that a damaged folder opens with Options.Salvage. All
+// data except the damaged part must exist, and the damage must be reported. Afterwards the folder
+// opens without the option.
 func TestSalvage_RecoversUndamagedData(t *testing.T) {
 	segment := func(dir string) string { return filepath.Join(dir, "journal", "0000000003.journal") }
 	cases := []struct {

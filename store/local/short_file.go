@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// shortFS is a file system that reports a file of Pebble as damaged if it ends early. Pebble treats
-// that as a temporary error, and does not report it.
+// shortFS is a file system that reports damage if a file of Pebble ends early. Pebble alone would
+// treat the early end as a temporary error, and would not report it.
 type shortFS struct{ vfs.FS }
 
 // Open implements vfs.FS.

@@ -21,6 +21,9 @@ import (
 // It connects the parts of the package. One part implements each method of the interfaces in
 // package store.
 type Store struct {
+	*lifecycle
+	*itemStore
+
 	life *lifetime
 	db   *database
 	mem  *memory
@@ -29,13 +32,13 @@ type Store struct {
 	reader    *reader
 	flusher   *flusher
 	compactor *compactor
+	eraser    *eraser
+	snapshots *snapshotter
 
-	stored    *itemReader
-	items     *itemStore
-	expiry    *expiry
-	changes   *changeLog
-	catalog   *catalog
-	lifecycle *lifecycle
+	stored  *itemReader
+	expiry  *expiry
+	changes *changeLog
+	catalog *catalog
 
 	report     *damageReport
 	quarantine *quarantine
@@ -49,8 +52,8 @@ var (
 
 // Open opens the store in a folder, which it creates if missing, and replays the journal.
 //
-// It fails with a Conflict if another process has the folder open, and with store.ErrDamaged if
-// a part of the store is missing or damaged.
+// It fails with a Conflict if another process has the folder open, and with store.ErrDamaged in the
+// cases that the package comment lists.
 func Open(opts Options) (*Store, error) {
 	s := newStore(opts.withDefaults())
 	if err := s.open(); err != nil {
@@ -80,12 +83,14 @@ func newStore(opts Options) *Store {
 	lifecycle := &lifecycle{db: db, mem: mem, catalog: catalog, compactor: compactor, dropped: make(chan uint32, 1024)}
 	stored := &itemReader{db: db}
 	items := &itemStore{db: db, changes: changes, stored: stored}
+	flusher := &flusher{db: db, mem: mem, catalog: catalog, compactor: compactor, exclusive: make(chan func())}
 	return &Store{
 		life: life, db: db, mem: mem,
 		writer:  &writer{db: db, mem: mem},
 		reader:  &reader{db: db, mem: mem},
-		flusher: &flusher{db: db, mem: mem, catalog: catalog, compactor: compactor}, compactor: compactor,
-		stored: stored, items: items, expiry: &expiry{items: items},
+		eraser:  &eraser{db: db, mem: mem, flusher: flusher, compactor: compactor},
+		flusher: flusher, compactor: compactor, snapshots: &snapshotter{db: db, catalog: catalog, flusher: flusher},
+		stored: stored, itemStore: items, expiry: &expiry{items: items},
 		changes: changes, catalog: catalog, lifecycle: lifecycle,
 		report: report, quarantine: aside,
 		repair: &repair{db: db, mem: mem, catalog: catalog, items: items, report: report},

@@ -44,8 +44,8 @@ func cloneSeries(s varve.Series) varve.Series {
 	return varve.Series{Tenant: strings.Clone(s.Tenant), Stream: strings.Clone(s.Stream), Device: strings.Clone(s.Device)}
 }
 
-// tableRecord is the record of a table in Pebble, as JSON. Only changes in the journal write it,
-// so a replay restores it.
+// tableRecord is the record of a table in Pebble, as JSON. The journal has all changes of the
+// record, so a replay restores it.
 type tableRecord struct {
 	Number  uint32     `json:"number"`
 	Tier    store.Tier `json:"tier"`

@@ -37,8 +37,8 @@ func killed(t *testing.T) string {
 	return copyOf(t, dir)
 }
 
-// copyOf copies a folder, as a kill would leave it. It starts over if files vanish meanwhile,
-// because Pebble removes some.
+// copyOf copies a folder, as a kill would leave it. If files vanish meanwhile because Pebble
+// removes them, copyOf starts over.
 func copyOf(t *testing.T, dir string) (left string) {
 	t.Helper()
 	eventually(t, "no file vanishes while it is copied", func() bool {
@@ -71,7 +71,7 @@ func itemsOf(t *testing.T, s *local.Store) (keys []string) {
 
 var everything = []string{"0", "1", "2", "3", "4", "old"}
 
-// whole fails unless a store has all data of killed.
+// whole fails unless a store has all data that the function killed wrote.
 func whole(t *testing.T, s *local.Store) {
 	t.Helper()
 	if keys := itemsOf(t, s); !slices.Equal(keys, everything) {
@@ -188,7 +188,7 @@ func deletes(parts ...string) func(*testing.T, string) {
 	}
 }
 
-// empties returns a function that deletes the content of a part.
+// empties returns a function that deletes the content of a part of a folder.
 func empties(part string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		t.Helper()
@@ -199,7 +199,7 @@ func empties(part string) func(*testing.T, string) {
 	}
 }
 
-// replaces returns a function that replaces a part with the one of another store.
+// replaces returns a function that replaces a part of a folder with the same part of another store.
 func replaces(part string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		t.Helper()

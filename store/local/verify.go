@@ -13,8 +13,8 @@ import (
 
 // CheckFolder reads every file of a data folder that no process has open, and reports damage.
 //
-// It changes nothing. The rate is in bytes per second; 0 means no limit. Earlier damage that is
-// still refused is reported, too.
+// It changes nothing. The rate is in bytes per second; 0 means no limit. CheckFolder also reports
+// earlier losses that are not accepted yet.
 func CheckFolder(ctx context.Context, dir string, rate int64, report func(Problem)) error {
 	return checkFolder(ctx, dir, rate, false, report)
 }
@@ -74,8 +74,8 @@ func (f *folder) bare() bool {
 	return true
 }
 
-// checkJournal reports damage of the journal. A torn end is normal after a crash, unless it
-// contains whole frames.
+// checkJournal reports damage of the journal. It ignores torn ends without whole frames, because a
+// crash usually leaves such an end.
 func checkJournal(f *folder, report func(Problem)) error {
 	if _, err := f.fs.Stat(f.path("journal")); err != nil {
 		return nil //nolint:nilerr // Examine has reported it

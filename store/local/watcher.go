@@ -54,7 +54,7 @@ func (w *watcher) corrupted(info pebble.DataCorruptionInfo) {
 	}
 }
 
-// addFile records a damaged file. It returns false if the file is recorded already.
+// addFile records a damaged file. It returns false if the file is already waiting to be set aside.
 func (w *watcher) addFile(number uint64, path string, err error) bool {
 	w.mu.Lock()
 	_, pending := w.files[number]
@@ -68,7 +68,7 @@ func (w *watcher) addFile(number uint64, path string, err error) bool {
 	return !pending
 }
 
-// addChunk records a chunk in an intact block that cannot be decoded.
+// addChunk records a chunk that cannot be decoded, although its block is intact.
 func (w *watcher) addChunk(key []byte, err error) {
 	w.mu.Lock()
 	w.keys[string(key)] = err

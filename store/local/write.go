@@ -65,7 +65,7 @@ type pendingWrite struct {
 	results []store.Result
 	groups  []group
 	next    int              // the first group that is not inserted completely
-	last    *journal.Commit  // of the readings that are inserted, or nil
+	last    *journal.Commit  // commit of the inserted readings, or nil
 	rows    []memtable.Entry // of all groups
 	bodies  []byte
 	late    []*lookup
@@ -211,13 +211,13 @@ func (w *pendingWrite) collectLate() {
 	}
 }
 
-// holdReadings is the maximum number of readings that are inserted in one hold of the lock of
-// memory. So a small write does not wait for a large one.
+// holdReadings is the maximum number of readings that are inserted before the lock of memory is
+// released. So a small write does not wait for a large one.
 const holdReadings = 512
 
-// insert adds the remaining readings to series buffers and journal, a few in each hold of the
-// lock. Frames become durable in order, so the last commit covers all. It returns false if the
-// result of a lookup in chunks is out of date.
+// insert adds the remaining readings to series buffers and journal. It releases the lock after
+// every holdReadings readings. Frames become durable in order, so the last commit covers all of
+// them. insert returns false if the result of a lookup in chunks is out of date.
 func (w *pendingWrite) insert() (done bool, err error) {
 	for w.next < len(w.groups) {
 		if done, err := w.insertSome(); !done || err != nil {
@@ -230,7 +230,7 @@ func (w *pendingWrite) insert() (done bool, err error) {
 	return true, nil
 }
 
-// insertSome inserts readings in one hold of the lock.
+// insertSome inserts some readings under the lock.
 func (w *pendingWrite) insertSome() (done bool, err error) {
 	w.mem.mu.Lock()
 	defer w.mem.mu.Unlock()
@@ -248,7 +248,7 @@ func (w *pendingWrite) insertSome() (done bool, err error) {
 			break
 		}
 		some := min(n, len(g.rows)-g.done)
-		if !g.table.dropped { // its batch fails at the end
+		if !g.table.dropped { // markDropped sets the error of its batch
 			waits = w.insertGroup(g, g.done+some) || waits
 		}
 		n -= some

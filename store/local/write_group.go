@@ -5,7 +5,7 @@ import (
 	"github.com/varvedb/varve/store/local/memtable"
 )
 
-// group is the consecutive readings of one series in a write.
+// group holds consecutive readings of one series in a write.
 type group struct {
 	table    *table
 	buffer   *seriesBuffer
@@ -31,8 +31,8 @@ type lookup struct {
 	inChunk varve.Verdict // the verdict if chunks have the reading or are damaged
 }
 
-// chunksKnown reports whether the store knows for each reading if chunks have it. The caller
-// holds the lock.
+// chunksKnown reports whether it is known for each reading of the group if chunks have it. The
+// caller holds the lock.
 func (g *group) chunksKnown() bool {
 	if g.buffer.evicted {
 		return false
@@ -59,8 +59,8 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 }
 
 // countAscending returns how many readings from index i, up to end, can be appended at once. Their
-// event times ascend and are after all rows of the series buffer, chunks do not have them, and all
-// have the field names of g.shape.
+// event times ascend, and are after all rows of the series buffer. Chunks do not have these
+// readings. All of them have the field names of g.shape.
 func (g *group) countAscending(mt *memtable.Memtable, i, end int) int {
 	last := max(g.buffer.rows[0].LastTime(), g.buffer.rows[1].LastTime())
 	from := i
@@ -76,7 +76,7 @@ func (g *group) countAscending(mt *memtable.Memtable, i, end int) int {
 	return i - from
 }
 
-// meeting is a reading with an own id, and the stored row with its identity.
+// meeting is a reading with an id from its sender, and the stored row with the same identity.
 type meeting struct {
 	reading *varve.Reading
 	verdict *varve.Verdict

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/local/memtable"
 )
 
-// searchChunk sets the verdict on a reading that a chunk has. It compares values only for a reading
-// with an own id.
+// searchChunk sets the verdict on the reading if the chunk has it. It compares values only if the
+// sender chose the reading's id, because equal content ids imply equal values.
 func (l *lookup) searchChunk(c *chunk.Chunk) {
 	if l.inChunk.Outcome != 0 {
 		return
@@ -24,12 +24,13 @@ func (l *lookup) searchChunk(c *chunk.Chunk) {
 		l.inChunk = varve.Verdict{Outcome: varve.Duplicate}
 	default:
 		var stored varve.Reading
-		_ = c.Fill(i, &stored, new(chunk.Arena)) // a decoded chunk, so it cannot fail
+		_ = c.Fill(i, &stored, new(chunk.Arena)) // Fill of a decoded chunk cannot fail
 		l.inChunk = store.Repeat(l.reading, &stored)
 	}
 }
 
-// compareMet sets the verdicts on readings with own ids whose identity is in a series buffer.
+// compareMet sets the verdicts on readings that have ids of their own and whose identity is in a series
+// buffer.
 func (w *pendingWrite) compareMet() error {
 	var arena chunk.Arena
 	for _, m := range w.met {

@@ -13,7 +13,7 @@ import (
 var _ store.Expirer = (*Store)(nil)
 
 // DeleteExpired implements store.Expirer.
-func (s *Store) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (deleted int64, err error) {
+func (s *Store) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time, inUse func(event time.Time) bool) (deleted int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.check(ctx); err != nil {
@@ -29,7 +29,7 @@ func (s *Store) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(var
 	for series, rows := range tb.rows {
 		at := cutoff(series)
 		tb.rows[series] = slices.DeleteFunc(rows, func(r varve.Reading) bool {
-			if r.Alive(at) {
+			if r.Alive(at) || inUse != nil && inUse(r.Time) {
 				return false
 			}
 			deleted++

@@ -11,8 +11,11 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
+// itemCalls implements store.Items.
+type itemCalls struct{ *state }
+
 // Get implements store.Items.
-func (s *Store) Get(ctx context.Context, keys []store.Key, _ bool) ([]store.Item, error) {
+func (s itemCalls) Get(ctx context.Context, keys []store.Key, _ bool) ([]store.Item, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.check(ctx); err != nil {
@@ -29,7 +32,7 @@ func (s *Store) Get(ctx context.Context, keys []store.Key, _ bool) ([]store.Item
 
 // item returns the item of a key, or nil if it is missing or expired. The caller must hold the
 // lock.
-func (s *Store) item(k store.Key) *store.Item {
+func (s itemCalls) item(k store.Key) *store.Item {
 	it, ok := s.items[k]
 	if !ok || !it.Expires.IsZero() && !s.now().Before(it.Expires) {
 		return nil
@@ -43,31 +46,48 @@ func clone(it *store.Item) store.Item {
 	return c
 }
 
+// set stores an item. The caller must hold the lock.
+func (s itemCalls) set(it *store.Item) {
+	defer s.versions.End(s.versions.Begin([]store.Key{it.Key}))
+	s.items[it.Key] = clone(it)
+}
+
+// remove deletes an item. The caller must hold the lock.
+func (s itemCalls) remove(k store.Key) {
+	defer s.versions.End(s.versions.Begin([]store.Key{k}))
+	delete(s.items, k)
+}
+
+// ItemVersion implements store.VersionedItems.
+func (s itemCalls) ItemVersion(pk, sk string) (store.ItemVersion, bool) {
+	return s.versions.ItemVersion(pk, sk)
+}
+
 // Put implements store.Items.
-func (s *Store) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	return s.write(ctx, it.Key, conds, func() { s.items[it.Key] = clone(&it) })
+func (s itemCalls) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
+	return s.write(ctx, it.Key, conds, func() { s.set(&it) })
 }
 
 // Delete implements store.Items.
-func (s *Store) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
-	return s.write(ctx, k, conds, func() { delete(s.items, k) })
+func (s itemCalls) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
+	return s.write(ctx, k, conds, func() { s.remove(k) })
 }
 
 // PutAll implements store.Items.
-func (s *Store) PutAll(ctx context.Context, items []store.Item) error {
+func (s itemCalls) PutAll(ctx context.Context, items []store.Item) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.check(ctx); err != nil {
 		return err
 	}
 	for i := range items {
-		s.items[items[i].Key] = clone(&items[i])
+		s.set(&items[i])
 	}
 	return nil
 }
 
 // PutAbsent implements store.Items.
-func (s *Store) PutAbsent(ctx context.Context, items []store.Item) ([]bool, error) {
+func (s itemCalls) PutAbsent(ctx context.Context, items []store.Item) ([]bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.check(ctx); err != nil {
@@ -76,7 +96,7 @@ func (s *Store) PutAbsent(ctx context.Context, items []store.Item) ([]bool, erro
 	written := make([]bool, len(items))
 	for i := range items {
 		if s.item(items[i].Key) == nil {
-			s.items[items[i].Key] = clone(&items[i])
+			s.set(&items[i])
 			written[i] = true
 		}
 	}
@@ -84,19 +104,19 @@ func (s *Store) PutAbsent(ctx context.Context, items []store.Item) ([]bool, erro
 }
 
 // DeleteAll implements store.Items.
-func (s *Store) DeleteAll(ctx context.Context, keys []store.Key) error {
+func (s itemCalls) DeleteAll(ctx context.Context, keys []store.Key) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.check(ctx); err != nil {
 		return err
 	}
 	for _, k := range keys {
-		delete(s.items, k)
+		s.remove(k)
 	}
 	return nil
 }
 
-func (s *Store) write(ctx context.Context, k store.Key, conds []store.Cond, do func()) error {
+func (s itemCalls) write(ctx context.Context, k store.Key, conds []store.Cond, do func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.check(ctx); err != nil {
@@ -113,7 +133,7 @@ func (s *Store) write(ctx context.Context, k store.Key, conds []store.Cond, do f
 }
 
 // Query implements store.Items.
-func (s *Store) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, error) {
+func (s itemCalls) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.check(ctx); err != nil {

@@ -1,9 +1,9 @@
 // Package mem implements a store in memory, the model of all other stores.
 //
-// It holds sorted slices under one lock, so that it is obviously correct, but not fast. [Store]
-// implements all required contracts of package store. Nothing is durable, and an operation fails
-// only where the contracts require it. The comparison in store/storetest compares other stores
-// with it, and many tests use it as their store.
+// It consists of sorted slices under one lock. So its correctness is easy to see, but it is slow.
+// [Store] implements all required contracts of package store. Nothing is durable, and an operation
+// fails only if the contracts require it or its context has ended. The comparison in
+// store/storetest compares other stores with it, and many tests use it as their store.
 package mem
 
 import (
@@ -20,30 +20,39 @@ import (
 
 // Store is an in-memory store. New creates one.
 type Store struct {
+	tableCalls
+	itemCalls
+	*state
+}
+
+// state is the content of a store.
+type state struct {
 	now func() time.Time
 
-	mu     sync.RWMutex
-	closed bool
-	tables map[string]*table // by name, including tables of other programs
-	listed []*table          // tables whose names can be parsed, ordered by name
-	items  map[store.Key]store.Item
+	mu       sync.RWMutex
+	closed   bool
+	tables   map[string]*table // by name, including tables of other programs
+	listed   []*table          // tables whose names can be parsed, ordered by name
+	items    map[store.Key]store.Item
+	versions store.ItemVersions
 }
 
 var _ store.Store = (*Store)(nil)
 
-// table has the Info of a table and its readings, sorted by position.
+// table has the Info of a table, and the readings of each series, sorted by position.
 type table struct {
 	info store.Info
 	rows map[varve.Series][]varve.Reading
 }
 
-// New returns an empty store. The function now decides whether an item has expired. If nil, it is
-// time.Now.
+// New returns an empty store. The function now returns the time for expired items and for the
+// creation of tables. If nil, it is time.Now.
 func New(now func() time.Time) *Store {
 	if now == nil {
 		now = time.Now
 	}
-	return &Store{now: now, tables: map[string]*table{}, items: map[store.Key]store.Item{}}
+	st := &state{now: now, tables: map[string]*table{}, items: map[store.Key]store.Item{}}
+	return &Store{tableCalls{st}, itemCalls{st}, st}
 }
 
 // Close closes the store. Later calls fail with store.ErrClosed.
@@ -56,15 +65,15 @@ func (s *Store) Close() error {
 
 // check returns an error if the store is closed or the context has ended. The caller must hold
 // the lock.
-func (s *Store) check(ctx context.Context) error {
+func (s *state) check(ctx context.Context) error {
 	if s.closed {
 		return store.ErrClosed
 	}
 	return ctx.Err()
 }
 
-// table returns a table that belongs to Varve. The caller must hold the lock.
-func (s *Store) table(t grid.Table) (*table, error) {
+// table returns a table that belongs to Varve, or ErrNoTable. The caller must hold the lock.
+func (s *state) table(t grid.Table) (*table, error) {
 	tb, ok := s.tables[t.Name()]
 	if !ok || !tb.info.Owned {
 		return nil, fmt.Errorf("%s: %w", t, store.ErrNoTable)
@@ -124,6 +133,7 @@ func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (s
 	for i := range rows {
 		if r.Limit > 0 && len(page.Readings) == r.Limit {
 			page.More = true
+			page.Split = rows[i].Position().IsVersionOf(page.Readings[r.Limit-1].Position())
 			break
 		}
 		page.Readings = append(page.Readings, rows[i].Clone())
@@ -131,7 +141,7 @@ func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (s
 	return page, nil
 }
 
-// span returns the readings of a range, in the order of the range.
+// span returns the readings of a range, in the order of the range. The caller must hold the lock.
 func (s *Store) span(ctx context.Context, r store.Range) ([]varve.Reading, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
@@ -152,7 +162,8 @@ func (s *Store) span(ctx context.Context, r store.Range) ([]varve.Reading, error
 	return span, nil
 }
 
-// beyond reports whether a position is after Range.After, in the order of the range.
+// beyond reports whether a position is after Range.After, in the order of the range. If After is
+// nil, every position is.
 func beyond(p varve.Position, r store.Range) bool {
 	switch {
 	case r.After == nil:
@@ -178,9 +189,15 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 	}
 	var latest *varve.Reading
 	rows := tb.rows[l.Series]
-	for i := range rows {
-		if rows[i].Alive(l.Cutoff) && (latest == nil || l.By.Later(&rows[i], latest)) {
-			latest = &rows[i]
+	var higher *varve.Reading // the live reading after the current one
+	for i := len(rows) - 1; i >= 0; i-- {
+		r := &rows[i]
+		if !r.Alive(l.Cutoff) {
+			continue
+		}
+		superseded := higher != nil && r.Position().IsVersionOf(higher.Position())
+		if higher = r; !superseded && (latest == nil || l.By.Later(r, latest)) {
+			latest = r
 		}
 	}
 	if latest == nil {

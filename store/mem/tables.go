@@ -11,8 +11,11 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
+// tableCalls implements store.Catalog, store.Creator and store.Lifecycle.
+type tableCalls struct{ *state }
+
 // Tables implements store.Catalog.
-func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
+func (s tableCalls) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.check(ctx); err != nil {
@@ -32,8 +35,9 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 	return infos, nil
 }
 
-// add adds a table to the store. The caller must hold the lock.
-func (s *Store) add(name string, tb *table) {
+// add stores a table under its name, and lists the table if the name can be parsed. The caller must
+// hold the lock.
+func (s tableCalls) add(name string, tb *table) {
 	s.tables[name] = tb
 	if _, ok := grid.Parse(name); ok {
 		at, _ := s.place(tb.info.Table)
@@ -41,14 +45,14 @@ func (s *Store) add(name string, tb *table) {
 	}
 }
 
-func (s *Store) place(t grid.Table) (int, bool) {
+func (s tableCalls) place(t grid.Table) (int, bool) {
 	return slices.BinarySearchFunc(s.listed, t, func(tb *table, t grid.Table) int {
 		return tb.info.Table.Compare(t)
 	})
 }
 
 // Create implements store.Creator.
-func (s *Store) Create(ctx context.Context, t grid.Table, tier store.Tier) error {
+func (s tableCalls) Create(ctx context.Context, t grid.Table, tier store.Tier) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.check(ctx); err != nil {
@@ -69,7 +73,7 @@ func (s *Store) Create(ctx context.Context, t grid.Table, tier store.Tier) error
 
 // PlantForeign adds a table of another program. With it, tests check that Varve does not change
 // foreign tables.
-func (s *Store) PlantForeign(name string) {
+func (s tableCalls) PlantForeign(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, _ := grid.Parse(name)
@@ -77,7 +81,7 @@ func (s *Store) PlantForeign(name string) {
 }
 
 // Names returns the names of all tables, including foreign ones, in random order.
-func (s *Store) Names() []string {
+func (s tableCalls) Names() []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	names := make([]string, 0, len(s.tables))
@@ -87,8 +91,8 @@ func (s *Store) Names() []string {
 	return names
 }
 
-// change changes the Info of a table.
-func (s *Store) change(ctx context.Context, t grid.Table, do func(*store.Info) error) error {
+// change calls do with the Info of a table, under the lock.
+func (s tableCalls) change(ctx context.Context, t grid.Table, do func(*store.Info) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.check(ctx); err != nil {
@@ -102,12 +106,12 @@ func (s *Store) change(ctx context.Context, t grid.Table, do func(*store.Info) e
 }
 
 // Tune implements store.Lifecycle.
-func (s *Store) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
+func (s tableCalls) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
 	return s.change(ctx, t, func(in *store.Info) error { in.Tier = tier; return nil })
 }
 
 // Retire implements store.Lifecycle.
-func (s *Store) Retire(ctx context.Context, t grid.Table, at time.Time) error {
+func (s tableCalls) Retire(ctx context.Context, t grid.Table, at time.Time) error {
 	return s.change(ctx, t, func(in *store.Info) error {
 		if err := store.Retirable(in); err != nil {
 			return err
@@ -118,17 +122,17 @@ func (s *Store) Retire(ctx context.Context, t grid.Table, at time.Time) error {
 }
 
 // Restore implements store.Lifecycle.
-func (s *Store) Restore(ctx context.Context, t grid.Table) error {
+func (s tableCalls) Restore(ctx context.Context, t grid.Table) error {
 	return s.change(ctx, t, func(in *store.Info) error { in.Retired = time.Time{}; return nil })
 }
 
 // Hold implements store.Lifecycle.
-func (s *Store) Hold(ctx context.Context, t grid.Table, reason string) error {
+func (s tableCalls) Hold(ctx context.Context, t grid.Table, reason string) error {
 	return s.change(ctx, t, func(in *store.Info) error { in.Hold = reason; return nil })
 }
 
 // Drop implements store.Lifecycle.
-func (s *Store) Drop(ctx context.Context, t grid.Table) error {
+func (s tableCalls) Drop(ctx context.Context, t grid.Table) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.check(ctx); err != nil {

@@ -35,7 +35,7 @@ func testConflicts(t *testing.T, e *env) {
 		{"content ids never conflict",
 			[]varve.Reading{reading("a", start, "999"), reading("a", start, "20"), reading("a", start, "999")}, "ssd"},
 		{"the hash of stored content with other content",
-			[]varve.Reading{own(idOf("999"), start, "20"), own(idOf("999"), start, "999")}, "cd"},
+			[]varve.Reading{own(idOf999(), start, "20"), own(idOf999(), start, "999")}, "cd"},
 	}
 	for _, s := range steps {
 		if got := e.write(t, weekTable(), s.readings...); got != s.want {
@@ -55,14 +55,14 @@ func testConflicts(t *testing.T, e *env) {
 	e.expect(t, weekTable(), "a", all...)
 }
 
-// idOf returns the content id of a reading with one number.
-func idOf(value string) string {
-	r := reading("a", start, value)
+// idOf999 returns the content id of a reading with the number 999.
+func idOf999() string {
+	r := reading("a", start, "999")
 	return r.ID.String()
 }
 
-// testConflictsInLayouts checks conflicts in rows of several windows, shards and expectations,
-// including rows below closed rows.
+// testConflictsInLayouts checks conflicts with several row windows, numbers of shards and
+// expectations, and in overflow rows.
 func testConflictsInLayouts(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	var layouts []store.Layout

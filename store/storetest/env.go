@@ -13,8 +13,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// start is the initial time of the suite's clock. It is a Monday in the middle of a month.
-var start = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
+// start is the initial time of the suite's clock. It is a Monday in the middle of a month. It is in
+// the future, because DynamoDB Local deletes expired items by its own clock.
+var start = time.Date(2082, 11, 16, 12, 0, 0, 0, time.UTC)
 
 // env is the store under test with its clock.
 type env struct {
@@ -118,10 +119,17 @@ func letters(verdicts []varve.Verdict) string {
 func (e *env) all(ctx context.Context, r store.Range) ([]varve.Reading, error) {
 	var got []varve.Reading
 	r.Consistent = true
+	split := false
 	for {
 		page, err := e.Read(ctx, r, nil)
 		if err != nil {
 			return nil, err
+		}
+		if len(page.Readings) > 0 && r.After != nil && !split && page.Readings[0].Position().IsVersionOf(*r.After) {
+			return nil, fmt.Errorf("page before %s is split, and Split is not set", &page.Readings[0])
+		}
+		if split = page.Split; split && !page.More {
+			return nil, fmt.Errorf("page %+v has Split without More", page)
 		}
 		got = append(got, page.Readings...)
 		if !page.More {

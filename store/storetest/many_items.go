@@ -144,7 +144,7 @@ func testItemsAbsentAtOnce(t *testing.T, e *env) {
 	}
 }
 
-// putAbsent calls PutAbsent with some items, whose keys may repeat.
+// putAbsent calls PutAbsent with some items, whose keys may repeat, and compares the results.
 func (m *machine) putAbsent(t *rapid.T) {
 	var list []store.Item
 	for range rapid.IntRange(0, 4).Draw(t, "items") {

@@ -56,6 +56,7 @@ func Compare(t *testing.T, open func(t *rapid.T, now func() time.Time) Subject, 
 			"create":     m.create,
 			"change":     m.changeTable,
 			"drop":       m.drop,
+			"erase":      m.erase,
 			"put":        m.put,
 			"delete":     m.delete,
 			"put all":    m.putAll,
@@ -105,6 +106,7 @@ func (m *machine) genReading(t *rapid.T, tb grid.Table) varve.Reading {
 	}
 	if rapid.IntRange(0, 5).Draw(t, "named") == 0 {
 		r = named(r, rapid.SampledFrom([]string{"x", "y", "A2345678901"}).Draw(t, "id"))
+		r.ID = r.ID.WithVersion(rapid.SampledFrom([]uint32{0, 0, 1, 2, 10}).Draw(t, "version"))
 	}
 	normalize(&r)
 	return r
@@ -333,6 +335,7 @@ func (m *machine) check(t *rapid.T) {
 		t.Fatalf("tables:\n got %+v\nwant %+v", got, want)
 	}
 	for _, in := range want {
+		m.compareSeries(t, in.Table)
 		for _, d := range modelDevices {
 			m.compareRange(t, store.Range{Table: in.Table, Series: device(d), Window: varve.AllTime(), Layout: m.layout})
 		}

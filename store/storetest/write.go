@@ -18,13 +18,13 @@ func testVerdicts(t *testing.T, e *env) {
 	if got := e.write(t, weekTable(), a, b, a); got != "ssd" {
 		t.Fatalf("first write: %s, want ssd", got)
 	}
-	// A later retry also has a new reading.
+	// The later retry also contains a new reading.
 	c := reading("a", start.Add(time.Minute), "3")
 	retry := []varve.Reading{arrived(b, start.Add(time.Hour)), c, arrived(a, start.Add(time.Hour))}
 	if got := e.write(t, weekTable(), retry...); got != "dsd" {
 		t.Fatalf("retry: %s, want dsd", got)
 	}
-	// The stored readings keep their first arrival.
+	// The arrivals of the stored readings do not change.
 	e.expect(t, weekTable(), "a", a, b, c)
 	if got := e.write(t, weekTable()); got != "" {
 		t.Fatalf("empty batch: %q", got)

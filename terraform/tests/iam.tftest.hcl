@@ -110,3 +110,47 @@ run "tags" {
   }
   expect_failures = [var.tags]
 }
+
+run "sources_streams" {
+  command = plan
+  module {
+    source = "./modules/iam"
+  }
+  variables {
+    sources = { streams = ["readings"] }
+  }
+  expect_failures = [var.sources]
+}
+
+run "sources_queues" {
+  command = plan
+  module {
+    source = "./modules/iam"
+  }
+  variables {
+    sources = { queues = ["arn:aws:sqs:eu-central-1:123456789012:*"] }
+  }
+  expect_failures = [var.sources]
+}
+
+run "sources_keys" {
+  command = plan
+  module {
+    source = "./modules/iam"
+  }
+  variables {
+    sources = { keys = ["alias/mine"] }
+  }
+  expect_failures = [var.sources]
+}
+
+run "topics" {
+  command = plan
+  module {
+    source = "./modules/iam"
+  }
+  variables {
+    topics = ["arn:aws:sns:eu-central-1:123456789012:*"]
+  }
+  expect_failures = [var.topics]
+}

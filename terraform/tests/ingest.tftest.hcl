@@ -64,3 +64,25 @@ run "tags" {
   }
   expect_failures = [var.tags]
 }
+
+run "rule" {
+  command = plan
+  module {
+    source = "./modules/ingest"
+  }
+  variables {
+    rule = { sql = "DROP TABLE" }
+  }
+  expect_failures = [var.rule]
+}
+
+run "partition" {
+  command = plan
+  module {
+    source = "./modules/ingest"
+  }
+  variables {
+    rule = { sql = "SELECT * FROM 'a/b'", partition_key = "" }
+  }
+  expect_failures = [var.rule]
+}

@@ -121,3 +121,14 @@ run "tags" {
   }
   expect_failures = [var.tags]
 }
+
+run "delivery_age" {
+  command = plan
+  module {
+    source = "./modules/monitoring"
+  }
+  variables {
+    delivery_age = 10
+  }
+  expect_failures = [var.delivery_age]
+}

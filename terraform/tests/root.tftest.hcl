@@ -147,6 +147,38 @@ run "records" {
   expect_failures = [var.ingest]
 }
 
+run "ingest_format" {
+  command = plan
+  variables {
+    ingest = { stream = "weather", format = "csv" }
+  }
+  expect_failures = [var.ingest]
+}
+
+run "ingest_stream" {
+  command = plan
+  variables {
+    ingest = { params = "time=arrival" }
+  }
+  expect_failures = [var.ingest]
+}
+
+run "queue" {
+  command = plan
+  variables {
+    queue = { url = "readings", arn = "arn:aws:sqs:eu-central-1:123456789012:readings", stream = "weather" }
+  }
+  expect_failures = [var.queue]
+}
+
+run "queue_format" {
+  command = plan
+  variables {
+    queue = { url = "https://sqs.eu-central-1.amazonaws.com/123456789012/readings", arn = "arn:aws:sqs:eu-central-1:123456789012:readings", stream = "weather", format = "csv" }
+  }
+  expect_failures = [var.queue]
+}
+
 run "service_without_policies" {
   command = plan
   variables {
@@ -170,4 +202,60 @@ run "tags" {
     tags = { "varve:owner" = "me" }
   }
   expect_failures = [var.tags]
+}
+
+run "notifier_kind" {
+  command = plan
+  variables {
+    notifiers = { a = { kind = "pager", url = "https://x" } }
+  }
+  expect_failures = [var.notifiers]
+}
+
+run "notifier_topic" {
+  command = plan
+  variables {
+    notifiers = { a = { kind = "sns", topic = "alerts" } }
+  }
+  expect_failures = [var.notifiers]
+}
+
+run "notifier_severity" {
+  command = plan
+  variables {
+    notifiers = { a = { kind = "webhook", url = "https://x", severities = ["bad"] } }
+  }
+  expect_failures = [var.notifiers]
+}
+
+run "alerts_url" {
+  command = plan
+  variables {
+    alerts = { url = "varve.example.com" }
+  }
+  expect_failures = [var.alerts]
+}
+
+run "rejects_limit" {
+  command = plan
+  variables {
+    rejects = { limit = -1 }
+  }
+  expect_failures = [var.rejects]
+}
+
+run "influx_tags" {
+  command = plan
+  variables {
+    doors = { influx = { tags = "labels" } }
+  }
+  expect_failures = [var.doors]
+}
+
+run "iot_accounts" {
+  command = plan
+  variables {
+    doors = { iot_accounts = ["mine"] }
+  }
+  expect_failures = [var.doors]
 }

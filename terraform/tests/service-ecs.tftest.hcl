@@ -179,3 +179,14 @@ run "tags" {
   }
   expect_failures = [var.tags]
 }
+
+run "secrets" {
+  command = plan
+  module {
+    source = "./modules/service-ecs"
+  }
+  variables {
+    secrets = { VARVE_KEY = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:key" }
+  }
+  expect_failures = [var.secrets]
+}

@@ -86,7 +86,11 @@ run "everything" {
     streams       = { access-log = { class = "audit" }, plain = {} }
     monitoring    = { topic_arn = "arn:aws:sns:eu-central-1:123456789012:mine" }
     archive       = { bucket = "big-archive" }
-    ingest        = { shards = 2 }
+    ingest        = { shards = 2, stream = "weather", params = "time=arrival", rule = { sql = "SELECT * FROM 'sensors/#'" } }
+    queue         = { url = "https://sqs.eu-central-1.amazonaws.com/123456789012/in", arn = "arn:aws:sqs:eu-central-1:123456789012:in", stream = "weather" }
+    notifiers     = { team = { kind = "sns", topic = "arn:aws:sns:eu-central-1:123456789012:alerts", severities = ["warning", "critical"] } }
+    rejects       = { retention = "60d" }
+    doors         = { influx = { enabled = false }, iot_accounts = ["123456789012"] }
     roles         = { analyst = { policies = ["reader"], principals = ["arn:aws:iam::123456789012:root"] } }
     service       = { image = "varve:v0.1.0", subnet_ids = ["subnet-1"], security_group_ids = ["sg-1"] }
   }
@@ -101,6 +105,24 @@ run "everything" {
   assert {
     condition     = output.topic_arn == "arn:aws:sns:eu-central-1:123456789012:mine"
     error_message = "Alarms go to ${output.topic_arn}."
+  }
+  assert {
+    condition = jsonencode(output.service_config.ingest) == jsonencode({
+      kinesis = { name = "big-readings", params = "time=arrival", stream = "weather" }
+      sqs     = { queue = "https://sqs.eu-central-1.amazonaws.com/123456789012/in", stream = "weather" }
+    }) && output.settings["ingest.kinesis.name"] == "big-readings"
+    error_message = "The consumers are ${jsonencode(output.service_config.ingest)}."
+  }
+  assert {
+    condition = jsonencode([output.service_config.notifiers, output.service_config.rejects, output.service_config.influx, output.service_config.aws]) == jsonencode([
+      { team = { kind = "sns", severities = "warning,critical", topic = "arn:aws:sns:eu-central-1:123456789012:alerts" } },
+      { retention = "60d" }, { enabled = false }, { iot = { accounts = "123456789012" } }
+    ]) && output.settings["notifiers.team.severities"] == "warning,critical" && output.settings["influx.enabled"] == "false"
+    error_message = "The settings are ${jsonencode(output.service_config)}."
+  }
+  assert {
+    condition     = contains(keys(output.policy_arns), "consumer") && contains(keys(output.policy_arns), "notifier")
+    error_message = "The policies are ${jsonencode(output.policy_arns)}."
   }
   assert {
     condition     = output.archive_bucket == "big-archive" && output.ingest_stream == "big-readings" && output.service_name == "big"

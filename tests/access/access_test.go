@@ -94,7 +94,7 @@ func TestCosts(t *testing.T) {
 
 var (
 	goTest = regexp.MustCompile("`([a-z]+)\\.(Test\\w+)`")
-	script = regexp.MustCompile("`(\\w+\\.txtar)`")
+	script = regexp.MustCompile("`([\\w-]+\\.txtar)`")
 )
 
 // TestNamedTests checks that every pattern names at least one test, and that these tests exist.

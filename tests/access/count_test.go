@@ -58,7 +58,7 @@ func (o *operations) reset() string {
 type cost struct{ operations, reads, writes string }
 
 // measure returns the cost of a pattern when caches are warm. It performs the pattern until two
-// costs in a row are equal. So requests that the engine sends for its own purposes are excluded.
+// costs in a row are equal. This excludes background requests of the engine.
 func (w *world) measure(t *testing.T, perform func(i int)) cost {
 	t.Helper()
 	last := cost{operations: "?"}
@@ -88,8 +88,8 @@ func orNone(s string) string {
 	return s
 }
 
-// units returns the units used between two measurements, on the tables of readings and on the
-// registry together.
+// units returns the capacity units used between two measurements, summed over the tables of
+// readings and the registry.
 func units(before, after, registryBefore, registryAfter dynamo.Use) string {
 	return fmt.Sprintf("%g", after.Units-before.Units+registryAfter.Units-registryBefore.Units)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// pattern performs one of the patterns of the document. The parameter i is the number of earlier
+// pattern is an access pattern of the document. The parameter i of perform is the number of earlier
 // calls.
 type pattern struct {
 	id      string
@@ -150,7 +150,7 @@ func secondAtOnce(t *testing.T, w *world, i int) {
 	w.send(t, valued(sensor, day.Add(time.Hour+time.Duration(i)*time.Minute), 29))
 }
 
-// furtherAtOnce writes one more reading at the same time in each call.
+// furtherAtOnce writes one more reading per call, always at the same event time.
 func furtherAtOnce(t *testing.T, w *world, i int) {
 	w.send(t, valued(sensor, day.Add(2*time.Hour), 30+int64(i)))
 }
@@ -169,7 +169,7 @@ func sameAgain(t *testing.T, w *world, i int) {
 	}
 }
 
-// newHours writes the first reading of an hour.
+// newHours writes the first reading of an hour. Each call uses another hour.
 func newHours(t *testing.T, w *world, i int) {
 	w.send(t, reading(sensor, day.Add(-time.Duration(i+1)*time.Hour)))
 }

@@ -54,8 +54,19 @@ func (b *bench) bulk(name, contentType string, f form, header string) error {
 func (b *bench) ndjson() error { return b.bulk("ndjson", "application/x-ndjson", ndjson, "") }
 func (b *bench) csv() error    { return b.bulk("csv", "text/csv", csv, csvHeader) }
 
-// send posts bodies over several connections and returns the elapsed time.
+// send posts bodies of readings over several connections and returns the elapsed time.
 func send(addr, contentType string, bodies [][]byte, conns int) (time.Duration, error) {
+	return sendTo(addr, path, contentType, bodies, conns, func(answer []byte) error {
+		if !bytes.Contains(answer, []byte(`"duplicates":0,"rejected":0`)) {
+			return fmt.Errorf("not all were stored: %.200s", answer)
+		}
+		return nil
+	})
+}
+
+// sendTo posts bodies to a path over several connections, checks each answer, and returns the
+// elapsed time.
+func sendTo(addr, path, contentType string, bodies [][]byte, conns int, check func(answer []byte) error) (time.Duration, error) {
 	queue := make(chan []byte, len(bodies))
 	for _, b := range bodies {
 		queue <- b
@@ -72,9 +83,9 @@ func send(addr, contentType string, bodies [][]byte, conns int) (time.Duration, 
 			}
 			defer c.close()
 			for body := range queue {
-				answer, err := c.post(contentType, body)
-				if err == nil && !bytes.Contains(answer, []byte(`"duplicates":0,"rejected":0`)) {
-					err = fmt.Errorf("not all were stored: %.200s", answer)
+				answer, err := c.postTo(path, contentType, body)
+				if err == nil {
+					err = check(answer)
 				}
 				if err != nil {
 					errs <- err

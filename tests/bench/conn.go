@@ -31,6 +31,11 @@ func (c *conn) close() { _ = c.c.Close() }
 
 // post sends a body of readings and returns the body of the answer.
 func (c *conn) post(contentType string, body []byte) ([]byte, error) {
+	return c.postTo(path, contentType, body)
+}
+
+// postTo is like post, for another path.
+func (c *conn) postTo(path, contentType string, body []byte) ([]byte, error) {
 	c.head = fmt.Appendf(c.head[:0], "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", path, contentType, len(body))
 	if len(body) < 4<<10 {
 		c.head = append(c.head, body...)
@@ -55,13 +60,14 @@ func (c *conn) get(path string) ([]byte, error) {
 	return c.answer()
 }
 
-// answer reads an answer. Statuses other than 200 are errors.
+// answer reads an answer. Statuses other than 200 and 204 are errors.
 func (c *conn) answer() ([]byte, error) {
 	line, err := c.r.ReadSlice('\n')
 	if err != nil {
 		return nil, err
 	}
-	ok := bytes.HasPrefix(line, []byte("HTTP/1.1 200"))
+	isEmpty := bytes.HasPrefix(line, []byte("HTTP/1.1 204"))
+	ok := isEmpty || bytes.HasPrefix(line, []byte("HTTP/1.1 200"))
 	status := string(bytes.TrimSpace(line))
 	length, chunked := -1, false
 	for {
@@ -84,6 +90,7 @@ func (c *conn) answer() ([]byte, error) {
 	}
 	c.body = c.body[:0]
 	switch {
+	case isEmpty:
 	case chunked:
 		err = c.chunks()
 	case length >= 0:

@@ -52,7 +52,7 @@ func (b *bench) stored(dir string) (n int64, err error) {
 }
 
 // drop measures the time to drop the tables of the month once all their readings have expired. It
-// also measures the share of disk space that is released.
+// also measures the time until disk space is released, and the released share.
 func (b *bench) drop() (err error) {
 	dir := b.folder("ndjson")
 	before, err := chunkBytes(dir)

@@ -40,8 +40,8 @@ type onDynamo struct {
 	bareRate float64 // readings per second of a loop that uses only the SDK
 }
 
-// dynamo measures the store on DynamoDB on the fast emulator. It also compares its speed with
-// the bare SDK on the emulator of Amazon.
+// dynamo measures the store on DynamoDB, first on the fast emulator. Then it measures only writes
+// on Amazon's emulator. On both, it compares live writes with live writes of the bare SDK.
 func (b *bench) dynamo() error {
 	if err := b.dynamoOn(dynamotest.Dynoxide, (*onDynamo).live, (*onDynamo).upload, (*onDynamo).reads, (*onDynamo).naive); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (s *sensor) reading(stream string, at time.Time) varve.Reading {
 	}
 }
 
-// each calls do n times, with the numbers from 0 on, from several goroutines. It returns the number
+// each calls do for each number below n, from several goroutines. It returns the number
 // of calls per second, and the processor time of a call.
 func each(n int, do func(i int) error) (rate, cpu float64, err error) {
 	return eachOf(dynamoConns, n, do)
@@ -302,7 +302,7 @@ func drain(ctx context.Context, rows *query.Rows) (n int, err error) {
 	}
 }
 
-// tableOf returns the table of an event time and the present month.
+// tableOf returns the table for readings with an event time that arrive in the present month.
 func tableOf(prefix string, at time.Time) grid.Table {
 	month := grid.MonthOf(time.Now())
 	r, _ := grid.DefaultPolicy().Locate(at, month)

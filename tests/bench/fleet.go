@@ -16,8 +16,11 @@ const (
 	pageOf     = 1000
 )
 
-// fleet measures queries for many devices at once.
-func (b *bench) fleet() error {
+// fleetPart measures lists and the latest readings of many devices.
+type fleetPart struct{ *bench }
+
+// runPart measures queries for many devices at once.
+func (b fleetPart) runPart() error {
 	if err := b.serve("ndjson", b.latestOfMany); err != nil {
 		return err
 	}
@@ -36,7 +39,7 @@ func (b *bench) serve(name string, f func(addr string) error) error {
 	return errors.Join(f(s.addr), s.stop())
 }
 
-func (b *bench) latestOfMany(addr string) error {
+func (b fleetPart) latestOfMany(addr string) error {
 	var targets []string // request paths that together include all devices
 	for from := range devices / many {
 		q := url.Values{}
@@ -59,9 +62,9 @@ func (b *bench) latestOfMany(addr string) error {
 }
 
 // register writes two readings of each device. After the first one, the server registers the device.
-// After the second one, it records the last-seen time. A server that stops writes all pending
+// After the second one, it records the last-seen time. When a server stops, it writes all pending
 // records. So each of the two steps uses its own server, and includes the stop.
-func (b *bench) register() error {
+func (b fleetPart) register() error {
 	if err := os.RemoveAll(b.folder("fleet")); err != nil {
 		return err
 	}
@@ -105,7 +108,7 @@ func nameOf(i int) string { return fmt.Sprintf("dev-%06d", i) }
 
 // list measures the requests for all active devices, page by page. The check of the answers is
 // not measured.
-func (b *bench) list(addr string) error {
+func (b fleetPart) list(addr string) error {
 	var all, p50s []float64
 	for range b.rounds {
 		pages, err := listAll(addr)

@@ -10,11 +10,14 @@ import (
 
 const growthSteps = 10 // rows of the printed table
 
-// growth loads many days of 1,000 devices into one server, the oldest day first. It prints how
+// growthPart measures a store as it grows.
+type growthPart struct{ *bench }
+
+// runPart loads many days of 1,000 devices into one server, the oldest day first. It prints how
 // the cost of writes and queries develops, and how long the server needs to stop and to start.
 //
 // It is not a part of a full run, because it takes minutes.
-func (b *bench) growth() error {
+func (b growthPart) runPart() error {
 	dir := b.folder("growth")
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -34,7 +37,7 @@ func (b *bench) growth() error {
 }
 
 // growthStep loads the days of one step and prints a row.
-func (b *bench) growthStep(s *server, step int) error {
+func (b growthPart) growthStep(s *server, step int) error {
 	each := max(b.days/growthSteps, 1)
 	cpu := s.cpu()
 	var took time.Duration
@@ -76,13 +79,13 @@ func (b *bench) growthStep(s *server, step int) error {
 }
 
 // growthDay returns the time at which day i of the load begins. The last day ends at b.end.
-func (b *bench) growthDay(i int) time.Time {
+func (b growthPart) growthDay(i int) time.Time {
 	return b.end.Add(time.Duration(i-b.days) * 24 * time.Hour)
 }
 
 // wholeDay returns a function that returns the request path for the readings of a device on day i
 // of the load. The argument of the function selects the device.
-func (b *bench) wholeDay(i int) func(int) string {
+func (b growthPart) wholeDay(i int) func(int) string {
 	from, to := b.growthDay(i).UnixMilli(), b.growthDay(i+1).UnixMilli()
 	return func(i int) string {
 		return fmt.Sprintf("/v1/streams/bench/devices/dev-%04d/readings?from=%d&to=%d", i*37%devices, from, to)
@@ -91,7 +94,7 @@ func (b *bench) wholeDay(i int) func(int) string {
 
 // restarts measures a clean stop, the start after it, and the start after a kill with a full
 // memtable.
-func (b *bench) restarts(s *server) error {
+func (b growthPart) restarts(s *server) error {
 	begin := time.Now()
 	if err := s.stop(); err != nil {
 		return err

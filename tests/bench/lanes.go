@@ -15,9 +15,12 @@ const (
 	liveAlone = 5 * time.Second
 )
 
-// lanes measures live writes of one reading, alone and during the upload of a million readings
+// lanesPart measures live writes beside a backlog.
+type lanesPart struct{ *bench }
+
+// runPart measures live writes of one reading, alone and during the upload of a million readings
 // over four connections.
-func (b *bench) lanes() error {
+func (b lanesPart) runPart() error {
 	var late [][]byte
 	for i := range uploads {
 		late = append(late, backlog(ndjson, "", i, b.end)...)
@@ -71,7 +74,7 @@ func (b *bench) lanes() error {
 
 // live writes single readings at a steady rate until ctx ends. It returns percentiles of their
 // latency.
-func (b *bench) live(ctx context.Context, addr string) (p50, p99 float64, err error) {
+func (b lanesPart) live(ctx context.Context, addr string) (p50, p99 float64, err error) {
 	lat := make([][]time.Duration, liveConns)
 	errs := make([]error, liveConns)
 	var wg sync.WaitGroup
@@ -89,7 +92,7 @@ func (b *bench) live(ctx context.Context, addr string) (p50, p99 float64, err er
 	return ms(all[len(all)/2]), ms(all[len(all)*99/100]), nil
 }
 
-func (b *bench) liveConn(ctx context.Context, addr string, i int) (lat []time.Duration, err error) {
+func (b lanesPart) liveConn(ctx context.Context, addr string, i int) (lat []time.Duration, err error) {
 	c, err := dial(addr)
 	if err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ func timeReadings(addr string, n int, target func(i int) string, want int) (p50,
 	return askFor(addr, n, target, `"arrived"`, want)
 }
 
-// askFor measures n requests over one connection, and returns percentiles of their time. Each
-// answer must contain the text what as often as want.
+// askFor measures n requests over one connection, and returns percentiles of their time. Each answer
+// must contain the text in the argument what, exactly want times.
 func askFor(addr string, n int, target func(i int) string, what string, want int) (p50, p99 float64, err error) {
 	c, err := dial(addr)
 	if err != nil {
@@ -48,7 +48,7 @@ func latestOf(i int) string {
 	return fmt.Sprintf("/v1/streams/bench/devices/dev-%04d/latest", i*37%devices)
 }
 
-// query measures queries for an idle server: after writing, and after a restart, when all
+// query measures queries of an idle server: after writes, and after a restart, when all
 // readings are in chunks.
 func (b *bench) query() error {
 	s, err := start(b.binary, b.folder("ndjson"))

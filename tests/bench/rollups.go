@@ -14,9 +14,12 @@ import (
 // yearOf names a device with one reading per hour for a year.
 const yearOf, yearDays = "year", 365
 
-// rollups measures the cost of roll-ups: for writes, for the recount, and for reads of dirty and
+// rollupsPart measures roll-ups.
+type rollupsPart struct{ *bench }
+
+// runPart measures the cost of roll-ups: for writes, for the recount, and for reads of dirty and
 // of recounted hours.
-func (b *bench) rollups() error {
+func (b rollupsPart) runPart() error {
 	bodies := day(ndjson, "", b.end.Add(-24*time.Hour))
 	var rate, cpu [2][]float64
 	for range b.rounds {
@@ -45,7 +48,7 @@ func (b *bench) rollups() error {
 }
 
 // writeDay writes a day, and a year of one device, into a new folder.
-func (b *bench) writeDay(bodies [][]byte, setting string) (rate, cpu float64, err error) {
+func (b rollupsPart) writeDay(bodies [][]byte, setting string) (rate, cpu float64, err error) {
 	if err := os.RemoveAll(b.folder("rollups")); err != nil {
 		return 0, 0, err
 	}
@@ -72,7 +75,7 @@ func (b *bench) writeDay(bodies [][]byte, setting string) (rate, cpu float64, er
 }
 
 // count recounts all roll-ups with a clock that is three hours ahead.
-func (b *bench) count() error {
+func (b rollupsPart) count() error {
 	ahead := func() time.Time { return time.Now().Add(3 * time.Hour) }
 	st, err := local.Open(local.Options{Dir: b.folder("rollups"), Now: ahead})
 	if err != nil {
@@ -96,7 +99,7 @@ func (b *bench) count() error {
 	return e.Close()
 }
 
-func (b *bench) readRollups(how string) error {
+func (b rollupsPart) readRollups(how string) error {
 	s, err := start(b.binary, b.folder("rollups"))
 	if err != nil {
 		return err

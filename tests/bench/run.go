@@ -43,7 +43,7 @@ func runParts(binary, only, dir string, rounds, days int) (err error) {
 	return nil
 }
 
-// part is a measurement with a name.
+// part is a named measurement.
 type part struct {
 	name string
 	run  func() error
@@ -56,12 +56,12 @@ func (p *part) alone() bool { return p.name == "growth" || strings.Contains(p.na
 // parts returns all parts. A part whose name has a hyphen is a section of the part scale.
 func (b *bench) parts() []part {
 	list := []part{
-		{"csv", b.csv}, {"single", b.single}, {"ndjson", b.ndjson}, {"query", b.query}, {"fleet", b.fleet}, {"load", b.load}, {"lanes", b.lanes},
-		{"disk", b.disk}, {"drop", b.drop}, {"rollups", b.rollups}, {"dynamodb", b.dynamo}, {"scale", func() error { return b.scale(scaleParts()...) }},
-		{"growth", b.growth},
+		{"csv", b.csv}, {"single", b.single}, {"ndjson", b.ndjson}, {"query", b.query}, {"fleet", fleetPart{b}.runPart}, {"load", b.load}, {"lanes", lanesPart{b}.runPart},
+		{"disk", b.disk}, {"archive", archivePart{b}.runPart}, {"export", b.export}, {"drop", b.drop}, {"rollups", rollupsPart{b}.runPart}, {"cores", b.cores}, {"agent", b.agent}, {"beside", b.beside}, {"promql", b.promql}, {"dynamodb", b.dynamo}, {"scale", func() error { return onStandIn{b}.runPart(scaleParts()...) }},
+		{"growth", growthPart{b}.runPart},
 	}
 	for _, p := range scaleParts() {
-		list = append(list, part{p.name, func() error { return b.scale(p) }})
+		list = append(list, part{p.name, func() error { return onStandIn{b}.runPart(p) }})
 	}
 	return list
 }
@@ -70,7 +70,7 @@ func (b *bench) parts() []part {
 // missing.
 func (b *bench) needsData(part string) bool {
 	_, err := os.Stat(b.folder("ndjson"))
-	return err != nil && slices.Contains([]string{"query", "fleet", "load", "disk", "drop"}, part)
+	return err != nil && slices.Contains([]string{"query", "fleet", "load", "disk", "archive", "export", "drop"}, part)
 }
 
 func (b *bench) folder(name string) string { return filepath.Join(b.dir, name) }

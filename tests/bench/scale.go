@@ -27,7 +27,7 @@ const (
 	scaleFor    = 8 * time.Second
 	scaleWarmUp = 3 * time.Second
 	splitAfter  = 5 * time.Second // time until a hot partition is split; Amazon needs minutes
-	warmWrites  = 16000           // units of the tables, raised in advance
+	warmWrites  = 16000           // warm throughput of each table in write units per second, raised before a load
 )
 
 // standIn is a process of the stand-in for DynamoDB.
@@ -36,9 +36,12 @@ type standIn struct {
 	url     string
 }
 
-// scale measures the store on DynamoDB at rates that emulators do not reach: on the stand-in of
+// onStandIn measures the store on the stand-in for DynamoDB.
+type onStandIn struct{ *bench }
+
+// runPart measures the store on DynamoDB at rates that emulators do not reach: on the stand-in of
 // tests/dynamosim, with a latency of 4 to 8 ms and Amazon's throttling.
-func (b *bench) scale(parts ...scalePart) (err error) {
+func (b onStandIn) runPart(parts ...scalePart) (err error) {
 	sim, err := b.startStandIn()
 	if err != nil {
 		return err
@@ -57,18 +60,18 @@ func (b *bench) scale(parts ...scalePart) (err error) {
 // scalePart is a section of the part scale.
 type scalePart struct {
 	name string
-	run  func(*bench, *standIn) error
+	run  func(onStandIn, *standIn) error
 }
 
 func scaleParts() []scalePart {
 	return []scalePart{
-		{"scale-bare", (*bench).scaleBare}, {"scale-live", (*bench).scaleLive}, {"scale-upload", (*bench).scaleUpload},
-		{"scale-hot", (*bench).scaleHot}, {"scale-processes", (*bench).scaleProcesses},
+		{"scale-bare", onStandIn.scaleBare}, {"scale-live", onStandIn.scaleLive}, {"scale-upload", onStandIn.scaleUpload},
+		{"scale-hot", onStandIn.scaleHot}, {"scale-processes", onStandIn.scaleProcesses},
 	}
 }
 
 // startStandIn builds and starts the stand-in.
-func (b *bench) startStandIn() (*standIn, error) {
+func (b onStandIn) startStandIn() (*standIn, error) {
 	binary := filepath.Join(b.dir, "dynamosim")
 	build := exec.Command("go", "build", "-o", binary, "./tests/dynamosim/cmd")
 	build.Stderr = os.Stderr
@@ -114,7 +117,7 @@ func (s *standIn) usage(prefix string) (all dynamosim.Usage, own dynamosim.Table
 }
 
 // serveOn starts processes of the service on the stand-in, with tables of their own.
-func (b *bench) serveOn(sim *standIn, prefix string, n int, more ...string) (servers []*server, err error) {
+func (b onStandIn) serveOn(sim *standIn, prefix string, n int, more ...string) (servers []*server, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, stopAll(servers))

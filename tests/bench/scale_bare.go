@@ -21,10 +21,10 @@ const bareReadings = 30000 // number of readings in one measurement
 
 // scaleBare compares the router and the store, in this process, with a loop of the SDK that sends
 // the same items with the same condition.
-func (b *bench) scaleBare(sim *standIn) (err error) {
+func (b onStandIn) scaleBare(sim *standIn) (err error) {
 	ctx := context.Background()
 	client := dynamodb.New(dynamotest.Client(sim.url).Options(), func(o *dynamodb.Options) { o.HTTPClient = dynamo.HTTPClient() })
-	d := &onDynamo{bench: b, client: client}
+	d := &onDynamo{bench: b.bench, client: client}
 	if d.store, err = dynamo.Open(ctx, dynamo.Options{Client: client, Registry: "scalebare_registry"}); err != nil {
 		return err
 	}

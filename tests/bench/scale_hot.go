@@ -17,7 +17,7 @@ const (
 
 // scaleHot measures the readings of other devices before and while one device sends more than
 // its partition accepts.
-func (b *bench) scaleHot(sim *standIn) error {
+func (b onStandIn) scaleHot(sim *standIn) error {
 	const prefix = "scalehot"
 	servers, err := b.serveOn(sim, prefix, 1)
 	if err != nil {
@@ -62,7 +62,7 @@ type hotPhase struct {
 
 // driveHot measures the load of the other devices in three phases: before the hot device sends,
 // until the partition of the hot device is split, and after the split.
-func (b *bench) driveHot(sim *standIn, prefix string, others, hot *loadPlan) (phases []hotPhase, hotLoad loadResult, splits int, err error) {
+func (b onStandIn) driveHot(sim *standIn, prefix string, others, hot *loadPlan) (phases []hotPhase, hotLoad loadResult, splits int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	hotDone := make(chan error, 1)

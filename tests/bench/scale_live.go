@@ -125,7 +125,7 @@ type measured struct {
 }
 
 // measure warms up, and drives a load for a while.
-func (b *bench) measure(sim *standIn, servers []*server, prefix string, p *loadPlan) (m measured, err error) {
+func (b onStandIn) measure(sim *standIn, servers []*server, prefix string, p *loadPlan) (m measured, err error) {
 	for _, s := range servers {
 		p.addrs = append(p.addrs, s.addr)
 	}
@@ -181,7 +181,7 @@ func (m *measured) bill(b *bench, what string, rate float64) {
 }
 
 // scaleLive measures how one process writes live readings, with one and with ten in a request.
-func (b *bench) scaleLive(sim *standIn) error {
+func (b onStandIn) scaleLive(sim *standIn) error {
 	servers, err := b.serveOn(sim, "scalelive", 1)
 	if err != nil {
 		return err
@@ -195,8 +195,8 @@ func (b *bench) scaleLive(sim *standIn) error {
 		if err != nil {
 			return errors.Join(err, stopAll(servers))
 		}
-		m.print(b, c.what)
-		m.bill(b, c.what, 10000)
+		m.print(b.bench, c.what)
+		m.bill(b.bench, c.what, 10000)
 	}
 	now, peak, err := servers[0].memory()
 	b.out.line("live: memory at its peak", float64(peak), fmt.Sprintf("MiB, now %d", now))
@@ -205,7 +205,7 @@ func (b *bench) scaleLive(sim *standIn) error {
 
 // scaleUpload measures devices that upload the readings of 30 days at once, with a row window of an
 // hour.
-func (b *bench) scaleUpload(sim *standIn) error {
+func (b onStandIn) scaleUpload(sim *standIn) error {
 	servers, err := b.serveOn(sim, "scaleup", 1, "streams.bench.row_window=1h")
 	if err != nil {
 		return err
@@ -236,14 +236,14 @@ func (b *bench) scaleUpload(sim *standIn) error {
 	b.out.line("upload: Varve's processor time", m.cpu, "µs/reading")
 	b.out.line("upload: the stand-in's", m.simCPU, "µs/reading")
 	b.out.line("upload: units", m.writes, "write/reading")
-	m.bill(b, "upload", 10000)
+	m.bill(b.bench, "upload", 10000)
 	_, peak, memoryErr := servers[0].memory()
 	b.out.line("upload: memory at its peak", float64(peak), "MiB")
 	return errors.Join(err, memoryErr, stopAll(servers))
 }
 
 // scaleProcesses compares one process with three, with the same load.
-func (b *bench) scaleProcesses(sim *standIn) error {
+func (b onStandIn) scaleProcesses(sim *standIn) error {
 	for _, n := range []int{1, 3} {
 		prefix := fmt.Sprintf("scale%d", n)
 		servers, err := b.serveOn(sim, prefix, n)
@@ -253,7 +253,7 @@ func (b *bench) scaleProcesses(sim *standIn) error {
 		p := &loadPlan{conns: scaleConns, batch: 1, reading: fleetOf(prefix, scaleConns, 10)}
 		m, err := b.measure(sim, servers, prefix, p)
 		if err == nil {
-			m.print(b, fmt.Sprintf("live, %d processes", n))
+			m.print(b.bench, fmt.Sprintf("live, %d processes", n))
 		}
 		if err := errors.Join(err, stopAll(servers)); err != nil {
 			return err

@@ -22,7 +22,15 @@ type server struct {
 	dir  string
 }
 
+// start starts Varve on a folder.
 func start(binary, dir string, more ...string) (*server, error) {
+	return startProgram(dir, "/readyz", nil, func(addr string) *exec.Cmd {
+		return exec.Command(binary, append([]string{"serve", "--listen", addr, "--data", dir, "--log-level", "error"}, more...)...)
+	})
+}
+
+// startProgram starts a server with additional variables, and waits until it answers at a path.
+func startProgram(dir, ready string, env []string, command func(addr string) *exec.Cmd) (*server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -31,16 +39,15 @@ func start(binary, dir string, more ...string) (*server, error) {
 	if err := l.Close(); err != nil {
 		return nil, err
 	}
-	s := &server{addr: addr, dir: dir}
-	s.cmd = exec.Command(binary, append([]string{"serve", "--listen", addr, "--data", dir, "--log-level", "error"}, more...)...)
-	s.cmd.Stderr = os.Stderr
+	s := &server{cmd: command(addr), addr: addr, dir: dir}
+	s.cmd.Stderr, s.cmd.Env = os.Stderr, append(os.Environ(), env...)
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
 	for range 200 {
 		c, err := dial(addr)
 		if err == nil {
-			_, err = c.get("/readyz")
+			_, err = c.get(ready)
 			c.close()
 		}
 		if err == nil {

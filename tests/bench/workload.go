@@ -70,6 +70,16 @@ func csv(b []byte, s *sensor, ms int64) []byte {
 	return append(b, '\n')
 }
 
+// line appends a line of InfluxDB's line protocol. The measurement is the stream.
+func line(b []byte, s *sensor, ms int64) []byte {
+	b = append(append(b, "bench,device="...), s.name...)
+	b = appendTenths(append(b, " temperature="...), s.temperature)
+	b = appendTenths(append(b, ",humidity="...), s.hum)
+	b = strconv.AppendInt(append(b, ",battery="...), int64(s.battery), 10)
+	b = strconv.AppendInt(append(b, ' '), ms, 10)
+	return append(b, '\n')
+}
+
 const csvHeader = "device,time,temperature,humidity,battery\n"
 
 // day returns the request bodies with the readings of all devices for a day, minute by minute.

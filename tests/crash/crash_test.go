@@ -179,8 +179,8 @@ func TestKill_KeepsAcknowledgedReadings(t *testing.T) {
 	}
 }
 
-// lifeReadings is the largest number of new readings that are acknowledged before a kill. A life
-// is measured in readings instead of time, so that a slow machine does the same work.
+// lifeReadings limits the number of new acknowledged readings for which life waits before a kill.
+// It is a number of readings instead of a time, so that a slow machine does the same work.
 const lifeReadings = 600
 
 // acknowledged returns the number of distinct acknowledged readings so far.
@@ -203,7 +203,7 @@ func (w *world) life(t *testing.T, binary, dir string, rng *rand.Rand, n uint64)
 		return
 	}
 	w.check(t, c)
-	// This random number must be drawn before rotate draws its numbers.
+	// Both random numbers must be drawn before rotate starts, because it uses rng, too.
 	target := w.acknowledged() + rng.IntN(lifeReadings)
 	pause := time.Duration(rng.IntN(20)) * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
@@ -233,7 +233,7 @@ func (w *world) check(t *testing.T, c *client.Client) {
 		var last *varve.Position
 		for r, err := range c.Readings(t.Context(), client.Query{Stream: "crash", Device: device, Consistent: true}, nil) {
 			if varve.FailureOf(err) == varve.NotFound {
-				break // nothing of the device was stored; checkMissing fails if it was acknowledged
+				break // no reading of the device is stored; checkMissing fails if one was acknowledged
 			}
 			if err != nil {
 				t.Error(err)

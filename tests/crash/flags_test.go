@@ -11,8 +11,8 @@ var (
 	withinFlag = flag.Duration("within", 0, "time after which no further kill begins; 0 means no limit")
 )
 
-// killsOr returns the number of kills in a test. It is the value of the flag -kills, or short in
-// short tests, or usual.
+// killsOr returns the number of kills in a test: the value of the flag -kills if it is set, short
+// in a short run, and otherwise usual.
 func killsOr(usual, short int) int {
 	switch {
 	case *killsFlag > 0:
@@ -24,7 +24,8 @@ func killsOr(usual, short int) int {
 	}
 }
 
-// soakEnd returns the time after which no further kill begins. It is set by the flag -within.
+// soakEnd returns the time after which no further kill begins. The flag -within sets it. Without
+// the flag, it is a year ahead.
 func soakEnd() time.Time {
 	if *withinFlag > 0 {
 		return time.Now().Add(*withinFlag)

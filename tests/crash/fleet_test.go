@@ -20,7 +20,7 @@ type fleet struct {
 	binary  string
 	members []*member
 	watch   leaseWatch
-	reads   atomic.Int64 // number of complete reads of all readings of a server
+	reads   atomic.Int64 // how often all readings of a server were read
 
 	mu       sync.Mutex
 	readings map[string]*sent
@@ -80,8 +80,8 @@ const (
 	fleetDeadline   = 20 * time.Minute // in addition to -within
 )
 
-// killSome kills and restarts one server after the other, each after enough work. If a server
-// does not start, it stops all writers by calling giveUp.
+// killSome kills and restarts one server after the other, each after enough work. If the work is
+// not done in time, or a server does not start, killSome calls giveUp, which stops all writers.
 func (f *fleet) killSome(ctx context.Context, t *testing.T, kills int, giveUp context.CancelFunc) (done int) {
 	end := soakEnd()
 	enough := func() bool { return f.watch.times() >= leasesTaken }
@@ -127,7 +127,8 @@ func (f *fleet) work(ctx context.Context, t *testing.T, also func() bool) bool {
 	})
 }
 
-// await waits until done returns true. It returns false if ctx ends first.
+// await waits until done returns true. It returns false if the test fails, or if ctx ends first,
+// which fails the test.
 func (f *fleet) await(ctx context.Context, t *testing.T, done func() bool) bool {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

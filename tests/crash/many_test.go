@@ -228,8 +228,8 @@ func (f *fleet) write(ctx, live context.Context, t *testing.T, who int, seed uin
 	}
 }
 
-// batch returns readings of three devices with event times in the last few seconds before the
-// turn of the month, so that many event times are equal. Some readings are resent.
+// batch returns readings of three devices with event times in the minute before turnOfMonth, so
+// that many event times are equal. Some readings are resent.
 func (f *fleet) batch(rng *rand.Rand) (batch []varve.Reading) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -295,7 +295,7 @@ func (f *fleet) read(ctx context.Context, t *testing.T) {
 	}
 }
 
-// all returns the keys of all readings that one server returns.
+// all reads all readings from one server, checks them, and returns their keys.
 func (f *fleet) all(ctx context.Context, t *testing.T, c *client.Client) (map[string]bool, error) {
 	found := map[string]bool{}
 	for d := range 3 {

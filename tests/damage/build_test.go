@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// A separate process creates each store, and is killed once all data is acknowledged. So the
-// tests damage files in the state in which a kill leaves them.
+// A separate process creates each store. It closes the store if the world requires that. Otherwise
+// it is killed once all data is acknowledged, so the tests damage the files that a kill leaves.
 const (
 	buildWorld = "VARVE_DAMAGE_WORLD"
 	buildDir   = "VARVE_DAMAGE_DIR"

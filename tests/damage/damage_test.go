@@ -115,7 +115,7 @@ func (d *damage) serve(t *testing.T) (harmed bool) {
 	return refused > 0
 }
 
-// repair repairs the damaged store and compares the data that remains.
+// repair opens the damaged store with the option Salvage, and compares the data that remains.
 func (d *damage) repair(t *testing.T, needed bool) {
 	t.Helper()
 	var losses []local.Loss
@@ -174,7 +174,7 @@ func verify(t *testing.T, dir string) (found []string) {
 	return found
 }
 
-// sum returns a checksum of the names and contents of all files in a folder.
+// sum returns a checksum of the names and contents of all files in a folder, except the lock file.
 func sum(t *testing.T, dir string) uint64 {
 	t.Helper()
 	hash := fnv.New64a()

@@ -21,8 +21,8 @@ func (i injury) String() string { return fmt.Sprintf("%s %s (%s)", i.kind, i.fil
 // injuries lists the kinds of damage. Kinds that occur several times are more frequent.
 var injuries = []string{"flip", "flip", "flip", "flip", "truncate", "delete", "zero", "swap"}
 
-// injure damages a random file of a store. It skips files without contents, such as the lock
-// file.
+// injure damages a random file of a store. It skips empty files, such as the lock file, and the
+// file PID.
 func injure(t *testing.T, rng *rand.Rand, dir string) injury {
 	t.Helper()
 	names := files(t, dir)
@@ -76,7 +76,7 @@ func swap(t *testing.T, a, b string) {
 	}
 }
 
-// files returns the files of a store that are not empty.
+// files returns the files of a store, except empty files and the file PID.
 func files(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -56,7 +56,7 @@ type quiet struct{ testing.TB }
 
 func (quiet) Infof(string, ...any) {}
 
-// changedTables returns the tables of Pebble that a damaged copy lacks or has changed.
+// changedTables returns the tables of Pebble that are missing or changed in a damaged copy.
 func (in *intact) changedTables(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	for _, name := range in.tables {

@@ -17,7 +17,7 @@ import (
 )
 
 // platforms lists the platforms for which the tests build a release. The default is the platform of
-// this machine, and one of 32 bits. All platforms of Linux take minutes longer:
+// this machine, and one with 32 bits. This command tests all platforms, and takes minutes longer:
 //
 //	go test ./tests/dist -platforms linux/amd64,linux/arm64,linux/arm/7
 var platforms = flag.String("platforms", "linux/"+runtime.GOARCH+",linux/arm/7", "platforms of Linux to build")
@@ -120,8 +120,8 @@ func TestRelease_IsReproducible(t *testing.T) {
 	if !bytes.Equal(one, two) {
 		t.Errorf("two builds differ:\n%s\n%s", one, two)
 	}
-	// A release has an archive, an SBOM, a deb and an rpm per platform, and one image.
-	if lines, want := strings.Count(string(one), "\n"), 4*len(architectures())+1; lines != want {
+	// A release has an archive, an SBOM, a deb and an rpm per platform and program, and one image.
+	if lines, want := strings.Count(string(one), "\n"), 8*len(architectures())+1; lines != want {
 		t.Errorf("%d files, want %d:\n%s", lines, want, one)
 	}
 	check := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
@@ -136,22 +136,38 @@ func TestRelease_IsReproducible(t *testing.T) {
 func TestBinaries_AreStatic(t *testing.T) {
 	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "arm": elf.EM_ARM}
 	for _, name := range architectures() {
-		f, err := elf.Open(filepath.Join(unpacked(t, strings.Replace(name, "/", "v", 1)), "varve"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		arch, _, _ := strings.Cut(name, "/")
-		if f.Machine != machines[arch] {
-			t.Errorf("%s is for %s, want %s", name, f.Machine, machines[arch])
-		}
-		for _, p := range f.Progs {
-			if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
-				t.Errorf("%s is not static: it has %s", name, p.Type)
+		arch := strings.Replace(name, "/", "v", 1)
+		for _, path := range []string{filepath.Join(unpacked(t, arch), "varve"), filepath.Join(unpackedAgent(t, arch), "varve-agent")} {
+			f, err := elf.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			family, _, _ := strings.Cut(name, "/")
+			if f.Machine != machines[family] {
+				t.Errorf("%s is for %s, want %s", name, f.Machine, machines[family])
+			}
+			for _, p := range f.Progs {
+				if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+					t.Errorf("%s is not static: it has %s", path, p.Type)
+				}
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
 			}
 		}
-		if err := f.Close(); err != nil {
+	}
+}
+
+// TestAgentArchive_HasDocuments checks that the archive of the agent has its guide, settings and unit.
+func TestAgentArchive_HasDocuments(t *testing.T) {
+	dir := unpackedAgent(t, runtime.GOARCH)
+	for _, name := range []string{"LICENSE", "agent.md", "varve-agent.yaml", "varve-agent.service"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
+	}
+	if text := run(t, filepath.Join(dir, "varve-agent"), "config", "check", "--config", filepath.Join(dir, "varve-agent.yaml")); !strings.Contains(text, "is good") {
+		t.Errorf("%s", text)
 	}
 }
 
@@ -173,7 +189,7 @@ func TestBinary_StatesCommit(t *testing.T) {
 // have the name of its command.
 func TestArchive_HasDocuments(t *testing.T) {
 	dir := unpacked(t, runtime.GOARCH)
-	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "varve.service", "man/man1/varve.1.gz", "man/man1/varve-tables-list.1.gz", "bash-completion/completions/varve", "zsh/site-functions/_varve", "fish/vendor_completions.d/varve.fish"} {
+	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "varve.service", "man/man1/varve.1.gz", "man/man1/varve-tables-list.1.gz", "bash-completion/completions/varve", "zsh/site-functions/_varve", "fish/vendor_completions.d/varve.fish", "grafana/dashboards/varve-fleet.json"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
@@ -216,9 +232,14 @@ func TestSBOM_ListsModules(t *testing.T) {
 }
 
 // unpacked unpacks the archive for an architecture and returns its folder.
-func unpacked(t *testing.T, arch string) string {
+func unpacked(t *testing.T, arch string) string { return unpackedProgram(t, "varve", arch) }
+
+// unpackedAgent unpacks the archive of the agent.
+func unpackedAgent(t *testing.T, arch string) string { return unpackedProgram(t, "varve-agent", arch) }
+
+func unpackedProgram(t *testing.T, program, arch string) string {
 	t.Helper()
-	archive := find(t, "varve_*_linux_"+arch+".tar.gz")
+	archive := find(t, program+"_*_linux_"+arch+".tar.gz")
 	dir := t.TempDir()
 	run(t, "tar", "-C", dir, "-xzf", archive)
 	return filepath.Join(dir, strings.TrimSuffix(filepath.Base(archive), ".tar.gz"))

@@ -51,6 +51,7 @@ test "$(stat -c %U:%a /usr/bin/varve)" = root:755 && echo "the program is instal
 varve version
 getent passwd varve | grep -q :/usr/sbin/nologin && echo "the user exists"
 zcat /usr/share/man/man1/varve-ingest.1.gz | grep -q 'varve-ingest' && echo "the man pages are installed"
+test -f /usr/share/varve/grafana/provisioning/datasources/varve.yaml && echo "the dashboards are installed"
 bash -c '. /usr/share/bash-completion/completions/varve && complete -p varve' >/dev/null && echo "bash completes varve"
 varve config check --config /etc/varve/varve.yaml | grep -q 'configuration is good' && echo "the configuration is good"
 test "$(stat -c %U:%a /var/lib/varve)" = varve:700 && echo "the folder is private"
@@ -73,7 +74,7 @@ getent passwd varve >/dev/null && echo "the owner of the data stays"
 `
 
 var lifeSteps = []string{
-	"the program is installed", "varve ", "the user exists", "the man pages are installed", "bash completes varve",
+	"the program is installed", "varve ", "the user exists", "the man pages are installed", "the dashboards are installed", "bash completes varve",
 	"the configuration is good", "the folder is private", "the service takes keys", "the service runs", "the service stops", "the program is removed", "the data stays", "the owner of the data stays",
 }
 
@@ -81,8 +82,8 @@ var lifeSteps = []string{
 // test unless all steps succeed.
 func checkLife(t *testing.T, install, remove, after string, files ...string) {
 	t.Helper()
-	// setpriv replaces itself by the program, so the program gets signals. runuser does not pass
-	// them on.
+	// setpriv replaces itself with the program, so the program gets signals. runuser does not pass them
+	// on.
 	start := strings.Replace(execStart(t), "/usr/bin/varve", "setpriv --reuid=varve --regid=varve --clear-groups /usr/bin/varve", 1)
 	address := freeAddress(t)
 	script := strings.NewReplacer("$INSTALL", install, "$REMOVE", remove, "$START", "VARVE_SERVER_LISTEN="+address+" "+start, "$ADDRESS", address).Replace(life)
@@ -127,22 +128,79 @@ func TestRPM_LeavesDataOnRemoval(t *testing.T) {
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 	checkLife(t, "rpm --install --nodeps --ignoreos /tmp/varve-*.rpm", "rpm --erase varve", `
 grep -q 'changed by the operator' /etc/varve/varve.yaml.rpmsave
-`, find(t, "varve-*."+machine+".rpm"))
+`, find(t, "varve-[0-9]*."+machine+".rpm"))
 }
 
-// TestUnit_IsConfined checks the unit with systemd-analyze. It must find no mistake, and an exposure
+// agentLife is a script that installs the package of the agent, uses it, and removes it.
+const agentLife = `
+$INSTALL
+varve-agent config check --config /etc/varve-agent/agent.yaml | grep -q 'is good' && echo "the configuration is good"
+test "$(stat -c %U:%a /var/lib/varve-agent)" = varve-agent:700 && echo "the folder is private"
+sed -i 's|https://varve.example.com|http://127.0.0.1:9|' /etc/varve-agent/agent.yaml
+setpriv --reuid=varve-agent --regid=varve-agent --clear-groups varve-agent --config /etc/varve-agent/agent.yaml --listen $ADDRESS &
+pid=$!
+for i in $(seq 600); do
+	! curl -sf http://$ADDRESS/readyz >/dev/null || break
+	sleep 0.1
+done
+curl -sf -H 'Content-Type: application/json' -d '{"device":"d1","time":"2026-11-20T12:00:00Z","fields":{"v":1}}' \
+	http://$ADDRESS/v1/streams/weather/readings | grep -q '"queued":1' && echo "the agent takes readings"
+kill $pid
+wait $pid && echo "the agent stops"
+$REMOVE
+test ! -e /usr/bin/varve-agent && echo "the program is removed"
+test -n "$(ls /var/lib/varve-agent)" && echo "the readings stay"
+getent passwd varve-agent >/dev/null && echo "the owner of the readings stays"
+`
+
+// checkAgentLife runs the script agentLife with the given commands, and then the script after.
+func checkAgentLife(t *testing.T, install, remove, after string, files ...string) {
+	t.Helper()
+	script := strings.NewReplacer("$INSTALL", install, "$REMOVE", remove, "$ADDRESS", freeAddress(t)).Replace(agentLife)
+	out := inSystem(t, script+after, files...)
+	for _, step := range []string{
+		"the configuration is good", "the folder is private", "the agent takes readings", "the agent stops", "the program is removed", "the readings stay", "the owner of the readings stays",
+	} {
+		if !strings.Contains(out, step) {
+			t.Errorf("not reached: %s\n%s", step, out)
+		}
+	}
+}
+
+// TestAgentDeb_LeavesReadingsOnRemoval installs, removes and purges the deb of the agent.
+func TestAgentDeb_LeavesReadingsOnRemoval(t *testing.T) {
+	checkAgentLife(t, "dpkg --install /tmp/varve-agent_*.deb", "dpkg --remove varve-agent", `
+test -e /etc/varve-agent/agent.yaml
+dpkg --purge varve-agent
+test ! -e /etc/varve-agent/agent.yaml
+test -n "$(ls /var/lib/varve-agent)"
+`, find(t, "varve-agent_*_"+runtime.GOARCH+".deb"))
+}
+
+// TestAgentRPM_LeavesReadingsOnRemoval installs and removes the rpm of the agent.
+func TestAgentRPM_LeavesReadingsOnRemoval(t *testing.T) {
+	if _, err := exec.LookPath("rpm"); err != nil {
+		t.Skipf("this system has no rpm: %v", err)
+	}
+	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+	checkAgentLife(t, "rpm --install --nodeps --ignoreos /tmp/varve-agent-*.rpm", "rpm --erase varve-agent", "", find(t, "varve-agent-[0-9]*."+machine+".rpm"))
+}
+
+// TestUnit_IsConfined checks the units with systemd-analyze. It must find no mistake, and an exposure
 // level below 2.0. The level of a unit without protection is almost 10.
 func TestUnit_IsConfined(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skipf("this system has no systemd-analyze: %v", err)
 	}
-	out := inSystem(t, `
-dpkg --install /tmp/varve_*.deb >/dev/null
+	for _, name := range []string{"varve", "varve-agent"} {
+		out := inSystem(t, `
+dpkg --install /tmp/`+name+`_*.deb >/dev/null
 cd /usr/lib/systemd/system
-systemd-analyze verify --man=no ./varve.service && echo verified
-systemd-analyze security --offline=true --threshold=20 ./varve.service | tail -1
-`, find(t, "varve_*_"+runtime.GOARCH+".deb"))
-	if !strings.HasPrefix(out, "verified\n") || !strings.Contains(out, "Overall exposure level for varve.service: 1.") {
-		t.Errorf("systemd found something:\n%s", out)
+systemd-analyze verify --man=no ./`+name+`.service && echo verified
+systemd-analyze security --offline=true --threshold=20 ./`+name+`.service | tail -1
+`, find(t, name+"_*_"+runtime.GOARCH+".deb"))
+		if !strings.HasPrefix(out, "verified\n") || !strings.Contains(out, "Overall exposure level for "+name+".service: 1.") {
+			t.Errorf("systemd found something in %s:\n%s", name, out)
+		}
 	}
 }

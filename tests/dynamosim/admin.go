@@ -36,7 +36,7 @@ type projectionInput struct {
 // tag is a tag of a table.
 type tag struct{ Key, Value string }
 
-// warmUnits is a warm throughput.
+// warmUnits is a warm throughput: the units per second that a table can serve at once.
 type warmUnits struct{ ReadUnitsPerSecond, WriteUnitsPerSecond int64 }
 
 // tableInput has the parameters of CreateTable and UpdateTable.
@@ -57,7 +57,7 @@ type tableInput struct {
 
 var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 
-func (s *Server) createTable(in *tableInput) (any, error) {
+func (s control) createTable(in *tableInput) (any, error) {
 	if !tableName.MatchString(in.TableName) {
 		return nil, invalid("1 validation error detected: Value '%s' at 'tableName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+", in.TableName)
 	}
@@ -77,7 +77,7 @@ func (s *Server) createTable(in *tableInput) (any, error) {
 }
 
 // newTable returns a new table for the parameters of CreateTable.
-func (s *Server) newTable(in *tableInput) (*table, error) {
+func (s control) newTable(in *tableInput) (*table, error) {
 	now := s.options.Now()
 	t := &table{name: in.TableName, id: fmt.Sprintf("%08x-0000-4000-8000-%012x", s.serial.Add(1), now.UnixNano()&0xffffffffffff), created: now}
 	if err := t.schema.parse(in.KeySchema, in.AttributeDefinitions); err != nil {
@@ -195,7 +195,7 @@ func (t *table) warmUp(set *settings, w *warmUnits, now time.Time) {
 	}
 }
 
-func (s *Server) updateTable(in *tableInput) (any, error) {
+func (s control) updateTable(in *tableInput) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.existing(in.TableName)
@@ -278,7 +278,7 @@ func (t *table) applyBilling(next *settings, now time.Time) {
 	}
 }
 
-func (s *Server) deleteTable(in *tableInput) (any, error) {
+func (s control) deleteTable(in *tableInput) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.existing(in.TableName)
@@ -336,7 +336,7 @@ func (s *Server) usable(name string) (*table, error) {
 	return t, nil
 }
 
-func (s *Server) listTables(in *struct {
+func (s control) listTables(in *struct {
 	ExclusiveStartTableName string
 	Limit                   int
 }) (any, error) {

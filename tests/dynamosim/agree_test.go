@@ -29,9 +29,9 @@ type exchange struct {
 	others  map[string]string
 }
 
-// readExchanges reads the file of expectations. A line with a request begins with ">". A line
-// with Amazon's answer begins with "<". The answer of an emulator that differs begins with the
-// emulator's name and "<".
+// readExchanges reads the file of expectations. A line that begins with ">" has a request. A line that
+// begins with "<" has Amazon's answer. If an emulator answers otherwise, a line that begins with its
+// name and "<" has its answer.
 func readExchanges(t *testing.T) (list []exchange) {
 	t.Helper()
 	data, err := os.ReadFile(expectations)
@@ -109,7 +109,7 @@ func canonical(t *testing.T, status int, text []byte) string {
 	return line
 }
 
-// volatile lists the fields of answers that differ between runs.
+// volatile lists the fields of answers that are not compared, because they differ between runs.
 var volatile = []string{
 	"CreationDateTime", "TableId", "TableArn", "IndexArn", "LastUpdateToPayPerRequestDateTime", "LastIncreaseDateTime", "LastDecreaseDateTime",
 	"TableStatus", "IndexStatus", "TableThroughputModeSummary", "NumberOfDecreasesToday", "OnDemandThroughput", "WarmThroughput", "TableSizeBytes", "IndexSizeBytes", "ItemCount", "ThrottlingReasons",
@@ -187,7 +187,7 @@ func TestStandIn_AnswersAsEmulatorsDo(t *testing.T) {
 	}
 }
 
-// areAlike reports whether two answers are the same, except for the messages of errors.
+// areAlike reports whether two answers are the same. It ignores the messages of errors.
 func areAlike(a, b string) bool {
 	kindOf := func(answer string) string {
 		kind, rest, isError := strings.Cut(answer, ": ")

@@ -6,7 +6,7 @@ import (
 )
 
 // withTable locks a table and calls change with its settings.
-func (s *Server) withTable(name string, change func(set *settings) (any, error)) (any, error) {
+func (s control) withTable(name string, change func(set *settings) (any, error)) (any, error) {
 	s.mu.Lock()
 	t := s.existing(nameOf(name))
 	s.mu.Unlock()
@@ -26,7 +26,7 @@ type tagInput struct {
 }
 
 // withTags is like withTable, but selects the table by its ARN.
-func (s *Server) withTags(in *tagInput, change func(set *settings) (any, error)) (any, error) {
+func (s control) withTags(in *tagInput, change func(set *settings) (any, error)) (any, error) {
 	s.mu.Lock()
 	t := s.existing(nameOf(in.ResourceArn))
 	s.mu.Unlock()
@@ -38,7 +38,7 @@ func (s *Server) withTags(in *tagInput, change func(set *settings) (any, error))
 	return change(&t.settings)
 }
 
-func (s *Server) tagResource(in *tagInput) (any, error) {
+func (s control) tagResource(in *tagInput) (any, error) {
 	return s.withTags(in, func(set *settings) (any, error) {
 		set.tags = maps.Clone(set.tags)
 		for _, tag := range in.Tags {
@@ -48,7 +48,7 @@ func (s *Server) tagResource(in *tagInput) (any, error) {
 	})
 }
 
-func (s *Server) untagResource(in *tagInput) (any, error) {
+func (s control) untagResource(in *tagInput) (any, error) {
 	return s.withTags(in, func(set *settings) (any, error) {
 		set.tags = maps.Clone(set.tags)
 		for _, key := range in.TagKeys {
@@ -58,7 +58,7 @@ func (s *Server) untagResource(in *tagInput) (any, error) {
 	})
 }
 
-func (s *Server) listTags(in *tagInput) (any, error) {
+func (s control) listTags(in *tagInput) (any, error) {
 	return s.withTags(in, func(set *settings) (any, error) {
 		tags := []tag{}
 		for _, key := range slices.Sorted(maps.Keys(set.tags)) {
@@ -77,7 +77,7 @@ type ttlInput struct {
 	}
 }
 
-func (s *Server) updateTTL(in *ttlInput) (any, error) {
+func (s control) updateTTL(in *ttlInput) (any, error) {
 	spec := in.TimeToLiveSpecification
 	return s.withTable(in.TableName, func(set *settings) (any, error) {
 		switch isOn := set.ttl != ""; {
@@ -96,7 +96,7 @@ func (s *Server) updateTTL(in *ttlInput) (any, error) {
 	})
 }
 
-func (s *Server) describeTTL(in *ttlInput) (any, error) {
+func (s control) describeTTL(in *ttlInput) (any, error) {
 	return s.withTable(in.TableName, func(set *settings) (any, error) {
 		d := map[string]any{"TimeToLiveStatus": "DISABLED"}
 		if set.ttl != "" {
@@ -112,14 +112,14 @@ type backupInput struct {
 	PointInTimeRecoverySpecification struct{ PointInTimeRecoveryEnabled bool }
 }
 
-func (s *Server) updateBackups(in *backupInput) (any, error) {
+func (s control) updateBackups(in *backupInput) (any, error) {
 	return s.withTable(in.TableName, func(set *settings) (any, error) {
 		set.recovery = in.PointInTimeRecoverySpecification.PointInTimeRecoveryEnabled
 		return set.backups(), nil
 	})
 }
 
-func (s *Server) describeBackups(in *backupInput) (any, error) {
+func (s control) describeBackups(in *backupInput) (any, error) {
 	return s.withTable(in.TableName, func(set *settings) (any, error) { return set.backups(), nil })
 }
 
@@ -136,7 +136,7 @@ func (s *settings) backups() any {
 }
 
 // describeLimits returns the default quotas. Source: "Quotas in Amazon DynamoDB".
-func (*Server) describeLimits(*struct{}) (any, error) {
+func (control) describeLimits(*struct{}) (any, error) {
 	return map[string]int{
 		"AccountMaxReadCapacityUnits": 80000, "AccountMaxWriteCapacityUnits": 80000,
 		"TableMaxReadCapacityUnits": 40000, "TableMaxWriteCapacityUnits": 40000,

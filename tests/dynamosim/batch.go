@@ -87,7 +87,7 @@ func (r *request) appendConsumed(a *answer, all []consumed) {
 	a.out.RawStr("]")
 }
 
-// checkWrites returns the tables of a batch, and the writes to each of them.
+// checkWrites checks the writes of a batch. It returns the tables, and the writes to each of them.
 func (s *Server) checkWrites(r *request) (tables []*table, writes [][]write, err error) {
 	n := 0
 	for i := range r.batch {
@@ -130,8 +130,8 @@ func (s *Server) checkWrites(r *request) (tables []*table, writes [][]write, err
 	return tables, writes, nil
 }
 
-// batchGetItem reads up to 100 items. It returns the keys as unprocessed if a read is throttled
-// or does not fit into the answer.
+// batchGetItem reads up to 100 items. If a read is throttled, or its item does not fit into the answer,
+// the key is returned as unprocessed.
 func (s *Server) batchGetItem(r *request, out *jx.Writer) error {
 	plans, err := s.checkReads(r)
 	if err != nil {

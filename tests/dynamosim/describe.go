@@ -69,7 +69,7 @@ func (s *schema) elements() []keyElement {
 	return list
 }
 
-func (s *Server) describeTable(in *tableInput) (any, error) {
+func (s control) describeTable(in *tableInput) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.existing(nameOf(in.TableName))

@@ -40,7 +40,7 @@ type entry struct {
 // position orders an item in its collection.
 type position struct {
 	sort string // bytes of the sort key
-	tie  string // keys in the table, which order the items of an index that have the same sort key
+	tie  string // primary key of the item; it orders items that have the same sort key in an index
 }
 
 func (p position) compare(q position) int {

@@ -144,7 +144,7 @@ func (src *source) keyNames() (names []string) {
 	return names
 }
 
-// startOf returns the place at which a query continues, given the start key of the request.
+// startOf returns the key after which a query continues, given the start key of the request.
 func (src *source) startOf(start value.Item) (primary, error) {
 	names := src.keyNames()
 	if len(start) != len(names) {
@@ -177,7 +177,7 @@ func (src *source) keyOf(r *record) (value.Item, error) {
 	return key, nil
 }
 
-// bounds returns the range of the entries of a collection that a key range selects.
+// bounds returns the range of a collection's entries that a key range selects.
 func bounds(c *collection, r *expr.KeyRange) (from, to int) {
 	from, to = 0, len(c.entries)
 	if r.Prefix != nil {

@@ -29,7 +29,7 @@ type batchTable struct {
 	keys  []value.Item
 }
 
-// batchWrite is a put. If item is nil, it is a deletion.
+// batchWrite is a put of item, or a deletion of key if item is nil.
 type batchWrite struct {
 	item, key value.Item
 	raw       []byte // JSON of the write
@@ -51,7 +51,7 @@ var texts = map[string]func(*request) *string{
 	"Select":                              func(r *request) *string { return &r.selects },
 }
 
-// numbers has, for each integer parameter, a function that returns its place in a request.
+// numbers has, for each integer parameter, a function that returns a pointer to the field of a request.
 var numbers = map[string]func(*request) *int{
 	"Limit":         func(r *request) *int { return &r.limit },
 	"Segment":       func(r *request) *int { return &r.segment },

@@ -61,15 +61,18 @@ func onItems(do func(s *Server, r *request, out *jx.Writer) error) operation {
 	}
 }
 
+// control has the operations on tables and their settings.
+type control struct{ *Server }
+
 // onTables returns the operation for a function that works on tables. Such operations are rare,
 // so they use encoding/json.
-func onTables[In any](do func(s *Server, in *In) (any, error)) operation {
+func onTables[In any](do func(s control, in *In) (any, error)) operation {
 	return func(s *Server, body []byte, out *jx.Writer) error {
 		var in In
 		if err := json.Unmarshal(body, &in); err != nil {
 			return err
 		}
-		answer, err := do(s, &in)
+		answer, err := do(control{s}, &in)
 		if err != nil || answer == nil {
 			return err
 		}
@@ -89,19 +92,19 @@ var operations = map[string]operation{
 	"BatchGetItem":   onItems((*Server).batchGetItem),
 	"BatchWriteItem": onItems((*Server).batchWriteItem),
 
-	"CreateTable":               onTables((*Server).createTable),
-	"UpdateTable":               onTables((*Server).updateTable),
-	"DeleteTable":               onTables((*Server).deleteTable),
-	"DescribeTable":             onTables((*Server).describeTable),
-	"ListTables":                onTables((*Server).listTables),
-	"TagResource":               onTables((*Server).tagResource),
-	"UntagResource":             onTables((*Server).untagResource),
-	"ListTagsOfResource":        onTables((*Server).listTags),
-	"UpdateTimeToLive":          onTables((*Server).updateTTL),
-	"DescribeTimeToLive":        onTables((*Server).describeTTL),
-	"UpdateContinuousBackups":   onTables((*Server).updateBackups),
-	"DescribeContinuousBackups": onTables((*Server).describeBackups),
-	"DescribeLimits":            onTables((*Server).describeLimits),
+	"CreateTable":               onTables(control.createTable),
+	"UpdateTable":               onTables(control.updateTable),
+	"DeleteTable":               onTables(control.deleteTable),
+	"DescribeTable":             onTables(control.describeTable),
+	"ListTables":                onTables(control.listTables),
+	"TagResource":               onTables(control.tagResource),
+	"UntagResource":             onTables(control.untagResource),
+	"ListTagsOfResource":        onTables(control.listTags),
+	"UpdateTimeToLive":          onTables(control.updateTTL),
+	"DescribeTimeToLive":        onTables(control.describeTTL),
+	"UpdateContinuousBackups":   onTables(control.updateBackups),
+	"DescribeContinuousBackups": onTables(control.describeBackups),
+	"DescribeLimits":            onTables(control.describeLimits),
 }
 
 // buffers has buffers for the bodies of requests and answers, so that requests can reuse them.

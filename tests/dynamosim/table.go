@@ -59,7 +59,7 @@ type index struct {
 
 	name       string
 	projection string
-	others     []string // attributes besides the keys, if the projection is INCLUDE
+	others     []string // attributes in addition to the keys, if the projection is INCLUDE
 	data       keyspace
 	units      throughput
 }

@@ -154,8 +154,9 @@ func isMoved(before, after *view) bool {
 	return before.record != nil && after.record != nil && (before.hash != after.hash || before.position != after.position)
 }
 
-// indexUnits returns the write units that an index needs. If the item has another position, it is
-// deleted and inserted. If no projected attribute changes, the index needs no units.
+// indexUnits returns the write units that an index needs. If the write moves the item within the index,
+// the index deletes the old entry and inserts the new one. If no projected attribute changes, the index
+// needs no units.
 func indexUnits(before, after *view) float64 {
 	switch {
 	case before.record == nil && after.record == nil:
@@ -191,7 +192,8 @@ func (t *table) admitIndexes(now time.Time, old, fresh *record) ([]float64, erro
 	return units, nil
 }
 
-// hashOfWrite returns the hash of the partition key under which an index stores the item.
+// hashOfWrite returns the hash of the partition key that an index has for the item after the write. If
+// the write removes the item from the index, the key from before the write is used.
 func (*index) hashOfWrite(before, after *view) uint64 {
 	if after.record != nil {
 		return hashOf(after.hash)

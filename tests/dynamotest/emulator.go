@@ -1,5 +1,6 @@
-// Package dynamotest downloads and runs emulators of DynamoDB for tests: Amazon's DynamoDB Local,
-// and dynoxide. It stores downloads in the user's cache folder.
+// Package dynamotest runs emulators of DynamoDB for tests. It downloads Amazon's DynamoDB Local and
+// dynoxide, and builds the stand-in of package dynamosim. It stores all of them in the user's cache
+// folder.
 package dynamotest
 
 import (
@@ -19,6 +20,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/varvedb/varve/tests/varvetest"
 )
 
 // Emulator describes how to run an emulator of DynamoDB.
@@ -111,8 +114,8 @@ func (e Emulator) fetch() (string, error) {
 	return dir, nil
 }
 
-// buildStandIn builds the stand-in into a folder, and returns the path of the program. Running
-// copies of it are not affected.
+// buildStandIn builds the stand-in into a folder, and returns that folder. The build does not affect
+// running copies of the program.
 func buildStandIn(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
@@ -157,7 +160,7 @@ func (e Emulator) Run() (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	addr, err := freeAddress()
+	addr, err := varvetest.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -180,16 +183,7 @@ func (e Emulator) Run() (*Process, error) {
 // Stop ends the emulator.
 func (p *Process) Stop() {
 	_ = p.cmd.Process.Kill() // the process may have ended on its own
-	_ = p.cmd.Wait()         // it fails because the process was killed
-}
-
-func freeAddress() (string, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
+	_ = p.cmd.Wait()         // Wait fails because the process was killed
 }
 
 const startWithin = 60 * time.Second

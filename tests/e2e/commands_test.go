@@ -91,8 +91,8 @@ func server(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// clock implements the command clock. It sets the clock of the script's programs. The clock then continues from that time. A
-// script begins at tourDay.
+// clock implements the command clock. It sets the clock of the script's programs. The clock then
+// continues from that time. A script begins at tourDay.
 //
 //	clock 2026-12-20T12:00:00Z
 func clock(ts *testscript.TestScript, neg bool, args []string) {

@@ -122,7 +122,7 @@ func send(t *testing.T, method, url, body string) (status int, text string) {
 	return status, text
 }
 
-// meet reads all readings of a device. If it is the first read that finds the damage, its answer
+// meet reads all readings of a device. If this is the first read that finds the damage, the answer
 // may be truncated.
 func meet(t *testing.T, s *varvetest.Server, i int) {
 	t.Helper()

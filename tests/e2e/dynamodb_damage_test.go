@@ -95,8 +95,8 @@ func (d *onDynamo) stop() {
 }
 
 // TestDamagedRow_IsNamedAndSkippedOnRequest removes the ids of one row. Reads of the row over
-// HTTP and on the command line must name its table, series and ts. If the client asks for it,
-// they must return the other rows.
+// HTTP and on the command line must name its table, series and ts. If the client requests that,
+// such reads must return the other rows.
 func TestDamagedRow_IsNamedAndSkippedOnRequest(t *testing.T) {
 	d := fillDynamo(t)
 	ts := fmt.Sprint(d.first.Add(time.Minute).UnixMilli())

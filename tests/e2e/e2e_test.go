@@ -75,7 +75,7 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 			p.UpdateScripts = false
 			for _, script := range []string{
 				"ingest", "query", "rejects", "checkpoint", "rows", "hold", "retention", "forms", "keys", "tenants", "dynamodb/apart", "dynamodb/repair", "dynamodb/quota",
-				"devices", "logs", "alerts", "rollups", "aggregate", "fleet", "import", "why",
+				"devices", "erasures", "logs", "task-e", "rollups", "aggregate", "task-c", "task-b", "task-i", "replay", "clocks",
 			} {
 				p.Files = append(p.Files, filepath.Join("testdata", script+".txtar"))
 			}

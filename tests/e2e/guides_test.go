@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/varvedb/varve/tests/dynamotest"
 	"github.com/varvedb/varve/tests/varvetest"
@@ -91,10 +92,10 @@ func TestGuide_Telegraf(t *testing.T) {
 
 // TestGuide_AWSIoT sends the body of the guide, alone and in a batch.
 func TestGuide_AWSIoT(t *testing.T) {
-	s := start(t, t.TempDir())
+	s := start(t, t.TempDir(), "--set", "aws.iot.accounts=123456789012")
 	body := guide(t, "AWS IoT rules", "json")[0]
 	for _, sent := range []string{body, "[" + body + "]"} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/streams/telemetry/readings", strings.NewReader(sent))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/aws/iot/telemetry", strings.NewReader(sent))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +117,18 @@ func TestGuide_Cron(t *testing.T) {
 	s, dir := start(t, t.TempDir()), t.TempDir()
 	blocks := guide(t, "Cron scripts", "sh")
 	for range 3 {
-		runBlock(t, s, dir, blocks[0])
+		if said := runBlock(t, s, dir, blocks[0]); said != "" {
+			t.Errorf("cron would mail %q", said)
+		}
+		// A second has to pass, so that the lines have different times.
+		from := time.Now().Truncate(time.Second)
+		if !varvetest.Eventually(func() bool { return time.Now().Truncate(time.Second).After(from) }) {
+			t.Fatal("time stands still")
+		}
+	}
+	metrics := call(t, http.MethodGet, s.URL+"/metrics", "")
+	if !strings.Contains(metrics, `varve_readings_total{outcome="stored"} 3`) || strings.Contains(metrics, `varve_readings_total{outcome="duplicate"} 3`) {
+		t.Errorf("lines were sent more than once")
 	}
 	lines := strings.Count(readText(t, filepath.Join(dir, "climate.csv")), "cellar")
 	if lines != 3 {
@@ -165,20 +177,22 @@ weather,sensor=s2,room=attic temperature=-3 1733061600000000000' '%s/write?db=ho
 	checkReadings(t, s, "weather", "s2", `{"room":"attic","temperature":-3}`)
 }
 
-// TestGuide_Timestream sends a file in the format of UNLOAD.
+// TestGuide_Timestream sends two files in the format of UNLOAD.
 func TestGuide_Timestream(t *testing.T) {
 	s, dir := start(t, t.TempDir()), t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "unload"), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Create(filepath.Join(dir, "unload", "part.csv.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	z := gzip.NewWriter(f)
-	_, err = z.Write([]byte("device_id,time,temperature,humidity\ns1,2024-12-01 14:00:00.000000000,22.4,51\ns1,2024-12-01 14:01:00.250000000,22.5,\n"))
-	if err != nil || z.Close() != nil || f.Close() != nil {
-		t.Fatal(err)
+	for name, row := range map[string]string{"1.csv.gz": "14:00:00.000000000,22.4,51", "2.csv.gz": "14:01:00.250000000,22.5,"} {
+		f, err := os.Create(filepath.Join(dir, "unload", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := gzip.NewWriter(f)
+		_, err = z.Write([]byte("device_id,time,temperature,humidity\ns1,2024-12-01 " + row + "\n"))
+		if err != nil || z.Close() != nil || f.Close() != nil {
+			t.Fatal(err)
+		}
 	}
 	runBlock(t, s, dir, guide(t, "Timestream", "sh")[0])
 	checkReadings(t, s, "weather", "s1", `"fields":{"humidity":51,"temperature":22.4}`, `"time":"2024-12-01T14:01:00.25Z"`)
@@ -197,19 +211,20 @@ func TestGuide_DynamoDB(t *testing.T) {
 for i in 1 2 3; do
   aws dynamodb put-item --table-name Readings \
     --item '{"deviceId":{"S":"s1"},"ts":{"N":"173306160000'$i'"},"temperature":{"N":"22.123456789012345678"},"humidity":{"N":"5'$i'"}}'
-done`, env...)
+done
+aws dynamodb put-item --table-name Readings --item '{"deviceId":{"S":"s1"},"ts":{"N":"1733061600009"},"temperature":{"N":"1"}}'
+`, env...)
 	runBlock(t, s, dir, prelude+guide(t, "DynamoDB tables", "sh")[0], env...)
-	checkReadings(t, s, "readings", "s1", `"humidity":51`, `"humidity":52`, `{"humidity":53,"temperature":22.123456789012345678}`)
+	checkReadings(t, s, "readings", "s1", `"humidity":51`, `"humidity":52`, `{"humidity":53,"temperature":22.123456789012345678}`, `"fields":{"temperature":1}`)
 }
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := varvetest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}

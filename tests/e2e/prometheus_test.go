@@ -22,7 +22,7 @@ var metricName = regexp.MustCompile(`\b(varve|process)_[a-z_]+\b`)
 // TestRules_UseServedMetrics checks that the server has every metric of the rules, and that
 // docs/operations.md has every metric of Varve that the server has.
 func TestRules_UseServedMetrics(t *testing.T) {
-	s := start(t, t.TempDir())
+	s := start(t, t.TempDir(), "--set", "notifiers.hook.kind=webhook", "--set", "notifiers.hook.url=http://127.0.0.1:1")
 	send(t, http.MethodPost, s.URL+"/v1/streams/w/readings", "{\"device\":\"d\",\"time\":\"2026-01-01T00:00:00Z\",\"fields\":{\"a\":1}}\n{\"device\":\"d\",\"time\":\"bad\",\"fields\":{\"a\":1}}")
 	for _, path := range []string{"/nothing", "/missing"} {
 		if status, text := send(t, http.MethodGet, s.URL+path, ""); status != http.StatusNotFound {

@@ -171,8 +171,8 @@ func TestRepair_RecountsRollups(t *testing.T) {
 }
 
 // damageItems overwrites adjacent blocks of items in the largest file of Pebble. Items are after
-// the chunks in the file. A block has about a twentieth of the items, and a device has more than
-// that. So the first partials of at least one device are always lost.
+// the chunks in the file. A block has about a twentieth of the items, and each device has more
+// items than a block. So the first partials of at least one device are always lost.
 func damageItems(t *testing.T, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "data", "pebble", "*.sst"))
@@ -197,8 +197,8 @@ func damageItems(t *testing.T, dir string) {
 }
 
 // TestVerify_ComparesRollupsOnDynamoDB checks that a verification of an intact store has no
-// findings. If a partial is altered, it must name the partial and end with the exit code for
-// damage.
+// findings. If a partial is altered, the verification must name the partial and end with the exit
+// code for damage.
 func TestVerify_ComparesRollupsOnDynamoDB(t *testing.T) {
 	url := dynamotest.Dynoxide.Start(t)
 	var ahead atomic.Int64

@@ -18,7 +18,7 @@ func cached(t *testing.T, name ...string) string {
 	return filepath.Join(append([]string{cache, "varve"}, name...)...)
 }
 
-// packaged returns the path of a program: an installed one, or the one in a package of Debian,
+// packaged returns the path of a program: an installed one, or the one in a Debian package,
 // which is fetched into the user's cache once and not installed.
 func packaged(t *testing.T, program, pkg string) string {
 	t.Helper()

@@ -85,6 +85,8 @@ func wantedAlarms() map[string]alarm {
 		"rejected-share": {[]string{"IF(readings > 0, rejected / readings, 0)", own(cloudwatch.Readings, "Sum", 300), own(cloudwatch.ReadingsRejected, "Sum", 300)},
 			"GreaterThanThreshold 0.05", "3 of 3", "notBreaching"},
 		"rollup-backlog":       {[]string{own(cloudwatch.RollupBacklog, "Maximum", 300)}, "GreaterThanThreshold 1000", "6 of 6", "notBreaching"},
+		"deliveries-failed":    {[]string{own(cloudwatch.DeliveriesFailed, "Sum", 300)}, "GreaterThanThreshold 0", "1 of 1", "notBreaching"},
+		"delivery-age":         {[]string{own(cloudwatch.DeliveryAge, "Maximum", 300)}, "GreaterThanThreshold 900", "1 of 1", "notBreaching"},
 		"throttling":           {throttles, "GreaterThanThreshold 0", "3 of 5", "notBreaching"},
 		"system-errors":        {failures, "GreaterThanThreshold 0", "3 of 5", "notBreaching"},
 		"region-throttling":    {query("ThrottledRequests"), "GreaterThanThreshold 0", "3 of 5", "notBreaching"},
@@ -168,7 +170,7 @@ func dashboard(_ *testing.T, p *planned) (wrong []string) {
 			}
 		}
 	}
-	want := []string{cloudwatch.Readings, cloudwatch.ReadingsRejected, cloudwatch.RollupBacklog, cloudwatch.RotationSuccess, cloudwatch.TablesReadyAhead}
+	want := []string{cloudwatch.DeliveriesFailed, cloudwatch.DeliveryAge, cloudwatch.Readings, cloudwatch.ReadingsRejected, cloudwatch.RollupBacklog, cloudwatch.RotationSuccess, cloudwatch.TablesReadyAhead}
 	if got := slices.Sorted(maps.Keys(shown)); !slices.Equal(got, want) {
 		wrong = append(wrong, fmt.Sprintf("it shows %v, want %v", got, want))
 	}

@@ -1,6 +1,6 @@
 package terraform_test
 
-// The files of the modules that the tests change.
+// Files of the modules that the tests change.
 const (
 	registryMain   = "modules/registry/main.tf"
 	iamMain        = "modules/iam/main.tf"
@@ -129,6 +129,7 @@ resource "aws_dynamodb_table_item" "template" {`, "only the registry"},
 	{monitoringMain, `IF(readings > 0, rejected / readings, 0)`, `rejected / readings`, "alarms"},
 	{monitoringMain, `dimensions  = { TableName = var.registry_name, Operation = metric_query.value }`, `dimensions  = { TableName = var.registry_name }`, "alarms"},
 	{monitoringMain, `alarm_actions       = [local.topic]`, `alarm_actions       = []`, "alarms"},
+	{monitoringMain, `metric_name         = "DeliveriesFailed"`, `metric_name         = "Deliveries"`, "alarms"},
 	{monitoringMain, `["RotationSuccess", "TablesReadyAhead"]`, `["RotationSuccess"]`, "dashboard"},
 
 	{serviceMain, `["--set", "${key}=${local.settings[key]}"]`, `key == "retention.drop" ? [] : ["--set", "${key}=${local.settings[key]}"]`, "service"},
@@ -147,6 +148,8 @@ resource "aws_dynamodb_table_item" "template" {`, "only the registry"},
   dynamic "statement" {
     for_each = length(local.secrets)`, "narrow"},
 	{serviceMain, `log-group:${local.log_group}:*`, `log-group:${aws_cloudwatch_log_group.this.arn}:*`, "narrow"},
+	{serviceMain, `secrets          = [for key in sort(keys(var.secrets))`, `secrets          = [for key in []`, "service"},
+	{rootMain, `length(local.notifiers) > 0 ? { notifiers = local.notifiers } : null,`, `null,`, "config"},
 	{serviceMain, `"0.0.0.0:8278"`, `"127.0.0.1:8278"`, "service"},
 	{serviceMain, `if e.container == "varve"`, `if e.container == "proxy"`, "service"},
 	{serviceMain, `container_port   = local.entrance.port`, `container_port   = 80`, "service"},

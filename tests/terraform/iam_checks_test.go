@@ -168,6 +168,9 @@ func (row *rule) violations(policies map[string]policy, r request) (wrong []stri
 		}
 	}
 	for part, p := range policies {
+		if part == "consumer" || part == "notifier" {
+			continue // these policies allow no action of DynamoDB, and are only attached beside others
+		}
 		is, err := allowed([]policy{p, everything}, r)
 		if err != nil || row.never && is {
 			wrong = append(wrong, fmt.Sprintf("%s: with another policy, the %s may %s on %s %v: %v", row.why, part, r.action, r.resource, r.context, err))
@@ -178,6 +181,33 @@ func (row *rule) violations(policies map[string]policy, r request) (wrong []stri
 	together, err := allowed([]policy{policies["router"], policies["rotator"], policies["reader"]}, r)
 	if err != nil || together != (row.may != "") {
 		wrong = append(wrong, fmt.Sprintf("%s: all of them together may %s on %s: %t, %v", row.why, r.action, r.resource, together, err))
+	}
+	return wrong
+}
+
+// eraser checks that the policy eraser allows the deletion of readings, and nothing else. For plans
+// without this policy, iamMatrix checks that no policy allows the deletion.
+func eraser(_ *testing.T, p *planned) []string {
+	policies, wrong := policiesOf(p)
+	own := on("varve_1794787200_1795392000_11_2026")
+	const others = "PutItem UpdateItem BatchWriteItem PartiQLDelete DeleteTable Query Scan"
+	for _, row := range []struct {
+		actions   string
+		resources []string
+		may       bool
+	}{
+		{"DeleteItem", own, true},
+		{others, own, false},
+		{"DeleteItem " + others, on("varve_registry", "orders", "varve-other_1794787200_1795392000_11_2026"), false},
+	} {
+		for action := range strings.FieldsSeq(row.actions) {
+			for _, resource := range row.resources {
+				may, err := allowed([]policy{policies["eraser"]}, request{"dynamodb:" + action, resource, nil})
+				if err != nil || may != row.may {
+					wrong = append(wrong, fmt.Sprintf("the eraser may %s on %s: %t, want %t: %v", action, resource, may, row.may, err))
+				}
+			}
+		}
 	}
 	return wrong
 }

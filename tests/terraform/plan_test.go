@@ -50,6 +50,7 @@ func TestPlans(t *testing.T) {
 			"image": "varve:v0.1.0", "subnet_ids": []string{"subnet-1"}, "security_group_ids": []string{"sg-1"},
 			"proxy": map[string]any{"image": "proxy:1", "port": 8443, "secrets": map[string]any{"TOKEN": secret}},
 		}}, append(slices.Clone(checks), check{"proxied", proxied})},
+		{"with erasures", ".", map[string]any{"erasure": true}, append(slices.Clone(checks), check{"eraser", eraser})},
 	} {
 		t.Run(example.name, func(t *testing.T) {
 			o := options(t, filepath.Join(dir, example.folder), empty(t), example.vars)

@@ -154,10 +154,11 @@ func templateDecodes(_ *testing.T, p *planned) []string {
 	yes := true
 	want := dynamo.Template{
 		Settings: dynamo.Settings{
-			Billing:    dynamo.Provisioned,
-			Capacity:   map[string]dynamo.Capacity{"hot": {Read: 50, Write: 200}, "warm": {Read: 10, Write: 10}, "cold": {Read: 2, Write: 1}},
-			TableClass: map[string]string{"cold": dynamo.InfrequentAccess},
-			KMSKey:     kmsKey, PointInTimeRecovery: &yes, Tags: map[string]string{"project": "varve"},
+			Billing:     dynamo.Provisioned,
+			Capacity:    map[string]dynamo.Capacity{"hot": {Read: 50, Write: 200}, "warm": {Read: 10, Write: 10}, "cold": {Read: 2, Write: 1}},
+			CapacityMax: map[string]dynamo.Capacity{"hot": {Read: 200, Write: 2000}, "cold": {Read: 100, Write: 5}},
+			TableClass:  map[string]string{"cold": dynamo.InfrequentAccess},
+			KMSKey:      kmsKey, PointInTimeRecovery: &yes, Tags: map[string]string{"project": "varve"},
 		},
 		Classes: map[string]dynamo.Settings{"audit": {Billing: dynamo.OnDemand, Tags: map[string]string{"audit": "yes"}}},
 	}
@@ -255,6 +256,12 @@ func configComplete(t *testing.T, p *planned) (wrong []string) {
 		"store.kind": "dynamodb", "store.region": region, "store.registry": "varve_registry", "tables.prefix": "varve",
 		"server.hosts": "varve.example.com", "retention.drop": "true", "retention.grace": "2w", "metrics.cloudwatch": "true",
 		"classes.default.retention": "1y", "classes.audit.retention": "forever",
+		"ingest.kinesis.name": "varve-readings", "ingest.kinesis.stream": "weather", "ingest.kinesis.params": "fields=flat",
+		"notifiers.on-call.kind": "webhook", "notifiers.on-call.url": "https://pager.example.com/hook",
+		"notifiers.on-call.secret_env": "HOOK_SECRET", "notifiers.on-call.severities": "critical",
+		"notifiers.team.kind": "sns", "notifiers.team.topic": "arn:aws:sns:eu-central-1:" + account + ":alerts",
+		"alerts.url": "https://varve.example.com", "rejects.limit": "50000", "rejects.retention": "60d",
+		"influx.databases": "telegraf", "aws.firehose": "true", "aws.iot.accounts": account,
 		"streams.access-log.class": "audit", "streams.vibration.retention": "30d",
 	}
 	if got["retention.grace"] == "14d" {

@@ -57,6 +57,9 @@ func service(t *testing.T, p *planned) []string {
 	if err := sameConfig(t, p, containers[0].Command, config.Server{Listen: "0.0.0.0:8278", Proxied: true}); err != nil {
 		bad("%v", err)
 	}
+	if s := containers[0].Secrets; len(s) != 1 || s[0].Name != "HOOK_SECRET" || !strings.HasSuffix(s[0].ValueFrom, ":secret:hook") {
+		bad("the secrets are %v", s)
+	}
 	if ports := containers[0].PortMappings; len(ports) != 1 || ports[0].ContainerPort != 8278 {
 		bad("the ports are %v", ports)
 	}
@@ -71,7 +74,7 @@ func service(t *testing.T, p *planned) []string {
 			attached = append(attached, strings.TrimSuffix(name, `"]`))
 		}
 	}
-	if slices.Sort(attached); !slices.Equal(attached, []string{"reader", "rotator", "router"}) {
+	if slices.Sort(attached); !slices.Equal(attached, []string{"consumer", "notifier", "reader", "rotator", "router"}) {
 		bad("the task has the policies %v", attached)
 	}
 	return wrong

@@ -2,10 +2,8 @@ package terraform_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +14,8 @@ import (
 
 	"github.com/gruntwork-io/terratest/modules/logger"
 	"github.com/gruntwork-io/terratest/modules/terraform"
+
+	"github.com/varvedb/varve/tests/varvetest"
 )
 
 // The account and the region of the plans.
@@ -163,13 +163,9 @@ func run(t *testing.T, dir string, env map[string]string, name string, args ...s
 // free returns an address with a free port.
 func free(t *testing.T) string {
 	t.Helper()
-	var lc net.ListenConfig
-	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	address, err := varvetest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().String()
+	return address
 }

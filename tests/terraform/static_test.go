@@ -124,7 +124,7 @@ func TestReadmes(t *testing.T) {
 	}
 }
 
-// TestHygiene checks that each module follows the rules.
+// TestHygiene checks that each module follows the rules of the function hygiene.
 func TestHygiene(t *testing.T) {
 	dir := copied(t)
 	for _, folder := range folders(t, dir) {

@@ -37,8 +37,9 @@ tool terraform-docs github.com/terraform-docs/terraform-docs bin/terraform-docs
 tool tflint github.com/terraform-linters/tflint bin/tflint
 tool tflint-ruleset-aws github.com/terraform-linters/tflint-ruleset-aws plugins/tflint-ruleset-aws
 
-# The provider is downloaded from Terraform's registry, or built from its Go modules.
-mirror=$cache/mirror-$version
+# The provider is downloaded from Terraform's registry, or built from its Go modules. The name of the
+# mirror changes with the services that the built provider has.
+mirror=$cache/mirror-$version-$(cksum provider/main.go | cut -d ' ' -f 1)
 if absent "$mirror"; then
 	mkdir "$work/probe"
 	cat >"$work/probe/main.tf" <<-EOF

@@ -3,6 +3,7 @@ package varvetest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"sync"
 	"syscall"
 	"time"
@@ -66,8 +67,9 @@ func (b *lockedBuffer) String() string {
 // even a busy machine needs.
 const readyWithin = 3 * time.Minute
 
-// portTries limits how often a server is started if another process takes its port.
-const portTries = 5
+// greeting matches the line in which a server prints its port. A server chooses its port itself,
+// so that no test waits for the answers of another server.
+var greeting = regexp.MustCompile(`(?m)^  API +https?://\S+:([0-9]+) `)
 
 // Start starts varve serve in a folder, on a free port, and waits until it is ready.
 //
@@ -86,37 +88,12 @@ type Reach struct {
 
 // StartAt is like Start, but with another address or with TLS.
 func StartAt(ctx context.Context, binary, dir string, reach Reach, args ...string) (*Server, error) {
-	for try := 1; ; try++ {
-		s, err := startOnFreePort(ctx, binary, dir, reach, args...)
-		if err == nil || try == portTries || !strings.Contains(err.Error(), portTaken) {
-			return s, err
-		}
-	}
-}
-
-// portTaken is a part of the program's error if its port is in use.
-const portTaken = "address already in use"
-
-// startOnFreePort starts a server on a port that was free just before. Another process may take
-// the port.
-func startOnFreePort(ctx context.Context, binary, dir string, reach Reach, args ...string) (*Server, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	addr := l.Addr().String()
-	if err := l.Close(); err != nil {
-		return nil, err
-	}
-	s := &Server{URL: "http://" + addr, client: http.DefaultClient, exited: make(chan struct{})}
+	s := &Server{URL: "http://127.0.0.1:", client: http.DefaultClient, exited: make(chan struct{})}
 	if reach.TLS != nil {
-		s.URL, s.client = "https://"+addr, reach.TLS
+		s.URL, s.client = "https://127.0.0.1:", reach.TLS
 	}
-	if reach.Listen != "" {
-		addr = strings.Replace(addr, "127.0.0.1", reach.Listen, 1)
-	}
-	s.cmd = exec.CommandContext(ctx, binary, append([]string{"serve", "--listen", addr}, args...)...)
+	listen := net.JoinHostPort(cmp.Or(reach.Listen, "127.0.0.1"), "0")
+	s.cmd = exec.CommandContext(ctx, binary, append([]string{"serve", "--listen", listen}, args...)...)
 	s.cmd.Dir, s.cmd.Env = dir, append(os.Environ(), reach.Environ...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
 	if err := s.cmd.Start(); err != nil {
@@ -137,6 +114,7 @@ func (s *Server) waitReady(ctx context.Context) error {
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
+	var port []string
 	for {
 		select {
 		case <-s.exited:
@@ -145,7 +123,12 @@ func (s *Server) waitReady(ctx context.Context) error {
 			return fmt.Errorf("varve serve is not ready after %s\n%s", readyWithin, s.Output())
 		case <-tick.C:
 		}
-		if s.ready(ctx) {
+		if port == nil {
+			if port = greeting.FindStringSubmatch(s.Output()); port != nil {
+				s.URL += port[1]
+			}
+		}
+		if port != nil && s.ready(ctx) {
 			return nil
 		}
 	}

@@ -76,11 +76,17 @@ func gzipFile(path string) (string, error) {
 	return path + ".gz", os.WriteFile(path+".gz", data, 0o600)
 }
 
+// archived lists the documents in the archive of each program.
+var archived = map[string][]string{
+	mainProgram:  {"LICENSE", "README.md", "CHANGELOG.md", "packaging/systemd/varve.service"},
+	agentProgram: {"LICENSE", "docs/agent.md", "packaging/varve-agent.yaml", "packaging/systemd/varve-agent.service"},
+}
+
 // writeArchive writes the archive of a binary: one folder with the program and its documents.
 func (r *release) writeArchive(b binary, documents []document) error {
-	name := fmt.Sprintf("varve_%s_%s", r.version.packaged, b.platform)
-	files := map[string]string{b.program(): b.path}
-	for _, doc := range []string{"LICENSE", "README.md", "CHANGELOG.md", "packaging/systemd/varve.service"} {
+	name := b.file(r.version.packaged)
+	files := map[string]string{b.program(b.name): b.path}
+	for _, doc := range archived[b.name] {
 		files[path.Base(doc)] = filepath.Join(r.root, filepath.FromSlash(doc))
 	}
 	for _, d := range documents {
@@ -93,7 +99,7 @@ func (r *release) writeArchive(b binary, documents []document) error {
 			return err
 		}
 		mode := int64(0o644)
-		if at == b.program() {
+		if at == b.program(b.name) {
 			mode = 0o755
 		}
 		entries = append(entries, entry{name: name + "/" + at, mode: mode, data: data})

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,29 +11,41 @@ import (
 	"strings"
 )
 
-// binary is the program for one platform.
+// The programs. Each is a folder of cmd.
+const (
+	mainProgram  = "varve"
+	agentProgram = "varve-agent"
+)
+
+// binary is a program for one platform.
 type binary struct {
 	platform
 
+	name string // of the program
 	path string
 }
 
-// compile builds the program for a platform.
-func (r *release) compile(ctx context.Context, p platform) (binary, error) {
-	path := filepath.Join(r.work, p.String(), p.program())
-	fmt.Fprintln(r.log, "building", p)
-	return binary{p, path}, r.goBuild(ctx, p, path)
+// file returns the name of a file of the release about the binary, without its extension.
+func (b binary) file(version string) string {
+	return fmt.Sprintf("%s_%s_%s", b.name, version, b.platform)
 }
 
-// goBuild builds the program as make build does. The program records the state of the repository.
-func (r *release) goBuild(ctx context.Context, p platform, path string) error {
+// compile builds a program for a platform.
+func (r *release) compile(ctx context.Context, p platform, name string) (binary, error) {
+	path := filepath.Join(r.work, p.String(), p.program(name))
+	fmt.Fprintln(r.log, "building", name, p)
+	return binary{p, name, path}, r.goBuild(ctx, p, name, path)
+}
+
+// goBuild builds a program as make build does. The program records the state of the repository.
+func (r *release) goBuild(ctx context.Context, p platform, name, path string) error {
 	// The flag -buildvcs is auto, because Go cannot read the state of a linked working tree.
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=auto",
-		"-ldflags", "-s -w -X main.version="+r.version.described, "-o", path, "./cmd/varve")
+		"-ldflags", "-s -w -X main.version="+r.version.described, "-o", path, "./cmd/"+name)
 	cmd.Dir = r.root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS="+p.os, "GOARCH="+p.arch, "GOARM="+p.arm, "GOAMD64=v1")
 	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", p, err, text)
+		return fmt.Errorf("build %s for %s: %w\n%s", name, p, err, text)
 	}
 	return nil
 }
@@ -50,6 +63,7 @@ const (
 	bashCompletion
 	zshCompletion
 	fishCompletion
+	grafanaFile
 )
 
 // hostProgram returns the path of the program for this machine. If it is not built yet, hostProgram
@@ -61,7 +75,7 @@ func (r *release) hostProgram(ctx context.Context, built []binary) (string, erro
 			return b.path, nil
 		}
 	}
-	b, err := r.compile(ctx, host)
+	b, err := r.compile(ctx, host, mainProgram)
 	return b.path, err
 }
 
@@ -100,7 +114,21 @@ func (r *release) writeDocuments(ctx context.Context, built []binary) ([]documen
 		}
 		all = append(all, document{path, kind})
 	}
-	return all, nil
+	return r.addGrafana(all)
+}
+
+// grafanaFolder has the files for Grafana.
+const grafanaFolder = "contrib/grafana"
+
+// addGrafana adds the files for Grafana to documents.
+func (r *release) addGrafana(all []document) ([]document, error) {
+	err := filepath.WalkDir(filepath.Join(r.root, filepath.FromSlash(grafanaFolder)), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			all = append(all, document{path, grafanaFile})
+		}
+		return err
+	})
+	return all, err
 }
 
 // installed returns the place of a document below /usr.
@@ -112,10 +140,16 @@ func (d document) installed() string {
 		return "share/zsh/site-functions/_varve"
 	case fishCompletion:
 		return "share/fish/vendor_completions.d/varve.fish"
+	case grafanaFile:
+		_, below, _ := strings.Cut(filepath.ToSlash(d.path), grafanaFolder+"/")
+		return "share/varve/grafana/" + below
 	default:
 		return "share/man/man1/" + filepath.Base(d.path)
 	}
 }
 
-// archived returns the place of a document in an archive.
-func (d document) archived() string { return strings.TrimPrefix(d.installed(), "share/") }
+// archived returns the place of a document in the archive of a release. It has no folder varve, because
+// the program has that name in the archive.
+func (d document) archived() string {
+	return strings.TrimPrefix(strings.TrimPrefix(d.installed(), "share/"), "varve/")
+}

@@ -1,6 +1,7 @@
 // Command dist builds the files of a release.
 //
-//	binaries   one static program per platform, in an archive with its documents
+//	binaries   two static programs per platform, each in an archive with its documents: varve, and
+//	           varve-agent for small devices
 //	packages   deb and rpm, with a systemd unit, man pages and completions
 //	image      one OCI image for all Linux platforms, as an archive of an OCI layout
 //	SBOMs      one CycloneDX document per binary
@@ -79,13 +80,17 @@ func execute(ctx context.Context, args []string, log io.Writer) (err error) {
 }
 
 func (r *release) build(ctx context.Context, platforms []platform) error {
-	var built []binary
+	var built, agents []binary
 	for _, p := range platforms {
-		b, err := r.compile(ctx, p)
+		b, err := r.compile(ctx, p, mainProgram)
 		if err != nil {
 			return err
 		}
-		built = append(built, b)
+		a, err := r.compile(ctx, p, agentProgram)
+		if err != nil {
+			return err
+		}
+		built, agents = append(built, b), append(agents, a)
 	}
 	documents, err := r.writeDocuments(ctx, built)
 	if err != nil {
@@ -102,6 +107,17 @@ func (r *release) build(ctx context.Context, platforms []platform) error {
 			continue
 		}
 		if err := r.writePackages(b, documents); err != nil {
+			return err
+		}
+	}
+	for _, a := range agents {
+		if err := errors.Join(r.writeArchive(a, nil), r.writeSBOM(a)); err != nil {
+			return err
+		}
+		if a.os != "linux" {
+			continue
+		}
+		if err := r.writePackages(a, nil); err != nil {
 			return err
 		}
 	}
@@ -137,9 +153,10 @@ func (p platform) String() string {
 	return p.os + "_" + p.arch
 }
 
-func (p platform) program() string {
+// program returns the file name of a program.
+func (p platform) program(name string) string {
 	if p.os == "windows" {
-		return "varve.exe"
+		return name + ".exe"
 	}
-	return "varve"
+	return name
 }

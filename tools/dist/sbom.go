@@ -24,7 +24,7 @@ func (r *release) writeSBOM(b binary) error {
 	bom.Metadata = &cdx.Metadata{
 		Timestamp: r.time.Format(time.RFC3339),
 		Component: &cdx.Component{
-			BOMRef: purl, Type: cdx.ComponentTypeApplication, Name: "varve", Version: r.version.described, PackageURL: purl,
+			BOMRef: purl, Type: cdx.ComponentTypeApplication, Name: b.name, Version: r.version.described, PackageURL: purl,
 			Licenses: &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}},
 		},
 	}
@@ -43,7 +43,7 @@ func (r *release) writeSBOM(b binary) error {
 	if err := cdx.NewBOMEncoder(&buf, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom); err != nil {
 		return fmt.Errorf("encode SBOM: %w", err)
 	}
-	return r.write(fmt.Sprintf("varve_%s_%s.cdx.json", r.version.packaged, b.platform), buf.Bytes())
+	return r.write(b.file(r.version.packaged)+".cdx.json", buf.Bytes())
 }
 
 func component(m *debug.Module) cdx.Component {

@@ -58,7 +58,7 @@ var (
 )
 
 // packageVersion returns the semantic version of a commit that git describes. Versions without a tag
-// are ordered by the time of their commit, and before 0.0.1.
+// sort before 0.0.1, and among each other by the time of their commit.
 func packageVersion(described string, at time.Time) string {
 	if m := tagged.FindStringSubmatch(described); m != nil {
 		return m[1]

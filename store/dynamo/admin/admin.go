@@ -3,9 +3,9 @@
 // It selects tables only by their names. Package tables reads the record of a table in the
 // registry, and decides whether the table may be changed.
 //
-// Admin is the main type. Its methods wait until a change is complete. They fail with
-// store.ErrNoTable if the table is missing. A method that fails may still have made its change.
-// It is safe to call it again.
+// Admin is the main type. Create and Update wait until the change is complete. Methods fail with
+// store.ErrNoTable if the table is missing. A method that fails may still have made its change. It is
+// safe to call it again.
 package admin
 
 import (
@@ -53,7 +53,7 @@ func (a *Admin) Await(ctx context.Context, name string) (*types.TableDescription
 		}
 		d, err := a.Describe(ctx, name)
 		switch {
-		case client.IsNoTable(err): // the table was just created, and this part of DynamoDB does not know it yet
+		case client.IsNoTable(err): // a part of DynamoDB may not know a new table yet
 		case err != nil:
 			return nil, err
 		case d.TableStatus == types.TableStatusActive:

@@ -18,7 +18,7 @@ import (
 )
 
 type (
-	// Item is a row or an item, as attributes by name.
+	// Item has the attributes of a row or of a registry item, by name.
 	Item = map[string]types.AttributeValue
 	// Map is a document attribute.
 	Map = types.AttributeValueMemberM
@@ -26,7 +26,7 @@ type (
 	Set = types.AttributeValueMemberSS
 	// Num is a number in decimal text.
 	Num = types.AttributeValueMemberN
-	// Str is a string.
+	// Str is a string attribute.
 	Str = types.AttributeValueMemberS
 )
 

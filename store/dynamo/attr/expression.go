@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Expression builds an update or a condition. It replaces names and values by placeholders.
+// Expression builds an update or a condition. It replaces names and values with placeholders.
 type Expression struct {
 	sets, adds, removes []string
 	names               map[string]string // names by placeholder

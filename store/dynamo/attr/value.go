@@ -37,8 +37,8 @@ func EncodeValue(v varve.Value) (av types.AttributeValue, decimals int, err erro
 	}
 }
 
-// lostDecimals returns the number of decimals as written if DynamoDB drops some of them,
-// otherwise -1.
+// lostDecimals returns how many digits after the point a number was written with, if DynamoDB drops
+// some of them. Otherwise it returns -1.
 func lostDecimals(n varve.Number) int {
 	_, _, _, written := n.Parts()
 	_, _, _, kept := n.Canonical().Parts()

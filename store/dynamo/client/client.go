@@ -5,8 +5,8 @@
 //	            └── Usage: requests and units
 //
 // Client is the client of the SDK with three additions. It retries after incomplete answers, it
-// checks whether DynamoDB answers, and it counts the used units. Error translates an error of the
-// SDK, after its retries, into an error of the store contract that names a remedy.
+// checks whether DynamoDB answers, and it has counters of the used units. Error translates an error of
+// the SDK, after its retries, into an error of the store contract that names a remedy.
 //
 // Callers count each answer in Usage, because only they know the purpose of the request.
 package client
@@ -29,7 +29,7 @@ type Client struct {
 // table. It reports health.StoreUnreachable to conditions, which may be nil.
 func New(c *dynamodb.Client, registry string, conditions *health.Conditions) *Client {
 	client := &Client{registry: registry, watch: watcher{conditions: conditions}}
-	client.Client = withCutRetry(client.watch.watched(c))
+	client.Client = withCutRetry(client.watch.watched(c), &client.Usage.ByTable)
 	return client
 }
 

@@ -18,8 +18,8 @@ import (
 const (
 	// attempts is how often a request is sent before its failure is returned.
 	attempts = 10
-	// firstPause and longestPause limit the pauses between attempts. In all, a request waits
-	// about five seconds. Most faults are over after the first pause.
+	// firstPause and longestPause limit the pauses between attempts. The pauses of a request that
+	// fails ten times add up to about seven seconds.
 	firstPause   = 50 * time.Millisecond
 	longestPause = 2 * time.Second
 )
@@ -42,10 +42,17 @@ func backoff(attempt int, _ error) (time.Duration, error) {
 // cutRetryer also retries after an incomplete answer, which the SDK does not. So a request may be
 // executed twice. That is safe: reads change nothing, and writes have conditions or write the
 // same values again.
-type cutRetryer struct{ aws.RetryerV2 }
+//
+// It also counts throttled attempts by table.
+type cutRetryer struct {
+	aws.RetryerV2
+
+	tables *TableMeter
+}
 
 // IsErrorRetryable implements aws.Retryer.
 func (r cutRetryer) IsErrorRetryable(err error) bool {
+	r.tables.addThrottled(err) // the SDK calls this function after each failed attempt
 	return r.RetryerV2.IsErrorRetryable(err) || isCutShort(err)
 }
 
@@ -80,11 +87,12 @@ func isCutShort(err error) bool {
 	}
 }
 
-// withCutRetry returns a client that also retries after incomplete answers.
-func withCutRetry(c *dynamodb.Client) *dynamodb.Client {
+// withCutRetry returns a client that also retries after incomplete answers, and counts throttled
+// attempts.
+func withCutRetry(c *dynamodb.Client, tables *TableMeter) *dynamodb.Client {
 	return dynamodb.New(c.Options(), func(o *dynamodb.Options) {
 		if o.Retryer != nil {
-			o.Retryer = cutRetryer{retryerV2(o.Retryer)}
+			o.Retryer = cutRetryer{retryerV2(o.Retryer), tables}
 		}
 	})
 }

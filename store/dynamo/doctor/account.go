@@ -22,8 +22,8 @@ import (
 // absent is the name of a series and the key of an item. Neither ever exists.
 const absent = "_doctor"
 
-// attempt is a request that shows whether an action is allowed. It changes nothing, because it
-// reads a missing row or has a condition that never holds.
+// attempt is a request that shows whether an action is allowed. It changes nothing: it reads or deletes a
+// missing row, or it has a condition that never holds.
 type attempt struct {
 	action string
 	table  string
@@ -82,7 +82,7 @@ func (e *examiner) attempts(ctx context.Context) []attempt {
 }
 
 // absentTable is the end of the name of a table that never exists, because its range is empty.
-// The name has the form of a time table, so the same policies apply to it.
+// The name has the form of a table's name, so the same policies apply to it.
 const absentTable = "_0000000000_0000000000_01_1970"
 
 func (e *examiner) tableAttempts(ctx context.Context, name string) []attempt {
@@ -140,7 +140,7 @@ func (e *examiner) checkTables(ctx context.Context) {
 	e.checkFuture(ctx, own, all-own)
 }
 
-// checkFuture forecasts the number of tables.
+// checkFuture compares the forecast number of tables with the quota.
 func (e *examiner) checkFuture(ctx context.Context, own, others int) {
 	if e.Forecast == nil {
 		return
@@ -154,10 +154,12 @@ func (e *examiner) checkFuture(ctx context.Context, own, others int) {
 			return
 		}
 	}
-	found, remedy, err := e.Forecast(ctx, infos, others)
+	found, remedy, isWarning, err := e.Forecast(ctx, infos, others)
 	switch {
 	case err != nil:
 		e.failed(aboutFuture, "forecast", "*", err)
+	case isWarning:
+		e.findings = append(e.findings, Finding{aboutFuture, Warning, found, remedy})
 	case remedy != "":
 		e.wrong(aboutFuture, remedy, "%s", found)
 	default:
@@ -165,7 +167,7 @@ func (e *examiner) checkFuture(ctx context.Context, own, others int) {
 	}
 }
 
-// countTables returns the number of all tables, and the number of this deployment's time tables.
+// countTables returns the number of all tables, and the number of this deployment's tables.
 func (e *examiner) countTables(ctx context.Context) (all, own int, err error) {
 	err = e.Admin.Names(ctx, "", func(name string) bool {
 		all++

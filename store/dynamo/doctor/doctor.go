@@ -5,9 +5,9 @@
 //	tables     no table was deleted before its readings expired
 //	account    permissions, quotas, clock
 //
-// Examine runs all checks and returns one Finding per check. It changes nothing, and needs no
-// table besides the registry. If a check fails, the others still run, unless the registry cannot be
-// read. Before the first start, the registry is missing, and only the number of tables is checked.
+// Examine runs all checks and returns one Finding per check. It changes nothing. If a check fails, the
+// others still run, unless the registry cannot be read. Before the first start, the registry is
+// missing, and only the number of tables is checked.
 package doctor
 
 import (
@@ -45,32 +45,33 @@ type State string
 // The states of findings.
 const (
 	Good       State = "good"
+	Warning    State = "warning" // works now, and will fail at a known time
 	Wrong      State = "wrong"
 	NotChecked State = "not checked" // the endpoint does not support the check
 )
 
-// Options are the parts of a store, and facts about its tables.
+// Options are the parts of a store that the checks use, and facts about its tables.
 type Options struct {
 	Client *client.Client
 	Admin  *admin.Admin
 	Items  *items.Items
 	Tables *tables.Tables
 	Now    func() time.Time
-	// Prefixes are the prefixes of the time tables of all classes.
+	// Prefixes are the prefixes of the tables of all classes.
 	Prefixes []string
 	// Expired reports whether all readings that a table can hold have expired. If nil, no table
 	// counts as expired.
 	Expired func(grid.Table) bool
 	// TableQuota is the quota of tables of the account and region. 0 means 2500.
 	TableQuota int
-	// Forecast describes the number of tables in the future. Its arguments are the tables of
-	// this deployment and the number of other tables. It returns a remedy if the number will
-	// reach the quota. If nil, the future is not checked.
+	// Forecast describes the future number of tables. Its arguments are the tables of this
+	// deployment and the number of other tables. It returns a remedy if the number will reach the
+	// quota, and whether that is only a warning. If nil, the future is not checked.
 	Forecast Forecaster
 }
 
 // Forecaster is the type of Options.Forecast.
-type Forecaster func(ctx context.Context, tables []store.Info, others int) (found, remedy string, err error)
+type Forecaster func(ctx context.Context, tables []store.Info, others int) (found, remedy string, warning bool, err error)
 
 // Names of the checks.
 const (

@@ -5,8 +5,8 @@
 // Items implements store.Items. It also stores the records of package tables. OpenTable creates
 // the table of the registry.
 //
-// Invariants: an expired item is never returned, and counts as absent in conditions. A write is
-// durable when it returns. If a write fails, it may still have been made.
+// Invariants: an expired item is never returned, and counts as absent in conditions. A write that
+// succeeds is durable. A write that fails may still have been made.
 package items
 
 import (

@@ -23,9 +23,9 @@ type streamIn struct {
 type knownRows struct {
 	mu   sync.RWMutex
 	rows map[streamIn]*row.Stream
-	// remembered is the number of rows in rows for each table. surveyed is the number that the
-	// last survey found.
-	remembered, surveyed map[grid.Table]int
+	// remembered is the number of rows in rows for each table. found is the number that the
+	// last read of the table returned.
+	remembered, found map[grid.Table]int
 }
 
 func (k *knownRows) covers(at streamIn, device string, layout store.Layout) bool {
@@ -47,20 +47,20 @@ func (k *knownRows) put(at streamIn, s *row.Stream) {
 	k.rows[at] = s
 }
 
-// setCount records the number of stream rows that a survey found in a table.
+// setCount records the number of stream rows that a read of a table returned.
 func (k *knownRows) setCount(t grid.Table, n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.surveyed == nil {
-		k.surveyed = map[grid.Table]int{}
+	if k.found == nil {
+		k.found = map[grid.Table]int{}
 	}
-	k.surveyed[t] = n
+	k.found[t] = n
 }
 
 func (k *knownRows) count(t grid.Table) int64 {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	return int64(max(k.remembered[t], k.surveyed[t]))
+	return int64(max(k.remembered[t], k.found[t]))
 }
 
 // drop removes everything that is known about a table.
@@ -73,5 +73,5 @@ func (k *knownRows) drop(t grid.Table) {
 		}
 	}
 	delete(k.remembered, t)
-	delete(k.surveyed, t)
+	delete(k.found, t)
 }

@@ -1,7 +1,7 @@
 // Package layouts records in each table the layouts of its streams.
 //
-//	write   Prepare   widens the stream rows of a table before readings are written
-//	read    Survey    merges the stream rows of all tables
+//	write   Prepare       widens the stream rows of a table before readings are written
+//	read    StreamLayout  merges the stream rows of all tables
 //
 // A stream row holds the row window and the shards of a stream in one table. Readers need it to
 // find every reading, even after the registry was lost. A stream row covers a layout if a reader
@@ -39,7 +39,7 @@ type Layouts struct {
 	tables   *tables.Tables
 	parallel int
 	known    knownRows
-	surveys  surveys
+	recent   recentRows
 }
 
 // New returns the layouts of all tables. A call sends at most parallel requests at the same time.
@@ -93,7 +93,7 @@ func (l *Layouts) Prepare(ctx context.Context, uses []Use) []error {
 	return failed
 }
 
-// confirm confirms the tables of the uses, and returns errors by table.
+// confirm makes sure that the records mark the tables of the uses as used. It returns errors by table.
 func (l *Layouts) confirm(ctx context.Context, uses []Use) map[grid.Table]error {
 	failed := map[grid.Table]error{}
 	for i := range uses {
@@ -109,8 +109,7 @@ func (l *Layouts) confirm(ctx context.Context, uses []Use) map[grid.Table]error 
 	return failed
 }
 
-// coverAll extends stream rows until they cover the wanted layouts. It returns errors by stream
-// row.
+// coverAll widens stream rows until they cover the wanted layouts. It returns errors by stream row.
 func (l *Layouts) coverAll(ctx context.Context, want map[streamIn]*row.Stream) map[streamIn]error {
 	failed := map[streamIn]error{}
 	var mu sync.Mutex
@@ -145,7 +144,7 @@ func (l *Layouts) Drop(t grid.Table) {
 // Rows returns the known number of stream rows in a table. Other processes may have written more.
 func (l *Layouts) Rows(t grid.Table) int64 { return l.known.count(t) }
 
-// Cover extends the stored stream row of a table until it covers a layout, and returns the row.
+// Cover widens the stored stream row of a table until it covers a layout, and returns the row.
 func (l *Layouts) Cover(ctx context.Context, t grid.Table, want *row.Stream) (*row.Stream, error) {
 	next := *want
 	next.Version = 0

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/internal/wait"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo/admin"
 	"github.com/varvedb/varve/store/dynamo/attr"
@@ -66,6 +67,7 @@ func (rd *Reader) Read(ctx context.Context, r store.Range, dst []varve.Reading) 
 		}
 		page.Readings = append(page.Readings, list...)
 	}
+	page.Split = page.Readings[limit].Position().IsVersionOf(page.Readings[limit-1].Position())
 	page.Readings, page.More = page.Readings[:limit], true
 	return page, nil
 }
@@ -84,14 +86,19 @@ func (rd *Reader) Latest(ctx context.Context, l store.Latest) (best varve.Readin
 	if m == nil {
 		return best, false, cost, rd.admin.Exists(ctx, l.Table.Name())
 	}
+	var higher varve.Position // position of the previous live reading, which is higher
 	for {
 		list, err := m.next(ctx)
 		if err != nil || len(list) == 0 {
 			return best, found, m.cost(), err
 		}
 		for i := range list {
-			expired := !list[i].Time.After(l.Cutoff) && !list[i].Arrived.After(l.Cutoff)
-			if !expired && (!found || l.By.Later(&list[i], &best)) {
+			if !list[i].Alive(l.Cutoff) {
+				continue
+			}
+			at := list[i].Position()
+			superseded := at.IsVersionOf(higher)
+			if higher = at; !superseded && (!found || l.By.Later(&list[i], &best)) {
 				best, found = list[i], true
 			}
 		}
@@ -134,7 +141,7 @@ func (rd *Reader) Scan(ctx context.Context, t grid.Table, pace Pace, each func(i
 		if err != nil {
 			return rd.client.Error("Scan", t.Name(), err)
 		}
-		cost := rd.client.Usage.Reads.AddRead(out.ConsumedCapacity)
+		cost := rd.client.Usage.AddRead(t.Name(), out.ConsumedCapacity)
 		for _, it := range out.Items {
 			each(it, 0)
 		}
@@ -160,7 +167,7 @@ func (p Pace) wait(ctx context.Context, units float64) error {
 		return nil
 	}
 	if p.Wait == nil {
-		p.Wait = client.Wait
+		p.Wait = wait.For
 	}
 	return p.Wait(ctx, time.Duration(units/p.Rate*float64(time.Second)))
 }

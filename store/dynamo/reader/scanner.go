@@ -127,7 +127,7 @@ func (sc *scanner) readPage(ctx context.Context) (edge int64, err error) {
 	if err != nil {
 		return 0, sc.rd.client.Error("Query", sc.r.Table.Name(), err)
 	}
-	sc.cost.Add(sc.rd.client.Usage.Reads.AddRead(out.ConsumedCapacity))
+	sc.cost.Add(sc.rd.client.Usage.AddRead(sc.r.Table.Name(), out.ConsumedCapacity))
 	for _, it := range out.Items {
 		if edge, err = sc.addRow(it); err != nil {
 			return 0, err

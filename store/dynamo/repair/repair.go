@@ -37,16 +37,16 @@ type Options struct {
 
 // Plan lists the streams in all tables, and the repairs that tables need.
 type Plan struct {
-	Streams []store.Survey // all streams in tables, ordered by tenant and name
-	Rows    []Row          // stream rows that are missing or too narrow
-	Lost    []grid.Table   // tables that were deleted outside of Varve
-	Damaged []string       // unreadable stream rows, which a repair does not change
+	Streams []store.StreamLayout // all streams in tables, ordered by tenant and name
+	Rows    []Row                // stream rows that are missing or too narrow
+	Lost    []grid.Table         // tables that were deleted outside of Varve
+	Damaged []string             // unreadable stream rows, which a repair does not change
 }
 
 // Row is a stream row that is missing in a table or too narrow.
 type Row struct {
 	Table grid.Table
-	store.Survey
+	store.StreamLayout
 }
 
 // Repairer plans and applies repairs.
@@ -79,7 +79,7 @@ func (r *Repairer) NewPlan(ctx context.Context, o Options) (p Plan, err error) {
 			merged.Add(in.Table, s)
 		}
 	}
-	p.Streams = merged.Surveys()
+	p.Streams = merged.Layouts()
 	return p, nil
 }
 
@@ -112,7 +112,7 @@ func (r *Repairer) planTable(ctx context.Context, t grid.Table, o Options, p *Pl
 		}
 		wide := is
 		if wide.Merge(found[name]); !wide.HasLayoutOf(&is) {
-			p.Rows = append(p.Rows, Row{t, wide.Survey()})
+			p.Rows = append(p.Rows, Row{t, wide.StreamLayout()})
 			rows[name] = &wide
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // nsPerMs is the number of nanoseconds in a millisecond.
 const nsPerMs = 1_000_000
 
-// The key of a reading in its row is its id, with up to two parts before it:
+// The key of a reading in its row is the key of its id, with up to two parts before it:
 //
 //   - the millisecond within the row, if the row is wider than a millisecond
 //   - the nanosecond within the millisecond, if it is not 0 or the id could be mistaken for a part
@@ -30,7 +30,7 @@ const digits = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz
 // Key returns the key of a reading in a row that begins at the given millisecond. A row is wide
 // if its window is longer than a millisecond.
 func Key(r *varve.Reading, ms int64, wide bool) string {
-	id := r.ID.String()
+	id := r.ID.Key()
 	at := r.Time.UnixNano()
 	ns := at % nsPerMs
 	b := make([]byte, 0, 2*partLen+len(id))
@@ -61,7 +61,7 @@ func ParseKey(key string) (offset int64, id varve.ID, ok bool) {
 	if !ok || ns >= nsPerMs {
 		return 0, id, false
 	}
-	id, err := varve.ParseID(key)
+	id, err := varve.ParseKey(key)
 	return ms*nsPerMs + ns, id, err == nil
 }
 

@@ -12,6 +12,7 @@ const (
 	AttrScale  = "_scale"
 	AttrTTL    = "_ttl"
 	AttrSize   = "_size"
+	AttrErased = "_erased" // the row is closed, and its readings were erased
 )
 
 // fieldAttr returns the name of the attribute of a field.

@@ -18,11 +18,13 @@ import (
 func Parse(it attr.Item) (Row, error) {
 	r := Row{Keys: map[string]bool{}, Maps: map[string]attr.Item{}, Bytes: attr.Size(it)}
 	ids, ok := it[AttrIDs].(*attr.Set)
-	if !ok {
+	if _, erased := it[AttrErased]; !ok && !erased {
 		return r, fmt.Errorf("it has no %s", AttrIDs)
 	}
-	for _, key := range ids.Value {
-		r.Keys[key] = true
+	if ok {
+		for _, key := range ids.Value {
+			r.Keys[key] = true
+		}
 	}
 	for name, av := range it {
 		m, ok := av.(*attr.Map)

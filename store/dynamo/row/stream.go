@@ -47,9 +47,9 @@ func streamTS(tenant, stream string) string {
 // Name returns tenant/stream.
 func (s *Stream) Name() string { return s.Tenant + "/" + s.Stream }
 
-// Survey returns the layout as a store.Survey.
-func (s *Stream) Survey() store.Survey {
-	return store.Survey{Tenant: s.Tenant, Stream: s.Stream, Window: s.Window, Shards: s.Shards}
+// StreamLayout returns the layout as a store.StreamLayout.
+func (s *Stream) StreamLayout() store.StreamLayout {
+	return store.StreamLayout{Tenant: s.Tenant, Stream: s.Stream, Window: s.Window, Shards: s.Shards}
 }
 
 // Item returns the attributes of the row.

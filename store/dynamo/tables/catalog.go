@@ -22,7 +22,7 @@ type Catalog struct {
 	parallel int
 
 	mu      sync.Mutex
-	version string // version of the catalog from the last load that received one
+	version string // last version of the catalog that a filter has required
 }
 
 // Listed is a table in a list.
@@ -42,8 +42,8 @@ type list struct {
 	version string
 }
 
-// Tables implements store.Catalog. A table is known to be empty if its record does not mark it as
-// used. DynamoDB's own count is hours old. The details count all rows.
+// Tables implements store.Catalog. A table counts as empty if its record does not mark it as used,
+// because DynamoDB's own count of rows may be hours old. The details have that count.
 func (c *Catalog) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
 	all, err := c.cached(ctx, &f)
 	if err != nil {

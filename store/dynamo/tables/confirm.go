@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/internal/cache"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo/admin"
-	"github.com/varvedb/varve/store/dynamo/cache"
 )
 
 const (

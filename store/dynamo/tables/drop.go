@@ -48,7 +48,7 @@ func (l *Lifecycle) Drop(ctx context.Context, t grid.Table) error {
 	return l.awaitDeleted(ctx, t)
 }
 
-// markDropping records that a table is being dropped, if that is allowed. From then on, no other
+// markDropping records that a table is being dropped, if the table may be dropped. From then on, no other
 // change of the table is possible.
 func (l *Lifecycle) markDropping(ctx context.Context, t grid.Table, owned bool) error {
 	return l.records.update(ctx, t, func(r *record) error {
@@ -64,8 +64,8 @@ func (l *Lifecycle) markDropping(ctx context.Context, t grid.Table, owned bool) 
 // undoWithin limits the time of undoDrop.
 const undoWithin = time.Minute
 
-// undoDrop restores a table that could not be deleted to its previous state: retired, with the
-// protection that d has.
+// undoDrop is called if a table could not be deleted. The table is retired again, with the protection
+// that d has.
 func (l *Lifecycle) undoDrop(ctx context.Context, t grid.Table, d *types.TableDescription) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
 	defer cancel()

@@ -22,6 +22,8 @@ type Lifecycle struct {
 	items   *items.Items
 	classOf func(prefix string) string
 	now     func() time.Time
+
+	keepExpired bool // time to live is off in all tables
 }
 
 // Create implements store.Creator. It writes the record first, because a table without a record
@@ -71,7 +73,7 @@ func (l *Lifecycle) createTable(ctx context.Context, t grid.Table, tier store.Ti
 			return l.abortCreate(ctx, t)
 		}
 	}
-	if err := l.admin.SetTTL(ctx, t.Name(), row.AttrTTL, true); err != nil {
+	if err := l.admin.SetTTL(ctx, t.Name(), row.AttrTTL, !l.keepExpired); err != nil {
 		return err
 	}
 	if settings.IsRecoverable() {
@@ -82,9 +84,9 @@ func (l *Lifecycle) createTable(ctx context.Context, t grid.Table, tier store.Ti
 	return l.endCreate(ctx, t)
 }
 
-// beginCreate writes the record of a table before the table is created. If the record of a
-// missing table exists, the new record keeps its use, its loss and its hold. Another process may
-// do the same at the same time.
+// beginCreate writes the record of a table before the table is created. If a missing table has a record,
+// the new record takes over its use, its loss and its hold. Another process may do the same at the same
+// time.
 func (l *Lifecycle) beginCreate(ctx context.Context, t grid.Table, tier store.Tier, old *record) error {
 	r := &record{Phase: making, Tier: tier, Created: l.now().UTC()}
 	if old == nil {
@@ -123,6 +125,18 @@ func (l *Lifecycle) Retire(ctx context.Context, t grid.Table, at time.Time) erro
 	})
 }
 
+// CheckErasable returns an error if readings of a table must not be erased.
+func (l *Lifecycle) CheckErasable(ctx context.Context, t grid.Table) error {
+	r, err := l.records.read(ctx, t)
+	if err != nil {
+		return err
+	}
+	if !r.isUsable() {
+		return fmt.Errorf("%s: %w", t, store.ErrNoTable)
+	}
+	return store.Erasable(&store.Info{Table: t, Hold: r.Hold})
+}
+
 // Restore implements store.Lifecycle.
 func (l *Lifecycle) Restore(ctx context.Context, t grid.Table) error {
 	return l.records.update(ctx, t, func(r *record) error { r.Retired = time.Time{}; return nil })
@@ -134,7 +148,7 @@ func (l *Lifecycle) Hold(ctx context.Context, t grid.Table, reason string) error
 	if err := l.records.update(ctx, t, func(r *record) error { r.Hold = reason; return nil }); err != nil {
 		return err
 	}
-	if err := l.admin.SetTTL(ctx, t.Name(), row.AttrTTL, reason == ""); err != nil {
+	if err := l.admin.SetTTL(ctx, t.Name(), row.AttrTTL, reason == "" && !l.keepExpired); err != nil {
 		return fmt.Errorf("the hold of %s is recorded, but the deletion of expired rows is not changed, "+
 			"because DynamoDB allows that once an hour: repeat the hold later: %w", t, err)
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/internal/cache"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo/admin"
-	"github.com/varvedb/varve/store/dynamo/cache"
 	"github.com/varvedb/varve/store/dynamo/client"
 	"github.com/varvedb/varve/store/dynamo/items"
 )

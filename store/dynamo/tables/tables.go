@@ -1,6 +1,6 @@
-// Package tables manages the time tables of a deployment.
+// Package tables manages the tables of a deployment.
 //
-// A time table is a DynamoDB table with a record in the registry. The record holds facts that
+// Each table of readings is a DynamoDB table with a record in the registry. The record holds facts that
 // DynamoDB does not store: the tier, retirement, holds, use and loss.
 //
 //	        creating            in use               deleting
@@ -10,6 +10,7 @@
 //	Records    reads and changes the records
 //	Catalog    lists tables, and caches the lists
 //	Lifecycle  creates, tunes, holds, retires and drops tables
+//	Scaler     scales provisioned tables by their use
 //	Confirmed  makes sure before a write that the record marks the table as used
 //
 // Invariants: a record is written before its table is created, and deleted after its table is
@@ -21,10 +22,15 @@ package tables
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo/admin"
+	"github.com/varvedb/varve/store/dynamo/client"
 	"github.com/varvedb/varve/store/dynamo/items"
+	"github.com/varvedb/varve/store/dynamo/row"
 	"github.com/varvedb/varve/store/dynamo/template"
 )
 
@@ -36,6 +42,10 @@ type Options struct {
 	Now      func() time.Time
 	Parallel int           // largest number of requests that a call sends at the same time
 	CacheFor time.Duration // how long a list of tables is used
+	// KeepExpired leaves the time to live of all tables off, so that DynamoDB deletes no rows.
+	KeepExpired bool
+	// Used returns the use of each table by this process since the last call.
+	Used func() map[string]client.TableUse
 }
 
 // Tables are the parts that manage tables.
@@ -43,18 +53,40 @@ type Tables struct {
 	Records   *Records
 	Catalog   *Catalog
 	Lifecycle *Lifecycle
+	Scaler    *Scaler
 	Confirmed *Confirmed
 }
 
 // New returns the parts that manage tables.
 func New(o Options) *Tables {
 	r := &Records{items: o.Items, admin: o.Admin, lists: newLists(o.CacheFor)}
+	l := &Lifecycle{records: r, admin: o.Admin, items: o.Items, classOf: o.ClassOf, now: o.Now, keepExpired: o.KeepExpired}
 	return &Tables{
 		Records:   r,
 		Catalog:   &Catalog{records: r, admin: o.Admin, now: o.Now, parallel: o.Parallel},
-		Lifecycle: &Lifecycle{records: r, admin: o.Admin, items: o.Items, classOf: o.ClassOf, now: o.Now},
+		Lifecycle: l,
+		Scaler:    newScaler(l, o.Used),
 		Confirmed: newConfirmed(r, o.Admin),
 	}
+}
+
+// KeepExpired turns the time to live of all tables off.
+func (t *Tables) KeepExpired(ctx context.Context) error {
+	listed, err := t.Catalog.All(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range listed {
+		in := &listed[i]
+		if !in.Owned || in.Status != store.Active {
+			continue
+		}
+		if err := t.Lifecycle.admin.SetTTL(ctx, in.Name(), row.AttrTTL, false); err != nil && !client.IsNoTable(err) {
+			errs = append(errs, fmt.Errorf("turn the time to live of %s off, which DynamoDB allows once an hour: %w", in.Table, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Template reads the table template from the registry. It returns the zero Template if it is

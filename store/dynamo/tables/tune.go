@@ -70,9 +70,11 @@ func tableClass(name string) types.TableClass {
 	return types.TableClassStandard
 }
 
-// Tune implements store.Lifecycle. A provisioned table gets the capacity of the tier. If the
-// template has none for the tier, the table becomes on-demand. An on-demand table does not become
-// provisioned. Every table gets the table class of the tier.
+// Tune implements store.Lifecycle. A provisioned table gets the capacity of the tier. If the template
+// has no capacity for the tier, the table becomes on-demand. If tables of the tier are scaled, the table
+// keeps its capacity instead, within the limits. A scaled cold table gets the capacity for its use in
+// the last month, if that use is known. An on-demand table does not become provisioned. Every table gets
+// the table class of the tier.
 //
 // DynamoDB limits changes of the table class and of capacity separately. If one change fails,
 // Tune still makes the other.
@@ -90,7 +92,7 @@ func (l *Lifecycle) Tune(ctx context.Context, t grid.Table, tier store.Tier) err
 	}
 	settings := template.Of(l.classOf(t.Prefix))
 	classErr := l.tuneClass(ctx, t.Name(), r.Tier, tier, &settings)
-	if err := errors.Join(classErr, l.tuneCapacity(ctx, t.Name(), tier, &settings)); err != nil {
+	if err := errors.Join(classErr, l.tuneCapacity(ctx, t, tier, &settings)); err != nil {
 		return err
 	}
 	return l.records.update(ctx, t, func(r *record) error { r.Tier = tier; return nil })
@@ -128,7 +130,8 @@ func isUnknownClass(err error) bool {
 }
 
 // tuneCapacity changes the capacity of a provisioned table.
-func (l *Lifecycle) tuneCapacity(ctx context.Context, name string, tier store.Tier, s *template.Settings) error {
+func (l *Lifecycle) tuneCapacity(ctx context.Context, t grid.Table, tier store.Tier, s *template.Settings) error {
+	name := t.Name()
 	d, err := l.admin.Await(ctx, name)
 	if err != nil {
 		return err
@@ -142,6 +145,26 @@ func (l *Lifecycle) tuneCapacity(ctx context.Context, name string, tier store.Ti
 	if !ok {
 		return l.admin.Update(ctx, &dynamodb.UpdateTableInput{TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest})
 	}
+	if least, most, scaled := s.Scaling(tier); scaled {
+		want = template.Capacity{
+			Read:  min(max(aws.ToInt64(is.ReadCapacityUnits), least.Read), most.Read),
+			Write: min(max(aws.ToInt64(is.WriteCapacityUnits), least.Write), most.Write),
+		}
+		if tier == store.Cold {
+			c, known, err := l.sealedCapacity(ctx, t, capacities{least, most})
+			if err != nil {
+				return err
+			}
+			if known {
+				want = c
+			}
+		}
+	}
+	return l.setCapacity(ctx, name, is, want)
+}
+
+// setCapacity changes the capacity of a provisioned table, unless DynamoDB would refuse it.
+func (l *Lifecycle) setCapacity(ctx context.Context, name string, is *types.ProvisionedThroughputDescription, want template.Capacity) error {
 	r, w := want.Read-aws.ToInt64(is.ReadCapacityUnits), want.Write-aws.ToInt64(is.WriteCapacityUnits)
 	if r == 0 && w == 0 {
 		return nil

@@ -1,4 +1,4 @@
-// Package template has the table template, which states how time tables are created.
+// Package template has the table template, which states how tables are created.
 //
 //	registry item TEMPLATE TABLES, attribute "template"
 //	    Parse → Template   Of(class) → Settings of one table
@@ -22,7 +22,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Template defines how time tables are created and tuned. If the registry has no template, the
+// Template defines how tables are created and tuned. If the registry has no template, the
 // zero Template applies.
 type Template struct {
 	Settings
@@ -38,6 +38,9 @@ type Settings struct {
 	// Capacity is the capacity of provisioned tables by tier. The tiers are "hot", "warm" and
 	// "cold". If cold is missing, tables become on-demand when they are sealed.
 	Capacity map[string]Capacity `json:"capacity,omitempty"`
+	// CapacityMax is the largest capacity to which provisioned tables are scaled, by tier. For these
+	// tiers, Capacity is the smallest capacity. Tables of other tiers are not scaled.
+	CapacityMax map[string]Capacity `json:"capacity_max,omitempty"`
 	// TableClass is the table class by tier: "standard", the default, or
 	// "standard_infrequent_access".
 	TableClass map[string]string `json:"table_class,omitempty"`
@@ -105,6 +108,7 @@ func (t *Template) Of(class string) Settings {
 		s.DeletionProtection = own.DeletionProtection
 	}
 	s.Capacity = merged(s.Capacity, own.Capacity)
+	s.CapacityMax = merged(s.CapacityMax, own.CapacityMax)
 	s.TableClass = merged(s.TableClass, own.TableClass)
 	s.Tags = merged(s.Tags, own.Tags)
 	return s
@@ -139,6 +143,27 @@ func (s *Settings) ClassOf(tier store.Tier) string {
 func (s *Settings) CapacityOf(tier store.Tier) (c Capacity, provisioned bool) {
 	c, ok := s.Capacity[tier.String()]
 	return c, ok && s.Billing == Provisioned
+}
+
+// Scaling returns the smallest and the largest capacity of tables of a tier, or false if they are
+// not scaled.
+func (s *Settings) Scaling(tier store.Tier) (least, most Capacity, scaled bool) {
+	least, provisioned := s.CapacityOf(tier)
+	most, scaled = s.CapacityMax[tier.String()]
+	return least, most, scaled && provisioned
+}
+
+// Scales reports whether tables of any class are scaled.
+func (t *Template) Scales() bool {
+	for _, class := range append(slices.Collect(maps.Keys(t.Classes)), "") {
+		s := t.Of(class)
+		for _, tier := range Tiers() {
+			if _, _, scaled := s.Scaling(tier); scaled {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Tiers returns all tiers that settings may use.

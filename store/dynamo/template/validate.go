@@ -40,6 +40,17 @@ func (s *Settings) validate(at string) (errs []error) {
 			bad("capacity."+name, "%d read and %d write units are too few: use 1 or more", c.Read, c.Write)
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.CapacityMax)) {
+		most := s.CapacityMax[name]
+		switch least, exists := s.Capacity[name]; {
+		case !isTier(name):
+			bad("capacity_max."+name, "unknown tier: use hot, warm and cold")
+		case !exists:
+			bad("capacity_max."+name, "requires capacity.%s, the smallest capacity: add it", name)
+		case most.Read < least.Read || most.Write < least.Write:
+			bad("capacity_max."+name, "%d read and %d write units are less than capacity.%s: raise them", most.Read, most.Write, name)
+		}
+	}
 	for _, tier := range []store.Tier{store.Hot, store.Warm} {
 		if _, exists := s.Capacity[tier.String()]; s.Billing == Provisioned && !exists {
 			bad("capacity."+tier.String(), "is missing, and billing is provisioned: add it")

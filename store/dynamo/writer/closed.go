@@ -5,7 +5,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/store/dynamo/cache"
+	"github.com/varvedb/varve/internal/cache"
 	"github.com/varvedb/varve/store/dynamo/row"
 )
 
@@ -22,8 +22,8 @@ const (
 )
 
 // closedRows caches the keys of closed rows. If readings belong below a cached row, the writer sends
-// no request for that row. Such a request would cost as much as a write of the whole row. A closed
-// row never changes, so the cache is exact.
+// no request for that row. Such a request would cost as much as a write of the whole row. Only an
+// erasure changes a closed row. It ends only when no process uses an older copy; see ErasureDelay.
 type closedRows struct {
 	rows *cache.Cache[row.Address, contents]
 }

@@ -2,8 +2,8 @@ package writer
 
 import (
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/cache"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/dynamo/cache"
 )
 
 // maxExpectations is the largest number of remembered series.
@@ -12,8 +12,8 @@ const maxExpectations = 100_000
 const (
 	// existBalance is the lowest balance with which rows are expected to exist.
 	existBalance = 4
-	// maxBalance limits the balance. So a few missing rows do not change the expectation, but
-	// more do.
+	// maxBalance is the highest balance. Three missing rows, one after another, are enough to change
+	// the expectation, even after many existing rows.
 	maxBalance = 6
 )
 
@@ -39,7 +39,7 @@ func (x *expectations) exist(s varve.Series, e store.Expect) bool {
 // learn changes the balance of a series by one, depending on whether a row existed.
 func (x *expectations) learn(s varve.Series, exists bool) {
 	if _, known := x.balances.Get(s); !exists && !known {
-		return // series without a balance expect new rows, and most series have none
+		return // without a balance, rows are expected to be missing already
 	}
 	x.balances.Update(s, func(balance int) (int, bool) {
 		if exists {

@@ -45,7 +45,7 @@ func (w *Writer) insert(ctx context.Context, g *group, at row.Address, entries [
 	if err != nil {
 		return w.refused(ctx, at, "PutItem", epoch, err)
 	}
-	w.client.Usage.Writes.Add(out.ConsumedCapacity)
+	w.client.Usage.AddWrite(g.Table.Name(), out.ConsumedCapacity)
 	w.closed.put(epoch, at, &r)
 	return result{stored: true, row: &r}, nil
 }
@@ -100,7 +100,7 @@ func (w *Writer) update(ctx context.Context, at row.Address, x *attr.Expression,
 	if err != nil {
 		return w.refused(ctx, at, "UpdateItem", epoch, err)
 	}
-	w.client.Usage.Writes.Add(out.ConsumedCapacity)
+	w.client.Usage.AddWrite(at.Table.Name(), out.ConsumedCapacity)
 	r, err := w.parse(at, epoch, out.Attributes, false)
 	return result{stored: true, row: r}, err
 }
@@ -118,7 +118,7 @@ func (w *Writer) refused(ctx context.Context, at row.Address, action string, epo
 		}
 		return result{}, err
 	}
-	w.client.Usage.Writes.AddRefused(refused.Item)
+	w.client.Usage.AddRefusedWrite(at.Table.Name(), refused.Item)
 	r, err := w.parse(at, epoch, refused.Item, true)
 	return result{row: r}, err
 }
@@ -151,7 +151,7 @@ func (w *Writer) findDamage(ctx context.Context, at row.Address) error {
 	if err != nil {
 		return nil //nolint:nilerr // the caller returns the refusal instead
 	}
-	w.client.Usage.Reads.AddRead(out.ConsumedCapacity)
+	w.client.Usage.AddRead(at.Table.Name(), out.ConsumedCapacity)
 	for _, it := range out.Items {
 		if _, err := row.Parse(it); err != nil {
 			return row.Damaged(at.Table, key, err)

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// closedBytes is the size from which a row is closed. An update of a larger row would cost
-	// more than one unit.
+	// closedBytes is the size at which a row is closed. An update of a larger row would cost more than
+	// one unit.
 	closedBytes = client.UnitBytes
-	// insertBytes is the size from which an insert adds no further reading. One large insert
-	// costs no more than several small ones. The last reading may exceed the limit by 64 KiB,
-	// which is below the 400 KB that DynamoDB allows for a row.
+	// insertBytes is the size after which an insert adds no further reading. One large insert costs no
+	// more than several small ones. The last reading may exceed the limit by 64 KiB, which is below the
+	// 400 KB that DynamoDB allows for a row.
 	insertBytes = 64 << 10
 	// maxAssignments limits the expression of an update to 4 KB. A single reading of 256 fields
 	// may have more assignments, and still fits.

@@ -2,13 +2,13 @@
 //
 //	batches ── groups, one per first row ── row by row, along the overflow path
 //
-// Each row needs at most two requests. The first request inserts the row, on the condition that
-// it is missing. If it exists, the answer has its contents. Readings whose ids it holds are
-// duplicates or conflicts, and one update adds the others. If the rows of a series mostly exist, a
-// blind update replaces the insert.
+// Without concurrent writes, each row needs at most two requests. The first request inserts the row,
+// on the condition that it is missing. If it exists, the answer has its contents. Readings whose ids
+// the row holds are duplicates or conflicts, and one update adds the others. If the rows of a series
+// mostly exist, a blind update replaces the insert.
 //
-// A row of closedBytes or more is closed, and never changes. Further readings of its window are
-// written to overflow rows below it.
+// A row of closedBytes or more is closed. Only an erasure changes it. Further readings of its window
+// are written to overflow rows below it.
 //
 //	group         readings of one first row, with their verdicts
 //	closedRows    cache of the keys in closed rows

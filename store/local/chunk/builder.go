@@ -37,7 +37,7 @@ func (b *Builder) Reset() {
 	b.fields = b.fields[:0]
 }
 
-// Add adds one reading. Readings must be in the order of their positions. Derived means that the
+// Add adds one reading. Readings must be in the order of their positions. If derived is true, the
 // id is the content id.
 func (b *Builder) Add(r *varve.Reading, derived bool) {
 	b.times = append(b.times, r.Time.UnixNano())
@@ -52,8 +52,8 @@ func (b *Builder) Add(r *varve.Reading, derived bool) {
 	b.bytes += r.Size()
 }
 
-// field returns the builder of a named field. It tries the i-th builder first, because readings
-// usually have equal fields.
+// field returns the builder of a named field. It tries the i-th builder first, because successive
+// readings usually have the same field names.
 func (b *Builder) field(i int, name string) *fieldBuilder {
 	if i < len(b.fields) && b.fields[i].name == name {
 		return &b.fields[i]
@@ -126,8 +126,8 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// appendArrivals writes arrivals in the shorter form: absolute, as is best for uploads, or
-// relative to the event times, as is best for live devices.
+// appendArrivals writes arrivals in the shorter of two forms: absolute, or relative to the event
+// times. Absolute arrivals are usually shorter for uploads, and relative ones for live devices.
 func (b *Builder) appendArrivals(dst []byte) []byte {
 	at := len(dst)
 	dst = appendInts(append(dst, 0), b.arrived)
@@ -156,6 +156,7 @@ const (
 	idDerived = iota
 	idHash
 	idText
+	idKey // an id with a version
 )
 
 func (b *Builder) appendIDs(dst []byte) []byte {
@@ -168,6 +169,10 @@ func (b *Builder) appendIDs(dst []byte) []byte {
 		switch {
 		case b.derived[i]:
 			dst = append(dst, idDerived)
+		case id.Version() > 0:
+			key := id.Key()
+			dst = binary.AppendUvarint(append(dst, idKey), uint64(len(key)))
+			dst = append(dst, key...)
 		case isHash:
 			dst = binary.LittleEndian.AppendUint64(append(dst, idHash), hash)
 		default:

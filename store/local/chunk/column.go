@@ -122,7 +122,8 @@ func (f *fieldBuilder) appendNumbers(dst []byte) []byte {
 	return appendInts(dst, f.scratch)
 }
 
-// scale converts the coefficients to one exponent. It returns false if they do not fit.
+// scale converts the coefficients to the least exponent. It returns false if a coefficient becomes
+// too large.
 func (f *fieldBuilder) scale() bool {
 	f.exps, f.scratch = f.exps[:0], f.scratch[:0]
 	for _, n := range f.numbers {
@@ -143,7 +144,7 @@ func (f *fieldBuilder) scale() bool {
 	return true
 }
 
-// appendTexts writes each distinct text once, and then the index of its text for each value.
+// appendTexts writes each distinct text once, and then, for each value, the index of its text.
 func (f *fieldBuilder) appendTexts(dst []byte) []byte {
 	if len(f.texts) == 0 {
 		return dst

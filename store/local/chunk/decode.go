@@ -43,8 +43,8 @@ func (s *source) header() Header {
 	return h
 }
 
-// Chunk is a decoded chunk: readings of one series in the order of their positions. Decode
-// reuses its memory. Only one goroutine may use it at a time.
+// Chunk is a decoded chunk: readings of one series in the order of their positions. Decode reuses
+// the memory of the previous content. Only one goroutine at a time may use a Chunk.
 type Chunk struct {
 	Header
 	Block block.Block
@@ -102,6 +102,11 @@ func (c *Chunk) decodeIDs(s *source) {
 			if id, err = varve.ParseID(string(s.bytes(s.uvarint()))); err != nil {
 				s.fail()
 			}
+		case idKey:
+			var err error
+			if id, err = varve.ParseKey(string(s.bytes(s.uvarint()))); err != nil {
+				s.fail()
+			}
 		default:
 			s.fail()
 		}
@@ -138,8 +143,9 @@ func (c *Chunk) Time(i int) int64 { return c.Block.Times[i] }
 // Arrived returns the arrival of a reading in milliseconds since 1970.
 func (c *Chunk) Arrived(i int) int64 { return c.Block.Arrived[i] }
 
-// Fill sets r to the i-th reading. It reuses the fields of r if possible, or else the arena. It
-// never fails, because Decode finds all damage. The error is part of an interface for merges.
+// Fill sets r to the i-th reading. It reuses the fields of r if possible, or else takes memory from
+// the arena. Fill never fails, because Decode finds all damage. It returns an error only to
+// implement an interface of package local.
 func (c *Chunk) Fill(i int, r *varve.Reading, arena *Arena) error {
 	c.fill(i, r, arena)
 	return nil

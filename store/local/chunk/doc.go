@@ -1,8 +1,8 @@
 // Package chunk implements the compressed format for many readings of one series.
 //
 // A chunk has a column of event times, one of arrivals, one of ids, and one for each field. Each
-// column has a packing for its contents. A chunk of readings per minute takes a few bytes per
-// reading, and decodes in tens of nanoseconds per reading:
+// column has a packing for its contents. A chunk of a device that sends every minute takes a few
+// bytes per reading, and decodes in tens of nanoseconds per reading:
 //
 //	byte     version
 //	uvarint  number of readings, n ≥ 1
@@ -12,8 +12,8 @@
 //	ints     the uvarint step, then event times: (time - first) / step
 //	byte     1 if arrivals are stored as arrival - event time in ms, otherwise 0
 //	ints     arrivals
-//	ids      a byte 0 if every id is the content id; otherwise a kind byte for each
-//	         reading, then the hashes and texts
+//	ids      byte 0 if every id is the content id; otherwise byte 1, and for each
+//	         reading a kind byte and its hash, text or key
 //	uvarint  number of fields
 //	fields   name, presence, kinds, values; see column.go
 //

@@ -85,7 +85,7 @@ func (f decoder) place(n, values int, present, kinds []byte) (numbers, bools, te
 	return count[0], count[1], count[2]
 }
 
-// classOf returns the group of a kind: numbers, booleans or texts.
+// classOf returns 0 for numbers, 1 for booleans and 2 for texts, or -1 if the kind is unknown.
 func classOf(kind byte) int {
 	switch varve.Kind(kind) {
 	case varve.KindNumber:

@@ -13,15 +13,15 @@ const (
 	packPlain         // each value
 	packDelta         // the first value, then differences
 	packDouble        // the first value and difference, then differences of differences
-	packRuns          // for each run: difference to the value of the last run, length - 1
+	packRuns          // for each run: difference to the value of the previous run, length - 1
 	packings
 )
 
 // ErrDamaged means that a chunk cannot be decoded.
 var ErrDamaged = errors.New("chunk is damaged")
 
-// appendInts appends vals in the shortest packing. It does not write their number, because the
-// reader knows it.
+// appendInts appends vals in the shortest packing. It does not write the number of values, because
+// the reader knows it.
 func appendInts(dst []byte, vals []int64) []byte {
 	if len(vals) == 0 {
 		return dst
@@ -145,7 +145,7 @@ func (s *source) varint() int64 {
 	return int64(u>>1) ^ -int64(u&1)
 }
 
-// bytes returns the next n bytes, which alias the chunk.
+// bytes returns the next n bytes, which share the memory of the chunk.
 func (s *source) bytes(n uint64) []byte {
 	if n > uint64(len(s.data)) {
 		s.fail()
@@ -156,7 +156,8 @@ func (s *source) bytes(n uint64) []byte {
 	return b
 }
 
-// ints decodes a column of appendInts into vals.
+// ints decodes a column that appendInts encoded into vals. The length of vals is the number of
+// values.
 func (s *source) ints(vals []int64) {
 	if len(vals) == 0 {
 		return

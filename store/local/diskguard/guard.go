@@ -34,24 +34,27 @@ type Guard struct {
 const (
 	// checkEvery is the time for which a check of the disk is valid.
 	checkEvery = time.Second
-	// resumeFree is the free space with which waiting writes continue. It is about the size of
-	// one write of Pebble.
+	// resumeFree is the free space at which waiting writes continue. It is about the size of one write
+	// of Pebble.
 	resumeFree = 8 << 20
 )
 
-// New returns a guard of the disk of a folder. If minFree is negative, writes are refused only after
-// one found no room. Conditions receives health.DiskLow, and may be nil.
+// New returns a guard of the disk of a folder. If minFree is negative, writes are refused only
+// after a write has found no room. The argument conditions receives health.DiskLow, and may be nil.
 func New(fs vfs.FS, dir string, minFree int64, conditions *health.Conditions) *Guard {
 	return &Guard{fs: fs, dir: dir, min: minFree, now: time.Now, conditions: conditions}
 }
 
-// CheckReadings returns an error if readings must not be written.
+// CheckReadings returns an error if readings must not be written, because the whole reserve must
+// stay free.
 func (g *Guard) CheckReadings() error { return g.requireFree(g.min) }
 
-// CheckItems returns an error if items must not be written.
+// CheckItems returns an error if items must not be written, because half of the reserve must stay
+// free.
 func (g *Guard) CheckItems() error { return g.requireFree(g.min / 2) }
 
-// CheckReserve returns an error if no data may be written.
+// CheckReserve returns an error if a write has found no room, and the disk is still full. Callers
+// use it before writes that may use the reserve, such as holds and drops.
 func (g *Guard) CheckReserve() error { return g.requireFree(0) }
 
 func (g *Guard) requireFree(need int64) error {
@@ -123,8 +126,9 @@ func freeOn(disk vfs.FS, dir string) (free int64, err error) {
 	return int64(min(usage.AvailBytes, math.MaxInt64)), err
 }
 
-// Unavailable marks an error as temporary, so that clients retry. It records a full disk. It
-// returns the errors of an ended context and of a closed journal unchanged.
+// Unavailable marks an error as temporary, so that clients retry. If the cause is a full disk,
+// Unavailable records that for later checks. It returns the errors of an ended context and of a
+// closed journal unchanged.
 func (g *Guard) Unavailable(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, journal.ErrClosed) {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/health"
 )
 
-// waitingFS is a file system on which writes to a full disk wait until it has room.
+// waitingFS is a file system whose writes to a full disk wait until the disk has room.
 //
 // Pebble retries a failed flush at once and without end, and does not survive a failed write of its
 // MANIFEST. Removal of files never waits, because it frees space.
@@ -18,8 +18,8 @@ type waitingFS struct {
 	remover vfs.FS
 }
 
-// WaitingFS returns the file system of the data folder for Pebble. After ctx has ended, writes
-// wait at most a second.
+// WaitingFS wraps the file system of Pebble, so that writes to a full disk wait until it has room.
+// After ctx has ended, writes wait at most a second.
 func (g *Guard) WaitingFS(ctx context.Context, fs vfs.FS) vfs.FS {
 	return waitingFS{FS: vfs.OnDiskFull(fs, func() { g.awaitRoom(ctx) }), remover: fs}
 }
@@ -44,7 +44,8 @@ func (g *Guard) recordFull() {
 }
 
 // awaitRoom waits until the disk has room, for at least a second. It returns within a second after
-// ctx ends. Pebble retries at once, and a quota can refuse writes although the disk has room.
+// ctx ends. The wait limits the rate of retries: Pebble retries at once, and a quota can refuse
+// writes although the disk has room.
 func (g *Guard) awaitRoom(ctx context.Context) {
 	g.recordFull()
 	tick := time.NewTicker(checkEvery)

@@ -13,7 +13,7 @@ type Commit struct {
 
 func newCommit() *Commit { return &Commit{done: make(chan struct{})} }
 
-// ended returns a commit that has ended.
+// ended returns a commit that has ended with an error.
 func ended(err error) *Commit {
 	c := newCommit()
 	c.end(err, nil)
@@ -27,7 +27,7 @@ func (c *Commit) end(err error, retry *Commit) {
 
 // Wait waits until the frame is durable. It returns the failure of the write or of the context.
 //
-// In both cases, the frame may still become durable later.
+// After either failure, the frame may still become durable later.
 func (c *Commit) Wait(ctx context.Context) error {
 	select {
 	case <-c.done:

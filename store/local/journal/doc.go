@@ -1,12 +1,12 @@
 // Package journal implements the write-ahead log of the embedded store: acknowledged data that is
 // not in Pebble's files yet.
 //
-// It consists of numbered segment files with checksummed frames, and of a chain that lists the
+// The log consists of numbered segment files with checksummed frames, and of a chain that lists the
 // required segments. A [Writer] appends frames and returns a [Commit] for each. A [Source] replays
 // each [Frame], and returns a [Report]. A [Chain] is the list of segments.
 //
-// Writers append frames to one open group. A goroutine writes and syncs the group while the next
-// one collects frames. So all waiting writers share the cost of a sync, and wait for at most two
+// Callers append frames to one open group. A goroutine writes and syncs the group while the next
+// group collects frames. So all waiting callers share the cost of a sync, and wait for at most two
 // syncs.
 //
 //	segment: 8 bytes "varve-j2"
@@ -17,7 +17,7 @@
 //	         frames
 //	frame:   4 bytes length n of the payload
 //	         4 bytes CRC-32C of store id, segment number and the rest of the frame
-//	         8 bytes synced: the segment's bytes before it that were durable
+//	         8 bytes synced: number of bytes of the segment that were durable
 //	           when the frame was appended
 //	         8 bytes length of the file that was durable then
 //	         1 byte  kind: readings, a batch of changes, end of the segment
@@ -27,9 +27,9 @@
 // Segments "varve-j1" are of format 1: their header ends after the number, and their frames have no
 // length of the file and no kind.
 //
-// CHAIN.0 and CHAIN.1 contain the store and the first and last segment that was begun. They are
-// written in turn. A segment is in the chain before its first frame is acknowledged, and leaves
-// the chain before its file is removed.
+// CHAIN.0 and CHAIN.1 contain the id of the store, a generation, and the first and the last segment
+// of the chain. They are written in turn. A segment is in the chain before its first frame is
+// acknowledged, and leaves the chain before its file is removed.
 //
 // After a crash, the last frames may be incomplete or fail their checksum. They were not
 // acknowledged, and Replay drops them. They look like acknowledged frames that were damaged, so
@@ -42,6 +42,6 @@
 //
 // If one of the two files of the chain is damaged, the other one suffices.
 //
-// A failed write is retried until it succeeds. Its waiting callers get the failure, but their
-// data may become durable later.
+// A failed write is retried until it succeeds or the journal is closed. The waiting callers get the
+// failure, but their data may become durable later.
 package journal

@@ -17,7 +17,7 @@ const (
 	Readings Kind = 1
 	// Batch marks a batch of changes to items or tables.
 	Batch Kind = 2
-	// end marks the last frame of a segment that is followed by another one.
+	// end marks the last frame of a segment after which another segment was begun.
 	end Kind = 3
 )
 
@@ -38,7 +38,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type layout struct {
 	first int    // offset of the first frame
 	frame int    // bytes before a payload
-	seed  uint32 // checksum of data that is covered but not part of a frame
+	seed  uint32 // checksum of the store id and the segment number, which all frames include in their checksums
 }
 
 // layoutOf returns the layout of a segment. The checksums cover store and number, so that a
@@ -109,8 +109,8 @@ func (f *Frame) appendTo(dst []byte, l layout) []byte {
 	return dst
 }
 
-// claimed returns the size in the header of a frame, without a check of its checksum. It returns
-// 0 if data is shorter.
+// claimed returns the size of the frame at the beginning of data, as its header states it. It
+// verifies no checksum. It returns 0 if data is shorter.
 func (l layout) claimed(data []byte) int {
 	if len(data) < l.frame {
 		return 0

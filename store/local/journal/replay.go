@@ -46,9 +46,10 @@ type replay struct {
 	Source
 	do    func(Frame) error
 	rep   Report
-	last  uint64 // by the names of files
+	last  uint64 // highest segment number among the names of files
 	begun uint64 // the last segment with a durable header
-	// tail is the end of the last segment with frames, if it has no end frame.
+	// tail is the missing end frame of the last segment with frames so far. It is a problem only if
+	// a later segment has frames.
 	tail *Problem
 }
 
@@ -97,8 +98,8 @@ func (r *replay) checkChain(c Chain) error {
 	return nil
 }
 
-// segments replays the segments from first to last, which the chain lists, and all following
-// ones without a gap.
+// segments replays the segments from first to last, which the chain lists, and all later segments
+// that exist. It reports missing segments in between.
 func (r *replay) segments(files []file, first, last uint64) error {
 	want := first
 	for _, f := range files {
@@ -119,7 +120,7 @@ func (r *replay) segments(files []file, first, last uint64) error {
 	return nil
 }
 
-// missing reports the segments of a range as missing.
+// missing reports the segments from <= n < to as missing.
 func (r *replay) missing(from, to uint64) error {
 	for n := from; n < to; n++ {
 		if err := r.found(Problem{Segment: n, File: fileName(n), Text: "is missing"}); err != nil {
@@ -138,7 +139,7 @@ func (r *replay) found(p Problem) error {
 	return fmt.Errorf("%s: %w", p, ErrDamaged)
 }
 
-// file is the file of a segment.
+// file is a segment on disk, with its parsed header.
 type file struct {
 	number uint64 // from its header, or from its name if the header is damaged
 	name   string

@@ -65,11 +65,11 @@ func (s *scan) headerProblem() error {
 	return s.found(s.problem(0, int64(s.file.layout.first), "the header does not check"))
 }
 
-// frames passes the frames after an offset to the caller of Replay, and continues after damaged
-// ones.
+// frames passes the frames from an offset on to the function of Replay, and continues after damaged
+// frames.
 func (s *scan) frames(at int) error {
 	s.length = s.file.header.length
-	synced := int64(-1) // durable bytes that a later frame records; -1 before the search for it
+	synced := int64(-1) // durable bytes that a later frame records; -1 before the search for this frame
 	for at < len(s.data) && !s.ended {
 		f, ok := s.file.layout.parse(s.data[at:])
 		if ok {
@@ -182,14 +182,15 @@ func (s *scan) nextFrame(at int) int {
 	return s.used
 }
 
-// mayBegin rejects most offsets quickly, before a checksum is computed.
+// mayBegin reports whether a frame may begin at an offset. It excludes most offsets without a
+// checksum.
 func (s *scan) mayBegin(at int) bool {
 	synced := binary.LittleEndian.Uint64(s.data[at+8:])
 	return synced >= uint64(s.file.layout.first) && synced <= uint64(at)
 }
 
-// lastSynced searches for frames after an offset. It returns the durable length that the last of
-// them records.
+// lastSynced searches for frames after an offset. It returns the number of durable bytes that the
+// last of these frames records.
 func (s *scan) lastSynced(at int) (synced int64) {
 	for at = s.nextFrame(at + 1); at < s.used; at = s.nextFrame(at) {
 		f, ok := s.file.layout.parse(s.data[at:])

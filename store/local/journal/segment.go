@@ -79,7 +79,7 @@ func createSegment(fs vfs.FS, dir string, id meta.ID, number uint64) (*segment, 
 	return s, nil
 }
 
-// extend makes the length of the file at least to, without writing the bytes in between.
+// extend makes the file at least as long as the argument to, without writing the bytes in between.
 func (s *segment) extend(to int64) error {
 	if to <= s.length {
 		return nil
@@ -91,7 +91,7 @@ func (s *segment) extend(to int64) error {
 	return nil
 }
 
-// grow keeps the file longer than its frames. So each frame records a length beyond its own end,
+// grow makes the file longer than its frames. So each frame records a length beyond its own end,
 // which reveals a truncated file.
 //
 // After small groups it writes zeros, because a sync of overwritten zeros costs half as much as

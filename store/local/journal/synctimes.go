@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// syncBounds are the upper bounds of the buckets of SyncTimes, in seconds: from a disk with a
-// protected cache to a disk that fails.
+// syncBounds are the upper bounds of the buckets of SyncTimes, in seconds. They cover all disks
+// from one with a protected write cache to one that is failing.
 var syncBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
 // SyncTimes are the durations of successful group commits: the write and the sync.
 type SyncTimes struct {
 	Count   uint64
 	Seconds float64            // their sum
-	Buckets map[float64]uint64 // commits that took at most so many seconds
+	Buckets map[float64]uint64 // number of commits that took at most the seconds in the key
 }
 
 // syncMeter collects SyncTimes.

@@ -22,7 +22,8 @@ const retryEvery = time.Second
 const category = vfs.DiskWriteCategory("varve-journal")
 
 // Writer appends to a journal. The order of Append calls is the order of the replay. All methods
-// are safe for concurrent use, except Prepare, Rotate and Remove, which need a single goroutine.
+// are safe for concurrent use, except Prepare, Rotate, Remove and CopyTo. Only one goroutine at a
+// time may call these.
 type Writer struct {
 	fs    vfs.FS
 	dir   string
@@ -60,10 +61,11 @@ func Open(fs vfs.FS, dir string, id meta.ID, number uint64) (*Writer, error) {
 	return w, w.Start()
 }
 
-// Begin creates a segment in an existing folder and adds it to the chain.
+// Begin creates a segment in an existing folder, and makes it the end of the chain. Only then may
+// the caller write replayed data to Pebble. So the chain includes every segment whose data Pebble
+// may have.
 //
-// So the chain ends after all segments that Pebble may contain before Start. A damaged chain is
-// replaced by Start.
+// Begin does not change a damaged chain. Start replaces the damaged chain.
 func Begin(fs vfs.FS, dir string, id meta.ID, number uint64) (*Writer, error) {
 	chain, _, _, err := ReadChain(fs, dir)
 	if err != nil {
@@ -83,7 +85,7 @@ func Begin(fs vfs.FS, dir string, id meta.ID, number uint64) (*Writer, error) {
 	return w, nil
 }
 
-// Start makes the segment of Begin the only one of the journal, and removes earlier ones. If it
+// Start makes the segment of Begin the only one of the journal, and removes earlier ones. If Start
 // fails, the writer cannot be used.
 func (w *Writer) Start() error {
 	number := w.segment.number
@@ -202,8 +204,8 @@ func (w *Writer) Prepare() error {
 	return nil
 }
 
-// Rotate ends the segment, and directs later frames to the prepared one. It returns the number
-// of the ended segment.
+// Rotate ends the current segment, and directs later frames to the segment of Prepare, which must
+// have been called. It returns the number of the ended segment.
 func (w *Writer) Rotate() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -217,7 +219,8 @@ func (w *Writer) Rotate() uint64 {
 	return ended
 }
 
-// Remove removes the segments up to a number that Rotate returned from the chain, and deletes them.
+// Remove deletes all segments up to upTo, which is a result of Rotate. Before that, it removes them
+// from the chain.
 func (w *Writer) Remove(upTo uint64) error {
 	if upTo >= w.chain.First {
 		if err := w.advance(upTo+1, w.chain.Last); err != nil {
@@ -314,8 +317,8 @@ func (w *Writer) next() *group {
 }
 
 // gather yields to goroutines that are about to append, as long as the group grows, because a
-// further sync would cost more. Without such goroutines, a yield costs nothing. If another
-// goroutine computes for long, a yield may cost more than a sync, so gather ends after it.
+// further sync would cost more. Without such goroutines, a yield costs little. If another goroutine
+// computes for long, a yield may cost more than a sync. So gather ends after gatherTime.
 func (w *Writer) gather(g *group) {
 	begin := time.Now()
 	for range maxGather {
@@ -354,7 +357,7 @@ func (w *Writer) written(g *group, err error) {
 	s.synced += int64(len(g.buf))
 	s.durable = s.length
 	if g.last {
-		// Everything in it is durable, so the close cannot lose data.
+		// The whole segment is durable, so a failed close cannot lose data.
 		w.failed = s.file.Close()
 	}
 	w.queue = w.queue[1:]
@@ -363,7 +366,7 @@ func (w *Writer) written(g *group, err error) {
 	}
 }
 
-// maxSpare limits the size of a buffer that is kept for the next group.
+// maxSpare limits the size of a buffer that is reused for a later group.
 const maxSpare = 4 << 20
 
 // pause waits before the next attempt. It returns false if the journal is being closed.

@@ -12,8 +12,8 @@ type bodies struct {
 const (
 	// pageBits is the number of bits of an offset inside a page.
 	pageBits = 20
-	// firstPage is the size of the first page. Each page is larger than the one before, up to
-	// the size that pageBits permits.
+	// firstPage is the size of the first page. Each page is twice as large as the previous page, up
+	// to the size that pageBits permits.
 	firstPage = 64 << 10
 )
 

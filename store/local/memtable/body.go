@@ -14,9 +14,9 @@ import (
 // The body of a row is the form of a reading in memory and in the journal, without its series,
 // time and field names:
 //
-//	byte     kind of its id; then 8 bytes of hash, or a length and text
+//	byte     kind of its id; then 8 bytes of hash, a length and text, or a length and key
 //	varint   arrival, relative to the start of the table's arrival month, in ms
-//	values   a tag byte each, then the data of the tag
+//	values   for each value, a tag byte and its data
 //
 // The low three bits of a tag are the kind of value. For numbers with a coefficient of 64 bits, the
 // high five bits are the number of decimals, or 31 if an exponent follows.
@@ -26,6 +26,7 @@ const (
 	idDerived = iota // the content id, which is not stored
 	idHash
 	idText
+	idKey // an id with a version
 )
 
 // Tags of values.
@@ -52,6 +53,8 @@ func appendBody(dst []byte, r *varve.Reading, base int64) []byte {
 	switch hash, isHash := r.ID.Hash(); {
 	case r.ID.IsZero() || r.ID == r.ContentID():
 		dst = append(dst, idDerived)
+	case r.ID.Version() > 0:
+		dst = appendText(append(dst, idKey), r.ID.Key())
 	case isHash:
 		dst = binary.LittleEndian.AppendUint64(append(dst, idHash), hash)
 	default:
@@ -108,33 +111,48 @@ func appendNumber(dst []byte, n varve.Number) []byte {
 }
 
 // bodyReader decodes a body. Bodies come from memory or from a verified frame. So an invalid body
-// is a fault of this program. It is an error, not a panic.
+// is a fault of this program. The reader reports it as an error, without a panic.
+//
+// The reader holds a position instead of a slice of the remaining data, because storing a pointer
+// costs more during a garbage collection.
 type bodyReader struct {
 	data []byte
+	at   int
 	err  error
 }
 
 func (b *bodyReader) fail() {
-	b.data, b.err = nil, ErrBody
+	b.at, b.err = len(b.data), ErrBody
 }
 
 func (b *bodyReader) byte() byte {
-	if len(b.data) == 0 {
+	if b.at >= len(b.data) {
 		b.fail()
 		return 0
 	}
-	c := b.data[0]
-	b.data = b.data[1:]
-	return c
+	b.at++
+	return b.data[b.at-1]
 }
 
 func (b *bodyReader) uvarint() uint64 {
-	v, n := binary.Uvarint(b.data)
+	if b.at < len(b.data) && b.data[b.at] < 0x80 {
+		b.at++
+		return uint64(b.data[b.at-1])
+	}
+	return b.longUvarint()
+}
+
+func (b *bodyReader) longUvarint() uint64 {
+	if d := b.data[b.at:]; len(d) > 1 && d[1] < 0x80 {
+		b.at += 2
+		return uint64(d[0]&0x7f) | uint64(d[1])<<7
+	}
+	v, n := binary.Uvarint(b.data[b.at:])
 	if n <= 0 {
 		b.fail()
 		return 0
 	}
-	b.data = b.data[n:]
+	b.at += n
 	return v
 }
 
@@ -144,12 +162,12 @@ func (b *bodyReader) varint() int64 {
 }
 
 func (b *bodyReader) bytes(n uint64) []byte {
-	if n > uint64(len(b.data)) {
+	if n > uint64(len(b.data)-b.at) {
 		b.fail()
 		return nil
 	}
-	p := b.data[:n]
-	b.data = b.data[n:]
+	p := b.data[b.at : b.at+int(n)]
+	b.at += int(n)
 	return p
 }
 
@@ -166,6 +184,10 @@ func (b *bodyReader) id() varve.ID {
 		}
 	case idText:
 		if id, err := varve.ParseID(b.text()); err == nil {
+			return id
+		}
+	case idKey:
+		if id, err := varve.ParseKey(b.text()); err == nil {
 			return id
 		}
 	}
@@ -211,8 +233,8 @@ func (b *bodyReader) number(neg bool, hi, lo uint64, exp int64) varve.Value {
 	return varve.NumberValue(n)
 }
 
-// ReadBody fills r from a body. The series and time of r must be set. The zero id means the
-// content id.
+// ReadBody fills r from a body. The series and time of r must be set. If the id is the content id,
+// r gets the zero id.
 func ReadBody(body []byte, base int64, shape []string, r *varve.Reading, arena *chunk.Arena) error {
 	b := bodyReader{data: body}
 	r.ID = b.id()

@@ -38,13 +38,14 @@ func (c *Content) compare(w Row, p varve.Position) int {
 	return c.id(w).Compare(p.ID)
 }
 
-// read fills r, whose series is set, from a row. The zero id means the content id.
+// read fills r from a row. The series of r must be set. If the id is the content id, r gets the
+// zero id.
 func (c *Content) read(w Row, base int64, r *varve.Reading, arena *chunk.Arena) error {
 	r.Time = time.Unix(0, w.Time).UTC()
 	return ReadBody(c.bodies.from(w.at), base, c.shapes[w.shape], r, arena)
 }
 
-// Names returns the field names with an index.
+// Names returns the field names that have the given index.
 func (c *Content) Names(shape uint32) []string { return c.shapes[shape] }
 
 // View returns a view of rows of a series. The base is the start of the table's arrival month in

@@ -5,8 +5,8 @@
 //	  └─────▶ Record ──▶ journal ──▶ Decode, when the store is opened
 //
 // [Encode] encodes a reading as an [Entry] and a body. Memory and journal have the same bytes. A
-// [Memtable] has the bodies, and [Rows] the order of one series. A [View] is a copy of rows for
-// readers. A [Record] is the payload of one frame of the journal.
+// [Memtable] holds the bodies, and [Rows] hold the order of one series. A [View] is a copy of rows
+// for readers. A [Record] is the payload of one frame of the journal.
 //
 // The package knows no tables and reads no files. It has no locks: the store guards memtables and
 // rows with one lock. Bodies never move, so a View stays valid after the lock is released.

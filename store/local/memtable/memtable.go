@@ -7,7 +7,8 @@ import (
 )
 
 // Memtable holds the readings of many series that are in the journal and not yet in chunks. The
-// rows of each series are outside, in the series buffer. The store's lock guards both.
+// rows of each series are in its series buffer. One lock of the store guards memtables and series
+// buffers.
 type Memtable struct {
 	Content
 	Parity   int    // 0 or 1, and alternates from one memtable to the next
@@ -43,10 +44,12 @@ func Encode(bodies []byte, r *varve.Reading, base int64) ([]byte, Entry) {
 // BufferBytes is the approximate size of a series buffer without its rows.
 const BufferBytes = 300
 
-// Size returns the memory of n entries whose bodies have a total size.
+// Size returns the approximate memory of n entries. The argument bodies is the total size of their
+// bodies.
 func Size(n, bodies int) int64 { return int64(n*rowBytes + bodies) }
 
-// Append adds entries after all rows of a series. Their bodies follow each other in bodies.
+// Append adds entries after all rows of a series. The argument bodies holds their bodies, one after
+// another.
 func (m *Memtable) Append(rows *Rows, entries []Entry, shape uint32, bodies []byte) {
 	for len(entries) > 0 {
 		var some [64]Row
@@ -100,7 +103,7 @@ func (m *Memtable) Shape(fields []varve.Field, last uint32) uint32 {
 	return id
 }
 
-// HasShape reports whether fields have the names with an index.
+// HasShape reports whether the names of fields are the field names with the index shape.
 func (c *Content) HasShape(fields []varve.Field, shape uint32) bool {
 	names := c.shapes[shape]
 	if len(fields) != len(names) {

@@ -14,10 +14,10 @@ import (
 // Record encodes new readings as the payload of a journal frame. A record is self-contained.
 //
 //	byte     version
-//	groups   uvarint  index of the series among those named so far; if it is
-//	                  the next one: table number, tenant, stream, device
-//	         uvarint  index of the field names among those named so far; if it
-//	                  is the next: their number and texts
+//	groups   uvarint  index of the series in this record; after a new index:
+//	                  table number, tenant, stream, device
+//	         uvarint  index of the field names in this record; after a new
+//	                  index: their number and texts
 //	         uvarint  number of readings
 //	         varints  event times, each minus the one before in the record
 //	         uvarints lengths of the bodies
@@ -42,12 +42,12 @@ const (
 	recordVersion = 3
 	// packedVersion marks a record that is compressed after its version byte, as a block of S2.
 	packedVersion = 4
-	// packFrom is the size from which records are compressed. A record of many devices shrinks
-	// to a third, because their names and arrivals are alike.
+	// packFrom is the size at which records are compressed. A record of many devices shrinks to a third,
+	// because their names and arrivals are alike.
 	packFrom = 512
 )
 
-// Begin starts the record with a number that no earlier record has.
+// Begin empties the record, and gives it a number that no earlier record has.
 func (rec *Record) Begin(count uint64) {
 	if rec.shapes == nil {
 		rec.shapes = map[uint32]uint64{}
@@ -104,14 +104,14 @@ type Source struct {
 	Table  uint32 // number of the table
 	Series varve.Series
 
-	// index is the index of the series in the record with the number record. So a record names each
-	// series once.
+	// index is the index of the series in a record, and record is the number of this record. So each
+	// record names a series once.
 	record uint64
 	index  uint64
 }
 
-// Add adds entries of a source with the same field names. The index of these names in the memtable
-// is shape. The bodies of the entries follow each other in bodies.
+// Add adds entries of a source that have the same field names. The index of these names in the
+// memtable is shape. The argument bodies holds the bodies of the entries, one after another.
 func (rec *Record) Add(src *Source, entries []Entry, shape uint32, names []string, bodies []byte) {
 	rec.rows += len(entries)
 	buf := rec.buf
@@ -151,7 +151,7 @@ func (rec *Record) Add(src *Source, entries []Entry, shape uint32, names []strin
 
 // Recorded is a reading of a record.
 type Recorded struct {
-	Source *Source // one for all readings of a series in the record
+	Source *Source // shared by all readings of a series in the record
 	Names  []string
 	Time   int64
 	Body   []byte
@@ -172,19 +172,19 @@ func Decode(payload []byte, visit func(Recorded) error) error {
 		return err
 	}
 	d := decoder{bodyReader: bodyReader{data: data}}
-	at := int64(0)
-	for len(d.data) > 0 {
+	last := int64(0)
+	for d.at < len(d.data) {
 		src, names, n := d.source(), d.shape(), uint64(1)
 		if !single {
 			n = d.uvarint()
 		}
-		if n > uint64(len(d.data)) { // each reading has bytes
+		if n > uint64(len(d.data)-d.at) { // each reading has bytes
 			return ErrBody
 		}
 		entries := make([]Entry, n)
 		for i := range entries {
-			at += d.varint()
-			entries[i].Time = at
+			last += d.varint()
+			entries[i].Time = last
 		}
 		for i := range entries {
 			entries[i].To = uint32(min(d.uvarint(), math.MaxUint32))
@@ -192,7 +192,7 @@ func Decode(payload []byte, visit func(Recorded) error) error {
 		for i := range entries {
 			body := d.bytes(uint64(entries[i].To))
 			if d.err != nil {
-				continue // a failure also empties d.data
+				continue // a failure also ends the outer loop
 			}
 			if err := visit(Recorded{Source: src, Names: names, Time: entries[i].Time, Body: body}); err != nil {
 				return err

@@ -108,7 +108,7 @@ func (r *Rows) FindReading(c *Content, reading *varve.Reading) (Spot, bool) {
 	return r.Find(c, p)
 }
 
-// SetID replaces a zero id by the content id.
+// SetID replaces a zero id with the content id.
 func SetID(r *varve.Reading) {
 	if r.ID.IsZero() {
 		r.ID = r.ContentID()
@@ -173,7 +173,7 @@ func (r *Rows) LastRows(n int, from, to Spot) []Row {
 	return rows[max(len(rows)-n, 0):]
 }
 
-// Next returns the spot after a row.
+// Next returns the spot after the row at s.
 func (s Spot) Next() Spot { return Spot{s.block, s.i + 1} }
 
 // OrLater returns the later of two spots.

@@ -21,7 +21,7 @@ const category = vfs.DiskWriteCategory("varve-store")
 // suffixTemp is the suffix of files that are being written.
 const suffixTemp = ".tmp"
 
-// maxBytes limits the size of a file.
+// maxBytes is the maximum number of bytes that Read returns.
 const maxBytes = 1 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

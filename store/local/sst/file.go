@@ -98,7 +98,7 @@ func (f *File) CheckRest() error {
 }
 
 // source is a file on disk that records the offset of the last read. It verifies blocks before
-// Pebble does, because Pebble searches for the flipped bit for about a second per block.
+// Pebble does, because Pebble would search for a flipped bit for about a second per block.
 type source struct {
 	file   vfs.File
 	size   int64
@@ -120,8 +120,8 @@ func openSource(fs vfs.FS, path string) (*source, error) {
 
 var _ objstorage.Readable = (*source)(nil)
 
-// ReadAt implements objstorage.Readable. A read beyond the end of the file is damage of the
-// block that refers to it.
+// ReadAt implements objstorage.Readable. A read beyond the end of the file counts as damage,
+// because a damaged block refers to that offset.
 func (s *source) ReadAt(_ context.Context, p []byte, off int64) error {
 	s.last = off
 	if off < 0 || off+int64(len(p)) > s.size {

@@ -14,8 +14,9 @@ type Part struct {
 	Seq         uint64 // sequence number of all entries of an ingested file; 0 means that each has its own
 }
 
-// Merge returns the newest entry of each key of several parts, in order. Entries in a deleted
-// range are deletions. Only copies have equal sequence numbers. Then the earlier part is used.
+// Merge returns the newest entry of each key of several parts, in order. Entries in a deleted range
+// count as deletions. If entries of a key have equal sequence numbers, they are copies, and Merge
+// uses the copy of the earlier part.
 type Merge struct {
 	sources   sources
 	deletions []Deletion
@@ -57,8 +58,8 @@ func (s *sources) Pop() any {
 	return last
 }
 
-// NewMerge begins a merge of parts. If the deletions of a part are unreadable, it is treated as
-// having none.
+// NewMerge begins a merge of parts. If the deleted ranges of a part are unreadable, NewMerge
+// ignores them.
 func NewMerge(parts []Part) (*Merge, error) {
 	m := &Merge{gaps: make([][]Gap, len(parts))}
 	for i, p := range parts {

@@ -57,8 +57,8 @@ type Extent struct {
 	Gaps        []Gap
 }
 
-// Survey scans the whole file.
-func (f *File) Survey() (x Extent, err error) {
+// Extent scans the whole file, and returns its first key, its last key and its gaps.
+func (f *File) Extent() (x Extent, err error) {
 	s, err := f.Scan(nil, 0)
 	if err != nil {
 		return x, err
@@ -130,7 +130,8 @@ func (s *Scan) seek(key []byte) (bool, error) {
 	return false, nil
 }
 
-// found sets the current entry. An unreadable value gives a gap for its key.
+// found sets the current entry. If the value of an entry is unreadable, found begins a gap and
+// continues with the next entry.
 func (s *Scan) found(key pebble.InternalKey, value func([]byte) ([]byte, bool, error)) (bool, error) {
 	data, _, err := value(nil)
 	if err != nil {
@@ -178,7 +179,7 @@ const maxKey = 1 << 14
 func (s *Scan) skip(err error) (bool, error) {
 	s.openGap(err)
 	block := s.file.src.last
-	low := s.from // start of the scan, or of the block after an earlier gap
+	low := s.from // start of the scan, or the key after the previous damaged block
 	if bytes.Compare(low, s.last) < 0 {
 		low = s.last
 	}
@@ -191,7 +192,7 @@ func (s *Scan) skip(err error) (bool, error) {
 	}
 	var end []byte
 	for len(end) < maxKey {
-		// The greatest byte with which the seek still fails.
+		// Find the greatest byte with which the seek still fails.
 		from, to := 0, 256
 		for from < to {
 			mid := (from + to) / 2

@@ -1,5 +1,6 @@
-# A bucket for exports of tables before they are dropped. An export is made by DynamoDB, or is the
-# output of varve query. No code of Varve uses the bucket yet.
+# A bucket for the archives of tables: Varve copies each table to it before it drops the table. Varve
+# never replaces an object, and deletes only files of attempts that died, and archives after
+# archive.retention.
 
 resource "aws_s3_bucket" "this" {
   bucket = var.bucket
@@ -96,4 +97,29 @@ resource "aws_s3_bucket_policy" "tls" {
   policy = data.aws_iam_policy_document.tls.json
 
   depends_on = [aws_s3_bucket_public_access_block.this]
+}
+
+# The permissions of Varve. ListBucket makes S3 answer 404 rather than 403 for a missing object.
+data "aws_iam_policy_document" "access" {
+  statement {
+    sid       = "Archives"
+    effect    = "Allow"
+    actions   = ["s3:DeleteObject", "s3:GetObject", "s3:PutObject"]
+    resources = ["arn:${data.aws_partition.current.partition}:s3:::${var.bucket}/*"]
+  }
+  statement {
+    sid       = "Bucket"
+    effect    = "Allow"
+    actions   = ["s3:ListBucket"]
+    resources = ["arn:${data.aws_partition.current.partition}:s3:::${var.bucket}"]
+  }
+  dynamic "statement" {
+    for_each = var.kms_key_arn == null ? [] : [var.kms_key_arn]
+    content {
+      sid       = "Key"
+      effect    = "Allow"
+      actions   = ["kms:Decrypt", "kms:GenerateDataKey"]
+      resources = [statement.value]
+    }
+  }
 }

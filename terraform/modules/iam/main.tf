@@ -35,6 +35,7 @@ locals {
       anything = ["dynamodb:DescribeLimits", "dynamodb:ListTables"]
     }
   }
+  reads_sources = length(var.sources.streams) + length(var.sources.queues) > 0
   roles = { for r in flatten([
     for role, r in var.roles : [for policy in r.policies : { role = role, policy = policy }]
   ]) : "${r.role}/${r.policy}" => r }
@@ -148,6 +149,84 @@ resource "aws_iam_policy" "this" {
   name        = "${var.name}-${each.key}"
   description = "Permissions of Varve's ${each.key} on DynamoDB."
   policy      = data.aws_iam_policy_document.this[each.key].json
+  tags        = var.tags
+}
+
+data "aws_iam_policy_document" "consumer" {
+  count = local.reads_sources ? 1 : 0
+
+  dynamic "statement" {
+    for_each = length(var.sources.streams) > 0 ? [var.sources.streams] : []
+    content {
+      sid       = "Streams"
+      actions   = ["kinesis:GetRecords", "kinesis:GetShardIterator", "kinesis:ListShards"]
+      resources = statement.value
+    }
+  }
+
+  dynamic "statement" {
+    for_each = length(var.sources.queues) > 0 ? [var.sources.queues] : []
+    content {
+      sid       = "Queues"
+      actions   = ["sqs:DeleteMessage", "sqs:ReceiveMessage"]
+      resources = statement.value
+    }
+  }
+
+  dynamic "statement" {
+    for_each = length(var.sources.keys) > 0 ? [var.sources.keys] : []
+    content {
+      sid       = "SourceKeys"
+      actions   = ["kms:Decrypt"]
+      resources = statement.value
+    }
+  }
+}
+
+resource "aws_iam_policy" "consumer" {
+  count = local.reads_sources ? 1 : 0
+
+  name        = "${var.name}-consumer"
+  description = "Permissions of Varve to read streams and queues."
+  policy      = data.aws_iam_policy_document.consumer[0].json
+  tags        = var.tags
+}
+
+data "aws_iam_policy_document" "notifier" {
+  count = length(var.topics) > 0 ? 1 : 0
+
+  statement {
+    sid       = "Topics"
+    actions   = ["sns:Publish"]
+    resources = var.topics
+  }
+}
+
+resource "aws_iam_policy" "notifier" {
+  count = length(var.topics) > 0 ? 1 : 0
+
+  name        = "${var.name}-notifier"
+  description = "Permissions of Varve to publish messages about alerts."
+  policy      = data.aws_iam_policy_document.notifier[0].json
+  tags        = var.tags
+}
+
+data "aws_iam_policy_document" "eraser" {
+  count = var.erasure ? 1 : 0
+
+  statement {
+    sid       = "Readings"
+    actions   = ["dynamodb:DeleteItem"]
+    resources = local.tables
+  }
+}
+
+resource "aws_iam_policy" "eraser" {
+  count = var.erasure ? 1 : 0
+
+  name        = "${var.name}-eraser"
+  description = "Permission of Varve to delete readings on purpose. It is used beside the other policies."
+  policy      = data.aws_iam_policy_document.eraser[0].json
   tags        = var.tags
 }
 

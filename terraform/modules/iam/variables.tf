@@ -43,6 +43,49 @@ variable "kms_key_arns" {
   }
 }
 
+variable "sources" {
+  description = "ARNs of the Kinesis streams and the SQS queues that Varve reads, and of the KMS keys that encrypt them, if they are not AWS's own."
+  type = object({
+    streams = optional(list(string), [])
+    queues  = optional(list(string), [])
+    keys    = optional(list(string), [])
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = alltrue([for arn in var.sources.streams : can(regex("^arn:[^:]+:kinesis:[^:]+:[^:*]+:stream/", arn))])
+    error_message = "A stream is an ARN of the form arn:…:kinesis:…:stream/…."
+  }
+  validation {
+    condition     = alltrue([for arn in var.sources.queues : can(regex("^arn:[^:]+:sqs:[^:]+:[0-9]{12}:[^:*]+$", arn))])
+    error_message = "A queue is an ARN of the form arn:…:sqs:…."
+  }
+  validation {
+    condition     = alltrue([for arn in var.sources.keys : can(regex("^arn:[^:]+:kms:[^:]+:[0-9]{12}:key/", arn))])
+    error_message = "A KMS key is an ARN of the form arn:…:kms:…:key/…."
+  }
+}
+
+variable "topics" {
+  description = "ARNs of the topics of SNS to which notifiers publish messages about alerts."
+  type        = set(string)
+  default     = []
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for arn in var.topics : can(regex("^arn:[^:]+:sns:[^:]+:[0-9]{12}:[^:*]+$", arn))])
+    error_message = "A topic is an ARN of the form arn:…:sns:…."
+  }
+}
+
+variable "erasure" {
+  description = "Whether Varve may delete readings on purpose, for varve erasures. Without it, no policy allows the deletion of single readings."
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
 variable "roles" {
   description = "Roles to create, by the last part of their name. Each has policies (router, rotator, reader), and services or principals (ARNs) that may assume it."
   type = map(object({

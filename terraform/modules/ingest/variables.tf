@@ -44,8 +44,27 @@ variable "kms_key_id" {
   }
 }
 
+variable "rule" {
+  description = "A rule of AWS IoT Core that writes messages to the stream. The result of `sql` must be a reading. If null, no rule is created."
+  type = object({
+    sql           = string
+    partition_key = optional(string, "$${newuuid()}")
+    enabled       = optional(bool, true)
+  })
+  default = null
+
+  validation {
+    condition     = var.rule == null ? true : can(regex("(?i)^\\s*SELECT\\s.*\\sFROM\\s+'", replace(var.rule.sql, "\n", " ")))
+    error_message = "A rule is a statement of the form SELECT … FROM 'topic'."
+  }
+  validation {
+    condition     = var.rule == null ? true : length(var.rule.partition_key) > 0
+    error_message = "Messages need a partition key: leave partition_key out to spread them over all shards."
+  }
+}
+
 variable "tags" {
-  description = "Tags of the stream."
+  description = "Tags of the stream, the rule and its role."
   type        = map(string)
   default     = {}
   nullable    = false

@@ -126,6 +126,44 @@ resource "aws_cloudwatch_metric_alarm" "rollup_backlog" {
   tags                = var.tags
 }
 
+resource "aws_cloudwatch_metric_alarm" "deliveries_failed" {
+  count = var.deliveries ? 1 : 0
+
+  alarm_name          = "${var.name}-deliveries-failed"
+  alarm_description   = "A message about an alert was not delivered, and is not retried any more: somebody does not know of the alert. Run varve alerts deliveries --failed."
+  namespace           = local.varve
+  metric_name         = "DeliveriesFailed"
+  dimensions          = local.dimension
+  statistic           = "Sum"
+  comparison_operator = "GreaterThanThreshold"
+  threshold           = 0
+  period              = 300
+  evaluation_periods  = 1
+  treat_missing_data  = "notBreaching" # the heartbeat alarm covers processes that are down
+  alarm_actions       = [local.topic]
+  ok_actions          = [local.topic]
+  tags                = var.tags
+}
+
+resource "aws_cloudwatch_metric_alarm" "delivery_age" {
+  count = var.deliveries ? 1 : 0
+
+  alarm_name          = "${var.name}-delivery-age"
+  alarm_description   = "A notifier does not accept messages about alerts, which are still retried. Run varve alerts deliveries --pending."
+  namespace           = local.varve
+  metric_name         = "DeliveryAge"
+  dimensions          = local.dimension
+  statistic           = "Maximum" # only the process that delivers knows the age
+  comparison_operator = "GreaterThanThreshold"
+  threshold           = var.delivery_age
+  period              = 300
+  evaluation_periods  = 1
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = [local.topic]
+  ok_actions          = [local.topic]
+  tags                = var.tags
+}
+
 resource "aws_cloudwatch_metric_alarm" "throttling" {
   alarm_name          = "${var.name}-throttling"
   alarm_description   = "DynamoDB throttles requests to the registry."
@@ -258,6 +296,12 @@ locals {
       stat    = "Maximum"
       period  = 300
       metrics = [[local.varve, "RollupBacklog", "Deployment", var.deployment]]
+    },
+    {
+      title   = "Messages about alerts: failed, and age of the oldest pending one"
+      stat    = "Maximum"
+      period  = 300
+      metrics = [for m in ["DeliveriesFailed", "DeliveryAge"] : [local.varve, m, "Deployment", var.deployment]]
     },
     {
       title   = "Registry: throttled requests"

@@ -101,6 +101,25 @@ variable "rollup_backlog" {
   }
 }
 
+variable "deliveries" {
+  description = "Whether alarms watch the delivery of messages about alerts. Use true if notifiers are configured."
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
+variable "delivery_age" {
+  description = "Alarm threshold for the age in seconds of the oldest message about an alert that is not delivered."
+  type        = number
+  default     = 900
+  nullable    = false
+
+  validation {
+    condition     = var.delivery_age >= 60
+    error_message = "The age is at least 60 seconds."
+  }
+}
+
 variable "watch_region" {
   description = <<-EOT
     Whether alarms also watch throttling and system errors of all tables of the account in the region. Time tables change each month, and

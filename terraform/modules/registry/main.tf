@@ -8,6 +8,7 @@ locals {
       for field, value in {
         billing                = s.billing
         capacity               = length(s.capacity) > 0 ? s.capacity : null
+        capacity_max           = length(s.capacity_max) > 0 ? s.capacity_max : null
         table_class            = length(s.table_class) > 0 ? s.table_class : null
         kms_key                = s.kms_key
         point_in_time_recovery = s.point_in_time_recovery

@@ -17,13 +17,15 @@ variable "template" {
   description = <<-EOT
     Table template: the rotator reads it each time it creates or tunes a time table.
     `billing` is on_demand (the default) or provisioned. `capacity` (read and write units a second) and `table_class` (standard or
-    standard_infrequent_access) have values by tier: hot, warm and cold. `kms_key` is the ARN of the key that encrypts tables; without it,
-    AWS's own key does. `deletion_protection` is on by default, and turned off right before a table is dropped. `point_in_time_recovery` is
+    standard_infrequent_access) have values by tier: hot, warm and cold. `capacity_max` has the largest capacity of tiers whose tables
+    are scaled by their use; their `capacity` is the smallest one. `kms_key` is the ARN of the key that encrypts tables; without it, AWS's
+    own key does. `deletion_protection` is on by default, and turned off right before a table is dropped. `point_in_time_recovery` is
     off by default. `classes` has other values for the tables of a retention class.
   EOT
   type = object({
     billing                = optional(string)
     capacity               = optional(map(object({ read = number, write = number })), {})
+    capacity_max           = optional(map(object({ read = number, write = number })), {})
     table_class            = optional(map(string), {})
     kms_key                = optional(string)
     point_in_time_recovery = optional(bool)
@@ -32,6 +34,7 @@ variable "template" {
     classes = optional(map(object({
       billing                = optional(string)
       capacity               = optional(map(object({ read = number, write = number })), {})
+      capacity_max           = optional(map(object({ read = number, write = number })), {})
       table_class            = optional(map(string), {})
       kms_key                = optional(string)
       point_in_time_recovery = optional(bool)
@@ -51,7 +54,7 @@ variable "template" {
   validation {
     condition = alltrue(flatten([
       for s in concat([var.template], values(var.template.classes)) : [
-        for tier in concat(keys(s.capacity), keys(s.table_class)) : contains(["hot", "warm", "cold"], tier)
+        for tier in concat(keys(s.capacity), keys(s.capacity_max), keys(s.table_class)) : contains(["hot", "warm", "cold"], tier)
       ]
     ]))
     error_message = "The tiers are hot, warm and cold."
@@ -59,7 +62,7 @@ variable "template" {
   validation {
     condition = alltrue(flatten([
       for s in concat([var.template], values(var.template.classes)) : [
-        for c in values(s.capacity) : c.read >= 1 && c.write >= 1 && floor(c.read) == c.read && floor(c.write) == c.write
+        for c in concat(values(s.capacity), values(s.capacity_max)) : c.read >= 1 && c.write >= 1 && floor(c.read) == c.read && floor(c.write) == c.write
       ]
     ]))
     error_message = "Capacity is whole read and write units, at least 1."
@@ -74,6 +77,19 @@ variable "template" {
       ]) : s.billing == "provisioned" ? length(setintersection(keys(s.capacity), ["hot", "warm"])) == 2 : true
     ])
     error_message = "Provisioned tables need a capacity for hot and for warm; without one for cold, they become on demand when they are sealed."
+  }
+  validation {
+    condition = alltrue(flatten([
+      for s in concat([var.template], [
+        for own in values(var.template.classes) : {
+          capacity     = merge(var.template.capacity, own.capacity)
+          capacity_max = merge(var.template.capacity_max, own.capacity_max)
+        }
+        ]) : [
+        for tier, most in s.capacity_max : try(most.read >= s.capacity[tier].read && most.write >= s.capacity[tier].write, false)
+      ]
+    ]))
+    error_message = "A largest capacity (capacity_max) needs a capacity of the same tier, which is not larger."
   }
   validation {
     condition = alltrue(flatten([

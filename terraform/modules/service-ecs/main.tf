@@ -17,7 +17,7 @@ locals {
     regex("^(?P<account>[0-9]{12})[.]dkr[.]ecr[.](?P<region>[a-z0-9-]+)[.]amazonaws[.]com[.a-z]*/(?P<name>[^:@]+)", image), null
   ) }
 
-  secrets = var.proxy == null ? {} : var.proxy.secrets
+  secrets = distinct(concat(values(var.secrets), var.proxy == null ? [] : values(var.proxy.secrets)))
   # Without a proxy, Varve receives requests directly and needs API keys. If a load balancer is in
   # front, it terminates TLS.
   listen = var.proxy != null ? {} : merge(
@@ -43,6 +43,7 @@ locals {
     essential        = true
     command          = concat(["serve"], flatten([for key in sort(keys(local.settings)) : ["--set", "${key}=${local.settings[key]}"]]))
     portMappings     = [for e in [local.entrance] : { containerPort = e.port, protocol = "tcp" } if e.container == "varve"]
+    secrets          = [for key in sort(keys(var.secrets)) : { name = key, valueFrom = var.secrets[key] }]
     logConfiguration = local.logs["varve"]
     stopTimeout      = 90
   }
@@ -130,7 +131,7 @@ data "aws_iam_policy_document" "start" {
   }
 
   dynamic "statement" {
-    for_each = length(local.secrets) > 0 ? [values(local.secrets)] : []
+    for_each = length(local.secrets) > 0 ? [local.secrets] : []
     content {
       sid       = "Secrets"
       actions   = ["secretsmanager:GetSecretValue", "ssm:GetParameters"]

@@ -150,6 +150,18 @@ variable "proxy" {
   }
 }
 
+variable "secrets" {
+  description = "ARNs of secrets or parameters, by the variable of Varve that receives them, such as the secret_env of a notifier."
+  type        = map(string)
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for name, arn in var.secrets : can(regex("^[A-Za-z_][A-Za-z0-9_]*$", name)) && !startswith(name, "VARVE_") && can(regex("^arn:[^:]+:(secretsmanager|ssm):", arn))])
+    error_message = "A variable has letters, digits and _, and does not begin with VARVE_. Its secret is an ARN of the form arn:…:secretsmanager:… or arn:…:ssm:…."
+  }
+}
+
 variable "target_group_arn" {
   description = "ARN of the target group of a load balancer, which must terminate TLS and use /readyz as its health check. If null, no load balancer is attached."
   type        = string

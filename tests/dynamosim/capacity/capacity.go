@@ -242,7 +242,7 @@ func (t *Throughput) Consume(now time.Time, k Kind, hash uint64, units float64) 
 	t.measure(i, now)
 }
 
-// grow raises the throughput of an on-demand table if enough time has passed since a higher peak.
+// grow raises the throughput of an on-demand table when a pending peak is old enough.
 func (t *Throughput) grow(now time.Time) {
 	if !t.onDemand {
 		return

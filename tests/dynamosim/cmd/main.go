@@ -2,7 +2,7 @@
 //
 //	go run ./tests/dynamosim/cmd -listen 127.0.0.1:8000
 //
-// It prints its address when it is ready. A signal ends it.
+// The program prints its address when it is ready. SIGINT and SIGTERM end it.
 package main
 
 import (

@@ -6,8 +6,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// token is a word, a placeholder, a number or a symbol of an expression. The token at the end is
-// "".
+// token is a word, a placeholder, a number or a symbol of an expression. The last token of an expression
+// has the text "".
 type token struct {
 	text string
 	at   int // offset in the expression

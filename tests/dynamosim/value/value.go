@@ -182,7 +182,7 @@ func sortSet(elems []Value) (doubled bool) {
 	return false
 }
 
-// Union returns a set with the members of both sets.
+// Union returns a set with the members of either set.
 func (v Value) Union(w *Value) Value {
 	v.Elems = append(slices.Clone(v.Elems), w.Elems...)
 	sortSet(v.Elems)

@@ -18,7 +18,7 @@ import (
 	"sync"
 )
 
-// Emulator is a DynamoDB emulator with these additions.
+// Emulator is a DynamoDB emulator with continuous backups and warm throughput.
 type Emulator struct {
 	backend *url.URL
 
@@ -152,7 +152,8 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// record records a request. It returns the reason if the request is refused, otherwise "".
+// record adds a request to the requested operations. It returns the reason if the request is refused,
+// otherwise "".
 func (d *Door) record(operation string, in *asked) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 // of packages in the provider and the SDK.
 var services = []string{
 	"account", "appautoscaling", "applicationautoscaling", "cloudwatch", "cloudwatchlogs", "dynamodb", "ec2", "ecs", "eventbridge", "events",
-	"iam", "kinesis", "kms", "lambda", "logs", "meta", "organizations", "s3", "s3control", "scheduler", "sns", "ssm", "sts",
+	"iam", "iot", "kinesis", "kms", "lambda", "logs", "meta", "organizations", "s3", "s3control", "scheduler", "sns", "ssm", "sts",
 }
 
 func main() {
@@ -44,7 +44,7 @@ func reduce(args []string) error {
 	return nil
 }
 
-// cut removes the code for all other services from a file.
+// cut removes the code for all services from a file, except the wanted ones.
 func cut(path string) error {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)

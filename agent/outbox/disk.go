@@ -1,0 +1,89 @@
+package outbox
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// File is a file of a Disk.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	// Sync makes the content of the file durable.
+	Sync() error
+	// Size returns the length of the file.
+	Size() (int64, error)
+}
+
+// Disk is a file system. All names include the folder.
+type Disk interface {
+	// MakeFolder creates a folder and its missing parents.
+	MakeFolder(dir string) error
+	// List returns the names of the files in a folder.
+	List(dir string) ([]string, error)
+	// Create creates an empty file, and replaces an existing one.
+	Create(name string) (File, error)
+	// Open opens a file for reading.
+	Open(name string) (File, error)
+	Rename(from, to string) error
+	Remove(name string) error
+	// SyncFolder makes the names of the files in a folder durable.
+	SyncFolder(dir string) error
+}
+
+// system is the file system of the operating system.
+type system struct{}
+
+type systemFile struct{ *os.File }
+
+func (f systemFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (system) MakeFolder(dir string) error { return os.MkdirAll(dir, 0o700) }
+
+func (system) List(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
+func (system) Create(name string) (File, error) {
+	f, err := os.OpenFile(filepath.Clean(name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return systemFile{f}, nil
+}
+
+func (system) Open(name string) (File, error) {
+	f, err := os.Open(filepath.Clean(name))
+	if err != nil {
+		return nil, err
+	}
+	return systemFile{f}, nil
+}
+
+func (system) Rename(from, to string) error { return os.Rename(from, to) }
+func (system) Remove(name string) error     { return os.Remove(name) }
+
+func (system) SyncFolder(dir string) error {
+	f, err := os.Open(filepath.Clean(dir))
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}

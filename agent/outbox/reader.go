@@ -1,0 +1,157 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+)
+
+// Batch is a range of unconfirmed records of one segment. It is valid until the next call of Next.
+type Batch struct {
+	Records  []Record
+	Readings int
+
+	segment  *segment
+	from, to int64
+}
+
+// Next returns the next unconfirmed records, up to about the given bytes and readings. It waits
+// until some exist. Without Confirm, the next call returns the same records, or more.
+func (b *Outbox) Next(ctx context.Context, bytes, readings int) (*Batch, error) {
+	for {
+		if s, from, to := b.pick(); s != nil {
+			batch, err := b.read(s, from, to, bytes, readings)
+			if err != nil || batch != nil {
+				return batch, err
+			}
+			continue
+		}
+		select {
+		case <-b.wake:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-b.closed:
+			return nil, ErrClosed
+		}
+	}
+}
+
+// pick returns the segment to be read, with the range of its unconfirmed records.
+func (b *Outbox) pick() (s *segment, from, to int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closing {
+		return nil, 0, 0
+	}
+	for i := range b.segments {
+		if s = b.segments[i]; b.opts.Order == NewestFirst {
+			s = b.segments[len(b.segments)-1-i]
+		}
+		if s.confirmed.offset < s.size {
+			return s, s.confirmed.offset, s.size
+		}
+	}
+	return nil, 0, 0
+}
+
+// read reads records of a segment. It returns nil if the range changed: damage was skipped, or the
+// segment was dropped.
+func (b *Outbox) read(s *segment, from, to int64, bytes, readings int) (batch *Batch, err error) {
+	f, err := b.opts.Disk.Open(b.path(s.number))
+	if errors.Is(err, fs.ErrNotExist) {
+		b.skip(s, from, to)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read outbox: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	size := min(int64(max(bytes, frameBytes)), to-from)
+	b.buf = slices.Grow(b.buf[:0], int(size))[:size]
+	fill(f, b.buf, from)
+	if n := claimed(b.buf); n > len(b.buf) && int64(n) <= to-from { // the first frame is larger than the batch
+		b.buf = slices.Grow(b.buf[:0], n)[:n]
+		fill(f, b.buf, from)
+	}
+	batch = &Batch{segment: s, from: from, to: from}
+	at := 0
+	for at < len(b.buf) && (batch.Readings < readings || len(batch.Records) == 0) {
+		fr, ok := s.parse(b.buf[at:])
+		if !ok {
+			break
+		}
+		if r, ok := fr.record(); ok {
+			if len(batch.Records) > 0 && batch.Readings+r.Readings > readings {
+				break
+			}
+			batch.Records = append(batch.Records, r)
+			batch.Readings += r.Readings
+		}
+		at += fr.size
+		batch.to = from + int64(at)
+	}
+	if batch.to > from {
+		return batch, nil
+	}
+	next, _ := s.nextFrame(f, from+1, to)
+	b.skip(s, from, next)
+	return nil, nil
+}
+
+// skip confirms a range of invalid bytes, so that they are not reread. Bytes that were durable are
+// reported as damage, and others as torn.
+func (b *Outbox) skip(s *segment, from, to int64) {
+	b.mu.Lock()
+	present := slices.Contains(b.segments, s)
+	s.confirmed.offset = to
+	done := b.isDone(s)
+	if done {
+		b.forget(s)
+	}
+	b.mu.Unlock()
+	if !present {
+		return // the segment was dropped while it was read
+	}
+	if from < s.durable {
+		b.damaged(s, from, to)
+	} else {
+		b.opts.Events.Torn(fileName(s.number), from, to-from)
+	}
+	if done {
+		b.removeFile(s)
+	}
+}
+
+// saveEvery is the shortest time between two writes of the cursor while records are left.
+const saveEvery = time.Second
+
+// Confirm forgets the records of a batch. If the power fails soon after, Next may return them once
+// more.
+func (b *Outbox) Confirm(batch *Batch) error {
+	s := batch.segment
+	b.mu.Lock()
+	if s.confirmed.offset == batch.from {
+		s.confirmed.offset = batch.to
+		s.confirmed.readings += int64(batch.Readings)
+	}
+	done := b.isDone(s)
+	if done {
+		b.forget(s)
+	}
+	var cursor []byte
+	if now := time.Now(); now.Sub(b.saved) >= saveEvery || !slices.ContainsFunc(b.segments, func(s *segment) bool { return s.confirmed.offset < s.size }) {
+		b.saved = now
+		cursor = encodeCursor(b.segments)
+	}
+	b.mu.Unlock()
+	if done {
+		b.removeFile(s)
+	}
+	if cursor == nil {
+		return nil
+	}
+	return b.writeCursor(cursor)
+}

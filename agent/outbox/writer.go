@@ -1,0 +1,227 @@
+package outbox
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/varvedb/varve"
+)
+
+// writer writes the groups of an outbox. Only its goroutine uses it.
+type writer struct {
+	*Outbox
+
+	active *segment // receives new frames; nil before the first one and after a failure
+	file   File     // of active
+	last   uint64   // highest number of a segment so far
+}
+
+// loop writes one group after another, until Close. Then it ends the active segment.
+func (w *writer) loop() {
+	defer func() {
+		if w.active != nil {
+			w.endSegment()
+		}
+		close(w.stopped)
+	}()
+	for {
+		w.mu.Lock()
+		for w.open == nil && !w.closing {
+			w.work.Wait()
+		}
+		g := w.open
+		if w.open = nil; g == nil {
+			w.mu.Unlock()
+			return
+		}
+		w.writing = int64(len(g.buf))
+		w.work.Broadcast()
+		w.mu.Unlock()
+		g.err = w.writeGroup(g)
+		w.mu.Lock()
+		w.writing, w.stats.Failed = 0, g.err
+		w.mu.Unlock()
+		if g.err == nil {
+			w.signal()
+		}
+		close(g.done)
+	}
+}
+
+// writeGroup makes a group durable. If the disk is full, it drops the oldest segments first, unless
+// the policy forbids it.
+func (w *writer) writeGroup(g *group) error {
+	w.makeRoom(int64(len(g.buf)))
+	for {
+		err := w.tryWrite(g)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, syscall.ENOSPC) && w.opts.Full == DropOldest && w.dropOldest():
+		case errors.Is(err, syscall.ENOSPC):
+			return unavailable("the disk of the outbox is full: free space", err)
+		default:
+			return unavailable("the outbox cannot be written: check its disk", err)
+		}
+	}
+}
+
+func unavailable(message string, err error) error {
+	return &varve.Error{Failure: varve.Unavailable, Message: message + ": " + err.Error(), Err: err}
+}
+
+// makeRoom drops the oldest segments until a group fits.
+func (w *writer) makeRoom(size int64) {
+	if w.opts.Full != DropOldest {
+		return
+	}
+	for {
+		w.mu.Lock()
+		fits := w.stats.Bytes+size+headerBytes+2*endBytes <= w.opts.MaxBytes
+		w.mu.Unlock()
+		if fits || !w.dropOldest() {
+			return
+		}
+	}
+}
+
+// dropOldest forgets the oldest segment. It returns false if the outbox has none.
+func (w *writer) dropOldest() bool {
+	w.mu.Lock()
+	if len(w.segments) == 0 {
+		w.mu.Unlock()
+		return false
+	}
+	s := w.segments[0]
+	w.forget(s)
+	lost := s.left()
+	w.stats.Dropped += lost
+	w.mu.Unlock()
+	if s == w.active {
+		w.closeActive()
+	}
+	w.removeFile(s)
+	if lost > 0 {
+		w.opts.Events.Dropped(lost, s.disk)
+	}
+	return true
+}
+
+// tryWrite writes and syncs a group at the end of the active segment.
+func (w *writer) tryWrite(g *group) error {
+	if s := w.active; s != nil && s.size > headerBytes && s.size+int64(len(g.buf)) > w.opts.SegmentBytes {
+		w.endSegment()
+	}
+	if w.active == nil {
+		if err := w.beginSegment(); err != nil {
+			return err
+		}
+	}
+	s := w.active
+	s.seal(g.buf, s.size)
+	_, err := w.file.WriteAt(g.buf, s.size)
+	if err == nil {
+		err = w.file.Sync()
+	}
+	if err != nil {
+		w.abandonSegment()
+		return fmt.Errorf("write %s: %w", fileName(s.number), err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.size += int64(len(g.buf))
+	s.durable = s.size
+	s.disk += int64(len(g.buf))
+	s.readings += g.readings
+	w.stats.Bytes += int64(len(g.buf))
+	return nil
+}
+
+// beginSegment creates the next segment, durably.
+func (w *writer) beginSegment() error {
+	s := &segment{name: name{w.last + 1, newTag()}, size: headerBytes, disk: headerBytes, confirmed: progress{offset: headerBytes}}
+	f, err := w.opts.Disk.Create(w.path(s.number))
+	if err != nil {
+		return fmt.Errorf("create segment: %w", err)
+	}
+	w.last++
+	_, err = f.WriteAt(s.header(), 0)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = w.opts.Disk.SyncFolder(w.opts.Dir)
+	}
+	if err != nil {
+		err = fmt.Errorf("create segment %s: %w", fileName(s.number), errors.Join(err, f.Close()))
+		w.removeFile(s)
+		return err
+	}
+	w.active, w.file = s, f
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.segments = append(w.segments, s)
+	w.stats.Bytes += s.disk
+	return nil
+}
+
+// endSegment writes the last frame of the active segment. The frame is not synced: without it, the
+// segment is scanned at the next start.
+func (w *writer) endSegment() {
+	s := w.active
+	if _, err := w.file.WriteAt(s.endFrame(s.size, s.readings), s.size); err != nil {
+		w.opts.Events.Failed(fmt.Errorf("end segment: %w", err))
+	}
+	w.mu.Lock()
+	s.disk += endBytes
+	w.stats.Bytes += endBytes
+	w.mu.Unlock()
+	w.closeActive()
+}
+
+// abandonSegment ends the active segment after a failed write. Its durable records remain.
+func (w *writer) abandonSegment() {
+	s := w.active
+	if length, err := w.file.Size(); err == nil && length > s.disk {
+		w.mu.Lock()
+		w.stats.Bytes += length - s.disk
+		s.disk = length
+		w.mu.Unlock()
+	}
+	w.closeActive()
+}
+
+// closeActive closes the file of the active segment. It removes the file if all its records are
+// confirmed.
+func (w *writer) closeActive() {
+	s := w.active
+	if err := w.file.Close(); err != nil {
+		w.opts.Events.Failed(fmt.Errorf("close segment: %w", err))
+	}
+	w.active, w.file = nil, nil
+	w.mu.Lock()
+	s.ended = true
+	done := w.isDone(s)
+	if done {
+		w.forget(s)
+	}
+	w.mu.Unlock()
+	if done {
+		w.removeFile(s)
+	}
+}
+
+// isDone reports whether a segment of the list has ended and all its records are confirmed. The
+// caller holds the lock.
+func (b *Outbox) isDone(s *segment) bool {
+	if !s.ended || s.confirmed.offset < s.size {
+		return false
+	}
+	for _, other := range b.segments {
+		if other == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,97 @@
+package settings_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/agent/outbox"
+	"github.com/varvedb/varve/agent/settings"
+)
+
+// file writes a configuration and returns its path.
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "agent.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestLoad_MergesSources checks that flags override the environment, and the environment the file.
+func TestLoad_MergesSources(t *testing.T) {
+	path := file(t, `
+server: {url: https://one.example}
+outbox:
+  max_bytes: 2GiB
+  full: refuse
+  order: newest
+upload: {every: 200ms, max_wait: 1d}
+topics:
+  plant.a: {pattern: "plant/{device}/{stream}", payload: value, field: v}
+`)
+	l, err := settings.Load(settings.Source{
+		File: path, Required: true, Environ: []string{"HOME=/", "VARVE_AGENT_CONFIG=x", "VARVE_AGENT_SERVER_URL=https://two.example", "VARVE_AGENT_HTTP_LISTEN=127.0.0.1:1"},
+		Flags: map[string]string{"http.listen": "127.0.0.1:2"}, FlagNames: map[string]string{"http.listen": "--listen"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Server.URL != "https://two.example" || l.HTTP.Listen != "127.0.0.1:2" || l.Upload.Every != 200*time.Millisecond || l.Upload.MaxWait != 24*time.Hour {
+		t.Errorf("%+v", l.Settings)
+	}
+	if o := l.OutboxOptions(); o.MaxBytes != 2<<30 || o.Full != outbox.RefuseNewest || o.Order != outbox.NewestFirst {
+		t.Errorf("%+v", o)
+	}
+	if table, err := l.TopicTable(); err != nil || len(table) != 1 || l.Topics["plant.a"].Payload != "value" {
+		t.Errorf("%v, %+v", err, l.Topics)
+	}
+	origins := map[string]string{}
+	for _, v := range l.Values() {
+		origins[v.Key] = v.Value + " from " + v.Origin
+	}
+	for key, want := range map[string]string{
+		"http.listen": "127.0.0.1:2 from --listen", "server.url": "https://two.example from VARVE_AGENT_SERVER_URL",
+		"outbox.max_bytes": "2GiB from " + path + ":4", "topics.plant.a.field": "v from " + path + ":9", "log.level": "info from default",
+	} {
+		if origins[key] != want {
+			t.Errorf("%s: %q, want %q", key, origins[key], want)
+		}
+	}
+}
+
+// TestLoad_NamesMistakes checks that all mistakes are reported at once, each with its origin.
+func TestLoad_NamesMistakes(t *testing.T) {
+	path := file(t, `
+server: {url: varve.example.com}
+http: {listen: "0.0.0.0:8279", tls_cert: c.pem}
+outbox: {max_bytes: 10KiB, full: sometimes, size: 1}
+upload: {readings: [1]}
+memory: 1MiB
+topics: {a: {pattern: "{x}/{x}"}}
+`)
+	_, err := settings.Load(settings.Source{File: path, Required: true, Environ: []string{"VARVE_AGENT_OUTBOX=1"}})
+	if err == nil {
+		t.Fatal("no mistake was found")
+	}
+	for _, want := range []string{
+		":2: server.url: \"varve.example.com\" is not an address", "http.listen: 0.0.0.0:8279 can be reached from other machines: set http.keys_file",
+		"http.tls_cert: requires http.tls_key", ":4: outbox.max_bytes: 10KiB is too little", ":4: outbox.full: \"sometimes\" is unknown: use drop or refuse",
+		":4: outbox.size: unknown setting", ":5: upload.readings: is not a value", ":6: memory: 1MiB is too little", "topics: ", "VARVE_AGENT_OUTBOX: outbox: unknown setting",
+		"server.url: is missing",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in:\n%s", want, err)
+		}
+	}
+	for name, src := range map[string]settings.Source{
+		"missing file": {File: "missing.yaml", Required: true}, "not YAML": {File: file(t, "a: [")}, "list": {File: file(t, "- a")}, "alias": {File: file(t, "a: &x {b: *x}")},
+	} {
+		if _, err := settings.Load(src); err == nil {
+			t.Errorf("%s: no mistake was found", name)
+		}
+	}
+}

@@ -1,0 +1,314 @@
+// Package uplink sends the readings in an outbox to a server.
+//
+//	outbox.Next ──▶ one body per stream ──▶ rate ──▶ POST readings ──▶ verdicts ──▶ outbox.Confirm
+//	                        ▲                             │
+//	                        └───── back-off, halves ──────┘
+//
+// Sender is the only type. These rules always hold:
+//
+//   - A reading is confirmed only by a verdict of the server: stored, duplicate, or rejected permanently.
+//     A queued reading is on the disk of another agent, and is confirmed, too.
+//   - An answer that does not count each reading of its body confirms nothing. So the answer of another
+//     server, such as a captive portal, loses no reading.
+//   - A reading that the server may store later is resent. With Options.Postpone, it moves to the end
+//     of the outbox after five such answers, so that it does not delay other readings. It does not
+//     move while the outbox is more than half full.
+//   - A body that the server refuses as invalid is sent in halves, because a proxy may limit its size.
+package uplink
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/agent/outbox"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+)
+
+// Options configure a sender. Outbox and Client are required.
+type Options struct {
+	Outbox *outbox.Outbox
+	// Client makes one attempt per call, without retries of its own.
+	Client *client.Client
+	// Readings and Bytes limit one body, before compression. 0 means 1,000 and 128 KiB.
+	Readings, Bytes int
+	// ReadingsPerSecond and BytesPerSecond limit the rate. Bytes are counted after compression. 0 means
+	// no limit.
+	ReadingsPerSecond, BytesPerSecond int
+	// Every is the shortest time between two bodies that are not full. 0 means one second.
+	Every time.Duration
+	// Postpone moves readings that the server cannot store to the end of the outbox, after some tries. It
+	// must be false if the outbox returns the newest records first.
+	Postpone bool
+	// MaxWait limits the wait between two attempts. 0 means 5 minutes.
+	MaxWait time.Duration
+	Events  Events
+}
+
+// Events holds callbacks. A nil callback is not called.
+type Events struct {
+	// Sent is called after each answer that confirmed readings, with the compressed bytes of the body.
+	Sent func(t varve.Tally, bytes int)
+	// Failed is called after each failed attempt, with the time until the next one.
+	Failed func(err error, retry time.Duration)
+	// Rejected is called for each reading that the server rejected permanently.
+	Rejected func(stream string, r *wire.Reject)
+	// Postponed is called after readings moved to the end of the outbox.
+	Postponed func(stream string, readings int)
+}
+
+func (e Events) withDefaults() Events {
+	if e.Sent == nil {
+		e.Sent = func(varve.Tally, int) {}
+	}
+	if e.Failed == nil {
+		e.Failed = func(error, time.Duration) {}
+	}
+	if e.Rejected == nil {
+		e.Rejected = func(string, *wire.Reject) {}
+	}
+	if e.Postponed == nil {
+		e.Postponed = func(string, int) {}
+	}
+	return e
+}
+
+const (
+	defaultReadings = 1000
+	defaultBytes    = 128 << 10
+	defaultEvery    = time.Second
+	defaultMaxWait  = 5 * time.Minute
+	// firstWait is the wait after the first failed attempt.
+	firstWait = 500 * time.Millisecond
+	// postponeAfter is the number of answers without a final verdict after which readings are postponed.
+	postponeAfter = 5
+)
+
+// Sender sends readings. Run must be called only once.
+type Sender struct {
+	opts     Options
+	bytes    *rate.Limiter // nil means no limit
+	readings *rate.Limiter // nil means no limit
+	body     packer
+}
+
+// New returns a sender.
+func New(o Options) *Sender {
+	if o.Readings == 0 {
+		o.Readings = defaultReadings
+	}
+	if o.Bytes == 0 {
+		o.Bytes = defaultBytes
+	}
+	if o.Every == 0 {
+		o.Every = defaultEvery
+	}
+	if o.MaxWait == 0 {
+		o.MaxWait = defaultMaxWait
+	}
+	o.Events = o.Events.withDefaults()
+	return &Sender{opts: o, bytes: limiter(o.BytesPerSecond), readings: limiter(o.ReadingsPerSecond)}
+}
+
+func limiter(perSecond int) *rate.Limiter {
+	if perSecond == 0 {
+		return nil
+	}
+	return rate.NewLimiter(rate.Limit(perSecond), perSecond)
+}
+
+// Run sends readings until the context ends or the outbox is closed.
+func (s *Sender) Run(ctx context.Context) {
+	for failures := 0; ; {
+		batch, err := s.opts.Outbox.Next(ctx, s.opts.Bytes, s.opts.Readings)
+		if ctx.Err() != nil || errors.Is(err, outbox.ErrClosed) {
+			return
+		}
+		if err == nil {
+			if err = s.sendBatch(ctx, batch); ctx.Err() != nil {
+				return
+			}
+		}
+		if err == nil {
+			err = s.opts.Outbox.Confirm(batch) // if it fails, readings are sent twice, which is harmless
+		}
+		if err != nil {
+			failures++
+			if s.backOff(ctx, failures, err) != nil {
+				return
+			}
+			continue
+		}
+		failures = 0
+		if batch.Readings < s.opts.Readings/2 && pause(ctx, s.opts.Every) != nil {
+			return
+		}
+	}
+}
+
+// pause waits. It fails if the context ends.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// backOff reports a failure and waits. The wait grows with the number of failures, and is random, so
+// that agents do not return at the same time after an outage.
+func (s *Sender) backOff(ctx context.Context, failures int, err error) error {
+	wait := s.opts.MaxWait
+	if failures < 20 {
+		wait = min(wait, firstWait<<(failures-1))
+	}
+	wait = wait/2 + rand.N(wait/2+1)
+	var e *varve.Error
+	if errors.As(err, &e) {
+		wait = min(max(wait, e.RetryAfter), s.opts.MaxWait)
+	}
+	s.opts.Events.Failed(err, wait)
+	return pause(ctx, wait)
+}
+
+// sendBatch sends the records of a batch, one body per stream, until each reading has a verdict or is
+// postponed. It fails only if the context ends.
+func (s *Sender) sendBatch(ctx context.Context, batch *outbox.Batch) error {
+	var streams []string
+	bodies := map[string]*lines{}
+	for i := range batch.Records {
+		r := &batch.Records[i]
+		if bodies[r.Stream] == nil {
+			streams = append(streams, r.Stream)
+			bodies[r.Stream] = &lines{}
+		}
+		bodies[r.Stream].add(r.Lines)
+	}
+	for _, stream := range streams {
+		if err := s.sendLines(ctx, stream, bodies[stream]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendLines sends readings of one stream until each has a verdict or is postponed.
+func (s *Sender) sendLines(ctx context.Context, stream string, all *lines) error {
+	part := all.len() // readings of one body
+	failures, unavailable := 0, 0
+	for all.len() > 0 {
+		part = min(part, all.len())
+		left, err := s.attempt(ctx, stream, all, part)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		switch {
+		case err == nil && len(left.rows) == 0:
+			failures, unavailable = 0, 0
+			all.remove(part)
+			continue
+		case err == nil:
+			err = varve.Errorf(varve.Unavailable, "%s", left.reason)
+			all.replace(part, left)
+			part = len(left.rows)
+		case varve.FailureOf(err) == varve.Invalid && part > 1:
+			part = (part + 1) / 2
+		}
+		failures++
+		if isUnavailable(err) {
+			unavailable++
+		}
+		if unavailable >= postponeAfter && s.postpone(ctx, stream, all, part) {
+			unavailable = 0
+			all.remove(part)
+			continue
+		}
+		if err := s.backOff(ctx, failures, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isUnavailable reports whether the server answered that it cannot store readings at present.
+func isUnavailable(err error) bool {
+	var e *varve.Error
+	return errors.As(err, &e) && e.Failure == varve.Unavailable
+}
+
+// unsettled holds the readings of a body that the server may store later.
+type unsettled struct {
+	rows   [][]byte
+	reason string
+}
+
+// postpone appends the first n readings to the end of the outbox, and returns whether they are durable
+// there.
+func (s *Sender) postpone(ctx context.Context, stream string, all *lines, n int) bool {
+	if !s.opts.Postpone || s.opts.Outbox.Stats().Bytes > s.opts.Outbox.MaxBytes()/2 {
+		return false
+	}
+	err := s.opts.Outbox.Append(ctx, []outbox.Record{{Stream: stream, Readings: n, Lines: all.text(n)}})
+	if err == nil {
+		s.opts.Events.Postponed(stream, n)
+	}
+	return err == nil // after an error, the readings stay in all, and the next attempt sends them
+}
+
+// attempt sends the first n readings. It returns the readings that the server may store later.
+func (s *Sender) attempt(ctx context.Context, stream string, all *lines, n int) (left unsettled, err error) {
+	body, err := s.body.pack(all.text(n))
+	if err != nil {
+		return left, err
+	}
+	if err := s.await(ctx, len(body), n); err != nil {
+		return left, err
+	}
+	answer, err := s.opts.Client.Write(ctx, stream, client.Body{Data: body, Encoding: "gzip", Format: wire.NDJSON})
+	if err != nil {
+		return left, err
+	}
+	t := varve.Tally{Stored: answer.Stored, Duplicates: answer.Duplicates, Rejected: answer.Rejected, Queued: answer.Queued}
+	if t.Total() != int64(n) || int64(len(answer.Rejects)) != t.Rejected {
+		return left, varve.Errorf(varve.Unavailable, "the answer has verdicts on %d readings of %d: check that server.url is a Varve server", t.Total(), n)
+	}
+	for i := range answer.Rejects {
+		r := &answer.Rejects[i]
+		switch {
+		case r.Index < 0 || r.Index >= int64(n):
+			return left, varve.Errorf(varve.Unavailable, "the answer rejects reading %d of %d: check that server.url is a Varve server", r.Index, n)
+		case varve.Code(r.Code).Retryable():
+			left.rows, left.reason = append(left.rows, all.row(int(r.Index))), r.Message
+			t.Rejected--
+		default:
+			s.opts.Events.Rejected(stream, r)
+		}
+	}
+	s.opts.Events.Sent(t, len(body))
+	return left, nil
+}
+
+// await waits until the rates allow a body.
+func (s *Sender) await(ctx context.Context, bytes, readings int) error {
+	for _, l := range []struct {
+		limit *rate.Limiter
+		n     int
+	}{{s.bytes, bytes}, {s.readings, readings}} {
+		for l.limit != nil && l.n > 0 {
+			part := min(l.n, l.limit.Burst())
+			if err := l.limit.WaitN(ctx, part); err != nil {
+				return err
+			}
+			l.n -= part
+		}
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package alerts
+
+import (
+	"slices"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/param"
+	"github.com/varvedb/varve/internal/quote"
+)
+
+// LateMode selects how the late alerts of a rule are delivered.
+type LateMode string
+
+// The modes.
+const (
+	LateNotify LateMode = "notify" // as other alerts, each in a message of its own
+	LateDigest LateMode = "digest" // many alerts in one message
+	LateSilent LateMode = "silent" // not at all
+)
+
+// LateModes returns all modes.
+func LateModes() []LateMode { return []LateMode{LateNotify, LateDigest, LateSilent} }
+
+func checkLateMode(m LateMode) error {
+	if m == "" || slices.Contains(LateModes(), m) {
+		return nil
+	}
+	return varve.InvalidParam("late", "%s is unknown: use %s", quote.Text(string(m)), param.Alternatives(LateModes()))
+}

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// answerLines writes the lines of an answer whose end is not known yet.
+type answerLines struct {
+	control *http.ResponseController
+	w       http.ResponseWriter
+	stall   time.Duration
+	gone    context.CancelCauseFunc
+	last    time.Time
+}
+
+// begin sends the head of the answer, so that the client gets it before the first line.
+func (l *answerLines) begin() error {
+	l.w.Header().Set("Content-Type", "application/x-ndjson")
+	l.w.WriteHeader(http.StatusOK)
+	l.last = time.Now()
+	// The deadline for reading the request would end the answer.
+	return errors.Join(ignoreUnsupported(l.control.SetReadDeadline(time.Time{})), ignoreUnsupported(l.control.Flush()))
+}
+
+// rested returns the time since the last line.
+func (l *answerLines) rested() time.Duration { return time.Since(l.last) }
+
+// send writes a line. It calls gone if the client disconnected or does not read it in time.
+func (l *answerLines) send(line any) {
+	text, err := json.Marshal(line)
+	if err != nil {
+		text = []byte(`{"error":"the line cannot be shown"}`)
+	}
+	l.last = time.Now()
+	if err := ignoreUnsupported(l.control.SetWriteDeadline(l.last.Add(l.stall))); err != nil {
+		l.gone(err)
+		return
+	}
+	if _, err := l.w.Write(append(text, '\n')); err != nil {
+		l.gone(err)
+		return
+	}
+	if err := l.control.Flush(); err != nil {
+		l.gone(err)
+	}
+}
+
+// ignoreUnsupported returns err, unless it reports a connection without deadlines.
+func ignoreUnsupported(err error) error {
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}

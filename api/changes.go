@@ -1,0 +1,398 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/arrowstream"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/api/writes"
+	"github.com/varvedb/varve/changes"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/timefmt"
+)
+
+const (
+	changesPattern       = "GET /v1/streams/{stream}/arrivals"
+	deviceChangesPattern = "GET /v1/streams/{stream}/devices/{device}/arrivals"
+
+	defaultChanges = 10_000
+	maxChanges     = 100_000
+	maxTable       = 32 << 20 // bytes of readings after which an answer in CSV or Arrow ends early
+	maxWait        = time.Minute
+	maxWaiting     = 1024 // requests that wait for changes
+)
+
+// waits reports whether the requests of a route may wait for data. Such requests count as reads only
+// while they read.
+func waits(pattern string) bool { return pattern == changesPattern || pattern == deviceChangesPattern }
+
+// changesHandler serves the readings of streams by arrival.
+type changesHandler struct {
+	*responder
+	*directory
+	reader   *changes.Reader // if nil, the store has no index by arrival
+	reads    *reads
+	waiting  *semaphore.Weighted
+	draining context.Context
+	stall    time.Duration
+	now      func() time.Time
+}
+
+func newChanges(a *responder, d *directory, r *reads, draining context.Context, o *Options) *changesHandler {
+	return &changesHandler{
+		responder: a, directory: d, reader: o.Changes, reads: r, waiting: semaphore.NewWeighted(maxWaiting),
+		draining: draining, stall: o.Limits.Stall, now: o.Now,
+	}
+}
+
+func (h *changesHandler) addRoutes(o *operations) {
+	params := slices.Concat(queryParams(
+		"since", "the cursor next of the page before, or a time: RFC 3339, a number, or relative as in -24h; default: the oldest time from which the changes are complete",
+		"limit", "maximum number of readings, up to 100000; default 10000",
+		"wait", "if nothing has arrived, wait for changes up to this time, as in 30s; at most 1m",
+		"precision", "unit of a numeric since: s, ms, us or ns; default ms",
+		"timezone", "of since without a zone; default UTC",
+		"format", "json, ndjson, csv or arrow; default by Accept",
+		"numbers", "numbers of the format arrow: exact (default) or float"))
+	describe := func(id, summary string, path []*huma.Param) *huma.Operation {
+		op := &huma.Operation{
+			OperationID: id, Summary: summary, Tags: []string{"readings"},
+			Description: "Each reading that arrived since, once, at its first arrival, over all event times; expired ones are omitted. " +
+				"The answer ends with the cursor next, which never passes a reading that is still being written. " +
+				"If changes since then have expired or were not recorded, the status is 410, and the message has the oldest complete time. " +
+				"In NDJSON, CSV and Arrow, next, more and settled come as the trailers Varve-Next, Varve-More and Varve-Settled. " + aboutArrow,
+			Parameters: slices.Concat(path, params), Responses: o.responses(reflect.TypeFor[wire.ChangesBody](), "200"),
+		}
+		forms := op.Responses["200"].Content
+		forms["application/x-ndjson"] = &huma.MediaType{Schema: o.schema(reflect.TypeFor[wire.ChangeBody]())}
+		forms[wire.Arrow.MediaType()] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}
+		forms["text/csv"] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+		return op
+	}
+	o.raw(http.MethodGet, "/v1/streams/{stream}/arrivals", h.getChanges,
+		describe("read-changes", "The readings of a stream that arrived since a cursor", []*huma.Param{pathParam("stream", "the stream")}))
+	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/arrivals", h.getChanges,
+		describe("read-device-changes", "The readings of a device that arrived since a cursor", deviceParams()))
+}
+
+// getChanges serves both routes.
+func (h *changesHandler) getChanges(w http.ResponseWriter, r *http.Request) {
+	a := changesAnswer{h: h, w: w, r: r}
+	err := a.parse()
+	if err == nil {
+		err = a.send()
+	}
+	if err == nil {
+		return
+	}
+	if a.sent {
+		h.failed(r, err)
+		panic(http.ErrAbortHandler) // only a cut-off body can report the failure
+	}
+	w.Header().Del("Trailer")
+	if e := classify(err); e.Param == "since" {
+		err = inQuery(err)
+	}
+	h.fail(w, r, err)
+}
+
+// changesAnswer is the answer to one request for changes.
+type changesAnswer struct {
+	h      *changesHandler
+	w      http.ResponseWriter
+	r      *http.Request
+	q      changes.Query
+	wait   time.Duration
+	format wire.Format
+	// numbers is the type of numbers in the format arrow.
+	numbers arrowstream.Numbers
+	rows    *changes.Rows
+	table   wire.Table
+	n       int
+	sent    bool
+	out     []byte
+}
+
+// parse parses the parameters of the request.
+func (a *changesAnswer) parse() error {
+	asked := a.r.URL.Query()
+	if err := writes.Known(asked, "since", "limit", "wait", "precision", "timezone", "format", "numbers"); err != nil {
+		return err
+	}
+	device := a.r.PathValue("device")
+	series, err := seriesOf(a.r, "any")
+	if err == nil && device != "" {
+		series, err = seriesOf(a.r, device)
+	}
+	if err != nil {
+		return err
+	}
+	a.q.Stream, a.q.Device = changes.Stream{Tenant: series.Tenant, Name: series.Stream}, device
+	if a.q.Limit, err = positive(asked, "limit", maxChanges); err != nil {
+		return err
+	}
+	if a.q.Limit == 0 {
+		a.q.Limit = defaultChanges
+	}
+	if a.wait, err = waitOf(asked); err != nil {
+		return err
+	}
+	if a.format, err = format(a.r, asked); err != nil {
+		return err
+	}
+	if a.format != wire.JSON && a.format != wire.NDJSON && a.format != wire.CSV && a.format != wire.Arrow {
+		return varve.InvalidParam("query.format", "changes have no such format: use json, ndjson, csv or arrow")
+	}
+	if a.numbers, err = numbersOf(asked, a.format); err != nil {
+		return err
+	}
+	return a.parseSince(asked)
+}
+
+// parseSince parses the cursor or the time of a request.
+func (a *changesAnswer) parseSince(asked url.Values) (err error) {
+	text := asked.Get("since")
+	switch {
+	case text == "":
+		return nil
+	case changes.IsCursor(text):
+		a.q.Since, err = changes.ParseCursor(text, a.q.Stream, a.q.Device)
+		return err
+	}
+	f, err := timeFormat(asked)
+	if err != nil {
+		return err
+	}
+	at, err := moment(asked, "since", f, a.h.now(), time.Time{})
+	if err != nil {
+		return varve.InvalidParam("query.since", "neither a time nor a cursor: use a time as in -24h, or next of the page before, unchanged")
+	}
+	a.q.Since = changes.FromTime(at)
+	return nil
+}
+
+// waitOf parses the parameter wait.
+func waitOf(asked url.Values) (time.Duration, error) {
+	text := asked.Get("wait")
+	if text == "" {
+		return 0, nil
+	}
+	d, err := timefmt.ParseDuration(text)
+	if err != nil || d < 0 || d > maxWait || d == retention.Forever {
+		return 0, varve.InvalidParam("query.wait", "%q is not a time from 0s to %s, as in 30s", text, timefmt.FormatDuration(maxWait))
+	}
+	return d, nil
+}
+
+// send waits for changes and writes them.
+func (a *changesAnswer) send() error {
+	ctx := a.r.Context()
+	if err := a.h.checkNames(ctx, &a.q); err != nil {
+		return err
+	}
+	if a.h.reader == nil {
+		return varve.Errorf(varve.Conflict, "this server has no index by arrival")
+	}
+	deadline, cancel := context.WithTimeout(ctx, a.wait)
+	defer cancel()
+	defer context.AfterFunc(a.h.draining, cancel)()
+	for {
+		page, err := a.open(ctx)
+		if err != nil {
+			return err
+		}
+		if len(page) > 0 || deadline.Err() != nil {
+			return a.write(ctx, page)
+		}
+		a.q.Since = a.rows.Cursor()
+		if !a.h.waiting.TryAcquire(1) {
+			return &varve.Error{Failure: varve.Busy, RetryAfter: readRetry, Message: "too many requests wait for changes: send it again after a second"}
+		}
+		a.h.reader.Wait(deadline, a.q, a.q.Since)
+		a.h.waiting.Release(1)
+	}
+}
+
+// checkNames fails if the stream, or the device of the query, does not exist.
+func (h *changesHandler) checkNames(ctx context.Context, q *changes.Query) error {
+	if err := h.checkStream(ctx, q.Stream.Tenant, q.Stream.Name); err != nil || q.Device == "" {
+		return err
+	}
+	return h.checkDevice(ctx, q.Stream.Tenant, q.Device)
+}
+
+// open opens the changes, and returns the first page with readings, if any.
+func (a *changesAnswer) open(ctx context.Context) (page []varve.Reading, err error) {
+	err = a.read(ctx, func() (err error) {
+		if a.rows, err = a.h.reader.Open(ctx, a.q); err == nil {
+			page, err = a.rows.Next(ctx)
+		}
+		return err
+	})
+	return page, err
+}
+
+// next returns the next page.
+func (a *changesAnswer) next(ctx context.Context) (page []varve.Reading, err error) {
+	err = a.read(ctx, func() (err error) {
+		page, err = a.rows.Next(ctx)
+		return err
+	})
+	return page, err
+}
+
+// read runs a part of the request that uses the store, as one of the reads under way.
+func (a *changesAnswer) read(ctx context.Context, do func() error) error {
+	if err := a.h.reads.begin(); err != nil {
+		return err
+	}
+	defer a.h.reads.end()
+	return a.h.reads.inTurn(ctx, do)
+}
+
+// write writes the changes: the given page, and then all following pages.
+func (a *changesAnswer) write(ctx context.Context, page []varve.Reading) (err error) {
+	header := a.w.Header()
+	header.Set("Content-Type", a.format.MediaType())
+	switch a.format {
+	case wire.CSV:
+		if page, err = a.collect(ctx, page); err != nil {
+			return err
+		}
+		a.out = a.table.AppendChangesHeader(a.out)
+		setChangesTrailer(header)
+	case wire.Arrow:
+		setChangesTrailer(header)
+		return a.writeArrow(ctx, page)
+	case wire.NDJSON:
+		setChangesTrailer(header)
+	default:
+		a.out = append(a.out, `{"readings":[`...)
+	}
+	for len(page) > 0 {
+		a.add(page)
+		if len(a.out) >= flushAt {
+			if err := a.flush(); err != nil {
+				return err
+			}
+		}
+		if a.format == wire.CSV {
+			break // all pages were collected
+		}
+		if page, err = a.next(ctx); err != nil {
+			return err
+		}
+	}
+	return a.end()
+}
+
+func setChangesTrailer(h http.Header) {
+	h.Set("Trailer", wire.HeaderNext+", "+wire.HeaderMore+", "+wire.HeaderSettled)
+}
+
+// writeArrow writes the changes as an Arrow stream with the column device.
+func (a *changesAnswer) writeArrow(ctx context.Context, page []varve.Reading) error {
+	all, err := a.collect(ctx, page)
+	if err != nil {
+		return err
+	}
+	types := arrowstream.NewTypeSet(nil)
+	types.IncludeDevice()
+	for i := range all {
+		types.Add(&all[i])
+	}
+	if err := types.Check(); err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	stream := types.NewWriter(&out, a.numbers)
+	if err := errors.Join(stream.Add(all), stream.Close()); err != nil {
+		return err
+	}
+	a.out = out.Bytes()
+	return a.end()
+}
+
+// collect returns all readings of the answer, because the header of CSV and Arrow has all their fields.
+// After maxTable bytes of readings, it ends the answer early.
+func (a *changesAnswer) collect(ctx context.Context, page []varve.Reading) (all []varve.Reading, err error) {
+	var set wire.FieldSet
+	size := 0
+	for len(page) > 0 {
+		for i := range page {
+			set.Add(&page[i])
+			size += page[i].Size()
+		}
+		all = append(all, page...)
+		if size >= maxTable {
+			break
+		}
+		if page, err = a.next(ctx); err != nil {
+			return nil, err
+		}
+	}
+	a.table.Fields, a.table.Versioned = set.Sorted(), set.Versioned()
+	return all, nil
+}
+
+// add appends readings to the answer.
+func (a *changesAnswer) add(page []varve.Reading) {
+	for i := range page {
+		switch a.format {
+		case wire.CSV:
+			a.out, _ = a.table.AppendChangeRow(a.out, &page[i]) // collect has found all fields
+		case wire.NDJSON:
+			a.out = append(a.table.AppendChange(a.out, &page[i]), '\n')
+		default:
+			if a.n > 0 {
+				a.out = append(a.out, ',')
+			}
+			a.out = a.table.AppendChange(append(a.out, '\n'), &page[i])
+		}
+		a.n++
+	}
+}
+
+// end writes the rest of the answer, with the cursor.
+func (a *changesAnswer) end() error {
+	next := a.rows.Cursor().Encode(a.q.Stream, a.q.Device)
+	more, settled := strconv.FormatBool(a.rows.More()), a.rows.Settled().Format(time.RFC3339Nano)
+	if a.format == wire.JSON {
+		if a.n > 0 {
+			a.out = append(a.out, '\n')
+		}
+		a.out = append(a.out, `],"next":"`+next+`","more":`+more+`,"settled":"`+settled+"\"}\n"...)
+		return a.flush()
+	}
+	if err := a.flush(); err != nil {
+		return err
+	}
+	header := a.w.Header()
+	header.Set(wire.HeaderNext, next)
+	header.Set(wire.HeaderMore, more)
+	header.Set(wire.HeaderSettled, settled)
+	return nil
+}
+
+// flush sends the collected text.
+func (a *changesAnswer) flush() error {
+	a.sent = true
+	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(a.h.stall)) // the writer of a test has no deadlines
+	if _, err := a.w.Write(a.out); err != nil {
+		return errNotTaken
+	}
+	a.out = a.out[:0]
+	return nil
+}

@@ -1,0 +1,44 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/varvedb/varve/api/wire"
+)
+
+const archivesPath = "/v1/archives"
+
+// Archives lists the archives of tables.
+func (c OperatorCalls) Archives(ctx context.Context) (wire.ArchiveList, error) {
+	return getJSON[wire.ArchiveList](ctx, c.connection, request{method: http.MethodGet, path: archivesPath})
+}
+
+// ArchiveTable archives a table, and waits until the archive is verified. The call can be retried.
+func (c OperatorCalls) ArchiveTable(ctx context.Context, table string) (wire.ArchiveInfo, error) {
+	return c.changeArchive(ctx, table, "")
+}
+
+// VerifyArchive reads and recounts the archive of a table.
+func (c OperatorCalls) VerifyArchive(ctx context.Context, table string) (wire.ArchiveInfo, error) {
+	return c.changeArchive(ctx, table, "/verify")
+}
+
+// RestoreArchive restores a dropped table from its archive. The call can be retried.
+func (c OperatorCalls) RestoreArchive(ctx context.Context, table string) (wire.ArchiveInfo, error) {
+	return c.changeArchive(ctx, table, "/restore")
+}
+
+// HoldArchive puts the archive of a table on hold, so that it is not deleted after its retention.
+func (c OperatorCalls) HoldArchive(ctx context.Context, table, reason string) (wire.ArchiveInfo, error) {
+	return getJSON[wire.ArchiveInfo](ctx, c.connection, holdRequest(archivesPath+"/"+segment(table), reason))
+}
+
+// ReleaseArchive releases the hold on the archive of a table.
+func (c OperatorCalls) ReleaseArchive(ctx context.Context, table string) (wire.ArchiveInfo, error) {
+	return getJSON[wire.ArchiveInfo](ctx, c.connection, request{method: http.MethodDelete, path: archivesPath + "/" + segment(table) + "/hold"})
+}
+
+func (c OperatorCalls) changeArchive(ctx context.Context, table, what string) (wire.ArchiveInfo, error) {
+	return getJSON[wire.ArchiveInfo](ctx, c.connection, request{method: http.MethodPost, path: archivesPath + "/" + segment(table) + what})
+}

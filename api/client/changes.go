@@ -1,0 +1,128 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+)
+
+// ChangesQuery selects the readings of a stream or a device by arrival.
+type ChangesQuery struct {
+	Stream string
+	Device string // if empty, all devices
+	// Since is a cursor, or a time as in the API. "" means the oldest time from which the changes are
+	// complete.
+	Since string
+	Limit int           // of one page; 0 means the server's default
+	Wait  time.Duration // how long a page without changes waits for some
+}
+
+// ChangesPage describes a page of changes after its readings were read.
+type ChangesPage struct {
+	Next    string    // the cursor after the page
+	More    bool      // further changes existed
+	Settled time.Time // unless More, all readings that arrived before this time were returned
+}
+
+func (q *ChangesQuery) request(f wire.Format) request {
+	v := url.Values{}
+	if q.Since != "" {
+		v.Set("since", q.Since)
+	}
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Wait > 0 {
+		v.Set("wait", q.Wait.String())
+	}
+	path := streamPath(q.Stream) + "/arrivals"
+	if q.Device != "" {
+		path = seriesPath(q.Stream, q.Device, "arrivals")
+	}
+	return request{method: http.MethodGet, path: path, query: v, header: http.Header{"Accept": {strings.TrimSuffix(f.MediaType(), "; charset=utf-8")}}}
+}
+
+// RawChanges returns a page of changes as the server writes it. The caller closes its body. In formats
+// other than JSON, the trailers of the answer have the cursor; see PageOf.
+func (c ReadingCalls) RawChanges(ctx context.Context, q ChangesQuery, f wire.Format) (*http.Response, error) {
+	return c.do(ctx, q.request(f))
+}
+
+// PageOf returns the description of a page whose body was read to its end.
+func PageOf(resp *http.Response) (p ChangesPage, err error) {
+	p.Next, p.More = resp.Trailer.Get(wire.HeaderNext), resp.Trailer.Get(wire.HeaderMore) == "true"
+	if p.Next == "" {
+		return p, errors.New("the answer is incomplete: it has no cursor")
+	}
+	p.Settled, err = time.Parse(time.RFC3339Nano, resp.Trailer.Get(wire.HeaderSettled))
+	return p, err
+}
+
+// ReadChanges calls the function each for every reading of one page, until a call fails. A reading is
+// valid until its call returns.
+func (c ReadingCalls) ReadChanges(ctx context.Context, q ChangesQuery, each func(*varve.Reading) error) (p ChangesPage, err error) {
+	resp, err := c.RawChanges(ctx, q, wire.NDJSON)
+	if err != nil {
+		return p, err
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	in := wire.NewAnswerReader(resp.Body, varve.Series{Tenant: varve.DefaultTenant, Stream: q.Stream, Device: q.Device})
+	var b wire.Batch
+	for {
+		b.Reset()
+		end := in.Read(&b)
+		if end != nil && !errors.Is(end, io.EOF) {
+			return p, fmt.Errorf("the answer is incomplete: %w", end)
+		}
+		for i := range b.Readings {
+			if err := each(&b.Readings[i]); err != nil {
+				return p, err
+			}
+		}
+		if end != nil {
+			return PageOf(resp)
+		}
+	}
+}
+
+// Changes yields the readings that arrived since q.Since, page by page. It ends after a page without
+// further changes. With q.Wait, it continues until ctx ends. Each reading is valid until the next one.
+//
+// If cursor is not nil, it is set to the cursor after a page when all readings of the page were read. A
+// program that stores the cursor with its results continues there after a restart.
+func (c ReadingCalls) Changes(ctx context.Context, q ChangesQuery, cursor *string) iter.Seq2[*varve.Reading, error] {
+	return func(yield func(*varve.Reading, error) bool) {
+		var errEnded = errors.New("ended")
+		for {
+			p, err := c.ReadChanges(ctx, q, func(r *varve.Reading) error {
+				if !yield(r, nil) {
+					return errEnded
+				}
+				return nil
+			})
+			if errors.Is(err, errEnded) {
+				return
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if q.Since = p.Next; cursor != nil {
+				*cursor = p.Next
+			}
+			if !p.More && (q.Wait == 0 || ctx.Err() != nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/receipts"
+	"github.com/varvedb/varve/reconcile"
+	"github.com/varvedb/varve/rollup"
+)
+
+// DigestQuery selects the digests of one device. From, To and During are as in a Query.
+type DigestQuery struct {
+	Stream, Device   string
+	Period           string // hourly (also ""), or daily
+	From, To, During string
+	Receipt          bool // if true, the answer has a signed receipt
+}
+
+// Digests returns the number and the digest of a device's readings, by period.
+func (c ReadingCalls) Digests(ctx context.Context, q DigestQuery) (wire.DigestsBody, error) {
+	v := url.Values{}
+	setParams(v, map[string]string{"period": q.Period, "from": q.From, "to": q.To, "during": q.During})
+	if q.Receipt {
+		v.Set("receipt", "true")
+	}
+	return getJSON[wire.DigestsBody](ctx, c.connection, request{method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "digests"), query: v})
+}
+
+// CompareDigests returns the periods in which a sender and the store differ.
+func (c ReadingCalls) CompareDigests(ctx context.Context, stream, device string, post wire.DigestsPost) (wire.DifferencesBody, error) {
+	data, err := json.Marshal(post)
+	if err != nil {
+		return wire.DifferencesBody{}, err
+	}
+	return getJSON[wire.DifferencesBody](ctx, c.connection, request{
+		method: http.MethodPost, path: seriesPath(stream, device, "digests"), header: http.Header{"Content-Type": {"application/json"}},
+		body: func() (io.Reader, error) { return bytes.NewReader(data), nil },
+	})
+}
+
+// MissingHours returns the hours in which the readings of a set and of the store differ. It needs two
+// requests, or one if all are equal. It leaves out days and hours whose readings may have expired, and
+// returns their number.
+func (c ReadingCalls) MissingHours(ctx context.Context, stream, device string, set *reconcile.Set) (hours []time.Time, expired int, err error) {
+	var days []time.Time
+	for _, p := range []rollup.Period{rollup.Daily, rollup.Hourly} {
+		spans := set.Spans(p, days)
+		if len(spans) == 0 {
+			return nil, expired, nil
+		}
+		post := wire.DigestsPost{Period: p.String()}
+		for _, s := range spans {
+			post.Spans = append(post.Spans, wire.DigestsSpan(s))
+		}
+		d, err := c.CompareDigests(ctx, stream, device, post)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, text := range d.Expired {
+			if at, err := time.Parse(time.RFC3339, text); p == rollup.Daily && err == nil && at.Add(24*time.Hour).After(d.CompleteFrom) {
+				d.Differ = append(d.Differ, text) // the day may have hours without expired readings
+			} else {
+				expired++
+			}
+		}
+		if days, err = parseTimes(d.Differ); err != nil || len(days) == 0 {
+			return nil, expired, err
+		}
+	}
+	return days, expired, nil
+}
+
+func parseTimes(texts []string) ([]time.Time, error) {
+	var times []time.Time
+	for _, text := range texts {
+		t, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return nil, err
+		}
+		times = append(times, t)
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	return times, nil
+}
+
+// ReceiptsKey returns the public key with which the server's receipts are verified.
+func (c ReadingCalls) ReceiptsKey(ctx context.Context) (receipts.Key, error) {
+	return getJSON[receipts.Key](ctx, c.connection, request{method: http.MethodGet, path: "/v1/receipts/key"})
+}
+
+// WriteMissing writes the readings of one series that the store lacks, and returns their number. It
+// resends whole hours in which the readings differ. All readings must be normalized.
+func (c ReadingCalls) WriteMissing(ctx context.Context, stream, device string, readings []varve.Reading) (sent int, answer wire.WriteAnswer, err error) {
+	var set reconcile.Set
+	for i := range readings {
+		set.Add(&readings[i])
+	}
+	hours, _, err := c.MissingHours(ctx, stream, device, &set)
+	if err != nil {
+		return 0, answer, err
+	}
+	var missing []varve.Reading
+	for i := range readings {
+		if _, found := slices.BinarySearchFunc(hours, readings[i].Time.Truncate(time.Hour), time.Time.Compare); found {
+			missing = append(missing, readings[i])
+		}
+	}
+	if len(missing) == 0 {
+		return 0, answer, nil
+	}
+	answer, err = c.WriteReadings(ctx, stream, missing)
+	return len(missing), answer, err
+}

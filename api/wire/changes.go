@@ -1,0 +1,46 @@
+package wire
+
+import (
+	"github.com/varvedb/varve"
+)
+
+// Headers of an answer with changes. In formats other than JSON, they are trailers.
+const (
+	HeaderNext    = "Varve-Next"    // the cursor
+	HeaderMore    = "Varve-More"    // true if further changes exist now
+	HeaderSettled = "Varve-Settled" // the time up to which the changes were complete
+)
+
+// ChangesBody is a page of changes.
+type ChangesBody struct {
+	Readings []ChangeBody `json:"readings"`
+	Next     string       `json:"next" doc:"the cursor after these changes, for since; it does not expire before readings do"`
+	More     bool         `json:"more" doc:"further changes exist now"`
+	Settled  string       `json:"settled" format:"date-time" doc:"if more is false, every reading that arrived before this time was returned"`
+}
+
+// ChangeBody is a reading of a page of changes.
+type ChangeBody struct {
+	Device string `json:"device"`
+	ReadingBody
+}
+
+// AppendChange appends a reading with its device as a JSON object.
+func (w *Writer) AppendChange(dst []byte, r *varve.Reading) []byte {
+	dst = AppendString(append(dst, `{"device":`...), r.Device)
+	at := len(dst)
+	dst = w.AppendReading(dst, r)
+	dst[at] = ','
+	return dst
+}
+
+// AppendChangesHeader appends the header of CSV rows with devices.
+func (t *Table) AppendChangesHeader(dst []byte) []byte {
+	return t.AppendHeader(append(dst, "device,"...))
+}
+
+// AppendChangeRow appends a reading with its device as a row. It returns the name of a field without a
+// column, if the reading has one.
+func (t *Table) AppendChangeRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
+	return t.AppendRow(append(AppendCell(dst, r.Device), ','), r)
+}

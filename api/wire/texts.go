@@ -1,0 +1,50 @@
+package wire
+
+// span is the place of a text in memory that several texts share.
+type span struct{ from, to int }
+
+// keepText records the text of the last reading.
+func (b *Batch) keepText(text []byte) { b.shareText(len(b.Readings)-1, text) }
+
+// shareText records one text for several readings: the last ones of the batch, beginning at an index.
+func (b *Batch) shareText(from int, text []byte) {
+	if from >= len(b.Readings) {
+		return
+	}
+	b.size += len(text)
+	at := span{len(b.texts), len(b.texts) + len(text)}
+	b.texts = append(b.texts, text...)
+	for len(b.spans) < from {
+		b.spans = append(b.spans, span{}) // an earlier reading without a text
+	}
+	for len(b.spans) < len(b.Readings) {
+		b.spans = append(b.spans, at)
+	}
+}
+
+// extendText adds a line to the text of the last reading.
+func (b *Batch) extendText(line []byte) {
+	if len(b.spans) < len(b.Readings) {
+		return
+	}
+	b.size += len(line) + 1
+	b.texts = append(append(b.texts, '\n'), line...)
+	b.spans[len(b.spans)-1].to = len(b.texts)
+}
+
+// Text returns the text of the reading with index i in the body, if it is kept.
+func (b *Batch) Text(i int) []byte {
+	if i >= len(b.spans) {
+		return nil
+	}
+	return b.texts[b.spans[i].from:b.spans[i].to]
+}
+
+// Header returns the text of the header of a CSV body, if texts are kept.
+func (b *Batch) Header() []byte { return b.header }
+
+// StartBody forgets the header of an earlier body.
+func (b *Batch) StartBody() { b.header = b.header[:0] }
+
+// keepHeader records the header.
+func (b *Batch) keepHeader(text []byte) { b.header = append(b.header[:0], text...) }

@@ -1,0 +1,181 @@
+package writes
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/varvedb/varve"
+)
+
+// Limits bounds the bodies of requests.
+type Limits struct {
+	Body    int64         // maximum length after decompression, in bytes
+	Request time.Duration // time limit of a request
+	Stall   time.Duration // longest time without progress on a connection
+}
+
+// OpenBody returns the decompressed body of a request. Reads fail if the decompressed length exceeds the
+// limit, or if the client stalls.
+func OpenBody(w http.ResponseWriter, r *http.Request, l Limits) (io.ReadCloser, error) {
+	limit := l.Body
+	raw := &patient{
+		ReadCloser: r.Body, control: http.NewResponseController(w),
+		stall: l.Stall, until: time.Now().Add(l.Request),
+	}
+	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
+	case "", "identity":
+		if r.ContentLength > limit {
+			return nil, &http.MaxBytesError{Limit: limit}
+		}
+		return &bounded{in: raw, close: raw.Close, left: limit, limit: limit}, nil
+	case "gzip":
+		return openGzip(raw, limit)
+	case "zstd":
+		return openZstd(raw, limit)
+	default:
+		return nil, Unsupported("Content-Encoding", "%q is not understood: use gzip, zstd or none", encoding)
+	}
+}
+
+// patient is a body that extends the connection's deadline before every read, up to the time limit
+// of the request. At the end of the body it removes the deadline, because the answer may take longer
+// than a client may stall.
+type patient struct {
+	io.ReadCloser
+	control *http.ResponseController
+	stall   time.Duration
+	until   time.Time
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	deadline := time.Now().Add(p.stall)
+	if deadline.After(p.until) {
+		deadline = p.until
+	}
+	if err := p.wait(deadline); err != nil {
+		return 0, err
+	}
+	n, err := p.ReadCloser.Read(b)
+	if errors.Is(err, io.EOF) {
+		if err := p.wait(time.Time{}); err != nil {
+			return n, err
+		}
+	}
+	return n, err
+}
+
+func (p *patient) wait(until time.Time) error {
+	if err := p.control.SetReadDeadline(until); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
+}
+
+var gzips sync.Pool
+
+func openGzip(raw io.ReadCloser, limit int64) (io.ReadCloser, error) {
+	z, _ := gzips.Get().(*gzip.Reader)
+	var err error
+	if z == nil {
+		z, err = gzip.NewReader(raw)
+	} else {
+		err = z.Reset(raw)
+	}
+	if err != nil {
+		return nil, packed("gzip", err)
+	}
+	return &bounded{in: z, name: "gzip", left: limit, limit: limit, close: func() error {
+		gzips.Put(z)
+		return raw.Close()
+	}}, nil
+}
+
+var zstds sync.Pool
+
+// maxZstdWindow bounds the memory that a zstd body can require.
+const maxZstdWindow = 8 << 20
+
+func openZstd(raw io.ReadCloser, limit int64) (io.ReadCloser, error) {
+	z, _ := zstds.Get().(*zstd.Decoder)
+	var err error
+	if z == nil {
+		z, err = zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindow), zstd.WithDecoderLowmem(true))
+	} else {
+		err = z.Reset(raw)
+	}
+	if err != nil {
+		return nil, packed("zstd", err)
+	}
+	return &bounded{in: z, name: "zstd", left: limit, limit: limit, close: func() error {
+		err := z.Reset(nil)
+		zstds.Put(z)
+		return errors.Join(err, raw.Close())
+	}}, nil
+}
+
+// packed translates an error of decompression. A body that ends too early becomes
+// io.ErrUnexpectedEOF, and an error of the network stays unchanged. All other errors mean that the
+// body does not match its Content-Encoding.
+func packed(name string, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return io.ErrUnexpectedEOF
+	}
+	var broken net.Error
+	if errors.As(err, &broken) {
+		return err // the body did not arrive, so its encoding is unknown
+	}
+	return varve.Errorf(varve.Invalid, "the body is not %s: %s", name, err)
+}
+
+// bounded reads a body, and fails if its decompressed length exceeds limit.
+type bounded struct {
+	in    io.Reader
+	name  string // name of the compression
+	close func() error
+	left  int64
+	limit int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		// A body of exactly the limit is accepted. One more byte is not.
+		var one [1]byte
+		n, err := b.in.Read(one[:])
+		if n > 0 {
+			return 0, &http.MaxBytesError{Limit: b.limit}
+		}
+		return 0, b.wrap(err)
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.in.Read(p)
+	b.left -= int64(n)
+	return n, b.wrap(err)
+}
+
+func (b *bounded) wrap(err error) error {
+	if err == nil || errors.Is(err, io.EOF) || b.name == "" || errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	var reset *http.MaxBytesError
+	if errors.As(err, &reset) {
+		return err
+	}
+	return packed(b.name, err)
+}
+
+func (b *bounded) Close() error { return b.close() }
+
+func tooLarge(limit int64) error {
+	return fmt.Errorf("the body is longer than %d MiB: send it in parts; what came before is counted here", limit>>20)
+}

@@ -1,0 +1,272 @@
+package archive
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/objectstore"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/tablescan"
+)
+
+// Source is the part of a store that an Archiver reads.
+type Source = tablescan.Source
+
+// Options configure an Archiver. Store, Items, Objects, ClassOf and Now are required.
+type Options struct {
+	Store   Source
+	Items   store.Items
+	Objects objectstore.Store
+	Prefix  string // prefix of all keys; may be empty
+	// ClassOf returns the retention class of a table.
+	ClassOf func(grid.Table) string
+	Now     func() time.Time
+	// Rate is the largest number of readings per second that are read from the store. 0 means no
+	// limit.
+	Rate float64
+	// ExactCounts means that the catalog of the store counts the readings of a table exactly.
+	ExactCounts bool
+	// GroupRows and FileBytes bound the row groups and the files. 0 means the default.
+	GroupRows int
+	FileBytes int
+}
+
+// Archiver archives tables. It is safe for concurrent use. If two Archivers archive one table at
+// once, even in two processes, both archives are whole, and one of them is recorded.
+type Archiver struct {
+	opts    Options
+	catalog Catalog
+	files   files
+	scanner tablescan.Scanner
+}
+
+// files reads, writes and verifies the objects of archives.
+type files struct{ objects objectstore.Store }
+
+// New returns an Archiver.
+func New(o Options) *Archiver {
+	return &Archiver{opts: o, catalog: Catalog{o.Items}, files: files{o.Objects}, scanner: tablescan.Scanner{Source: o.Store, Rate: o.Rate}}
+}
+
+// Catalog returns the records of archives.
+func (a *Archiver) Catalog() Catalog { return a.catalog }
+
+// Objects returns the object store with the files.
+func (a *Archiver) Objects() objectstore.Store { return a.opts.Objects }
+
+// Archive makes sure that a table has a verified archive that equals the table, and returns its
+// record. The caller makes sure that no reading is written to the table any more. Archive reads the
+// table only if it has no intact archive, or was retired after it was archived.
+func (a *Archiver) Archive(ctx context.Context, in *store.Info) (Record, error) {
+	r, err := a.archive(ctx, in)
+	if err != nil {
+		return r, fmt.Errorf("archive %s: %w", in.Table, err)
+	}
+	return r, nil
+}
+
+func (a *Archiver) archive(ctx context.Context, in *store.Info) (Record, error) {
+	begin := a.opts.Now().UTC() // a reading that is written later may be missing
+	r, found, err := a.catalog.Get(ctx, in.Table)
+	if err != nil {
+		return r, err
+	}
+	switch {
+	case found && r.State == Archived:
+		bad := a.Check(ctx, &r, in)
+		if bad == nil {
+			return r, nil
+		}
+		if in.Hold == RestoredHold {
+			return r, varve.Errorf(varve.Conflict, "the table is being restored from its archive and differs from it (%s): repeat the restore", bad)
+		}
+	case found && r.State == Expiring:
+		return r, errors.New("its archive is being deleted: retry later")
+	case !found:
+		class := a.opts.ClassOf(in.Table)
+		r = Record{Table: in.Table, State: Writing, Class: class, Dir: Dir(a.opts.Prefix, class, in.Table), Generation: 1}
+	}
+	// If the archive has a manifest already, it is not written once more. A process that died may have
+	// left it, or the table was retired since.
+	for ; ; r.Generation++ {
+		key := r.ManifestKey()
+		body, err := a.opts.Objects.Get(ctx, key, 0, -1)
+		if errors.Is(err, objectstore.ErrMissing) {
+			done, err := a.attempt(ctx, &r, in, begin)
+			if errors.Is(err, objectstore.ErrExists) {
+				continue // another process was faster
+			}
+			return done, err
+		}
+		if err != nil {
+			return r, fmt.Errorf("read manifest: %w", err)
+		}
+		err = a.adopt(ctx, &r, in, begin, body)
+		if err == nil {
+			return r, nil
+		}
+		if !isContent(err) {
+			return r, err
+		}
+	}
+}
+
+// adopt records an archive that has a manifest, if its files are whole and equal the table.
+func (a *Archiver) adopt(ctx context.Context, r *Record, in *store.Info, begin time.Time, body []byte) error {
+	m, err := parseManifest(body, in.Table)
+	if err != nil {
+		return contentError{err}
+	}
+	if err := a.compare(ctx, m, r.Dir, in); err != nil {
+		return err
+	}
+	return a.finish(ctx, r, m, begin, body)
+}
+
+// attempt writes the files and the manifest of an archive, and verifies them.
+func (a *Archiver) attempt(ctx context.Context, r *Record, in *store.Info, begin time.Time) (Record, error) {
+	attempt, err := newAttempt()
+	if err != nil {
+		return *r, err
+	}
+	if err := a.claim(ctx, r, attempt); err != nil {
+		return *r, err
+	}
+	m, err := a.write(ctx, r, in, attempt)
+	if err != nil {
+		return *r, err
+	}
+	body, err := m.encode()
+	if err != nil {
+		return *r, err
+	}
+	if err := a.files.putNew(ctx, r.ManifestKey(), body); err != nil {
+		return *r, fmt.Errorf("write manifest: %w", err)
+	}
+	stored, err := a.opts.Objects.Get(ctx, r.ManifestKey(), 0, -1)
+	if err != nil {
+		return *r, fmt.Errorf("read manifest back: %w", err)
+	}
+	if objectstore.SumOf(stored) != objectstore.SumOf(body) {
+		return *r, errors.New("the manifest differs from the one that was written")
+	}
+	if err := a.files.verify(ctx, m, r.Dir); err != nil {
+		return *r, err
+	}
+	return *r, a.finish(ctx, r, m, begin, body)
+}
+
+// claim records an attempt before its first file is written. So Varve later recognizes the files of the
+// attempt. Then claim deletes the files of earlier attempts. A process that still writes an earlier
+// attempt can no longer record it, because the record has changed.
+func (a *Archiver) claim(ctx context.Context, r *Record, attempt string) error {
+	claimed := *r
+	claimed.Attempts = append(slices.Clone(r.Attempts), attempt)
+	if err := a.catalog.put(ctx, &claimed); err != nil {
+		return err
+	}
+	*r = claimed
+	if len(r.Attempts) == 1 {
+		return nil
+	}
+	earlier := *r
+	earlier.Attempts = r.Attempts[:len(r.Attempts)-1]
+	if err := a.deleteLeftovers(ctx, &earlier); err != nil {
+		return fmt.Errorf("delete files of earlier attempts: %w", err)
+	}
+	claimed.Attempts = []string{attempt}
+	if err := a.catalog.put(ctx, &claimed); err != nil {
+		return err
+	}
+	*r = claimed
+	return nil
+}
+
+// finish records that a table is archived, and deletes files of other attempts.
+func (a *Archiver) finish(ctx context.Context, r *Record, m *Manifest, begin time.Time, body []byte) error {
+	if err := a.deleteLeftovers(ctx, r); err != nil {
+		return fmt.Errorf("delete files of earlier attempts: %w", err)
+	}
+	done := *r
+	done.State, done.Attempts, done.Manifest, done.Digest = Archived, nil, objectstore.SumOf(body), m.Digest
+	done.Readings, done.Series, done.Bytes, done.Files, done.At = m.Readings, m.Series, m.Bytes(), int64(len(m.Files)), begin
+	if err := a.catalog.put(ctx, &done); err != nil {
+		return err
+	}
+	*r = done
+	return nil
+}
+
+// deleteLeftovers deletes the files of the attempts in the record, except attempts that a manifest
+// names.
+func (a *Archiver) deleteLeftovers(ctx context.Context, r *Record) error {
+	if len(r.Attempts) == 0 {
+		return nil
+	}
+	whole, err := a.files.attemptsWithManifest(ctx, r)
+	if err != nil {
+		return err
+	}
+	var keys []string
+	err = a.opts.Objects.List(ctx, r.Dir, func(o objectstore.Object) error {
+		attempt := attemptOf(o.Key[len(r.Dir):])
+		if attempt != "" && slices.Contains(r.Attempts, attempt) && !whole[attempt] {
+			keys = append(keys, o.Key)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := a.opts.Objects.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attemptsWithManifest returns the attempts that manifests name. It reads the manifests up to the
+// generation of the record.
+func (o *files) attemptsWithManifest(ctx context.Context, r *Record) (map[string]bool, error) {
+	whole := map[string]bool{}
+	for n := 1; n <= r.Generation; n++ {
+		body, err := o.objects.Get(ctx, r.Dir+manifestName(n), 0, -1)
+		if errors.Is(err, objectstore.ErrMissing) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		m, err := parseManifest(body, r.Table)
+		if err != nil {
+			continue // not a manifest of an archive
+		}
+		whole[m.Attempt] = true
+	}
+	return whole, nil
+}
+
+func newAttempt() (string, error) {
+	var b [attemptLength / 2]byte
+	_, err := rand.Read(b[:])
+	return hex.EncodeToString(b[:]), err
+}
+
+// contentError means that the stored objects are not a whole archive of the table. In that case, another
+// archive can be written.
+type contentError struct{ error }
+
+func (e contentError) Unwrap() error { return e.error }
+
+func isContent(err error) bool {
+	var c contentError
+	return errors.As(err, &c)
+}

@@ -1,0 +1,22 @@
+// Package archive copies tables to files before they are dropped, and proves that the copies are
+// complete.
+//
+//	table ── scan ──▶ parts, digests ──▶ manifest ──▶ read back, recount ──▶ record "archived"
+//
+// The main types:
+//
+//   - [Archiver] archives tables, verifies archives, and deletes them after their retention.
+//   - [Reader] reads a series from archives, by ranges of their files.
+//   - [objectstore.Store] holds the files: a folder or an S3 bucket.
+//   - [Manifest] lists the files of an archive, with their checksums.
+//   - [Catalog] holds a [Record] for each table in the registry.
+//   - The package parquetfile has the format of the files.
+//
+// These rules always hold:
+//
+//   - An object is never overwritten. A new attempt has new names.
+//   - A record gets the state archived only after all files were read back, decoded and recounted.
+//   - Before the end of the retention, only two kinds of objects are deleted: leftovers of attempts in
+//     a record that no manifest names, and archives that an erasure has replaced.
+//   - A process may die between any two steps. The next run completes the archive, or writes another.
+package archive

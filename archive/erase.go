@@ -1,0 +1,224 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/block"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/objectstore"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/tablescan"
+)
+
+// Erase rewrites the archive of a table without the covered readings, and returns their number. All
+// other readings stay as they are.
+//
+// The new files are read back and recounted before the record changes. After that, the files of all
+// earlier archives of the table are deleted. Erase may be repeated after an interruption. It fails with
+// a store.HoldError if the archive is on hold. The caller makes sure that the table is not on hold.
+func (a *Archiver) Erase(ctx context.Context, t grid.Table, covers func(*varve.Reading) bool) (erased int64, err error) {
+	r, found, err := a.catalog.Get(ctx, t)
+	if err != nil || !found {
+		return 0, err
+	}
+	if err := r.checkWhole(); err != nil {
+		return 0, err
+	}
+	if r.Hold != "" {
+		return 0, fmt.Errorf("erase readings of archive %s: %w", t, &store.HoldError{Reason: r.Hold})
+	}
+	erased, err = a.eraseFrom(ctx, &r, covers)
+	if err != nil {
+		return 0, fmt.Errorf("erase readings of archive %s: %w", t, err)
+	}
+	return erased, nil
+}
+
+// checkWhole fails unless the archive is complete. An archive that is being written or deleted may
+// have files that no manifest names.
+func (r *Record) checkWhole() error {
+	switch r.State {
+	case Archived:
+		return nil
+	case Expiring:
+		return varve.Errorf(varve.Unavailable, "the archive of %s is being deleted: retry later", r.Table)
+	default:
+		return varve.Errorf(varve.Unavailable, "the archive of %s is being written: retry later", r.Table)
+	}
+}
+
+func (a *Archiver) eraseFrom(ctx context.Context, r *Record, covers func(*varve.Reading) bool) (erased int64, err error) {
+	m, err := a.files.manifest(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+	rest := 0
+	err = a.files.eachBlockExactly(ctx, m, r.Dir, func(b *block.Block) error {
+		n := countCovered(b, covers)
+		erased, rest = erased+int64(n), rest+b.Len()-n
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	if int64(rest)+erased != m.Readings {
+		return 0, contentError{fmt.Errorf("%d readings, the manifest has %d", int64(rest)+erased, m.Readings)}
+	}
+	if erased > 0 {
+		if err := a.rewrite(ctx, r, m, int64(rest), covers); err != nil {
+			return 0, err
+		}
+	}
+	return erased, a.deleteEarlier(ctx, r)
+}
+
+func countCovered(b *block.Block, covers func(*varve.Reading) bool) (n int) {
+	for i := range b.Len() {
+		var rd varve.Reading
+		if b.Fill(i, &rd); covers(&rd) {
+			n++
+		}
+	}
+	return n
+}
+
+// rewrite writes the next archive of a table, with the readings of the present one that are not
+// covered.
+func (a *Archiver) rewrite(ctx context.Context, r *Record, old *Manifest, rest int64, covers func(*varve.Reading) bool) error {
+	attempt, err := newAttempt()
+	if err != nil {
+		return err
+	}
+	if err := a.claim(ctx, r, attempt); err != nil {
+		return err
+	}
+	m, err := a.writeFrom(ctx, r, attempt, func(to tablescan.Sink) error {
+		return a.files.eachBlockExactly(ctx, old, r.Dir, func(b *block.Block) error { return passRest(b, covers, to) })
+	})
+	if err != nil {
+		return err
+	}
+	if m.Readings != rest {
+		return fmt.Errorf("%d readings were written, want %d", m.Readings, rest)
+	}
+	next := *r
+	body, err := a.putManifest(ctx, &next, m)
+	if err != nil {
+		return err
+	}
+	if err := a.files.verify(ctx, m, r.Dir); err != nil {
+		return err
+	}
+	if err := a.finish(ctx, &next, m, r.At, body); err != nil {
+		return err
+	}
+	*r = next
+	return nil
+}
+
+// passRest passes the remaining readings of a block to a sink: those for which covers returns false.
+func passRest(b *block.Block, covers func(*varve.Reading) bool, to tablescan.Sink) error {
+	if countCovered(b, covers) == 0 {
+		return to.Part(&block.Part{Block: b, From: 0, To: b.Len()})
+	}
+	for i := range b.Len() {
+		var rd varve.Reading
+		if b.Fill(i, &rd); covers(&rd) {
+			continue
+		}
+		if err := to.Reading(&rd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putManifest writes a manifest under the next free number, and reads it back. It sets the number in the
+// record.
+func (a *Archiver) putManifest(ctx context.Context, r *Record, m *Manifest) (body []byte, err error) {
+	if body, err = m.encode(); err != nil {
+		return nil, err
+	}
+	for r.Generation++; ; r.Generation++ {
+		err := a.files.putNew(ctx, r.ManifestKey(), body)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, objectstore.ErrExists) {
+			return nil, fmt.Errorf("write manifest: %w", err)
+		}
+	}
+	stored, err := a.opts.Objects.Get(ctx, r.ManifestKey(), 0, -1)
+	if err != nil {
+		return nil, fmt.Errorf("read manifest back: %w", err)
+	}
+	if objectstore.SumOf(stored) != objectstore.SumOf(body) {
+		return nil, errors.New("the manifest differs from the one that was written")
+	}
+	return body, nil
+}
+
+// deleteEarlier deletes the archives with lower numbers. A manifest is deleted after the files that it
+// names. If the present archive is not whole, nothing is deleted.
+func (a *Archiver) deleteEarlier(ctx context.Context, r *Record) error {
+	for n := 1; n < r.Generation; n++ {
+		key := r.Dir + manifestName(n)
+		body, err := a.opts.Objects.Get(ctx, key, 0, -1)
+		if errors.Is(err, objectstore.ErrMissing) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		m, err := parseManifest(body, r.Table)
+		if err != nil {
+			if err := a.checkUnnamed(ctx, r, key); err != nil {
+				return err
+			}
+			continue // an object of another program
+		}
+		if err := a.Verify(ctx, r); err != nil {
+			return err
+		}
+		for _, f := range m.allFiles() {
+			if err := a.opts.Objects.Delete(ctx, r.Dir+f.Name); err != nil {
+				return err
+			}
+		}
+		if err := a.opts.Objects.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasEarlier reports whether archives with lower numbers exist.
+func (a *Archiver) hasEarlier(ctx context.Context, r *Record) (bool, error) {
+	for n := 1; n < r.Generation; n++ {
+		_, err := a.opts.Objects.Stat(ctx, r.Dir+manifestName(n))
+		if !errors.Is(err, objectstore.ErrMissing) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// checkUnnamed fails if files exist that no manifest and no attempt names. They belong to a manifest
+// that cannot be read, and may have any reading of the table.
+func (a *Archiver) checkUnnamed(ctx context.Context, r *Record, manifest string) error {
+	named, err := a.files.attemptsWithManifest(ctx, r)
+	if err != nil {
+		return err
+	}
+	return a.opts.Objects.List(ctx, r.Dir, func(o objectstore.Object) error {
+		attempt := attemptOf(o.Key[len(r.Dir):])
+		if attempt == "" || named[attempt] || slices.Contains(r.Attempts, attempt) {
+			return nil
+		}
+		return fmt.Errorf("%s belongs to no manifest, and %s is not readable: delete both by hand", o.Key, manifest)
+	})
+}

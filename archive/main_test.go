@@ -1,0 +1,12 @@
+package archive_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/varvedb/varve/internal/randomtest"
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(randomtest.RunTests(m, 30, 5)) //nolint:forbidigo // the exit code of the tests
+}

@@ -1,0 +1,181 @@
+package archive
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/archive/parquetfile"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/objectstore"
+)
+
+// ManifestVersion is the version of the manifest that this program writes.
+const ManifestVersion = 1
+
+// Manifest describes the archive of one table. It is stored as an object beside the files of the archive.
+type Manifest struct {
+	Version int       `json:"version"`
+	Schema  string    `json:"schema"` // version of the columns
+	Table   string    `json:"table"`
+	Class   string    `json:"class"`
+	Attempt string    `json:"attempt"`
+	Created time.Time `json:"created"`
+
+	Readings int64  `json:"readings"` // distinct readings, one per row
+	Series   int64  `json:"series"`
+	Digest   string `json:"digest"` // sum of the hashes of all readings, hexadecimal
+
+	Files   []FileEntry `json:"files"`
+	Digests FileEntry   `json:"digests"` // the count and digest of each series and day
+}
+
+// FileEntry describes a file of an archive.
+type FileEntry struct {
+	Name   string    `json:"name"` // beside the manifest
+	Size   int64     `json:"size"`
+	SHA256 string    `json:"sha256"`
+	Rows   int64     `json:"rows"`
+	First  SeriesKey `json:"first"` // series of the first row
+	Last   SeriesKey `json:"last"`
+	From   time.Time `json:"from,omitzero"` // event times: from <= time <= to
+	To     time.Time `json:"to,omitzero"`
+
+	Groups []GroupEntry `json:"groups,omitempty"` // the row groups, in the order of the file
+	Footer RangeEntry   `json:"footer,omitzero"`  // the rest of the file after the last row group
+}
+
+// RangeEntry describes a range of the bytes of a file.
+type RangeEntry struct {
+	Offset int64  `json:"offset"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// end returns the offset after the range.
+func (r *RangeEntry) end() int64 { return r.Offset + r.Size }
+
+// GroupEntry describes a row group.
+type GroupEntry struct {
+	RangeEntry
+	Rows  int64     `json:"rows"`
+	First SeriesKey `json:"first"` // series of the first row
+	Last  SeriesKey `json:"last"`
+	From  time.Time `json:"from"` // event times: from <= time <= to
+	To    time.Time `json:"to"`
+}
+
+// describe sets the ranges, checksums and series of a written file.
+func (f *FileEntry) describe(written *parquetfile.File) {
+	f.Rows, f.First, f.Last, f.From, f.To = written.Readings, SeriesKey(written.First), SeriesKey(written.Last), written.From, written.To
+	entry := func(offset, size int64) RangeEntry {
+		return RangeEntry{Offset: offset, Size: size, SHA256: objectstore.SumOf(written.Body[offset : offset+size])}
+	}
+	end := int64(0)
+	for i := range written.Groups {
+		g := &written.Groups[i]
+		end = g.Offset + g.Size
+		f.Groups = append(f.Groups, GroupEntry{
+			RangeEntry: entry(g.Offset, g.Size), Rows: g.Readings, First: SeriesKey(g.First), Last: SeriesKey(g.Last), From: g.From, To: g.To,
+		})
+	}
+	f.Footer = entry(end, int64(len(written.Body))-end)
+}
+
+// SeriesKey is a series in a manifest.
+type SeriesKey struct {
+	Tenant string `json:"tenant"`
+	Stream string `json:"stream"`
+	Device string `json:"device"`
+}
+
+// Series returns the series.
+func (k SeriesKey) Series() varve.Series { return varve.Series(k) }
+
+// Bytes returns the size of all files.
+func (m *Manifest) Bytes() int64 {
+	n := m.Digests.Size
+	for i := range m.Files {
+		n += m.Files[i].Size
+	}
+	return n
+}
+
+// allFiles returns the files with readings and the file with digests.
+func (m *Manifest) allFiles() []FileEntry {
+	return append(m.Files[:len(m.Files):len(m.Files)], m.Digests)
+}
+
+// parseManifest parses a manifest of a table. The names of its files are checked, so that no other
+// object is read or deleted in their place.
+func parseManifest(body []byte, t grid.Table) (*Manifest, error) {
+	m := &Manifest{}
+	if err := json.Unmarshal(body, m); err != nil {
+		return nil, fmt.Errorf("parse manifest: %w", err)
+	}
+	if m.Version != ManifestVersion {
+		return nil, fmt.Errorf("manifest has version %d, want %d", m.Version, ManifestVersion)
+	}
+	if m.Table != t.Name() {
+		return nil, fmt.Errorf("manifest is for table %s", m.Table)
+	}
+	for _, f := range m.allFiles() {
+		if attemptOf(f.Name) != m.Attempt {
+			return nil, fmt.Errorf("manifest names the file %q of another attempt", f.Name)
+		}
+	}
+	return m, nil
+}
+
+// Dir returns the prefix of the keys of a table's objects, with a slash at its end. The parts
+// are named like Hive partitions, so that tools such as DuckDB read them as columns.
+func Dir(prefix, class string, t grid.Table) string {
+	w := t.Window()
+	span := w.From.Format("20060102") + "-" + w.To.Format("20060102")
+	return path.Join(prefix, "class="+class, fmt.Sprintf("month=%s", t.Month.Start().Format("2006-01")), "range="+span, "table="+t.Name()) + "/"
+}
+
+// manifestName returns the name of the manifest of a generation. The first generation is 1.
+func manifestName(generation int) string {
+	if generation <= 1 {
+		return "manifest.json"
+	}
+	return "manifest-" + strconv.Itoa(generation) + ".json"
+}
+
+func partName(attempt string, n int) string { return fmt.Sprintf("part-%s-%05d.parquet", attempt, n) }
+
+func digestsName(attempt string) string { return "digests-" + attempt + ".parquet" }
+
+// attemptLength is the number of hexadecimal digits of an attempt.
+const attemptLength = 16
+
+// attemptOf returns the attempt in the name of a file, or "" if the file does not belong to an
+// archive.
+func attemptOf(name string) string {
+	rest, isPart := strings.CutPrefix(name, "part-")
+	if !isPart {
+		var isDigests bool
+		if rest, isDigests = strings.CutPrefix(name, "digests-"); !isDigests {
+			return ""
+		}
+	}
+	if len(rest) < attemptLength {
+		return ""
+	}
+	attempt := rest[:attemptLength]
+	n := 0
+	if isPart {
+		if _, err := fmt.Sscanf(rest[attemptLength:], "-%05d.parquet", &n); err != nil {
+			return ""
+		}
+	}
+	if name != digestsName(attempt) && name != partName(attempt, n) || strings.Trim(attempt, "0123456789abcdef") != "" {
+		return ""
+	}
+	return attempt
+}

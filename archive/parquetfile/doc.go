@@ -1,0 +1,27 @@
+// Package parquetfile writes and reads the files of an archive, in Apache Parquet.
+//
+//	readings, sorted ── Builder ── File … File       a File is the body of one object
+//	File ── Open ── Reader ── ReadGroup ── blocks    one block per series of a row group
+//
+// A file has one row per reading:
+//
+//	tenant stream device   strings
+//	time                   nanoseconds, UTC
+//	arrived                milliseconds, UTC
+//	id                     string; null if it is the content id
+//	fields                 a struct with one column per field
+//	others                 JSON of the fields that have no column; null without such fields
+//	decimals               digits after the point of each number; null if all are the shortest
+//	version                integer; null for original readings; only in files with corrections
+//
+// A column of numbers is DECIMAL(18, scale), or DECIMAL(38, scale) if a number needs it. Columns of
+// strings, booleans and JSON have these types. A value has no column, and is in others, if:
+//
+//   - the first value of the field in the row group has another kind,
+//   - no DECIMAL(38) can hold all numbers of the field, and this one does not fit DECIMAL(38, 18),
+//   - the name of its field differs from another name only in case, or 400 fields have columns already.
+//
+// The rows are sorted by series and time. A row group has at most [GroupRows] rows. The first row
+// group of a file determines the types of its columns. If later rows do not fit, another
+// file begins, with wider types. Each column has a field id, which depends on its name alone.
+package parquetfile

@@ -1,0 +1,257 @@
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/archive"
+	"github.com/varvedb/varve/archive/parquetfile"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/objectstore"
+	"github.com/varvedb/varve/objectstore/folder"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local"
+	"github.com/varvedb/varve/store/mem"
+)
+
+type varveReading = varve.Reading
+
+var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func clock() time.Time { return now }
+
+// table is a table for readings that happened and arrived in the month before now.
+var table = func() grid.Table {
+	month := grid.MonthOf(now) - 1
+	r, ok := grid.DefaultPolicy().Locate(month.Start().Add(8*24*time.Hour), month)
+	if !ok {
+		panic("no table")
+	}
+	return grid.Table{Prefix: "varve", Range: r, Month: month}
+}()
+
+// TestArchive_NeverPermitsDropWithoutCopy archives tables of the model with faults in between. Whenever
+// the archive permits the drop of the table, its files have exactly the readings of the table.
+func TestArchive_NeverPermitsDropWithoutCopy(t *testing.T) {
+	dir := t.TempDir()
+	before := injected.Load()
+	rapid.Check(t, func(t *rapid.T) {
+		s := mem.New(clock)
+		checkFaults(t, s, dir)
+	})
+	t.Logf("%d faults", injected.Load()-before)
+}
+
+// TestArchive_NeverPermitsDropWithoutCopyEmbedded runs the same test on the embedded store.
+func TestArchive_NeverPermitsDropWithoutCopyEmbedded(t *testing.T) {
+	dir := t.TempDir()
+	n := 0
+	s, err := local.Open(local.Options{Dir: dir + "/data", MinFree: -1, Now: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	rapid.Check(t, func(t *rapid.T) {
+		n++ // a store holds many tables, so that it need not be opened for each
+		checkFaultsOf(t, s, dir, grid.Table{Prefix: fmt.Sprint("t", n), Range: table.Range, Month: table.Month})
+	})
+}
+
+func checkFaults(t *rapid.T, s store.Store, dir string) { checkFaultsOf(t, s, dir, table) }
+
+func checkFaultsOf(t *rapid.T, s store.Store, dir string, tb grid.Table) {
+	ctx := context.Background()
+	root, err := os.MkdirTemp(dir, "objects")
+	must(t, err)
+	defer func() { must(t, os.RemoveAll(root)) }()
+	objects, err := folder.Open(root, folder.Shared)
+	must(t, err)
+	want := fill(t, s, tb)
+	must(t, s.Retire(ctx, tb, now.Add(-time.Hour)))
+	if rapid.Bool().Draw(t, "foreign") {
+		must(t, objects.PutNew(ctx, archive.Dir("p", "default", tb)+rapid.SampledFrom([]string{"manifest.json", "part-0123456789abcdef-00000.parquet", "readme"}).Draw(t, "name"), []byte("foreign")))
+	}
+	allowed := false
+	t.Repeat(map[string]func(*rapid.T){
+		"archive": func(t *rapid.T) {
+			p := genProcess(t)
+			a := archiver(s, faultyItems{s, p}, faultyObjects{objects, p}, faultySource{s, p})
+			_, err := a.Archive(ctx, info(t, s, tb))
+			if p.at < 0 && err != nil {
+				t.Fatalf("without a fault: %v", err)
+			}
+		},
+		"damage": func(t *rapid.T) { damage(t, objects, root) },
+		"write": func(t *rapid.T) {
+			if rapid.IntRange(0, 5).Draw(t, "late") == 0 { // a late write is an error, but must not be lost
+				want = append(want, write(t, s, tb, 1)...)
+			}
+		},
+		"": func(t *rapid.T) { allowed = checkGate(t, s, objects, tb, want) },
+	})
+	a := archiver(s, s, objects, s)
+	if _, err := a.Archive(ctx, info(t, s, tb)); err != nil {
+		t.Fatalf("at the end: %v", err)
+	}
+	if allowed = checkGate(t, s, objects, tb, want); !allowed {
+		t.Fatal("at the end, the table cannot be dropped")
+	}
+	checkLeftovers(t, objects, a, tb)
+	must(t, s.Drop(ctx, tb))
+}
+
+func archiver(s store.Store, items store.Items, o objectstore.Store, from archive.Source) *archive.Archiver {
+	return archive.New(archive.Options{
+		Store: from, Items: items, Objects: o, Prefix: "p", ClassOf: func(grid.Table) string { return "default" }, Now: clock, ExactCounts: true,
+		GroupRows: 7, FileBytes: 1,
+	})
+}
+
+func must(t interface{ Fatal(...any) }, err error) {
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func info(t *rapid.T, s store.Store, tb grid.Table) *store.Info {
+	infos, err := s.Tables(context.Background(), store.Filter{Prefixes: []string{tb.Prefix}, Window: varve.AllTime(), Details: true, Fresh: true})
+	must(t, err)
+	i := slices.IndexFunc(infos, func(in store.Info) bool { return in.Table == tb })
+	if i < 0 {
+		t.Fatal("the table is missing")
+	}
+	return &infos[i]
+}
+
+// fill writes random readings to a new table.
+func fill(t *rapid.T, s store.Store, tb grid.Table) []varve.Reading {
+	must(t, s.Create(context.Background(), tb, store.Hot))
+	return write(t, s, tb, rapid.IntRange(0, 40).Draw(t, "readings"))
+}
+
+func write(t *rapid.T, s store.Store, tb grid.Table, n int) (stored []varve.Reading) {
+	b := store.Batch{Table: tb}
+	for range n {
+		r := varve.Reading{
+			Series:  varve.Series{Tenant: "acme", Stream: rapid.SampledFrom([]string{"s", "t"}).Draw(t, "stream"), Device: rapid.SampledFrom([]string{"a", "b", "c/d"}).Draw(t, "device")},
+			Time:    time.Unix(tb.Start+rapid.Int64Range(0, 40).Draw(t, "at")*4000, 0),
+			Arrived: tb.Month.Start().Add(time.Duration(rapid.IntRange(0, 600).Draw(t, "arrived")) * time.Hour),
+			Fields:  []varve.Field{{Name: "v", Value: varve.IntValue(rapid.Int64Range(0, 1000).Draw(t, "v"))}},
+		}
+		if v := r.Normalize(); v.Outcome == varve.Rejected {
+			t.Fatal(v)
+		}
+		b.Readings = append(b.Readings, r)
+	}
+	res := s.Write(context.Background(), []store.Batch{b})
+	must(t, res[0].Err)
+	for i, v := range res[0].Verdicts {
+		if v.Outcome == varve.Stored {
+			stored = append(stored, b.Readings[i])
+		}
+	}
+	return stored
+}
+
+// damage changes a random object, as a disk, a program or a person may do.
+func damage(t *rapid.T, o *folder.Folder, root string) {
+	var keys []string
+	must(t, o.List(context.Background(), "", func(o objectstore.Object) error {
+		keys = append(keys, o.Key)
+		return nil
+	}))
+	if len(keys) == 0 {
+		return
+	}
+	slices.Sort(keys)
+	injected.Add(1)
+	name := root + "/" + rapid.SampledFrom(keys).Draw(t, "object")
+	body, err := os.ReadFile(name)
+	must(t, err)
+	switch rapid.IntRange(0, 3).Draw(t, "damage") {
+	case 0:
+		must(t, os.Remove(name))
+		return
+	case 1:
+		body = body[:len(body)/2]
+	case 2:
+		if len(body) > 0 {
+			body[rapid.IntRange(0, len(body)-1).Draw(t, "byte")] ^= 1
+		}
+	default:
+		body = []byte("another object")
+	}
+	must(t, os.WriteFile(name, body, 0o600))
+}
+
+// checkGate reports whether the archive permits the drop of the table. If it does, the files must have
+// all readings.
+func checkGate(t *rapid.T, s store.Store, o objectstore.Store, tb grid.Table, want []varve.Reading) bool {
+	a := archiver(s, s, o, s)
+	r, found, err := a.Catalog().Get(context.Background(), tb)
+	must(t, err)
+	if !found || a.Check(context.Background(), &r, info(t, s, tb)) != nil {
+		return false
+	}
+	got := stored(t, o, r.ManifestKey())
+	wanted := texts(want)
+	if !slices.Equal(got, wanted) {
+		t.Fatalf("the drop is permitted, and the archive has %d readings:\n%s\nwant %d:\n%s", len(got), strings.Join(got, "\n"), len(wanted), strings.Join(wanted, "\n"))
+	}
+	return true
+}
+
+func texts(list []varve.Reading) (all []string) {
+	for i := range list {
+		r := &list[i]
+		all = append(all, fmt.Sprint(r.String(), " ", r.Arrived.UnixMilli(), " ", r.Fields))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// stored returns the readings in the files that a manifest names.
+func stored(t *rapid.T, o objectstore.Store, key string) []string {
+	body, err := o.Get(context.Background(), key, 0, -1)
+	must(t, err)
+	var m struct{ Files []struct{ Name string } }
+	must(t, json.Unmarshal(body, &m))
+	var all []varve.Reading
+	for _, f := range m.Files {
+		body, err := o.Get(context.Background(), key[:strings.LastIndexByte(key, '/')+1]+f.Name, 0, -1)
+		must(t, err)
+		rd, err := parquetfile.Open(bytes.NewReader(body), int64(len(body)))
+		must(t, err)
+		for i := range rd.Groups() {
+			blocks, err := rd.ReadGroup(i, true)
+			must(t, err)
+			for _, b := range blocks {
+				for k := range b.Len() {
+					var r varve.Reading
+					b.Fill(k, &r)
+					all = append(all, r)
+				}
+			}
+		}
+	}
+	return texts(all)
+}
+
+// checkLeftovers checks that the record names no attempt any more.
+func checkLeftovers(t *rapid.T, o objectstore.Store, a *archive.Archiver, tb grid.Table) {
+	r, _, err := a.Catalog().Get(context.Background(), tb)
+	must(t, err)
+	if len(r.Attempts) > 0 {
+		t.Errorf("the record still names the attempts %v", r.Attempts)
+	}
+}

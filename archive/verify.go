@@ -1,0 +1,237 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve/archive/parquetfile"
+	"github.com/varvedb/varve/block"
+	"github.com/varvedb/varve/objectstore"
+	"github.com/varvedb/varve/store"
+)
+
+// Verify reads all files of an archive and compares them with the manifest. It decodes every reading,
+// and compares the count and the digest of each series and day.
+func (a *Archiver) Verify(ctx context.Context, r *Record) error {
+	if r.State != Archived {
+		return fmt.Errorf("archive of %s: it is not complete: archive the table again", r.Table)
+	}
+	m, err := a.files.manifest(ctx, r)
+	if err == nil {
+		err = a.files.verify(ctx, m, r.Dir)
+	}
+	if err != nil {
+		return fmt.Errorf("archive of %s: %w", r.Table, err)
+	}
+	return nil
+}
+
+// manifest reads the manifest of a record, and compares its checksum.
+func (o *files) manifest(ctx context.Context, r *Record) (*Manifest, error) {
+	body, err := o.objects.Get(ctx, r.ManifestKey(), 0, -1)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", r.ManifestKey(), err)
+	}
+	if objectstore.SumOf(body) != r.Manifest {
+		return nil, contentError{fmt.Errorf("%s has changed", r.ManifestKey())}
+	}
+	m, err := parseManifest(body, r.Table)
+	if err != nil {
+		return nil, contentError{err}
+	}
+	return m, nil
+}
+
+// Check compares the objects of an archive with its record, without reading them all. It fails unless
+// the archive is whole. It also fails if the table was not compared with its archive since it was
+// retired.
+func (a *Archiver) Check(ctx context.Context, r *Record, in *store.Info) error {
+	switch {
+	case r.State != Archived:
+		return errors.New("not archived yet")
+	case !in.Retired.IsZero() && r.At.Before(in.Retired):
+		return errors.New("archived before it was retired, and not compared since")
+	case r.At.After(a.opts.Now()):
+		return errors.New("archived at a time in the future: the clock was wrong, and readings may have been written since")
+	case a.opts.ExactCounts && in.Readings != r.Readings:
+		return fmt.Errorf("its archive has %d readings, and the table %d", r.Readings, in.Readings)
+	}
+	m, err := a.files.manifest(ctx, r)
+	if err != nil {
+		return err
+	}
+	for _, f := range m.allFiles() {
+		o, err := a.opts.Objects.Stat(ctx, r.Dir+f.Name)
+		switch {
+		case err != nil:
+			return fmt.Errorf("examine %s: %w", r.Dir+f.Name, err)
+		case o.Size != f.Size:
+			return contentError{fmt.Errorf("%s has %d bytes, want %d", r.Dir+f.Name, o.Size, f.Size)}
+		case o.SHA256 != f.SHA256:
+			return contentError{fmt.Errorf("the checksum of %s differs", r.Dir+f.Name)}
+		}
+	}
+	return nil
+}
+
+// verify reads all files back and recounts them.
+func (o *files) verify(ctx context.Context, m *Manifest, dir string) error {
+	days, err := o.openDays(ctx, m, dir)
+	if err != nil {
+		return err
+	}
+	count := tally{emit: days.expect}
+	err = o.eachBlock(ctx, m, dir, func(b *block.Block) error {
+		if err := count.addPart(&block.Part{Block: b, From: 0, To: b.Len()}); err != nil {
+			return contentError{err}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return days.end(m, &count)
+}
+
+// compare reads a table and compares it with the digests of an archive. It also recounts the files.
+func (a *Archiver) compare(ctx context.Context, m *Manifest, dir string, in *store.Info) error {
+	if err := a.files.verify(ctx, m, dir); err != nil {
+		return err
+	}
+	return a.compareTable(ctx, m, &Record{Table: in.Table, Dir: dir})
+}
+
+// openDays reads the digests of an archive.
+func (o *files) openDays(ctx context.Context, m *Manifest, dir string) (*expectedDays, error) {
+	body, err := o.readFile(ctx, &m.Digests, dir)
+	if err != nil {
+		return nil, err
+	}
+	r, err := parquetfile.OpenDigests(body)
+	if err != nil {
+		return nil, contentError{err}
+	}
+	return &expectedDays{reader: r}, nil
+}
+
+// expectedDays compares counted series and days with the digests of an archive, in order.
+type expectedDays struct {
+	reader *parquetfile.DigestReader
+	rows   int64
+}
+
+// expect compares the next series and day.
+func (e *expectedDays) expect(d parquetfile.DayDigest) error {
+	want, ok, err := e.reader.Next()
+	switch {
+	case err != nil:
+		return contentError{err}
+	case !ok:
+		return contentError{fmt.Errorf("series %s, day %d: the archive lacks it", d.Series, d.Day)}
+	case d != want:
+		return contentError{fmt.Errorf("series %s, day %d: %d readings with digest %x, the archive has series %s, day %d: %d readings with digest %x",
+			d.Series, d.Day, d.Readings, d.Digest, want.Series, want.Day, want.Readings, want.Digest)}
+	}
+	e.rows++
+	return nil
+}
+
+// end compares the last day and the totals, and fails if the archive has further days.
+func (e *expectedDays) end(m *Manifest, count *tally) error {
+	total, err := count.end()
+	if err != nil {
+		return err
+	}
+	if d, ok, err := e.reader.Next(); ok || err != nil {
+		return contentError{errors.Join(fmt.Errorf("series %s, day %d: only the archive has it", d.Series, d.Day), err)}
+	}
+	if total.Readings != m.Readings || total.Series != m.Series || digestText(total.Digest) != m.Digest || e.rows != m.Digests.Rows {
+		return contentError{fmt.Errorf("%d readings of %d series, the manifest has %d of %d", total.Readings, total.Series, m.Readings, m.Series)}
+	}
+	return nil
+}
+
+// readFile reads a whole file, and compares its size and checksum.
+func (o *files) readFile(ctx context.Context, f *FileEntry, dir string) ([]byte, error) {
+	body, err := o.objects.Get(ctx, dir+f.Name, 0, -1)
+	switch {
+	case errors.Is(err, objectstore.ErrMissing):
+		return nil, contentError{fmt.Errorf("%s: %w", dir+f.Name, err)}
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", dir+f.Name, err)
+	case int64(len(body)) != f.Size:
+		return nil, contentError{fmt.Errorf("%s has %d bytes, want %d", dir+f.Name, len(body), f.Size)}
+	case objectstore.SumOf(body) != f.SHA256:
+		return nil, contentError{fmt.Errorf("the checksum of %s differs", dir+f.Name)}
+	}
+	return body, nil
+}
+
+// decodeAhead is the number of row groups that are decoded while others are counted.
+const decodeAhead = 2
+
+// eachBlock reads and decodes all files of an archive, and passes on the readings in order.
+func (o *files) eachBlock(ctx context.Context, m *Manifest, dir string, each func(*block.Block) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	decoded := make(chan []*block.Block, decodeAhead)
+	g.Go(func() error {
+		defer close(decoded)
+		for i := range m.Files {
+			if err := o.decodeFile(ctx, &m.Files[i], m, dir, decoded); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	g.Go(func() error {
+		for blocks := range decoded {
+			for _, b := range blocks {
+				if err := each(b); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// decodeFile reads and decodes one file.
+func (o *files) decodeFile(ctx context.Context, f *FileEntry, m *Manifest, dir string, decoded chan<- []*block.Block) error {
+	rd, err := o.openFile(ctx, f, m, dir)
+	if err != nil {
+		return err
+	}
+	for i := range rd.Groups() {
+		blocks, err := rd.ReadGroup(i, false)
+		if err != nil {
+			return contentError{fmt.Errorf("%s: %w", dir+f.Name, err)}
+		}
+		select {
+		case decoded <- blocks:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// openFile reads a whole file and opens it.
+func (o *files) openFile(ctx context.Context, f *FileEntry, m *Manifest, dir string) (*parquetfile.Reader, error) {
+	body, err := o.readFile(ctx, f, dir)
+	if err != nil {
+		return nil, err
+	}
+	rd, err := parquetfile.Open(bytes.NewReader(body), int64(len(body)))
+	if err != nil {
+		return nil, contentError{fmt.Errorf("%s: %w", dir+f.Name, err)}
+	}
+	if rd.Rows() != f.Rows || rd.Table() != m.Table {
+		return nil, contentError{fmt.Errorf("%s has %d rows of table %s, want %d of %s", dir+f.Name, rd.Rows(), rd.Table(), f.Rows, m.Table)}
+	}
+	return rd, nil
+}

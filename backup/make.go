@@ -1,0 +1,185 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve/objectstore"
+)
+
+// Snapshot describes the folder of a snapshot.
+type Snapshot struct {
+	Dir     string
+	Store   string // id of the store
+	Created time.Time
+	Version string // of this program
+}
+
+// Report counts the work of Make.
+type Report struct {
+	Manifest *Manifest
+	// Written and WrittenBytes count new files. Known counts the files that the place already had.
+	Written, Known int
+	WrittenBytes   int64
+}
+
+// Make makes a backup of a snapshot. It fails if the place has backups of another store. If it is
+// interrupted, the next call continues with the files that are written.
+func (p *Place) Make(ctx context.Context, s Snapshot) (_ *Report, err error) {
+	lock, err := p.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lock.unlock(ctx)) }()
+	last, err := p.last(ctx, s.Store)
+	if err != nil {
+		return nil, err
+	}
+	m := maker{Place: p, lock: lock, ctx: ctx, report: &Report{Manifest: &Manifest{Format: format, Store: s.Store, Created: s.Created.UTC(), Version: s.Version}}}
+	if m.stored, err = p.list(ctx, filesPrefix); err != nil {
+		return nil, err
+	}
+	if err := m.addFiles(s.Dir, known(last)); err != nil {
+		return nil, p.failed(err)
+	}
+	data, err := m.report.Manifest.encode()
+	if err != nil {
+		return nil, err
+	}
+	if err := lock.renew(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.put(ctx, m.report.Manifest.key(), data); err != nil {
+		return nil, p.failed(err)
+	}
+	if _, err := p.manifest(ctx, m.report.Manifest.key()); err != nil {
+		return nil, p.failed(fmt.Errorf("read back the manifest: %w", err))
+	}
+	return m.report, nil
+}
+
+// last returns the last backup, or nil. It fails if the place belongs to another store.
+func (p *Place) last(ctx context.Context, store string) (*Manifest, error) {
+	list, err := p.Manifests(ctx)
+	if err != nil && len(list) == 0 {
+		return nil, err // all are unreadable, so the store is unknown
+	}
+	for _, m := range list {
+		if m.Store != store {
+			return nil, p.failed(fmt.Errorf("has backups of store %s, and this is store %s: name another place", m.Store, store))
+		}
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return list[len(list)-1], nil
+}
+
+// known returns the files of a backup by their paths.
+func known(m *Manifest) map[string]*File {
+	files := map[string]*File{}
+	if m != nil {
+		for i := range m.Files {
+			files[m.Files[i].Path] = &m.Files[i]
+		}
+	}
+	return files
+}
+
+// maker makes one backup.
+type maker struct {
+	*Place
+	lock    *mark
+	ctx     context.Context
+	stored  map[string]int64 // files in the place, and their sizes
+	counter counter
+	report  *Report
+}
+
+// addFiles adds all files of a folder to the place and to the manifest.
+func (m *maker) addFiles(dir string, before map[string]*File) error {
+	files, err := listFiles(dir)
+	if err != nil {
+		return err
+	}
+	m.counter.report = m.Progress
+	for i := range files {
+		m.counter.total += files[i].Size
+	}
+	for i := range files {
+		f := &files[i]
+		if err := context.Cause(m.ctx); err != nil {
+			return err
+		}
+		if err := m.lock.renew(m.ctx); err != nil {
+			return err
+		}
+		if old := before[f.Path]; old != nil && old.Size == f.Size && old.Modified.Equal(f.Modified) && m.has(old) {
+			f.SHA256 = old.SHA256
+			m.report.Known++
+			m.counter.add(f.Size)
+			continue
+		}
+		if err := m.addFile(dir, f); err != nil {
+			return fmt.Errorf("%s: %w", f.Path, err)
+		}
+	}
+	m.report.Manifest.Files = files
+	return nil
+}
+
+// has reports whether the place has a file, with the right size.
+func (m *maker) has(f *File) bool {
+	size, ok := m.stored[f.key()]
+	return ok && size == f.Size
+}
+
+// addFile hashes a file, and writes it unless the place has it. Pebble limits the size of its files, so
+// one fits into memory.
+func (m *maker) addFile(dir string, f *File) error {
+	body, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(f.Path)))
+	if err != nil {
+		return err
+	}
+	m.counter.add(int64(len(body)))
+	f.SHA256, f.Size = objectstore.SumOf(body), int64(len(body))
+	if m.has(f) {
+		m.report.Known++
+		return nil
+	}
+	if err := m.put(m.ctx, f.key(), body); err != nil && !errors.Is(err, objectstore.ErrExists) {
+		return err
+	}
+	if _, err := m.read(m.ctx, f); err != nil {
+		return fmt.Errorf("read back: %w", err)
+	}
+	m.stored[f.key()] = f.Size
+	m.report.Written++
+	m.report.WrittenBytes += f.Size
+	return nil
+}
+
+// listFiles returns the files of a folder with their sizes and times, ordered by path.
+func listFiles(dir string) (files []File, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		files = append(files, File{Path: filepath.ToSlash(rel), Size: info.Size(), Modified: info.ModTime().UTC()})
+		return err
+	})
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return files, err
+}

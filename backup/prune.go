@@ -1,0 +1,71 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Pruned counts what Prune deleted, or would delete.
+type Pruned struct {
+	Backups []string // names
+	Files   int
+	Bytes   int64
+}
+
+// Prune deletes all backups but the last ones, and the files that no backup needs any more. It fails,
+// and deletes nothing, if one of the manifests cannot be read, because the files that this manifest
+// lists are then unknown. With dryRun, it deletes nothing.
+func (p *Place) Prune(ctx context.Context, keep int, dryRun bool) (_ *Pruned, err error) {
+	if keep < 1 {
+		return nil, fmt.Errorf("keep: %d is not at least 1", keep)
+	}
+	lock, err := p.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lock.unlock(ctx)) }()
+	list, err := p.Manifests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	old := list[:max(len(list)-keep, 0)]
+	done := &Pruned{}
+	for _, m := range old {
+		if !dryRun {
+			if err := lock.delete(ctx, m.key()); err != nil {
+				return done, err
+			}
+		}
+		done.Backups = append(done.Backups, m.Name())
+	}
+	return done, p.pruneFiles(ctx, lock, list[len(old):], dryRun, done)
+}
+
+// pruneFiles deletes the files that none of the backups needs. Files whose names are not hashes are
+// left alone.
+func (p *Place) pruneFiles(ctx context.Context, lock *mark, kept []*Manifest, dryRun bool, done *Pruned) error {
+	needed := map[string]bool{}
+	for _, m := range kept {
+		for i := range m.Files {
+			needed[m.Files[i].key()] = true
+		}
+	}
+	files, err := p.list(ctx, filesPrefix)
+	if err != nil {
+		return err
+	}
+	for key, size := range files {
+		if needed[key] || len(key) != len(filesPrefix)+64 {
+			continue
+		}
+		if !dryRun {
+			if err := lock.delete(ctx, key); err != nil {
+				return err
+			}
+		}
+		done.Files++
+		done.Bytes += size
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package changes
+
+import (
+	"context"
+	"time"
+)
+
+// pollEvery is the longest delay between two checks for changes, and restEvery the shortest.
+const (
+	pollEvery = 500 * time.Millisecond
+	restEvery = 20 * time.Millisecond
+)
+
+// Wait waits until settled readings may have arrived since a cursor, or until ctx ends. It uses the
+// memory of this process, and reads no markers. If other processes write to the store, it waits for
+// RenewEvery instead, so that they have renewed their records.
+func (r *Reader) Wait(ctx context.Context, q Query, since Cursor) {
+	if !r.o.Alone {
+		sleep(ctx, RenewEvery, nil)
+		return
+	}
+	for ctx.Err() == nil {
+		ended := r.o.Ended()
+		if r.mayHave(ctx, q, since) {
+			return
+		}
+		// A write may end in the millisecond of its arrival. This arrival is settled only after that
+		// millisecond, so Wait always sleeps before the next check.
+		if !sleep(ctx, restEvery, nil) || !sleep(ctx, pollEvery, ended) {
+			return
+		}
+	}
+}
+
+// mayHave reports whether a stream has settled changes since a cursor.
+func (r *Reader) mayHave(ctx context.Context, q Query, since Cursor) bool {
+	end, _, err := r.o.Settled.Settled(ctx)
+	if err != nil {
+		return true // the next read returns the error
+	}
+	last, from, to := r.o.Tracker.lastOfStream(q.Stream), since.Since.UnixMilli(), end.UnixMilli()
+	// While the last write is running, earlier ones may have ended.
+	return last >= from && (last < to || to-from >= busyMillis)
+}
+
+// busyMillis is the shortest range of arrivals that is read while a write to the stream is running.
+const busyMillis = 100
+
+// sleep waits for a time, or until the channel is closed. It returns false if ctx ended.
+func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	case <-wake:
+	}
+	return true
+}

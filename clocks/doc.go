@@ -1,0 +1,23 @@
+// Package clocks learns how far the clocks of devices are ahead, and corrects their readings.
+//
+//	reading in the future ──▶ Corrector ──┬─▶ live, and its offset is known: corrected
+//	                              │       ├─▶ corrected before: duplicate or conflict
+//	                              ▼       └─▶ else: refused; the newest is a sample
+//	                          Registry: offsets per series, durable, never changed
+//
+// The main types:
+//
+//   - Offset is the learnt error of a clock, from a sent time on.
+//   - Registry learns and stores offsets.
+//   - Corrector corrects readings.
+//
+// These rules hold:
+//
+//   - Only a live reading is corrected: its corrected time is within Tolerance of its arrival. So a
+//     wrong offset causes an error of at most Tolerance.
+//   - The corrected time depends on the sent time and an offset only, and offsets never change. So a
+//     resent reading has the same time and id, and is a duplicate.
+//   - A corrected reading is not stored a second time under its sent time, even if it is resent when
+//     that time is no longer in the future.
+//   - The sent time is stored in the field time_sent.
+package clocks

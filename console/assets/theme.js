@@ -1,0 +1,1 @@
+{let t=matchMedia("(prefers-color-scheme: dark)"),e=()=>{document.documentElement.dataset.theme=localStorage.getItem("varve.theme")||(t.matches?"dark":"light"),dispatchEvent(new Event("varve-theme"))};addEventListener("varve-choice",e),t.addEventListener("change",e),e()}

@@ -1,0 +1,54 @@
+// Package console serves Varve's console: pages in the browser, at /ui.
+//
+//	source ─▶ generate ─▶ assets          go generate, committed
+//
+//	browser ─▶ /ui/…            index.html, the same for every page
+//	        ─▶ /ui/assets/HASH  modules and styles, which never change under one address
+//	        ─▶ /v1/…            data, from the API that all clients use
+//
+// The console is JavaScript, embedded in the program. It has no cookie and no inline script, and it
+// loads nothing from other hosts. It has no rights of its own: each request carries the API key that
+// the user entered, which lives in the tab's session storage.
+//
+// The folder source has these modules:
+//
+//   - app.js starts the console: layout, navigation, shortcuts, the prompt for a key.
+//   - pages.js lists the pages.
+//   - pages/NAME.js is one page.
+//   - router.js holds the state of a page in its address.
+//   - api.js sends requests.
+//   - parts.js has the components that pages share, and format.js the texts of values.
+//   - lib has copies of pinned libraries, made by go generate.
+//
+// The package generate makes the folder assets from them: app.js with all modules, uplot.js, which
+// charts load, theme.js and style.css. Run go generate ./console after each change, or go run
+// -C console/generate . -offline without a network. Only assets is in the program. A test fails if
+// assets is not current.
+//
+// # How to add a page
+//
+// Create source/pages/NAME.js, which exports its component as default, and add its line to
+// source/pages.js. A line has these members:
+//
+//   - path: the address below /ui, in one word.
+//   - name: the entry of the navigation.
+//   - question: the question that the page answers, shown below its title.
+//   - hotkey: the letter that opens the page after g.
+//   - allowed: reports whether a grant may see the page. The page is hidden otherwise.
+//   - component: the default export of the module.
+//
+// The component gets the properties grant and route. It follows these rules:
+//
+//   - All state that a user may want to send to a colleague is in the query of the address: read it
+//     with route.query, and change it with setQuery of router.js.
+//   - Requests use useFetch or request of api.js. They end when the page is left.
+//   - Colours, distances and fonts are variables of style.css. The content security policy forbids
+//     style attributes in HTML, and allows the style property of a component.
+//   - Each colour has a text or a shape beside it, and each action works with the keyboard.
+//   - Add the page to the table in tests/console/pages_test.go. The tests then check it for errors, for
+//     violations of the policy and with axe, in both themes and at the width of a phone.
+//
+// All assets together have at most MaxBytes. A test counts them.
+package console
+
+//go:generate go run -C generate .

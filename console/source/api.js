@@ -1,0 +1,111 @@
+// Requests to the API. The key lives in the session storage of this tab, and travels in a header.
+import { useCallback, useEffect, useRef, useState } from "./lib/preact.js";
+
+const place = "varve.key";
+export const keyInUse = () => sessionStorage.getItem(place) || "";
+export const forgetKey = () => setKey("");
+export const setKey = (key) => {
+  if (key) sessionStorage.setItem(place, key);
+  else sessionStorage.removeItem(place);
+  events.dispatchEvent(new Event("key"));
+};
+
+// events reports "key" after a change of the key, and "refused" after an answer 401.
+export const events = new EventTarget();
+
+// Problem is a failed request. Its message is the detail of the server's problem.
+export class Problem extends Error {
+  constructor(message, status, body) {
+    super(message);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+// request sends a request and returns the parsed answer. Options:
+//   method, body (an object, or text with type), query (an object), signal,
+//   accept: statuses that are answers, too; raw: return the Response.
+export const request = async (path, { method = "GET", body, type, query, signal, accept = [], raw = false, headers = {} } = {}) => {
+  const q = new URLSearchParams(Object.entries(query || {}).filter(([, v]) => v !== "" && v != null)).toString();
+  const key = keyInUse();
+  headers = { Accept: "application/json", ...headers };
+  if (key) headers.Authorization = "Bearer " + key;
+  if (body !== undefined) {
+    headers["Content-Type"] = type || "application/json";
+    if (typeof body !== "string") body = JSON.stringify(body);
+  }
+  let answer;
+  try {
+    answer = await fetch(path + (q ? (path.includes("?") ? "&" : "?") + q : ""), { method, headers, body, signal, cache: "no-store", credentials: "omit" });
+  } catch (e) {
+    if (e.name === "AbortError") throw e;
+    throw new Problem("The server does not answer: it may be stopped, or the network is down", 0);
+  }
+  if (answer.ok || accept.includes(answer.status)) {
+    if (raw) return answer;
+    const text = await answer.text();
+    return /json/.test(answer.headers.get("Content-Type") || "") ? JSON.parse(text) : text;
+  }
+  const text = await answer.text();
+  let detail = text.trim() || `The server answered ${answer.status}`, parsed;
+  try {
+    parsed = JSON.parse(text);
+    detail = parsed.detail || parsed.title || detail;
+  } catch { /* not a problem in JSON: the text itself is shown */ }
+  if (answer.status === 401 && key === keyInUse()) events.dispatchEvent(new Event("refused"));
+  throw new Problem(detail, answer.status, parsed);
+};
+
+// useFetch loads a path and returns { data, error, loading, reload }. If path is empty, it loads
+// nothing. The request ends when the page is left, or when the path changes. With every, it loads
+// again after so many milliseconds while the tab is visible. Old data stays until new data arrives.
+export const useFetch = (path, { every = 0, ...options } = {}) => {
+  const [state, set] = useState({ loading: !!path });
+  const loaded = useRef();
+  const abort = useRef();
+  const reload = useCallback(async () => {
+    abort.current?.abort();
+    if (!path) return set({ loading: false });
+    const control = (abort.current = new AbortController());
+    set((s) => (loaded.current === path ? { ...s, loading: true } : { loading: true, data: s.data, stale: true }));
+    try {
+      const data = await request(path, { ...options, signal: control.signal });
+      if (control.signal.aborted) return;
+      loaded.current = path;
+      set({ data, loading: false, path });
+    } catch (error) {
+      if (error.name !== "AbortError" && !control.signal.aborted) set((s) => ({ data: s.stale ? undefined : s.data, error, loading: false, path }));
+    }
+  }, [path]);
+  useEffect(() => {
+    reload();
+    const timer = every && setInterval(() => document.visibilityState === "visible" && reload(), every);
+    return () => {
+      clearInterval(timer);
+      abort.current?.abort();
+    };
+  }, [reload, every]);
+  return { ...state, reload };
+};
+
+// pathOf joins parts of a path, and escapes each: pathOf("v1", "devices", name).
+export const pathOf = (...parts) => "/" + parts.map(encodeURIComponent).join("/");
+
+// useNames returns the names of devices by their ids, as far as they have names.
+const names = {};
+export const useNames = (ids = []) => {
+  const [, update] = useState(0);
+  const text = [...new Set(ids)].join("\n");
+  useEffect(() => {
+    const control = new AbortController();
+    for (const id of text.split("\n").filter((id) => id && !(id in names))) {
+      request(pathOf("v1", "devices", id), { signal: control.signal }).then(
+        (d) => { names[id] = d.name; update((n) => n + 1); },
+        (e) => { if (e.status === 404) names[id] = ""; }, // a device that never registered has no name
+      );
+    }
+    return () => control.abort();
+  }, [text]);
+  return names;
+};
+events.addEventListener("key", () => { for (const id of Object.keys(names)) delete names[id]; });

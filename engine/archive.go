@@ -1,0 +1,359 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/archive"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/lease"
+	"github.com/varvedb/varve/objectstore"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/store"
+)
+
+// Archive configures the archive of tables.
+type Archive struct {
+	Objects objectstore.Store // if nil, tables are not archived
+	Prefix  string            // prefix of all keys
+	Rate    float64           // readings per second that are read; 0 means no limit
+	// Retention is the time after which the archives of dropped tables are deleted. 0 means never.
+	Retention time.Duration
+	// ExactCounts means that the catalog of the store counts readings exactly.
+	ExactCounts bool
+	// Archived is called after each attempt to archive a table. If nil, it is skipped.
+	Archived func(t grid.Table, r archive.Record, took time.Duration, err error)
+	// Expired is called after each attempt to delete archives. If nil, it is skipped.
+	Expired func(deleted []archive.Record, err error)
+}
+
+const (
+	// archiveLeaseTTL is how long the lease of the archive lives after its last check.
+	archiveLeaseTTL = 5 * time.Minute
+	// checkArchiveLease is the interval between two checks of the lease.
+	checkArchiveLease = time.Minute
+)
+
+// archives is the state of the background job that archives tables.
+type archives struct {
+	opts    Archive
+	running sync.Mutex
+	kept    bool // the database deletes no expired readings; guarded by running
+	lease   lease.Manager
+
+	mu      sync.Mutex
+	suspect map[grid.Table]bool // tables whose archives failed the check of the rotator
+	stats   ArchiveStats
+}
+
+// ArchiveStats counts the work of the archive in this process.
+type ArchiveStats struct {
+	Archived int64 // tables
+	Failed   int64 // attempts to archive a table
+	Refused  int64 // drops of tables
+	Readings int64
+	Bytes    int64
+	Took     time.Duration
+	Last     time.Time // when a table was last archived
+}
+
+// ArchiveStats returns the work of the archive in this process.
+func (e *Engine) ArchiveStats() ArchiveStats {
+	e.archives.mu.Lock()
+	defer e.archives.mu.Unlock()
+	return e.archives.stats
+}
+
+// record counts an attempt to archive a table, and reports it.
+func (a *archives) record(now time.Time, t grid.Table, r archive.Record, took time.Duration, err error) {
+	a.mu.Lock()
+	s := &a.stats
+	s.Took += took
+	if err != nil {
+		s.Failed++
+	} else {
+		s.Archived, s.Readings, s.Bytes, s.Last = s.Archived+1, s.Readings+r.Readings, s.Bytes+r.Bytes, now
+	}
+	a.mu.Unlock()
+	a.opts.Archived(t, r, took, err)
+}
+
+// refuse counts a refused drop, and makes the next run check the objects of the archive.
+func (a *archives) refuse(t grid.Table) {
+	a.recheck(t)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stats.Refused++
+}
+
+// recheck makes the next run check the objects of a table's archive.
+func (a *archives) recheck(t grid.Table) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.suspect == nil {
+		a.suspect = map[grid.Table]bool{}
+	}
+	a.suspect[t] = true
+}
+
+// takeSuspects returns the tables to recheck, and forgets them.
+func (a *archives) takeSuspects() map[grid.Table]bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	suspects := a.suspect
+	a.suspect = nil
+	return suspects
+}
+
+// wireArchive creates the archiver, if an archive is configured.
+func (e *Engine) wireArchive(o Options) {
+	e.archives.opts = o.Archive
+	if o.Archive.Objects == nil {
+		return
+	}
+	if e.archives.opts.Archived == nil {
+		e.archives.opts.Archived = func(grid.Table, archive.Record, time.Duration, error) {}
+	}
+	if e.archives.opts.Expired == nil {
+		e.archives.opts.Expired = func([]archive.Record, error) {}
+	}
+	items := reserveOf(o.Store)
+	e.archives.lease = lease.Manager{Items: items, Now: o.Now, Holder: o.Holder, TTL: archiveLeaseTTL}
+	policy := o.Rotation.Retention
+	e.Archiver = archive.New(archive.Options{
+		Store: o.Store, Items: items, Objects: o.Archive.Objects, Prefix: o.Archive.Prefix, Now: o.Now, Rate: o.Archive.Rate,
+		ExactCounts: o.Archive.ExactCounts,
+		ClassOf: func(t grid.Table) string {
+			class, _ := policy.ClassOfPrefix(t.Prefix)
+			return cmp.Or(class.Name, retention.DefaultClass)
+		},
+	})
+	e.Archives = archive.NewReader(e.Archiver)
+}
+
+// archived returns the function rotator.Options.Archived, or nil without an archive.
+func (e *Engine) archived() func(context.Context) (func(grid.Table) string, error) {
+	if e.Archiver == nil {
+		return nil
+	}
+	return func(ctx context.Context) (func(grid.Table) string, error) {
+		records, err := e.Archiver.Catalog().List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		done := map[grid.Table]bool{}
+		for i := range records {
+			done[records[i].Table] = records[i].State == archive.Archived
+		}
+		return func(t grid.Table) string {
+			if !done[t] {
+				return "not archived yet"
+			}
+			return ""
+		}, nil
+	}
+}
+
+// checkArchive returns the function rotator.Options.CheckArchive, or nil without an archive.
+func (e *Engine) checkArchive() func(context.Context, *store.Info) error {
+	if e.Archiver == nil {
+		return nil
+	}
+	return func(ctx context.Context, in *store.Info) error {
+		r, _, err := e.Archiver.Catalog().Get(ctx, in.Table)
+		if err != nil {
+			return err
+		}
+		return e.Archiver.Check(ctx, &r, in)
+	}
+}
+
+// archiveTables archives the tables whose readings have all expired, one after the other, and
+// deletes archives after their retention. Only one process does so at a time. The next run
+// continues an interrupted run.
+func (e *Engine) archiveTables() {
+	if e.Archiver == nil || !e.archives.running.TryLock() {
+		return
+	}
+	defer e.archives.running.Unlock()
+	unsafe := e.keepExpired()
+	err := e.withArchiveLease(func(ctx context.Context) error {
+		infos, err := e.Rotator.Tables(ctx)
+		if err != nil {
+			return err
+		}
+		return errors.Join(e.archiveDue(ctx, infos), e.expireArchives(ctx, infos))
+	})
+	switch {
+	case e.background.Err() != nil:
+	case unsafe != nil:
+		e.Conditions.Set(health.ArchiveFailing, unsafe.Error())
+	case errors.Is(err, lease.ErrHeld):
+	case err != nil:
+		e.Conditions.Set(health.ArchiveFailing, err.Error())
+	default:
+		e.Conditions.Clear(health.ArchiveFailing)
+	}
+}
+
+// keepExpired stops a database from deleting expired readings on its own, if only archived tables are
+// dropped. It does so once per process.
+func (e *Engine) keepExpired() error {
+	keeper, ok := e.Store.(store.ExpiredKeeper)
+	if !ok || e.archives.kept || !e.Rotator.Policy().ArchiveFirst {
+		return nil
+	}
+	err := keeper.KeepExpired(e.background)
+	e.archives.kept = err == nil
+	return err
+}
+
+// withArchiveLease calls a function while this process holds the lease. The context ends if the lease
+// is lost.
+func (e *Engine) withArchiveLease(do func(context.Context) error) (err error) {
+	l, err := e.archives.lease.Acquire(e.background, "archive")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Release(context.WithoutCancel(e.background))) }()
+	ctx, cancel := context.WithCancelCause(e.background)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel(nil)
+	watching.Go(func() {
+		ticker := time.NewTicker(checkArchiveLease)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				if err := l.Check(ctx); err != nil {
+					cancel(err)
+					return
+				}
+			}
+		}
+	})
+	return do(ctx)
+}
+
+// archiveDue archives the tables that are due, in the order of their retirement. If a table cannot
+// be archived, the others still are.
+func (e *Engine) archiveDue(ctx context.Context, infos []store.Info) error {
+	suspects := e.archives.takeSuspects()
+	records, err := e.Archiver.Catalog().List(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[grid.Table]*archive.Record{}
+	for i := range records {
+		known[records[i].Table] = &records[i]
+	}
+	policy, now := e.Rotator.Policy(), e.Now()
+	infos = slices.Clone(infos)
+	slices.SortStableFunc(infos, func(a, b store.Info) int { return a.Retired.Compare(b.Retired) })
+	var errs []error
+	for i := range infos {
+		in := &infos[i]
+		if in.Hold == archive.RestoredHold {
+			continue // it may not have all readings of its archive yet
+		}
+		if !policy.ArchiveDue(in, now) || !suspects[in.Table] && e.upToDate(known[in.Table], in) {
+			continue
+		}
+		begin := time.Now()
+		r, err := e.Archiver.Archive(ctx, in)
+		if ctx.Err() != nil {
+			return errors.Join(append(errs, context.Cause(ctx))...)
+		}
+		e.archives.record(now, in.Table, r, time.Since(begin), err)
+		if err != nil {
+			e.archives.recheck(in.Table)
+			errs = append(errs, err)
+		}
+	}
+	return joinFew(errs)
+}
+
+// upToDate reports whether the record of an archive shows that a table need not be read.
+func (e *Engine) upToDate(r *archive.Record, in *store.Info) bool {
+	return r != nil && r.State == archive.Archived && !r.At.After(e.Now()) && (in.Retired.IsZero() || !r.At.Before(in.Retired)) &&
+		(!e.archives.opts.ExactCounts || in.Readings == r.Readings)
+}
+
+// joinFew joins the first three errors, and counts the others.
+func joinFew(errs []error) error {
+	const most = 3
+	if n := len(errs) - most; n > 0 {
+		errs = append(errs[:most:most], fmt.Errorf("and %d more tables", n))
+	}
+	return errors.Join(errs...)
+}
+
+// expireArchives deletes the archives of dropped tables after their retention.
+func (e *Engine) expireArchives(ctx context.Context, infos []store.Info) error {
+	keep := e.archives.opts.Retention
+	if keep <= 0 || keep == retention.Forever {
+		return nil
+	}
+	existing := map[grid.Table]bool{}
+	for i := range infos {
+		existing[infos[i].Table] = true
+	}
+	deleted, err := e.Archiver.Expire(ctx, keep, func(t grid.Table) bool { return existing[t] })
+	if len(deleted) > 0 || err != nil {
+		e.archives.opts.Expired(deleted, err)
+	}
+	return err
+}
+
+// ArchiveNow archives tables by name, whether their readings have expired or not. It fails for
+// tables to which readings may still be written.
+func (e *Engine) ArchiveNow(ctx context.Context, tables []grid.Table) (records []archive.Record, err error) {
+	infos, err := e.Rotator.Tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	due := map[grid.Table]*store.Info{}
+	for i := range infos {
+		due[infos[i].Table] = &infos[i]
+	}
+	policy := e.Rotator.Policy()
+	for _, t := range tables {
+		switch in := due[t]; {
+		case in == nil:
+			return nil, varve.Errorf(varve.NotFound, "table %s does not exist", t)
+		case !in.Owned:
+			return nil, varve.Errorf(varve.Conflict, "table %s has no owner tag: it belongs to another program", t)
+		case e.Now().Before(in.Month.End().Add(policy.Seal)):
+			return nil, varve.Errorf(varve.Conflict, "table %s may still be written to: archive it after %s", t, in.Month.End().Add(policy.Seal).Format(time.RFC3339))
+		}
+	}
+	for _, t := range slices.SortedFunc(maps.Keys(toSet(tables)), grid.Table.Compare) {
+		begin := time.Now()
+		r, err := e.Archiver.Archive(ctx, due[t])
+		e.archives.record(e.Now(), t, r, time.Since(begin), err)
+		if err != nil {
+			return records, err
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+func toSet(tables []grid.Table) map[grid.Table]bool {
+	set := map[grid.Table]bool{}
+	for _, t := range tables {
+		set[t] = true
+	}
+	return set
+}

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/archive"
+	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/store"
+)
+
+// archivedTables lists archived tables for queries.
+type archivedTables struct {
+	reader *archive.Reader
+	exact  bool // the catalog counts readings exactly
+	keeps  bool // no reading is deleted before its table
+}
+
+// archivedTables returns query.Options.Archive, or nil without an archive.
+func (e *Engine) archivedTables(o Options) query.Archive {
+	if e.Archives == nil {
+		return nil
+	}
+	return &archivedTables{reader: e.Archives, exact: o.Archive.ExactCounts, keeps: o.Rotation.ArchiveFirst || !o.Rotation.Drop}
+}
+
+// List implements query.Archive.
+func (a *archivedTables) List(ctx context.Context, prefixes []string, w varve.Window) ([]query.Archived, error) {
+	records, err := a.reader.List(ctx, prefixes, w)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]query.Archived, len(records))
+	for i := range records {
+		r := &records[i]
+		list[i] = query.Archived{
+			Table: r.Table,
+			Open: func(rng store.Range) func(context.Context, int) (store.BlockPage, error) {
+				return a.reader.Open(r, rng).Next
+			},
+			Estimate: func(ctx context.Context, rng store.Range) (store.Cost, error) {
+				n, err := a.reader.Estimate(ctx, r, rng)
+				return store.Cost{Requests: n}, err
+			},
+			IsIn: func(in *store.Info) bool { return a.isIn(in, r) },
+		}
+	}
+	return list, nil
+}
+
+// isIn reports whether a table has all readings of its archive. It may lack some in two cases:
+//
+//   - Expired readings are deleted before their table.
+//   - The table was recreated after it was archived. It may be the result of an incomplete restore.
+func (a *archivedTables) isIn(in *store.Info, r *archive.Record) bool {
+	if a.exact {
+		return in.Readings == r.Readings
+	}
+	return a.keeps && in.Created.Before(r.At)
+}

@@ -1,0 +1,40 @@
+package export
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestOutput_JoinsColumnsOfAnswers adds answers of two devices with different columns to one file. The
+// fields are in order, a version has a column, and line breaks and commas in cells stay.
+func TestOutput_JoinsColumnsOfAnswers(t *testing.T) {
+	o := output{format: CSV, path: filepath.Join(t.TempDir(), "weather-000001.csv")}
+	for _, answer := range []struct{ device, text string }{
+		{"d,1", "time,id,arrived,b,fields.time\r\nt1,i1,a1,\"x\r\n\"\"y\"\",z\",5\r\n"},
+		{"d2", "time,id,arrived,c\r\n"}, // without rows
+		{"d2", "time,id,_version,arrived,\"a,b\",fields.b,fields.time\r\nt2,i2,,a2,1,9,\r\nt2,i2,1,a3,2,,7\r\n"},
+	} {
+		if err := o.addText(strings.NewReader(answer.text), answer.device); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if written, err := o.close(); !written || err != nil {
+		t.Fatal(written, err)
+	}
+	got, err := os.ReadFile(o.path)
+	want := "device,time,id,_version,arrived,\"a,b\",b,fields.b,fields.time\r\n" +
+		"\"d,1\",t1,i1,,a1,,\"x\r\n\"\"y\"\",z\",,5\r\n" +
+		"d2,t2,i2,,a2,1,,9,\r\n" +
+		"d2,t2,i2,1,a3,2,,,7\r\n"
+	if err != nil || string(got) != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
+	}
+	if o.n != 3 || o.bytes != int64(len(want)) {
+		t.Errorf("%d readings, %d bytes", o.n, o.bytes)
+	}
+	if err := o.addText(strings.NewReader("oops\r\n"), "d1"); err == nil || !strings.Contains(err.Error(), "unknown header") {
+		t.Errorf("a text that is not an answer: %v", err)
+	}
+}

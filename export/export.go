@@ -1,0 +1,300 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/internal/fileerr"
+)
+
+const (
+	// lineReadings is the number of readings at which a file of lines is complete.
+	lineReadings = 2_000_000
+	// groupReadings is the number of readings at which a Parquet file of the first copy is complete. Such
+	// a file has several row groups.
+	groupReadings = 1_000_000
+	// wholeReadings is the number of readings at which other files are complete. These readings are
+	// collected in memory.
+	wholeReadings = 200_000
+	// pageReadings is the maximum number of readings of one request.
+	pageReadings = 100_000
+)
+
+// Options configure an export. Client, Stream, Dir and Format are required.
+type Options struct {
+	Client *client.Client
+	Stream string
+	Dir    string // the folder of the files
+	Format Format
+	// State is the file with the progress. If empty, a run copies all readings and cannot be resumed.
+	State string
+	// FileReadings is the number of readings at which a file is complete. 0 means a default.
+	FileReadings int
+	// Progress, if set, is called after each request.
+	Progress func(Progress)
+}
+
+// Progress counts the exported readings.
+type Progress struct {
+	Readings int
+	Devices  int // devices that are copied completely
+	Of       int // devices of the first copy; 0 for changes
+	Files    int
+	Bytes    int64 // of complete files
+	First    bool  // the run makes the first copy
+}
+
+// exporter is the state of a run.
+type exporter struct {
+	o    Options
+	done state
+	out  *output
+	Progress
+}
+
+// Run copies the readings that were not copied by earlier runs with the same state.
+func Run(ctx context.Context, o Options) (Progress, error) {
+	e := &exporter{o: o, done: state{Stream: o.Stream, Format: string(o.Format)}}
+	err := e.copyReadings(ctx)
+	if e.out != nil {
+		err = errors.Join(err, e.out.abandon())
+	}
+	return e.Progress, err
+}
+
+func (e *exporter) copyReadings(ctx context.Context) error {
+	resumes, err := e.done.load(e.o.State)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(e.o.Dir, 0o777); err != nil {
+		return fileerr.Short(err)
+	}
+	if !resumes {
+		if err := e.begin(ctx); err != nil {
+			return err
+		}
+	}
+	if e.o.FileReadings == 0 {
+		e.o.FileReadings = e.fileReadings()
+	}
+	if e.done.First {
+		return e.copyDevices(ctx)
+	}
+	return e.copyChanges(ctx)
+}
+
+// fileReadings returns the default number of readings at which a file is complete.
+func (e *exporter) fileReadings() int {
+	switch {
+	case e.o.Format == NDJSON:
+		return lineReadings
+	case e.o.Format == Parquet && e.done.First:
+		return groupReadings
+	default:
+		return wholeReadings
+	}
+}
+
+// begin begins the first copy, which has the readings that arrived until the settled time.
+func (e *exporter) begin(ctx context.Context) error {
+	if old, err := filepath.Glob(filepath.Join(e.o.Dir, e.o.Stream+"-[0-9][0-9][0-9][0-9][0-9][0-9].*")); err != nil || len(old) > 0 {
+		return errors.Join(err, fmt.Errorf("%s has files of another export: use the --since file of that export, or another folder", e.o.Dir))
+	}
+	p, err := e.o.Client.ReadChanges(ctx, client.ChangesQuery{Stream: e.o.Stream, Since: "now"}, func(*varve.Reading) error { return nil })
+	switch {
+	case varve.FailureOf(err) == varve.Conflict && e.o.State == "":
+		e.done.First = true // without an index by arrival, one copy is possible
+		return nil
+	case err != nil:
+		return err
+	}
+	e.done.Cursor, e.done.First = p.Next, true
+	e.done.AsOf = p.Settled.Add(-time.Millisecond).Format(time.RFC3339Nano)
+	return e.done.save(e.o.State)
+}
+
+// copyDevices copies, for all devices, the readings that had arrived by the settled time.
+func (e *exporter) copyDevices(ctx context.Context) error {
+	devices, err := e.devices(ctx)
+	if err != nil {
+		return err
+	}
+	e.First, e.Of = true, len(devices)
+	for _, device := range devices {
+		if device < e.done.Device || device == e.done.Device && e.done.Next == "" {
+			e.Devices++
+			continue
+		}
+		if err := e.copyDevice(ctx, device); err != nil {
+			return err
+		}
+		e.Devices++
+		e.report()
+	}
+	e.done.First, e.done.AsOf, e.done.Device, e.done.Next = false, "", "", ""
+	return e.endFile()
+}
+
+func (e *exporter) devices(ctx context.Context) (names []string, err error) {
+	list := client.List{Limit: 1000}
+	for {
+		page, err := e.o.Client.StreamDevices(ctx, e.o.Stream, client.DeviceQuery{}, list)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Devices {
+			names = append(names, page.Devices[i].Device)
+		}
+		if list.Cursor = page.Next; page.Next == "" {
+			slices.Sort(names)
+			return names, nil
+		}
+	}
+}
+
+// copyDevice copies the readings of a device. It continues at the place in the state.
+func (e *exporter) copyDevice(ctx context.Context, device string) error {
+	q := client.Query{Stream: e.o.Stream, Device: device, AsOf: e.done.AsOf, Limit: min(pageReadings, e.o.FileReadings), Consistent: true, Versions: true}
+	if device == e.done.Device {
+		q.Cursor = e.done.Next
+	}
+	for {
+		next, err := e.copyPage(ctx, q, device)
+		if err != nil {
+			return err
+		}
+		e.done.Device, e.done.Next, q.Cursor = device, next, next
+		if err := e.endFullFile(); err != nil {
+			return err
+		}
+		if e.report(); next == "" {
+			return nil
+		}
+	}
+}
+
+// copyPage copies a page of a device. It returns the cursor of the next page.
+func (e *exporter) copyPage(ctx context.Context, q client.Query, device string) (next string, err error) {
+	out, before := e.output(), e.output().n
+	defer func() { e.Readings += out.n - before }()
+	if e.o.Format == Parquet {
+		var answer client.Answer
+		for r, err := range e.o.Client.Readings(ctx, q, &answer) {
+			if err == nil {
+				err = out.addSorted(r)
+			}
+			if err != nil {
+				return "", err
+			}
+		}
+		return answer.Next, nil
+	}
+	for tries := 1; ; tries++ {
+		next, err := e.copyText(ctx, q, device)
+		if e.o.Format != CSV || tries == csvTries || !errors.Is(err, errIncomplete) {
+			return next, err
+		}
+	}
+}
+
+// csvTries is the maximum number of requests for a page in CSV. The server cuts off an answer if a new
+// field arrives after the header was sent. The rows of such an answer are not added.
+const csvTries = 3
+
+// copyText copies a page of a device as text.
+func (e *exporter) copyText(ctx context.Context, q client.Query, device string) (next string, err error) {
+	resp, err := e.o.Client.Raw(ctx, q, e.out.wire())
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	if err := e.out.addText(resp.Body, device); err != nil {
+		return "", err
+	}
+	return resp.Trailer.Get(wire.HeaderNext), nil
+}
+
+// copyChanges copies the changes since the cursor in the state.
+func (e *exporter) copyChanges(ctx context.Context) error {
+	for {
+		p, err := e.copyChangesPage(ctx)
+		if err != nil {
+			return err
+		}
+		e.done.Cursor = p.Next
+		if !p.More {
+			break
+		}
+		if err := e.endFullFile(); err != nil {
+			return err
+		}
+		e.report()
+	}
+	return e.endFile()
+}
+
+func (e *exporter) copyChangesPage(ctx context.Context) (p client.ChangesPage, err error) {
+	out, before := e.output(), e.output().n
+	defer func() { e.Readings += out.n - before }()
+	q := client.ChangesQuery{Stream: e.o.Stream, Since: e.done.Cursor, Limit: min(pageReadings, e.o.FileReadings)}
+	if e.o.Format == Parquet {
+		return e.o.Client.ReadChanges(ctx, q, out.addUnsorted)
+	}
+	resp, err := e.o.Client.RawChanges(ctx, q, out.wire())
+	if err != nil {
+		return p, err
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	if err := out.addText(resp.Body, ""); err != nil {
+		return p, err
+	}
+	return client.PageOf(resp)
+}
+
+// output returns the current file, or the next one.
+func (e *exporter) output() *output {
+	if e.out == nil {
+		name := fmt.Sprintf("%s-%06d.%s", e.o.Stream, e.done.Files+1, e.o.Format)
+		e.out = &output{format: e.o.Format, path: filepath.Join(e.o.Dir, name)}
+	}
+	return e.out
+}
+
+func (e *exporter) endFullFile() error {
+	if e.out == nil || e.out.n < e.o.FileReadings {
+		return nil
+	}
+	return e.endFile()
+}
+
+// endFile completes the current file and saves the state.
+func (e *exporter) endFile() error {
+	if e.out != nil {
+		written, err := e.out.close()
+		if err != nil {
+			return err
+		}
+		if written {
+			e.done.Files++
+			e.Files++
+			e.Bytes += e.out.bytes
+		}
+		e.out = nil
+	}
+	return e.done.save(e.o.State)
+}
+
+func (e *exporter) report() {
+	if e.o.Progress != nil {
+		e.o.Progress(e.Progress)
+	}
+}

@@ -1,0 +1,234 @@
+package export_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/export"
+	"github.com/varvedb/varve/store/mem"
+	"github.com/varvedb/varve/upload"
+)
+
+// server is a server over a store in memory, with the real clock.
+type server struct {
+	*client.Client
+	url  string
+	left atomic.Int64 // the number of requests for readings that are answered; later ones fail
+	cuts atomic.Int64 // the number of answers that are cut off
+	sent int
+}
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(time.Now), Indexed: func(string) bool { return true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := api.New(api.Options{
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Tables: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs,
+		Alerts: e.Alerts, Items: e.Store, Changes: e.Changes, Rollups: e.Rollups, Aggregator: e.Aggregator, Conditions: e.Conditions,
+		Now: time.Now, Metrics: prometheus.NewRegistry(),
+	})
+	s := &server{}
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reads := strings.HasSuffix(r.URL.Path, "/readings") || strings.HasSuffix(r.URL.Path, "/arrivals")
+		if reads && r.Method == http.MethodGet && s.left.Add(-1) < 0 {
+			http.Error(w, "no more requests", http.StatusConflict)
+			return
+		}
+		if strings.HasSuffix(r.URL.Path, "/readings") && r.Method == http.MethodGet && s.cuts.Add(-1) >= 0 {
+			_, _ = io.WriteString(w, "time,id,arrived\r\n2026-")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		h.Close()
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if s.Client, err = client.New(h.URL); err != nil {
+		t.Fatal(err)
+	}
+	s.url = h.URL
+	s.left.Store(1 << 30)
+	return s
+}
+
+// write stores readings of some devices, with all kinds of values, and with ids of their own.
+func (s *server) write(t *testing.T, n int) {
+	t.Helper()
+	var lines strings.Builder
+	for range n {
+		s.sent++
+		r := map[string]any{
+			"device": []string{"d,1", "d\"2", "d/3"}[s.sent%3], "time": time.Now().Add(-time.Duration(s.sent) * 13 * time.Hour).UTC().Format(time.RFC3339Nano),
+			"fields": map[string]any{"n": s.sent, fmt.Sprint("only", s.sent%5): []any{json.Number("1.50"), "text \"x\",\né", true, []int{1}, json.Number("1e30")}[s.sent%5]},
+		}
+		if s.sent%4 == 0 {
+			r["id"] = fmt.Sprint("own-", s.sent)
+		}
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines.Write(append(text, '\n'))
+	}
+	resp, err := http.Post(s.url+"/v1/streams/weather/readings", "application/x-ndjson", strings.NewReader(lines.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, _ := io.ReadAll(resp.Body); !strings.Contains(string(text), fmt.Sprintf(`"stored":%d,`, n)) {
+		t.Fatalf("%d %s", resp.StatusCode, text)
+	}
+}
+
+// all returns all changes of a server as texts without arrivals.
+func (s *server) all(t *testing.T) []string {
+	t.Helper()
+	var list []string
+	for r, err := range s.Changes(t.Context(), client.ChangesQuery{Stream: "weather"}, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := *r
+		one.Arrived = time.Time{}
+		list = append(list, r.Device+string(wire.AppendReading(nil, &one)))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// ingest sends all files of a folder to a server. No reading may be in them twice, or be rejected.
+func (s *server) ingest(t *testing.T, dir string) (stored int) {
+	t.Helper()
+	selection := upload.Selection{Stream: "weather"}
+	sources, err := selection.Sources([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	up, err := upload.New(upload.Options{Client: s.Client, Server: s.url, Parallel: 1, Batch: 1000}, sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := up.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Duplicates != 0 || result.Rejected != 0 {
+		t.Errorf("%+v: want only stored readings", result)
+	}
+	return int(result.Stored)
+}
+
+// TestExport_MovesReadings exports a stream in three runs, interrupts each of them at every request, and
+// ingests the files into another server. That server must have the same readings, each sent once.
+func TestExport_MovesReadings(t *testing.T) {
+	for _, format := range []export.Format{export.NDJSON, export.CSV, export.Parquet} {
+		t.Run(string(format), func(t *testing.T) {
+			from, to := newServer(t), newServer(t)
+			dir := t.TempDir()
+			o := export.Options{Client: from.Client, Stream: "weather", Dir: dir, Format: format, State: filepath.Join(dir, "progress"), FileReadings: 7}
+			for run := range 3 {
+				from.write(t, 25)
+				cut := 0
+				for ; ; cut++ {
+					from.left.Store(int64(cut))
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					_, err := export.Run(ctx, o)
+					cancel()
+					if err == nil {
+						break
+					}
+					if cut > 100 {
+						t.Fatalf("run %d does not end: %v", run, err)
+					}
+				}
+				from.left.Store(1 << 30)
+				if cut == 0 {
+					t.Error("no run was interrupted")
+				}
+			}
+			if _, err := export.Run(t.Context(), o); err != nil { // without changes
+				t.Fatal(err)
+			}
+			files, err := filepath.Glob(filepath.Join(dir, "*"))
+			if err != nil || slices.ContainsFunc(files, func(p string) bool { return strings.HasSuffix(p, ".tmp") }) || len(files) < 10 {
+				t.Errorf("files %v, %v", files, err)
+			}
+			if stored := to.ingest(t, dir); stored != 75 {
+				t.Errorf("%d readings were stored, want 75", stored)
+			}
+			got, want := to.all(t), from.all(t)
+			if len(want) != 75 || !slices.Equal(got, want) {
+				t.Errorf("the servers differ:\n%s", strings.Join(slices.DeleteFunc(append(got, want...), func(r string) bool {
+					return slices.Contains(got, r) == slices.Contains(want, r)
+				}), "\n"))
+			}
+		})
+	}
+}
+
+// TestExport_RequestsCutAnswerAgain checks that an export repeats the request for an answer in CSV that
+// was cut off, and fails if every answer is cut off.
+func TestExport_RequestsCutAnswerAgain(t *testing.T) {
+	s := newServer(t)
+	s.write(t, 3)
+	for cuts, fails := range map[int64]bool{2: false, 3: true} {
+		s.cuts.Store(cuts)
+		p, err := export.Run(t.Context(), export.Options{Client: s.Client, Stream: "weather", Dir: t.TempDir(), Format: export.CSV})
+		if (err != nil) != fails || !fails && p.Readings != 3 || fails && !strings.Contains(err.Error(), "the answer is incomplete") {
+			t.Errorf("%d cuts: %d readings, %v", cuts, p.Readings, err)
+		}
+	}
+}
+
+// TestExport_RefusesOtherState checks states and folders of other exports.
+func TestExport_RefusesOtherState(t *testing.T) {
+	s := newServer(t)
+	s.write(t, 3)
+	dir := t.TempDir()
+	o := export.Options{Client: s.Client, Stream: "weather", Dir: dir, Format: export.NDJSON, State: filepath.Join(dir, "progress")}
+	if _, err := export.Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string]func(*export.Options){
+		"has files of another export": func(o *export.Options) { o.State = "" },
+		"belongs to an export":        func(o *export.Options) { o.Format = export.CSV },
+		"is not a progress file":      func(o *export.Options) { o.State = filepath.Join(dir, "weather-000001.ndjson") },
+	} {
+		other := o
+		change(&other)
+		if _, err := export.Run(t.Context(), other); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%v: want %q", err, what)
+		}
+	}
+	if err := os.Remove(o.State); err != nil {
+		t.Fatal(err)
+	}
+	o.Stream = "none"
+	if _, err := export.Run(t.Context(), o); varve.FailureOf(err) != varve.NotFound {
+		t.Errorf("a stream that does not exist: %v", err)
+	}
+}

@@ -1,0 +1,208 @@
+package export
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/archive/parquetfile"
+	"github.com/varvedb/varve/internal/fileerr"
+)
+
+// Format is the format of the exported files.
+type Format string
+
+// The formats.
+const (
+	NDJSON  Format = "ndjson"
+	CSV     Format = "csv"
+	Parquet Format = "parquet"
+)
+
+// errIncomplete means that an answer was cut off.
+var errIncomplete = errors.New("the answer is incomplete")
+
+// Formats returns the names of all formats.
+func Formats() []string { return []string{string(NDJSON), string(CSV), string(Parquet)} }
+
+// output is the file that is being written. NDJSON is written as it arrives. CSV collects the text of the
+// rows, because the header has the fields of all rows. Parquet collects row groups.
+type output struct {
+	format   Format
+	path     string
+	file     *os.File // nil before the first line
+	lines    *bufio.Writer
+	rows     []rows               // in CSV
+	parquet  *parquetfile.Builder // nil before the first reading
+	files    []string             // the Parquet files of this output
+	readings []varve.Reading      // in Parquet, the changes, until they are sorted
+	n        int
+	bytes    int64
+}
+
+// wire returns the format of answers that addText reads.
+func (o *output) wire() wire.Format {
+	if o.format == CSV {
+		return wire.CSV
+	}
+	return wire.NDJSON
+}
+
+// addText adds an answer in the format that the method wire returns. If device is not empty, all readings
+// of the answer belong to this device, and the answer does not name it.
+func (o *output) addText(in io.Reader, device string) error {
+	if o.format == CSV {
+		return o.addRows(in, device)
+	}
+	return o.addLines(in, device)
+}
+
+// addLines copies NDJSON to the file. If device is not empty, it inserts the device into each line.
+func (o *output) addLines(in io.Reader, device string) error {
+	if o.file == nil {
+		if err := o.create(); err != nil {
+			return err
+		}
+	}
+	var prefix []byte
+	if device != "" {
+		prefix = append(wire.AppendString([]byte(`{"device":`), device), ',')
+	}
+	r := bufio.NewReaderSize(in, 1<<20)
+	for begin := true; ; {
+		line, err := r.ReadSlice('\n')
+		if begin && len(line) > 0 && prefix != nil {
+			if _, err := o.lines.Write(prefix); err != nil {
+				return fileerr.Short(err)
+			}
+			line = line[1:]
+		}
+		if _, err := o.lines.Write(line); err != nil {
+			return fileerr.Short(err)
+		}
+		if begin = bytes.HasSuffix(line, []byte("\n")); begin {
+			o.n++
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
+			return fmt.Errorf("%w: %w", errIncomplete, err)
+		}
+	}
+}
+
+// addSorted adds a reading to a Parquet file. Readings must be sorted by series and position.
+func (o *output) addSorted(r *varve.Reading) error {
+	if o.parquet == nil {
+		if err := o.beginParquet(); err != nil {
+			return err
+		}
+	}
+	o.n++
+	return o.parquet.Add(r)
+}
+
+// addUnsorted adds a reading that is sorted when the file is complete.
+func (o *output) addUnsorted(r *varve.Reading) error {
+	o.readings = append(o.readings, r.Clone())
+	o.n++
+	return nil
+}
+
+// close completes the file durably. It returns false if nothing was written.
+func (o *output) close() (written bool, err error) {
+	switch o.format {
+	case Parquet:
+		return o.closeParquet()
+	case CSV:
+		return o.closeRows()
+	default:
+		return o.closeLines()
+	}
+}
+
+func (o *output) replace(path string, body []byte) error {
+	o.bytes += int64(len(body))
+	return replaceFile(path, body)
+}
+
+func (o *output) closeLines() (written bool, err error) {
+	if o.file == nil {
+		return false, nil
+	}
+	err = errors.Join(o.lines.Flush(), o.file.Sync())
+	if info, statErr := o.file.Stat(); statErr == nil {
+		o.bytes = info.Size()
+	}
+	err = errors.Join(err, o.file.Close())
+	if err == nil && o.n > 0 {
+		err = os.Rename(o.path+".tmp", o.path)
+	} else {
+		err = errors.Join(err, os.Remove(o.path+".tmp"))
+	}
+	return o.n > 0 && err == nil, fileerr.Short(err)
+}
+
+// abandon removes the files of an output that is not complete.
+func (o *output) abandon() (err error) {
+	if o.parquet != nil {
+		_ = o.parquet.Wait() // the run has failed already, and reports its own error
+	}
+	for _, path := range o.files {
+		err = errors.Join(err, os.Remove(path))
+	}
+	if o.file != nil {
+		err = errors.Join(err, o.file.Close(), os.Remove(o.path+".tmp"))
+	}
+	return err
+}
+
+// beginParquet begins a Parquet file. If the types of a field differ, the builder writes further files
+// with the same number. It first removes the files of an interrupted run.
+func (o *output) beginParquet() error {
+	stem := strings.TrimSuffix(o.path, "."+string(Parquet))
+	old, err := filepath.Glob(stem + ".*")
+	for _, path := range old {
+		err = errors.Join(err, os.Remove(path))
+	}
+	if err != nil {
+		return fileerr.Short(err)
+	}
+	path := o.path
+	o.parquet = parquetfile.NewBuilder(parquetfile.Options{MaxBytes: 1 << 30, Concurrent: true, Put: func(f parquetfile.File) error {
+		if err := o.replace(path, f.Body); err != nil {
+			return err
+		}
+		o.files = append(o.files, path)
+		path = fmt.Sprintf("%s.%d.%s", stem, len(o.files)+1, Parquet)
+		return nil
+	}})
+	return nil
+}
+
+// closeParquet writes the rest of a Parquet file.
+func (o *output) closeParquet() (written bool, err error) {
+	slices.SortStableFunc(o.readings, func(a, b varve.Reading) int {
+		return cmp.Or(a.Series.Compare(b.Series), a.Position().Compare(b.Position()))
+	})
+	for i := range o.readings {
+		o.n-- // addSorted counts it again
+		if err := o.addSorted(&o.readings[i]); err != nil {
+			return false, err
+		}
+	}
+	if o.parquet == nil {
+		return false, nil
+	}
+	return true, o.parquet.Close()
+}

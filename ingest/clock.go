@@ -1,0 +1,89 @@
+package ingest
+
+import (
+	"context"
+
+	"github.com/varvedb/varve"
+)
+
+// writeReadings stores the readings of the batch. In streams with corrected clocks, it corrects
+// live readings whose time is in the future.
+func (s *Session) writeReadings(ctx context.Context) error {
+	clocks := s.in.opts.Clocks
+	if clocks == nil {
+		return s.request.Write(ctx, s.batch.Readings, s.batch.Verdicts)
+	}
+	repeats := s.findRepeats(ctx)
+	if err := s.request.Write(ctx, s.batch.Readings, s.batch.Verdicts); err != nil {
+		return err
+	}
+	for at, v := range repeats {
+		s.batch.Verdicts[at] = v
+	}
+	return s.correctReadings(ctx)
+}
+
+// withheld is the temporary verdict that excludes a repeated reading from the write.
+var withheld = varve.Reject(varve.CodeUnavailable, "the reading is being compared with a corrected one")
+
+// findRepeats returns the verdicts on readings that were corrected before, by their index in the
+// batch. It withholds these readings, so that they are not written under their sent time. The caller
+// sets their verdicts after the write.
+func (s *Session) findRepeats(ctx context.Context) map[int]varve.Verdict {
+	found := map[int]varve.Verdict{}
+	for at := range s.batch.Readings {
+		r := &s.batch.Readings[at]
+		if s.batch.Verdicts[at].Outcome != 0 || !s.in.opts.Clocks.Corrects(r.Stream) {
+			continue
+		}
+		v, err := s.in.opts.Clocks.Repeat(ctx, r)
+		if err != nil {
+			v = varve.Reject(varve.CodeUnavailable, "%s", err)
+		}
+		if v.Outcome != 0 {
+			found[at], s.batch.Verdicts[at] = v, withheld
+		}
+	}
+	return found
+}
+
+// correctReadings corrects the readings that were rejected because their time is in the future, and
+// stores them.
+func (s *Session) correctReadings(ctx context.Context) error {
+	clocks, arrived := s.in.opts.Clocks, s.request.Arrived()
+	newest := map[varve.Series]int{} // index of the latest reading of each series, which may be a sample
+	var future []int
+	for at := range s.batch.Readings {
+		r := &s.batch.Readings[at]
+		if s.batch.Verdicts[at].Code != varve.CodeTimeInFuture || !clocks.Corrects(r.Stream) || !r.Time.After(arrived) {
+			continue
+		}
+		future = append(future, at)
+		if old, ok := newest[r.Series]; !ok || s.batch.Readings[old].Time.Before(r.Time) {
+			newest[r.Series] = at
+		}
+	}
+	var corrected []varve.Reading
+	var places []int
+	for _, at := range future {
+		r := &s.batch.Readings[at]
+		one, v, err := clocks.Correct(ctx, r, arrived, s.batch.Verdicts[at], newest[r.Series] == at)
+		if err != nil {
+			v = varve.Reject(varve.CodeUnavailable, "%s", err)
+		}
+		if s.batch.Verdicts[at] = v; v.Outcome == 0 {
+			corrected, places = append(corrected, one), append(places, at)
+		}
+	}
+	if len(corrected) == 0 {
+		return nil
+	}
+	verdicts := make([]varve.Verdict, len(corrected))
+	if err := s.request.Write(ctx, corrected, verdicts); err != nil {
+		return err
+	}
+	for i, at := range places {
+		s.batch.Verdicts[at] = verdicts[i]
+	}
+	return nil
+}

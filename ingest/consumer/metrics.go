@@ -1,0 +1,78 @@
+package consumer
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics holds the metrics of a consumer.
+type Metrics struct {
+	received prometheus.Counter
+	done     prometheus.Counter
+	failures prometheus.Counter
+
+	mu   sync.Mutex
+	lags map[string]time.Duration // by shard; "" for a queue
+}
+
+// NewMetrics registers the metrics of a consumer: kinesis or sqs.
+func NewMetrics(reg *prometheus.Registry, source string) *Metrics {
+	labels := prometheus.Labels{"source": source}
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels})
+		reg.MustRegister(c)
+		return c
+	}
+	m := &Metrics{
+		received: counter("varve_ingest_records_received_total", "Records that were received, by source."),
+		done:     counter("varve_ingest_records_done_total", "Records that were acknowledged, by source: their readings are durable, or are rejects."),
+		failures: counter("varve_ingest_failures_total", "Failures after which a consumer retries, by source."),
+		lags:     map[string]time.Duration{},
+	}
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "varve_ingest_lag_seconds", Help: "Age of the oldest record that this process has received last, by source.", ConstLabels: labels,
+	}, m.lag))
+	if source == "kinesis" {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "varve_ingest_shards", Help: "Shards that this process reads, by source.", ConstLabels: labels,
+		}, func() float64 {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return float64(len(m.lags))
+		}))
+	}
+	return m
+}
+
+// Received counts records that were received from a shard, with the age of the oldest one.
+func (m *Metrics) Received(shard string, records int, lag time.Duration) {
+	m.received.Add(float64(records))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lags[shard] = max(lag, 0)
+}
+
+// Done counts records that were acknowledged.
+func (m *Metrics) Done(records int) { m.done.Add(float64(records)) }
+
+// Failed counts a failure.
+func (m *Metrics) Failed() { m.failures.Inc() }
+
+// Forget removes a shard that this process no longer reads.
+func (m *Metrics) Forget(shard string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.lags, shard)
+}
+
+// lag returns the largest lag in seconds.
+func (m *Metrics) lag() (seconds float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range m.lags {
+		seconds = max(seconds, d.Seconds())
+	}
+	return seconds
+}

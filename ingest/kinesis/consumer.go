@@ -1,0 +1,281 @@
+package kinesis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/kinesis"
+	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
+
+	"github.com/varvedb/varve/apikeys"
+	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/ingest/consumer"
+	"github.com/varvedb/varve/ingest/records"
+	"github.com/varvedb/varve/lease"
+	"github.com/varvedb/varve/store"
+)
+
+// Options configures a Consumer. Conditions and Failed may be nil.
+type Options struct {
+	Client   *kinesis.Client
+	Stream   string // name or ARN
+	Items    store.Items
+	Holder   string // names this process in leases
+	Receiver *records.Receiver
+	Target   *records.Target
+	Metrics  *consumer.Metrics
+	Now      func() time.Time
+
+	Conditions *health.Conditions
+	// Failed is called after each failure, before a retry.
+	Failed func(err error, retry time.Duration)
+	// Every is the time between two searches for shards. 0 means five seconds.
+	Every time.Duration
+}
+
+const (
+	// leaseTTL is the time after which other processes read the shards of a process that was killed.
+	leaseTTL = 30 * time.Second
+	// silentAfter is how long a process counts after its last beat. A process writes a beat at each
+	// search, and the shards are shared among the processes that count.
+	silentAfter = 45 * time.Second
+	searchEvery = 5 * time.Second
+	// closeWithin limits the last writes of Close.
+	closeWithin = 10 * time.Second
+)
+
+// Consumer reads the shards of a stream until Close.
+type Consumer struct {
+	opts   Options
+	ledger ledger
+	leases lease.Manager
+	grant  *apikeys.Grant
+	stop   context.CancelFunc
+	done   chan struct{}
+	wake   chan struct{} // has an element if a worker has ended
+
+	// Only search and the functions that it calls use these fields.
+	workers map[string]*worker
+	sights  map[string]sight // beats of processes
+	beats   int64
+
+	running sync.WaitGroup
+}
+
+// sight is a beat of another process, and the time at which this process first read it.
+type sight struct {
+	beat  int64
+	since time.Time
+}
+
+// Start starts a consumer. It connects in the background.
+func Start(o Options) *Consumer {
+	if o.Failed == nil {
+		o.Failed = func(error, time.Duration) {}
+	}
+	if o.Every == 0 {
+		o.Every = searchEvery
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	name := o.Stream[strings.LastIndexByte(o.Stream, '/')+1:]
+	c := &Consumer{
+		opts: o, stop: stop, done: make(chan struct{}), wake: make(chan struct{}, 1), workers: map[string]*worker{}, sights: map[string]sight{},
+		grant:  &apikeys.Grant{Tenant: o.Target.Defaults.Tenant, Scopes: apikeys.Write},
+		ledger: ledger{items: o.Items, stream: name, now: o.Now}, beats: o.Now().UnixMilli(),
+	}
+	c.leases.Items, c.leases.Now, c.leases.Holder, c.leases.TTL = o.Items, o.Now, o.Holder, leaseTTL
+	go func() {
+		defer close(c.done)
+		c.searchAll(ctx)
+	}()
+	return c
+}
+
+// Close stops the consumer and releases its leases. Records that were received are stored.
+func (c *Consumer) Close() {
+	c.stop()
+	<-c.done
+}
+
+// searchAll looks for shards until ctx ends.
+func (c *Consumer) searchAll(ctx context.Context) {
+	tick := time.NewTicker(c.opts.Every)
+	defer tick.Stop()
+	for {
+		if err := c.search(ctx); err != nil && ctx.Err() == nil {
+			c.failed(err, c.opts.Every)
+			c.opts.Conditions.Set(health.KinesisUnreachable, fmt.Sprintf("stream %s: %s", c.ledger.stream, err))
+		} else if err == nil {
+			c.opts.Conditions.Clear(health.KinesisUnreachable)
+		}
+		select {
+		case <-tick.C:
+		case <-c.wake:
+		case <-ctx.Done():
+			c.leave(ctx)
+			return
+		}
+	}
+}
+
+// leave ends the workers, and removes this process from the ledger.
+func (c *Consumer) leave(ctx context.Context) {
+	for _, w := range c.workers {
+		w.stop()
+	}
+	c.running.Wait()
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
+	defer cancel()
+	// If this fails, the other processes notice the missing heartbeats.
+	_ = c.ledger.remove(leaving, processPrefix+c.opts.Holder)
+}
+
+func (c *Consumer) failed(err error, retry time.Duration) {
+	c.opts.Metrics.Failed()
+	c.opts.Failed(err, retry)
+}
+
+// search starts a worker for each free shard of this process's share, and ends workers beyond it.
+func (c *Consumer) search(ctx context.Context) error {
+	for shard, w := range c.workers {
+		if w.isDone() {
+			delete(c.workers, shard)
+		}
+	}
+	shards, err := c.listShards(ctx)
+	if err != nil {
+		return err
+	}
+	c.beats++
+	if err := c.ledger.beat(ctx, c.opts.Holder, c.beats); err != nil {
+		return err
+	}
+	checkpoints, beats, err := c.ledger.readAll(ctx)
+	if err != nil {
+		return err
+	}
+	readable := readableShards(shards, checkpoints)
+	processes := c.countProcesses(beats)
+	share := (len(readable) + processes - 1) / processes
+	c.shrink(shards, share)
+	for _, shard := range readable {
+		if len(c.workers) >= share {
+			break
+		}
+		if c.workers[shard] == nil {
+			if err := c.startWorker(ctx, shard, startOf(shards, shard)); err != nil {
+				return err
+			}
+		}
+	}
+	return c.removeOld(ctx, shards, checkpoints)
+}
+
+// shrink ends workers beyond the share of this process, and workers of shards that Kinesis no longer
+// lists.
+func (c *Consumer) shrink(shards []types.Shard, share int) {
+	left := 0
+	for shard, w := range c.workers {
+		if w.stopping {
+			continue
+		}
+		if left++; left > share || startOf(shards, shard) == "" {
+			w.stopping = true
+			w.stop()
+		}
+	}
+}
+
+// startOf returns the first sequence number of a shard, or "" if Kinesis does not list the shard.
+func startOf(shards []types.Shard, id string) string {
+	for i := range shards {
+		if r := shards[i].SequenceNumberRange; aws.ToString(shards[i].ShardId) == id && r != nil {
+			return aws.ToString(r.StartingSequenceNumber)
+		}
+	}
+	return ""
+}
+
+// countProcesses returns the number of processes that read the stream, this one included. A process
+// counts until its beat has not changed for silentAfter, by the clock of this process.
+func (c *Consumer) countProcesses(beats map[string]int64) int {
+	now, n := c.opts.Now(), 1
+	for holder, beat := range beats {
+		if holder == c.opts.Holder {
+			continue
+		}
+		was, ok := c.sights[holder]
+		if !ok || was.beat != beat {
+			was = sight{beat, now}
+			c.sights[holder] = was
+		}
+		if now.Sub(was.since) < silentAfter {
+			n++
+		}
+	}
+	return n
+}
+
+// listShards returns all shards that Kinesis has, open and closed.
+func (c *Consumer) listShards(ctx context.Context) (all []types.Shard, err error) {
+	in := &kinesis.ListShardsInput{}
+	c.nameStream(&in.StreamName, &in.StreamARN)
+	for {
+		out, err := c.opts.Client.ListShards(ctx, in)
+		if err != nil {
+			return nil, fmt.Errorf("list shards of %s: %w", c.ledger.stream, err)
+		}
+		all = append(all, out.Shards...)
+		if aws.ToString(out.NextToken) == "" {
+			return all, nil
+		}
+		in = &kinesis.ListShardsInput{NextToken: out.NextToken} // the token names the stream
+	}
+}
+
+// nameStream sets the name or the ARN of the stream in a request.
+func (c *Consumer) nameStream(name, arn **string) {
+	if strings.HasPrefix(c.opts.Stream, "arn:") {
+		*arn = &c.opts.Stream
+	} else {
+		*name = &c.opts.Stream
+	}
+}
+
+// readableShards returns the shards that have not been read to their ends, and whose parents have.
+// Parents that Kinesis no longer lists have expired.
+func readableShards(shards []types.Shard, checkpoints map[string]checkpoint) (ids []string) {
+	listed := map[string]bool{}
+	for i := range shards {
+		listed[aws.ToString(shards[i].ShardId)] = true
+	}
+	hasEnded := func(id string) bool { return checkpoints[id].ended && checkpoints[id].start == startOf(shards, id) }
+	isOpen := func(parent *string) bool {
+		id := aws.ToString(parent)
+		return id != "" && listed[id] && !hasEnded(id)
+	}
+	for i := range shards {
+		s := &shards[i]
+		if id := aws.ToString(s.ShardId); !hasEnded(id) && !isOpen(s.ParentShardId) && !isOpen(s.AdjacentParentShardId) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// removeOld removes the checkpoints of shards that Kinesis no longer lists.
+func (c *Consumer) removeOld(ctx context.Context, shards []types.Shard, checkpoints map[string]checkpoint) error {
+	var old []string
+	for id := range checkpoints {
+		if startOf(shards, id) == "" && c.workers[id] == nil {
+			old = append(old, id)
+		}
+	}
+	return c.ledger.remove(ctx, old...)
+}

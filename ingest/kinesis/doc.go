@@ -1,0 +1,22 @@
+// Package kinesis stores the readings of a stream of Amazon Kinesis.
+//
+//	ListShards ──▶ Consumer ──▶ worker per shard: lease ──▶ GetRecords ──▶ records.Receiver ──▶ checkpoint
+//	                 │
+//	                 └── share of this process: open shards / processes
+//
+// The main types:
+//
+//   - Consumer finds shards, and starts a worker for each shard of its share.
+//   - worker reads one shard while it holds the lease of the shard.
+//   - ledger stores checkpoints in the registry.
+//
+// These rules always hold:
+//
+//   - A checkpoint is stored after each reading of the earlier records is durable, or its reject is.
+//   - A checkpoint has the fencing token of its lease. A worker whose lease was lost cannot overwrite
+//     the checkpoint of its successor.
+//   - A shard is read after its parents have been read to their ends.
+//
+// Two workers may read one shard for a moment, after a lease was lost. The second copies of readings
+// are duplicates then.
+package kinesis

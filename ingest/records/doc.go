@@ -1,0 +1,14 @@
+// Package records stores the records of queues and streams, such as Kinesis and SQS.
+//
+//	records ──▶ Store ──▶ bodies of NDJSON or line protocol ──▶ ingest.Session
+//
+// The main types:
+//
+//   - Record is one message, with one reading or several.
+//   - Target states the stream and the format of records.
+//   - Receiver stores records.
+//
+// Senders of records get no verdicts. So Receiver.Store succeeds only if each reading is durable, or its
+// reject is. Then the caller acknowledges the records. After an error, the caller retries all of them:
+// readings that are stored already are duplicates.
+package records

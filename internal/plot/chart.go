@@ -1,0 +1,295 @@
+package plot
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Point is a number at a time.
+type Point struct {
+	Time  time.Time
+	Value float64
+}
+
+// Line is a named sequence of points, in the order of time.
+type Line struct {
+	Name   string
+	Points []Point
+	// Gap is the longest time between two points that are connected. If 0, all are.
+	Gap time.Duration
+}
+
+// Chart shows lines over time.
+type Chart struct {
+	Lines    []Line
+	From, To time.Time      // the time axis; zero means the first and the last point
+	Zone     *time.Location // of the labels; if nil, UTC
+	Style    Style
+	Colours  bool
+	Columns  int // width of the picture
+	Rows     int // height of the picture
+}
+
+// The least size of a chart.
+const (
+	LeastColumns = 32
+	LeastRows    = 8
+)
+
+// ErrSmall means that a chart has too few columns or rows.
+var ErrSmall = errors.New("too small for a chart: 32 columns and 8 lines are needed")
+
+// Draw returns the chart as lines of text. It has at most Rows lines of at most Columns characters.
+func (c *Chart) Draw() (string, error) {
+	if c.Columns < LeastColumns || c.Rows < LeastRows {
+		return "", ErrSmall
+	}
+	style := c.Style
+	if !c.Colours && len(c.Lines) > 1 {
+		style = ASCII // only its marks differ by line
+	}
+	out := sheet{colours: c.Colours}
+	legend := c.legend(style)
+	lines := c.Rows - len(legend) - 2
+	axis := c.timeAxis()
+	low, high := c.limits(axis)
+	values := newScale(low, high, max(lines/2, 2))
+	labels := valueLabels(values, lines, style)
+	margin := 0
+	for _, l := range labels {
+		margin = max(margin, width(l))
+	}
+	area := newCanvas(style, c.Columns-margin-2, lines)
+	for i := range c.Lines {
+		drawLine(area, &c.Lines[i], axis, values, InkOf(i))
+	}
+	for _, l := range legend {
+		l.write(&out)
+	}
+	for line := range lines {
+		out.put(pad(labels[line], margin)+axisSide(style, labels[line] != ""), 0)
+		for column := range area.columns {
+			r, ink := area.character(column, line)
+			out.put(string(r), ink)
+		}
+		out.newline()
+	}
+	writeTimes(&out, axis.ticks(area.columns), style, margin, area.columns)
+	return trimLines(out.String()), nil
+}
+
+// timeAxis returns the axis from the limits of the chart, or else from its points.
+func (c *Chart) timeAxis() timeAxis {
+	axis := timeAxis{c.From, c.To, c.Zone}
+	if axis.zone == nil {
+		axis.zone = time.UTC
+	}
+	var first, last time.Time
+	for i := range c.Lines {
+		if p := c.Lines[i].Points; len(p) > 0 {
+			if first.IsZero() || p[0].Time.Before(first) {
+				first = p[0].Time
+			}
+			if last.IsZero() || p[len(p)-1].Time.After(last) {
+				last = p[len(p)-1].Time
+			}
+		}
+	}
+	if axis.from.IsZero() {
+		axis.from = first
+	}
+	if axis.to.IsZero() {
+		axis.to = last.Add(1) // the last point is on the axis
+	}
+	if !axis.to.After(axis.from) {
+		axis.to = axis.from.Add(time.Second)
+	}
+	return axis
+}
+
+// limits returns the least and the greatest value on the axis.
+func (c *Chart) limits(axis timeAxis) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for i := range c.Lines {
+		for _, p := range c.Lines[i].Points {
+			if isDrawn(p, axis) {
+				low, high = min(low, p.Value), max(high, p.Value)
+			}
+		}
+	}
+	return low, high
+}
+
+// isDrawn reports whether a point has a finite value and is on the axis.
+func isDrawn(p Point, axis timeAxis) bool {
+	return !math.IsNaN(p.Value) && !math.IsInf(p.Value, 0) && !p.Time.Before(axis.from) && p.Time.Before(axis.to)
+}
+
+// drawLine draws the points of a line and connects them, except over gaps.
+func drawLine(area *canvas, l *Line, axis timeAxis, values scale, ink Ink) {
+	across, down := area.size()
+	var before Point
+	connect := false
+	lastX, lastY := 0, 0
+	for _, p := range l.Points {
+		if !isDrawn(p, axis) {
+			connect = false
+			continue
+		}
+		x, y := axis.dot(p.Time, across), values.dot(p.Value, down)
+		if connect && (l.Gap == 0 || p.Time.Sub(before.Time) <= l.Gap) {
+			area.line(lastX, lastY, x, y, ink)
+		} else {
+			area.set(x, y, ink)
+		}
+		before, connect, lastX, lastY = p, true, x, y
+	}
+}
+
+// valueLabels returns the label of each line of the area, or "".
+func valueLabels(s scale, lines int, style Style) []string {
+	labels := make([]string, lines)
+	_, down := style.dots()
+	for _, value := range s.labels() {
+		if line := s.dot(value, lines*down) / down; labels[line] == "" {
+			labels[line] = s.label(value)
+		}
+	}
+	return labels
+}
+
+// axisSide returns the value axis at one line.
+func axisSide(style Style, isTick bool) string {
+	switch {
+	case style == ASCII && isTick:
+		return " +"
+	case style == ASCII:
+		return " |"
+	case isTick:
+		return " ┤"
+	default:
+		return " │"
+	}
+}
+
+// writeTimes writes the time axis and its labels.
+func writeTimes(out *sheet, ticks []tick, style Style, margin, columns int) {
+	corner, flat, mark := "└", '─', '┬'
+	if style == ASCII {
+		corner, flat, mark = "+", '-', '+'
+	}
+	axis := slices.Repeat([]rune{flat}, columns)
+	texts := slices.Repeat([]rune{' '}, columns+margin+2)
+	for _, t := range ticks {
+		axis[t.column] = mark
+		at := t.column + margin + 2 - width(t.text)/2
+		if at+width(t.text) <= len(texts) && at >= 0 {
+			copy(texts[at:], []rune(t.text))
+		}
+	}
+	out.put(strings.Repeat(" ", margin+1)+corner+string(axis), 0)
+	out.newline()
+	out.put(string(texts), 0)
+	out.newline()
+}
+
+// legendLine is a line of the legend: names with their inks.
+type legendLine struct {
+	texts []string
+	inks  []Ink
+}
+
+func (l *legendLine) write(out *sheet) {
+	for i, text := range l.texts {
+		if i > 0 {
+			out.put("  ", 0)
+		}
+		out.put(text, l.inks[i])
+	}
+	out.newline()
+}
+
+// end replaces the last names of the line with the number of names that are missing.
+func (l *legendLine) end(missing, columns int) {
+	for {
+		more := "and " + itoa(missing) + " more"
+		used := width(more)
+		for _, text := range l.texts {
+			used += 2 + width(text)
+		}
+		if used <= columns {
+			l.texts, l.inks = append(l.texts, more), append(l.inks, 0)
+			return
+		}
+		l.texts, l.inks, missing = l.texts[:len(l.texts)-1], l.inks[:len(l.inks)-1], missing+1
+	}
+}
+
+// legend returns the lines of the legend. If the names need more than a quarter of the height, the legend
+// ends with the number of names that are left out.
+func (c *Chart) legend(style Style) []legendLine {
+	most := max(c.Rows/4, 1)
+	lines, used := []legendLine{{}}, 0
+	for i := range c.Lines {
+		mark := "■"
+		if style == ASCII {
+			mark = string(markOf(InkOf(i)))
+		}
+		text := cut(mark+" "+c.Lines[i].Name, c.Columns)
+		last := &lines[len(lines)-1]
+		if used > 0 && used+2+width(text) > c.Columns {
+			if len(lines) == most {
+				last.end(len(c.Lines)-i, c.Columns)
+				return lines
+			}
+			lines, used = append(lines, legendLine{}), 0
+			last = &lines[len(lines)-1]
+		}
+		if used > 0 {
+			used += 2
+		}
+		last.texts, last.inks, used = append(last.texts, text), append(last.inks, InkOf(i)), used+width(text)
+	}
+	return lines
+}
+
+// cut shortens a text to a number of columns.
+func cut(text string, columns int) string {
+	if r := []rune(text); len(r) > columns {
+		return string(r[:columns])
+	}
+	return text
+}
+
+// pad returns a text with blanks before it.
+func pad(text string, columns int) string {
+	return strings.Repeat(" ", max(columns-width(text), 0)) + text
+}
+
+// trimLines removes blanks at the ends of lines.
+func trimLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// GapOf returns the gap of points that usually have equal distances: five times the median distance.
+func GapOf(points []Point) time.Duration {
+	if len(points) < 3 {
+		return 0
+	}
+	steps := make([]time.Duration, len(points)-1)
+	for i := range steps {
+		steps[i] = points[i+1].Time.Sub(points[i].Time)
+	}
+	slices.Sort(steps)
+	if middle := steps[len(steps)/2]; middle < math.MaxInt64/5 {
+		return 5 * middle
+	}
+	return 0
+}

@@ -1,0 +1,12 @@
+// Package plot draws charts and grids for terminals, as text.
+//
+//	Chart   lines of numbers over time, with axes and a legend
+//	Grid    a table of shaded cells
+//	Spark   one line of bars
+//
+// The package reads no terminal, no clock and no variables. The caller chooses a
+// [Style] that the terminal can show, and whether it shows colours.
+//
+// A picture never has more columns or lines than its size. Names in a picture must be printable:
+// the package escapes nothing.
+package plot

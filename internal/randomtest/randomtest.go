@@ -1,0 +1,59 @@
+// Package randomtest sets the number of random sequences that the property tests of a package run. It is
+// for packages whose sequences take long. The flag -rapid.checks overrides the number.
+package randomtest
+
+import (
+	"flag"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+const checksFlag = "rapid.checks"
+
+// isGiven reports whether the command line has the flag -rapid.checks.
+var isGiven = sync.OnceValue(func() (given bool) {
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == checksFlag })
+	return given
+})
+
+// RunTests runs the tests of a package with a number of random sequences, or with a lower one under
+// -short. It returns the exit code.
+func RunTests(m *testing.M, checks, short int) int {
+	flag.Parse()
+	if testing.Short() {
+		checks = short
+	}
+	if err := setChecks(strconv.Itoa(checks)); err != nil {
+		panic(err)
+	}
+	return m.Run()
+}
+
+// shortPart is the divisor of the number of sequences under -short, in rapid.
+const shortPart = 5
+
+// LimitChecks sets the number of random sequences until the test ends. Under -short, a fifth of them is
+// checked, but at least one.
+func LimitChecks(t *testing.T, checks int) {
+	t.Helper()
+	if testing.Short() {
+		checks = max(checks, shortPart)
+	}
+	usual := flag.Lookup(checksFlag).Value.String()
+	if err := setChecks(strconv.Itoa(checks)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := setChecks(usual); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func setChecks(n string) error {
+	if isGiven() {
+		return nil
+	}
+	return flag.Set(checksFlag, n)
+}

@@ -1,0 +1,55 @@
+package mcp
+
+import (
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/client"
+)
+
+func TestNew_RefusesClientThatCanWrite(t *testing.T) {
+	c, err := client.New(client.DefaultServer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{}, {Client: c}} {
+		if _, err := New(o); err == nil {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+	if c, err = client.New(client.DefaultServer, client.ReadOnly()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(Options{Client: c}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLatenesses_FillRanges checks percentiles by nearest rank, and that each reading is in one range.
+func TestLatenesses_FillRanges(t *testing.T) {
+	at := time.Date(2026, 4, 20, 12, 0, 0, 0, time.UTC)
+	var l latenesses
+	for _, late := range []time.Duration{-time.Second, 0, 9999 * time.Millisecond, 10 * time.Second, time.Minute, 3 * time.Hour, 40 * 24 * time.Hour, time.Second, 2 * time.Second, 3 * time.Second} {
+		l.add("d", &varve.Reading{Time: at, Arrived: at.Add(late)})
+	}
+	var a latenessAnswer
+	l.fill(&a)
+	want := []lateRange{{"before its event time", 1}, {"up to 10s", 5}, {"10s to 1m", 1}, {"1m to 10m", 1}, {"1h to 1d", 1}, {"more than 31d", 1}}
+	if len(a.Ranges) != len(want) || a.Readings != 10 {
+		t.Fatalf("%+v", a)
+	}
+	for i := range want {
+		if a.Ranges[i] != want[i] {
+			t.Errorf("range %d is %+v, want %+v", i, a.Ranges[i], want[i])
+		}
+	}
+	if s := *a.Seconds; s != (latenessStats{Min: -1, Median: 3, P90: 10800, P99: 3456000, Max: 3456000}) {
+		t.Errorf("%+v", s)
+	}
+	var none latenessAnswer
+	(&latenesses{}).fill(&none)
+	if none.Readings != 0 || none.Seconds != nil {
+		t.Errorf("without readings: %+v", none)
+	}
+}

@@ -1,0 +1,106 @@
+package mqtt
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/mochi-mqtt/server/v2/listeners"
+)
+
+// connections implements listeners.Listener. Unlike the listeners of the server's library, its Close
+// waits for the accept loop and for all connections, and it also ends connections that have not sent
+// their first packet.
+type connections struct {
+	listener net.Listener
+	mu       sync.Mutex
+	open     map[net.Conn]struct{}
+	closed   chan struct{}
+	hello    time.Duration  // the time in which a connection must send its first packet
+	running  sync.WaitGroup // the accept loop and the connections; mu is held for Add
+}
+
+// acceptPause is the wait after a connection could not be accepted.
+const acceptPause = 50 * time.Millisecond
+
+func newConnections(l net.Listener, hello time.Duration) *connections {
+	return &connections{listener: l, hello: hello, open: map[net.Conn]struct{}{}, closed: make(chan struct{})}
+}
+
+// Init, ID, Address and Protocol implement listeners.Listener.
+func (c *connections) Init(*slog.Logger) error { return nil }
+func (c *connections) ID() string              { return "devices" }
+func (c *connections) Address() string         { return c.listener.Addr().String() }
+func (c *connections) Protocol() string        { return c.listener.Addr().Network() }
+
+// Serve accepts connections until Close. Each connection must send its first packet within the time hello.
+func (c *connections) Serve(establish listeners.EstablishFn) {
+	if !c.begin(nil) {
+		return
+	}
+	defer c.running.Done()
+	for {
+		conn, err := c.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // for example, too many open files
+			select {
+			case <-c.closed:
+			case <-time.After(acceptPause):
+			}
+			continue
+		}
+		if conn.SetDeadline(time.Now().Add(c.hello)) != nil || !c.begin(conn) {
+			_ = conn.Close()
+			continue
+		}
+		go func() {
+			defer c.end(conn)
+			_ = establish(c.ID(), conn) // the reason why a connection ended is not reported
+		}()
+	}
+}
+
+// begin records that a connection runs. If conn is nil, it records that the accept loop runs. It returns
+// false after Close.
+func (c *connections) begin(conn net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.closed:
+		return false
+	default:
+	}
+	if conn != nil {
+		c.open[conn] = struct{}{}
+	}
+	c.running.Add(1)
+	return true
+}
+
+func (c *connections) end(conn net.Conn) {
+	_ = conn.Close()
+	c.mu.Lock()
+	delete(c.open, conn)
+	c.mu.Unlock()
+	c.running.Done()
+}
+
+// Close refuses new connections, sends DISCONNECT to the devices, ends all connections, and
+// waits until their messages are processed.
+func (c *connections) Close(disconnect listeners.CloseFn) {
+	c.mu.Lock()
+	close(c.closed)
+	c.mu.Unlock()
+	_ = c.listener.Close()
+	disconnect(c.ID())
+	c.mu.Lock()
+	for conn := range c.open {
+		_ = conn.Close()
+	}
+	c.mu.Unlock()
+	c.running.Wait()
+}

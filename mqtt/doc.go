@@ -1,0 +1,21 @@
+// Package mqtt is the door for MQTT: it stores the readings of messages.
+//
+//	broker  ──▶ Client   ──┐
+//	                       ├──▶ Receiver: topic.Table, ingest.Session ──▶ verdicts
+//	devices ──▶ Listener ──┘
+//
+// The main types:
+//
+//   - Receiver stores the readings of one message.
+//   - Client subscribes at a broker of the user.
+//   - Listener accepts connections of devices.
+//
+// These rules always hold:
+//
+//   - A message of QoS 1 is acknowledged as stored only after its readings are durable.
+//   - Messages of one connection are acknowledged in the order in which they arrived.
+//   - A message that can never be stored becomes a reject, and is then acknowledged. Otherwise the
+//     sender would resend it forever. A reject beyond the limit is dropped.
+//   - A message of QoS 1 that cannot be stored now is not acknowledged, and its connection is closed after
+//     some time. Then the sender or the broker resends the message.
+package mqtt

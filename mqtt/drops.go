@@ -1,0 +1,61 @@
+package mqtt
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve/health"
+)
+
+// droppedTopic is the topic on which Mosquitto reports the messages that it dropped.
+const droppedTopic = "$SYS/broker/publish/messages/dropped"
+
+// drops watches the count of messages that the broker dropped.
+type drops struct {
+	now        func() time.Time
+	conditions *health.Conditions
+	metrics    *Metrics
+
+	mu      sync.Mutex
+	isKnown bool
+	first   int64 // count in the first report since the client or the broker started
+	count   int64
+	rose    time.Time
+}
+
+// quiet is the time without a rise after which the condition ends.
+const quiet = 10 * time.Minute
+
+// report records the count in a report of the broker. If the count rose, the condition begins.
+func (d *drops) report(payload []byte) {
+	n, err := strconv.ParseInt(strings.TrimSpace(string(payload)), 10, 64)
+	if err != nil {
+		return // another broker uses the topic for something else
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.metrics.dropped.Set(float64(n))
+	if d.isKnown && n > d.count {
+		d.rose = d.now()
+		d.conditions.Set(health.BrokerDropping, fmt.Sprintf(
+			"the broker dropped %d messages since its last report: for Mosquitto, set max_inflight_messages 1000 and max_queued_messages 0", n-d.count))
+	}
+	if !d.isKnown || n < d.count {
+		d.first = n // the broker was restarted
+	}
+	d.isKnown, d.count = true, n
+}
+
+// endIfQuiet ends the condition if the count has not risen for some time. Mosquitto reports a count
+// only when it changes, so the end cannot depend on a report.
+func (d *drops) endIfQuiet() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.rose.IsZero() && d.now().Sub(d.rose) > quiet {
+		d.rose = time.Time{}
+		d.conditions.Clear(health.BrokerDropping)
+	}
+}

@@ -1,0 +1,8 @@
+package mqtt
+
+import "github.com/prometheus/client_golang/prometheus/testutil"
+
+// Received returns the number of messages with an outcome.
+func (m *Metrics) Received(o Outcome) int {
+	return int(testutil.ToFloat64(m.messages.WithLabelValues(string(o))))
+}

@@ -1,0 +1,220 @@
+package mqtt
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	server "github.com/mochi-mqtt/server/v2"
+	"github.com/mochi-mqtt/server/v2/packets"
+
+	"github.com/varvedb/varve/apikeys"
+)
+
+// KeyChecker checks API keys. An apikeys.Registry implements it.
+type KeyChecker interface {
+	// On reports whether connections need a key.
+	On(ctx context.Context) (bool, error)
+	// Check returns the rights of a key, or apikeys.ErrNone.
+	Check(ctx context.Context, text string) (*apikeys.Grant, error)
+}
+
+// ListenerOptions configures a Listener. TLS and Keys may be nil, and Patience may be 0.
+type ListenerOptions struct {
+	Receiver *Receiver
+	Metrics  *Metrics
+	Listener net.Listener
+	TLS      *tls.Config
+	// Keys checks the API keys of connections. If nil, or before the first key exists, each connection
+	// may write, unless KeysRequired is set.
+	Keys KeyChecker
+	// KeysRequired refuses connections without a key, even before the first key exists.
+	KeysRequired bool
+	MaxMessage   int
+	Now          func() time.Time
+	// Patience is how long a message that cannot be stored is retried. Then the connection is closed,
+	// so that the device resends the message. 0 means 10 seconds.
+	Patience time.Duration
+}
+
+// Listener accepts connections of devices. Devices can write, and subscribe to the answers to
+// their own messages. They do not receive messages of each other.
+type Listener struct {
+	server *server.Server
+	hook   *hook
+}
+
+// Limits of connections.
+const (
+	// helloLimit is the time in which a connection must send its first packet.
+	helloLimit = 10 * time.Second
+	// sessionSeconds is the maximum lifetime of the session of a lost connection.
+	sessionSeconds = 60
+	// receiveAhead is the maximum number of unacknowledged messages of a device.
+	receiveAhead = 100
+)
+
+// StartListener serves connections until Close.
+func StartListener(o ListenerOptions) (*Listener, error) {
+	if o.Patience == 0 {
+		o.Patience = 10 * time.Second
+	}
+	capabilities := server.NewDefaultServerCapabilities()
+	// A message of up to about twice MaxMessage is read and gets an answer. A longer one is not read, and
+	// its connection is closed.
+	capabilities.MaximumPacketSize = uint32(min(2*o.MaxMessage+64<<10, 1<<28)) //nolint:gosec // bounded
+	capabilities.MaximumSessionExpiryInterval = sessionSeconds
+	capabilities.ReceiveMaximum = receiveAhead
+	capabilities.TopicAliasMaximum = 0
+	capabilities.RetainAvailable = 1 // devices that retain messages are not refused; nothing is retained
+	capabilities.SharedSubAvailable = 0
+	s := server.New(&server.Options{Capabilities: capabilities, Logger: slog.New(slog.DiscardHandler)})
+	work, abort := context.WithCancel(context.Background())
+	h := &hook{opts: o, server: s, work: work, abort: abort}
+	accepted := o.Listener
+	if o.TLS != nil {
+		accepted = tls.NewListener(accepted, o.TLS)
+	}
+	if err := errors.Join(s.AddHook(h, nil), s.AddListener(newConnections(accepted, helloLimit))); err != nil {
+		return nil, err
+	}
+	if err := s.Serve(); err != nil {
+		return nil, err
+	}
+	return &Listener{server: s, hook: h}, nil
+}
+
+// Addr returns the address of the listener.
+func (l *Listener) Addr() net.Addr { return l.hook.opts.Listener.Addr() }
+
+// Close ends all connections. A message that is being stored may still be stored and acknowledged.
+// Other messages are not acknowledged.
+func (l *Listener) Close() error {
+	l.hook.abort()
+	err := l.server.Close()
+	l.hook.messages.Wait()
+	return err
+}
+
+// peer is a connected device.
+type peer struct {
+	key    string // the text of its API key; empty while no key is needed
+	client string // its client id
+	user   string // its user name, unless that is the API key
+}
+
+// hook has the callbacks of the server.
+type hook struct {
+	server.HookBase
+	opts     ListenerOptions
+	server   *server.Server
+	peers    sync.Map // *server.Client to *peer
+	count    atomic.Int64
+	work     context.Context
+	abort    context.CancelFunc
+	messages sync.WaitGroup // messages that are being stored
+}
+
+// ID implements server.Hook.
+func (h *hook) ID() string { return "varve" }
+
+// Provides implements server.Hook.
+func (h *hook) Provides(b byte) bool {
+	switch b {
+	case server.OnConnect, server.OnConnectAuthenticate, server.OnACLCheck, server.OnDisconnect, server.OnPacketRead, server.OnPacketEncode, server.OnPublish:
+		return true
+	}
+	return false
+}
+
+// OnConnect checks the API key of a connection. An error closes the connection.
+func (h *hook) OnConnect(cl *server.Client, pk packets.Packet) error {
+	p := &peer{client: cl.ID, user: string(pk.Connect.Username)}
+	p.key = string(pk.Connect.Password)
+	if p.key == "" {
+		p.key, p.user = p.user, ""
+	}
+	if apikeys.Shows(p.user) {
+		p.user = ""
+	}
+	grant, err := h.grant(p)
+	switch {
+	case errors.Is(err, apikeys.ErrNone):
+		h.opts.Metrics.refused.Inc()
+		return nil // OnConnectAuthenticate refuses it
+	case err != nil:
+		return errors.Join(err, h.server.SendConnack(cl, packets.ErrServerUnavailable, false, nil))
+	}
+	// Client ids belong to a key: a device must not take over the session of another tenant's device.
+	cl.ID = grant.ID + "\x00" + cl.ID
+	cl.Properties.Will.Flag = 0 // no device could receive it
+	h.peers.Store(cl, p)
+	h.opts.Metrics.connections.Set(float64(h.count.Add(1)))
+	return nil
+}
+
+// grant returns the rights of a device. It is called for each message, so that the device of a revoked
+// key loses its rights.
+func (h *hook) grant(p *peer) (*apikeys.Grant, error) {
+	on := h.opts.KeysRequired
+	if !on && h.opts.Keys != nil {
+		var err error
+		if on, err = h.opts.Keys.On(h.work); err != nil {
+			return nil, err
+		}
+	}
+	if !on {
+		p.key = ""
+		return apikeys.Everything(), nil
+	}
+	if h.opts.Keys == nil || p.key == "" {
+		return nil, apikeys.ErrNone
+	}
+	grant, err := h.opts.Keys.Check(h.work, p.key)
+	if err == nil && !grant.Scopes.Has(apikeys.Write) {
+		err = apikeys.ErrNone
+	}
+	return grant, err
+}
+
+// OnConnectAuthenticate reports whether OnConnect accepted the key.
+func (h *hook) OnConnectAuthenticate(cl *server.Client, _ packets.Packet) bool {
+	_, ok := h.peers.Load(cl)
+	return ok
+}
+
+// OnACLCheck allows all messages, because OnPublish checks them. It refuses subscriptions to topics
+// that begin with $.
+func (h *hook) OnACLCheck(_ *server.Client, topic string, write bool) bool {
+	return write || len(topic) > 0 && topic[0] != '$'
+}
+
+// OnDisconnect forgets a device.
+func (h *hook) OnDisconnect(cl *server.Client, _ error, _ bool) {
+	if _, ok := h.peers.LoadAndDelete(cl); ok {
+		h.opts.Metrics.connections.Set(float64(h.count.Add(-1)))
+	}
+}
+
+// OnPacketRead refuses topics that the server would ignore without an answer.
+func (h *hook) OnPacketRead(cl *server.Client, pk packets.Packet) (packets.Packet, error) {
+	if pk.FixedHeader.Type == packets.Publish && !server.IsValidFilter(pk.TopicName, true) {
+		h.disconnect(cl, packets.ErrTopicNameInvalid)
+		return pk, packets.ErrTopicNameInvalid
+	}
+	return pk, nil
+}
+
+// OnPacketEncode corrects the answer to an unknown version of MQTT. The answer has the form and the code
+// of version 3.1.1.
+func (h *hook) OnPacketEncode(cl *server.Client, pk packets.Packet) packets.Packet {
+	if v := cl.Properties.ProtocolVersion; pk.FixedHeader.Type == packets.Connack && (v < 3 || v > 5) {
+		pk.ReasonCode = packets.Err3UnsupportedProtocolVersion.Code
+	}
+	return pk
+}

@@ -1,0 +1,112 @@
+package notify
+
+import (
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve/alerts"
+)
+
+// digestKey identifies the digests of a notifier and a rule.
+type digestKey struct{ notifier, tenant, rule string }
+
+// openDigest is a digest that collects messages until it is due.
+type openDigest struct {
+	id  string
+	due time.Time
+}
+
+// digestFor returns the digest in which a message of an alert is counted.
+//
+// The fencing token of the lease is a part of the digest's id. So after a restart, no message joins
+// a digest that may have been sent. A digest that is resent has the same id and the same messages.
+func (s *Sender) digestFor(notifier string, a *alerts.Alert) (id string, due time.Time) {
+	now := s.opts.Now().UTC()
+	key := digestKey{notifier, a.Tenant, a.Rule}
+	d := s.digests[key]
+	if d == nil || !now.Before(d.due) {
+		due := now.Add(s.opts.Digest)
+		d = &openDigest{due: due, id: messageID("digest", notifier, a.Tenant, a.Rule, due.Format(time.RFC3339Nano), digits(int(s.held.Token())))}
+		s.digests[key] = d
+	}
+	return d.id, d.due
+}
+
+// dueDigests returns the digests that are due, by notifier.
+func (s *Sender) dueDigests(now time.Time) map[string][]*job {
+	byID := map[string]*job{}
+	for _, w := range s.works {
+		if w.rec == nil {
+			continue
+		}
+		for _, d := range w.rec.Done {
+			if d.State != Pending || d.Digest == "" || d.sending || d.Next.After(now) {
+				continue
+			}
+			j := byID[d.Digest]
+			if j == nil {
+				j = &job{}
+				byID[d.Digest] = j
+			}
+			j.parts = append(j.parts, part{d, w})
+		}
+	}
+	due := map[string][]*job{}
+	for id, j := range byID {
+		j.message = s.summary(id, j.parts)
+		due[j.parts[0].Notifier] = append(due[j.parts[0].Notifier], j)
+	}
+	return due
+}
+
+// summary returns the message of a digest.
+func (s *Sender) summary(id string, parts []part) *Message {
+	first := parts[0].of.rec
+	d := &Summary{Tenant: first.Tenant, Rule: first.Rule, Severity: first.Severity, Late: true}
+	var queued time.Time
+	devices, open := map[string]bool{}, map[string]bool{}
+	slices.SortFunc(parts, func(a, b part) int { return a.Number - b.Number })
+	for _, p := range parts {
+		rec := p.of.rec
+		devices[rec.Device] = true
+		if p.Queued.After(queued) {
+			queued = p.Queued
+		}
+		if p.Type == Opened {
+			d.Opened++
+		} else {
+			d.Resolved++
+		}
+		open[rec.Device+"#"+rec.Alert] = p.Type == Opened
+		if d.From.IsZero() || p.Event.Before(d.From) {
+			d.From = p.Event
+		}
+		if p.Event.After(d.To) {
+			d.To = p.Event
+		}
+		if m := rec.message(p.delivery); m != nil && d.Message == "" {
+			d.Message = m.Alert.Message
+		}
+	}
+	for _, stays := range open {
+		if stays {
+			d.Open++
+		}
+	}
+	d.Devices = len(devices)
+	d.Command = "varve alerts list --severity " + d.Severity
+	if s.opts.URL != "" {
+		d.URL = s.opts.URL + "/v1/alerts?severity=" + d.Severity
+	}
+	return &Message{ID: id, Type: Digest, Time: queued, Digest: d}
+}
+
+// delayDigest sets the time of the next attempt for a digest. The time is not stored at once. So after
+// a restart, the digest is usually due immediately.
+func (s *Sender) delayDigest(j *job, now time.Time) {
+	attempts := j.parts[0].Attempts + 1
+	next := now.Add(pauseAfter(attempts))
+	for _, p := range j.parts {
+		p.Attempts, p.Next = attempts, next
+	}
+}

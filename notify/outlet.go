@@ -1,0 +1,354 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/varvedb/varve/alerts"
+)
+
+const (
+	// mostJobs is the maximum number of messages in a batch for one notifier.
+	mostJobs = 256
+	// parallel is the number of devices whose messages a notifier sends concurrently.
+	parallel = 8
+	// mostFaults is the number of consecutive failures after which the rest of a batch is postponed.
+	mostFaults = 8
+	// holdBack is the number of failed attempts after which a message no longer holds back later
+	// messages about other alerts of its device. Messages about its own alert are always held back.
+	holdBack = 5
+	// sendTimeout limits one attempt to send or to refresh.
+	sendTimeout = 10 * time.Second
+)
+
+// outlet is a target, and the state of sending to it.
+type outlet struct {
+	Target
+	busy      bool      // a batch is being sent
+	paused    time.Time // the receiver asked for a pause until then
+	refreshed time.Time
+}
+
+// job is a message to send, and the deliveries that it completes.
+type job struct {
+	message *Message
+	parts   []part
+	device  string    // tenant and device; empty for a digest
+	event   time.Time // time by which jobs of a device are sorted: see record.order
+	err     error     // result of Send, if tried
+	tried   bool      // false if the batch ended before an attempt
+}
+
+// part is one delivery of a record.
+type part struct {
+	*delivery
+	of *work
+}
+
+// batchResult is the result of a batch: jobs after their attempts, or one refresh.
+type batchResult struct {
+	outlet    *outlet
+	epoch     int // Sender.epoch when the batch began
+	jobs      []*job
+	refreshed error // result of Refresh, if the batch has no jobs
+}
+
+// dispatch begins to send due messages to each notifier that is idle.
+func (s *Sender) dispatch(ctx context.Context) {
+	now := s.opts.Now()
+	queues := map[string]*queueState{}
+	pending := map[string][]*job{}
+	for _, w := range s.works {
+		if w.rec == nil {
+			continue
+		}
+		for _, d := range w.rec.Done {
+			if d.State != Pending {
+				continue
+			}
+			q := queues[d.Notifier]
+			if q == nil {
+				q = &queueState{}
+				queues[d.Notifier] = q
+			}
+			q.add(d)
+			if d.Digest == "" && !d.sending {
+				pending[d.Notifier] = append(pending[d.Notifier], &job{
+					message: w.rec.message(d), parts: []part{{d, w}}, device: d.deviceOf(w), event: w.rec.order(d),
+				})
+			}
+		}
+	}
+	s.counts.setQueues(queues)
+	digests := s.dueDigests(now)
+	for _, o := range s.outlets {
+		if o.busy || now.Before(o.paused) {
+			continue
+		}
+		jobs := append(digests[o.Name], dueJobs(pending[o.Name], now)...)
+		if len(jobs) > mostJobs {
+			jobs = jobs[:mostJobs]
+		}
+		s.begin(ctx, o, jobs)
+	}
+}
+
+func (d *delivery) deviceOf(w *work) string { return w.rec.Tenant + "/" + w.rec.Device }
+
+// order returns the time by which a delivery is sorted. It is the event time, or the latest event
+// time of the earlier messages about the alert if that is later.
+func (r *record) order(d *delivery) (at time.Time) {
+	for _, other := range r.Done {
+		if other.Number <= d.Number && other.Notifier == d.Notifier && other.Event.After(at) {
+			at = other.Event
+		}
+	}
+	return at
+}
+
+// dueJobs returns the jobs to be sent now, sorted by device and event time. A job that has to wait
+// holds back later jobs about its alert, and about its device if it has few attempts.
+func dueJobs(all []*job, now time.Time) (due []*job) {
+	slices.SortFunc(all, func(a, b *job) int {
+		return cmp.Or(strings.Compare(a.device, b.device), a.event.Compare(b.event),
+			strings.Compare(a.alert(), b.alert()), cmp.Compare(a.parts[0].Number, b.parts[0].Number))
+	})
+	device, held, waiting := "", false, map[string]bool{}
+	for _, j := range all {
+		if j.device != device {
+			device, held = j.device, false
+			clear(waiting)
+		}
+		d := j.parts[0].delivery
+		switch {
+		case held || waiting[j.alert()]:
+		case d.Next.After(now):
+			waiting[j.alert()] = true
+			held = d.Attempts < holdBack
+		default:
+			due = append(due, j)
+		}
+	}
+	return due
+}
+
+// alert returns the id of the alert of a job that is not a digest.
+func (j *job) alert() string { return j.parts[0].of.rec.Alert }
+
+// begin sends jobs in the background. If a refresh is due, it refreshes the receiver instead, and
+// the jobs wait for the next round.
+func (s *Sender) begin(ctx context.Context, o *outlet, jobs []*job) {
+	var send func() batchResult
+	if r, due := s.dueRefresh(o); due { // first: with a backlog, jobs may be due in every round
+		send = func() batchResult {
+			ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+			defer cancel()
+			return batchResult{outlet: o, refreshed: r(ctx)}
+		}
+	} else if len(jobs) > 0 {
+		for _, j := range jobs {
+			for _, p := range j.parts {
+				p.sending = true
+			}
+		}
+		send = func() batchResult {
+			sendAll(ctx, o.Notifier, jobs)
+			return batchResult{outlet: o, jobs: jobs}
+		}
+	}
+	if send == nil {
+		return
+	}
+	o.busy = true
+	epoch := s.epoch
+	s.sending.Go(func() {
+		r := send()
+		r.epoch = epoch
+		s.results <- r
+	})
+}
+
+// sendAll sends jobs. Jobs about one device are sent in order, up to the first one that fails.
+// sendAll stops after mostFaults consecutive failures, or when ctx ends.
+func sendAll(ctx context.Context, n Notifier, jobs []*job) {
+	var faults atomic.Int64
+	var group sync.WaitGroup
+	slots := make(chan struct{}, parallel)
+	for first := 0; first < len(jobs); {
+		last := first + 1
+		for last < len(jobs) && jobs[last].device == jobs[first].device && jobs[first].device != "" {
+			last++
+		}
+		row := jobs[first:last]
+		first = last
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			for _, j := range row {
+				if faults.Load() >= mostFaults || ctx.Err() != nil {
+					return
+				}
+				sendOne(ctx, n, j)
+				if j.err != nil {
+					faults.Add(1)
+					return
+				}
+				faults.Store(0)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func sendOne(ctx context.Context, n Notifier, j *job) {
+	// A shutdown waits for attempts that have begun, because the receiver may act on them.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
+	defer cancel()
+	j.err, j.tried = n.Send(ctx, j.message), true
+}
+
+// finish records the results of a batch. The next call of deliver begins the next batch.
+func (s *Sender) finish(ctx context.Context, r *batchResult) error {
+	r.outlet.busy = false
+	if r.epoch != s.epoch || s.held == nil {
+		return nil // the works were reset: their messages are resent with the same ids, here or by another process
+	}
+	if r.refreshed != nil {
+		s.opts.Failed("notifier "+r.outlet.Name, r.refreshed)
+	}
+	now := s.opts.Now().UTC()
+	changed := map[*record]bool{}
+	for _, j := range r.jobs {
+		s.settleJob(r.outlet, j, now, changed)
+	}
+	var list []*record
+	for rec := range changed {
+		rec.trim()
+		list = append(list, rec)
+	}
+	if err := s.held.Check(ctx); err != nil {
+		return err
+	}
+	if len(list) > 0 {
+		if err := s.records.write(ctx, list); err != nil {
+			s.resting = now.Add(restFor)
+			s.reset()
+			return err
+		}
+	}
+	return nil
+}
+
+// settleJob applies the result of one job to its deliveries.
+func (s *Sender) settleJob(o *outlet, j *job, now time.Time, changed map[*record]bool) {
+	for _, p := range j.parts {
+		p.sending = false
+	}
+	if !j.tried {
+		return
+	}
+	state, text := Delivered, ""
+	if j.err != nil {
+		state, text = Pending, j.err.Error()
+		s.counts.addAttempt(o.Name)
+		s.opts.Failed("notifier "+o.Name, j.err)
+		j.noteRefusal(now)
+		if first := j.parts[0]; hasFailed(j.err, first.Queued, first.Refused, now) {
+			state = Failed
+		}
+		if _, pause := faultOf(j.err); pause > 0 {
+			o.paused = now.Add(min(pause, longestPause))
+		}
+	}
+	if state != Pending {
+		s.counts.addEnded(o.Name, state)
+		s.opts.Ended(o.Name, j.message, j.err)
+	}
+	if j.message.Type == Digest && state == Pending {
+		s.delayDigest(j, now) // a digest may have many deliveries, so its failed attempts are not stored
+		return
+	}
+	for _, p := range j.parts {
+		p.Attempts++
+		p.State, p.Error = state, text
+		if p.Next = now.Add(pauseAfter(p.Attempts)); state != Pending {
+			p.Next, p.Ended = time.Time{}, now
+		}
+		changed[p.of.rec] = true
+	}
+}
+
+// noteRefusal records when the receiver began to refuse the messages of a job.
+func (j *job) noteRefusal(now time.Time) {
+	fault, _ := faultOf(j.err)
+	for _, p := range j.parts {
+		if fault != Refused {
+			p.Refused = time.Time{}
+		} else if p.Refused.IsZero() {
+			p.Refused = now
+		}
+	}
+}
+
+// removeFinished removes the entries of alerts that need no further message, and fails deliveries
+// to notifiers that are not configured.
+func (s *Sender) removeFinished(ctx context.Context) error {
+	now := s.opts.Now().UTC()
+	var over []*work
+	var changed []*record
+	for _, w := range s.works {
+		if w.rec == nil {
+			continue
+		}
+		if s.failRemoved(w.rec, now) {
+			changed = append(changed, w.rec)
+		}
+		if w.seen && w.current && w.recheck.IsZero() && w.rec.state() != Pending && !s.refreshes(w.rec, now) {
+			over = append(over, w)
+		}
+	}
+	if len(changed) > 0 {
+		if err := s.records.write(ctx, changed); err != nil {
+			s.reset()
+			return err
+		}
+	}
+	return s.removeEntries(ctx, over)
+}
+
+// failRemoved fails pending deliveries to notifiers that are not configured.
+func (s *Sender) failRemoved(r *record, now time.Time) (changed bool) {
+	for _, d := range r.Done {
+		if d.State == Pending && !slices.ContainsFunc(s.outlets, func(o *outlet) bool { return o.Name == d.Notifier }) {
+			d.State, d.Error, d.Next, d.Ended, changed = Failed, errRemoved.Error(), time.Time{}, now, true
+		}
+	}
+	if changed {
+		r.trim()
+	}
+	return changed
+}
+
+// refreshes reports whether a notifier still resends a message of an alert.
+func (s *Sender) refreshes(r *record, now time.Time) bool {
+	return slices.ContainsFunc(s.outlets, func(o *outlet) bool { return o.refreshes(r, now) })
+}
+
+// refreshes reports whether the notifier of the outlet resends the last message of an alert.
+func (o *outlet) refreshes(r *record, now time.Time) bool {
+	n, ok := o.Notifier.(Refresher)
+	if !ok || r.Shown == nil {
+		return false
+	}
+	for _, d := range slices.Backward(r.Done) {
+		if d.Message == r.Shown.ID && d.Notifier == o.Name {
+			return d.State == Delivered && d.Digest == "" && (r.Reported == alerts.Open || now.Sub(d.Ended) < n.RefreshResolved())
+		}
+	}
+	return false
+}

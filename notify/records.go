@@ -1,0 +1,153 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/alerts"
+	"github.com/varvedb/varve/registry"
+	"github.com/varvedb/varve/store"
+)
+
+const (
+	recordPrefix = "DELIVERY#"
+	// recordKind is the kind of the partitions that list records by state, in the first index.
+	recordKind = "DELIVERY"
+	// keepFor is the lifetime of the record of a resolved alert without pending deliveries, from its
+	// last change on.
+	keepFor = 30 * 24 * time.Hour
+	// writers is the number of concurrent writes.
+	writers = 32
+	// maxChanges bounds the changes of an atomic write.
+	maxChanges = 500
+)
+
+// records stores the records of alerts.
+type records struct {
+	items store.Items
+	now   func() time.Time
+}
+
+func digits(n int) string { return strconv.Itoa(n) }
+
+func recordKey(n alerts.AlertName) store.Key {
+	return store.Key{PK: registry.DevicePK(n.Tenant, n.Device), SK: recordPrefix + n.Alert}
+}
+
+// load returns the records of alerts. For an alert without a record, it returns an empty one.
+func (s *records) load(ctx context.Context, names []alerts.AlertName) (map[alerts.AlertName]*record, error) {
+	keys, byKey := make([]store.Key, len(names)), make(map[store.Key]alerts.AlertName, len(names))
+	all := make(map[alerts.AlertName]*record, len(names))
+	for i, n := range names {
+		keys[i] = recordKey(n)
+		byKey[keys[i]] = n
+		all[n] = &record{AlertName: n}
+	}
+	items, err := s.items.Get(ctx, keys, true)
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
+	}
+	for i := range items {
+		r, err := recordOf(&items[i])
+		if err != nil {
+			return nil, err
+		}
+		all[byKey[items[i].Key]] = r
+	}
+	return all, nil
+}
+
+// item returns the next version of a record.
+func (s *records) item(r *record) (store.Item, error) {
+	data, err := json.Marshal(&r.content)
+	if err != nil {
+		return store.Item{}, fmt.Errorf("encode the deliveries of alert %s: %w", r.Alert, err)
+	}
+	if r.created.IsZero() {
+		r.created = s.now().UTC()
+	}
+	it := store.Item{Key: recordKey(r.AlertName), Attrs: map[string]varve.Value{
+		"data": varve.StringValue(string(data)), "version": varve.IntValue(r.version + 1),
+	}}
+	registry.PutText(it.Attrs, "tenant", r.Tenant)
+	registry.PutText(it.Attrs, "device", r.Device)
+	registry.PutText(it.Attrs, "alert", r.Alert)
+	registry.PutTime(it.Attrs, "created", r.created)
+	state := r.state()
+	it.GSI1 = store.Key{
+		PK: registry.ShardPK(recordKind, r.Tenant, string(state), r.Device),
+		SK: recordPrefix + registry.TimeText(r.created) + "#" + r.Alert,
+	}
+	if state != Pending && r.Reported != alerts.Open {
+		it.Expires = s.now().Add(keepFor).UTC().Truncate(time.Second)
+	}
+	return it, nil
+}
+
+// recordOf decodes a record. It inverts item.
+func recordOf(it *store.Item) (*record, error) {
+	a := registry.NewReader(it)
+	r := &record{
+		AlertName: alerts.AlertName{Tenant: a.Text("tenant"), Device: a.Text("device"), Alert: a.Text("alert")},
+		created:   a.Time("created"), version: registry.Int(it.Attrs["version"]),
+	}
+	if err := json.Unmarshal([]byte(a.Text("data")), &r.content); err != nil {
+		a.Fail("data", err)
+	}
+	return r, a.Err()
+}
+
+// errSuperseded means that another sender has written a record.
+var errSuperseded = errors.New("another process delivers alerts now")
+
+// write writes records, each in its next version. If another process has changed one of them, write
+// fails with errSuperseded. After an error, some of the records may be stored.
+func (s *records) write(ctx context.Context, list []*record) error {
+	changes := make([]store.Change, len(list))
+	for i, r := range list {
+		it, err := s.item(r)
+		if err != nil {
+			return err
+		}
+		changes[i] = store.Change{Item: it, Conds: []store.Cond{store.IfAbsent()}}
+		if r.version > 0 {
+			changes[i].Conds[0] = store.IfEquals("version", varve.IntValue(r.version))
+		}
+	}
+	err := s.apply(ctx, changes)
+	if errors.Is(err, store.ErrCondition) {
+		return errSuperseded
+	}
+	if err != nil {
+		return fmt.Errorf("write deliveries: %w", err)
+	}
+	for _, r := range list {
+		r.version++
+	}
+	return nil
+}
+
+func (s *records) apply(ctx context.Context, changes []store.Change) error {
+	if atomic, ok := s.items.(store.AtomicItems); ok {
+		for part := range slices.Chunk(changes, maxChanges) {
+			if err := atomic.Apply(ctx, part); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(writers)
+	for i := range changes {
+		g.Go(func() error { return s.items.Put(ctx, changes[i].Item, changes[i].Conds...) })
+	}
+	return g.Wait()
+}

@@ -1,0 +1,131 @@
+package notify_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/alerts"
+	"github.com/varvedb/varve/notify"
+)
+
+// forgetful is a receiver that forgets alerts, and counts the messages that are resent.
+type forgetful struct {
+	receiver
+	mu     sync.Mutex
+	resent map[notify.Type]int
+}
+
+func (f *forgetful) Refresh(_ context.Context, list []*notify.Message) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range list {
+		f.resent[m.Type]++
+	}
+	return nil
+}
+
+func (f *forgetful) RefreshEvery() time.Duration    { return time.Minute }
+func (f *forgetful) RefreshResolved() time.Duration { return 15 * time.Minute }
+
+func (f *forgetful) counts() (opened, resolved int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.resent[notify.Opened], f.resent[notify.Resolved]
+}
+
+// TestSender_ResendsOpenAlerts checks that an open alert is resent every minute, and its resolution
+// for a quarter of an hour.
+func TestSender_ResendsOpenAlerts(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := &forgetful{resent: map[notify.Type]int{}}
+		w := open(t, newStore(), all(r))
+		w.hot()
+		w.send("a", time.Now(), 35)
+		wait(10 * time.Minute)
+		if opened, resolved := r.counts(); opened < 9 || opened > 11 || resolved != 0 {
+			t.Errorf("after 10 minutes: %d openings and %d resolutions are resent", opened, resolved)
+		}
+		w.send("a", time.Now(), 20)
+		wait(time.Hour)
+		if opened, resolved := r.counts(); opened > 11 || resolved < 13 || resolved > 16 {
+			t.Errorf("an hour after the end: %d openings and %d resolutions are resent", opened, resolved)
+		}
+		expect(t, &r.receiver, "opened a, resolved a by condition")
+		if n := w.entries(); n != 0 {
+			t.Errorf("%d entries remain in the outbox", n)
+		}
+	})
+}
+
+// TestSender_ResendsBesideJobs checks that an open alert is resent while other messages are due in
+// every round.
+func TestSender_ResendsBesideJobs(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := &forgetful{resent: map[notify.Type]int{}}
+		w := open(t, newStore(), all(r))
+		w.hot()
+		w.send("a", time.Now(), 35)
+		for range 150 { // for five minutes
+			w.send("b", time.Now(), 35)
+			w.send("b", time.Now().Add(time.Second), 20)
+			wait(2 * time.Second)
+		}
+		if opened, _ := r.counts(); opened < 4 {
+			t.Errorf("%d openings are resent in five minutes, want one a minute", opened)
+		}
+	})
+}
+
+// TestAlertmanager_SetsEndInFuture checks the ends of alerts. Alertmanager drops an alert whose end has
+// passed, and sends no notification of it.
+func TestAlertmanager_SetsEndInFuture(t *testing.T) {
+	var got []struct {
+		Labels, Annotations map[string]string
+		StartsAt, EndsAt    time.Time
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil || r.URL.Path != "/api/v2/alerts" || r.Header.Get("Authorization") != "Bearer token" {
+			t.Errorf("%s %v: %v", r.URL, r.Header, err)
+		}
+	}))
+	defer s.Close()
+	now := noon
+	a, err := notify.NewAlertmanager(s.URL+"/", "token", func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := noon.Add(-47 * time.Hour)
+	for _, c := range []struct {
+		late    bool
+		kind    notify.Type
+		advance time.Duration
+		ends    time.Duration // after noon
+	}{
+		{false, notify.Opened, 0, 5 * time.Minute}, {false, notify.Resolved, 0, time.Minute}, {false, notify.Resolved, 2 * time.Minute, 2 * time.Minute},
+		{true, notify.Opened, 0, 5 * time.Minute}, {true, notify.Resolved, 0, 5 * time.Minute}, {true, notify.Resolved, 6 * time.Minute, 6 * time.Minute},
+	} {
+		now = noon.Add(c.advance)
+		d := &notify.AlertData{
+			ID: "id", Rule: "hot", Severity: "info", Device: "a", Message: "v > 30", Since: noon.Add(-48 * time.Hour), OpenedAt: noon.Add(-48 * time.Hour),
+			KnownSince: noon, Late: c.late, State: string(alerts.Open),
+		}
+		if c.late {
+			d.ID = "late"
+		}
+		if c.kind == notify.Resolved {
+			d.ResolvedAt = &ended
+		}
+		if err := a.Send(t.Context(), &notify.Message{Type: c.kind, Time: noon, Alert: d}); err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != 1 || !got[0].EndsAt.Equal(noon.Add(c.ends)) || !got[0].StartsAt.Equal(d.OpenedAt) || got[0].Labels["alertname"] != "hot" ||
+			got[0].Annotations["since"] != "2026-11-16T12:00:00Z" || got[0].Labels["stream"] != "" {
+			t.Errorf("late %t, %s after %s: %+v, want the end %s after noon", c.late, c.kind, c.advance, got, c.ends)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+// Package s3 stores objects in a bucket of Amazon S3, or of a service with the same protocol.
+//
+// Each object is written by one request. The request has the SHA-256, which the service compares with
+// the received bytes. It also has If-None-Match, so that no object is replaced. [Open] refuses a service
+// that ignores one of them.
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/aws/smithy-go/logging"
+
+	"github.com/varvedb/varve/objectstore"
+)
+
+// Options configure a Bucket. Bucket is required.
+type Options struct {
+	Bucket   string
+	Prefix   string // prefix of the keys; Open uses it for its probe
+	Endpoint string // address of a service other than AWS, with the bucket in its path; if empty, AWS is used
+	Region   string // if empty, the environment's
+	ReadOnly bool   // if true, Open writes no object to check the service
+}
+
+// Bucket is an object store in an S3 bucket.
+type Bucket struct {
+	client *s3.Client
+	opts   Options
+}
+
+var _ objectstore.Store = (*Bucket)(nil)
+
+// Open returns the object store in a bucket. It writes and deletes a small object, to check that the
+// service compares checksums and refuses to replace an object.
+func Open(ctx context.Context, o Options) (*Bucket, error) {
+	options := []func(*awsconfig.LoadOptions) error{
+		awsconfig.WithLogger(logging.Nop{}), // errors contain every failure that the SDK would log
+	}
+	if o.Region != "" {
+		options = append(options, awsconfig.WithRegion(o.Region))
+	}
+	cfg, err := awsconfig.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return nil, fmt.Errorf("load the configuration of AWS: %w", err)
+	}
+	if cfg.Region == "" {
+		if o.Endpoint == "" {
+			return nil, errors.New("the region is missing: set AWS_REGION")
+		}
+		cfg.Region = "us-east-1" // other services ignore the region, but requests must have one
+	}
+	client := s3.NewFromConfig(cfg, func(c *s3.Options) {
+		if o.Endpoint != "" {
+			c.BaseEndpoint, c.UsePathStyle = aws.String(o.Endpoint), true
+		}
+	})
+	b := &Bucket{client: client, opts: o}
+	if o.ReadOnly {
+		return b, nil
+	}
+	if err := b.probe(ctx); err != nil {
+		return nil, fmt.Errorf("bucket %s: %w", o.Bucket, err)
+	}
+	return b, nil
+}
+
+// probe fails if the service replaces objects, or stores bytes that do not match their checksum.
+func (b *Bucket) probe(ctx context.Context) (err error) {
+	key := strings.TrimPrefix(b.opts.Prefix+"/varve-probe-"+rand.Text(), "/")
+	body := []byte("Varve checks that this bucket never replaces objects.\n")
+	if err := b.PutNew(ctx, key, body); err != nil {
+		return fmt.Errorf("write a first object: %w", err)
+	}
+	defer func() { err = errors.Join(err, b.Delete(ctx, key)) }()
+	if err := b.PutNew(ctx, key, body); !errors.Is(err, objectstore.ErrExists) {
+		return errors.Join(errors.New("the service replaces objects although If-None-Match forbids it: use another service"), err)
+	}
+	o, err := b.Stat(ctx, key)
+	if err != nil {
+		return err
+	}
+	if o.SHA256 != objectstore.SumOf(body) {
+		return errors.New("the service does not store SHA-256 checksums: use another service")
+	}
+	wrong := sha256.Sum256([]byte("other"))
+	other := key + "-wrong"
+	if err := b.put(ctx, other, body, wrong); err == nil {
+		return errors.Join(errors.New("the service does not compare checksums: use another service"), b.Delete(ctx, other))
+	}
+	return nil
+}
+
+// Location implements objectstore.Store.
+func (b *Bucket) Location() string {
+	if b.opts.Endpoint != "" {
+		return b.opts.Endpoint + "/" + b.opts.Bucket
+	}
+	return "s3://" + b.opts.Bucket
+}
+
+// PutNew implements objectstore.Store.
+func (b *Bucket) PutNew(ctx context.Context, key string, body []byte) error {
+	return b.put(ctx, key, body, sha256.Sum256(body))
+}
+
+func (b *Bucket) put(ctx context.Context, key string, body []byte, sum [sha256.Size]byte) error {
+	_, err := b.client.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: &b.opts.Bucket, Key: &key, Body: bytes.NewReader(body), ContentLength: aws.Int64(int64(len(body))), IfNoneMatch: aws.String("*"),
+		ChecksumAlgorithm: types.ChecksumAlgorithmSha256, ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(sum[:])),
+	})
+	switch status(err) {
+	case http.StatusPreconditionFailed:
+		return fmt.Errorf("%s: %w", key, objectstore.ErrExists)
+	case http.StatusConflict: // a concurrent write of the key has won, or may win
+		return fmt.Errorf("%s: %w", key, objectstore.ErrExists)
+	}
+	return err
+}
+
+// status returns the HTTP status of an error, or 0.
+func status(err error) int {
+	var failed *awshttp.ResponseError
+	if errors.As(err, &failed) {
+		return failed.HTTPStatusCode()
+	}
+	return 0
+}
+
+// missing turns the error of a missing object into ErrMissing.
+func missing(key string, err error) error {
+	if status(err) == http.StatusNotFound {
+		return fmt.Errorf("%s: %w", key, objectstore.ErrMissing)
+	}
+	return err
+}
+
+// Get implements objectstore.Store.
+func (b *Bucket) Get(ctx context.Context, key string, offset, length int64) (body []byte, err error) {
+	in := &s3.GetObjectInput{Bucket: &b.opts.Bucket, Key: &key}
+	switch {
+	case length == 0:
+		return nil, nil
+	case length > 0:
+		in.Range = aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))
+	case offset > 0:
+		in.Range = aws.String(fmt.Sprintf("bytes=%d-", offset))
+	}
+	out, err := b.client.GetObject(ctx, in)
+	if err != nil {
+		return nil, missing(key, err)
+	}
+	defer func() { err = errors.Join(err, out.Body.Close()) }()
+	if body, err = io.ReadAll(out.Body); err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	if want := aws.ToInt64(out.ContentLength); int64(len(body)) != want || length > 0 && want != length {
+		return nil, fmt.Errorf("%s: %d bytes at %d, want %d: %w", key, len(body), offset, max(length, want), io.ErrUnexpectedEOF)
+	}
+	return body, nil
+}
+
+// Stat implements objectstore.Store. If the object has no stored checksum, Stat reads it to compute one.
+func (b *Bucket) Stat(ctx context.Context, key string) (objectstore.Object, error) {
+	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.opts.Bucket, Key: &key, ChecksumMode: types.ChecksumModeEnabled})
+	if err != nil {
+		return objectstore.Object{}, missing(key, err)
+	}
+	o := objectstore.Object{Key: key, Size: aws.ToInt64(out.ContentLength)}
+	if sum, err := base64.StdEncoding.DecodeString(aws.ToString(out.ChecksumSHA256)); err == nil && len(sum) == sha256.Size {
+		o.SHA256 = hex.EncodeToString(sum)
+		return o, nil
+	}
+	body, err := b.Get(ctx, key, 0, -1)
+	o.SHA256 = objectstore.SumOf(body)
+	return o, err
+}
+
+// List implements objectstore.Store.
+func (b *Bucket) List(ctx context.Context, prefix string, each func(objectstore.Object) error) error {
+	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.opts.Bucket, Prefix: &prefix})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, o := range page.Contents {
+			if err := each(objectstore.Object{Key: aws.ToString(o.Key), Size: aws.ToInt64(o.Size)}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Delete implements objectstore.Store.
+func (b *Bucket) Delete(ctx context.Context, key string) error {
+	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.opts.Bucket, Key: &key})
+	return err
+}

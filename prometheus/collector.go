@@ -1,0 +1,106 @@
+package prometheus
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/block"
+	"github.com/varvedb/varve/query"
+)
+
+// lagMetric is the name of a series that each device has beside its fields: the seconds from the
+// event time of a reading to its arrival. Only selectors with this name select it.
+const lagMetric = "varve_lag_seconds"
+
+// collector collects the samples of one target.
+type collector struct {
+	target   *target
+	matchers []*labels.Matcher
+	list     []*samples
+	names    map[string]*samples // by field; nil for fields that the matchers exclude
+	lag      *samples            // of lagMetric; nil unless it is selected
+	added    int                 // samples since the last takeNew
+}
+
+// field returns the samples of a field, or nil if the matchers exclude it.
+func (c *collector) field(name string) *samples {
+	s, known := c.names[name]
+	if known {
+		return s
+	}
+	if c.names == nil {
+		c.names = map[string]*samples{}
+	}
+	if matchesField(name, c.matchers) {
+		name = strings.Clone(name) // the name is part of a page
+		s = &samples{metric: c.target.metric(name)}
+		c.list = append(c.list, s)
+	}
+	c.names[name] = s
+	return s
+}
+
+func (c *collector) addPart(p *query.Part) {
+	for i := range p.Columns {
+		part := &p.Columns[i]
+		c.addLags(part)
+		for j := range part.Block.Columns {
+			column := &part.Block.Columns[j]
+			if s := c.field(column.Name); s != nil {
+				s.addColumn(part, column)
+				c.added += part.Len()
+			}
+		}
+	}
+	for i := range p.Readings {
+		r := &p.Readings[i]
+		t := millisecond(r.Time.UnixNano())
+		if c.lag != nil {
+			c.lag.add(t, lagOf(r.Time.UnixNano(), r.Arrived.UnixMilli()))
+			c.added++
+		}
+		for j := range r.Fields {
+			if r.Fields[j].Value.Kind() != varve.KindNumber {
+				continue
+			}
+			if s := c.field(r.Fields[j].Name); s != nil {
+				s.add(t, r.Fields[j].Value.Number().Float64())
+				c.added++
+			}
+		}
+	}
+}
+
+// addLags adds the lag of each reading of a part.
+func (c *collector) addLags(p *block.Part) {
+	if c.lag == nil {
+		return
+	}
+	for row := p.From; row < p.To; row++ {
+		c.lag.add(millisecond(p.Times[row]), lagOf(p.Times[row], p.Arrived[row]))
+	}
+	c.added += p.Len()
+}
+
+// lagOf returns the seconds from an event time in nanoseconds to an arrival in milliseconds.
+func lagOf(at, arrived int64) float64 {
+	return float64(arrived-millisecond(at)) / 1000
+}
+
+// takeNew returns an upper bound of the number of samples since its last call.
+func (c *collector) takeNew() int {
+	n := c.added
+	c.added = 0
+	return n
+}
+
+// series returns the series that have samples.
+func (c *collector) series() []*samples {
+	if c.lag != nil {
+		c.list = append(c.list, c.lag)
+	}
+	return slices.DeleteFunc(c.list, func(s *samples) bool { return len(s.list) == 0 })
+}

@@ -1,0 +1,19 @@
+// Package prometheus answers PromQL queries from stored readings and roll-ups.
+//
+//	query ──parse──▶ rewrite ──▶ promql.Engine ──Select──▶ querier
+//	                                                         ├─ readings  columns become samples
+//	                                                         └─ roll-ups  one sample a step
+//
+// A series is one field of one device in one stream. Its labels are __name__ (the field), stream,
+// device, and the attributes with which the device is registered.
+//
+// An [Engine] evaluates queries for one tenant at a time. A [Result] can append itself as JSON in the
+// form of Prometheus. [Engine.Series], [Engine.LabelNames] and [Engine.LabelValues] describe series.
+//
+// These rules always hold:
+//
+//   - A selector names streams or devices, and selects at most Options.MaxSeries series.
+//   - Only numbers are samples. The sample is the float nearest to the stored decimal number.
+//   - Of several readings in one millisecond, the last one by position is the sample.
+//   - Aggregates over whole hours come from roll-ups where start, step and offset permit it.
+package prometheus

@@ -1,0 +1,92 @@
+package prometheus
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/storage"
+
+	"github.com/varvedb/varve"
+)
+
+// maxQueries limits the samples of all evaluations together, as a multiple of the limit of one query.
+const maxQueries = 4
+
+// memory counts the samples that an evaluation and its result hold. It adds them to a sum over all
+// evaluations.
+type memory struct {
+	all   *atomic.Int64
+	limit int64 // of all
+	held  atomic.Int64
+}
+
+// hold counts further samples, and fails above the limit of all evaluations. After a failure, they stay
+// counted until release.
+func (m *memory) hold(samples int64) error {
+	m.held.Add(samples)
+	if m.all.Add(samples) > m.limit {
+		return varve.Errorf(varve.Busy, "all running queries hold too many samples: send the query again later")
+	}
+	return nil
+}
+
+// release ends the counting of all held samples. A second call has no effect.
+func (m *memory) release() { m.all.Add(-m.held.Swap(0)) }
+
+// count adds samples that were read, and fails above the limit of a query or of all queries.
+func (v *evaluation) count(samples int) error {
+	if n := v.read.Add(int64(samples)); n > int64(v.opts.MaxSamples) {
+		return varve.Errorf(varve.Invalid, "the query reads more than %d samples: select fewer devices or a shorter range, use a range of whole hours (roll-ups), or raise query.max_samples", v.opts.MaxSamples)
+	}
+	return v.hold(int64(samples))
+}
+
+// holdSeries counts the samples that promql computes from the series of a selector: one per step
+// and series.
+func (v *evaluation) holdSeries(series int, hints *storage.SelectHints) error {
+	milliseconds := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	n := float64(series) * steps(milliseconds(hints.End-hints.Start), milliseconds(hints.Step))
+	return v.hold(int64(min(n, float64(v.opts.MaxSamples))))
+}
+
+// holdSteps counts one sample for each step of each part of a query, so that queries without
+// selectors count, too. It fails if a part has more steps than the limit of samples.
+func (v *evaluation) holdSteps(s *parser.EvalStmt) error {
+	limit := float64(v.opts.MaxSamples)
+	sum, largest := countSteps(s.Expr, s.End.Sub(s.Start), s.Interval)
+	if largest > limit {
+		return varve.Errorf(varve.Invalid, "the query has more than %d steps: choose a shorter range or a longer step, or raise query.max_samples", v.opts.MaxSamples)
+	}
+	return v.hold(int64(min(sum, limit)))
+}
+
+// steps returns the number of steps in a range of time. Subqueries of long ranges have more than an
+// int64 holds.
+func steps(length, step time.Duration) float64 {
+	if step <= 0 {
+		return 1
+	}
+	return float64(length/step) + 1
+}
+
+// countSteps returns the number of steps of all parts of an expression, and of the part with the
+// most.
+func countSteps(node parser.Node, length, step time.Duration) (sum, largest float64) {
+	sum = steps(length, step)
+	largest = sum
+	switch node := node.(type) {
+	case *parser.StepInvariantExpr:
+		length = 0
+	case *parser.SubqueryExpr:
+		length += node.Range
+		if step = node.Step; step == 0 {
+			step = defaultSubqueryStep
+		}
+	}
+	for child := range parser.ChildrenIter(node) {
+		s, l := countSteps(child, length, step)
+		sum, largest = sum+s, max(largest, l)
+	}
+	return sum, largest
+}

@@ -1,0 +1,71 @@
+package prometheus_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/prometheus"
+)
+
+// TestEvaluate_HoldsMemoryUntilClose evaluates queries near the limit of samples, and holds their
+// results. At most eight fit, whether the queries read the store or not. Failed queries hold nothing.
+func TestEvaluate_HoldsMemoryUntilClose(t *testing.T) {
+	w := newWorld(t, false, prometheus.Options{MaxSamples: 1000})
+	for i := range 900 {
+		w.send(reading(t, "a", noon.Add(time.Duration(i-900)*time.Second), "v", "1"))
+	}
+	evaluate := func(text string, steps int) (*prometheus.Result, error) {
+		return w.promql.Evaluate(context.Background(), prometheus.Query{
+			Tenant: varve.DefaultTenant, Text: text, Start: noon.Add(-time.Duration(steps-1) * time.Second), End: noon, Step: time.Second,
+		})
+	}
+	for text, steps := range map[string]int{`vector(1)`: 900, `1`: 900, `count_over_time(vector(1)[8m:1s])`: 10, `v{device="a"}`: 450, `count_over_time(v{device="a"}[12m])`: 10} {
+		for round := range 3 {
+			for range 9 {
+				if r, err := evaluate(text+" + on() group_left() "+text+`{`, steps); err == nil {
+					t.Fatalf("an invalid query has a result: %v", r.Value)
+				}
+				if r, err := evaluate(`label_replace(`+text+`,"","","","")`, steps); err == nil {
+					t.Fatalf("a failing query has a result: %v", r.Value)
+				}
+			}
+			var open []*prometheus.Result
+			for range 20 {
+				r, err := evaluate(text, steps)
+				if err != nil {
+					if !strings.Contains(err.Error(), "all running queries hold too many samples") {
+						t.Fatalf("%s: %v", text, err)
+					}
+					continue
+				}
+				open = append(open, r)
+			}
+			if len(open) < 1 || len(open) > 8 {
+				t.Errorf("%s, round %d: %d results fit into memory, want 1 to 8", text, round, len(open))
+			}
+			for _, r := range open {
+				r.Close()
+				r.Close()
+			}
+		}
+	}
+}
+
+// TestEvaluate_BoundsSteps checks that constant expressions with more steps than the limit of samples are
+// refused.
+func TestEvaluate_BoundsSteps(t *testing.T) {
+	w := newWorld(t, false, prometheus.Options{})
+	for _, q := range []prometheus.Query{
+		{Text: `count_over_time(vector(1)[10000d:1ms])`, Start: noon},
+		{Text: `1 + max_over_time(sum_over_time(vector(1)[1y:1s])[1y:1h])`, Start: noon},
+		{Text: `vector(1)`, Start: noon.AddDate(-1, 0, 0), End: noon, Step: time.Second},
+	} {
+		r, err := w.promql.Evaluate(t.Context(), q)
+		if err == nil || !strings.Contains(err.Error(), "steps: choose a shorter range or a longer step, or raise query.max_samples") {
+			t.Errorf("%s: %v, %v", q.Text, r, err)
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package prometheus
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/util/annotations"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/query"
+)
+
+// evaluation is the storage of one query. It implements storage.Queryable and storage.Querier.
+type evaluation struct {
+	*Engine
+	memory
+	ctx      context.Context // of the reads that selectors have begun
+	cancel   context.CancelFunc
+	tenant   string
+	rollups  map[*labels.Matcher]bucketed // selectors that roll-ups answer, by their marker
+	read     atomic.Int64                 // samples read so far
+	selected []*selection
+}
+
+// Querier implements storage.Queryable. It ignores the times, because Select gets the times of each
+// selector.
+func (v *evaluation) Querier(_, _ int64) (storage.Querier, error) { return v, nil }
+
+// LabelValues implements storage.LabelQuerier. The engine does not use it.
+func (v *evaluation) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+	return nil, nil, errNoLabels
+}
+
+// LabelNames implements storage.LabelQuerier. The engine does not use it.
+func (v *evaluation) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+	return nil, nil, errNoLabels
+}
+
+var errNoLabels = varve.Errorf(varve.Internal, "labels are not part of an evaluation")
+
+// Close cancels the reads of all selectors, and waits until they have ended. After a successful
+// evaluation, no read is left.
+func (v *evaluation) Close() error {
+	v.cancel()
+	for _, s := range v.selected {
+		<-s.done
+	}
+	return nil
+}
+
+// Select implements storage.Querier. It begins to read at once, so several selectors of a query are
+// read at the same time.
+func (v *evaluation) Select(_ context.Context, _ bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+	s := &selection{done: make(chan struct{}), at: -1}
+	v.selected = append(v.selected, s)
+	go func() {
+		defer close(s.done)
+		s.list, s.err = v.readAll(v.ctx, hints, matchers)
+	}()
+	return s
+}
+
+// selection is the result of a selector. It implements storage.SeriesSet.
+type selection struct {
+	done chan struct{} // closed after list and err are set
+	list []*samples
+	err  error
+	at   int
+}
+
+// Next implements storage.SeriesSet. The first call waits for the reads.
+func (s *selection) Next() bool {
+	<-s.done
+	s.at++
+	return s.err == nil && s.at < len(s.list)
+}
+
+// At returns the current series.
+func (s *selection) At() storage.Series { return s.list[s.at] }
+
+// Err returns the error that ended the reads.
+func (s *selection) Err() error {
+	<-s.done
+	return s.err
+}
+
+// Warnings returns nil: a read succeeds as a whole or fails.
+func (s *selection) Warnings() annotations.Annotations { return nil }
+
+// readAll returns the series of a selector with their samples, in the order of their labels.
+func (v *evaluation) readAll(ctx context.Context, hints *storage.SelectHints, matchers []*labels.Matcher) ([]*samples, error) {
+	buckets, marked := v.bucketsOf(&matchers)
+	if err := v.checkBounded(matchers); err != nil {
+		return nil, err
+	}
+	targets, err := v.boundedTargets(ctx, matchers, marked)
+	if err != nil {
+		return nil, err
+	}
+	read := func(ctx context.Context, t *target) ([]*samples, error) {
+		return v.readSamples(ctx, t, hints, matchers)
+	}
+	if marked {
+		read = func(ctx context.Context, t *target) ([]*samples, error) {
+			return v.readRollups(ctx, t, buckets, hints, matchers)
+		}
+	}
+	found := make([][]*samples, len(targets))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(v.opts.Parallel)
+	for i := range targets {
+		g.Go(func() (err error) {
+			if found[i], err = read(ctx, &targets[i]); err != nil {
+				return fmt.Errorf("device %s in stream %s: %w", targets[i].series.Device, targets[i].series.Stream, err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	list := slices.Concat(found...)
+	if len(list) > v.opts.MaxSeries {
+		return nil, errTooManySeries(len(list), v.opts.MaxSeries)
+	}
+	if err := v.holdSeries(len(list), hints); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, func(a, b *samples) int { return labels.Compare(a.metric, b.metric) })
+	return list, nil
+}
+
+func errTooManySeries(found, limit int) error {
+	return varve.Errorf(varve.Invalid, "the selector matches %d series, and the limit is %d: select fewer devices or fields, or raise query.max_series", found, limit)
+}
+
+// boundedTargets returns the targets of a selector. If they are more than the limit of series, it
+// omits devices without data in the stream, and fails if the others have too many series.
+func (v *evaluation) boundedTargets(ctx context.Context, matchers []*labels.Matcher, fromRollups bool) ([]target, error) {
+	targets, err := v.targets(ctx, v.tenant, matchers)
+	if err != nil || len(targets) <= v.opts.MaxSeries {
+		return targets, err
+	}
+	counts, lag := make([]int, len(targets)), selectsLag(matchers)
+	err = v.forEach(ctx, len(targets), func(ctx context.Context, i int) (err error) {
+		if fromRollups {
+			counts[i], err = v.countRollups(ctx, targets[i].series)
+			return err
+		}
+		s, err := v.survey(ctx, targets[i].series)
+		if lag && !s.last.IsZero() {
+			counts[i]++
+		}
+		for _, field := range s.fields {
+			if matchesField(field, matchers) {
+				counts[i]++
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	sum, kept := 0, targets[:0]
+	for i, n := range counts {
+		if sum += n; n > 0 {
+			kept = append(kept, targets[i])
+		}
+	}
+	if sum > v.opts.MaxSeries {
+		return nil, errTooManySeries(sum, v.opts.MaxSeries)
+	}
+	return kept, nil
+}
+
+// forEach calls do for each number below n, several at a time.
+func (e *Engine) forEach(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(e.opts.Parallel)
+	for i := range n {
+		g.Go(func() error { return do(ctx, i) })
+	}
+	return g.Wait()
+}
+
+// windowOf returns the window from the first to the last millisecond, both included.
+func windowOf(first, last int64) varve.Window {
+	all := varve.AllTime()
+	first, last = max(first, 0), min(last, all.To.UnixMilli()-1)
+	if last < first {
+		return varve.Window{From: all.From, To: all.From}
+	}
+	return varve.Window{From: time.UnixMilli(first).UTC(), To: time.UnixMilli(last + 1).UTC()}
+}
+
+// readSamples returns the series of a target with their samples from readings.
+func (v *evaluation) readSamples(ctx context.Context, t *target, hints *storage.SelectHints, matchers []*labels.Matcher) ([]*samples, error) {
+	w := windowOf(hints.Start, hints.End)
+	if !w.From.Before(w.To) {
+		return nil, nil
+	}
+	fields, _ := namesOf(nameLabel, matchers)
+	c := collector{target: t, matchers: matchers}
+	if slices.Contains(fields, lagMetric) {
+		c.lag, fields = &samples{metric: t.metric(lagMetric)}, nil
+	}
+	rows, err := v.opts.Readings.Open(ctx, query.Query{Series: t.series, Window: w, Fields: fields})
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for more := true; more; {
+		err := v.opts.InTurn(ctx, func() error {
+			part, err := rows.NextPart(ctx)
+			if err != nil {
+				return err
+			}
+			more = !part.IsEnd()
+			c.addPart(&part)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if err := v.count(c.takeNew()); err != nil {
+			return nil, err
+		}
+	}
+	return c.series(), nil
+}

@@ -1,0 +1,150 @@
+package prometheus
+
+import (
+	"sort"
+	"time"
+
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/block"
+	"github.com/varvedb/varve/decimal"
+)
+
+// samples holds the samples of one series, in the order of their times. It implements storage.Series.
+type samples struct {
+	metric labels.Labels
+	list   []promql.FPoint
+}
+
+// Labels returns the labels of the series.
+func (s *samples) Labels() labels.Labels { return s.metric }
+
+// Iterator returns an iterator over the samples. It reuses the given one if possible.
+func (s *samples) Iterator(it chunkenc.Iterator) chunkenc.Iterator {
+	if own, ok := it.(*iterator); ok {
+		*own = iterator{list: s.list, at: -1}
+		return own
+	}
+	return &iterator{list: s.list, at: -1}
+}
+
+// add appends a sample. A sample of the same millisecond replaces the one before it.
+func (s *samples) add(t int64, f float64) {
+	if n := len(s.list); n > 0 && s.list[n-1].T == t {
+		s.list[n-1].F = f
+		return
+	}
+	s.list = append(s.list, promql.FPoint{T: t, F: f})
+}
+
+// millisecond returns the millisecond that contains an event time. Event times are not negative.
+func millisecond(nanoseconds int64) int64 { return nanoseconds / int64(time.Millisecond) }
+
+// addColumn appends the numbers of a column, in the order of their times.
+func (s *samples) addColumn(p *block.Part, c *block.Column) {
+	if s.list == nil {
+		s.list = make([]promql.FPoint, 0, p.Len())
+	}
+	if c.Plain {
+		scale := scaleOf(c.Least)
+		for row := p.From; row < p.To; row++ {
+			s.add(millisecond(p.Times[row]), scale.float(c.Coefs[row]))
+		}
+		return
+	}
+	for row := p.From; row < p.To; row++ {
+		if v := c.Value(row); v.Kind() == varve.KindNumber {
+			s.add(millisecond(p.Times[row]), v.Number().Float64())
+		}
+	}
+}
+
+// scale converts coefficients of one exponent to floats.
+type scale struct {
+	exp     int
+	divisor float64 // if not 0, an exact power of 10
+}
+
+// maxExactPower is the largest exponent of a power of 10 that a float holds exactly.
+const maxExactPower = 22
+
+// maxExactInt is the largest integer below which a float holds every integer.
+const maxExactInt = 1 << 53
+
+func scaleOf(exp int64) scale {
+	s := scale{exp: int(exp)}
+	if exp <= 0 && exp >= -maxExactPower {
+		s.divisor = 1
+		for range -exp {
+			s.divisor *= 10
+		}
+	}
+	return s
+}
+
+// float returns the float nearest to a scaled number. The division of two exact floats rounds
+// once, so its result is the nearest float.
+func (s *scale) float(coefficient int64) float64 {
+	if s.divisor != 0 && coefficient < maxExactInt && coefficient > -maxExactInt {
+		return float64(coefficient) / s.divisor
+	}
+	return decimal.FromScaled(coefficient, s.exp).Float64()
+}
+
+// iterator iterates over samples. It implements chunkenc.Iterator.
+type iterator struct {
+	list []promql.FPoint
+	at   int // -1 before the first sample
+}
+
+// Next moves to the next sample.
+func (it *iterator) Next() chunkenc.ValueType {
+	if it.at+1 >= len(it.list) {
+		it.at = len(it.list)
+		return chunkenc.ValNone
+	}
+	it.at++
+	return chunkenc.ValFloat
+}
+
+// Seek moves to the first sample at or after t. It never moves back.
+func (it *iterator) Seek(t int64) chunkenc.ValueType { //nolint:govet // the method of chunkenc.Iterator, not of io.Seeker
+	from := max(it.at, 0)
+	if from < len(it.list) && it.list[from].T < t {
+		// Most seeks move by a few samples.
+		end := from + 1
+		for step := 1; end < len(it.list) && it.list[end].T < t; step *= 2 {
+			from, end = end, end+step
+		}
+		end = min(end, len(it.list))
+		from += sort.Search(end-from, func(i int) bool { return it.list[from+i].T >= t })
+	}
+	if it.at = from; from >= len(it.list) {
+		return chunkenc.ValNone
+	}
+	return chunkenc.ValFloat
+}
+
+// At returns the current sample.
+func (it *iterator) At() (int64, float64) { return it.list[it.at].T, it.list[it.at].F }
+
+// AtT returns the time of the current sample.
+func (it *iterator) AtT() int64 { return it.list[it.at].T }
+
+// AtST returns 0: samples have no start time.
+func (it *iterator) AtST() int64 { return 0 }
+
+// AtHistogram returns nothing: no sample is a histogram.
+func (it *iterator) AtHistogram(*histogram.Histogram) (int64, *histogram.Histogram) { return 0, nil }
+
+// AtFloatHistogram returns nothing: no sample is a histogram.
+func (it *iterator) AtFloatHistogram(*histogram.FloatHistogram) (int64, *histogram.FloatHistogram) {
+	return 0, nil
+}
+
+// Err returns nil: all samples were read before.
+func (it *iterator) Err() error { return nil }

@@ -1,0 +1,160 @@
+package prometheus
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/query"
+)
+
+const (
+	surveyed     = 64              // readings that a survey looks at
+	surveyAge    = time.Minute     // maximum age of a survey
+	missingAge   = 5 * time.Second // maximum age of a survey that found no reading
+	maxSurveys   = 1 << 16         // number of surveys in memory
+	minLookback  = 5 * time.Minute // look-back of devices that report often
+	maxLookback  = 7 * 24 * time.Hour
+	lookbackGaps = 3 // look-back in observed intervals
+)
+
+// survey holds facts from the last readings of a series.
+type survey struct {
+	fields   []string // with numbers, sorted
+	last     time.Time
+	interval time.Duration // median of the time between readings; 0 means unknown
+	made     time.Time
+}
+
+type seriesKey = varve.Series
+
+// surveys holds recent surveys.
+type surveys struct {
+	mu    sync.Mutex
+	known map[seriesKey]survey
+}
+
+func (s *surveys) get(of varve.Series, now time.Time) (survey, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, ok := s.known[of]
+	limit := surveyAge
+	if found.last.IsZero() {
+		limit = missingAge
+	}
+	age := now.Sub(found.made)
+	return found, ok && age >= 0 && age < limit
+}
+
+func (s *surveys) set(of varve.Series, made survey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.known) >= maxSurveys {
+		clear(s.known)
+	}
+	s.known[of] = made
+}
+
+// survey returns the survey of the last live readings of a series. It may be a minute old.
+func (e *Engine) survey(ctx context.Context, of varve.Series) (survey, error) {
+	now := e.opts.Now()
+	if s, ok := e.surveys.get(of, now); ok {
+		return s, nil
+	}
+	s, err := e.surveyWindow(ctx, of, varve.AllTime())
+	if s.made = now; err == nil {
+		e.surveys.set(of, s)
+	}
+	return s, err
+}
+
+// surveyIn returns a survey of the live readings in a window. If the window has the last reading of the
+// series, the survey is the one of the series.
+func (e *Engine) surveyIn(ctx context.Context, of varve.Series, w varve.Window) (survey, error) {
+	s, err := e.survey(ctx, of)
+	switch {
+	case err != nil || s.last.IsZero() || w.Contains(s.last):
+		return s, err
+	case s.last.Before(w.From):
+		return survey{}, nil
+	}
+	return e.surveyWindow(ctx, of, w)
+}
+
+// surveyWindow computes a survey from the last readings in a window.
+func (e *Engine) surveyWindow(ctx context.Context, of varve.Series, w varve.Window) (s survey, err error) {
+	rows, err := e.opts.Readings.Open(ctx, query.Query{Series: of, Window: w, Order: varve.Descending, Limit: surveyed})
+	if err != nil {
+		return s, err
+	}
+	defer rows.Close()
+	var times []int64 // in descending order
+	for more := true; more; {
+		err := e.opts.InTurn(ctx, func() error {
+			part, err := rows.NextPart(ctx)
+			more = !part.IsEnd()
+			for i := range part.Columns {
+				p := &part.Columns[i]
+				for k := range p.Len() {
+					times = append(times, p.Times[p.Row(k)])
+				}
+				for j := range p.Block.Columns {
+					if c := &p.Block.Columns[j]; c.Numbers(p.From, p.To).Count > 0 {
+						s.addField(c.Name)
+					}
+				}
+			}
+			for i := range part.Readings {
+				times = append(times, part.Readings[i].Time.UnixNano())
+				for _, f := range part.Readings[i].Fields {
+					if f.Value.Kind() == varve.KindNumber {
+						s.addField(f.Name)
+					}
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return survey{}, err
+		}
+	}
+	if len(times) > 0 {
+		s.last, s.interval = time.Unix(0, times[0]).UTC(), medianGap(times)
+	}
+	return s, nil
+}
+
+func (s *survey) addField(name string) {
+	if i, found := slices.BinarySearch(s.fields, name); !found {
+		s.fields = slices.Insert(s.fields, i, string([]byte(name)))
+	}
+}
+
+// medianGap returns the median of the gaps between descending times. Equal times count once.
+func medianGap(times []int64) time.Duration {
+	var gaps []int64
+	for i := 1; i < len(times); i++ {
+		if gap := times[i-1] - times[i]; gap > 0 {
+			gaps = append(gaps, gap)
+		}
+	}
+	if len(gaps) == 0 {
+		return 0
+	}
+	slices.Sort(gaps)
+	return time.Duration(gaps[len(gaps)/2])
+}
+
+// lookback returns the look-back of a series.
+func (e *Engine) lookback(ctx context.Context, of varve.Series) (time.Duration, error) {
+	if d := e.opts.StreamLookback[of.Stream]; d > 0 {
+		return d, nil
+	}
+	if e.opts.Lookback > 0 {
+		return e.opts.Lookback, nil
+	}
+	s, err := e.survey(ctx, of)
+	return min(max(lookbackGaps*s.interval, minLookback), maxLookback), err
+}

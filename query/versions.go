@@ -1,0 +1,154 @@
+package query
+
+import (
+	"context"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// versionsRead is the number of readings that a read requests to complete a page. A page must not end
+// between two versions of a reading.
+const versionsRead = 8
+
+// readVersions completes a page that ends between two versions of a reading. If it fails, the
+// source is in the state before the page.
+func (p *pager) readVersions(ctx context.Context, s *source, before *source) (cost store.Cost, err error) {
+	s.convertAll()
+	for split := true; split; {
+		page, err := p.readFew(ctx, s)
+		cost.Add(page.Cost)
+		if err != nil {
+			s.begun, s.last, s.page = before.begun, before.last, nil
+			return cost, err
+		}
+		s.page = append(s.page, page.Readings...)
+		s.size += p.noteReadings(page.Readings)
+		s.buf.readings, s.buf.large = s.page, s.buf.large || s.size > batchBytes
+		s.more, split = page.More, page.Split
+		s.last = s.page[len(s.page)-1].Position()
+	}
+	return cost, nil
+}
+
+// readFew reads the next few readings of a source into new memory.
+func (p *pager) readFew(ctx context.Context, s *source) (store.Page, error) {
+	if s.archived == nil {
+		rng := p.q.rangeOf(s.Table, p.layout, &s.last, versionsRead)
+		rng.Damaged = p.damage.collect(p.q.SkipDamaged)
+		return p.e.opts.Reader.Read(ctx, rng, nil)
+	}
+	page, err := s.next(ctx, versionsRead)
+	for i := range page.Parts {
+		part := &page.Parts[i]
+		for k := range part.Len() {
+			var r varve.Reading
+			part.Fill(part.Row(k), &r)
+			page.Readings = append(page.Readings, r)
+		}
+	}
+	if page.Release != nil {
+		page.Release()
+	}
+	return page.Page, err
+}
+
+// hasVersions reports whether a reading of the page has a version.
+func (s *source) hasVersions() bool {
+	for i := range s.parts {
+		if s.parts[i].HasVersions() {
+			return true
+		}
+	}
+	for i := range s.page {
+		if s.page[i].ID.Version() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// omitSuperseded removes all versions of each reading of a page except one: the highest live one,
+// or else the highest. Removed readings stay in the memory of the page, for reuse.
+func (s *source) omitSuperseded() {
+	if !s.hasVersions() {
+		return
+	}
+	s.convertAll()
+	n := 0
+	for from := 0; from < len(s.page); {
+		to := from + 1
+		for to < len(s.page) && s.page[to].Position().IsVersionOf(s.page[from].Position()) {
+			to++
+		}
+		pick := from
+		for i := from; i < to; i++ {
+			c, best := &s.page[i], &s.page[pick]
+			live, bestLive := c.Alive(s.cutoff), best.Alive(s.cutoff)
+			if live && !bestLive || live == bestLive && c.ID.Version() > best.ID.Version() {
+				pick = i
+			}
+		}
+		if n != pick {
+			// Swapped, not copied, so that the next page can reuse the memory of each element.
+			s.page[n], s.page[pick] = s.page[pick], s.page[n]
+		}
+		n, from = n+1, to
+	}
+	s.page = s.page[:n]
+}
+
+// convertAll converts the columns of a page to readings, if it has any.
+func (s *source) convertAll() {
+	if len(s.parts) > 0 {
+		s.convertParts()
+	}
+}
+
+// takeNewest removes the current reading, with all its versions, from all sources. It returns the
+// live copy of the highest version with the first arrival, or nil if no copy is live. A conflict is
+// a live copy of that version with other values.
+func (m *merger) takeNewest(first *source) (pick *varve.Reading, conflict bool) {
+	at := first.page[0].Position()
+	for _, s := range m.sources {
+		// A page has one version of each reading: see omitSuperseded.
+		if len(s.page) == 0 || !s.page[0].Position().IsVersionOf(at) {
+			continue
+		}
+		c := &s.page[0]
+		s.page = s.page[1:]
+		switch {
+		case !c.Alive(s.cutoff) || pick != nil && c.ID.Version() < pick.ID.Version():
+		case pick == nil || c.ID.Version() > pick.ID.Version():
+			pick, conflict = c, false
+		default:
+			conflict = conflict || !c.SameFields(pick)
+			if c.Arrived.Before(pick.Arrived) {
+				pick = c
+			}
+		}
+	}
+	return pick, conflict
+}
+
+// isSuperseded reports whether the position at belongs to a further copy or a higher version of the
+// found reading. Then the found reading is uncertain.
+func isSuperseded(found, at varve.Position) bool {
+	return at.IsVersionOf(found) && at.ID.Version() >= found.ID.Version()
+}
+
+// isCorrected reports whether another version of reading i follows on the page.
+func (s *source) isCorrected(i int) bool {
+	return i+1 < len(s.page) && s.page[i+1].Position().IsVersionOf(s.page[i].Position())
+}
+
+// isCorrected reports whether the next reading of any source is a version of the reading at a
+// position.
+func (m *merger) isCorrected(at varve.Position) bool {
+	for _, s := range m.sources {
+		if len(s.page) > 0 && s.page[0].Position().IsVersionOf(at) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,162 @@
+// Package rewind takes a store back to a time by arrival, after a restore and before its first use.
+//
+//	backup ──restore──▶ store of the backup ──Run──▶ readings that had arrived by the time
+//
+// It follows the rule of queries as of a time: a reading that arrived at the time or before stays.
+//
+//   - Readings that arrived later are deleted from all tables, also from retired tables and from
+//     tables on hold.
+//   - Roll-ups lose these readings. An hour that also has remaining readings becomes dirty.
+//   - All other items stay, because the store has no earlier states of devices, rules, keys, alerts
+//     and logs. Change markers of deleted readings are harmless, like the markers of a failed write.
+//
+// No process may use the store meanwhile. A failed or interrupted run leaves a part of the later
+// readings, so the store must not be used then.
+package rewind
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/rollup"
+	"github.com/varvedb/varve/store"
+)
+
+// Store is a store that Run can take back to an earlier time.
+type Store interface {
+	store.Store
+	// Partitions returns the partitions of items with a prefix.
+	Partitions(ctx context.Context, prefix string) ([]string, error)
+}
+
+// Report is the result of a run.
+type Report struct {
+	Removed int64 // readings that arrived later
+	Rollups int   // partials of hours that are deleted or recounted
+	// First is the first arrival of the removed readings, or the zero time.
+	First time.Time
+	// Kept is true if the store has readings that had arrived by the time.
+	Kept bool
+}
+
+// Run removes the readings that arrived after a time, and their part of the roll-ups.
+func Run(ctx context.Context, st Store, now, arrived time.Time) (Report, error) {
+	r := run{store: st, arrived: arrived}
+	tables, err := st.Tables(ctx, store.Filter{Any: true, Window: varve.AllTime(), Details: true, Fresh: true})
+	if err != nil {
+		return r.Report, err
+	}
+	for i := range tables {
+		in := &tables[i]
+		if !in.Owned || in.Status == store.Gone || in.Status == store.Deleting {
+			continue
+		}
+		if err := r.rewindTable(ctx, in); err != nil {
+			return r.Report, fmt.Errorf("table %s: %w", in.Table, err)
+		}
+	}
+	partitions, err := st.Partitions(ctx, rollup.SeriesPrefix())
+	if err != nil {
+		return r.Report, err
+	}
+	for _, pk := range partitions {
+		s, ok := rollup.ParseSeries(pk)
+		if !ok {
+			continue
+		}
+		n, err := rollup.Rewind(ctx, st, now, s, arrived)
+		if err != nil {
+			return r.Report, err
+		}
+		r.Rollups += n
+	}
+	return r.Report, nil
+}
+
+// run is the state of a run.
+type run struct {
+	Report
+	store   Store
+	arrived time.Time
+}
+
+// rewindTable removes the later readings of a table. A hold protects the readings of the original store.
+// This store is a restored copy, so its hold is released meanwhile, and then put in place again.
+func (r *run) rewindTable(ctx context.Context, in *store.Info) error {
+	if !in.Month.End().After(r.arrived) {
+		return r.findKept(ctx, in)
+	}
+	if in.Hold != "" {
+		if err := r.store.Hold(ctx, in.Table, ""); err != nil {
+			return err
+		}
+	}
+	token := ""
+	for {
+		page, err := r.store.Series(ctx, in.Table, token)
+		if err != nil {
+			return err
+		}
+		for _, s := range page.Series {
+			if err := r.rewindSeries(ctx, in, s); err != nil {
+				return err
+			}
+		}
+		if token = page.Next; token == "" {
+			break
+		}
+	}
+	if in.Hold != "" {
+		return r.store.Hold(ctx, in.Table, in.Hold)
+	}
+	return nil
+}
+
+// findKept checks whether a table of an earlier arrival month has readings. All its readings stay.
+func (r *run) findKept(ctx context.Context, in *store.Info) error {
+	if r.Kept {
+		return nil
+	}
+	page, err := r.store.Series(ctx, in.Table, "")
+	r.Kept = len(page.Series) > 0
+	return err
+}
+
+// rewindSeries removes the later readings of a series from a table.
+func (r *run) rewindSeries(ctx context.Context, in *store.Info, s varve.Series) error {
+	later := false
+	of := store.Range{Table: in.Table, Series: s, Window: varve.AllTime(), Consistent: true}
+	var page store.Page
+	for {
+		var err error
+		if page, err = r.store.Read(ctx, of, page.Readings); err != nil {
+			return err
+		}
+		for i := range page.Readings {
+			at := page.Readings[i].Arrived
+			if !at.After(r.arrived) {
+				r.Kept = true
+				continue
+			}
+			if later = true; r.First.IsZero() || at.Before(r.First) {
+				r.First = at
+			}
+		}
+		if !page.More {
+			break
+		}
+		last := page.Readings[len(page.Readings)-1].Position()
+		of.After = &last
+	}
+	if !later {
+		return nil
+	}
+	n, err := r.store.Erase(ctx, store.Erasure{Table: in.Table, Series: s, Window: varve.AllTime(), After: r.arrived, Arrived: lastArrival})
+	r.Removed += n
+	return err
+}
+
+// lastArrival is an upper limit of arrivals.
+var lastArrival = varve.AllTime().To

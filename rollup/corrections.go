@@ -1,0 +1,230 @@
+package rollup
+
+import (
+	"slices"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// addVersion adds a copy of a reading that has versions.
+func (c *recount) addVersion(x store.Copy, at slot) {
+	if !x.First {
+		if a := c.aggregate(at); a != nil {
+			a.copiesSeen = true
+		}
+		return
+	}
+	if open := c.corrections.open; len(open) > 0 && !open[0].reading.Position().IsVersionOf(x.Reading.Position()) {
+		c.endGroup()
+	}
+	c.corrections.open = append(c.corrections.open, groupMember{x.Reading.Clone(), at.arrival})
+	c.aggregate(at)
+}
+
+// endGroup completes the current group.
+func (c *recount) endGroup() {
+	g := c.corrections.open
+	if len(g) == 0 {
+		return
+	}
+	c.corrections.open = nil
+	hour := hourOf(g[0].reading.Time.Unix())
+	if c.corrections.groups == nil {
+		c.corrections.groups, c.corrections.superseding, c.corrections.versioned = map[int64][]readingGroup{}, map[slot]bool{}, map[slot]bool{}
+	}
+	c.corrections.groups[hour] = append(c.corrections.groups[hour], g)
+	for i := range g {
+		at := slot{hour, g[i].arrival}
+		c.corrections.versioned[at] = true
+		own := g.newestOf(at.arrival)
+		if own != &g[i].reading || own != g.newest(at.arrival) {
+			continue // superseded
+		}
+		a := c.aggregates[at]
+		switch {
+		case a == nil:
+		case g.newest(at.arrival-1) != nil:
+			c.corrections.superseding[at] = true
+		default:
+			if a.filter != nil {
+				a.filter.add(own)
+			}
+			a.picks = append(a.picks, own)
+		}
+	}
+}
+
+// plainOf returns the tally of a slot in corrections.plain. It adds an empty tally if the slot has
+// none.
+func (c *recount) plainOf(at slot) *tally {
+	t := c.corrections.plain[at]
+	if t == nil {
+		if c.corrections.plain == nil {
+			c.corrections.plain = map[slot]*tally{}
+		}
+		t = &tally{only: c.blank.only}
+		c.corrections.plain[at] = t
+	}
+	return t
+}
+
+// applyCorrections adds the corrected readings to the aggregates of their hours.
+func (c *recount) applyCorrections() {
+	for hour, groups := range c.corrections.groups {
+		whole := map[slot]*tally{}
+		for at := range c.aggregates {
+			if at.hour == hour && c.corrections.superseding[at] && c.hasAllEarlier(at) {
+				whole[at] = c.wholeHour(at, groups)
+			}
+		}
+		for at, a := range c.aggregates {
+			if at.hour == hour {
+				a.finishCorrections(at, groups, whole[at])
+				a.total.sum.uncorrected = c.lacksCorrected(at)
+			}
+		}
+	}
+}
+
+// lacksCorrected reports whether a slot has corrections although readings of earlier arrival days
+// are no longer all in tables. In that case, corrections of these readings do not count.
+func (c *recount) lacksCorrected(at slot) bool {
+	return c.corrections.versioned[at] && !c.hasAllEarlier(at)
+}
+
+// wholeHour counts all readings of the slot's hour that arrived by its arrival day, in their newest
+// versions.
+func (c *recount) wholeHour(at slot, groups []readingGroup) *tally {
+	total := &tally{only: c.blank.only}
+	for o, t := range c.corrections.plain {
+		if o.hour == at.hour && o.arrival <= at.arrival {
+			total.merge(&t.sum)
+		}
+	}
+	for o, a := range c.aggregates {
+		if o.hour == at.hour && o.arrival <= at.arrival && a.filter == nil {
+			total.merge(&a.total.sum) // without corrected readings until finishCorrections
+		}
+	}
+	for _, g := range groups {
+		if r := g.newest(at.arrival); r != nil {
+			total.add(r)
+		}
+	}
+	return total
+}
+
+// finishCorrections adds the corrected readings of a slot. If whole is not nil, it has the values
+// of the whole hour, which replace the values of the slot.
+func (a *aggregate) finishCorrections(at slot, groups []readingGroup, whole *tally) {
+	t := a.total
+	if a.filter == nil {
+		for _, r := range a.picks {
+			t.add(r)
+		}
+	}
+	identified := t.sum.Readings
+	for _, g := range groups {
+		for i := range g {
+			if r := &g[i].reading; g[i].arrival == at.arrival && !slices.Contains(a.picks, r) {
+				t.identify(identified, r)
+				identified++
+			}
+		}
+		if p := g[0].reading.Position(); t.sketch != nil && p.ID.Version() > 0 && g.newestOf(at.arrival) != nil {
+			// The sketch includes the original, too: the original identifies other versions that
+			// arrive after the reading was dropped.
+			p.ID = p.ID.WithVersion(0)
+			t.sketch.add(entryOf(p))
+		}
+	}
+	if whole != nil {
+		t.sum.Fields, t.index, t.sum.Readings, t.sum.replaces = whole.sum.Fields, whole.index, whole.sum.Readings, true
+	}
+	if t.sum.Readings != identified {
+		t.sum.identified = identified
+	}
+	// A slot in which no reading counts is stored, because an earlier partial of the slot may have
+	// counted readings.
+	a.copiesSeen = a.copiesSeen || t.sum.Readings == 0 && identified > 0
+}
+
+// keepSettled extends the stored partials of settled slots that cannot be recomputed.
+func (c *recount) keepSettled() {
+	for at, o := range c.settled {
+		if c.hasAllEarlier(at) {
+			continue
+		}
+		if since, ok := o.arrivedSince(); ok {
+			c.aggregates[at] = c.extend(at, o, since)
+		}
+	}
+}
+
+// extend returns the aggregate of a stored partial and the readings that arrived since.
+func (c *recount) extend(at slot, o *settledSlot, since []arrivedReading) *aggregate {
+	a := &aggregate{total: c.blank.newEmpty(), filter: c.newFilter(at), copiesSeen: c.aggregates[at].copiesSeen}
+	slices.SortFunc(since, func(a, b arrivedReading) int { return a.reading.Position().Compare(b.reading.Position()) })
+	corrections := o.partial.uncorrected
+	for i := range since {
+		switch r := &since[i]; {
+		case r.corrected:
+			corrections = true
+		case a.filter != nil:
+			a.filter.add(&r.reading)
+		default:
+			a.total.add(&r.reading)
+		}
+	}
+	if a.filter != nil {
+		a.resolveCopies(false, c.resent)
+	}
+	t := a.total
+	added := t.sum.Readings
+	values := &tally{only: t.only}
+	values.merge(o.partial)
+	values.merge(&t.sum)
+	identified := added
+	for i := range o.readings[:len(o.readings)-len(since)] {
+		t.identify(identified, &o.readings[i].reading)
+		identified++
+		t.sketchOriginal(&o.readings[i])
+	}
+	for i := range since {
+		if since[i].corrected {
+			t.identify(identified, &since[i].reading)
+			identified++
+			t.sketchOriginal(&since[i])
+		}
+	}
+	t.sum.Fields, t.index, t.sum.Readings, t.sum.replaces = values.sum.Fields, values.index, values.sum.Readings, true
+	t.sum.uncorrected = corrections
+	if t.sum.identified = 0; t.sum.Readings != identified {
+		t.sum.identified = identified
+	}
+	return a
+}
+
+// identify adds a reading to the arrivals, the digest, the sketch and the list, but not to the
+// count and the fields. The argument identified is the number of readings in the digest so far.
+func (t *tally) identify(identified int64, r *varve.Reading) {
+	t.sum.arrived.add(identified, r.Arrived.UnixMilli())
+	e := entryOf(r.Position())
+	t.sum.digest += e.digest
+	if t.sketch != nil {
+		t.sketch.add(e)
+	}
+	if t.list != nil {
+		t.list.add(r.Arrived.UnixNano(), e.digest)
+	}
+}
+
+// identity returns the number and the digest of the readings that first arrived in the slot of a
+// partial. These readings differ from the counted ones only in hours with corrections.
+func (p *Partial) identity() summary {
+	if p.identified > 0 {
+		return summary{p.identified, p.digest}
+	}
+	return summary{p.Readings, p.digest}
+}

@@ -1,0 +1,102 @@
+package rollup
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// fieldCacheBytes is the largest size of the roll-ups that a reader holds in memory.
+const fieldCacheBytes = 64 << 20
+
+// fieldCache holds decoded roll-ups of fields. Each block has the version of its items, and is used
+// only while the store returns the same version. So a recount is visible in the next read.
+type fieldCache struct {
+	mu     sync.Mutex
+	bytes  int
+	limit  int
+	blocks map[blockKey]*fieldBlock
+}
+
+// blockKey identifies the roll-ups of a field whose sort keys begin with a prefix.
+type blockKey struct {
+	series varve.Series
+	field  string
+	prefix string
+}
+
+// fieldBlock has the stored roll-ups of a field, in order. It is never changed.
+type fieldBlock struct {
+	version store.ItemVersion
+	list    []FieldRollup
+	unclear []int64 // periods with a partial that lacks parts or replaces others
+}
+
+// size returns the approximate size of a block with its key.
+func (b *fieldBlock) size() int {
+	return 400 + cap(b.list)*int(unsafe.Sizeof(FieldRollup{})) + 8*len(b.unclear)
+}
+
+func (c *fieldCache) get(k blockKey, v store.ItemVersion) *fieldBlock {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b := c.blocks[k]; b != nil && b.version == v {
+		return b
+	}
+	return nil
+}
+
+// put adds a block, and removes random ones while the cache is too large.
+func (c *fieldCache) put(k blockKey, b *fieldBlock) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remove(k)
+	if c.blocks == nil {
+		c.blocks = map[blockKey]*fieldBlock{}
+	}
+	c.blocks[k] = b
+	c.bytes += b.size()
+	for other := range c.blocks {
+		if c.bytes <= c.limit {
+			break
+		}
+		c.remove(other)
+	}
+}
+
+func (c *fieldCache) remove(k blockKey) {
+	if b := c.blocks[k]; b != nil {
+		c.bytes -= b.size()
+		delete(c.blocks, k)
+	}
+}
+
+// newFieldBlock returns a block of roll-ups, which add up the partials of each period.
+func newFieldBlock(partials partialSet, field string) *fieldBlock {
+	b := &fieldBlock{}
+	totals := map[int64]*tally{}
+	for at, p := range partials {
+		if p.checkComplete() != nil || p.replaces {
+			b.unclear = append(b.unclear, at.hour)
+			continue
+		}
+		if p.Readings == 0 || p.Field(field) == nil {
+			continue
+		}
+		if totals[at.hour] == nil {
+			totals[at.hour] = &tally{}
+		}
+		totals[at.hour].merge(p)
+	}
+	b.list = make([]FieldRollup, 0, len(totals))
+	for _, period := range slices.Sorted(maps.Keys(totals)) {
+		b.list = append(b.list, newFieldRollup(period, totals[period].result().Field(field)))
+	}
+	slices.Sort(b.unclear)
+	b.unclear = slices.Compact(b.unclear)
+	return b
+}

@@ -1,0 +1,97 @@
+package rollup
+
+import (
+	"math"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
+)
+
+// FieldRollup is the roll-up of one field in one period. It takes little memory, so that a reader
+// can hold many roll-ups.
+type FieldRollup struct {
+	period         int64 // number of the hour or of the day since 1970
+	mean           float64
+	sum, low, high int64
+	sumExp, lowExp int8
+	highExp        int8
+	count          uint32
+	long           *Field // if not nil, has the numbers, because one is too long for the other fields
+}
+
+// newFieldRollup returns the roll-up of a field. It shares no memory with the sum of the field.
+func newFieldRollup(period int64, f *Field) FieldRollup {
+	r := FieldRollup{period: period, mean: meanOf(&f.Sum, f.Count), count: uint32(f.Count)}
+	sum, ok := f.Sum.Short()
+	ok = ok && f.Count <= math.MaxUint32
+	for _, c := range []struct {
+		n           varve.Number
+		coefficient *int64
+		exp         *int8
+	}{{sum, &r.sum, &r.sumExp}, {f.Min, &r.low, &r.lowExp}, {f.Max, &r.high, &r.highExp}} {
+		coefficient, exp, short := c.n.Scaled()
+		*c.coefficient, *c.exp = coefficient, int8(exp)
+		ok = ok && short
+	}
+	if !ok {
+		r.long = &Field{Count: f.Count, Min: f.Min, Max: f.Max}
+		r.long.Sum.AddSum(&f.Sum)
+	}
+	return r
+}
+
+// Start returns the beginning of the period as a number of such periods since 1970.
+func (r *FieldRollup) Start() int64 { return r.period }
+
+// Count returns how many numbers the roll-up covers.
+func (r *FieldRollup) Count() int64 {
+	if r.long != nil {
+		return r.long.Count
+	}
+	return int64(r.count)
+}
+
+// Mean returns the float nearest to the mean.
+func (r *FieldRollup) Mean() float64 { return r.mean }
+
+// AddTo adds the numbers to a sum.
+func (r *FieldRollup) AddTo(sum *decimal.Sum) {
+	if r.long != nil {
+		sum.AddSum(&r.long.Sum)
+		return
+	}
+	sum.Add(decimal.FromScaled(r.sum, int(r.sumExp)))
+}
+
+// Sum returns the float nearest to the sum.
+func (r *FieldRollup) Sum() float64 {
+	if r.long != nil {
+		return r.long.Sum.Float64()
+	}
+	return decimal.FromScaled(r.sum, int(r.sumExp)).Float64()
+}
+
+// Min returns the smallest number.
+func (r *FieldRollup) Min() varve.Number {
+	if r.long != nil {
+		return r.long.Min
+	}
+	return decimal.FromScaled(r.low, int(r.lowExp))
+}
+
+// Max returns the largest number.
+func (r *FieldRollup) Max() varve.Number {
+	if r.long != nil {
+		return r.long.Max
+	}
+	return decimal.FromScaled(r.high, int(r.highExp))
+}
+
+// meanOf returns the float nearest to the mean of a sum, as [decimal.Sum.Mean] rounds it.
+func meanOf(sum *decimal.Sum, count int64) float64 {
+	if mean, ok := sum.ShortMean(count); ok {
+		return mean.Float64()
+	}
+	mean := sum.Mean(count)
+	return mean.Float64()
+}

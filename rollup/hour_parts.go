@@ -1,0 +1,34 @@
+package rollup
+
+// hourParts collects the partials of a page, and records which of them are replaced.
+type hourParts struct {
+	list []hourPart
+	// replaced has the arrival day of the last replacing partial of each hour.
+	replaced map[int64]int64
+}
+
+type hourPart struct {
+	at     slot
+	period int64
+	p      *Partial
+}
+
+// add adds the partial of an hour.
+func (h *hourParts) add(at slot, period int64, p *Partial) {
+	h.list = append(h.list, hourPart{at, period, p})
+	if !p.replaces {
+		return
+	}
+	if h.replaced == nil {
+		h.replaced = map[int64]int64{}
+	}
+	if day, ok := h.replaced[at.hour]; !ok || day < at.arrival {
+		h.replaced[at.hour] = at.arrival
+	}
+}
+
+// isReplaced reports whether the partial of a later arrival day replaces the partial of a slot.
+func (h *hourParts) isReplaced(at slot) bool {
+	day, ok := h.replaced[at.hour]
+	return ok && at.arrival < day
+}

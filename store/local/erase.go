@@ -1,0 +1,134 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// eraser implements store.Eraser.
+//
+// If the series has readings in memory, a flush first moves all readings from the journal and
+// memory to chunks, and removes the segments. So no replay returns an erased reading. The chunks
+// are rewritten in one batch, which is durable before Erase returns. Then Pebble merges the files
+// with keys of the series, so that no file has the old chunks. Writes continue meanwhile.
+type eraser struct {
+	db        *database
+	mem       *memory
+	flusher   *flusher
+	compactor *compactor
+}
+
+// Erase implements store.Eraser.
+func (er *eraser) Erase(ctx context.Context, e store.Erasure) (erased int64, err error) {
+	if err := er.db.life.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer er.db.life.leave()
+	er.mem.mu.RLock()
+	t, err := er.mem.table(e.Table)
+	if err == nil {
+		err = errors.Join(store.Erasable(t.record.info(e.Table)), er.db.guard.CheckReserve())
+	}
+	er.mem.mu.RUnlock()
+	if err != nil {
+		return 0, err
+	}
+	err = er.flusher.runExclusive(ctx, func() error {
+		if !er.isInMemory(t, e.Series) {
+			return nil
+		}
+		return er.flusher.flush(er.db.life.background) // a canceled flush would count as failed
+	})
+	if err != nil {
+		return 0, er.failed(e, err)
+	}
+	if erased, err = er.eraseChunks(t, e); err != nil {
+		return 0, er.failed(e, err)
+	}
+	if erased > 0 {
+		if err := er.db.makeDurable(ctx); err != nil {
+			return erased, er.failed(e, err)
+		}
+	}
+	// Files are also merged if no reading was found, because an earlier call may have ended before
+	// its merge. Compact first flushes the keys of the series that Pebble has in memory.
+	space := appendSeriesSpace(nil, t.number, e.Series)
+	if err := er.db.Compact(ctx, space, after(space), false); err != nil {
+		return erased, er.failed(e, err)
+	}
+	return erased, nil
+}
+
+// isInMemory reports whether memtables have readings of a series in a table. If not, a replay of
+// the journal does not return such readings either.
+func (er *eraser) isInMemory(t *table, s varve.Series) bool {
+	er.mem.mu.RLock()
+	defer er.mem.mu.RUnlock()
+	b := t.buffers[s]
+	return b != nil && (b.rows[0].Len() > 0 || b.rows[1].Len() > 0)
+}
+
+func (er *eraser) failed(e store.Erasure, err error) error {
+	return damaged(fmt.Errorf("erase readings of %s in %s: %w", e.Series, e.Table, err), e.Table, e.Series)
+}
+
+// eraseChunks deletes the readings from chunks. It fails if chunks of the series may be lost,
+// because lost chunks cannot be searched.
+func (er *eraser) eraseChunks(t *table, e store.Erasure) (erased int64, err error) {
+	c := er.compactor
+	c.merging.Lock() // a merge must not read chunks that are deleted here
+	defer c.merging.Unlock()
+	cr, err := newChunkReader(c.db)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = closing(err, cr.iter) }()
+	cr.selectSeries(t, e.Series)
+	if err := cr.intact(cr.prefix, after(cr.prefix)); err != nil {
+		return 0, err
+	}
+	r := remover{
+		compaction: compaction{chunkReader: cr, chunkWriter: newChunkWriter(c.catalog, c.db.NewBatch())},
+		covers:     e.Covers, last: e.Window.To, permitted: store.Erasable,
+	}
+	defer func() { err = closing(err, r.batch) }()
+	return c.removeReadings(t, &r)
+}
+
+// ErasureDelay implements store.Eraser. The delay is zero, because each write searches the current
+// chunks.
+func (er *eraser) ErasureDelay() time.Duration { return 0 }
+
+// PurgeItems implements store.Eraser. A flush removes the segments that have the items, and Pebble
+// merges the files with the partitions and the indexes.
+func (er *eraser) PurgeItems(ctx context.Context, partitions []string) error {
+	if err := er.db.life.enter(ctx); err != nil {
+		return err
+	}
+	defer er.db.life.leave()
+	if err := er.db.guard.CheckReserve(); err != nil {
+		return err
+	}
+	err := er.flusher.runExclusive(ctx, func() error { return er.flusher.flush(er.db.life.background) })
+	if err == nil {
+		err = er.db.makeDurable(ctx)
+	}
+	for _, pk := range partitions {
+		space := appendPart([]byte{spaceItem}, pk)
+		if err == nil {
+			err = er.db.Compact(ctx, space, after(space), false)
+		}
+	}
+	if err == nil {
+		err = er.db.Compact(ctx, []byte{spaceGSI1}, []byte{spaceGSI2 + 1}, false)
+	}
+	if err != nil {
+		return fmt.Errorf("purge deleted items: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+)
+
+// seriesPage is the number of series with chunks on one page.
+const seriesPage = 1000
+
+// chunkPages is the token of the first page of series with chunks. No series has this text.
+const chunkPages = "chunks"
+
+// Series implements store.Enumerator. It lists the series in memory before the ones with chunks. So
+// readings that are flushed in between are listed.
+func (rd *reader) Series(ctx context.Context, t grid.Table, token string) (page store.SeriesPage, err error) {
+	if err := rd.db.life.enter(ctx); err != nil {
+		return page, err
+	}
+	defer rd.db.life.leave()
+	page.Cost = store.Cost{Requests: 1}
+	number, err := rd.seriesInMemory(t, token == "", &page)
+	if err != nil || token == "" {
+		return page, err
+	}
+	defer func() { err = damaged(err, t, varve.Series{}) }()
+	return page, rd.seriesInChunks(ctx, number, token, &page)
+}
+
+// seriesInMemory returns the number of a table. If list is true, it also adds the series of its
+// memtables to the page.
+func (rd *reader) seriesInMemory(t grid.Table, list bool, page *store.SeriesPage) (number uint32, err error) {
+	rd.mem.mu.RLock()
+	defer rd.mem.mu.RUnlock()
+	tb, err := rd.mem.table(t)
+	if err != nil {
+		return 0, err
+	}
+	if list {
+		for s, b := range tb.buffers {
+			if b.rows[0].Len() > 0 || b.rows[1].Len() > 0 {
+				page.Series = append(page.Series, s)
+			}
+		}
+		page.Next = chunkPages
+	}
+	return tb.number, nil
+}
+
+// seriesInChunks adds the next series with chunks to the page. It fails if keys of the table may be
+// lost, because a missing series would not be noticed.
+func (rd *reader) seriesInChunks(ctx context.Context, number uint32, token string, page *store.SeriesPage) error {
+	from := chunkSpace(number)
+	end := after(from)
+	if token != chunkPages {
+		s, err := parseSeries(token)
+		if err != nil {
+			return err
+		}
+		from = after(appendSeriesSpace(nil, number, s))
+	}
+	if err := rd.db.ledger.find(from, end).err(); err != nil {
+		return err
+	}
+	var broken error
+	err := rd.db.visitSome(ctx, from, end, func(key []byte) (next []byte) {
+		k, ok := parseChunkKey(key)
+		switch {
+		case !ok:
+			broken = fmt.Errorf("key of a chunk is damaged: %x", key)
+			return end
+		case len(page.Series) == seriesPage:
+			page.Next = page.Series[seriesPage-1].String()
+			return end
+		}
+		page.Series = append(page.Series, k.series)
+		return after(appendSeriesSpace(nil, number, k.series))
+	})
+	return errors.Join(err, broken)
+}
+
+// parseSeries parses the text of a series.
+func parseSeries(text string) (varve.Series, error) {
+	parts := strings.SplitN(text, "/", 3)
+	if len(parts) != 3 {
+		return varve.Series{}, varve.InvalidParam("after", "%.80q is not the token of a page", text)
+	}
+	return varve.Series{Tenant: parts[0], Stream: parts[1], Device: parts[2]}, nil
+}
+
+// ChunkSeries returns the series that have chunks in any table, in any order. It ignores readings
+// in memtables. Right after Open, no memtable has readings.
+func (rd *reader) ChunkSeries(ctx context.Context) (list []varve.Series, err error) {
+	seen := map[varve.Series]bool{}
+	err = rd.db.visitSome(ctx, []byte{spaceChunk}, []byte{spaceChunk + 1}, func(key []byte) (next []byte) {
+		k, ok := parseChunkKey(key)
+		if !ok {
+			return append(slices.Clone(key), 0)
+		}
+		if !seen[k.series] {
+			seen[k.series] = true
+			list = append(list, k.series)
+		}
+		return after(appendSeriesSpace(nil, k.number, k.series))
+	})
+	return list, err
+}

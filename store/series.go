@@ -1,0 +1,29 @@
+package store
+
+import (
+	"context"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+)
+
+// Enumerator lists the series of tables. No query needs it: it serves jobs on whole tables, such as
+// the archive.
+type Enumerator interface {
+	// Series returns a page of the series that have readings in a table, in any order. It fails with
+	// ErrNoTable if the table is missing.
+	//
+	// The token after is empty for the first page, and otherwise the Next of the previous page. A
+	// token is valid only for its table. Over all pages, each series that had readings before the
+	// first call occurs at least once. A series whose readings are deleted between the calls may be
+	// missing or may occur. If the store permits it, the cost of a page does not depend on the size
+	// of the readings.
+	Series(ctx context.Context, t grid.Table, after string) (SeriesPage, error)
+}
+
+// SeriesPage is a part of the series of a table.
+type SeriesPage struct {
+	Series []varve.Series
+	Next   string // token of the next page; empty after the last one
+	Cost   Cost
+}

@@ -1,0 +1,74 @@
+package console
+
+import (
+	"math"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// Limits of the console. Each is the best of some tries, because other programs use the machine, too.
+const (
+	maxPaint  = 300.0 // milliseconds to the first paint with content
+	maxScript = 50.0  // milliseconds of script for a grid of 1,000 tables
+	maxLoaded = 150_000
+)
+
+// TestPaint_IsFast limits the time to the first paint of a page that is loaded for the first time.
+func TestPaint_IsFast(t *testing.T) {
+	w := sharedDemo(t)
+	best := math.Inf(1)
+	for range 7 {
+		b := w.open(t, "/ui", "") // a tab has no cached files
+		b.settle()
+		best = min(best, evaluate[float64](b, `performance.getEntriesByName("first-contentful-paint")[0].startTime`))
+	}
+	if t.Logf("first paint after %.0f ms", best); best > maxPaint {
+		t.Errorf("the first paint comes after %.0f ms, want at most %.0f", best, maxPaint)
+	}
+}
+
+// TestPages_AreSmall limits the bytes that a page loads, unpacked: the page, modules and styles.
+func TestPages_AreSmall(t *testing.T) {
+	w := sharedDemo(t)
+	for _, p := range pages {
+		b := w.open(t, p.path, "")
+		b.settle()
+		bytes := evaluate[float64](b, `[...performance.getEntriesByType("resource"), ...performance.getEntriesByType("navigation")]
+			.filter(e => new URL(e.name).pathname.startsWith("/ui")).reduce((n, e) => n + e.decodedBodySize, 0)`)
+		if t.Logf("%s loads %.0f bytes", p.path, bytes); bytes > maxLoaded || bytes < 20_000 {
+			t.Errorf("%s loads %.0f bytes, want at most %d", p.path, bytes, maxLoaded)
+		}
+	}
+}
+
+// TestGrid_IsFast limits the script that draws a grid of 1,000 tables: cells, layout, and the elements in the
+// document.
+func TestGrid_IsFast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the tables of five years take a minute")
+	}
+	w := &world{dir: t.TempDir()}
+	const months = 62
+	w.setClock(t, -months*31*day)
+	w.start(t, "--set", "retention.schedule=0 0 29 2 *", "--set", "tables.months_ahead=1", "--set", "classes.default.retention=10y")
+	for m := months - 1; m >= 0; m-- {
+		w.setClock(t, -time.Duration(m)*31*day)
+		w.must(t, http.MethodPost, "/v1/tables/apply", "")
+		w.write(t, "weather", live(time.Now().Add(-time.Duration(m)*31*day), "north", 800)...)
+	}
+	b := w.open(t, "/ui/tables", "")
+	b.waitGrid()
+	tables := evaluate[int](b, `document.querySelectorAll("svg [data-table]").length`)
+	best := math.Inf(1)
+	for range 15 {
+		b.click(`nav a[href="/ui/settings"]`)
+		b.wait(`!document.querySelector("[data-drawn]")`)
+		b.click(`nav a[href="/ui/tables"]`)
+		b.waitGrid()
+		best = min(best, evaluate[float64](b, `Number(document.querySelector("[data-drawn]").dataset.drawn)`))
+	}
+	if t.Logf("%d tables take %.0f ms of script", tables, best); best > maxScript || best <= 0 || tables < 1000 {
+		t.Errorf("%d tables take %.0f ms of script, want at most %.0f for 1,000", tables, best, maxScript)
+	}
+}

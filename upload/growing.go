@@ -1,0 +1,103 @@
+package upload
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"io"
+	"os"
+	"time"
+
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/internal/fileerr"
+)
+
+// writingFor is the time after a change of a file during which its last line may be unfinished.
+const writingFor = 10 * time.Second
+
+// grows reports whether lines may be appended to the source. CSV with one value per row is excluded,
+// because the rows of one reading may be appended at different times.
+func (s *Source) grows(c *wire.Columns) bool {
+	lines := s.format == wire.CSV && c.Name == "" || s.format == wire.NDJSON || s.format == wire.Line
+	return lines && s.compression == "" && s.stdin == nil
+}
+
+// endAtLine limits the reading of an open file to its present size. If the file changed a moment ago and
+// its last line has no line feed, that line is not read either.
+func (s *Source) endAtLine(r *file) (unfinished bool, err error) {
+	raw, ok := r.raw.(*os.File)
+	if !ok || s.format == wire.JSON {
+		return false, nil
+	}
+	info, err := raw.Stat()
+	if err != nil {
+		return false, fileerr.Short(err)
+	}
+	if !info.Mode().IsRegular() {
+		return false, nil
+	}
+	s.size, s.mtime = info.Size(), info.ModTime().UnixNano()
+	end := s.size
+	if time.Since(info.ModTime()) < writingFor {
+		if end, err = lastLineEnd(raw, s.size); err != nil {
+			return false, err
+		}
+		if end == 0 && s.format == wire.CSV {
+			end = s.size // the first line is needed as the header
+		}
+	}
+	section := io.NewSectionReader(raw, 0, end)
+	r.Reader, r.raw = section, section
+	return end < s.size, nil
+}
+
+// lastLineEnd returns the offset after the last newline in the first size bytes of a file.
+func lastLineEnd(f io.ReaderAt, size int64) (int64, error) {
+	buf := make([]byte, 64<<10)
+	for end := size; end > 0; {
+		from := max(0, end-int64(len(buf)))
+		part := buf[:end-from]
+		if _, err := f.ReadAt(part, from); err != nil {
+			return 0, fileerr.Short(err)
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			return from + int64(i) + 1, nil
+		}
+		end = from
+	}
+	return 0, nil
+}
+
+// prefix is the hash of the beginning of a file.
+type prefix struct {
+	hash   hash.Hash
+	offset int64
+	last   byte // the last byte of the beginning
+}
+
+// extend adds the next bytes of a file to the hash, up to an offset.
+func (p *prefix) extend(path string, to int64) (err error) {
+	if p.hash == nil {
+		p.hash = sha256.New()
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fileerr.Short(err)
+	}
+	defer func() {
+		_ = f.Close() // the file was only read
+	}()
+	if _, err := io.Copy(p.hash, io.NewSectionReader(f, p.offset, to-p.offset)); err != nil {
+		return fileerr.Short(err)
+	}
+	if p.offset = to; to == 0 {
+		return nil
+	}
+	var last [1]byte
+	_, err = f.ReadAt(last[:], to-1)
+	p.last = last[0]
+	return err
+}
+
+func (p *prefix) sum() string { return hex.EncodeToString(p.hash.Sum(nil)) }

@@ -1,0 +1,179 @@
+package upload
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/reconcile"
+)
+
+// seriesName is a series of the client's tenant.
+type seriesName struct{ stream, device string }
+
+// missing has the hours of each series in which the files and the store differ.
+type missing map[seriesName]map[int64]bool
+
+// checkReconcile rejects uploads that cannot be reconciled, because a client cannot know the times or
+// the devices of their readings.
+func checkReconcile(o *Options, sources []Source) error {
+	for i := range sources {
+		switch s := &sources[i]; {
+		case s.stdin != nil:
+			return varve.InvalidParam("reconcile", "not possible for standard input: name files")
+		case s.format == wire.Line:
+			return varve.InvalidParam("reconcile", "not possible for line protocol, which the server maps: omit it")
+		}
+	}
+	switch {
+	case o.Params.Get("time") == "arrival":
+		return varve.InvalidParam("reconcile", "not possible with time arrival: omit one")
+	case o.Checkpoint != "":
+		return varve.InvalidParam("reconcile", "excludes checkpoint: omit one")
+	}
+	return nil
+}
+
+// findMissing reads all files, and asks the server for the hours that differ.
+func (u *Upload) findMissing(ctx context.Context) error {
+	sets := map[seriesName]*reconcile.Set{}
+	for i := range u.sources {
+		s := &u.sources[i]
+		if err := u.addFile(ctx, s, sets); err != nil {
+			return &FileError{s.Path, err}
+		}
+	}
+	u.missing = missing{}
+	for name, set := range sets {
+		hours, expired, err := u.opts.Client.MissingHours(ctx, name.stream, name.device, set)
+		if err != nil {
+			return fmt.Errorf("compare device %s: %w", name.device, err)
+		}
+		u.result.ExpiredPeriods += int64(expired)
+		u.missing[name] = make(map[int64]bool, len(hours))
+		for _, h := range hours {
+			u.missing[name][h.Unix()] = true
+		}
+	}
+	return nil
+}
+
+// addFile adds the readings of a file to the sets of their series.
+func (u *Upload) addFile(ctx context.Context, s *Source, sets map[seriesName]*reconcile.Set) (err error) {
+	r, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	pieces, err := wire.NewSplitter(s.format, r, u.columns, u.opts.Batch, pieceBytes)
+	if err != nil {
+		return err
+	}
+	device := s.deviceParam(pieces.Names(), u.columns)
+	if err := s.checkColumns(pieces.Names(), u.columns, wire.Defaults{Device: device}); err != nil {
+		return err
+	}
+	params := u.params(device)
+	for ctx.Err() == nil {
+		p, err := pieces.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		err = s.readings(&p, params, func(_ int, r *varve.Reading) {
+			if r == nil {
+				return
+			}
+			name := seriesName{r.Stream, r.Device}
+			if sets[name] == nil {
+				sets[name] = &reconcile.Set{}
+			}
+			sets[name].Add(r)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// readings calls use for each reading of a piece, with its index in the piece. The reading is nil if it
+// is invalid.
+func (s *Source) readings(p *wire.Piece, params url.Values, use func(i int, r *varve.Reading)) error {
+	d := wire.Defaults{Tenant: varve.DefaultTenant, Stream: s.Stream}
+	columns, _, err := wire.ParseParams(params, &d)
+	if err != nil {
+		return err
+	}
+	in, err := wire.NewReader(new(wire.Memory), s.format.PieceFormat(), bytes.NewReader(p.Data), d, columns)
+	if err != nil {
+		return err
+	}
+	reshaped := s.format == wire.CSV && columns.IsReshaped()
+	var b wire.Batch
+	for n := 0; ; n += b.Len() {
+		b.Reset()
+		err := in.Read(&b)
+		ended := errors.Is(err, io.EOF)
+		if err != nil && !ended {
+			return err
+		}
+		for i := range b.Readings {
+			at := n + i
+			if reshaped {
+				at = p.AtLine(int64(b.Lines[i]))
+			}
+			r := &b.Readings[i]
+			if b.Verdicts[i].Outcome != 0 || r.NormalizeNew().Outcome == varve.Rejected {
+				r = nil
+			}
+			use(at, r)
+		}
+		if ended {
+			return nil
+		}
+	}
+}
+
+// onlyMissing returns the readings of a piece in hours that differ, and the invalid ones, so that they
+// are reported. It counts the others.
+func (f *fileSender) onlyMissing(p *wire.Piece) (wire.Piece, error) {
+	wanted := make([]bool, p.Len())
+	err := f.source.readings(p, f.params, func(i int, r *varve.Reading) {
+		if i < 0 || i >= len(wanted) {
+			return
+		}
+		if r == nil || f.upload.missing[seriesName{r.Stream, r.Device}][r.Time.Truncate(time.Hour).Unix()] {
+			wanted[i] = true
+		}
+	})
+	if err != nil {
+		return *p, &FileError{f.source.Path, err}
+	}
+	var which []int
+	for i, is := range wanted {
+		if is {
+			which = append(which, i)
+		}
+	}
+	f.upload.countPresent(int64(p.Len()-len(which)), f.source.sizeOnDisk(int64(len(p.Data)-p.Begin)))
+	return p.Only(which), nil
+}
+
+// countPresent counts readings that are not sent, because the store has them.
+func (u *Upload) countPresent(readings, bytes int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.result.Present += readings
+	if u.opts.Events.Progress != nil && readings > 0 {
+		u.opts.Events.Progress(bytes)
+	}
+}
