@@ -17,7 +17,7 @@ import (
 
 // fieldWindow returns a window that includes all readings of a world.
 func (w *world) fieldWindow() varve.Window {
-	return varve.Window{From: w.clock.Add(-1100 * 24 * time.Hour), To: w.clock.Add(60 * 24 * time.Hour)}
+	return varve.Window{From: start.Add(-1100 * 24 * time.Hour), To: w.clock.Add(60 * 24 * time.Hour)}
 }
 
 // readField reads the roll-ups of field v with the reader of the world, which holds roll-ups.
@@ -52,7 +52,7 @@ func (w *world) checkFields(what, device string, p rollup.Period, list []rollup.
 		got = append(got, showField(&r))
 	}
 	for i := range list {
-		if f := list[i].Field("v"); f != nil && list[i].Start.After(w.fieldWindow().From) {
+		if f := list[i].Field("v"); f != nil {
 			mean := f.Sum.Mean(f.Count)
 			want = append(want, fmt.Sprintf("%d: %d %s %v %v %s..%s", list[i].Start.Unix()/3600/map[rollup.Period]int64{rollup.Hourly: 1, rollup.Daily: 24}[p],
 				f.Count, plain(&f.Sum), f.Sum.Float64(), mean.Float64(), whole(f.Min), whole(f.Max)))
