@@ -100,7 +100,7 @@ func (h *alertsHandler) alertPage(ctx context.Context, l alerts.AlertList) (*rep
 	l.Tenant = tenantOf(ctx)
 	page, err := h.monitor.Alerts(ctx, l)
 	if err != nil {
-		return nil, h.problem(inPlace(err, "query", "device"))
+		return nil, h.problem(prefixParam(err, "query", "device"))
 	}
 	if len(page.Items) == 0 && page.Next == "" {
 		if err := h.checkNames(ctx, &l); err != nil {
@@ -158,7 +158,7 @@ func (h *alertsHandler) resolveAlert(ctx context.Context, in *alertPath) (*reply
 // alertReply answers with an alert.
 func (h *alertsHandler) alertReply(a alerts.Alert, err error) (*reply[wire.AlertBody], error) {
 	if err != nil {
-		return nil, h.problem(inPlace(err, "body"))
+		return nil, h.problem(prefixParam(err, "body"))
 	}
 	return &reply[wire.AlertBody]{alertBody(&a)}, nil
 }
@@ -175,7 +175,7 @@ func (h *alertsHandler) resolveAlerts(ctx context.Context, in *alertChoice) (*re
 		Tenant: tenantOf(ctx), IDs: b.IDs, Rule: b.Rule, Device: b.Device, Severity: alerts.Severity(b.Severity), All: b.All, Limit: b.Limit, Cursor: b.Cursor,
 	})
 	if err != nil {
-		return nil, h.problem(inPlace(err, "body"))
+		return nil, h.problem(prefixParam(err, "body"))
 	}
 	body := wire.ResolvedAlerts{Resolved: make([]wire.AlertBody, len(page.Resolved)), Missing: page.Missing, Next: page.Next}
 	for i := range page.Resolved {
@@ -205,7 +205,7 @@ type alertMute struct {
 func (h *alertsHandler) muteAlert(ctx context.Context, in *alertMute) (*reply[wire.AlertBody], error) {
 	until, err := muteEnd(&in.Body, h.now())
 	if err != nil {
-		return nil, h.problem(inPlace(err, "body"))
+		return nil, h.problem(prefixParam(err, "body"))
 	}
 	return h.alertReply(h.monitor.MuteAlert(ctx, tenantOf(ctx), in.ID, until))
 }

@@ -115,11 +115,11 @@ func offsetOf(cursor string, question []string) (int, error) {
 	if cursor == "" {
 		return 0, nil
 	}
-	place, err := registry.ParseCursor(cursor, question, 1)
+	parts, err := registry.ParseCursor(cursor, question, 1)
 	if err != nil {
-		return 0, inPlace(err, "query")
+		return 0, prefixParam(err, "query")
 	}
-	n, err := strconv.Atoi(place[0])
+	n, err := strconv.Atoi(parts[0])
 	if err != nil || n < 0 {
 		return 0, varve.InvalidParam("query.cursor", "not a cursor of this list: omit it")
 	}
@@ -141,7 +141,7 @@ func (h *deviceHealthHandler) selected(ctx context.Context, in *healthQuery) (fo
 	for {
 		page, err := h.devices.List(ctx, q)
 		if err != nil {
-			return nil, inPlace(err, "query")
+			return nil, prefixParam(err, "query")
 		}
 		for i := range page.Items {
 			if d := &page.Items[i]; text == "" || hasText(d, text) {

@@ -153,7 +153,7 @@ func (h *digestsHandler) differences(ctx context.Context, in *digestsPost) (*wir
 	}
 	d, err := h.reader.Differ(ctx, series, period, spans)
 	if err != nil {
-		return nil, inPlace(err, "body")
+		return nil, prefixParam(err, "body")
 	}
 	body := &wire.DifferencesBody{Differ: texts(d.Differ), Expired: texts(d.Expired), Compared: d.Compared, CompleteFrom: d.CompleteFrom}
 	if in.Receipt {

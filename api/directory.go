@@ -90,12 +90,12 @@ func (d *directory) noteDevices(ctx context.Context, param, tenant, stream strin
 
 // noteNames returns a note for the stream, and one for the device, if they do not exist. An empty name
 // is not looked up.
-func (d *directory) noteNames(ctx context.Context, place string, s varve.Series) (notes []wire.Note, err error) {
+func (d *directory) noteNames(ctx context.Context, prefix string, s varve.Series) (notes []wire.Note, err error) {
 	add := func(param string, err error) error {
 		if varve.FailureOf(err) != varve.NotFound {
 			return err
 		}
-		notes = append(notes, wire.Note{Param: place + "." + param, Message: err.Error()})
+		notes = append(notes, wire.Note{Param: prefix + "." + param, Message: err.Error()})
 		return nil
 	}
 	if s.Stream != "" {

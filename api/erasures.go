@@ -71,7 +71,7 @@ func (h *erasuresHandler) target(q *ErasureParams) (t erasures.Target, err error
 		return t, err
 	}
 	if err := t.Validate(); err != nil {
-		return t, inPlace(err, "query", "device")
+		return t, prefixParam(err, "query", "device")
 	}
 	return t, nil
 }
@@ -100,7 +100,7 @@ func (h *erasuresHandler) begin(ctx context.Context, in *erasureBegin) (*reply[w
 	}
 	r, err := h.Begin(ctx, t, in.Plan, grantOf(ctx).ID)
 	if err != nil {
-		return nil, h.problem(inPlace(err, "query", "device"))
+		return nil, h.problem(prefixParam(err, "query", "device"))
 	}
 	return &reply[wire.ErasureBody]{erasureBody(&r)}, nil
 }

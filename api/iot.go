@@ -106,11 +106,11 @@ func (h *iotHandler) write(w http.ResponseWriter, r *http.Request) (a wire.IoTAn
 	target, err := records.ParseTarget(tenantOf(r.Context()), q)
 	var e *varve.Error
 	if errors.As(err, &e) {
-		place := "query."
+		prefix := "query."
 		if e.Param == "stream" {
-			place = "path."
+			prefix = "path."
 		}
-		err = varve.InvalidParam(place+e.Param, "%s", e.Message)
+		err = varve.InvalidParam(prefix+e.Param, "%s", e.Message)
 	}
 	if err != nil {
 		return a, err

@@ -22,20 +22,20 @@ type Paging struct {
 	Cursor string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`
 }
 
-// inPlace adds a prefix to the parameter of an error. The prefix is "path" for the parameters that
+// prefixParam adds a prefix to the parameter of an error. The prefix is "path" for the parameters that
 // are listed in path, and rest for all others.
-func inPlace(err error, rest string, path ...string) error {
+func prefixParam(err error, rest string, path ...string) error {
 	e := classify(err)
 	if e.Param == "" {
 		return err
 	}
-	place := rest
+	prefix := rest
 	for _, name := range path {
 		if name == e.Param {
-			place = "path"
+			prefix = "path"
 		}
 	}
-	e.Param = place + "." + e.Param
+	e.Param = prefix + "." + e.Param
 	return e
 }
 

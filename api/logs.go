@@ -86,7 +86,7 @@ func (h *logsHandler) postLog(ctx context.Context, in *logPost) (*logReply, erro
 		l, v, err = h.log.Add(ctx, sent)
 	}
 	if err != nil {
-		return nil, h.problem(inPlace(err, "body", "device"))
+		return nil, h.problem(prefixParam(err, "body", "device"))
 	}
 	if v.Outcome != varve.Rejected {
 		return &logReply{http.StatusOK, wire.LogAnswer{Verdict: v.Outcome.String(), Log: logBody(&l)}}, nil
@@ -140,7 +140,7 @@ func (h *logsHandler) logPage(ctx context.Context, in *LogWindow, l devicelog.Qu
 	}
 	page, err := h.log.List(ctx, l)
 	if err != nil {
-		return nil, h.problem(inPlace(err, "query", "device", "operator", "supervisor"))
+		return nil, h.problem(prefixParam(err, "query", "device", "operator", "supervisor"))
 	}
 	if len(page.Items) == 0 && page.Next == "" && l.Device != "" {
 		if err := h.checkLogs(ctx, l.Tenant, l.Device); err != nil {

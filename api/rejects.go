@@ -130,7 +130,7 @@ func rejectParam(err error) error {
 	if e := classify(err); strings.HasPrefix(e.Param, "query.") {
 		return err
 	}
-	return inPlace(err, "query")
+	return prefixParam(err, "query")
 }
 
 func (h *rejectsHandler) getReject(ctx context.Context, in *rejectPath) (*reply[wire.RejectBody], error) {

@@ -73,7 +73,7 @@ func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\
 // array splits a JSON array into its elements without parsing them. The window begins after the
 // opening bracket.
 type array struct {
-	window *window
+	buffer *buffer
 	n      int64 // number of elements so far
 	size   int   // size of the last element, which is still in the window
 }
@@ -82,7 +82,7 @@ type array struct {
 // the end, and errLineTooLong for an element that is too long. After a brokenError, the rest of
 // the array is unreadable.
 func (a *array) next() ([]byte, error) {
-	a.window.take(a.size)
+	a.buffer.consume(a.size)
 	a.size = 0
 	c, err := a.peek()
 	if err != nil {
@@ -90,11 +90,11 @@ func (a *array) next() ([]byte, error) {
 	}
 	switch {
 	case c == ']':
-		a.window.take(1)
+		a.buffer.consume(1)
 		return nil, a.end()
 	case a.n == 0:
 	case c == ',':
-		a.window.take(1)
+		a.buffer.consume(1)
 		if c, err = a.peek(); err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func (a *array) next() ([]byte, error) {
 
 // peek returns the next byte that is not blank.
 func (a *array) peek() (byte, error) {
-	w := a.window
+	w := a.buffer
 	for {
 		for i, c := range w.buf[w.from:w.to] {
 			if !isBlank(c) {
@@ -142,7 +142,7 @@ func (a *array) end() error {
 }
 
 func (a *array) element() ([]byte, error) {
-	w := a.window
+	w := a.buffer
 	var e element
 	long := false
 	for at := 0; ; w.fill() {
@@ -159,7 +159,7 @@ func (a *array) element() ([]byte, error) {
 		}
 		switch {
 		case done && long:
-			w.take(at)
+			w.consume(at)
 			a.n++
 			return nil, errLineTooLong
 		case done:

@@ -20,7 +20,7 @@ var jsonEntry = entry{
 		mem.json = jsonBody{mem: mem, body: body}
 		return &mem.json, nil
 	},
-	newCutter: func(w *window, _ Columns) cutter { return &elementCutter{array: array{window: w}} },
+	newCutter: func(w *buffer, _ Columns) cutter { return &elementCutter{array: array{buffer: w}} },
 	pieces:    NDJSON,
 }
 
@@ -59,11 +59,11 @@ func (j *jsonBody) Read(b *Batch) error {
 
 // begin determines the kind of the body.
 func (j *jsonBody) begin() error {
-	w := &j.mem.window
+	w := &j.mem.buffer
 	w.reset(j.body)
 	w.bounded = true
 	w.skipMark()
-	j.array = array{window: w}
+	j.array = array{buffer: w}
 	c, err := j.array.peek()
 	switch {
 	case errors.Is(err, errEndsEarly):
@@ -71,7 +71,7 @@ func (j *jsonBody) begin() error {
 	case err != nil:
 		return err
 	case c == '[':
-		w.take(1)
+		w.consume(1)
 		return nil
 	case c != '{':
 		return bodyErrorf("the body is neither a JSON object nor an array of them: for CSV, send Content-Type: text/csv or add ?format=csv")
@@ -84,7 +84,7 @@ func (j *jsonBody) begin() error {
 	// NDJSON that is too long. With newlines, it is a single object that is too long.
 	if j.several(trimBlanks(text)) || w.err == nil && bytes.IndexByte(text, '\n') < 0 {
 		j.lines = &j.mem.ndjson
-		*j.lines = ndjson{window: w, object: &j.mem.object}
+		*j.lines = ndjson{buffer: w, object: &j.mem.object}
 		return nil
 	}
 	j.object = true
@@ -93,7 +93,7 @@ func (j *jsonBody) begin() error {
 
 // one reads the only object of the body.
 func (j *jsonBody) one(b *Batch) error {
-	w := &j.mem.window
+	w := &j.mem.buffer
 	if w.err == nil {
 		b.add(0)
 		b.reject(elementTooLong())

@@ -13,7 +13,7 @@ func NewBudget(size int64) *Budget {
 	return b
 }
 
-func (b *Budget) take(n int64) bool {
+func (b *Budget) reserve(n int64) bool {
 	if b.left.Add(-n) >= 0 {
 		return true
 	}
@@ -47,7 +47,7 @@ func (s *share) covers(size int) bool {
 			s.most = shareStep
 		case size <= s.most:
 			return true
-		case s.of != nil && !s.of.take(shareStep):
+		case s.of != nil && !s.of.reserve(shareStep):
 			return false
 		default:
 			s.most += shareStep

@@ -70,7 +70,7 @@ var csvEntry = entry{
 	newReader: func(mem *Memory, body io.Reader, d Defaults, c Columns) (Reader, error) {
 		return newCSV(mem, body, d, c)
 	},
-	newCutter: func(w *window, c Columns) cutter { return newRowCutter(w, c) },
+	newCutter: func(w *buffer, c Columns) cutter { return newRowCutter(w, c) },
 }
 
 // csvReader reads the readings of a CSV body. An empty cell means that the field is absent.
@@ -110,9 +110,9 @@ func newCSV(mem *Memory, body io.Reader, d Defaults, c Columns) (*csvReader, err
 	if comma == '"' || comma == '\n' || comma == '\r' || !utf8.ValidRune(comma) {
 		return nil, varve.InvalidParam("delimiter", "%q cannot separate columns", comma)
 	}
-	mem.window.reset(body)
-	mem.window.bounded = true
-	return &csvReader{Defaults: d, Columns: c, in: rowReader{window: &mem.window, comma: []byte(string(comma))}}, nil
+	mem.buffer.reset(body)
+	mem.buffer.bounded = true
+	return &csvReader{Defaults: d, Columns: c, in: rowReader{buffer: &mem.buffer, comma: []byte(string(comma))}}, nil
 }
 
 // Read implements Reader.

@@ -226,7 +226,7 @@ func (r *rowReader) group(first []byte, names []string, key []int) int {
 	same := keyOf()
 	next := n // the offset of the next line; n excludes blank lines at the end
 	for rows := 1; rows < maxGroup && next-n < maxLine; {
-		line, err := r.window.peek(next)
+		line, err := r.buffer.peek(next)
 		if len(line) == 0 || err != nil && !errors.Is(err, io.EOF) {
 			break
 		}

@@ -355,7 +355,7 @@ func metadata(text []byte) (varve.Value, error) {
 // malformed returns the verdict on a text that is not a reading.
 func malformed(text []byte, err error) varve.Verdict {
 	for _, word := range []string{"NaN", "Infinity", "Inf"} {
-		if at, ok := place(err); ok && at <= len(text) && bytes.HasPrefix(text[at:], []byte(word)) {
+		if at, ok := errorOffset(err); ok && at <= len(text) && bytes.HasPrefix(text[at:], []byte(word)) {
 			return varve.Reject(varve.CodeFieldInvalid, "%s is not a number that can be stored: leave the field out", word)
 		}
 	}
@@ -373,8 +373,8 @@ func innermost(err error) error {
 	}
 }
 
-// place returns the offset at which the decoder stopped, if its error contains one.
-func place(err error) (int, bool) {
+// errorOffset returns the offset at which the decoder stopped, if its error contains one.
+func errorOffset(err error) (int, bool) {
 	msg := innermost(err).Error()
 	i := strings.LastIndex(msg, " at ")
 	if i < 0 {

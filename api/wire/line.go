@@ -16,12 +16,12 @@ var lineEntry = entry{
 	bodyMedia:  []string{"text/vnd.influx.line-protocol"},
 	extensions: []string{".lp", ".line"},
 	newReader: func(mem *Memory, body io.Reader, d Defaults, _ Columns) (Reader, error) {
-		mem.window.reset(body)
-		mem.window.bounded = true
-		mem.line.reset(&mem.window, d)
+		mem.buffer.reset(body)
+		mem.buffer.bounded = true
+		mem.line.reset(&mem.buffer, d)
 		return &mem.line, nil
 	},
-	newCutter:  func(w *window, _ Columns) cutter { return newPointCutter(w) },
+	newCutter:  func(w *buffer, _ Columns) cutter { return newPointCutter(w) },
 	onlyBodies: true,
 }
 
@@ -36,28 +36,28 @@ const LineAuto Precision = -1
 // the lines do not form a point, only the first one is invalid, as in CSV.
 type lineReader struct {
 	Defaults
-	window *window
+	buffer *buffer
 	series seriesCache
 	scan   pointScan
 }
 
-func (l *lineReader) reset(w *window, d Defaults) {
+func (l *lineReader) reset(w *buffer, d Defaults) {
 	if d.Time.Precision == 0 {
 		d.Time.Precision = Nanoseconds
 	}
 	l.series.reset(&d)
-	l.Defaults, l.window = d, w
+	l.Defaults, l.buffer = d, w
 }
 
 // Read implements Reader.
 func (l *lineReader) Read(b *Batch) error {
-	w := l.window
+	w := l.buffer
 	for !b.Full() {
 		if err := w.skipBlankLines(); err != nil {
 			return err
 		}
 		line := w.line
-		text, err := w.first()
+		text, err := w.firstLine()
 		switch {
 		case errors.Is(err, errLineTooLong):
 			b.add(line)
@@ -72,7 +72,7 @@ func (l *lineReader) Read(b *Batch) error {
 		point := trimPoint(text)
 		switch {
 		case len(point) == 0:
-			w.take(len(text))
+			w.consume(len(text))
 		case point[0] == '#':
 			if err := w.skip(len(text)); err != nil {
 				return err
@@ -119,10 +119,10 @@ func (l *lineReader) point(b *Batch, text, point []byte, line int) error {
 	if err != nil {
 		return err
 	}
-	w := l.window
+	w := l.buffer
 	b.keepText(trimLineEnd(w.buf[w.from : w.from+size]))
 	b.reject(v)
-	w.take(size)
+	w.consume(size)
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verd
 		return size, v, nil
 	}
 	spaces := len(trimLineEnd(text)) - len(point)
-	all, err := l.window.quotedLines(size, spaces+l.scan.at)
+	all, err := l.buffer.quotedLines(size, spaces+l.scan.at)
 	if err != nil || all == nil {
 		return size, v, err
 	}
@@ -150,7 +150,7 @@ func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verd
 
 // quotedLines returns the lines of a point whose first line ends within a quoted string. The last
 // of these lines does not end within a string. It returns nil if no such line follows.
-func (w *window) quotedLines(first, quote int) ([]byte, error) {
+func (w *buffer) quotedLines(first, quote int) ([]byte, error) {
 	n := first
 	for open := isQuoteOpen(w.buf[w.from+quote:w.from+n], false); open; {
 		line, err := w.peek(n)
@@ -307,12 +307,12 @@ func malformedPoint(format string, args ...any) varve.Verdict {
 
 // newPointCutter returns a cutter of a file of line protocol. It parses the points, because a
 // point may span lines.
-func newPointCutter(w *window) *lineCutter {
+func newPointCutter(w *buffer) *lineCutter {
 	var b Batch
 	l := new(lineReader)
 	l.reset(w, Defaults{Device: "any"})
 	return &lineCutter{
-		window: w,
+		buffer: w,
 		omit: func(line []byte) bool {
 			point := trimPoint(line)
 			return len(point) == 0 || point[0] == '#'

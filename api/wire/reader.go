@@ -32,7 +32,7 @@ type Reader interface {
 // Memory holds the buffers of a reader. It can serve one reader after another. The zero Memory is
 // ready to use.
 type Memory struct {
-	window window
+	buffer buffer
 	json   jsonBody
 	ndjson ndjson
 	object object

@@ -18,11 +18,11 @@ type Piece struct {
 	LineNext int64 // the line in the file on which the next piece begins
 	Rejects  []PieceReject
 
-	places []readingPlace // set if the piece contains selected readings of another piece
+	originals []fileReading // set if the piece contains selected readings of another piece
 }
 
-// readingPlace is the position of a reading in its file.
-type readingPlace struct{ index, line int64 }
+// fileReading is the position of a reading in its file.
+type fileReading struct{ index, line int64 }
 
 // PieceReject is a reading that cannot be sent.
 type PieceReject struct {
@@ -49,8 +49,8 @@ func (p *Piece) Text(i int) []byte {
 
 // Where returns the index of a reading in the file and its first line. The line is 0 in JSON.
 func (p *Piece) Where(i int) (index, line int64) {
-	if p.places != nil {
-		return p.places[i].index, p.places[i].line
+	if p.originals != nil {
+		return p.originals[i].index, p.originals[i].line
 	}
 	if index = p.First + int64(i); p.Line == 0 {
 		return index, 0
@@ -79,20 +79,20 @@ func (p *Piece) Only(which []int) Piece {
 	for _, i := range which {
 		q.add(p.Text(i))
 		index, line := p.Where(i)
-		q.places = append(q.places, readingPlace{index, line})
+		q.originals = append(q.originals, fileReading{index, line})
 	}
 	return q
 }
 
 // Place is a position in a file from which a Splitter continues.
-type Place struct{ Offset, Line, Readings int64 }
+type Boundary struct{ Offset, Line, Readings int64 }
 
 // Splitter cuts a file of readings into pieces, whose format is Format.PieceFormat.
 // All pieces together have the readings of the file. Rejects of a piece has the ones that cannot be sent.
 type Splitter struct {
 	most     int // maximum number of readings in a piece
 	bytes    int // approximate size of a piece
-	window   *window
+	buffer   *buffer
 	cutter   cutter
 	header   []byte   // the beginning of each piece, with its newline; may be empty
 	names    []string // names of the columns, if the format has columns
@@ -110,7 +110,7 @@ type cutter interface {
 	// at returns the offset and the line of the next reading. A format without lines has line 0.
 	at() (offset, line int64)
 	// skip continues at a place.
-	skip(s *Splitter, in io.Reader, to Place) error
+	skip(s *Splitter, in io.Reader, to Boundary) error
 }
 
 // NewSplitter returns a splitter of a file. It begins at the start of the file, or at another place
@@ -121,8 +121,8 @@ func NewSplitter(f Format, in io.Reader, c Columns, most, size int) (*Splitter, 
 	if newCutter == nil {
 		return nil, varve.Errorf(varve.Internal, "files in %s cannot be read", f)
 	}
-	w := newWindow(in)
-	s := &Splitter{most: most, bytes: size, window: w, cutter: newCutter(w, c)}
+	w := newBuffer(in)
+	s := &Splitter{most: most, bytes: size, buffer: w, cutter: newCutter(w, c)}
 	return s, s.cutter.begin(s)
 }
 
@@ -131,12 +131,12 @@ func (s *Splitter) Names() []string { return s.names }
 
 // Skip continues at a place of an earlier Splitter of the same file. It seeks if it
 // can; a JSON file is read and discarded up to the place.
-func (s *Splitter) Skip(in io.Reader, to Place) error { return s.cutter.skip(s, in, to) }
+func (s *Splitter) Skip(in io.Reader, to Boundary) error { return s.cutter.skip(s, in, to) }
 
 // At returns the place after the last piece.
-func (s *Splitter) At() Place {
+func (s *Splitter) At() Boundary {
 	offset, line := s.cutter.at()
-	return Place{Offset: offset, Line: line, Readings: s.readings}
+	return Boundary{Offset: offset, Line: line, Readings: s.readings}
 }
 
 // line returns the line on which the next reading begins. It is 0 in JSON.

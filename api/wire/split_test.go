@@ -13,7 +13,7 @@ import (
 )
 
 // pieces cuts a file into pieces, from a place or from its beginning.
-func pieces(in io.Reader, f wire.Format, c wire.Columns, most, size int, from *wire.Place) ([]wire.Piece, error) {
+func pieces(in io.Reader, f wire.Format, c wire.Columns, most, size int, from *wire.Boundary) ([]wire.Piece, error) {
 	s, err := wire.NewSplitter(f, in, c, most, size)
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func TestSplitter_SkipsToPlace(t *testing.T) {
 		}
 		whole := readPieces(t, f, wire.Columns{}, nil, all)
 		at := all[rapid.IntRange(0, len(all)-1).Draw(t, "piece")]
-		place := wire.Place{Offset: at.Offset, Line: at.LineNext, Readings: at.First + int64(at.Len()+len(at.Rejects))}
+		place := wire.Boundary{Offset: at.Offset, Line: at.LineNext, Readings: at.First + int64(at.Len()+len(at.Rejects))}
 		for name, in := range map[string]io.Reader{"file": strings.NewReader(body), "pipe": notSeeker{strings.NewReader(body)}} {
 			rest, err := pieces(in, f, wire.Columns{}, rapid.IntRange(1, 4).Draw(t, "most then"), 1<<20, &place)
 			if err != nil {

@@ -60,16 +60,16 @@ type Consumer struct {
 	wake   chan struct{} // has an element if a worker has ended
 
 	// Only search and the functions that it calls use these fields.
-	workers map[string]*worker
-	sights  map[string]sight // beats of processes
-	beats   int64
+	workers  map[string]*worker
+	observed map[string]observation // beats of processes
+	count    int64
 
 	running sync.WaitGroup
 }
 
-// sight is a beat of another process, and the time at which this process first read it.
-type sight struct {
-	beat  int64
+// observation is a beat of another process, and the time at which this process first read it.
+type observation struct {
+	count int64
 	since time.Time
 }
 
@@ -84,9 +84,9 @@ func Start(o Options) *Consumer {
 	ctx, stop := context.WithCancel(context.Background())
 	name := o.Stream[strings.LastIndexByte(o.Stream, '/')+1:]
 	c := &Consumer{
-		opts: o, stop: stop, done: make(chan struct{}), wake: make(chan struct{}, 1), workers: map[string]*worker{}, sights: map[string]sight{},
+		opts: o, stop: stop, done: make(chan struct{}), wake: make(chan struct{}, 1), workers: map[string]*worker{}, observed: map[string]observation{},
 		grant:  &apikeys.Grant{Tenant: o.Target.Defaults.Tenant, Scopes: apikeys.Write},
-		ledger: ledger{items: o.Items, stream: name, now: o.Now}, beats: o.Now().UnixMilli(),
+		ledger: ledger{items: o.Items, stream: name, now: o.Now}, count: o.Now().UnixMilli(),
 	}
 	c.leases.Items, c.leases.Now, c.leases.Holder, c.leases.TTL = o.Items, o.Now, o.Holder, leaseTTL
 	go func() {
@@ -151,16 +151,16 @@ func (c *Consumer) search(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.beats++
-	if err := c.ledger.beat(ctx, c.opts.Holder, c.beats); err != nil {
+	c.count++
+	if err := c.ledger.writeHeartbeat(ctx, c.opts.Holder, c.count); err != nil {
 		return err
 	}
-	checkpoints, beats, err := c.ledger.readAll(ctx)
+	checkpoints, counts, err := c.ledger.readAll(ctx)
 	if err != nil {
 		return err
 	}
 	readable := readableShards(shards, checkpoints)
-	processes := c.countProcesses(beats)
+	processes := c.countProcesses(counts)
 	share := (len(readable) + processes - 1) / processes
 	c.shrink(shards, share)
 	for _, shard := range readable {
@@ -203,16 +203,16 @@ func startOf(shards []types.Shard, id string) string {
 
 // countProcesses returns the number of processes that read the stream, this one included. A process
 // counts until its beat has not changed for silentAfter, by the clock of this process.
-func (c *Consumer) countProcesses(beats map[string]int64) int {
+func (c *Consumer) countProcesses(counts map[string]int64) int {
 	now, n := c.opts.Now(), 1
-	for holder, beat := range beats {
+	for holder, count := range counts {
 		if holder == c.opts.Holder {
 			continue
 		}
-		was, ok := c.sights[holder]
-		if !ok || was.beat != beat {
-			was = sight{beat, now}
-			c.sights[holder] = was
+		was, ok := c.observed[holder]
+		if !ok || was.count != count {
+			was = observation{count, now}
+			c.observed[holder] = was
 		}
 		if now.Sub(was.since) < silentAfter {
 			n++

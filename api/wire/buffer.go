@@ -16,7 +16,7 @@ var errLineTooLong = errors.New("the line is too long")
 
 // window is the buffered part of a body. Text is examined before it is consumed, so that a reader can
 // try to parse a row over several lines.
-type window struct {
+type buffer struct {
 	r        io.Reader
 	buf      []byte
 	from, to int // bounds of the text that is not consumed
@@ -31,14 +31,14 @@ type window struct {
 const maxSkipped = 16 << 20
 
 // reset begins a body and reuses the memory of the window.
-func (w *window) reset(r io.Reader) {
-	*w = window{r: r, buf: w.buf[:0], line: 1}
+func (b *buffer) reset(r io.Reader) {
+	*b = buffer{r: r, buf: b.buf[:0], line: 1}
 }
 
-func newWindow(r io.Reader) *window {
-	w := new(window)
-	w.reset(r)
-	return w
+func newBuffer(r io.Reader) *buffer {
+	b := new(buffer)
+	b.reset(r)
+	return b
 }
 
 // peek returns the line at an offset of the window, with its newline.
@@ -46,98 +46,98 @@ func newWindow(r io.Reader) *window {
 // At the end of the body the line may be empty or incomplete, and err is the error of the body.
 // peek fails with errLineTooLong if the line, with the text before it, is longer than maxLine.
 // The pieces in which the body arrives make no difference.
-func (w *window) peek(at int) ([]byte, error) {
+func (b *buffer) peek(at int) ([]byte, error) {
 	seen := at
 	for {
-		if i := bytes.IndexByte(w.buf[w.from+seen:w.to], '\n'); i >= 0 {
+		if i := bytes.IndexByte(b.buf[b.from+seen:b.to], '\n'); i >= 0 {
 			if seen+i+1 > maxLine {
 				return nil, errLineTooLong
 			}
-			return w.buf[w.from+at : w.from+seen+i+1], nil
+			return b.buf[b.from+at : b.from+seen+i+1], nil
 		}
-		seen = w.to - w.from
+		seen = b.to - b.from
 		if seen > maxLine {
 			return nil, errLineTooLong
 		}
-		if w.err != nil {
-			return w.buf[w.from+at : w.to], w.err
+		if b.err != nil {
+			return b.buf[b.from+at : b.to], b.err
 		}
-		w.fill()
+		b.fill()
 	}
 }
 
 // Sizes of a window. It begins small, and holds little more than the longest line.
 const (
-	firstWindow = 16 << 10
-	maxWindow   = maxLine + 64<<10
+	minBuffer = 16 << 10
+	maxBuffer = maxLine + 64<<10
 )
 
 // fill reads more of the body, and makes room for it.
-func (w *window) fill() {
-	if w.from > 0 && w.to == cap(w.buf) {
-		copy(w.buf[:cap(w.buf)], w.buf[w.from:w.to])
-		w.to -= w.from
-		w.from = 0
+func (b *buffer) fill() {
+	if b.from > 0 && b.to == cap(b.buf) {
+		copy(b.buf[:cap(b.buf)], b.buf[b.from:b.to])
+		b.to -= b.from
+		b.from = 0
 	}
-	if w.to == cap(w.buf) {
-		size := max(4*cap(w.buf), firstWindow)
-		if cap(w.buf) < maxWindow {
-			size = min(size, maxWindow)
+	if b.to == cap(b.buf) {
+		size := max(4*cap(b.buf), minBuffer)
+		if cap(b.buf) < maxBuffer {
+			size = min(size, maxBuffer)
 		}
 		bigger := make([]byte, size)
-		copy(bigger, w.buf[:w.to])
-		w.buf = bigger
+		copy(bigger, b.buf[:b.to])
+		b.buf = bigger
 	}
-	w.buf = w.buf[:cap(w.buf)]
+	b.buf = b.buf[:cap(b.buf)]
 	for tries := 0; ; tries++ {
-		n, err := w.r.Read(w.buf[w.to:])
-		w.to += n
-		w.err = err
+		n, err := b.r.Read(b.buf[b.to:])
+		b.to += n
+		b.err = err
 		if n > 0 || err != nil {
 			return
 		}
 		if tries == 100 {
-			w.err = io.ErrNoProgress
+			b.err = io.ErrNoProgress
 			return
 		}
 	}
 }
 
-// take consumes n bytes of the window.
-func (w *window) take(n int) {
-	w.line += bytes.Count(w.buf[w.from:w.from+n], []byte{'\n'})
-	w.from += n
-	w.offset += int64(n)
+// consume advances over n bytes.
+func (b *buffer) consume(n int) {
+	b.line += bytes.Count(b.buf[b.from:b.from+n], []byte{'\n'})
+	b.from += n
+	b.offset += int64(n)
 }
 
 // skip consumes n bytes that give no reading. It fails if the body has too many of them.
-func (w *window) skip(n int) error {
-	w.take(n)
-	w.skipped += int64(n)
-	if w.bounded && w.skipped > maxSkipped+w.offset/2 {
+func (b *buffer) skip(n int) error {
+	b.consume(n)
+	b.skipped += int64(n)
+	if b.bounded && b.skipped > maxSkipped+b.offset/2 {
 		return bodyErrorf("most of the body is blank, or lines longer than %d bytes: send readings alone", maxLine)
 	}
 	return nil
 }
 
 // skipBlankLines consumes the blank lines at the start of the window.
-func (w *window) skipBlankLines() error {
+func (b *buffer) skipBlankLines() error {
 	for {
-		text := w.buf[w.from:w.to]
+		text := b.buf[b.from:b.to]
 		n := 0
 		for n < len(text) && isBlank(text[n]) {
 			n++
 		}
-		if err := w.skip(bytes.LastIndexByte(text[:n], '\n') + 1); err != nil {
+		if err := b.skip(bytes.LastIndexByte(text[:n], '\n') + 1); err != nil {
 			return err
 		}
-		if n < len(text) || w.to-w.from > maxLine {
+		if n < len(text) || b.to-b.from > maxLine {
 			return nil
 		}
-		if w.err != nil {
+		if b.err != nil {
 			return nil //nolint:nilerr // the next read returns the error
 		}
-		w.fill()
+		b.fill()
 	}
 }
 
@@ -145,14 +145,14 @@ func (w *window) skipBlankLines() error {
 // before later lines.
 var byteOrderMark = []byte("\ufeff")
 
-// first returns the first line of the window as peek does, without a byte order mark.
-func (w *window) first() ([]byte, error) {
-	line, err := w.peek(0)
+// firstLine returns the first line as peek does, without a byte order mark.
+func (b *buffer) firstLine() ([]byte, error) {
+	line, err := b.peek(0)
 	if err != nil && !errors.Is(err, io.EOF) || !bytes.HasPrefix(line, byteOrderMark) {
 		return line, err
 	}
-	w.take(len(byteOrderMark))
-	return w.peek(0)
+	b.consume(len(byteOrderMark))
+	return b.peek(0)
 }
 
 // trimBlanks returns a line without leading and trailing blanks.
@@ -167,30 +167,30 @@ func trimBlanks(line []byte) []byte {
 }
 
 // skipMark consumes a byte order mark at the beginning of the body.
-func (w *window) skipMark() {
-	if w.offset > 0 {
+func (b *buffer) skipMark() {
+	if b.offset > 0 {
 		return
 	}
-	for w.to-w.from < len(byteOrderMark) && w.err == nil {
-		w.fill()
+	for b.to-b.from < len(byteOrderMark) && b.err == nil {
+		b.fill()
 	}
-	if bytes.HasPrefix(w.buf[w.from:w.to], byteOrderMark) {
-		w.take(len(byteOrderMark))
+	if bytes.HasPrefix(b.buf[b.from:b.to], byteOrderMark) {
+		b.consume(len(byteOrderMark))
 	}
 }
 
 // skipLine consumes the first line, of any length.
-func (w *window) skipLine() error {
+func (b *buffer) skipLine() error {
 	for {
-		if i := bytes.IndexByte(w.buf[w.from:w.to], '\n'); i >= 0 {
-			return w.skip(i + 1)
+		if i := bytes.IndexByte(b.buf[b.from:b.to], '\n'); i >= 0 {
+			return b.skip(i + 1)
 		}
-		if err := w.skip(w.to - w.from); err != nil {
+		if err := b.skip(b.to - b.from); err != nil {
 			return err
 		}
-		if w.err != nil {
-			return w.err
+		if b.err != nil {
+			return b.err
 		}
-		w.fill()
+		b.fill()
 	}
 }
