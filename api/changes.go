@@ -29,7 +29,7 @@ const (
 
 	defaultChanges = 10_000
 	maxChanges     = 100_000
-	maxTable       = 32 << 20 // bytes of readings after which an answer in CSV or Arrow ends early
+	maxCollected   = 32 << 20 // bytes of readings after which an answer in CSV or Arrow ends early
 	maxWait        = time.Minute
 	maxWaiting     = 1024 // requests that wait for changes
 )
@@ -119,7 +119,7 @@ type changesAnswer struct {
 	// numbers is the type of numbers in the format arrow.
 	numbers arrowstream.Numbers
 	rows    *changes.Rows
-	table   wire.Table
+	table   wire.RowWriter
 	n       int
 	sent    bool
 	out     []byte
@@ -326,7 +326,7 @@ func (a *changesAnswer) writeArrow(ctx context.Context, page []varve.Reading) er
 }
 
 // collect returns all readings of the answer, because the header of CSV and Arrow has all their fields.
-// After maxTable bytes of readings, it ends the answer early.
+// After maxCollected bytes of readings, it ends the answer early.
 func (a *changesAnswer) collect(ctx context.Context, page []varve.Reading) (all []varve.Reading, err error) {
 	var set wire.FieldSet
 	size := 0
@@ -336,7 +336,7 @@ func (a *changesAnswer) collect(ctx context.Context, page []varve.Reading) (all 
 			size += page[i].Size()
 		}
 		all = append(all, page...)
-		if size >= maxTable {
+		if size >= maxCollected {
 			break
 		}
 		if page, err = a.next(ctx); err != nil {

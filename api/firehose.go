@@ -78,7 +78,7 @@ func (h *firehoseHandler) addRoutes(o *operations) {
 
 // deliver serves a delivery.
 func (h *firehoseHandler) deliver(w http.ResponseWriter, r *http.Request) {
-	d := &delivery{firehoseHandler: h, r: r, id: r.Header.Get("X-Amz-Firehose-Request-Id"), at: h.now()}
+	d := &firehoseRequest{firehoseHandler: h, r: r, id: r.Header.Get("X-Amz-Firehose-Request-Id"), at: h.now()}
 	if err := d.read(w); err != nil {
 		h.fail(w, r, err)
 		return
@@ -86,8 +86,8 @@ func (h *firehoseHandler) deliver(w http.ResponseWriter, r *http.Request) {
 	writeFirehose(w, http.StatusOK, wire.FirehoseAnswer{RequestID: d.id, Timestamp: h.now().UnixMilli()})
 }
 
-// delivery is a delivery that is being read.
-type delivery struct {
+// firehoseRequest is a request of Firehose while its body is read.
+type firehoseRequest struct {
 	*firehoseHandler
 	r      *http.Request
 	id     string
@@ -100,7 +100,7 @@ type delivery struct {
 }
 
 // read stores the records of the body.
-func (d *delivery) read(w http.ResponseWriter) error {
+func (d *firehoseRequest) read(w http.ResponseWriter) error {
 	q, err := firehoseParams(d.r)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (d *delivery) read(w http.ResponseWriter) error {
 	return d.store()
 }
 
-func (d *delivery) decode(body io.Reader) error {
+func (d *firehoseRequest) decode(body io.Reader) error {
 	in := &failing{Reader: body}
 	err := jx.Decode(in, 1<<16).ObjBytes(func(j *jx.Decoder, key []byte) error {
 		switch string(key) {
@@ -174,7 +174,7 @@ func (f *failing) Read(p []byte) (int, error) {
 }
 
 // record adds a record to the part, and stores the part if it is large.
-func (d *delivery) record(j *jx.Decoder) error {
+func (d *firehoseRequest) record(j *jx.Decoder) error {
 	var data []byte
 	var reason error
 	found := false
@@ -208,7 +208,7 @@ func (d *delivery) record(j *jx.Decoder) error {
 }
 
 // store stores the records of the part.
-func (d *delivery) store() error {
+func (d *firehoseRequest) store() error {
 	_, err := d.receiver.Store(d.r.Context(), grantOf(d.r.Context()), d.target, d.part)
 	d.part, d.size = d.part[:0], 0
 	return err

@@ -82,13 +82,13 @@ func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *heal
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "varve_condition", Help: "1 while the condition holds, else 0.",
 			ConstLabels: prometheus.Labels{"condition": string(name)},
-		}, func() float64 { return holds(conditions, name) }))
+		}, func() float64 { return conditionValue(conditions, name) }))
 	}
 	return m
 }
 
-// holds returns 1 if a condition holds, else 0.
-func holds(conditions *health.Conditions, name health.Name) float64 {
+// conditionValue returns 1 while a condition is set, else 0.
+func conditionValue(conditions *health.Conditions, name health.Name) float64 {
 	if slices.ContainsFunc(conditions.List(), func(c health.Condition) bool { return c.Name == name }) {
 		return 1
 	}

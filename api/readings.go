@@ -87,7 +87,7 @@ type answer struct {
 	q      query.Query
 	asked  url.Values
 	format wire.Format
-	table  wire.Table      // writes the readings in all formats except columns
+	table  wire.RowWriter  // writes the readings in all formats except columns
 	set    *wire.ColumnSet // only in the format columns
 	arrow  arrowAnswer     // only in the format arrow
 	begun  bool
@@ -282,14 +282,14 @@ func (a *answer) begin() {
 // flush sends the collected text. It holds back the end of an Arrow stream that is not complete.
 func (a *answer) flush() error {
 	a.sent = true
-	held := a.arrow.held(a.out)
-	for part := range slices.Chunk(a.out[:len(a.out)-held], piece) {
+	withheld := a.arrow.withheld(a.out)
+	for part := range slices.Chunk(a.out[:len(a.out)-withheld], piece) {
 		a.extend()
 		if _, err := a.w.Write(part); err != nil {
 			return fmt.Errorf("%w: %w", errNotTaken, err)
 		}
 	}
-	a.out = append(a.out[:0], a.out[len(a.out)-held:]...)
+	a.out = append(a.out[:0], a.out[len(a.out)-withheld:]...)
 	return nil
 }
 

@@ -98,9 +98,9 @@ func (s *arrowAnswer) add(part *query.Part) error {
 	return s.stream.Add(part.Readings)
 }
 
-// held returns the number of bytes at the end of out that must not be sent yet. Without them, a
+// withheld returns the number of bytes at the end of out that must not be sent yet. Without them, a
 // stream that is cut off never ends between two batches, and so never looks complete.
-func (s *arrowAnswer) held(out []byte) int {
+func (s *arrowAnswer) withheld(out []byte) int {
 	if s.stream == nil || s.closed {
 		return 0
 	}

@@ -65,11 +65,11 @@ func (h *snapshotsHandler) postSnapshot(w http.ResponseWriter, r *http.Request) 
 			h.failed(r, err)
 		}
 	}()
-	h.hold(w, r, made)
+	h.waitForEnd(w, r, made)
 }
 
-// hold waits until the client ends the request or the server stops; until then, the snapshot exists.
-func (h *snapshotsHandler) hold(w http.ResponseWriter, r *http.Request, made wire.Snapshot) {
+// waitForEnd waits until the client ends the request or the server stops; until then, the snapshot exists.
+func (h *snapshotsHandler) waitForEnd(w http.ResponseWriter, r *http.Request, made wire.Snapshot) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	lines := &answerLines{control: http.NewResponseController(w), w: w, stall: h.limits.Stall, gone: cancel}

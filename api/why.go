@@ -186,7 +186,7 @@ func (h *whyHandler) explain(ctx context.Context, stream string, at time.Time, t
 		holders = append(holders, c.Table)
 	}
 	if len(holders) == 0 {
-		holders = h.wouldHold(t.Class, at)
+		holders = h.possibleTables(t.Class, at)
 	}
 	h.describe(&s, at, t)
 	if operates {
@@ -200,9 +200,9 @@ func (h *whyHandler) explain(ctx context.Context, stream string, at time.Time, t
 	return s
 }
 
-// wouldHold returns the tables that may hold a reading with this event time: the table for an arrival at
+// possibleTables returns the tables that may hold a reading with this event time: the table for an arrival at
 // the event time, and the table for an arrival now.
-func (h *whyHandler) wouldHold(class string, at time.Time) (tables []grid.Table) {
+func (h *whyHandler) possibleTables(class string, at time.Time) (tables []grid.Table) {
 	policy := h.rotator.Policy()
 	for _, month := range []grid.Month{grid.MonthOf(at), grid.MonthOf(h.now())} {
 		if rg, ok := policy.Grid.Locate(at, month); ok && month <= grid.MonthOf(h.now()) {

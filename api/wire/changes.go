@@ -35,12 +35,12 @@ func (w *Writer) AppendChange(dst []byte, r *varve.Reading) []byte {
 }
 
 // AppendChangesHeader appends the header of CSV rows with devices.
-func (t *Table) AppendChangesHeader(dst []byte) []byte {
-	return t.AppendHeader(append(dst, "device,"...))
+func (w *RowWriter) AppendChangesHeader(dst []byte) []byte {
+	return w.AppendHeader(append(dst, "device,"...))
 }
 
 // AppendChangeRow appends a reading with its device as a row. It returns the name of a field without a
 // column, if the reading has one.
-func (t *Table) AppendChangeRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
-	return t.AppendRow(append(AppendCell(dst, r.Device), ','), r)
+func (w *RowWriter) AppendChangeRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
+	return w.AppendRow(append(AppendCell(dst, r.Device), ','), r)
 }

@@ -122,9 +122,9 @@ func (c *csvReader) Read(b *Batch) error {
 			return err
 		}
 	}
-	if held := c.long.held; held != nil {
-		c.long.held = nil
-		c.longRow(b, held.cells, held.line)
+	if deferred := c.long.deferred; deferred != nil {
+		c.long.deferred = nil
+		c.longRow(b, deferred.cells, deferred.line)
 		c.keepRow(b, b.Len()-1)
 	}
 	for !b.Full() || c.long.isOpen() {

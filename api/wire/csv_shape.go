@@ -22,16 +22,16 @@ const maxGroup = varve.MaxFields
 // Each other column of a row is a further field. Its name joins the name of the value and the name of
 // the column with a point, as in temperature.unit.
 type longForm struct {
-	key   []string // cells with the time, device, id and version of the group; empty without a group
-	from  int      // index of the group's first field in the memory of the batch
-	names []string // names of the values in the group
-	rows  int
-	held  *heldRow // the row that the next batch begins with, if set
-	again heldRow
+	key      []string // cells with the time, device, id and version of the group; empty without a group
+	from     int      // index of the group's first field in the memory of the batch
+	names    []string // names of the values in the group
+	rows     int
+	deferred *deferredRow // the row that the next batch begins with, if set
+	memory   deferredRow
 }
 
-// heldRow is a row that did not fit into a full batch.
-type heldRow struct {
+// deferredRow is a row that did not fit into a full batch.
+type deferredRow struct {
 	cells [][]byte
 	line  int
 }
@@ -82,8 +82,8 @@ func (c *csvReader) longRow(b *Batch, cells [][]byte, line int) bool {
 	l := &c.long
 	if !l.isNext(c.roles, cells) {
 		if l.end(); b.Full() {
-			l.again = heldRow{cells, line}
-			l.held = &l.again
+			l.memory = deferredRow{cells, line}
+			l.deferred = &l.memory
 			return false
 		}
 		from := b.begin()

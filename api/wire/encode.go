@@ -132,7 +132,7 @@ func appendEscape(dst []byte, c byte) []byte {
 
 // Table writes readings of one series as CSV rows with the given fields. AppendPart also writes
 // JSON and NDJSON.
-type Table struct {
+type RowWriter struct {
 	Fields []string // sorted
 	// Versioned adds the column _version, after id.
 	Versioned bool
@@ -142,13 +142,13 @@ type Table struct {
 
 // AppendHeader appends the header: time, id, arrived and the fields. A field with a reserved name
 // gets the prefix "fields.", so that names are unique.
-func (t *Table) AppendHeader(dst []byte) []byte {
+func (w *RowWriter) AppendHeader(dst []byte) []byte {
 	dst = append(dst, "time,id"...)
-	if t.Versioned {
+	if w.Versioned {
 		dst = append(dst, ","+VersionColumn...)
 	}
 	dst = append(dst, ",arrived"...)
-	for _, f := range t.Fields {
+	for _, f := range w.Fields {
 		dst = AppendCell(append(dst, ','), ColumnName(f))
 	}
 	return append(dst, '\r', '\n')
@@ -185,21 +185,21 @@ func reserved(name string) bool {
 //
 // It returns the name of a field without a column, or of the missing column of versions, if the reading
 // has one.
-func (t *Table) AppendRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
-	dst = t.time.Append(dst, r.Time)
+func (w *RowWriter) AppendRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
+	dst = w.time.Append(dst, r.Time)
 	if dst = append(dst, ','); isHash(r.ID) {
 		dst = r.ID.Append(dst)
 	} else {
 		dst = AppendCell(dst, r.ID.String())
 	}
-	if t.Versioned {
+	if w.Versioned {
 		dst = appendVersionCell(dst, r.ID)
 	} else if r.ID.Version() > 0 {
 		missing = VersionColumn
 	}
-	dst = t.arrived.Append(append(dst, ','), r.Arrived)
+	dst = w.arrived.Append(append(dst, ','), r.Arrived)
 	i := 0
-	for _, name := range t.Fields {
+	for _, name := range w.Fields {
 		dst = append(dst, ',')
 		for i < len(r.Fields) && r.Fields[i].Name < name {
 			missing = r.Fields[i].Name

@@ -127,7 +127,7 @@ func TestTables_RoundTrip(t *testing.T) {
 				want = append(want, show(&bare))
 			}
 		}
-		table := wire.Table{Fields: set.Sorted()}
+		table := wire.RowWriter{Fields: set.Sorted()}
 		csv := table.AppendHeader(nil)
 		for i := range readings {
 			var missing string
@@ -151,7 +151,7 @@ func TestTable_ReportsMissingColumn(t *testing.T) {
 		{"b d", "", ",1,2"}, {"a b c d e", "", ",,1,,2,"}, {"b", "d", ",1"}, {"d", "b", ",2"}, {"c", "d", ","}, {"", "b", ""}, {"e", "d", ","},
 	}
 	for _, row := range rows {
-		table := wire.Table{Fields: strings.Fields(row.columns)}
+		table := wire.RowWriter{Fields: strings.Fields(row.columns)}
 		line, missing := table.AppendRow(nil, &r)
 		cells := strings.TrimSuffix(strings.SplitAfterN(string(line), "Z", 3)[2], "\r\n")
 		if missing != row.missing || cells != row.cells {
@@ -201,7 +201,7 @@ func TestAnswerReader_RejectsOtherBodies(t *testing.T) {
 // their names.
 func TestTable_RenamesReservedFields(t *testing.T) {
 	names := []string{"arrived", "fields.id", "fields.x", "id", "time", "times"}
-	table := wire.Table{Fields: names}
+	table := wire.RowWriter{Fields: names}
 	out := string(table.AppendHeader(nil))
 	if want := "time,id,arrived,fields.arrived,fields.fields.id,fields.x,fields.id,fields.time,times\r\n"; out != want {
 		t.Errorf("%q, want %q", out, want)

@@ -21,8 +21,8 @@ const (
 	Arrow                        // stream of Apache Arrow; only for answers of readings
 )
 
-// table has the entry of each format, in the order in which messages list the formats.
-var table = [...]entry{
+// entries has the entry of each format, in the order in which messages list the formats.
+var entries = [...]entry{
 	JSON:       jsonEntry,
 	NDJSON:     ndjsonEntry,
 	CSV:        csvEntry,
@@ -54,7 +54,7 @@ type entry struct {
 // bodyMedia maps the media types of requests to formats.
 var bodyMedia = func() map[string]Format {
 	all := map[string]Format{}
-	for f, e := range table {
+	for f, e := range entries {
 		if e.newReader == nil {
 			continue
 		}
@@ -72,10 +72,10 @@ func bareMedia(media string) string {
 }
 
 func (f Format) entry() *entry {
-	if int(f) < len(table) {
-		return &table[f]
+	if int(f) < len(entries) {
+		return &entries[f]
 	}
-	return &table[0]
+	return &entries[0]
 }
 
 func (f Format) String() string {
@@ -119,7 +119,7 @@ func FormatOf(contentType string) (Format, bool) {
 // AnswerFormatOf returns the format of an answer for a media type of Accept.
 func AnswerFormatOf(media string) (Format, bool) {
 	media = bareMedia(media)
-	for f, e := range table {
+	for f, e := range entries {
 		if !e.onlyBodies && slices.ContainsFunc(e.media, func(m string) bool { return bareMedia(m) == media }) {
 			return Format(f), true
 		}
@@ -131,7 +131,7 @@ func AnswerFormatOf(media string) (Format, bool) {
 // extension.
 func FormatOfFile(name string) (Format, bool) {
 	extension := strings.ToLower(filepath.Ext(name))
-	for f, e := range table {
+	for f, e := range entries {
 		if slices.Contains(e.extensions, extension) {
 			return Format(f), true
 		}
@@ -150,7 +150,7 @@ func ParseFormat(name string) (Format, bool) {
 
 // named returns the format with the given name, or false if no format has it.
 func named(name string) (Format, bool) {
-	for f, e := range table {
+	for f, e := range entries {
 		if e.name == name && name != "" {
 			return Format(f), true
 		}
@@ -169,7 +169,7 @@ func ParseBodyFormat(name string) (Format, bool) {
 // BodyFormats returns the formats of requests and files.
 func BodyFormats() []Format {
 	var all []Format
-	for f, e := range table {
+	for f, e := range entries {
 		if e.newReader != nil {
 			all = append(all, Format(f))
 		}
@@ -183,7 +183,7 @@ func (f Format) Name() string { return f.entry().name }
 // FormatNames returns the names that ParseFormat accepts, as in "json, ndjson or csv".
 func FormatNames() string {
 	var names []string
-	for _, e := range table[1:] {
+	for _, e := range entries[1:] {
 		if !e.onlyBodies {
 			names = append(names, e.name)
 		}
@@ -202,7 +202,7 @@ func BodyMediaTypes() string {
 // FileExtensions returns the extensions that FormatOfFile accepts, as a list for messages.
 func FileExtensions() string {
 	var all []string
-	for _, e := range table {
+	for _, e := range entries {
 		all = append(all, e.extensions...)
 	}
 	return enumerate(all)

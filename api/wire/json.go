@@ -43,15 +43,15 @@ type object struct {
 	Defaults
 	plain    plain
 	dec      jx.Decoder
-	seen     memberSet
+	seen     propertySet
 	unpaired bool // the text contains half of a surrogate pair
 	// sentVersion is the version of the object that is read.
 	sentVersion uint32
 	answers     bool // reads the arrival, because the object belongs to an answer
 }
 
-// memberSet records which members of an object were read.
-type memberSet struct{ device, time, id, version, fields bool }
+// propertySet records which members of an object were read.
+type propertySet struct{ device, time, id, version, fields bool }
 
 // into parses one object as a new reading of the batch. It returns false if the text is not a JSON
 // object. Even then, the reading is in the batch, with a verdict that rejects it.
@@ -69,7 +69,7 @@ func (o *object) into(b *Batch, text []byte, line int) bool {
 
 // decode parses any object as the last reading of the batch.
 func (o *object) decode(b *Batch, r *varve.Reading, text []byte) bool {
-	o.seen, o.unpaired, o.sentVersion = memberSet{}, unpaired(text), 0
+	o.seen, o.unpaired, o.sentVersion = propertySet{}, unpaired(text), 0
 	var verdict varve.Verdict
 	note := func(v varve.Verdict) {
 		if verdict.Outcome == 0 {
@@ -78,7 +78,7 @@ func (o *object) decode(b *Batch, r *varve.Reading, text []byte) bool {
 	}
 	from := b.begin()
 	o.dec.ResetBytes(text)
-	err := o.dec.ObjBytes(func(d *jx.Decoder, key []byte) error { return o.member(b, r, d, key, note) })
+	err := o.dec.ObjBytes(func(d *jx.Decoder, key []byte) error { return o.property(b, r, d, key, note) })
 	if err == nil && !errors.Is(o.dec.Skip(), io.EOF) {
 		err = errors.New("more follows the object: a line has one object (curl joins lines unless you use --data-binary)")
 	}
@@ -111,7 +111,7 @@ func (o *object) decode(b *Batch, r *varve.Reading, text []byte) bool {
 }
 
 // member parses one member of the object.
-func (o *object) member(b *Batch, r *varve.Reading, d *jx.Decoder, key []byte, note func(varve.Verdict)) error {
+func (o *object) property(b *Batch, r *varve.Reading, d *jx.Decoder, key []byte, note func(varve.Verdict)) error {
 	twice := func(seen *bool) {
 		if *seen {
 			note(varve.Reject(varve.CodeMalformed, "%q occurs twice", key))

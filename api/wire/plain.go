@@ -53,7 +53,7 @@ func (p *plain) into(b *Batch, r *varve.Reading, o *object, text []byte) bool {
 
 // object reads the members of the object.
 func (p *plain) object(b *Batch, r *varve.Reading, o *object) bool {
-	var seen memberSet
+	var seen propertySet
 	if !p.takeByte('{') {
 		return false
 	}
