@@ -13,10 +13,10 @@ import (
 	"github.com/varvedb/varve/erasures"
 )
 
-// Erasures holds the erasures of devices' data. If Eraser is nil, no data can be erased.
+// Erasures has the parts that erase the data of devices. If Eraser is nil, no data can be erased.
 type Erasures struct {
 	Eraser *erasures.Eraser
-	// Begin begins the erasure of a plan, and starts to work on it.
+	// Begin records an erasure with the digest of its plan, and starts its job in the background.
 	Begin func(ctx context.Context, t erasures.Target, digest, by string) (erasures.Record, error)
 }
 

@@ -32,16 +32,16 @@ type AWS struct {
 
 const (
 	firehosePath = "/v1/aws/firehose"
-	// maxFirehose is the maximum size of a delivery before compression, as AWS documents it.
+	// maxFirehose is the maximum size of a request before compression, as AWS documents it.
 	maxFirehose = 64 << 20
-	// maxFirehosePart is the size of the records that are stored at once.
+	// maxFirehosePart is the size of records in bytes from which they are stored, before more are read.
 	maxFirehosePart = 4 << 20
 	// maxFirehoseError is the maximum length of an error message, as AWS documents it.
 	maxFirehoseError = 8192
 )
 
-// firehoseHandler serves deliveries of Amazon Data Firehose to an HTTP endpoint. Firehose sends the
-// API key as its access key.
+// firehoseHandler is the HTTP endpoint of Amazon Data Firehose for readings. Firehose sends the API key
+// as its access key.
 type firehoseHandler struct {
 	*responder
 	receiver *records.Receiver
@@ -76,7 +76,7 @@ func (h *firehoseHandler) addRoutes(o *operations) {
 	})
 }
 
-// deliver serves a delivery.
+// deliver serves one request of Firehose.
 func (h *firehoseHandler) deliver(w http.ResponseWriter, r *http.Request) {
 	d := &firehoseRequest{firehoseHandler: h, r: r, id: r.Header.Get("X-Amz-Firehose-Request-Id"), at: h.now()}
 	if err := d.read(w); err != nil {
@@ -91,9 +91,9 @@ type firehoseRequest struct {
 	*firehoseHandler
 	r      *http.Request
 	id     string
-	at     time.Time // when Firehose sent it
+	at     time.Time // the time of the request
 	target *records.Target
-	from   string // the delivery stream
+	from   string // the Firehose stream
 	count  int    // of all records
 	size   int    // of the records in part
 	part   []records.Record
@@ -159,7 +159,7 @@ func (d *firehoseRequest) decode(body io.Reader) error {
 	}
 }
 
-// failing remembers the error of a body, except its end.
+// failing is a reader that records the error of reading a body. The end of the body is not an error.
 type failing struct {
 	io.Reader
 	err error
@@ -248,7 +248,8 @@ func firehoseParams(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// firehoseKeyIn returns the API key of a delivery: the access key, or one that a proxy adds.
+// firehoseKeyIn returns the API key of a request: the access key of Firehose, or else the key in the
+// headers that other requests use, which a proxy may add.
 func firehoseKeyIn(h http.Header) string {
 	if keys := h["X-Amz-Firehose-Access-Key"]; len(keys) == 1 && keys[0] != "" {
 		return keys[0]

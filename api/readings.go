@@ -79,7 +79,7 @@ func (h *readingsHandler) getReadings(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer writes the answer to one query while the readings are read.
+// answer writes the answer to one query, page by page while the store is read.
 type answer struct {
 	h      *readingsHandler
 	w      http.ResponseWriter
@@ -279,7 +279,8 @@ func (a *answer) begin() {
 	}
 }
 
-// flush sends the collected text. It holds back the end of an Arrow stream that is not complete.
+// flush sends the collected text. It does not send the last bytes of an Arrow stream that is not
+// complete: see withheld.
 func (a *answer) flush() error {
 	a.sent = true
 	withheld := a.arrow.withheld(a.out)
@@ -371,6 +372,6 @@ func (a *answer) explain() error {
 
 // extend gives the client more time to read the answer.
 func (a *answer) extend() {
-	// Not every ResponseWriter has deadlines; those in tests do not.
+	// The ResponseWriter of a test has no deadlines.
 	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(a.h.stall))
 }

@@ -141,7 +141,7 @@ func (h *rulesHandler) unmuteRule(ctx context.Context, in *rulePath) (*reply[wir
 	return h.ruleReply(h.monitor.MuteRule(ctx, tenantOf(ctx), in.Rule, time.Time{}))
 }
 
-// threshold parses a number with all its digits, a string or a boolean.
+// threshold parses the threshold of a rule: a number with all its digits, a string or a boolean.
 func threshold(text json.RawMessage) (v varve.Value, err error) {
 	var as any
 	if len(text) == 0 {
