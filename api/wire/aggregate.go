@@ -24,11 +24,11 @@ type AggregateBody struct {
 	Fields   map[string]AggregateField `json:"fields"`
 }
 
-// AggregateField has one member for each function, such as mean or p99: a JSON number with all
-// digits, or null. The member ignored counts values that are not numbers.
+// AggregateField has one property for each function, such as mean or p99: a JSON number with all
+// digits, or null. The property ignored counts the values that are not numbers.
 type AggregateField map[string]json.RawMessage
 
-// ignoredProperty is the member that counts ignored values.
+// ignoredProperty is the name of the property, and of the CSV column, that counts ignored values.
 const ignoredProperty = "ignored"
 
 // AggregateWriter writes the rows of an aggregate query.
@@ -40,7 +40,7 @@ type AggregateWriter struct {
 	rows      int
 }
 
-// AppendHead appends the beginning of the answer.
+// AppendHead appends the beginning of the answer: in CSV the header.
 func (w *AggregateWriter) AppendHead(dst []byte) []byte {
 	switch w.Format {
 	case JSON:

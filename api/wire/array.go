@@ -23,8 +23,8 @@ const (
 	errLineBreak brokenError = "a string has a line break in it"
 )
 
-// element finds the end of a JSON value by brackets and quotes only. So an invalid value does not affect
-// the elements around it.
+// element finds the end of an array's element by brackets and quotes only. So an element that is invalid
+// JSON does not affect the other elements.
 type element struct {
 	depth           int
 	quoted, escaped bool
@@ -70,12 +70,12 @@ func (e *element) scan(text []byte) (n int, done bool, err error) {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// array splits a JSON array into its elements without parsing them. The window begins after the
+// array splits a JSON array into its elements without parsing them. The buffered text begins after the
 // opening bracket.
 type array struct {
 	buffer *buffer
 	n      int64 // number of elements so far
-	size   int   // size of the last element, which is still in the window
+	size   int   // size of the last element, which is still in the buffer
 }
 
 // next returns the next element, which is valid until the following call. It returns io.EOF at

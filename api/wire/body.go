@@ -57,7 +57,7 @@ func (j *jsonBody) Read(b *Batch) error {
 	return nil
 }
 
-// begin determines the kind of the body.
+// begin determines whether the body is an array, one object, or lines of objects.
 func (j *jsonBody) begin() error {
 	w := &j.mem.buffer
 	w.reset(j.body)
@@ -112,9 +112,8 @@ func (j *jsonBody) one(b *Batch) error {
 	return bodyErrorf("the body is %s", v.Message)
 }
 
-// several reports whether a text is objects on lines rather than one object. That is the case if a
-// newline or another object follows the first object. It is also the case if the first line is
-// invalid and the second line is an object.
+// several reports whether a text consists of objects on lines, and not of one object. Then a newline or
+// another object follows the first object, or the first line is invalid and the second line is an object.
 func (j *jsonBody) several(text []byte) bool {
 	var first element
 	if n, done, err := first.scan(text); done && err == nil {
@@ -134,8 +133,8 @@ func (j *jsonBody) several(text []byte) bool {
 	return false
 }
 
-// element reads the array's next element. If the array breaks off, its earlier
-// elements are valid, and the rest is one malformed reading.
+// element reads the next element of the array. If the end of an element cannot be found, the rest of the
+// body is one malformed reading. The earlier elements stay valid.
 func (j *jsonBody) element(b *Batch) error {
 	text, err := j.array.next()
 	var broken brokenError

@@ -14,23 +14,24 @@ const maxLine = 4 * varve.MaxReadingBytes
 
 var errLineTooLong = errors.New("the line is too long")
 
-// window is the buffered part of a body. Text is examined before it is consumed, so that a reader can
-// try to parse a row over several lines.
+// buffer is the part of a body that was read and is not consumed. Text is examined before it is consumed,
+// so that a reader can try to parse a row over several lines.
 type buffer struct {
 	r        io.Reader
 	buf      []byte
 	from, to int // bounds of the text that is not consumed
 	err      error
-	line     int   // line number of the first line in the window, from 1
-	offset   int64 // offset of the window in the body: the consumed bytes
-	skipped  int64 // consumed bytes that gave no reading
-	bounded  bool  // skipped bytes must not be most of the body
+	line     int   // line number of the first line in the buffer, from 1
+	offset   int64 // offset of the buffer in the body: the number of consumed bytes
+	skipped  int64 // number of consumed bytes that are not part of a reading
+	bounded  bool  // the number of skipped bytes is limited
 }
 
-// maxSkipped limits the skipped bytes of a bounded body, in addition to half of its consumed bytes.
+// maxSkipped is the number of bytes of a bounded body that may always be skipped. Above this number, at
+// most half of the consumed bytes may be skipped.
 const maxSkipped = 16 << 20
 
-// reset begins a body and reuses the memory of the window.
+// reset begins a body and reuses the memory of the buffer.
 func (b *buffer) reset(r io.Reader) {
 	*b = buffer{r: r, buf: b.buf[:0], line: 1}
 }
@@ -41,11 +42,11 @@ func newBuffer(r io.Reader) *buffer {
 	return b
 }
 
-// peek returns the line at an offset of the window, with its newline.
+// peek returns the line at an offset of the buffer, with its newline.
 //
 // At the end of the body the line may be empty or incomplete, and err is the error of the body.
 // peek fails with errLineTooLong if the line, with the text before it, is longer than maxLine.
-// The pieces in which the body arrives make no difference.
+// The result does not depend on how many bytes each read of the body returns.
 func (b *buffer) peek(at int) ([]byte, error) {
 	seen := at
 	for {
@@ -66,7 +67,7 @@ func (b *buffer) peek(at int) ([]byte, error) {
 	}
 }
 
-// Sizes of a window. It begins small, and holds little more than the longest line.
+// Sizes of a buffer in bytes. A buffer begins with minBuffer, and seldom needs more than maxBuffer.
 const (
 	minBuffer = 16 << 10
 	maxBuffer = maxLine + 64<<10
@@ -110,7 +111,7 @@ func (b *buffer) consume(n int) {
 	b.offset += int64(n)
 }
 
-// skip consumes n bytes that give no reading. It fails if the body has too many of them.
+// skip consumes n bytes that are not part of a reading. It fails if a bounded body has too many of them.
 func (b *buffer) skip(n int) error {
 	b.consume(n)
 	b.skipped += int64(n)
@@ -120,7 +121,7 @@ func (b *buffer) skip(n int) error {
 	return nil
 }
 
-// skipBlankLines consumes the blank lines at the start of the window.
+// skipBlankLines consumes the blank lines at the start of the buffer.
 func (b *buffer) skipBlankLines() error {
 	for {
 		text := b.buf[b.from:b.to]
@@ -141,8 +142,8 @@ func (b *buffer) skipBlankLines() error {
 	}
 }
 
-// byteOrderMark is a prefix that some programs write. In concatenated texts, it also occurs
-// before later lines.
+// byteOrderMark is U+FEFF, which some programs write at the beginning of a file. If files are
+// concatenated, it also occurs before later lines.
 var byteOrderMark = []byte("\ufeff")
 
 // firstLine returns the first line as peek does, without a byte order mark.

@@ -4,11 +4,11 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Headers of an answer with changes. In formats other than JSON, they are trailers.
+// Trailers of an answer with changes in formats other than JSON.
 const (
-	HeaderNext    = "Varve-Next"    // the cursor
+	HeaderNext    = "Varve-Next"    // the change cursor
 	HeaderMore    = "Varve-More"    // true if further changes exist now
-	HeaderSettled = "Varve-Settled" // the time up to which the changes were complete
+	HeaderSettled = "Varve-Settled" // the time before which all arrivals are settled
 )
 
 // ChangesBody is a page of changes.

@@ -16,7 +16,7 @@ import (
 
 // Columns defines the meaning of the columns of a CSV body.
 type Columns struct {
-	// Names holds the names of the columns. If empty, the first row is the header.
+	// Names are the names of the columns. If empty, the first row is the header.
 	Names []string
 	// Time, Device and ID name the columns of the time, the device and the id.
 	//
@@ -28,9 +28,9 @@ type Columns struct {
 	// which occurs in answers. The prefix "fields." makes any name a field: "fields.time" is the
 	// field time.
 	Time, Device, ID string
-	// Kinds sets the kind of fields, by column. A column that is named must exist. Without a
-	// kind, the text of a cell determines it: a number, true or false, a JSON object or array,
-	// or else a string.
+	// Kinds has the kind of the values of a field, by column. A column that is named must exist. For
+	// other columns, the text of a cell determines the kind: a number, true or false, a JSON object
+	// or array, or else a string.
 	Kinds map[string]varve.Kind
 	// Delimiter separates columns. 0 means a comma.
 	Delimiter rune
@@ -156,8 +156,8 @@ func (c *csvReader) Read(b *Batch) error {
 	return nil
 }
 
-// keepRow records the last row as the text of the readings that it added. The first of them has the index
-// from. In the long form, a row can also add a line to the text of an earlier reading.
+// keepRow records the last row as the text of the readings that were added for it, from index from on. In
+// the long form, a row can also add a line to the text of an earlier reading.
 func (c *csvReader) keepRow(b *Batch, from int) {
 	switch {
 	case !b.KeepTexts:

@@ -26,11 +26,11 @@ type longForm struct {
 	from     int      // index of the group's first field in the memory of the batch
 	names    []string // names of the values in the group
 	rows     int
-	deferred *deferredRow // the row that the next batch begins with, if set
+	deferred *deferredRow // the row with which the next batch begins, if set
 	memory   deferredRow
 }
 
-// deferredRow is a row that did not fit into a full batch.
+// deferredRow is a row that was read when the batch was full.
 type deferredRow struct {
 	cells [][]byte
 	line  int
@@ -60,7 +60,7 @@ func (l *longForm) isNext(roles []role, cells [][]byte) bool {
 	return true
 }
 
-// start begins a group with a row.
+// start begins a group with the given row.
 func (l *longForm) start(roles []role, cells [][]byte) {
 	l.key, l.names, l.rows = l.key[:0], l.names[:0], 0
 	for i := range roles {
@@ -76,8 +76,8 @@ func (l *longForm) isOpen() bool { return len(l.key) > 0 }
 // end ends the group: the next row begins another one.
 func (l *longForm) end() { l.key = l.key[:0] }
 
-// longRow adds a row of the long form to the batch. It returns false if the row must wait for the
-// next batch.
+// longRow adds a row of the long form to the batch. If the batch is full, it defers the row to the next
+// batch and returns false.
 func (c *csvReader) longRow(b *Batch, cells [][]byte, line int) bool {
 	l := &c.long
 	if !l.isNext(c.roles, cells) {
@@ -207,9 +207,9 @@ func (c *Columns) keyColumns(names []string) (key []int) {
 	return key
 }
 
-// group returns the length of the first rows of the window that have the same time, device, id and
+// group returns the length in bytes of the first buffered rows that have the same time, device, id and
 // version in the long form. These rows are one reading, or several if a name is repeated. The
-// argument first is the first row.
+// argument first is the first line.
 func (r *rowReader) group(first []byte, names []string, key []int) int {
 	n, bad := r.row(first, len(names))
 	if bad != nil || len(r.cells) != len(names) {

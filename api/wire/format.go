@@ -11,7 +11,7 @@ import (
 // Format is a format of readings.
 type Format uint8
 
-// The formats. Each has an entry in the table.
+// The formats. Each has an element in entries.
 const (
 	JSON       Format = iota + 1 // an object or an array of objects
 	NDJSON                       // one object per line
@@ -35,11 +35,11 @@ var entries = [...]entry{
 type entry struct {
 	title string // the format's name in messages
 	name  string // value of the parameter format
-	// media holds the media types. Answers and sent bodies have the first one.
+	// media has the media types. Answers and sent bodies have the first one.
 	media []string
-	// bodyMedia holds further media types, which mean the format only in requests.
+	// bodyMedia has further media types, which mean the format only in requests.
 	bodyMedia []string
-	// extensions holds the extensions of files.
+	// extensions has the extensions of files.
 	extensions []string
 	// newReader returns a reader of a body. If nil, the format occurs only in answers.
 	newReader func(mem *Memory, body io.Reader, d Defaults, c Columns) (Reader, error)

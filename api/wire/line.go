@@ -25,7 +25,7 @@ var lineEntry = entry{
 	onlyBodies: true,
 }
 
-// LineAuto means that the magnitude of each time in line protocol determines its unit.
+// LineAuto means that the unit of each numeric time in line protocol follows from its magnitude.
 const LineAuto Precision = -1
 
 // lineReader parses the line protocol of InfluxDB:
@@ -33,7 +33,7 @@ const LineAuto Precision = -1
 //	weather,device=sensor_01,site=north temperature=22.4,ok=true,n=7i 1475001526000000000
 //
 // The measurement is the stream. LineMapping assigns the tags. A quoted string may span lines. If
-// the lines do not form a point, only the first one is invalid, as in CSV.
+// these lines do not form a point, only the first line is rejected, as in CSV.
 type lineReader struct {
 	Defaults
 	buffer *buffer
@@ -81,7 +81,7 @@ func (l *lineReader) Read(b *Batch) error {
 			if err := l.point(b, text, point, line); err != nil {
 				return err
 			}
-			continue // the window may have more
+			continue // an error of the body is returned after the buffered lines
 		}
 		if err != nil {
 			return err
@@ -112,7 +112,7 @@ func trimLineEnd(text []byte) []byte {
 	return text
 }
 
-// point reads the point that begins with the first line of the window.
+// point reads the point that begins with the first line of the buffer.
 func (l *lineReader) point(b *Batch, text, point []byte, line int) error {
 	b.add(line)
 	size, v, err := l.judge(b, text, point)
@@ -126,7 +126,7 @@ func (l *lineReader) point(b *Batch, text, point []byte, line int) error {
 	return nil
 }
 
-// judge parses the point that begins with the first line of the window as the last reading of the
+// judge parses the point that begins with the first line of the buffer as the last reading of the
 // batch. It returns the size of the point's text.
 func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verdict, err error) {
 	r := &b.Readings[len(b.Readings)-1]
@@ -183,9 +183,9 @@ func isQuoteOpen(text []byte, open bool) bool {
 	return open
 }
 
-// plain is a fast way to parse a point. The point must be of a known series, with the field names of an
-// earlier point, a time, and no escapes. For other points, it returns false and leaves the batch unchanged,
-// and the caller must call parse.
+// plain parses a point of a known series, with the field names of an earlier point, a time, and no
+// escapes. It is faster than parse. For other points, it returns false and leaves the batch unchanged.
+// Then the caller must call parse.
 func (l *lineReader) plain(b *Batch, r *varve.Reading, text []byte) bool {
 	s, rest := l.series.known(text)
 	if s == nil {
@@ -263,7 +263,7 @@ func (l *lineReader) time(p *pointScan) (time.Time, varve.Verdict) {
 	}
 }
 
-// parseStamp parses a whole number of units since 1970.
+// parseStamp parses a whole number of units of the precision since 1970.
 func (f TimeFormat) parseStamp(text []byte) (time.Time, varve.Verdict) {
 	if f.Precision != LineAuto {
 		if t, ok := f.quick(text); ok {
@@ -305,7 +305,7 @@ func malformedPoint(format string, args ...any) varve.Verdict {
 	return varve.Reject(varve.CodeMalformed, "not a point of line protocol: "+format, args...)
 }
 
-// newPointCutter returns a cutter of a file of line protocol. It parses the points, because a
+// newPointCutter returns a cutter of a file of line protocol. The cutter parses the points, because a
 // point may span lines.
 func newPointCutter(w *buffer) *lineCutter {
 	var b Batch

@@ -19,8 +19,8 @@ var ndjsonEntry = entry{
 	newCutter: func(w *buffer, _ Columns) cutter { return &lineCutter{buffer: w} },
 }
 
-// ndjson parses one object per line. A line that is not an object is one malformed reading, and
-// the next line is read.
+// ndjson parses one object per line. A line that is not an object is one malformed reading, and does not
+// affect the next line.
 type ndjson struct {
 	buffer *buffer
 	object *object

@@ -9,13 +9,13 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// partWriter holds the columns of the part that a Table writes.
+// partWriter has the state of a RowWriter while it writes a part of a block.
 type partWriter struct {
 	forms      block.Forms
 	properties []property      // the requested columns, in JSON
-	cells      []*block.Column // the columns of Table.Fields; nil if the part lacks one
+	cells      []*block.Column // the columns of RowWriter.Fields; nil for a field that the part lacks
 
-	// head is the head of a reading in the usual form, with the dates of time and arrival.
+	// head is a copy of usualHead with the dates of the last event time and the last arrival.
 	head          [headLen]byte
 	time, arrival int64 // the starts of the dates, in seconds since 1970
 }
@@ -40,7 +40,7 @@ type property struct {
 // partRows is the number of readings whose ids are computed at once.
 const partRows = 64
 
-// AppendPart appends readings as AppendReading and AppendRow do.
+// AppendPart appends the readings of a part of a block as AppendReading and AppendRow do.
 //
 // In JSON, a comma precedes each reading unless it is the first. Only Fields are written. If Fields
 // is empty, JSON and NDJSON have all fields. AppendPart returns the name of a field without a
@@ -133,7 +133,7 @@ func (w *RowWriter) appendHead(dst []byte, ns, arrived int64, id varve.ID) []byt
 // noDate stands for a date that is not set: it is earlier than the date of any time.
 const noDate = -2 * secondsPerDay
 
-// appendUsual appends a head in the usual form. It appends a copy of w.head, and then overwrites
+// appendUsual appends a head in the form of usualHead. It appends a copy of w.head, and then overwrites
 // the times of day and the id in the copy.
 func (w *partWriter) appendUsual(dst []byte, sec, arrived int64, id varve.ID) []byte {
 	arrivedSec := arrived / 1e3

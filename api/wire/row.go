@@ -14,8 +14,8 @@ var (
 
 // rowReader splits a CSV body into rows. A quoted cell may span lines.
 //
-// If the lines do not form a row, only the first one is invalid, and the next line begins a row.
-// So an unclosed quote costs one row, not the rest of the body.
+// If the lines after an opening quote do not form a row, only the first line is rejected, and the next
+// line begins a row. So an unclosed quote costs one row, not the rest of the body.
 type rowReader struct {
 	buffer *buffer
 	comma  []byte

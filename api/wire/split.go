@@ -21,10 +21,10 @@ type Piece struct {
 	originals []fileReading // set if the piece contains selected readings of another piece
 }
 
-// fileReading is the position of a reading in its file.
+// fileReading is the index and the line of a reading in its file.
 type fileReading struct{ index, line int64 }
 
-// PieceReject is a reading that cannot be sent.
+// PieceReject is a reading that cannot be sent, such as a line that is too long.
 type PieceReject struct {
 	Index, Line int64 // of the reading in the file
 	Verdict     varve.Verdict
@@ -33,7 +33,7 @@ type PieceReject struct {
 // Len returns the number of readings in the piece.
 func (p *Piece) Len() int { return len(p.Ends) }
 
-// span returns the range of a reading in Data, including blank lines before it.
+// span returns the range of a reading in Data, including blank lines before the reading.
 func (p *Piece) span(i int) (from, to int) {
 	if i == 0 {
 		return p.Begin, p.Ends[0]
@@ -41,7 +41,7 @@ func (p *Piece) span(i int) (from, to int) {
 	return p.Ends[i-1], p.Ends[i]
 }
 
-// Text returns the text of a reading in the file.
+// Text returns the text of a reading.
 func (p *Piece) Text(i int) []byte {
 	from, to := p.span(i)
 	return bytes.Trim(p.Data[from:to], "\r\n")
@@ -84,11 +84,12 @@ func (p *Piece) Only(which []int) Piece {
 	return q
 }
 
-// Place is a position in a file from which a Splitter continues.
+// Boundary is the end of a piece in a file, from which a Splitter can continue: the number of bytes
+// before it, the line number of the next line, and the number of readings before it.
 type Boundary struct{ Offset, Line, Readings int64 }
 
-// Splitter cuts a file of readings into pieces, whose format is Format.PieceFormat.
-// All pieces together have the readings of the file. Rejects of a piece has the ones that cannot be sent.
+// Splitter cuts a file of readings into pieces, whose format is Format.PieceFormat. Each reading of the
+// file is in the Data of one piece, or in its Rejects if the reading cannot be sent.
 type Splitter struct {
 	most     int // maximum number of readings in a piece
 	bytes    int // approximate size of a piece
@@ -104,18 +105,17 @@ type Splitter struct {
 type cutter interface {
 	// begin reads the text before the first reading.
 	begin(s *Splitter) error
-	// cut adds the next reading to the piece, or to its rejects. For a blank line or a comment, it
-	// adds no reading.
+	// cut adds the next reading to the piece, or to the Rejects of the piece. For a blank line or a
+	// comment, it adds no reading.
 	cut(s *Splitter, p *Piece) error
 	// at returns the offset and the line of the next reading. A format without lines has line 0.
 	at() (offset, line int64)
-	// skip continues at a place.
+	// skip continues at a boundary.
 	skip(s *Splitter, in io.Reader, to Boundary) error
 }
 
-// NewSplitter returns a splitter of a file. It begins at the start of the file, or at another place
-// after Skip. The columns are as for NewReader. The arguments most and size limit the readings and
-// the bytes of a piece.
+// NewSplitter returns a splitter of a file. It begins at the start of the file, unless Skip is called. The
+// columns are as for NewReader. The arguments most and size limit the readings and the bytes of a piece.
 func NewSplitter(f Format, in io.Reader, c Columns, most, size int) (*Splitter, error) {
 	newCutter := f.entry().newCutter
 	if newCutter == nil {
@@ -129,11 +129,11 @@ func NewSplitter(f Format, in io.Reader, c Columns, most, size int) (*Splitter, 
 // Names returns the names of the columns of a CSV file.
 func (s *Splitter) Names() []string { return s.names }
 
-// Skip continues at a place of an earlier Splitter of the same file. It seeks if it
-// can; a JSON file is read and discarded up to the place.
+// Skip continues at a boundary of an earlier Splitter of the same file. It seeks if in is an io.Seeker,
+// except in JSON. Otherwise it reads and discards the file up to the boundary.
 func (s *Splitter) Skip(in io.Reader, to Boundary) error { return s.cutter.skip(s, in, to) }
 
-// At returns the place after the last piece.
+// At returns the boundary after the last piece.
 func (s *Splitter) At() Boundary {
 	offset, line := s.cutter.at()
 	return Boundary{Offset: offset, Line: line, Readings: s.readings}
@@ -150,7 +150,7 @@ func (s *Splitter) Next() (Piece, error) {
 	p := Piece{First: s.readings, Line: s.line()}
 	p.Data = append(p.Data, s.header...)
 	p.Begin = len(p.Data)
-	// A reject ends its piece. So the index and the line of each other reading can be counted.
+	// A reading that cannot be sent ends its piece. So Where can count the readings and lines in Data.
 	for s.err == nil && len(p.Ends) < s.most && len(p.Data)-p.Begin < s.bytes && len(p.Rejects) == 0 {
 		s.err = s.cutter.cut(s, &p)
 	}
@@ -162,7 +162,7 @@ func (s *Splitter) Next() (Piece, error) {
 	return p, nil
 }
 
-// leaveOut adds the next reading, which cannot be sent, to the rejects of the piece.
+// leaveOut adds the next reading, which cannot be sent, to the Rejects of the piece.
 func (s *Splitter) leaveOut(p *Piece, v varve.Verdict) {
 	p.Rejects = append(p.Rejects, PieceReject{Index: s.readings, Line: s.line(), Verdict: v})
 	s.readings++

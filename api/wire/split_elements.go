@@ -64,7 +64,7 @@ func (e *elementCutter) cut(s *Splitter, p *Piece) error {
 	return nil
 }
 
-// skip reads and discards the readings before the place.
+// skip reads and discards the readings before the boundary.
 func (e *elementCutter) skip(s *Splitter, _ io.Reader, to Boundary) error {
 	most := s.most
 	defer func() { s.most = most }()

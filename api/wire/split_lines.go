@@ -63,7 +63,8 @@ func (l *lineCutter) cut(s *Splitter, p *Piece) error {
 	return nil
 }
 
-// skip seeks to the place if it can. Otherwise it reads and discards the bytes before it.
+// skip seeks to the boundary if in is an io.Seeker. Otherwise it reads and discards the bytes before the
+// boundary.
 func (l *lineCutter) skip(s *Splitter, in io.Reader, to Boundary) error {
 	w := l.buffer
 	if seeker, ok := in.(io.Seeker); ok {
@@ -86,7 +87,7 @@ func (l *lineCutter) skip(s *Splitter, in io.Reader, to Boundary) error {
 	return nil
 }
 
-// rowCutter cuts a CSV file. Each piece begins with the header, if the file has one.
+// rowCutter cuts a CSV file. Each piece begins with the header of the file, if Columns.Names is empty.
 type rowCutter struct {
 	lineCutter
 	rows  rowReader
@@ -105,7 +106,7 @@ func newRowCutter(w *buffer, c Columns) *rowCutter {
 	return r
 }
 
-// begin reads the header, unless the columns are named separately.
+// begin reads the header, unless Columns.Names has the names of the columns.
 func (r *rowCutter) begin(s *Splitter) error {
 	s.names = r.names
 	if len(r.names) > 0 {
