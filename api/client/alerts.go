@@ -85,7 +85,7 @@ type AlertQuery struct {
 	From, To, During string
 }
 
-// SelectAlerts returns a page of the alerts that a query selects, newest first.
+// SelectAlerts returns a page of the selected alerts, newest first.
 func (c AlertCalls) SelectAlerts(ctx context.Context, q AlertQuery, l List) (wire.AlertList, error) {
 	r := request{method: http.MethodGet, path: "/v1/alerts", query: l.values()}
 	if q.Device != "" {

@@ -86,7 +86,7 @@ func (c DeviceCalls) Devices(ctx context.Context, status string, l List) (wire.D
 	return c.SelectDevices(ctx, DeviceQuery{Status: status}, l)
 }
 
-// HealthQuery selects and orders devices. An empty Search, Status or Type means any. Other empty members
+// HealthQuery selects and orders devices. An empty Search, Status or Type means any. Other empty fields
 // mean the server's defaults.
 type HealthQuery struct {
 	Search, Status, Type string

@@ -12,10 +12,10 @@ import (
 	"github.com/varvedb/varve/ingest"
 )
 
-// maxListedLines limits the rejected lines that an answer lists.
+// maxListedLines is the maximum number of rejected lines that an answer lists.
 const maxListedLines = 100
 
-// maxLineText limits the text of a rejected line in an answer.
+// maxLineText is the maximum length in bytes of the text of a rejected line in an answer.
 const maxLineText = 512
 
 // lineRejects collects the rejected lines of a write.
