@@ -167,8 +167,8 @@ func goneOf(c *config.Config, s varve.Series, losses []local.Loss) (gone []varve
 	return gone
 }
 
-// mayHoldKeys reports whether the lost items may include API keys.
-func mayHoldKeys(l local.Loss) bool {
+// mayContainKeys reports whether the lost items may include API keys.
+func mayContainKeys(l local.Loss) bool {
 	rollups := rollup.SeriesPrefix()
 	return l.Journal || l.Items && !l.Index && !(strings.HasPrefix(l.FirstItem.PK, rollups) && strings.HasPrefix(l.LastItem.PK, rollups))
 }

@@ -53,7 +53,7 @@ func TestMayHoldKeys_IgnoresRangesOfRollups(t *testing.T) {
 		{local.Loss{Table: "t"}, false},
 		{local.Loss{Journal: true}, true},
 	} {
-		if got := mayHoldKeys(c.loss); got != c.want {
+		if got := mayContainKeys(c.loss); got != c.want {
 			t.Errorf("%+v: %v", c.loss, got)
 		}
 	}

@@ -106,7 +106,7 @@ func (a repairer) checkRepaired(ctx context.Context, c *config.Config, losses []
 	if left > 0 {
 		return fmt.Errorf("data folder %s: %s left: run varve verify and report this", c.Store.Dir, count(left, "problem"))
 	}
-	if slices.ContainsFunc(losses, mayHoldKeys) {
+	if slices.ContainsFunc(losses, mayContainKeys) {
 		fmt.Fprintln(a.err, "API keys may be among what is lost. If requests are refused without a key, make one with varve keys create.")
 	}
 	fmt.Fprintln(a.err, "The store verifies.")
