@@ -17,12 +17,12 @@ import (
 // completeWithin limits the wait for a server, because a user waits for the shell.
 const completeWithin = time.Second
 
-// completer completes arguments and flags with names that a server returns. Without an answer
-// it completes nothing, and prints nothing.
+// completer completes arguments and flags with names that a server returns. If the server does not
+// answer, completer completes nothing and prints nothing.
 type completer struct{ *app }
 
-// nameSource returns the names of one kind, such as devices. The arguments args precede the word that
-// is completed.
+// nameSource returns the names of one type of object, such as devices. The arguments args precede the
+// word that is completed.
 type nameSource func(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string) []string
 
 // addTo adds completions to a command and its subcommands. The name of an argument in the usage, or

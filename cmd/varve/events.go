@@ -153,8 +153,8 @@ func (w logWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// destinationConfirmed logs the confirmation of a destination of AWS IoT Core. After a failure, the
-// log has the address for a confirmation by hand.
+// destinationConfirmed logs the confirmation of an HTTP destination of AWS IoT Core. After a failure, the
+// log has the address at which an operator can confirm the destination.
 func destinationConfirmed(log zerolog.Logger, arn, enableURL string, err error) {
 	switch {
 	case err == nil:
@@ -166,7 +166,7 @@ func destinationConfirmed(log zerolog.Logger, arn, enableURL string, err error) 
 	}
 }
 
-// erasureChanged logs the changes of erasures, without any reading.
+// erasureChanged returns a callback that logs a change of an erasure. The log has no part of a reading.
 func erasureChanged(log zerolog.Logger) func(erasures.Record) {
 	return func(r erasures.Record) {
 		readings := int64(0)

@@ -31,7 +31,7 @@ const (
 	usualRows    = 24
 )
 
-// maxPlotted is the largest number of values that a chart holds in memory.
+// maxPlotted is the largest number of values that a chart may have, because all are in memory.
 const maxPlotted = 2_000_000
 
 func plotFlag(cmd *cobra.Command, plotted *bool) {
@@ -81,8 +81,8 @@ func (a pictures) hasColours() bool {
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// draw prints a chart that fits the terminal. The argument below is the number of lines of text for
-// which it leaves room below the chart.
+// draw prints a chart that fits the terminal. It leaves room for a number of lines of text below the
+// chart.
 func (a pictures) draw(c *plot.Chart, below int) error {
 	const tallest = 40 // a taller chart shows nothing more
 	columns, rows := a.size()

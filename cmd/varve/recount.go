@@ -50,7 +50,7 @@ func planRecount(c *config.Config, lost []local.Loss, damaged bool) (list []wire
 	return list
 }
 
-// gapsOf returns the ranges of lost items that may hold roll-ups.
+// gapsOf returns the ranges of lost items that may contain roll-ups.
 func gapsOf(lost []local.Loss) (gaps []rollup.Gap) {
 	for i := range lost {
 		if l := &lost[i]; l.Items && !l.Index {
@@ -167,7 +167,7 @@ func goneOf(c *config.Config, s varve.Series, losses []local.Loss) (gone []varve
 	return gone
 }
 
-// mayContainKeys reports whether the lost items may include API keys.
+// mayContainKeys reports whether lost items may be API keys.
 func mayContainKeys(l local.Loss) bool {
 	rollups := rollup.SeriesPrefix()
 	return l.Journal || l.Items && !l.Index && !(strings.HasPrefix(l.FirstItem.PK, rollups) && strings.HasPrefix(l.LastItem.PK, rollups))

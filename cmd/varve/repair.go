@@ -53,7 +53,7 @@ func repairCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// repairFolder repairs a data folder, or shows the steps of a repair.
+// repairFolder repairs a data folder, or shows the changes of a repair.
 func (a repairer) repairFolder(ctx context.Context, c *config.Config, apply bool) error {
 	found, harmless, lost := []wire.Damage{}, []wire.Damage{}, []local.Loss{}
 	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(p local.Problem) {
@@ -83,7 +83,7 @@ func (a repairer) repairFolder(ctx context.Context, c *config.Config, apply bool
 	return a.checkRepaired(ctx, c, losses)
 }
 
-// showRepairPlan shows the steps of a repair without executing them.
+// showRepairPlan prints the changes that a repair would make.
 func (a repairer) showRepairPlan(found, harmless []wire.Damage) error {
 	if err := a.showRepair(append(harmless, found...), "cannot be read"); err != nil {
 		return err

@@ -142,8 +142,8 @@ func verifyTables(ctx context.Context, c *config.Config, v verifyOptions) (done 
 	return checkSample(ctx, sample, v.sampled.seed, rollup.NewReader(s, raw, c.Resent()), aliveBy(policy, known), v.found)
 }
 
-// verifyDynamo reads the rows of all tables of a server, and adds the hours of their readings to
-// the sample.
+// verifyDynamo reads the rows of all tables of a server, and adds the hours of their readings to the
+// random sample of hours.
 func verifyDynamo(ctx context.Context, st store.Store, v api.Verification, sample *rollup.Sample) error {
 	s, ok := st.(*dynamo.Store)
 	if !ok {
