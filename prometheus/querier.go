@@ -17,7 +17,7 @@ import (
 )
 
 // evaluation is the storage of one query. It implements storage.Queryable and storage.Querier.
-type evaluation struct {
+type queryStorage struct {
 	*Engine
 	memory
 	ctx      context.Context // of the reads that selectors have begun
@@ -30,15 +30,15 @@ type evaluation struct {
 
 // Querier implements storage.Queryable. It ignores the times, because Select gets the times of each
 // selector.
-func (v *evaluation) Querier(_, _ int64) (storage.Querier, error) { return v, nil }
+func (v *queryStorage) Querier(_, _ int64) (storage.Querier, error) { return v, nil }
 
 // LabelValues implements storage.LabelQuerier. The engine does not use it.
-func (v *evaluation) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (v *queryStorage) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
 	return nil, nil, errNoLabels
 }
 
 // LabelNames implements storage.LabelQuerier. The engine does not use it.
-func (v *evaluation) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (v *queryStorage) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
 	return nil, nil, errNoLabels
 }
 
@@ -46,7 +46,7 @@ var errNoLabels = varve.Errorf(varve.Internal, "labels are not part of an evalua
 
 // Close cancels the reads of all selectors, and waits until they have ended. After a successful
 // evaluation, no read is left.
-func (v *evaluation) Close() error {
+func (v *queryStorage) Close() error {
 	v.cancel()
 	for _, s := range v.selected {
 		<-s.done
@@ -56,7 +56,7 @@ func (v *evaluation) Close() error {
 
 // Select implements storage.Querier. It begins to read at once, so several selectors of a query are
 // read at the same time.
-func (v *evaluation) Select(_ context.Context, _ bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+func (v *queryStorage) Select(_ context.Context, _ bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 	s := &selection{done: make(chan struct{}), at: -1}
 	v.selected = append(v.selected, s)
 	go func() {
@@ -94,7 +94,7 @@ func (s *selection) Err() error {
 func (s *selection) Warnings() annotations.Annotations { return nil }
 
 // readAll returns the series of a selector with their samples, in the order of their labels.
-func (v *evaluation) readAll(ctx context.Context, hints *storage.SelectHints, matchers []*labels.Matcher) ([]*samples, error) {
+func (v *queryStorage) readAll(ctx context.Context, hints *storage.SelectHints, matchers []*labels.Matcher) ([]*samples, error) {
 	buckets, marked := v.bucketsOf(&matchers)
 	if err := v.checkBounded(matchers); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (v *evaluation) readAll(ctx context.Context, hints *storage.SelectHints, ma
 	if len(list) > v.opts.MaxSeries {
 		return nil, errTooManySeries(len(list), v.opts.MaxSeries)
 	}
-	if err := v.holdSeries(len(list), hints); err != nil {
+	if err := v.reserveSeries(len(list), hints); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(list, func(a, b *samples) int { return labels.Compare(a.metric, b.metric) })
@@ -142,7 +142,7 @@ func errTooManySeries(found, limit int) error {
 
 // boundedTargets returns the targets of a selector. If they are more than the limit of series, it
 // omits devices without data in the stream, and fails if the others have too many series.
-func (v *evaluation) boundedTargets(ctx context.Context, matchers []*labels.Matcher, fromRollups bool) ([]target, error) {
+func (v *queryStorage) boundedTargets(ctx context.Context, matchers []*labels.Matcher, fromRollups bool) ([]target, error) {
 	targets, err := v.targets(ctx, v.tenant, matchers)
 	if err != nil || len(targets) <= v.opts.MaxSeries {
 		return targets, err
@@ -200,7 +200,7 @@ func windowOf(first, last int64) varve.Window {
 }
 
 // readSamples returns the series of a target with their samples from readings.
-func (v *evaluation) readSamples(ctx context.Context, t *target, hints *storage.SelectHints, matchers []*labels.Matcher) ([]*samples, error) {
+func (v *queryStorage) readSamples(ctx context.Context, t *target, hints *storage.SelectHints, matchers []*labels.Matcher) ([]*samples, error) {
 	w := windowOf(hints.Start, hints.End)
 	if !w.From.Before(w.To) {
 		return nil, nil

@@ -52,7 +52,7 @@ func (e *Engine) Evaluate(ctx context.Context, q Query) (r *Result, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
 	defer cancel()
-	v := &evaluation{Engine: e, ctx: ctx, cancel: cancel, tenant: q.Tenant, rollups: map[*labels.Matcher]bucketed{}}
+	v := &queryStorage{Engine: e, ctx: ctx, cancel: cancel, tenant: q.Tenant, rollups: map[*labels.Matcher]bucketed{}}
 	v.memory.all, v.memory.limit = &e.inMemory, maxQueries*int64(e.opts.MaxSamples)
 	defer func() {
 		if r == nil { // it failed or panicked
@@ -67,7 +67,7 @@ func (e *Engine) Evaluate(ctx context.Context, q Query) (r *Result, err error) {
 }
 
 // evaluate evaluates a query. The result holds the memory of the evaluation.
-func (v *evaluation) evaluate(ctx context.Context, q Query, expr parser.Expr) (r *Result, err error) {
+func (v *queryStorage) evaluate(ctx context.Context, q Query, expr parser.Expr) (r *Result, err error) {
 	if q.Lookback == 0 {
 		if q.Lookback, err = v.selectedLookback(ctx, expr); err != nil {
 			return nil, failure(err)
@@ -84,7 +84,7 @@ func (v *evaluation) evaluate(ctx context.Context, q Query, expr parser.Expr) (r
 		return nil, badParam("query", err)
 	}
 	if s, ok := prepared.Statement().(*parser.EvalStmt); ok {
-		if err := v.holdSteps(s); err != nil {
+		if err := v.reserveSteps(s); err != nil {
 			return nil, failure(err)
 		}
 		if v.opts.Rollups != nil {
@@ -110,7 +110,7 @@ func (v *evaluation) evaluate(ctx context.Context, q Query, expr parser.Expr) (r
 
 // selectedLookback returns the longest look-back of the series that instant selectors select. An
 // unbounded selector fails.
-func (v *evaluation) selectedLookback(ctx context.Context, expr parser.Expr) (time.Duration, error) {
+func (v *queryStorage) selectedLookback(ctx context.Context, expr parser.Expr) (time.Duration, error) {
 	longest := time.Duration(0)
 	inRange := map[parser.Node]bool{}
 	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
@@ -137,7 +137,7 @@ func (v *evaluation) selectedLookback(ctx context.Context, expr parser.Expr) (ti
 }
 
 // lookbackOf returns the longest look-back of the devices that matchers select.
-func (v *evaluation) lookbackOf(ctx context.Context, matchers []*labels.Matcher) (time.Duration, error) {
+func (v *queryStorage) lookbackOf(ctx context.Context, matchers []*labels.Matcher) (time.Duration, error) {
 	targets, err := v.boundedTargets(ctx, matchers, false)
 	if err != nil {
 		return 0, err
