@@ -58,7 +58,7 @@ func (r *Receiver) pace() *lanes.Pace { return r.opts.Ingester.Pace() }
 // maxListed is the maximum number of rejections in a result.
 const maxListed = 100
 
-// Outcome is the kind of a result.
+// Outcome classifies a result.
 type Outcome string
 
 // The outcomes. They are also values of the label outcome.
@@ -73,7 +73,7 @@ const (
 	Failed     Outcome = "failed"     // one attempt to store failed; a retry may succeed
 )
 
-// Sender is the origin of messages.
+// Sender has the rights and the properties of the sender of messages.
 type Sender struct {
 	Grant *apikeys.Grant
 	// AnyTenant allows topics that name a tenant other than the grant's.
@@ -180,7 +180,7 @@ func (r *Receiver) read(ctx context.Context, s Sender, from string, d *topic.Del
 	return result, nil
 }
 
-// retryAfter returns the pause that an error asks for, or 0.
+// retryAfter returns the pause before a retry that an error states, or 0.
 func retryAfter(err error) time.Duration {
 	var e *varve.Error
 	if errors.As(err, &e) {

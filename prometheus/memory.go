@@ -10,19 +10,19 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// maxQueries limits the samples of all evaluations together, as a multiple of the limit of one query.
+// maxQueries limits the samples of all running queries together, as a multiple of the limit of one query.
 const maxQueries = 4
 
-// memory counts the samples that an evaluation and its result hold. It adds them to a sum over all
-// evaluations.
+// memory counts the samples that a query and its result have in memory. It adds them to the sum of all
+// queries.
 type memory struct {
 	all      *atomic.Int64
 	limit    int64 // of all
 	reserved atomic.Int64
 }
 
-// reserve counts further samples, and fails above the limit of all evaluations. After a failure, they stay
-// counted until release.
+// reserve counts further samples, and fails above the limit of all queries. Even after a failure, the
+// samples count until release.
 func (m *memory) reserve(samples int64) error {
 	m.reserved.Add(samples)
 	if m.all.Add(samples) > m.limit {
@@ -31,7 +31,7 @@ func (m *memory) reserve(samples int64) error {
 	return nil
 }
 
-// release ends the counting of all held samples. A second call has no effect.
+// release subtracts all reserved samples from the sum. A second call has no effect.
 func (m *memory) release() { m.all.Add(-m.reserved.Swap(0)) }
 
 // count adds samples that were read, and fails above the limit of a query or of all queries.
@@ -61,8 +61,8 @@ func (v *queryStorage) reserveSteps(s *parser.EvalStmt) error {
 	return v.reserve(int64(min(sum, limit)))
 }
 
-// steps returns the number of steps in a range of time. Subqueries of long ranges have more than an
-// int64 holds.
+// steps returns the number of steps in a range of time. The result is a float, because subqueries of long
+// ranges may have more steps than an int64 can count.
 func steps(length, step time.Duration) float64 {
 	if step <= 0 {
 		return 1
@@ -70,8 +70,8 @@ func steps(length, step time.Duration) float64 {
 	return float64(length/step) + 1
 }
 
-// countSteps returns the number of steps of all parts of an expression, and of the part with the
-// most.
+// countSteps returns the number of steps of all parts of an expression, and of the part with the most
+// steps.
 func countSteps(node parser.Node, length, step time.Duration) (sum, largest float64) {
 	sum = steps(length, step)
 	largest = sum

@@ -16,7 +16,8 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// evaluation is the storage of one query. It implements storage.Queryable and storage.Querier.
+// queryStorage reads the series for one query. It implements storage.Queryable and storage.Querier of
+// Prometheus.
 type queryStorage struct {
 	*Engine
 	memory
@@ -44,8 +45,8 @@ func (v *queryStorage) LabelNames(context.Context, *storage.LabelHints, ...*labe
 
 var errNoLabels = varve.Errorf(varve.Internal, "labels are not part of an evaluation")
 
-// Close cancels the reads of all selectors, and waits until they have ended. After a successful
-// evaluation, no read is left.
+// Close cancels the reads of all selectors, and waits until they have ended. After a query that
+// succeeded, all reads have ended already.
 func (v *queryStorage) Close() error {
 	v.cancel()
 	for _, s := range v.selected {
@@ -90,7 +91,7 @@ func (s *selection) Err() error {
 	return s.err
 }
 
-// Warnings returns nil: a read succeeds as a whole or fails.
+// Warnings returns nil, because a read succeeds as a whole or fails.
 func (s *selection) Warnings() annotations.Annotations { return nil }
 
 // readAll returns the series of a selector with their samples, in the order of their labels.
@@ -140,8 +141,9 @@ func errTooManySeries(found, limit int) error {
 	return varve.Errorf(varve.Invalid, "the selector matches %d series, and the limit is %d: select fewer devices or fields, or raise query.max_series", found, limit)
 }
 
-// boundedTargets returns the targets of a selector. If they are more than the limit of series, it
-// omits devices without data in the stream, and fails if the others have too many series.
+// boundedTargets returns the result of targets for a selector. If it has more devices than the limit of
+// series, boundedTargets omits devices without data in the stream. It fails if the others have too many
+// series.
 func (v *queryStorage) boundedTargets(ctx context.Context, matchers []*labels.Matcher, fromRollups bool) ([]target, error) {
 	targets, err := v.targets(ctx, v.tenant, matchers)
 	if err != nil || len(targets) <= v.opts.MaxSeries {
@@ -199,7 +201,7 @@ func windowOf(first, last int64) varve.Window {
 	return varve.Window{From: time.UnixMilli(first).UTC(), To: time.UnixMilli(last + 1).UTC()}
 }
 
-// readSamples returns the series of a target with their samples from readings.
+// readSamples returns the series of a device in a stream, with their samples from readings.
 func (v *queryStorage) readSamples(ctx context.Context, t *target, hints *storage.SelectHints, matchers []*labels.Matcher) ([]*samples, error) {
 	w := windowOf(hints.Start, hints.End)
 	if !w.From.Before(w.To) {

@@ -132,8 +132,8 @@ func (v *queryStorage) rollupSelector(s *parser.EvalStmt) (*parser.VectorSelecto
 	return selector, ok && selector.OriginalOffset == 0
 }
 
-// readMatrix returns the result of a range query that rollupSelector accepts. The samples of the selector
-// are the result, so it needs no PromQL engine.
+// readMatrix returns the result of a range query that rollupSelector accepts. The result consists of the
+// samples of the selector, so that the engine of PromQL is not needed.
 func (v *queryStorage) readMatrix(ctx context.Context, s *parser.EvalStmt, selector *parser.VectorSelector) (promql.Matrix, error) {
 	hints := storage.SelectHints{Start: s.Start.UnixMilli(), End: s.End.UnixMilli(), Step: s.Interval.Milliseconds()}
 	list, err := v.readAll(ctx, &hints, selector.LabelMatchers)

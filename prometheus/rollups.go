@@ -30,7 +30,7 @@ const (
 	day  = 24 * hour
 )
 
-// rewrite replaces the calls that roll-ups answer. The selection of a replaced call has one sample per
+// rewrite replaces the calls that roll-ups answer. The selector of a replaced call returns one sample per
 // step, whose value is the aggregate. The maximum of one sample is the sample itself.
 //
 //	avg_over_time(temperature[6h])  ──▶  max_over_time(temperature{marker}[1ms])
@@ -140,7 +140,7 @@ func (v *queryStorage) readRollups(ctx context.Context, t *target, b bucketed, h
 	return r.finish(ctx)
 }
 
-// rollupReader turns the roll-ups of a target into samples.
+// rollupReader converts the roll-ups of a device in a stream to samples.
 type rollupReader struct {
 	*queryStorage
 	collector
@@ -181,8 +181,8 @@ func (r *rollupReader) add(of *rollup.Rollup) {
 	}
 }
 
-// finish computes the samples of all fields. Its time grows with the steps and the length of the
-// window, so it ends with the context.
+// finish computes the samples of all fields. It may take long for many steps and long windows, so it
+// fails when ctx ends.
 func (r *rollupReader) finish(ctx context.Context) ([]*samples, error) {
 	for s, points := range r.fields {
 		from := 0

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	surveyed          = 64              // readings that a survey looks at
+	surveyed          = 64              // maximum number of readings that a survey reads
 	surveyAge         = time.Minute     // maximum age of a survey
 	missingAge        = 5 * time.Second // maximum age of a survey that found no reading
 	maxSurveys        = 1 << 16         // number of surveys in memory
 	minLookback       = 5 * time.Minute // look-back of devices that report often
 	maxLookback       = 7 * 24 * time.Hour
-	lookbackIntervals = 3 // look-back in observed intervals
+	lookbackIntervals = 3 // look-back as a multiple of the observed interval
 )
 
-// survey holds facts from the last readings of a series.
+// survey has facts from the last readings of a device in a stream.
 type survey struct {
 	fields   []string // with numbers, sorted
 	last     time.Time
@@ -30,7 +30,7 @@ type survey struct {
 
 type seriesKey = varve.Series
 
-// surveys holds recent surveys.
+// surveys caches recent surveys.
 type surveys struct {
 	mu    sync.Mutex
 	known map[seriesKey]survey
@@ -132,7 +132,8 @@ func (s *survey) addField(name string) {
 	}
 }
 
-// medianInterval returns the median of the gaps between descending times. Equal times count once.
+// medianInterval returns the median of the differences of neighbouring times, which must be in descending
+// order. Equal times count once.
 func medianInterval(times []int64) time.Duration {
 	var gaps []int64
 	for i := 1; i < len(times); i++ {

@@ -32,20 +32,20 @@ type checkpoint struct {
 	saved   time.Time
 }
 
-// sentFile is the progress of one file: all readings before Place have verdicts.
+// sentFile is the progress of one file: all readings before End have verdicts.
 type sentFile struct {
 	Size     int64             `json:"size"`
 	Mtime    int64             `json:"mtime"`
 	Settings map[string]string `json:"sent"`
 	End      wire.Boundary     `json:"place"`
-	// Prefix is the hash of the bytes before Place, if lines may be appended to the file.
+	// Prefix is the hash of the bytes before End, if lines may be appended to the file.
 	Prefix string `json:"prefix,omitempty"`
 }
 
-// pendingPieces holds the pieces of a file, from the first one that lacks verdicts to the last one that
-// was begun.
+// pendingPieces has the pieces of a file, from the first one without verdicts to the last one whose
+// sending has begun.
 type pendingPieces struct {
-	ends map[int]wire.Boundary // the place after each piece
+	ends map[int]wire.Boundary // the boundary after each piece
 	done map[int]bool
 	next int // the first piece that is not done
 	sent prefix
@@ -71,7 +71,7 @@ func openCheckpoint(path string) (*checkpoint, error) {
 	return c, c.save()
 }
 
-// flush saves all that was recorded.
+// flush saves the checkpoint.
 func (c *checkpoint) flush() error {
 	if c == nil {
 		return nil
@@ -89,8 +89,9 @@ func (s *Source) key() string {
 	return s.Path
 }
 
-// resume returns the place up to which an earlier run sent the file. If none did, ok is false. If
-// the file or the settings have changed, ok is false, too, and changed states the difference.
+// resume returns the boundary up to which an earlier run sent the file. If no earlier run sent the file,
+// ok is false. If the file or the settings have changed, ok is false, too, and changed states the
+// difference.
 //
 // A file has not changed if only lines were appended to it.
 func (c *checkpoint) resume(s *Source, settings map[string]string) (at wire.Boundary, changed string, ok bool) {
@@ -139,7 +140,7 @@ func compareSettings(a, b map[string]string) (name string, same bool) {
 	return "", true
 }
 
-// begin records that piece n, which ends at a place, is about to be sent.
+// begin records that piece n, which ends at a boundary, is about to be sent.
 func (c *checkpoint) begin(s *Source, n int, end wire.Boundary) {
 	if c == nil {
 		return

@@ -25,7 +25,7 @@ type Options struct {
 	Client   *kinesis.Client
 	Stream   string // name or ARN
 	Items    store.Items
-	Holder   string // names this process in leases
+	Holder   string // names this process in leases and heartbeats
 	Receiver *records.Receiver
 	Target   *records.Target
 	Metrics  *consumer.Metrics
@@ -34,22 +34,23 @@ type Options struct {
 	Conditions *health.Conditions
 	// Failed is called after each failure, before a retry.
 	Failed func(err error, retry time.Duration)
-	// Every is the time between two searches for shards. 0 means five seconds.
+	// Every is the time between two searches for shards of the Kinesis stream. 0 means five seconds.
 	Every time.Duration
 }
 
 const (
 	// leaseTTL is the time after which other processes read the shards of a process that was killed.
 	leaseTTL = 30 * time.Second
-	// silentAfter is how long a process counts after its last beat. A process writes a beat at each
-	// search, and the shards are shared among the processes that count.
+	// silentAfter is how long a process counts as running after its last heartbeat. A process writes a
+	// heartbeat at each search. The running processes share the shards.
 	silentAfter = 45 * time.Second
 	searchEvery = 5 * time.Second
 	// closeWithin limits the last writes of Close.
 	closeWithin = 10 * time.Second
 )
 
-// Consumer reads the shards of a stream until Close.
+// Consumer reads the shards of a Kinesis stream until Close. Shards and streams of Kinesis are not the
+// shards and streams of Varve.
 type Consumer struct {
 	opts   Options
 	ledger ledger
@@ -61,13 +62,14 @@ type Consumer struct {
 
 	// Only search and the functions that it calls use these fields.
 	workers  map[string]*worker
-	observed map[string]observation // beats of processes
+	observed map[string]observation // last heartbeats of other processes, by holder
 	count    int64
 
 	running sync.WaitGroup
 }
 
-// observation is a beat of another process, and the time at which this process first read it.
+// observation is the number in a heartbeat of another process, and the time at which this process first
+// read that number.
 type observation struct {
 	count int64
 	since time.Time
@@ -140,7 +142,8 @@ func (c *Consumer) failed(err error, retry time.Duration) {
 	c.opts.Failed(err, retry)
 }
 
-// search starts a worker for each free shard of this process's share, and ends workers beyond it.
+// search starts workers for readable shards up to the share of this process, and ends workers beyond its
+// share.
 func (c *Consumer) search(ctx context.Context) error {
 	for shard, w := range c.workers {
 		if w.isDone() {
@@ -202,7 +205,7 @@ func startOf(shards []types.Shard, id string) string {
 }
 
 // countProcesses returns the number of processes that read the stream, this one included. A process
-// counts until its beat has not changed for silentAfter, by the clock of this process.
+// counts until its heartbeat has not changed for silentAfter, by the clock of this process.
 func (c *Consumer) countProcesses(counts map[string]int64) int {
 	now, n := c.opts.Now(), 1
 	for holder, count := range counts {
@@ -234,7 +237,7 @@ func (c *Consumer) listShards(ctx context.Context) (all []types.Shard, err error
 		if aws.ToString(out.NextToken) == "" {
 			return all, nil
 		}
-		in = &kinesis.ListShardsInput{NextToken: out.NextToken} // the token names the stream
+		in = &kinesis.ListShardsInput{NextToken: out.NextToken} // a request with a token must not name the stream
 	}
 }
 
