@@ -87,7 +87,7 @@ func (h *changesHandler) addRoutes(o *operations) {
 		describe("read-device-changes", "The readings of a device that arrived since a cursor", deviceParams()))
 }
 
-// getChanges serves the changes of a stream, and those of one device.
+// getChanges serves the changes of a stream, and the changes of one device in a stream.
 func (h *changesHandler) getChanges(w http.ResponseWriter, r *http.Request) {
 	a := changesAnswer{h: h, w: w, r: r}
 	err := a.parse()
@@ -233,8 +233,8 @@ func (h *changesHandler) checkNames(ctx context.Context, q *changes.Query) error
 	return h.checkDevice(ctx, q.Stream.Tenant, q.Device)
 }
 
-// open begins to read the changes after the cursor, and returns the first page. The page is empty if
-// there are no changes.
+// open begins to read the changes after the cursor, and returns the first page. Without changes, the page
+// is empty.
 func (a *changesAnswer) open(ctx context.Context) (page []varve.Reading, err error) {
 	err = a.read(ctx, func() (err error) {
 		if a.rows, err = a.h.reader.Open(ctx, a.q); err == nil {

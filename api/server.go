@@ -56,10 +56,10 @@ type Options struct {
 	// Keys checks the API keys of requests. If nil, no keys exist, and every request may do
 	// everything.
 	Keys *apikeys.Registry
-	// KeysRequired refuses requests without a key even before the first key exists, except those that
-	// need no key.
+	// KeysRequired refuses requests without a key even before the first key exists. Routes that need no
+	// key are not affected.
 	KeysRequired bool
-	// Conditions are part of readiness and metrics. If nil, there are none.
+	// Conditions are part of readiness and metrics. If nil, no condition is ever set.
 	Conditions *health.Conditions
 	Now        func() time.Time
 	Version    string

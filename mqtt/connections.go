@@ -89,8 +89,8 @@ func (c *connections) end(conn net.Conn) {
 	c.running.Done()
 }
 
-// Close refuses new connections, sends DISCONNECT to the devices, ends all connections, and waits until
-// the messages that they sent are processed.
+// Close refuses new connections, sends DISCONNECT to the devices, and ends all connections. It returns
+// when the messages that were received are processed.
 func (c *connections) Close(disconnect listeners.CloseFn) {
 	c.mu.Lock()
 	close(c.closed)

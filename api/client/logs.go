@@ -16,7 +16,7 @@ func (c DeviceCalls) AddLog(ctx context.Context, device string, l wire.LogPost) 
 	return getJSON[wire.LogAnswer](ctx, c.connection, r)
 }
 
-// LogQuery selects log entries by Device, by Operator, or by the Supervisor to whom they were escalated.
+// LogQuery selects log entries by Device, by Operator, or by the Supervisor of their escalation.
 // Exactly one of the three must be set. From, To and During are as in a Query.
 type LogQuery struct {
 	Device, Operator, Supervisor string

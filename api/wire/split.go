@@ -84,8 +84,8 @@ func (p *Piece) Only(which []int) Piece {
 	return q
 }
 
-// Boundary is the end of a piece in a file, from which a Splitter can continue: the number of bytes
-// before it, the line number of the next line, and the number of readings before it.
+// Boundary is the end of a piece in a file, from which a Splitter can continue. Offset and Readings are
+// the numbers of bytes and readings before the end. Line is the number of the next line.
 type Boundary struct{ Offset, Line, Readings int64 }
 
 // Splitter cuts a file of readings into pieces, whose format is Format.PieceFormat. Each reading of the
