@@ -86,8 +86,8 @@ func reading(ms int) string {
 	return fmt.Sprintf(`{"device":"d1","time":%d,"fields":{"a":%d}}`, noon.Add(-time.Hour).UnixMilli()+int64(ms), ms)
 }
 
-// TestFirehose_StoresDeliveries sends deliveries as AWS documents them, twice each.
-func TestFirehose_StoresDeliveries(t *testing.T) {
+// TestFirehose_StoresRequests sends deliveries as AWS documents them, twice each.
+func TestFirehose_StoresRequests(t *testing.T) {
 	zipped := new(bytes.Buffer)
 	z := gzip.NewWriter(zipped)
 	if _, err := z.Write([]byte(firehoseBody(reading(1) + "\n" + reading(2) + "\n"))); err != nil {

@@ -245,9 +245,9 @@ func firstDifference(got, want string) string {
 	return fmt.Sprintf("%d lines, want %d", len(a), len(b))
 }
 
-// TestColumns_FormatHoldsArraysOfEqualLength checks the format columns: exact numbers, null for a
+// TestColumns_FormatHasArraysOfEqualLength checks the format columns: exact numbers, null for a
 // missing value, and fields with the names of other members.
-func TestColumns_FormatHoldsArraysOfEqualLength(t *testing.T) {
+func TestColumns_FormatHasArraysOfEqualLength(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(`{"device":"d1","time":"2026-11-18T11:00:00Z","id":"a","fields":{"time":22.40,"x":12345678901234567890.10}}`,
 		`{"device":"d1","time":"2026-11-18T11:01:00.5Z","id":"b","fields":{"id":"text","x":true}}`,

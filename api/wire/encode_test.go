@@ -100,10 +100,10 @@ func TestAnswers_RoundTrip(t *testing.T) {
 	})
 }
 
-// TestTables_RoundTrip checks that readings written as CSV are read unchanged, if the kinds of
+// TestRowWriter_RoundTrips checks that readings written as CSV are read unchanged, if the kinds of
 // columns are given. It omits empty texts, which are absent values in CSV, and fields with reserved
 // names.
-func TestTables_RoundTrip(t *testing.T) {
+func TestRowWriter_RoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		readings := rapid.SliceOfN(rapid.Custom(anyReading), 1, 5).Draw(t, "readings")
 		var set wire.FieldSet
@@ -144,8 +144,8 @@ func TestTables_RoundTrip(t *testing.T) {
 	})
 }
 
-// TestTable_ReportsMissingColumn checks the name of a field without a column, at any position.
-func TestTable_ReportsMissingColumn(t *testing.T) {
+// TestRowWriter_ReportsMissingColumn checks the name of a field without a column, at any position.
+func TestRowWriter_ReportsMissingColumn(t *testing.T) {
 	r := varve.Reading{Fields: []varve.Field{{Name: "b", Value: varve.IntValue(1)}, {Name: "d", Value: varve.IntValue(2)}}}
 	rows := []struct{ columns, missing, cells string }{
 		{"b d", "", ",1,2"}, {"a b c d e", "", ",,1,,2,"}, {"b", "d", ",1"}, {"d", "b", ",2"}, {"c", "d", ","}, {"", "b", ""}, {"e", "d", ","},
@@ -197,9 +197,9 @@ func TestAnswerReader_RejectsOtherBodies(t *testing.T) {
 	}
 }
 
-// TestTable_RenamesReservedFields checks that column names are unique, and that fields regain
+// TestRowWriter_RenamesReservedFields checks that column names are unique, and that fields regain
 // their names.
-func TestTable_RenamesReservedFields(t *testing.T) {
+func TestRowWriter_RenamesReservedFields(t *testing.T) {
 	names := []string{"arrived", "fields.id", "fields.x", "id", "time", "times"}
 	table := wire.RowWriter{Fields: names}
 	out := string(table.AppendHeader(nil))

@@ -131,9 +131,9 @@ func TestSplitter_HandlesOddFiles(t *testing.T) {
 // notSeeker hides the Seek method of a file.
 type notSeeker struct{ io.Reader }
 
-// TestSplitter_SkipsToPlace checks that a splitter can continue after any piece. The next reading
+// TestSplitter_SkipsToBoundary checks that a splitter can continue after any piece. The next reading
 // must have the same index and line, even if the pieces have another size.
-func TestSplitter_SkipsToPlace(t *testing.T) {
+func TestSplitter_SkipsToBoundary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.SampledFrom(splitFormats).Draw(t, "format")
 		body := anyBody(t, f)
