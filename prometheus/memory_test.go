@@ -10,8 +10,9 @@ import (
 	"github.com/varvedb/varve/prometheus"
 )
 
-// TestEvaluate_ReservesMemoryUntilClose evaluates queries near the limit of samples, and holds their
-// results. At most eight fit, whether the queries read the store or not. Failed queries hold nothing.
+// TestEvaluate_ReservesMemoryUntilClose evaluates queries near the limit of samples, and closes their
+// results later. At most eight results fit, whether the queries read the store or not. Failed queries
+// reserve no samples.
 func TestEvaluate_ReservesMemoryUntilClose(t *testing.T) {
 	w := newWorld(t, false, prometheus.Options{MaxSamples: 1000})
 	for i := range 900 {

@@ -144,7 +144,8 @@ func TestRowWriter_RoundTrips(t *testing.T) {
 	})
 }
 
-// TestRowWriter_ReportsMissingColumn checks the name of a field without a column, at any position.
+// TestRowWriter_ReportsMissingColumn checks the name of a field without a column, before, between and
+// after the fields with columns.
 func TestRowWriter_ReportsMissingColumn(t *testing.T) {
 	r := varve.Reading{Fields: []varve.Field{{Name: "b", Value: varve.IntValue(1)}, {Name: "d", Value: varve.IntValue(2)}}}
 	rows := []struct{ columns, missing, cells string }{

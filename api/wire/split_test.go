@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// pieces cuts a file into pieces, from a place or from its beginning.
+// pieces cuts a file into pieces, from a boundary or from its beginning.
 func pieces(in io.Reader, f wire.Format, c wire.Columns, most, size int, from *wire.Boundary) ([]wire.Piece, error) {
 	s, err := wire.NewSplitter(f, in, c, most, size)
 	if err != nil {
@@ -36,8 +36,8 @@ func pieces(in io.Reader, f wire.Format, c wire.Columns, most, size int, from *w
 	}
 }
 
-// readPieces reads pieces as a server does, and appends the outcomes to got. Rejected readings
-// are at their places, and lines are lines of the file.
+// readPieces reads pieces as a server does, and appends the outcomes to got. Readings that cannot be
+// sent are rejected at their indexes. The lines of outcomes are lines of the file.
 func readPieces(t tester, f wire.Format, c wire.Columns, got []outcome, all []wire.Piece) []outcome {
 	t.Helper()
 	for _, p := range all {
@@ -161,7 +161,7 @@ func TestSplitter_SkipsToBoundary(t *testing.T) {
 	})
 }
 
-// TestPiece_OnlySelectsReadings checks the readings of a selection and their texts.
+// TestPiece_OnlySelectsReadings checks the number, the texts and the indexes of selected readings.
 func TestPiece_OnlySelectsReadings(t *testing.T) {
 	body := "time,device,a\r\n" + "1475001526000,d1,1\r\n\r\n1475001526000,d1,\"2\n3\"\r\n1475001526000,d1,4"
 	all, err := pieces(strings.NewReader(body), wire.CSV, wire.Columns{}, 10, 1<<20, nil)
@@ -189,8 +189,8 @@ func TestPiece_OnlySelectsReadings(t *testing.T) {
 	}
 }
 
-// TestSplitter_ReportsErrors checks the error for a file that cannot be cut. The readings before
-// a fault are returned first.
+// TestSplitter_ReportsErrors checks the error for a file that cannot be cut. The readings before the
+// error are returned first.
 func TestSplitter_ReportsErrors(t *testing.T) {
 	rows := []struct {
 		format     wire.Format
