@@ -73,7 +73,7 @@ func (s *healthReport) addHours(ctx context.Context, b *wire.DeviceHealth) error
 			Period: rollup.Hourly, Window: s.window, Fields: noField, Limit: rollup.MaxLimit,
 		}
 		err := s.reads.inTurn(ctx, func() error {
-			page, err := s.rollups.Read(ctx, q) // a page holds all hours of the longest window
+			page, err := s.rollups.Read(ctx, q) // a page has all hours of the longest window
 			for i := range page.Rollups {
 				hours[page.Rollups[i].Start.Unix()] = true
 			}

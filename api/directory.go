@@ -164,8 +164,8 @@ func namedDeviceParams(otherwise string) []*huma.Param {
 	})
 }
 
-// selectDevices returns the devices that a request names, or the registered devices that its
-// filters select.
+// selectDevices returns the devices that a request names, or the registered devices with the requested
+// status and type.
 func (d *directory) selectDevices(r *http.Request, asked url.Values) ([]string, error) {
 	filters := asked.Get("status") + asked.Get("device_type")
 	if namesDevices(asked) {
@@ -201,7 +201,7 @@ func (d *directory) selectDevices(r *http.Request, asked url.Values) ([]string, 
 	}
 }
 
-// registeredQuery returns the query for the registered devices that a request's filters select.
+// registeredQuery returns the query for the registered devices with the requested status and type.
 func registeredQuery(r *http.Request, asked url.Values) devices.Query {
 	return devices.Query{Tenant: tenantOf(r.Context()), Status: devices.Status(asked.Get("status")), Type: asked.Get("device_type")}
 }

@@ -26,7 +26,7 @@ type AWS struct {
 	Firehose bool
 	// IoTAccounts are the accounts whose rules of AWS IoT Core may send messages.
 	IoTAccounts []string
-	// Client confirms destinations of IoT Core. If nil, the server makes one.
+	// Client sends the requests that confirm HTTP destinations of IoT Core. If nil, the server makes one.
 	Client *http.Client
 }
 

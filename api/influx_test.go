@@ -134,7 +134,7 @@ func TestInflux_AsksForAllLinesAgain(t *testing.T) {
 }
 
 // TestInflux_IsUnavailableWhenBusy checks that an overloaded server answers 503. It must never
-// answer 429, because clients then drop their lines.
+// answer 429, because clients then discard their lines.
 func TestInflux_IsUnavailableWhenBusy(t *testing.T) {
 	s := newServer(t, func(o *engine.Options, _ *api.Limits) { o.MaxRequests = 1 })
 	held, err := s.engine.Router.Admit()

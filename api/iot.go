@@ -27,8 +27,8 @@ import (
 // slash to this path. The URL of each rule must begin with it.
 const iotPath = "/v1/aws/iot"
 
-// isConfirmation reports whether IoT Core sends confirmations of destinations to a path. These requests
-// have no API key.
+// isConfirmation reports whether IoT Core sends confirmations of HTTP destinations to a path. These
+// requests have no API key.
 func isConfirmation(path string) bool { return path == iotPath || path == iotPath+"/" }
 
 const (

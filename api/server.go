@@ -152,7 +152,7 @@ type Events struct {
 	// KeyCreated and KeyRevoked report a change of a key. The argument by is the id of the key
 	// that made the change, or "" before the first key.
 	KeyCreated, KeyRevoked func(k apikeys.Key, by string)
-	// Confirmed is called after a request to confirm a destination of AWS IoT Core. The argument
+	// Confirmed is called after a request to confirm an HTTP destination of AWS IoT Core. The argument
 	// enableURL is "" if the request was refused.
 	Confirmed func(arn, enableURL string, err error)
 }

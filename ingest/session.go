@@ -162,7 +162,7 @@ type Source struct {
 	FromOf func(line int) string
 	// DurableRejects stores rejects durably before Read returns. A door sets it if it acknowledges
 	// readings without a verdict, as queues do. If the store of rejects fails, Read fails, and the
-	// door must not acknowledge. Rejects beyond the limit are dropped, and Read does not fail.
+	// door must not acknowledge. Rejects beyond the limit are discarded, and Read does not fail.
 	DurableRejects bool
 	// Rejected is called for each rejected reading. Session.Read accepts nil, Session.Check does
 	// not.

@@ -18,8 +18,8 @@ import (
 
 // RejectStore stores rejects durably.
 type RejectStore interface {
-	// Add returns for each reject whether it is stored. A reject beyond the limits is dropped without
-	// an error.
+	// Add returns for each reject whether it is stored. A reject beyond the limits is discarded
+	// without an error.
 	Add(ctx context.Context, list []rejects.Reject) (kept []bool, err error)
 }
 
@@ -84,7 +84,7 @@ type Sender struct {
 
 // Receive stores the readings of a message with the rights of its sender. If it fails, the message was
 // not stored completely, and a retry may succeed. Otherwise each reading is durable, or permanently
-// rejected. Rejects are durable, too, but a reject beyond the limit is dropped.
+// rejected. Rejects are durable, too, but a reject beyond the limit is discarded.
 func (r *Receiver) Receive(ctx context.Context, s Sender, m *topic.Message) (Result, error) {
 	begin := time.Now()
 	result, tenant, err := r.store(ctx, s, m)

@@ -67,9 +67,9 @@ func (b *Batch) Reset() {
 	b.texts, b.spans = b.texts[:0], b.spans[:0]
 }
 
-// Sort orders Readings and Verdicts by device, so that later steps handle the readings of a
-// device together. Readings of one device stay in the order of the body. Lines stay in the
-// order of the body.
+// Sort orders Readings and Verdicts by device, so that the readings of a device are checked and
+// stored together. Readings of one device stay in the order of the body. Lines stay in the order
+// of the body.
 func (b *Batch) Sort() {
 	n := len(b.Readings)
 	if len(b.sorted) > 0 || b.isSorted() {

@@ -19,8 +19,8 @@ const maxGroup = varve.MaxFields
 //	s1,2026-04-20T14:00:00Z,temperature,22.4   ──▶ s1: temperature=22.4 humidity=45
 //	s1,2026-04-20T14:00:00Z,humidity,45
 //
-// Each other column of a row is a further field. Its name joins the name of the value and the name of
-// the column with a point, as in temperature.unit.
+// Each other column of a row is a further field. The name of this field joins the name of the value and
+// the name of the column with a dot, as in temperature.unit.
 type longForm struct {
 	key      []string // cells with the time, device, id and version of the group; empty without a group
 	from     int      // index of the group's first field in the memory of the batch

@@ -111,7 +111,7 @@ func (o *object) decode(b *Batch, r *varve.Reading, text []byte) bool {
 	return true
 }
 
-// member parses one member of the object.
+// property parses one property of the object.
 func (o *object) property(b *Batch, r *varve.Reading, d *jx.Decoder, key []byte, note func(varve.Verdict)) error {
 	twice := func(seen *bool) {
 		if *seen {

@@ -31,7 +31,7 @@ const (
 	decimalAt = arrivedAt + len(`2006-01-02T15:04:05.`)
 )
 
-// member is a column that is written as a member of a JSON object.
+// property is a column that is written as a property of a JSON object.
 type property struct {
 	*block.Column
 	key []byte // ,"name":

@@ -45,7 +45,7 @@ func (l *lineCutter) cut(s *Splitter, p *Piece) error {
 	if len(trimBlanks(text)) == 0 || l.omit != nil && l.omit(text) {
 		w.consume(n)
 		if begun {
-			p.Data = append(p.Data, '\n') // keeps line numbers equal in piece and file
+			p.Data = append(p.Data, '\n') // so that piece and file have equal line numbers
 		}
 		return nil
 	}

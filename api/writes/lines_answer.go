@@ -92,7 +92,7 @@ var influxCodes = map[int]string{
 }
 
 // FailLines answers with an error in the form of InfluxDB. If Varve is busy or the body stalled, the
-// status is 503, because clients drop their lines after a status such as 429.
+// status is 503, because clients discard their lines after a status such as 429.
 func FailLines(w http.ResponseWriter, r *http.Request, e *varve.Error, status int) {
 	switch {
 	case e.Failure == varve.Busy, errors.Is(e.Err, ErrStalled):

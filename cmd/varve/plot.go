@@ -112,7 +112,7 @@ func newLines() *lines {
 	return &lines{all: map[string]*plot.Line{}, others: map[string]bool{}}
 }
 
-// add appends a point to a line.
+// add appends a time and a value to a line of the chart.
 func (l *lines) add(name string, p plot.Point) error {
 	line := l.all[name]
 	if line == nil {
@@ -143,7 +143,7 @@ func (a pictures) printOmitted(text string) {
 }
 
 // chart returns a chart of the first lines, at most one for each colour. The function gap returns the
-// longest time between two points that a line connects.
+// longest time between two values that a line connects.
 func (l *lines) chart(gap func([]plot.Point) time.Duration) *plot.Chart {
 	c := &plot.Chart{}
 	for _, name := range l.order[:min(len(l.order), plot.MostLines)] {
@@ -287,8 +287,8 @@ func gapOfBuckets(points []plot.Point) time.Duration {
 	return least * 3 / 2
 }
 
-// axisOf returns the limits of a window that the program knows, so that a chart shows empty parts
-// of the window. An unknown limit is the zero time. On that side, the chart ends with its points.
+// axisOf returns the limits of a window, so that a chart shows empty parts of the window. A limit that
+// only the server can compute is the zero time. On that side, the chart ends with its values.
 func axisOf(from, to, during string, zone *time.Location) (time.Time, time.Time) {
 	if during != "" {
 		w, err := timefmt.ParseWindow(during)

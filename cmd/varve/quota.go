@@ -46,7 +46,7 @@ func quotaRemedy(c *config.Config) string {
 	return calendar.QuotaRemedy(&p)
 }
 
-// warnOfQuota logs that the configuration will meet the quota of the account, even though it drops
+// warnOfQuota logs a warning if the configuration will reach the quota of the account although it drops
 // expired tables.
 func warnOfQuota(ctx context.Context, c *config.Config, log zerolog.Logger) {
 	text, wrong, err := quotaFinding(ctx, c)

@@ -114,8 +114,8 @@ func expiredBy(p *retention.Policy) func(grid.Table) bool {
 	}
 }
 
-// verifyTables reads the rows of all tables, and compares a sample of the roll-ups with their
-// readings.
+// verifyTables reads the rows of all tables, and compares the roll-ups of a random sample of hours with
+// their readings.
 func verifyTables(ctx context.Context, c *config.Config, v verifyOptions) (done rollup.Outcomes, err error) {
 	options, err := dynamoOptions(ctx, c, 0)
 	if err != nil {

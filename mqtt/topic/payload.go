@@ -50,7 +50,7 @@ var payloads = map[string]payload{
 // Payloads returns the names of the kinds of payloads.
 func Payloads() []string { return slices.Sorted(maps.Keys(payloads)) }
 
-// keepPayload leaves the payload of the delivery unchanged.
+// keepPayload leaves the payload unchanged.
 func keepPayload(*Route, *Delivery, string) error { return nil }
 
 // convertJSON leaves the payload unchanged. If the first object has no object "fields", it marks all
