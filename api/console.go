@@ -48,5 +48,5 @@ func (h *consoleHandler) grant(ctx context.Context, _ *struct{}) (*reply[wire.Gr
 }
 
 // isConsole reports whether a path belongs to the console. The files of the console are served without a
-// key, because browsers send none for them. The files contain no data.
+// key, because browsers request files without a key. The files contain no data.
 func isConsole(path string) bool { return path == "/ui" || strings.HasPrefix(path, "/ui/") }

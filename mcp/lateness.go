@@ -57,7 +57,8 @@ type lateReading struct {
 	ID     string `json:"id"`
 }
 
-// lateRanges are the ranges of lag in the distribution. Each range begins at the end of the one before.
+// lateRanges are the ranges of lag in the distribution. Each range begins where the range before it
+// ends.
 var lateRanges = []struct {
 	name string
 	to   time.Duration

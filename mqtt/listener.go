@@ -153,7 +153,7 @@ func (h *hook) OnConnect(cl *server.Client, pk packets.Packet) error {
 	}
 	// Client ids belong to a key: a device must not take over the session of another tenant's device.
 	cl.ID = grant.ID + "\x00" + cl.ID
-	cl.Properties.Will.Flag = 0 // no device could receive it
+	cl.Properties.Will.Flag = 0 // no device could receive the will message
 	h.peers.Store(cl, p)
 	h.opts.Metrics.connections.Set(float64(h.count.Add(1)))
 	return nil

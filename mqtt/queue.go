@@ -58,7 +58,7 @@ func (q *queue) receive(m *message) {
 	case q.order <- e:
 	case <-q.ctx.Done():
 		q.open.Add(-1)
-		return // it is not acknowledged, so the broker resends it
+		return // the message is not acknowledged, so the broker resends it
 	}
 	q.client.opts.Metrics.pending.Inc()
 	if m.Topic == droppedTopic { // reports are compared with earlier ones, so their order matters

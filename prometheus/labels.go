@@ -104,7 +104,7 @@ func uniqueLabel(name string, list []labels.Label) string {
 	return unique
 }
 
-// target is one device in one stream, whose fields are series.
+// target is one device in one stream. In PromQL, each field of the target is a series.
 type target struct {
 	series varve.Series
 	labels []labels.Label // without __name__, sorted by name

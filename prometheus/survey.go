@@ -71,7 +71,7 @@ func (e *Engine) survey(ctx context.Context, of varve.Series) (survey, error) {
 }
 
 // surveyIn returns a survey of the live readings in a window. If the window has the last reading of the
-// series, the survey is the one of the series.
+// series, this is the survey of the whole series.
 func (e *Engine) surveyIn(ctx context.Context, of varve.Series, w varve.Window) (survey, error) {
 	s, err := e.survey(ctx, of)
 	switch {

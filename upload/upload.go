@@ -180,7 +180,7 @@ func (u *Upload) sendAll(ctx context.Context) error {
 		case errors.Is(cause, context.Canceled):
 			return ErrInterrupted
 		case errors.Is(err, cause):
-			return err // err has the cause, and names the request that it ended
+			return err // err wraps the cause, and also names the request that was ended
 		}
 		return cause
 	}

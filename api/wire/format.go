@@ -102,7 +102,7 @@ func (f Format) PieceFormat() Format {
 }
 
 // FormatOf returns the format of a Content-Type. A missing type and the default types of HTTP
-// clients, such as curl's, mean JSON. It returns false for media types that are not formats of
+// clients, such as curl's, mean JSON. FormatOf returns false for media types that are not formats of
 // readings.
 func FormatOf(contentType string) (Format, bool) {
 	if contentType == "application/json" || contentType == "" {

@@ -174,7 +174,7 @@ func wrapped(text string, width int) (lines []string) {
 	return append(lines, string(runes))
 }
 
-// printText prints a sentence. On a terminal, it is cut into lines that fit.
+// printText prints a sentence. On a terminal, the sentence is cut into lines that fit.
 func (a *app) printText(text string) {
 	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
 	width := a.columns - len(indent)
