@@ -261,8 +261,8 @@ func TestArrow_CutOffAnswerNeverLooksComplete(t *testing.T) {
 	}
 }
 
-// TestArrow_RetriesChangedSchema checks an answer for whose schema a reading arrives too late. The answer
-// must have this reading. If the schema changes each time, the error must permit a retry.
+// TestArrow_RetriesChangedSchema stores a reading after the schema of an answer was chosen. The answer
+// must contain this reading. If the schema changes each time, the error must permit a retry.
 func TestArrow_RetriesChangedSchema(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon))

@@ -326,7 +326,8 @@ func TestIoT_LimitsConfirmations(t *testing.T) {
 	}
 }
 
-// TestIoT_StoresMessages sends a message and a batch of messages of a rule. Some messages are invalid.
+// TestIoT_StoresMessages sends a message and a batch of messages, as a rule of AWS IoT does. Some
+// messages are invalid.
 func TestIoT_StoresMessages(t *testing.T) {
 	s := newAWSServer(t)
 	const arn = "x-amz-rules-engine-destination-arn"

@@ -101,7 +101,7 @@ var sessions = sync.Pool{New: func() any { return new(Session) }}
 
 // Begin begins a session with the rights of a key. The caller must end it with Close.
 //
-// It fails with varve.Busy if the key's rate is exceeded, or if too many writes are under way.
+// Begin fails with varve.Busy if the key's rate is exceeded, or if too many writes are under way.
 func (in *Ingester) Begin(g *apikeys.Grant) (*Session, error) {
 	if wait := g.Write(in.opts.Now()); wait > 0 {
 		return nil, apikeys.TooFast("readings", wait)

@@ -195,7 +195,7 @@ func (h *hook) OnACLCheck(_ *server.Client, topic string, write bool) bool {
 	return write || len(topic) > 0 && topic[0] != '$'
 }
 
-// OnDisconnect removes a device from the connected ones.
+// OnDisconnect removes a device from the connected devices.
 func (h *hook) OnDisconnect(cl *server.Client, _ error, _ bool) {
 	if _, ok := h.peers.LoadAndDelete(cl); ok {
 		h.opts.Metrics.connections.Set(float64(h.count.Add(-1)))

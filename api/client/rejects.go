@@ -18,8 +18,8 @@ func (c RejectCalls) Reject(ctx context.Context, id string) (wire.RejectBody, er
 	return getJSON[wire.RejectBody](ctx, c.connection, request{method: http.MethodGet, path: rejectPath(id)})
 }
 
-// ReplayReject replays a reject. The call can be retried. If the reject does not exist, it fails
-// with varve.NotFound.
+// ReplayReject replays a reject. It fails with varve.NotFound if the reject does not exist. The call can
+// be retried.
 func (c RejectCalls) ReplayReject(ctx context.Context, id string, o wire.ReplayOptions) (wire.ReplayAnswer, error) {
 	return getJSON[wire.ReplayAnswer](ctx, c.connection, sendJSON(http.MethodPost, rejectPath(id)+"/replay", o))
 }

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// maxElement is the maximum length of an element. With its newline, it is the longest line of
-// NDJSON.
+// maxElement is the maximum length of an element. Such an element and its newline are as long as the
+// longest line of NDJSON.
 const maxElement = maxLine - 1
 
 // brokenError reports broken JSON in which the start of the next element is unknown.

@@ -221,7 +221,7 @@ func (c *seriesCache) assign(measurement string, labels []Label) *lineSeries {
 }
 
 // JoinLabels returns the name of a device with labels, as in "sensor_01;cpu=cpu0;site=north".
-// Without labels it is the name itself. The characters %, ; and = are escaped as in URLs.
+// Without labels, JoinLabels returns the name itself. The characters %, ; and = are escaped as in URLs.
 func JoinLabels(device string, labels []Label) string {
 	if len(labels) == 0 {
 		return device

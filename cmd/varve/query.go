@@ -131,7 +131,7 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 	return nil
 }
 
-// beginning stores the beginning and the end of an answer, and counts its lines.
+// beginning keeps the beginning and the end of an answer in memory, and counts the lines of the answer.
 type beginning struct {
 	text []byte
 	last []byte // the end of the answer
@@ -139,7 +139,7 @@ type beginning struct {
 	size int    // bytes of the answer
 }
 
-// lastBytes is the number of bytes from the end of an answer that beginning stores. Coverage and
+// lastBytes is the number of bytes from the end of an answer that beginning keeps. Coverage and
 // notes are longer only if thousands of tables were read, or fields are misspelt.
 const lastBytes = 512 << 10
 
@@ -355,7 +355,8 @@ func expiryText(x *query.Expiry, isEmpty bool) string {
 	}
 }
 
-// ofPage names the page in a line about the window if another page follows.
+// ofPage returns a line about the window. If another page follows, the returned line is about this page
+// instead.
 func ofPage(line, next string) string {
 	if next == "" {
 		return line
