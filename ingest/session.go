@@ -160,9 +160,10 @@ type Source struct {
 	From string
 	// FromOf returns the sender of the reading on a line, from 1. If nil, it is From.
 	FromOf func(line int) string
-	// DurableRejects stores rejects durably before Read returns. A door sets it if it acknowledges
-	// readings without a verdict, as queues do. If the store of rejects fails, Read fails, and the
-	// door must not acknowledge. Rejects beyond the limit are discarded, and Read does not fail.
+	// DurableRejects stores rejects durably before Read returns. A door that cannot send verdicts to
+	// the sender, such as a queue, sets DurableRejects. If the store of rejects fails, Read fails, and
+	// the door must not acknowledge the body. Rejects beyond the limit are discarded, and Read does
+	// not fail.
 	DurableRejects bool
 	// Rejected is called for each rejected reading. Session.Read accepts nil, Session.Check does
 	// not.

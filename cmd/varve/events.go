@@ -114,8 +114,8 @@ func localEvents(log zerolog.Logger, fatal func(msg string)) local.Events {
 }
 
 // recovered logs the findings of the journal's recovery. A torn end of the journal is logged as a
-// warning. Usually it is a write that a crash interrupted, but the write may have been
-// acknowledged.
+// warning. Usually the torn end is a write that a crash interrupted before its acknowledgement, but
+// the write may have been acknowledged.
 func recovered(log zerolog.Logger, r local.Recovery) {
 	for _, n := range r.Notes {
 		log.Warn().Stringer("found", n).Msg("journal repaired")
