@@ -20,7 +20,7 @@ var jsonEntry = entry{
 		mem.json = jsonBody{mem: mem, body: body}
 		return &mem.json, nil
 	},
-	newCutter: func(w *buffer, _ Columns) cutter { return &elementCutter{array: array{buffer: w}} },
+	newCutter: func(b *buffer, _ Columns) cutter { return &elementCutter{array: array{buffer: b}} },
 	pieces:    NDJSON,
 }
 

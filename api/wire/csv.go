@@ -70,7 +70,7 @@ var csvEntry = entry{
 	newReader: func(mem *Memory, body io.Reader, d Defaults, c Columns) (Reader, error) {
 		return newCSV(mem, body, d, c)
 	},
-	newCutter: func(w *buffer, c Columns) cutter { return newRowCutter(w, c) },
+	newCutter: func(b *buffer, c Columns) cutter { return newRowCutter(b, c) },
 }
 
 // csvReader reads the readings of a CSV body. An empty cell means that the field is absent.
@@ -330,7 +330,7 @@ func (c *csvReader) row(b *Batch, cells [][]byte, line int) bool {
 	from := b.begin()
 	for i, cell := range cells {
 		if c.isLong() && c.roles[i].use == useField {
-			continue // see longFields
+			continue // longFields adds this cell
 		}
 		if v := c.cell(b, r, &c.roles[i], c.present(cell)); v.Outcome != 0 && verdict.Outcome == 0 {
 			verdict = v

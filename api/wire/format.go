@@ -46,7 +46,7 @@ type entry struct {
 	// onlyBodies means that answers do not have the format.
 	onlyBodies bool
 	// newCutter returns a cutter of a file.
-	newCutter func(w *buffer, c Columns) cutter
+	newCutter func(b *buffer, c Columns) cutter
 	// pieces is the format of the pieces of a file. 0 means the format of the file.
 	pieces Format
 }

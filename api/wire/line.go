@@ -21,7 +21,7 @@ var lineEntry = entry{
 		mem.line.reset(&mem.buffer, d)
 		return &mem.line, nil
 	},
-	newCutter:  func(w *buffer, _ Columns) cutter { return newPointCutter(w) },
+	newCutter:  func(b *buffer, _ Columns) cutter { return newPointCutter(b) },
 	onlyBodies: true,
 }
 
@@ -41,12 +41,12 @@ type lineReader struct {
 	scan   pointScan
 }
 
-func (l *lineReader) reset(w *buffer, d Defaults) {
+func (l *lineReader) reset(b *buffer, d Defaults) {
 	if d.Time.Precision == 0 {
 		d.Time.Precision = Nanoseconds
 	}
 	l.series.reset(&d)
-	l.Defaults, l.buffer = d, w
+	l.Defaults, l.buffer = d, b
 }
 
 // Read implements Reader.
@@ -149,11 +149,14 @@ func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verd
 }
 
 // quotedLines returns the lines of a point whose first line ends within a quoted string. The last
-// of these lines does not end within a string. It returns nil if no such line follows.
-func (w *buffer) quotedLines(first, quote int) ([]byte, error) {
+// of these lines does not end within a string. If no such line follows, quotedLines returns nil.
+//
+// The argument first is the length of the first line, and quote is the offset in this line of the
+// quote that opens the string.
+func (b *buffer) quotedLines(first, quote int) ([]byte, error) {
 	n := first
-	for open := isQuoteOpen(w.buf[w.from+quote:w.from+n], false); open; {
-		line, err := w.peek(n)
+	for open := isQuoteOpen(b.buf[b.from+quote:b.from+n], false); open; {
+		line, err := b.peek(n)
 		if errors.Is(err, errLineTooLong) || err == nil && len(line) == 0 || errors.Is(err, io.EOF) && len(line) == 0 {
 			return nil, nil
 		}
@@ -166,7 +169,7 @@ func (w *buffer) quotedLines(first, quote int) ([]byte, error) {
 	if n == first {
 		return nil, nil
 	}
-	return w.buf[w.from : w.from+n], nil
+	return b.buf[b.from : b.from+n], nil
 }
 
 // isQuoteOpen reports whether a string is open at the end of a text, given whether one is open at

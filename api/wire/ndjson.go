@@ -16,7 +16,7 @@ var ndjsonEntry = entry{
 		mem.object.Defaults = d
 		return mem.lines(body), nil
 	},
-	newCutter: func(w *buffer, _ Columns) cutter { return &lineCutter{buffer: w} },
+	newCutter: func(b *buffer, _ Columns) cutter { return &lineCutter{buffer: b} },
 }
 
 // ndjson parses one object per line. A line that is not an object is one malformed reading, and does not
