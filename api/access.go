@@ -217,12 +217,12 @@ func (a access) allows(g *apikeys.Grant) bool {
 	}
 }
 
-// reads reports whether routes with this access count as reads.
+// reads reports whether the requests of a route with this access count as reads.
 func (a access) reads() bool { return a == reader || a == comparer }
 
-// open reports whether a request is answered without a key. The page of the documentation is open,
-// because browsers send no key. It asks for a key, which it needs to load the text of the API. AWS IoT
-// Core confirms destinations without a key.
+// open reports whether a request is answered without a key. Browsers load the page of the documentation
+// without a key. This page then asks the user for a key, and sends it to load the OpenAPI document. AWS
+// IoT Core sends its confirmation of an HTTP destination without a key.
 func open(r *http.Request) bool {
 	switch r.URL.Path {
 	case "/healthz", "/readyz", "/ping", "/health", "/ready", "/api/v2/ready":

@@ -14,7 +14,7 @@ import (
 // locked is a server with keys.
 type locked struct {
 	*server
-	operator string            // an admin key of tenant default
+	operator string            // an admin key of tenant default: see apikeys.Grant.Operates
 	keys     map[string]string // API keys by kind of caller
 }
 
@@ -57,8 +57,8 @@ func (l *locked) as(key, method, path, body string, head ...string) *reply {
 	return l.send(method, path, body, head...)
 }
 
-// TestAccess checks the answer of each route to each kind of caller. All callers without a valid
-// key get the same answer. A route without an entry in the table fails the test.
+// TestAccess checks the answer of each route to each caller of the map access. All callers without a
+// valid key get the same answer. A route without a line in the map fails the test.
 func TestAccess(t *testing.T) {
 	l := newLocked(t)
 	callers := [][]string{{"none", "wrong", "made up", "expired", "revoked"}, {"read"}, {"write"}, {"rw"}, {"admin"}, {"other read"}, {"other write"}, {"other admin"}}
@@ -120,7 +120,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestUnlistedRoute checks that a route without an entry requires an operator's key.
+// TestUnlistedRoute checks that a route without an entry in accesses requires an operator's key.
 func TestUnlistedRoute(t *testing.T) {
 	l := newLocked(t)
 	l.api.HandleFunc("GET /v1/fresh", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
@@ -131,8 +131,8 @@ func TestUnlistedRoute(t *testing.T) {
 	}
 }
 
-// TestWithoutRoute checks that an unknown path requires a key, too, with any method. Only the
-// exact open paths need no key.
+// TestWithoutRoute checks that an unknown path requires a key, too, with any method. Paths that begin
+// like a path without a key require one, too.
 func TestWithoutRoute(t *testing.T) {
 	l := newLocked(t)
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} {

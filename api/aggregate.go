@@ -26,7 +26,7 @@ const aggregatesAtWork = 8
 // values.
 const aggregateMemory = aggregatesAtWork * aggregate.MaxValues
 
-// aggregateHandler serves functions of readings in buckets.
+// aggregateHandler serves aggregates of one device and of several devices.
 type aggregateHandler struct {
 	*responder
 	*directory
@@ -79,8 +79,9 @@ func aggregateStepParams() []*huma.Param {
 	return params
 }
 
-// parse parses the parameters that both routes have in common. Roll-ups include the readings of
-// archived tables, so the setting of a stream does not apply to them.
+// parse parses the parameters of both routes: aggregates of one device, and of several devices.
+// Roll-ups include the readings of archived tables. So the setting archive of the stream applies only to
+// aggregates of readings.
 func (h *aggregateHandler) parse(r *http.Request, asked url.Values) (q aggregateQuery, err error) {
 	if q, err = aggregateOf(r, asked, h.now()); err != nil {
 		return q, err
@@ -212,7 +213,7 @@ func (h *aggregateHandler) notes(r *http.Request, q *aggregateQuery, a *aggregat
 	return append(devices, notes...), err
 }
 
-// compute returns an answer. The caller must release the memory of its values.
+// compute returns an answer, and reserves h.memory for its values. The caller must release it.
 func (h *aggregateHandler) compute(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
 	if err := h.memory.Acquire(ctx, aggregate.MaxValues); err != nil {
 		return nil, context.Cause(ctx)
@@ -226,7 +227,7 @@ func (h *aggregateHandler) compute(ctx context.Context, q aggregate.Query) (*agg
 	return a, nil
 }
 
-// write sends the answer in parts.
+// write sends the answer in parts, so that little of its text is in memory at a time.
 func (h *aggregateHandler) write(w http.ResponseWriter, out *wire.AggregateWriter, a *aggregate.Answer, source aggregate.Source, cover []byte, notes []wire.Note) error {
 	text := out.AppendHead(nil)
 	for i := range a.Rows {
@@ -245,7 +246,7 @@ func (h *aggregateHandler) write(w http.ResponseWriter, out *wire.AggregateWrite
 
 func (h *aggregateHandler) flush(w http.ResponseWriter, text []byte) error {
 	for part := range slices.Chunk(text, piece) {
-		// Not every ResponseWriter has deadlines; test writers do not.
+		// The ResponseWriter of a test has no deadlines.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.stall))
 		if _, err := w.Write(part); err != nil {
 			return fmt.Errorf("%w: %w", errNotTaken, err)

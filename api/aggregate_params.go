@@ -24,7 +24,7 @@ type aggregateQuery struct {
 	zone   *time.Location
 }
 
-// aggregateOf parses the parameters that both routes have in common.
+// aggregateOf parses the parameters that aggregates of one device and of several devices share.
 func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQuery, err error) {
 	q.Tenant, q.Stream = tenantOf(r.Context()), r.PathValue("stream")
 	if err := varve.ValidateName("stream", q.Stream); err != nil {

@@ -110,7 +110,8 @@ func TestAggregate_ReadsLocalWindows(t *testing.T) {
 	}
 }
 
-// TestAggregates_SelectDevices checks names, filters, groups and the ranking.
+// TestAggregates_SelectDevices checks the selection of devices by name, status and type, their merging,
+// and their ranking.
 func TestAggregates_SelectDevices(t *testing.T) {
 	s := newServer(t, nil)
 	writeExample(s)
@@ -155,7 +156,7 @@ func TestAggregates_SelectDevices(t *testing.T) {
 	}
 }
 
-// TestAggregateRefuses checks that a problem names the parameter at fault.
+// TestAggregateRefuses checks that a problem names the invalid parameter.
 func TestAggregateRefuses(t *testing.T) {
 	s := newServer(t, nil)
 	writeExample(s)

@@ -39,7 +39,8 @@ func (h *alertsHandler) addRoutes(o *operations) {
 		"It stays resolved while its condition continues to hold; if the condition stops and holds once more, that is another alert. A resolved alert stays unchanged."), h.resolveAlert)
 }
 
-// AlertFilter has the filters of all lists of alerts. It is exported because requests embed it.
+// AlertFilter has the parameters that select alerts in all lists. It is exported because huma ignores
+// unexported embedded types.
 type AlertFilter struct {
 	State  string `query:"state" doc:"only alerts of this state, open or resolved; default: all"`
 	Stream string `query:"stream" doc:"only alerts of this stream; default: all"`
@@ -49,7 +50,7 @@ type AlertFilter struct {
 	During string `query:"during" doc:"instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12 or 2024-12-01"`
 }
 
-// list returns the list of alerts that a filter selects.
+// list returns the query for the selected alerts.
 func (f *AlertFilter) list(p Paging, now time.Time) (alerts.AlertList, error) {
 	l := alerts.AlertList{State: alerts.AlertState(f.State), Stream: f.Stream, Rule: f.Rule, Limit: p.Limit, Cursor: p.Cursor}
 	if f.From+f.To+f.During == "" {
@@ -95,12 +96,12 @@ func (h *alertsHandler) listAlerts(ctx context.Context, in *alertsQuery) (*reply
 	return h.alertPage(ctx, l)
 }
 
-// alertPage serves all lists of alerts.
+// alertPage returns a page of a list of alerts, for all routes with such lists.
 func (h *alertsHandler) alertPage(ctx context.Context, l alerts.AlertList) (*reply[wire.AlertList], error) {
 	l.Tenant = tenantOf(ctx)
 	page, err := h.monitor.Alerts(ctx, l)
 	if err != nil {
-		return nil, h.problem(inPlace(err, "query", "device"))
+		return nil, h.problem(prefixParam(err, "query", "device"))
 	}
 	if len(page.Items) == 0 && page.Next == "" {
 		if err := h.checkNames(ctx, &l); err != nil {
@@ -158,7 +159,7 @@ func (h *alertsHandler) resolveAlert(ctx context.Context, in *alertPath) (*reply
 // alertReply answers with an alert.
 func (h *alertsHandler) alertReply(a alerts.Alert, err error) (*reply[wire.AlertBody], error) {
 	if err != nil {
-		return nil, h.problem(inPlace(err, "body"))
+		return nil, h.problem(prefixParam(err, "body"))
 	}
 	return &reply[wire.AlertBody]{alertBody(&a)}, nil
 }
@@ -175,7 +176,7 @@ func (h *alertsHandler) resolveAlerts(ctx context.Context, in *alertChoice) (*re
 		Tenant: tenantOf(ctx), IDs: b.IDs, Rule: b.Rule, Device: b.Device, Severity: alerts.Severity(b.Severity), All: b.All, Limit: b.Limit, Cursor: b.Cursor,
 	})
 	if err != nil {
-		return nil, h.problem(inPlace(err, "body"))
+		return nil, h.problem(prefixParam(err, "body"))
 	}
 	body := wire.ResolvedAlerts{Resolved: make([]wire.AlertBody, len(page.Resolved)), Missing: page.Missing, Next: page.Next}
 	for i := range page.Resolved {
@@ -205,7 +206,7 @@ type alertMute struct {
 func (h *alertsHandler) muteAlert(ctx context.Context, in *alertMute) (*reply[wire.AlertBody], error) {
 	until, err := muteEnd(&in.Body, h.now())
 	if err != nil {
-		return nil, h.problem(inPlace(err, "body"))
+		return nil, h.problem(prefixParam(err, "body"))
 	}
 	return h.alertReply(h.monitor.MuteAlert(ctx, tenantOf(ctx), in.ID, until))
 }
@@ -214,7 +215,7 @@ func (h *alertsHandler) unmuteAlert(ctx context.Context, in *alertPath) (*reply[
 	return h.alertReply(h.monitor.MuteAlert(ctx, tenantOf(ctx), in.ID, time.Time{}))
 }
 
-// muteEnd returns the end of a mute.
+// muteEnd returns the end of a mute, which a request gives as a time or as a duration from now.
 func muteEnd(m *wire.Mute, now time.Time) (time.Time, error) {
 	switch {
 	case (m.Until == nil) == (m.For == ""):

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// answerLines writes the lines of an answer whose end is not known yet.
+// answerLines writes an answer line by line, while the work that produces the lines continues.
 type answerLines struct {
 	control *http.ResponseController
 	w       http.ResponseWriter
@@ -26,10 +26,10 @@ func (l *answerLines) begin() error {
 	return errors.Join(ignoreUnsupported(l.control.SetReadDeadline(time.Time{})), ignoreUnsupported(l.control.Flush()))
 }
 
-// rested returns the time since the last line.
+// rested returns the time since the last line was sent.
 func (l *answerLines) rested() time.Duration { return time.Since(l.last) }
 
-// send writes a line. It calls gone if the client disconnected or does not read it in time.
+// send writes a line. It calls gone if the client disconnected, or does not read the line within stall.
 func (l *answerLines) send(line any) {
 	text, err := json.Marshal(line)
 	if err != nil {

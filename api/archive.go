@@ -16,19 +16,20 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Archive holds the archive of tables. If Archiver is nil, tables are not archived.
+// Archive has the parts that archive tables and restore them. If Archiver is nil, tables are not
+// archived.
 type Archive struct {
 	Archiver *archive.Archiver
 	// Streams are the streams whose queries read archives by default.
 	Streams map[string]bool
-	// Now archives tables that exist and are sealed or retired.
+	// Now archives the given tables at once. They must exist and be sealed or retired.
 	Now func(context.Context, []grid.Table) ([]archive.Record, error)
 	// Target is the store into which tables are restored.
 	Target archive.Target
 }
 
-// addTo adds the time of a table's archive to the description of the table. A failure leaves the
-// description unchanged, because it is useful without this time.
+// addTo adds the time at which a table was archived to two parts of its description: at and why. A
+// failure leaves them unchanged, because the description is useful without this time.
 func (a *Archive) addTo(ctx context.Context, t grid.Table, at **time.Time, why *string) {
 	if a.Archiver == nil {
 		return
@@ -38,7 +39,7 @@ func (a *Archive) addTo(ctx context.Context, t grid.Table, at **time.Time, why *
 	}
 }
 
-// addAll adds the times of archives to a list of tables.
+// addAll does the same as addTo for a list of tables.
 func (a *Archive) addAll(ctx context.Context, tables []wire.TableInfo) error {
 	if a.Archiver == nil {
 		return nil
@@ -194,8 +195,8 @@ func (h *archiveHandler) restore(ctx context.Context, in *byName) (*reply[wire.A
 	return h.answer(ctx, r)
 }
 
-// archiveProblem makes the text of an error of the object store visible to the client. Only operators may
-// use the routes.
+// archiveProblem shows the client the text of an error of the object store. The text is safe to show,
+// because only operators may use the routes of archives.
 func archiveProblem(err error) error {
 	if failed := (*varve.Error)(nil); err == nil || errors.As(err, &failed) {
 		return err

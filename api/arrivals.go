@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/arrivals"
 )
 
-// arrivalsHandler serves the counts of readings that arrived at this process.
+// arrivalsHandler serves the numbers of readings that arrived at this process.
 type arrivalsHandler struct{ counter *arrivals.Counter }
 
 func (h *arrivalsHandler) addRoutes(o *operations) {

@@ -95,7 +95,7 @@ func arrowRow(t *testing.T, record arrow.RecordBatch, i int) arrowReading {
 	return row
 }
 
-// sameValue reports whether two JSON values are equal. The scale of numbers does not count.
+// sameValue reports whether two JSON values are equal. Trailing zeros of numbers do not count.
 func sameValue(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -140,7 +140,7 @@ func (w *twins) checkArrow(h http.Handler, path string) {
 }
 
 // TestArrow_AnswersEqualJSON compares answers as Arrow with answers as JSON, on random readings with
-// values of all kinds, from columns and from rows.
+// values of all kinds. The store returns the readings as columns and one by one.
 func TestArrow_AnswersEqualJSON(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	w := newTwins(t)
@@ -213,8 +213,8 @@ func TestArrow_SchemaFollowsValues(t *testing.T) {
 	s.send(http.MethodPost, writePath+"?format=arrow", good(noon)).problem(http.StatusBadRequest, "query.format", "use json, ndjson, csv or line")
 }
 
-// TestArrow_CutOffAnswerNeverLooksComplete fails the store in the middle of an answer. The part that
-// was sent must be an error for a reader, even if it has whole batches.
+// TestArrow_CutOffAnswerNeverLooksComplete makes the store fail in the middle of an answer. A reader of
+// the sent part must fail, even if the part consists of whole batches.
 func TestArrow_CutOffAnswerNeverLooksComplete(t *testing.T) {
 	s := newServer(t, nil)
 	line := `{"device":"d1","time":%q,"fields":{"text":"` + strings.Repeat("x", 50_000) + `"}}`
@@ -261,8 +261,8 @@ func TestArrow_CutOffAnswerNeverLooksComplete(t *testing.T) {
 	}
 }
 
-// TestArrow_RetriesChangedSchema checks that a reading that arrives between the two passes and
-// changes the schema is in the answer, and that endless changes are reported as temporary.
+// TestArrow_RetriesChangedSchema stores a reading after the schema of an answer was chosen. The answer
+// must contain this reading. If the schema changes each time, the error must permit a retry.
 func TestArrow_RetriesChangedSchema(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon))

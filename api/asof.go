@@ -33,7 +33,8 @@ func asOfOf(asked url.Values, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// arrivedBy returns a part of a message about a query as of an earlier time, or "".
+// arrivedBy returns the words that as_of adds to a message about missing readings. Without as_of, it
+// returns "".
 func arrivedBy(asOf time.Time) string {
 	if asOf.IsZero() {
 		return ""

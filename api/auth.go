@@ -15,8 +15,8 @@ import (
 
 // everything is the grant of all requests before the first key exists.
 //
-// Once a key exists, all paths except open ones require a key, even unknown paths. So requests
-// are checked before routing. The rights that a route requires are in accesses.
+// Once a key exists, all paths require a key, even unknown ones, except those for which open returns
+// true. So requests are checked before routing. The map accesses has the rights that a route requires.
 var everything = apikeys.Everything()
 
 // guard checks the host, origin, key and rate of a request, before routing.

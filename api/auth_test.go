@@ -92,7 +92,7 @@ func TestTurnedOn(t *testing.T) {
 }
 
 // TestRequired checks that a server that requires keys refuses requests even before the first key
-// exists. Only open paths are answered.
+// exists. Only paths that never need a key are answered.
 func TestRequired(t *testing.T) {
 	s := newServer(t, nil)
 	for _, registry := range []*apikeys.Registry{nil, s.engine.Keys} {

@@ -57,7 +57,7 @@ const (
 	firehoseARN = "arn:aws:firehose:us-east-1:123456789012:deliverystream/devices"
 )
 
-// firehoseBody returns a delivery as AWS documents it.
+// firehoseBody returns the body of a request of Firehose as AWS documents it.
 func firehoseBody(records ...string) string {
 	var list []string
 	for _, r := range records {
@@ -66,7 +66,7 @@ func firehoseBody(records ...string) string {
 	return fmt.Sprintf(`{"requestId": %q, "timestamp": %d, "records": [%s]}`, firehoseID, noon.UnixMilli(), strings.Join(list, ","))
 }
 
-// firehose sends a delivery with the documented headers.
+// firehose sends a request with the headers that AWS documents.
 func (s *server) firehose(path, body string, head ...string) (*reply, wire.FirehoseAnswer) {
 	s.t.Helper()
 	r := s.send(http.MethodPost, "/v1/aws/firehose"+path, body, append([]string{
@@ -86,8 +86,8 @@ func reading(ms int) string {
 	return fmt.Sprintf(`{"device":"d1","time":%d,"fields":{"a":%d}}`, noon.Add(-time.Hour).UnixMilli()+int64(ms), ms)
 }
 
-// TestFirehose_StoresDeliveries sends deliveries as AWS documents them, twice each.
-func TestFirehose_StoresDeliveries(t *testing.T) {
+// TestFirehose_StoresRequests sends requests as AWS documents them, twice each.
+func TestFirehose_StoresRequests(t *testing.T) {
 	zipped := new(bytes.Buffer)
 	z := gzip.NewWriter(zipped)
 	if _, err := z.Write([]byte(firehoseBody(reading(1) + "\n" + reading(2) + "\n"))); err != nil {
@@ -127,7 +127,7 @@ func TestFirehose_StoresDeliveries(t *testing.T) {
 }
 
 // TestFirehose_AcceptsRejectedReadings checks that permanently rejected records are stored as rejects
-// and accepted, because Firehose would resend the delivery for hours.
+// and accepted. Otherwise Firehose would resend the request for hours.
 func TestFirehose_AcceptsRejectedReadings(t *testing.T) {
 	s := newAWSServer(t)
 	body := strings.Replace(firehoseBody("nonsense", `{"device":"d1","time":1,"fields":{"a":1}}`, reading(1), "x"), base64.StdEncoding.EncodeToString([]byte("x")), "%%%", 1)
@@ -149,7 +149,7 @@ func TestFirehose_AcceptsRejectedReadings(t *testing.T) {
 	}
 }
 
-// TestFirehose_AnswersMistakes checks the status and the message of failed deliveries.
+// TestFirehose_AnswersMistakes checks the status and the message of the answers to failed requests.
 func TestFirehose_AnswersMistakes(t *testing.T) {
 	for _, c := range []struct {
 		name, path, body string
@@ -173,8 +173,8 @@ func TestFirehose_AnswersMistakes(t *testing.T) {
 	}
 }
 
-// TestFirehose_AsksForRetries checks that a delivery is refused as a whole while the store fails. The
-// retried delivery is stored once.
+// TestFirehose_AsksForRetries checks that a request is refused as a whole while the store fails. The
+// readings of the retried request are stored once.
 func TestFirehose_AsksForRetries(t *testing.T) {
 	s := newAWSServer(t)
 	s.store.set(&s.store.write, func(grid.Table) error { return errDisk })
@@ -244,7 +244,7 @@ func (s *server) fakeAWS(status int) *iotServer {
 	return i
 }
 
-// confirm sends a confirmation as AWS documents it.
+// confirm sends the request to confirm an HTTP destination, as AWS documents it.
 func (s *server) confirm(arn, url string) *reply {
 	s.t.Helper()
 	body, err := json.Marshal(map[string]string{"arn": arn, "confirmationToken": "AYADeMXL", "enableUrl": url, "messageType": "DestinationConfirmation"})
@@ -326,7 +326,8 @@ func TestIoT_LimitsConfirmations(t *testing.T) {
 	}
 }
 
-// TestIoT_StoresMessages sends a message and a batch of messages of a rule. Some messages are invalid.
+// TestIoT_StoresMessages sends a message and a batch of messages, as a rule of AWS IoT does. Some
+// messages are invalid.
 func TestIoT_StoresMessages(t *testing.T) {
 	s := newAWSServer(t)
 	const arn = "x-amz-rules-engine-destination-arn"

@@ -98,7 +98,7 @@ func BenchmarkIngest(b *testing.B) {
 	}
 }
 
-// discard is a response writer that drops the response.
+// discard is a response writer that ignores the response.
 type discard struct{ header http.Header }
 
 func (d *discard) Header() http.Header         { return d.header }

@@ -78,7 +78,7 @@ func (h *tablesHandler) simulate(ctx context.Context, in *simulation) (*reply[wi
 }
 
 // simulatedAccount returns the limits of the account under another policy. If the server cannot forecast
-// a part, the note names this part.
+// requests and cost, the note gives the reason.
 func simulatedAccount(a Account, b *wire.PolicyBody) (simulated Account, note string) {
 	a.Rollups = b.Rollups
 	switch {
@@ -93,7 +93,7 @@ func simulatedAccount(a Account, b *wire.PolicyBody) (simulated Account, note st
 	return a, note
 }
 
-// firstOf returns the first of several joined errors.
+// firstOf returns the first error of joined errors, and any other error unchanged.
 func firstOf(err error) error {
 	for {
 		joined, ok := err.(interface{ Unwrap() []error })

@@ -68,7 +68,7 @@ func TestCalendar_SimulatesOtherPolicy(t *testing.T) {
 }
 
 // TestCalendar_BillsAccount serves an account with a quota of 100 tables. The forecast must name
-// the month in which the quota is met, with the same warning as the plan. It must also have the
+// the month in which the quota is reached, with the same warning as the plan. It must also have the
 // cost of the present load.
 func TestCalendar_BillsAccount(t *testing.T) {
 	s := newBilledServer(t, api.Account{TableQuota: 100, Billed: true})

@@ -29,13 +29,13 @@ const (
 
 	defaultChanges = 10_000
 	maxChanges     = 100_000
-	maxTable       = 32 << 20 // bytes of readings after which an answer in CSV or Arrow ends early
+	maxCollected   = 32 << 20 // bytes of readings in memory, after which an answer in CSV or Arrow ends early
 	maxWait        = time.Minute
 	maxWaiting     = 1024 // requests that wait for changes
 )
 
-// waits reports whether the requests of a route may wait for data. Such requests count as reads only
-// while they read.
+// waits reports whether the requests of a route may wait for changes. Such a request counts as a read
+// only while it uses the store.
 func waits(pattern string) bool { return pattern == changesPattern || pattern == deviceChangesPattern }
 
 // changesHandler serves the readings of streams by arrival.
@@ -87,7 +87,7 @@ func (h *changesHandler) addRoutes(o *operations) {
 		describe("read-device-changes", "The readings of a device that arrived since a cursor", deviceParams()))
 }
 
-// getChanges serves both routes.
+// getChanges serves the changes of a stream, and the changes of one device in a stream.
 func (h *changesHandler) getChanges(w http.ResponseWriter, r *http.Request) {
 	a := changesAnswer{h: h, w: w, r: r}
 	err := a.parse()
@@ -119,7 +119,7 @@ type changesAnswer struct {
 	// numbers is the type of numbers in the format arrow.
 	numbers arrowstream.Numbers
 	rows    *changes.Rows
-	table   wire.Table
+	table   wire.RowWriter
 	n       int
 	sent    bool
 	out     []byte
@@ -233,7 +233,8 @@ func (h *changesHandler) checkNames(ctx context.Context, q *changes.Query) error
 	return h.checkDevice(ctx, q.Stream.Tenant, q.Device)
 }
 
-// open opens the changes, and returns the first page with readings, if any.
+// open begins to read the changes after the cursor, and returns the first page. Without changes, the page
+// is empty.
 func (a *changesAnswer) open(ctx context.Context) (page []varve.Reading, err error) {
 	err = a.read(ctx, func() (err error) {
 		if a.rows, err = a.h.reader.Open(ctx, a.q); err == nil {
@@ -253,7 +254,7 @@ func (a *changesAnswer) next(ctx context.Context) (page []varve.Reading, err err
 	return page, err
 }
 
-// read runs a part of the request that uses the store, as one of the reads under way.
+// read calls do, which uses the store. Meanwhile, the request counts as a read under way.
 func (a *changesAnswer) read(ctx context.Context, do func() error) error {
 	if err := a.h.reads.begin(); err != nil {
 		return err
@@ -325,8 +326,8 @@ func (a *changesAnswer) writeArrow(ctx context.Context, page []varve.Reading) er
 	return a.end()
 }
 
-// collect returns all readings of the answer, because the header of CSV and Arrow has all their fields.
-// After maxTable bytes of readings, it ends the answer early.
+// collect returns all readings of the answer, because the header of CSV and Arrow has the fields of all
+// readings. After maxCollected bytes of readings, it ends the answer early.
 func (a *changesAnswer) collect(ctx context.Context, page []varve.Reading) (all []varve.Reading, err error) {
 	var set wire.FieldSet
 	size := 0
@@ -336,7 +337,7 @@ func (a *changesAnswer) collect(ctx context.Context, page []varve.Reading) (all 
 			size += page[i].Size()
 		}
 		all = append(all, page...)
-		if size >= maxTable {
+		if size >= maxCollected {
 			break
 		}
 		if page, err = a.next(ctx); err != nil {
@@ -365,7 +366,7 @@ func (a *changesAnswer) add(page []varve.Reading) {
 	}
 }
 
-// end writes the rest of the answer, with the cursor.
+// end writes the rest of the answer, with the change cursor.
 func (a *changesAnswer) end() error {
 	next := a.rows.Cursor().Encode(a.q.Stream, a.q.Device)
 	more, settled := strconv.FormatBool(a.rows.More()), a.rows.Settled().Format(time.RFC3339Nano)
@@ -389,7 +390,7 @@ func (a *changesAnswer) end() error {
 // flush sends the collected text.
 func (a *changesAnswer) flush() error {
 	a.sent = true
-	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(a.h.stall)) // the writer of a test has no deadlines
+	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(a.h.stall)) // the ResponseWriter of a test has no deadlines
 	if _, err := a.w.Write(a.out); err != nil {
 		return errNotTaken
 	}

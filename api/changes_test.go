@@ -35,7 +35,7 @@ func readingOf(device string, at time.Time, fields string) string {
 }
 
 // TestChanges_ArePagedByArrival reads readings of two devices in the order of arrival, in pages, by
-// cursor and by time, and in all formats.
+// change cursor and by time, and in all formats.
 func TestChanges_ArePagedByArrival(t *testing.T) {
 	s := newServer(t, withChanges)
 	s.write(readingOf("b,1", noon, `"a":1.50`), readingOf("a", noon.AddDate(0, -3, 0), `"a":2`))
@@ -139,7 +139,8 @@ func TestChanges_RefuseParameters(t *testing.T) {
 	plain.get(changesPath).problem(409, "", "no index by arrival")
 }
 
-// TestChanges_BoundTables reads large readings as CSV. The answer ends early, and the next one continues.
+// TestChanges_BoundTables reads large readings as CSV. The answer ends before its limit of readings, and
+// the next one continues.
 func TestChanges_BoundTables(t *testing.T) {
 	s := newServer(t, withChanges)
 	const n = 600
@@ -221,7 +222,7 @@ func TestChanges_WaitForWrites(t *testing.T) {
 	}
 }
 
-// TestClient_YieldsChanges reads changes in pages of two, and continues at the stored cursor.
+// TestClient_YieldsChanges reads changes in pages of two, and continues at the stored change cursor.
 func TestClient_YieldsChanges(t *testing.T) {
 	s := newServer(t, withChanges)
 	c, err := client.New(s.URL)

@@ -21,10 +21,10 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// rowsOnly exposes only the methods of store.Reader, so that pages have rows and no columns.
+// rowsOnly exposes only the methods of store.Reader, so that pages have readings and no columns.
 type rowsOnly struct{ store.Reader }
 
-// twins are two servers over one embedded store: one reads columns, the other rows.
+// twins are two servers over one embedded store. One reads columns, and the other one single readings.
 type twins struct {
 	t             *testing.T
 	clock         time.Time
@@ -143,8 +143,8 @@ func (w *twins) randomPath(rng *rand.Rand, format string) string {
 	return with(readPath, params...)
 }
 
-// TestColumns_AnswersEqualRows compares the answers from columns and from rows byte by byte, on
-// random readings that arrive over 80 days. Some arrive twice, some are conflicts, and some have
+// TestColumns_AnswersEqualRows compares the answers from columns and from single readings byte by byte,
+// on random readings that arrive over 80 days. Some arrive twice, some are conflicts, and some have
 // expired.
 func TestColumns_AnswersEqualRows(t *testing.T) {
 	for seed := range uint64(2) {
@@ -245,9 +245,9 @@ func firstDifference(got, want string) string {
 	return fmt.Sprintf("%d lines, want %d", len(a), len(b))
 }
 
-// TestColumns_FormatHoldsArraysOfEqualLength checks the format columns: exact numbers, null for a
-// missing value, and fields with the names of other members.
-func TestColumns_FormatHoldsArraysOfEqualLength(t *testing.T) {
+// TestColumns_FormatHasArraysOfEqualLength checks the format columns: exact numbers, null for a missing
+// value, and fields that are named like the properties time, id and arrived.
+func TestColumns_FormatHasArraysOfEqualLength(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(`{"device":"d1","time":"2026-11-18T11:00:00Z","id":"a","fields":{"time":22.40,"x":12345678901234567890.10}}`,
 		`{"device":"d1","time":"2026-11-18T11:01:00.5Z","id":"b","fields":{"id":"text","x":true}}`,

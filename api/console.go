@@ -47,6 +47,6 @@ func (h *consoleHandler) grant(ctx context.Context, _ *struct{}) (*reply[wire.Gr
 	}}, nil
 }
 
-// isConsole reports whether a path belongs to the console. Its files are open, because browsers
-// send no key for them. They have no data.
+// isConsole reports whether a path belongs to the console. The files of the console are served without a
+// key, because browsers request files without a key. The files contain no data.
 func isConsole(path string) bool { return path == "/ui" || strings.HasPrefix(path, "/ui/") }

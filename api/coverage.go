@@ -14,8 +14,9 @@ import (
 // see it.
 func seesTables(r *http.Request) bool { return grantOf(r.Context()).Tenant == varve.DefaultTenant }
 
-// coverage returns the coverage as JSON. If the request may not see tables, the coverage has only
-// damaged rows, expired readings and as_of, without their tables. It is nil if it would be empty.
+// coverage returns the coverage as JSON. If the request may not see tables, the result has only the
+// damaged rows, the expiry and the time of as_of, without names and numbers of tables. If that is empty,
+// the result is nil.
 func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	if !seesTables(r) {
 		expiry := ownExpiry(c.Expiry)
@@ -31,8 +32,7 @@ func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	return wire.MarshalJSON(listed(c))
 }
 
-// ownExpiry returns the expiry of a tenant's own readings, without tables. It returns nil if no
-// reading was omitted.
+// ownExpiry returns the expiry without the number of tables. It returns nil if no reading was omitted.
 func ownExpiry(x *query.Expiry) *query.Expiry {
 	if x == nil || x.Readings == 0 {
 		return nil
@@ -58,7 +58,7 @@ func shortCoverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	return coverage(r, shortened(c))
 }
 
-// trailerTables is the number of tables of each kind in the coverage of a trailer. Clients accept
+// trailerTables is the number of tables in each list of the coverage in a trailer. Clients accept
 // trailers of up to 4 KB.
 const trailerTables = 12
 

@@ -33,7 +33,7 @@ func (h *deliveriesHandler) listDeliveries(ctx context.Context, in *deliveriesQu
 		Tenant: tenantOf(ctx), State: notify.State(in.State), Limit: in.Limit, Cursor: in.Cursor,
 	})
 	if err != nil {
-		return nil, h.problem(inPlace(err, "query"))
+		return nil, h.problem(prefixParam(err, "query"))
 	}
 	body := wire.DeliveryList{Deliveries: make([]wire.DeliveryBody, len(page.Items)), Next: page.Next}
 	for i := range page.Items {

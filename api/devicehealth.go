@@ -21,8 +21,8 @@ import (
 
 // Limits of a request for the health of devices.
 const (
-	maxHealthDevices = 2_000  // devices that may be put in order
-	maxHealthAlerts  = 10_000 // open alerts that are counted
+	maxHealthDevices = 2_000  // maximum number of devices that a request may select
+	maxHealthAlerts  = 10_000 // maximum number of open alerts that are counted
 	maxHealthWindow  = 31 * 24 * time.Hour
 )
 
@@ -97,7 +97,8 @@ func (h *deviceHealthHandler) list(ctx context.Context, in *healthQuery) (*wire.
 	return body, nil
 }
 
-// window returns the whole hours for which completeness is computed. The running hour is excluded.
+// window returns the window for which completeness is computed. It has whole hours and ends before the
+// present hour.
 func (in *healthQuery) window(now time.Time) (w varve.Window, hours int, err error) {
 	length := 24 * time.Hour
 	if in.Window != "" {
@@ -115,18 +116,18 @@ func offsetOf(cursor string, question []string) (int, error) {
 	if cursor == "" {
 		return 0, nil
 	}
-	place, err := registry.ParseCursor(cursor, question, 1)
+	parts, err := registry.ParseCursor(cursor, question, 1)
 	if err != nil {
-		return 0, inPlace(err, "query")
+		return 0, prefixParam(err, "query")
 	}
-	n, err := strconv.Atoi(place[0])
+	n, err := strconv.Atoi(parts[0])
 	if err != nil || n < 0 {
 		return 0, varve.InvalidParam("query.cursor", "not a cursor of this list: omit it")
 	}
 	return n, nil
 }
 
-// indexes is the range of a page in a list.
+// indexes is the range of list indexes of a page, [from, to).
 type indexes struct{ from, to int }
 
 func pageOf(all, skip, limit int) indexes {
@@ -141,7 +142,7 @@ func (h *deviceHealthHandler) selected(ctx context.Context, in *healthQuery) (fo
 	for {
 		page, err := h.devices.List(ctx, q)
 		if err != nil {
-			return nil, inPlace(err, "query")
+			return nil, prefixParam(err, "query")
 		}
 		for i := range page.Items {
 			if d := &page.Items[i]; text == "" || hasText(d, text) {
@@ -157,7 +158,8 @@ func (h *deviceHealthHandler) selected(ctx context.Context, in *healthQuery) (fo
 	}
 }
 
-// hasText reports whether a device's description has a text in lower case.
+// hasText reports whether a part of a device's description contains a text, in any case. The argument
+// text must be in lower case.
 func hasText(d *devices.Device, text string) bool {
 	for _, of := range []string{d.Device, d.Name, d.Type, d.Location, d.Firmware} {
 		if strings.Contains(strings.ToLower(of), text) {
@@ -226,8 +228,8 @@ func (s *healthReport) addLatest(ctx context.Context) error {
 	return nil
 }
 
-// addLatest adds the latest reading in a stream. The latest reading of all streams comes first in the
-// list, and determines the lag.
+// addLatest adds the latest reading in a stream. The stream with the latest event time comes first in
+// b.Streams, and determines the lag.
 func addLatest(b *wire.DeviceHealth, stream string, r *varve.Reading) {
 	one := wire.StreamLatest{Stream: stream, Time: r.Time, Arrived: r.Arrived}
 	b.Streams = append(b.Streams, one)

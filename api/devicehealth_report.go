@@ -16,7 +16,8 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// addAlerts counts the open alerts of all devices.
+// addAlerts counts the open alerts of the listed devices. It reads about maxHealthAlerts open alerts of
+// the tenant. If more are open, it adds a note.
 func (s *healthReport) addAlerts(ctx context.Context) error {
 	at := make(map[string]*wire.DeviceHealth, len(s.bodies))
 	for i := range s.bodies {
@@ -54,10 +55,10 @@ func addAlert(b *wire.DeviceHealth, a *alerts.Alert) {
 	}
 }
 
-// rank returns the place of a severity in the order of severities, from 1. It is 0 for no severity.
+// rank returns 1 for the lowest severity, and larger numbers for higher ones. It returns 0 for "".
 func rank(s alerts.Severity) int { return slices.Index(alerts.Severities(), s) + 1 }
 
-// noField selects no field of a roll-up: a field of this name cannot exist.
+// noField selects no field of a roll-up, because no field can have this name.
 var noField = []string{"_"}
 
 // addHours adds the completeness of a device, from its hourly roll-ups in all of its streams.
@@ -72,7 +73,7 @@ func (s *healthReport) addHours(ctx context.Context, b *wire.DeviceHealth) error
 			Period: rollup.Hourly, Window: s.window, Fields: noField, Limit: rollup.MaxLimit,
 		}
 		err := s.reads.inTurn(ctx, func() error {
-			page, err := s.rollups.Read(ctx, q) // a page holds all hours of the longest window
+			page, err := s.rollups.Read(ctx, q) // a page has all hours of the longest window
 			for i := range page.Rollups {
 				hours[page.Rollups[i].Start.Unix()] = true
 			}
@@ -92,7 +93,7 @@ func (s *healthReport) addHours(ctx context.Context, b *wire.DeviceHealth) error
 }
 
 // hoursDue returns the number of hours of the window since the first reading of a device. So a device
-// that began a day ago is not incomplete in a window of a week.
+// that first sent a reading a day ago can be complete in a window of a week.
 func (s *healthReport) hoursDue(ctx context.Context, b *wire.DeviceHealth, hours map[int64]bool) (int, error) {
 	first := s.window.To
 	if len(b.Streams) == 0 {
@@ -159,7 +160,8 @@ func sortHealth(list []wire.DeviceHealth, order string) {
 	slices.SortStableFunc(list, func(a, b wire.DeviceHealth) int { return cmp.Or(compare(&a, &b), strings.Compare(a.Device, b.Device)) })
 }
 
-// compareWorst puts the device with the more urgent state first.
+// compareWorst orders devices by status, severity, open alerts, completeness and last-seen time. The
+// device that most needs attention comes first.
 func compareWorst(a, b *wire.DeviceHealth) int {
 	return cmp.Or(
 		cmp.Compare(expectation(a.Status), expectation(b.Status)),
@@ -170,7 +172,8 @@ func compareWorst(a, b *wire.DeviceHealth) int {
 	)
 }
 
-// expectation returns 0 for devices that should send readings, and a larger number for other devices.
+// expectation returns 0 for an active device. The result is larger for devices that are less expected to
+// send readings.
 func expectation(status string) int {
 	return slices.Index([]string{"active", "maintenance", "inactive"}, status)
 }

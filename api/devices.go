@@ -58,7 +58,7 @@ func (h *devicesHandler) listDevices(ctx context.Context, in *devicesQuery) (*re
 		Tenant: tenantOf(ctx), Status: devices.Status(in.Status), Type: in.Type, SilentSince: since, Limit: in.Limit, Cursor: in.Cursor,
 	})
 	if err != nil {
-		return nil, h.problem(inPlace(err, "query"))
+		return nil, h.problem(prefixParam(err, "query"))
 	}
 	body := wire.DeviceList{Devices: make([]wire.DeviceBody, len(page.Items)), Next: page.Next}
 	for i := range page.Items {
@@ -70,7 +70,7 @@ func (h *devicesHandler) listDevices(ctx context.Context, in *devicesQuery) (*re
 func (h *devicesHandler) getDevice(ctx context.Context, in *devicePath) (*reply[wire.DeviceBody], error) {
 	d, err := h.registry.Get(ctx, tenantOf(ctx), in.Device)
 	if err != nil {
-		return nil, h.problem(inPlace(err, "query", "device"))
+		return nil, h.problem(prefixParam(err, "query", "device"))
 	}
 	return &reply[wire.DeviceBody]{deviceBody(&d)}, nil
 }
@@ -82,14 +82,14 @@ func (h *devicesHandler) putDevice(ctx context.Context, in *devicePut) (*reply[w
 		d, err = h.registry.Put(ctx, d, h.query)
 	}
 	if err != nil {
-		return nil, h.problem(inPlace(err, "body", "device"))
+		return nil, h.problem(prefixParam(err, "body", "device"))
 	}
 	return &reply[wire.DeviceBody]{deviceBody(&d)}, nil
 }
 
 func (h *devicesHandler) deleteDevice(ctx context.Context, in *devicePath) (*reply[wire.Deleted], error) {
 	if err := h.registry.Delete(ctx, tenantOf(ctx), in.Device); err != nil {
-		return nil, h.problem(inPlace(err, "query", "device"))
+		return nil, h.problem(prefixParam(err, "query", "device"))
 	}
 	return &reply[wire.Deleted]{wire.Deleted{Deleted: in.Device}}, nil
 }

@@ -98,7 +98,7 @@ func (h *digestsHandler) digests(r *http.Request) (*wire.DigestsBody, error) {
 	return body, err
 }
 
-// sign returns a receipt.
+// sign returns a signed receipt for the readings of a series in some windows.
 func (h *digestsHandler) sign(ctx context.Context, of varve.Series, windows []varve.Window, total reconcile.Count) (string, error) {
 	if h.keyring == nil {
 		return "", varve.Errorf(varve.Conflict, "this server signs no receipts: omit receipt")
@@ -116,7 +116,7 @@ func (h *digestsHandler) sign(ctx context.Context, of varve.Series, windows []va
 	return signer.Sign(&r)
 }
 
-// digestsPost is the request of a comparison.
+// digestsPost is a request to compare the digests of a sender with the stored readings.
 type digestsPost struct {
 	Stream  string `path:"stream" doc:"the stream"`
 	Device  string `path:"device" doc:"the device"`
@@ -153,7 +153,7 @@ func (h *digestsHandler) differences(ctx context.Context, in *digestsPost) (*wir
 	}
 	d, err := h.reader.Differ(ctx, series, period, spans)
 	if err != nil {
-		return nil, inPlace(err, "body")
+		return nil, prefixParam(err, "body")
 	}
 	body := &wire.DifferencesBody{Differ: texts(d.Differ), Expired: texts(d.Expired), Compared: d.Compared, CompleteFrom: d.CompleteFrom}
 	if in.Receipt {

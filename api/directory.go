@@ -90,12 +90,12 @@ func (d *directory) noteDevices(ctx context.Context, param, tenant, stream strin
 
 // noteNames returns a note for the stream, and one for the device, if they do not exist. An empty name
 // is not looked up.
-func (d *directory) noteNames(ctx context.Context, place string, s varve.Series) (notes []wire.Note, err error) {
+func (d *directory) noteNames(ctx context.Context, prefix string, s varve.Series) (notes []wire.Note, err error) {
 	add := func(param string, err error) error {
 		if varve.FailureOf(err) != varve.NotFound {
 			return err
 		}
-		notes = append(notes, wire.Note{Param: place + "." + param, Message: err.Error()})
+		notes = append(notes, wire.Note{Param: prefix + "." + param, Message: err.Error()})
 		return nil
 	}
 	if s.Stream != "" {
@@ -164,8 +164,8 @@ func namedDeviceParams(otherwise string) []*huma.Param {
 	})
 }
 
-// selectDevices returns the devices that a request names, or the registered devices that its
-// filters select.
+// selectDevices returns the devices that a request names, or the registered devices with the requested
+// status and type.
 func (d *directory) selectDevices(r *http.Request, asked url.Values) ([]string, error) {
 	filters := asked.Get("status") + asked.Get("device_type")
 	if namesDevices(asked) {
@@ -201,7 +201,7 @@ func (d *directory) selectDevices(r *http.Request, asked url.Values) ([]string, 
 	}
 }
 
-// registeredQuery returns the query for the registered devices that a request's filters select.
+// registeredQuery returns the query for the registered devices with the requested status and type.
 func registeredQuery(r *http.Request, asked url.Values) devices.Query {
 	return devices.Query{Tenant: tenantOf(r.Context()), Status: devices.Status(asked.Get("status")), Type: asked.Get("device_type")}
 }

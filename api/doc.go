@@ -8,14 +8,14 @@
 //
 //   - Server is the handler of all routes.
 //   - Each resource has a handler, such as tablesHandler, with the parts that the resource uses.
-//   - Options holds the parts that the server uses, and Limits bounds its requests.
-//   - Events holds callbacks for failures, verdicts and changes of keys.
+//   - Options has the parts that the server uses, and Limits bounds its requests.
+//   - Events has the callbacks for failures, verdicts and changes of keys.
 //
 // The routes that transfer readings are written by hand, with package wire. The others, and the
 // OpenAPI document of all routes, use huma. A route without an entry in accesses requires an
 // operator's key.
 //
-// Every failure is a problem, except on the paths of InfluxDB, Prometheus and Firehose, where errors have
-// the form of that protocol. The table statuses of package wire maps kinds of failure to statuses, and
-// package client maps them back.
+// A failed request is answered with a Problem. On the paths of InfluxDB, Prometheus and Firehose, the
+// error has the form of that protocol instead. The functions wire.StatusOf and wire.FailureOfStatus
+// convert between failures and HTTP statuses.
 package api

@@ -13,10 +13,10 @@ import (
 	"github.com/varvedb/varve/erasures"
 )
 
-// Erasures holds the erasures of devices' data. If Eraser is nil, no data can be erased.
+// Erasures has the parts that erase the data of devices. If Eraser is nil, no data can be erased.
 type Erasures struct {
 	Eraser *erasures.Eraser
-	// Begin begins the erasure of a plan, and starts to work on it.
+	// Begin records an erasure with the digest of its plan, and starts its job in the background.
 	Begin func(ctx context.Context, t erasures.Target, digest, by string) (erasures.Record, error)
 }
 
@@ -71,7 +71,7 @@ func (h *erasuresHandler) target(q *ErasureParams) (t erasures.Target, err error
 		return t, err
 	}
 	if err := t.Validate(); err != nil {
-		return t, inPlace(err, "query", "device")
+		return t, prefixParam(err, "query", "device")
 	}
 	return t, nil
 }
@@ -100,7 +100,7 @@ func (h *erasuresHandler) begin(ctx context.Context, in *erasureBegin) (*reply[w
 	}
 	r, err := h.Begin(ctx, t, in.Plan, grantOf(ctx).ID)
 	if err != nil {
-		return nil, h.problem(inPlace(err, "query", "device"))
+		return nil, h.problem(prefixParam(err, "query", "device"))
 	}
 	return &reply[wire.ErasureBody]{erasureBody(&r)}, nil
 }

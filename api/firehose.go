@@ -26,22 +26,22 @@ type AWS struct {
 	Firehose bool
 	// IoTAccounts are the accounts whose rules of AWS IoT Core may send messages.
 	IoTAccounts []string
-	// Client confirms destinations of IoT Core. If nil, the server makes one.
+	// Client sends the requests that confirm HTTP destinations of IoT Core. If nil, the server makes one.
 	Client *http.Client
 }
 
 const (
 	firehosePath = "/v1/aws/firehose"
-	// maxFirehose is the maximum size of a delivery before compression, as AWS documents it.
+	// maxFirehose is the maximum size of a request before compression, as AWS documents it.
 	maxFirehose = 64 << 20
-	// maxFirehosePart is the size of the records that are stored at once.
+	// maxFirehosePart is the size of records in bytes from which they are stored, before more are read.
 	maxFirehosePart = 4 << 20
 	// maxFirehoseError is the maximum length of an error message, as AWS documents it.
 	maxFirehoseError = 8192
 )
 
-// firehoseHandler serves deliveries of Amazon Data Firehose to an HTTP endpoint. Firehose sends the
-// API key as its access key.
+// firehoseHandler is the HTTP endpoint of Amazon Data Firehose for readings. Firehose sends the API key
+// as its access key.
 type firehoseHandler struct {
 	*responder
 	receiver *records.Receiver
@@ -76,9 +76,9 @@ func (h *firehoseHandler) addRoutes(o *operations) {
 	})
 }
 
-// deliver serves a delivery.
+// deliver serves one request of Firehose.
 func (h *firehoseHandler) deliver(w http.ResponseWriter, r *http.Request) {
-	d := &delivery{firehoseHandler: h, r: r, id: r.Header.Get("X-Amz-Firehose-Request-Id"), at: h.now()}
+	d := &firehoseRequest{firehoseHandler: h, r: r, id: r.Header.Get("X-Amz-Firehose-Request-Id"), at: h.now()}
 	if err := d.read(w); err != nil {
 		h.fail(w, r, err)
 		return
@@ -86,21 +86,21 @@ func (h *firehoseHandler) deliver(w http.ResponseWriter, r *http.Request) {
 	writeFirehose(w, http.StatusOK, wire.FirehoseAnswer{RequestID: d.id, Timestamp: h.now().UnixMilli()})
 }
 
-// delivery is a delivery that is being read.
-type delivery struct {
+// firehoseRequest is a request of Firehose while its body is read.
+type firehoseRequest struct {
 	*firehoseHandler
 	r      *http.Request
 	id     string
-	at     time.Time // when Firehose sent it
+	at     time.Time // the time of the request
 	target *records.Target
-	from   string // the delivery stream
+	from   string // the Firehose stream
 	count  int    // of all records
 	size   int    // of the records in part
 	part   []records.Record
 }
 
 // read stores the records of the body.
-func (d *delivery) read(w http.ResponseWriter) error {
+func (d *firehoseRequest) read(w http.ResponseWriter) error {
 	q, err := firehoseParams(d.r)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (d *delivery) read(w http.ResponseWriter) error {
 	return d.store()
 }
 
-func (d *delivery) decode(body io.Reader) error {
+func (d *firehoseRequest) decode(body io.Reader) error {
 	in := &failing{Reader: body}
 	err := jx.Decode(in, 1<<16).ObjBytes(func(j *jx.Decoder, key []byte) error {
 		switch string(key) {
@@ -159,7 +159,7 @@ func (d *delivery) decode(body io.Reader) error {
 	}
 }
 
-// failing remembers the error of a body, except its end.
+// failing is a reader that records the error of reading a body. The end of the body is not an error.
 type failing struct {
 	io.Reader
 	err error
@@ -174,7 +174,7 @@ func (f *failing) Read(p []byte) (int, error) {
 }
 
 // record adds a record to the part, and stores the part if it is large.
-func (d *delivery) record(j *jx.Decoder) error {
+func (d *firehoseRequest) record(j *jx.Decoder) error {
 	var data []byte
 	var reason error
 	found := false
@@ -208,7 +208,7 @@ func (d *delivery) record(j *jx.Decoder) error {
 }
 
 // store stores the records of the part.
-func (d *delivery) store() error {
+func (d *firehoseRequest) store() error {
 	_, err := d.receiver.Store(d.r.Context(), grantOf(d.r.Context()), d.target, d.part)
 	d.part, d.size = d.part[:0], 0
 	return err
@@ -248,7 +248,8 @@ func firehoseParams(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// firehoseKeyIn returns the API key of a delivery: the access key, or one that a proxy adds.
+// firehoseKeyIn returns the API key of a request: the access key of Firehose, or else the key in the
+// headers that other requests use, which a proxy may add.
 func firehoseKeyIn(h http.Header) string {
 	if keys := h["X-Amz-Firehose-Access-Key"]; len(keys) == 1 && keys[0] != "" {
 		return keys[0]

@@ -11,10 +11,10 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// crossOrigin refuses requests by which a page of another site changes something.
+// crossOrigin refuses requests with which a page of another site could change data.
 //
 // Before the first key exists, any page in a browser on this machine can send requests to the
-// server. So the Host header must name this server. Once keys exist, any name is accepted,
+// server. So the Host header must name this server. Once keys exist, any host is accepted,
 // because a browser does not send a key by itself.
 
 var crossOrigin = http.NewCrossOriginProtection()

@@ -24,7 +24,7 @@ func (s *server) request(h http.Handler, method, path, host, body string, head .
 }
 
 // TestHosts checks that only requests with the name of this machine or a configured name are
-// answered. An attacker's page whose host name resolves to 127.0.0.1 sends that name instead.
+// answered. An attacker's page sends its own host name, which can resolve to 127.0.0.1.
 func TestHosts(t *testing.T) {
 	s := newServer(t, nil)
 	named := api.New(api.Options{

@@ -34,8 +34,8 @@ func alive(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("ok\n")) // a client that disconnected needs no answer
 }
 
-// ready reports whether readings can be stored: the tables of this month exist and no condition
-// refuses readings. Only keys of varve.DefaultTenant that may read get the rest of the state.
+// ready reports whether readings can be stored: the tables of this month exist, and no condition blocks
+// writes. Only keys of varve.DefaultTenant that may read get the rest of the state.
 func (h *healthHandler) ready(w http.ResponseWriter, r *http.Request) {
 	state := h.rotator.Health()
 	body := wire.Readiness{

@@ -15,8 +15,8 @@ import (
 // influxVersion is the version in the header of InfluxDB 1. Clients read only its first number.
 const influxVersion = "1.8.10-varve"
 
-// ping reports that the server is running. InfluxDB 1's clients read the version in the headers of
-// its answer.
+// ping reports that the server is running. Clients of InfluxDB 1 read the version in the headers of the
+// answer.
 func (h *influxHandler) ping(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Influxdb-Version", influxVersion)
 	w.Header().Set("X-Influxdb-Build", "varve")
@@ -66,7 +66,7 @@ func (h *influxHandler) ready(w http.ResponseWriter, r *http.Request) {
 // statements lists the statements of InfluxQL that clients send before they write.
 var statements = []struct {
 	form    *regexp.Regexp
-	name    string // of the answer's series; if empty, the answer has none
+	name    string // of the series in InfluxDB's answer; if empty, the answer has no series
 	columns []string
 }{
 	{regexp.MustCompile(`(?i)^CREATE (DATABASE|RETENTION POLICY)\b`), "", nil},

@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// isInflux reports whether a path is one of InfluxDB's.
+// isInflux reports whether a path belongs to the API of InfluxDB.
 func isInflux(path string) bool {
 	path, _, _ = strings.Cut(path, "?")
 	return slices.Contains([]string{"/write", "/query", "/ping", "/health", "/ready"}, path) || strings.HasPrefix(path, "/api/v2/") || strings.HasPrefix(path, "/api/v3/")
@@ -134,7 +134,7 @@ func TestInflux_AsksForAllLinesAgain(t *testing.T) {
 }
 
 // TestInflux_IsUnavailableWhenBusy checks that an overloaded server answers 503. It must never
-// answer 429, because clients then drop their lines.
+// answer 429, because clients then discard their lines.
 func TestInflux_IsUnavailableWhenBusy(t *testing.T) {
 	s := newServer(t, func(o *engine.Options, _ *api.Limits) { o.MaxRequests = 1 })
 	held, err := s.engine.Router.Admit()
@@ -247,7 +247,7 @@ func TestInflux_AnswersProbes(t *testing.T) {
 	}
 }
 
-// TestInflux_FindsKeys checks each place in which a client sends its key.
+// TestInflux_FindsKeys checks each header in which a client can send its key.
 func TestInflux_FindsKeys(t *testing.T) {
 	l := newLocked(t)
 	key := l.keys["write"]

@@ -23,12 +23,12 @@ import (
 	"github.com/varvedb/varve/ingest/records"
 )
 
-// iotPath is the confirmation URL of destinations. IoT Core adds a slash to it. The URL of a rule must
-// begin with it.
+// iotPath is the path at which AWS IoT Core confirms the HTTP destinations of its rules. IoT Core adds a
+// slash to this path. The URL of each rule must begin with it.
 const iotPath = "/v1/aws/iot"
 
-// isConfirmation reports whether a path is one to which IoT Core sends confirmations. These requests
-// have no API key.
+// isConfirmation reports whether IoT Core sends confirmations of HTTP destinations to a path. These
+// requests have no API key.
 func isConfirmation(path string) bool { return path == iotPath || path == iotPath+"/" }
 
 const (
@@ -106,11 +106,11 @@ func (h *iotHandler) write(w http.ResponseWriter, r *http.Request) (a wire.IoTAn
 	target, err := records.ParseTarget(tenantOf(r.Context()), q)
 	var e *varve.Error
 	if errors.As(err, &e) {
-		place := "query."
+		prefix := "query."
 		if e.Param == "stream" {
-			place = "path."
+			prefix = "path."
 		}
-		err = varve.InvalidParam(place+e.Param, "%s", e.Message)
+		err = varve.InvalidParam(prefix+e.Param, "%s", e.Message)
 	}
 	if err != nil {
 		return a, err
@@ -138,7 +138,7 @@ func (h *iotHandler) write(w http.ResponseWriter, r *http.Request) (a wire.IoTAn
 // maxIoT is the maximum size of the messages of a request. IoT Core sends at most 128 KiB.
 const maxIoT = 1 << 20
 
-// confirm confirms a destination.
+// confirm serves a request of IoT Core to confirm an HTTP destination.
 func (h *iotHandler) confirm(r *http.Request) (a wire.IoTConfirmed, err error) {
 	text, err := io.ReadAll(io.LimitReader(r.Body, maxConfirmation))
 	if err != nil {
@@ -190,7 +190,7 @@ func (h *iotHandler) checkConfirmation(c *wire.IoTConfirmation) error {
 	return nil
 }
 
-// enable requests the address that confirms a destination.
+// enable confirms a destination by a GET request to the address that IoT Core sent.
 func (h *iotHandler) enable(ctx context.Context, address string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {

@@ -44,7 +44,7 @@ func tenantOfKeys(g *apikeys.Grant) string {
 	return g.Tenant
 }
 
-// draft is the body of a request to create a key.
+// draft is a request to create a key.
 type draft struct{ Body wire.KeyDraft }
 
 func (h *keysHandler) createKey(ctx context.Context, in *draft) (*reply[wire.NewKey], error) {
@@ -112,7 +112,7 @@ func (h *keysHandler) listKeys(ctx context.Context, _ *struct{}) (*reply[wire.Ke
 	return &reply[wire.KeyList]{body}, nil
 }
 
-// byID holds the path parameter of the routes of one key.
+// byID is a request about one key.
 type byID struct {
 	ID string `path:"id" doc:"the key's id; not the key"`
 }

@@ -183,8 +183,8 @@ func appendLatestOfMany(r *http.Request, answers []query.LatestAnswer) (out []by
 	return append(out, "\n]"...), nil
 }
 
-// missingOf returns the requested fields that no answer has. If no answer has a reading, it returns
-// none.
+// missingOf returns the requested fields that no answer has. If no answer has a reading, it returns an
+// empty set, because nothing is known about the fields.
 func missingOf(fields []string, answers []query.LatestAnswer) (missing missingFields) {
 	found := false
 	missing = newMissingFields(fields)

@@ -16,26 +16,27 @@ func deviceOp(tag, id, method, path, summary, description string) huma.Operation
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{tag}}
 }
 
-// Paging holds the parameters of a list. It is exported because huma ignores unexported types.
+// Paging has the parameters of the pages of a list. It is exported because huma ignores unexported
+// embedded types.
 type Paging struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"maximum number on a page; default 100"`
 	Cursor string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`
 }
 
-// inPlace adds a prefix to the parameter of an error. The prefix is "path" for the parameters that
-// are listed in path, and rest for all others.
-func inPlace(err error, rest string, path ...string) error {
+// prefixParam adds the part of the request to the parameter of an error, as in query.limit. The part is
+// "path" for the parameters that are listed in path, and rest for all others.
+func prefixParam(err error, rest string, path ...string) error {
 	e := classify(err)
 	if e.Param == "" {
 		return err
 	}
-	place := rest
+	prefix := rest
 	for _, name := range path {
 		if name == e.Param {
-			place = "path"
+			prefix = "path"
 		}
 	}
-	e.Param = place + "." + e.Param
+	e.Param = prefix + "." + e.Param
 	return e
 }
 

@@ -39,7 +39,7 @@ func (h *logsHandler) addRoutes(o *operations) {
 		"The entries that were escalated to a supervisor, over all states or of some", aboutStates), h.listEscalations)
 }
 
-// LogWindow holds the parameters of a list of entries. It is exported because huma ignores
+// LogWindow has the parameters of a list of log entries. It is exported because huma ignores
 // unexported types.
 type LogWindow struct {
 	From   string `query:"from" doc:"from this time on: RFC 3339, a date, milliseconds, now, or relative as in -24h; default: the beginning"`
@@ -86,7 +86,7 @@ func (h *logsHandler) postLog(ctx context.Context, in *logPost) (*logReply, erro
 		l, v, err = h.log.Add(ctx, sent)
 	}
 	if err != nil {
-		return nil, h.problem(inPlace(err, "body", "device"))
+		return nil, h.problem(prefixParam(err, "body", "device"))
 	}
 	if v.Outcome != varve.Rejected {
 		return &logReply{http.StatusOK, wire.LogAnswer{Verdict: v.Outcome.String(), Log: logBody(&l)}}, nil
@@ -128,7 +128,7 @@ func (h *logsHandler) listEscalations(ctx context.Context, in *escalations) (*re
 	return h.logPage(ctx, &in.LogWindow, devicelog.Query{Supervisor: in.Supervisor, State: in.State})
 }
 
-// logPage serves all lists of entries.
+// logPage returns a page of a list of log entries, for all routes with such lists.
 func (h *logsHandler) logPage(ctx context.Context, in *LogWindow, l devicelog.Query) (*reply[wire.LogList], error) {
 	w, err := in.window(h.now())
 	if err != nil {
@@ -140,7 +140,7 @@ func (h *logsHandler) logPage(ctx context.Context, in *LogWindow, l devicelog.Qu
 	}
 	page, err := h.log.List(ctx, l)
 	if err != nil {
-		return nil, h.problem(inPlace(err, "query", "device", "operator", "supervisor"))
+		return nil, h.problem(prefixParam(err, "query", "device", "operator", "supervisor"))
 	}
 	if len(page.Items) == 0 && page.Next == "" && l.Device != "" {
 		if err := h.checkLogs(ctx, l.Tenant, l.Device); err != nil {
@@ -154,7 +154,7 @@ func (h *logsHandler) logPage(ctx context.Context, in *LogWindow, l devicelog.Qu
 	return &reply[wire.LogList]{body}, nil
 }
 
-// checkLogs fails with NotFound if a device is not registered and has no entries.
+// checkLogs fails with NotFound if a device is not registered and has no log entries.
 func (h *logsHandler) checkLogs(ctx context.Context, tenant, device string) error {
 	missing := h.checkDevice(ctx, tenant, device)
 	if varve.FailureOf(missing) != varve.NotFound {

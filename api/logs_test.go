@@ -26,8 +26,8 @@ func (s *server) messages(path string) string {
 	return strings.Join(all, " ")
 }
 
-// TestLogs checks that entries are listed by device, state, operator and supervisor, and a resent
-// entry is a duplicate.
+// TestLogs checks that log entries are listed by device, state, operator and supervisor, and that a
+// resent entry is a duplicate.
 func TestLogs(t *testing.T) {
 	s := newServer(t, nil)
 	const warning = `{"time":"2020-04-24T14:50:00Z","state":"WARNING4","message":"hot","operator":"Liz","escalated_to":"Sara","attributes":{"t":90.50}}`

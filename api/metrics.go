@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/rotator"
 )
 
-// metrics holds the Prometheus metrics of the server and the rotator.
+// metrics has the Prometheus metrics of the server and the rotator.
 type metrics struct {
 	outcomes [4]prometheus.Counter // indexed by varve.Outcome
 	rejects  *prometheus.CounterVec
@@ -82,13 +82,13 @@ func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *heal
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "varve_condition", Help: "1 while the condition holds, else 0.",
 			ConstLabels: prometheus.Labels{"condition": string(name)},
-		}, func() float64 { return holds(conditions, name) }))
+		}, func() float64 { return conditionValue(conditions, name) }))
 	}
 	return m
 }
 
-// holds returns 1 if a condition holds, else 0.
-func holds(conditions *health.Conditions, name health.Name) float64 {
+// conditionValue returns 1 while a condition is set, else 0.
+func conditionValue(conditions *health.Conditions, name health.Name) float64 {
 	if slices.ContainsFunc(conditions.List(), func(c health.Condition) bool { return c.Name == name }) {
 		return 1
 	}
@@ -112,10 +112,10 @@ func (m *metrics) refused(err error) {
 	m.refusals.WithLabelValues(strconv.Itoa(statusOf(classify(err)))).Inc()
 }
 
-// door names, in metrics, a protocol through which readings arrive.
+// door is the name of a door in metrics.
 type door string
 
-// The doors.
+// The doors. Readings of a replay are counted as of a door of their own.
 const (
 	doorHTTP     door = "http"
 	doorInflux   door = "influx"
@@ -127,7 +127,8 @@ const (
 	doorMQTT     door = "mqtt"
 )
 
-// verdicts counts a batch's verdicts, and returns the number of rejections.
+// verdicts counts the verdicts of a batch that arrived through a door. It returns the number of rejected
+// readings.
 func (m *metrics) verdicts(d door, b *wire.Batch) (rejected int) {
 	var counts [4]int
 	for i := range b.Verdicts {

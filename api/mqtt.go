@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// mqttHandler serves the state of the door for MQTT, which another package runs.
+// mqttHandler serves the state of the door for MQTT, which package mqtt implements.
 type mqttHandler struct {
 	status func() wire.MQTTBody // if nil, the door is closed
 }

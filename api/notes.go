@@ -17,7 +17,7 @@ import (
 // notesTrailer carries the notes of answers in NDJSON and CSV, as JSON.
 const notesTrailer = "Varve-Notes"
 
-// missingFields holds the requested fields that no reading of an answer had so far.
+// missingFields lists the requested fields that no reading of an answer had so far.
 type missingFields []string
 
 // newMissingFields returns the set of all requested fields.
@@ -74,7 +74,7 @@ func whereNotes(s *filter.Profile) []wire.Note {
 // trailerNotes is the maximum number of notes in a trailer. Clients accept trailers of up to 4 KB.
 const trailerNotes = 8
 
-// setNotes sets the trailer of an answer with notes.
+// setNotes adds notes to the trailer of an answer. It omits notes beyond trailerNotes.
 func setNotes(h http.Header, notes []wire.Note) {
 	if len(notes) == 0 {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/api/writes"
 )
 
-// operations add routes to the server, and describe them in the OpenAPI document.
+// operations adds routes to the server, and describes them in the OpenAPI document.
 type operations struct {
 	api huma.API
 	mux humago.Mux
@@ -35,8 +35,8 @@ func newOperations(mux humago.Mux, version string) *operations {
 	return o
 }
 
-// onlyKnown refuses parameters that an operation does not have. The routes written by hand refuse
-// them, too.
+// onlyKnown refuses parameters that an operation does not have. The routes without huma call
+// writes.Known for this.
 func (o *operations) onlyKnown(ctx huma.Context, next func(huma.Context)) {
 	u := ctx.URL()
 	if u.RawQuery == "" {
@@ -63,8 +63,8 @@ func (o *operations) refuse(ctx huma.Context, err error) {
 	_ = huma.WriteErr(o.api, ctx, statusOf(e), e.Error(), &huma.ErrorDetail{Location: e.Param, Message: e.Message})
 }
 
-// readable accepts JSON, even with the default content type of curl, and refuses other types with
-// a remedy.
+// readable accepts bodies of JSON, even with the default content type of curl. For other content types,
+// it answers with an error that names the remedy.
 func (o *operations) readable(ctx huma.Context, next func(huma.Context)) {
 	if ctx.Operation().RequestBody == nil {
 		next(ctx)
@@ -84,7 +84,7 @@ func (o *operations) readable(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// maxSaid is the maximum length of a value in a problem's detail.
+// maxSaid is the maximum length in bytes of an invalid value that a problem repeats in its detail.
 const maxSaid = 60
 
 // clearer copies the first error of an invalid body to the problem's detail.
@@ -111,8 +111,8 @@ func (o *operations) schema(t reflect.Type) *huma.Schema {
 	return o.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
 }
 
-// responses describes answers of a type with the given statuses, and problems
-// with all others.
+// responses describes the answers of an operation: a body of type t for the given statuses, and a
+// problem for all others.
 func (o *operations) responses(t reflect.Type, statuses ...string) map[string]*huma.Response {
 	all := map[string]*huma.Response{"default": {
 		Description: "A problem (RFC 9457)",
@@ -142,7 +142,7 @@ func pathParam(name, doc string) *huma.Param {
 	return &huma.Param{Name: name, In: "path", Required: true, Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
 }
 
-// kindOf returns the schema of a query parameter; most accept any text.
+// kindOf returns the schema of a query parameter. Most parameters accept any text.
 func kindOf(name string) *huma.Schema {
 	oneOf := func(words ...any) *huma.Schema { return &huma.Schema{Type: huma.TypeString, Enum: words} }
 	switch name {

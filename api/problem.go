@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// classify converts an error to a varve.Error. An error from another package gets a kind of
+// classify converts an error to a varve.Error. For an error that is not a varve.Error, it chooses the
 // failure.
 func classify(err error) *varve.Error {
 	var e *varve.Error
@@ -24,7 +24,7 @@ func classify(err error) *varve.Error {
 	}
 	switch {
 	case errors.As(err, &prom) && prom.Kind != prometheus.Internal:
-		return &varve.Error{Failure: varve.Invalid, Message: err.Error()} // its answer has a form of its own
+		return &varve.Error{Failure: varve.Invalid, Message: err.Error()} // failPrometheus chooses the status of the answer
 	case errors.As(err, &e):
 		if e == err { //nolint:errorlint // the error itself, not one that it wraps
 			return e

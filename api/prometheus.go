@@ -25,8 +25,8 @@ type Prometheus struct {
 	StreamLookback        map[string]time.Duration
 }
 
-// prometheusRoots are the paths below which the query API is served. So the address of a data source of
-// Grafana may be the one of the server, with or without /prometheus.
+// prometheusRoots are the paths below which the query API is served. So Grafana's data source may have
+// the address of the server, with or without /prometheus.
 var prometheusRoots = []string{"/prometheus", ""}
 
 // prometheusPaths are the prefixes of the paths on which errors have Prometheus' form.
@@ -117,9 +117,9 @@ func (h *prometheusHandler) addRoutes(o *operations) {
 
 var promContent = map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}}}
 
-// promAnswer is an answer without its envelope.
+// promAnswer is an answer without the JSON object of Prometheus around it, which has the status.
 type promAnswer struct {
-	data            func(dst []byte) []byte // appends the member data
+	data            func(dst []byte) []byte // appends the value of the property "data"
 	warnings, infos []string
 	close           func()
 }
@@ -160,7 +160,7 @@ func (h *prometheusHandler) serve(answer func(*http.Request) (*promAnswer, error
 	}
 }
 
-// appendTexts appends a member with a list of texts, unless the list is empty.
+// appendTexts appends a property with a list of texts, unless the list is empty.
 func appendTexts(dst []byte, name string, texts []string) []byte {
 	if len(texts) == 0 {
 		return dst
@@ -170,7 +170,7 @@ func appendTexts(dst []byte, name string, texts []string) []byte {
 	return append(dst, list...)
 }
 
-// promStatuses has the status of each kind of error.
+// promStatuses has the HTTP status for each kind of a prometheus.Error.
 var promStatuses = map[prometheus.Kind]int{
 	prometheus.BadData: http.StatusBadRequest, prometheus.Execution: http.StatusUnprocessableEntity, prometheus.Internal: http.StatusInternalServerError,
 	prometheus.Timeout: http.StatusServiceUnavailable, prometheus.Canceled: http.StatusServiceUnavailable,
@@ -226,7 +226,7 @@ func (h *prometheusHandler) query(r *http.Request) (*promAnswer, error) {
 	return h.evaluate(r, &p, q)
 }
 
-// maxSteps is the largest number of steps of a range, as in Prometheus.
+// maxSteps is the largest number of steps of a range query, as in Prometheus.
 const maxSteps = 11_000
 
 // queryRange serves /api/v1/query_range.

@@ -50,7 +50,7 @@ const (
 	promFiring   = "firing"
 	promInactive = "inactive"
 	promGroupOf  = "varve"
-	promInterval = 60 // seconds between the checks of deadman rules; value rules are checked by each write
+	promInterval = 60 // seconds between the sweeps of a deadman rule; value rules are evaluated by each write
 	promHealthy  = "ok"
 )
 

@@ -25,8 +25,8 @@ func (p *promParams) refuse(name string, err error) {
 	}
 }
 
-// time parses a time in Unix seconds or RFC 3339. If the parameter is missing, it returns the argument
-// missing. If that argument is zero, too, it records an error.
+// time parses a time in Unix seconds or RFC 3339. For an absent parameter, it returns missing. If missing
+// is zero, an absent parameter is an error.
 func (p *promParams) time(name string, missing time.Time) time.Time {
 	text := p.form.Get(name)
 	if text == "" && !missing.IsZero() {

@@ -124,7 +124,7 @@ func TestPrometheus_Alerts(t *testing.T) {
 	}
 }
 
-// TestPrometheus_Errors checks status, kind and text of errors.
+// TestPrometheus_Errors checks the status, the errorType and the text of errors.
 func TestPrometheus_Errors(t *testing.T) {
 	s := newFleet(t)
 	for _, c := range []struct {

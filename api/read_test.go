@@ -71,7 +71,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestAnswer checks every member of an answer with readings, and of an empty one.
+// TestAnswer checks every property of an answer with readings, and of an empty answer.
 func TestAnswer(t *testing.T) {
 	s := hours(t, 1)
 	r := s.get(readPath)
@@ -169,8 +169,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestCursorsOfOtherQueries checks that a cursor is refused by all queries but its own, and an
-// invalid cursor by all.
+// TestCursorsOfOtherQueries checks that only the query of a cursor accepts it, and that no query accepts
+// an invalid cursor.
 func TestCursorsOfOtherQueries(t *testing.T) {
 	s := hours(t, 5)
 	next := decode[wire.ReadingsBody](s.get(with(readPath, "limit", "2", "from", "-4h"))).Next
@@ -235,7 +235,7 @@ func TestReadFails(t *testing.T) {
 	if s.failures() != 1 {
 		t.Errorf("%d events", s.failures())
 	}
-	// One page is read before the failure, and is too short to be sent before the next one.
+	// One page is read before the failure. It is too short to be sent before the next page.
 	for _, form := range []string{"json", "ndjson", "csv"} {
 		r := s.get(with(readPath, "from", fmt.Sprint(old.Add(8*time.Millisecond).UnixMilli()), "format", form))
 		r.problem(http.StatusInternalServerError, "", "")

@@ -79,7 +79,7 @@ func (h *readingsHandler) getReadings(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer writes the answer to one query while the readings are read.
+// answer writes the answer to one query, page by page while the store is read.
 type answer struct {
 	h      *readingsHandler
 	w      http.ResponseWriter
@@ -87,7 +87,7 @@ type answer struct {
 	q      query.Query
 	asked  url.Values
 	format wire.Format
-	table  wire.Table      // writes the readings in all formats except columns
+	table  wire.RowWriter  // writes the readings in all formats except columns
 	set    *wire.ColumnSet // only in the format columns
 	arrow  arrowAnswer     // only in the format arrow
 	begun  bool
@@ -279,17 +279,18 @@ func (a *answer) begin() {
 	}
 }
 
-// flush sends the collected text. It holds back the end of an Arrow stream that is not complete.
+// flush sends the collected text. It does not send the last bytes of an Arrow stream that is not
+// complete: see withheld.
 func (a *answer) flush() error {
 	a.sent = true
-	held := a.arrow.held(a.out)
-	for part := range slices.Chunk(a.out[:len(a.out)-held], piece) {
+	withheld := a.arrow.withheld(a.out)
+	for part := range slices.Chunk(a.out[:len(a.out)-withheld], piece) {
 		a.extend()
 		if _, err := a.w.Write(part); err != nil {
 			return fmt.Errorf("%w: %w", errNotTaken, err)
 		}
 	}
-	a.out = append(a.out[:0], a.out[len(a.out)-held:]...)
+	a.out = append(a.out[:0], a.out[len(a.out)-withheld:]...)
 	return nil
 }
 
@@ -371,6 +372,6 @@ func (a *answer) explain() error {
 
 // extend gives the client more time to read the answer.
 func (a *answer) extend() {
-	// Not every ResponseWriter has deadlines; those in tests do not.
+	// The ResponseWriter of a test has no deadlines.
 	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(a.h.stall))
 }

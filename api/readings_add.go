@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// add adds a part of the answer: first the readings that it holds as columns, then the others.
+// add adds a part of the answer: first the readings of its columns, then its other readings.
 func (a *answer) add(part *query.Part) error {
 	switch a.format {
 	case wire.ColumnJSON:

@@ -16,8 +16,8 @@ const aboutArrow = "In the format arrow, the answer is a stream of Apache Arrow 
 	"Columns of strings are utf8, of booleans bool, and of JSON utf8. A column with values of several kinds is utf8 with JSON. " +
 	"The metadata varve.kind of a column has the kind of its values."
 
-// arrowTries is the number of times that an Arrow answer is begun, if new readings change its
-// schema each time.
+// arrowTries is the maximum number of times that an Arrow answer is begun. It is begun again if readings
+// that arrive meanwhile change its schema.
 const arrowTries = 3
 
 // arrowAnswer writes the readings of an answer as an Arrow stream. The zero arrowAnswer belongs to
@@ -80,7 +80,7 @@ func (a *answer) sendStream() error {
 	return a.sendPages()
 }
 
-// outWriter appends to the collected answer.
+// outWriter is an io.Writer that appends to the text of an answer.
 type outWriter struct{ *answer }
 
 func (w *outWriter) Write(p []byte) (int, error) {
@@ -98,9 +98,9 @@ func (s *arrowAnswer) add(part *query.Part) error {
 	return s.stream.Add(part.Readings)
 }
 
-// held returns the number of bytes at the end of out that must not be sent yet. Without them, a
+// withheld returns the number of bytes at the end of out that must not be sent yet. Without them, a
 // stream that is cut off never ends between two batches, and so never looks complete.
-func (s *arrowAnswer) held(out []byte) int {
+func (s *arrowAnswer) withheld(out []byte) int {
 	if s.stream == nil || s.closed {
 		return 0
 	}

@@ -28,7 +28,7 @@ func (a *answer) columns() error {
 	return nil
 }
 
-// scan reads the whole answer, before any of it is sent.
+// scan calls do with each part of the whole answer, before any part is sent.
 func (a *answer) scan(do func(*query.Part)) error {
 	rows, err := a.h.query.Open(a.r.Context(), a.q)
 	if err != nil {

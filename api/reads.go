@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// reads limits the number of concurrent reads, and the number of them that use the store at a time.
-// Most reads only wait for their clients.
+// reads limits the number of concurrent reads, and the number of reads that use the store at a time.
+// The two numbers differ because most reads only wait for their clients.
 type reads struct {
 	underWay *semaphore.Weighted // admits at most Limits.Reads reads
 	inStore  *semaphore.Weighted // admits at most Limits.ReadsAtWork reads at a time
@@ -22,8 +22,8 @@ func newReads(l Limits) *reads {
 	return &reads{underWay: semaphore.NewWeighted(int64(l.Reads)), inStore: semaphore.NewWeighted(int64(l.ReadsAtWork))}
 }
 
-// defaultReadsAtWork returns one read per processor. More would queue for the processors, and
-// delay other requests.
+// defaultReadsAtWork returns the number of processors. More reads at a time would only wait for a
+// processor, and delay other requests.
 func defaultReadsAtWork() int { return runtime.GOMAXPROCS(0) }
 
 // readRetry is the time after which a refused read should be retried.
@@ -49,7 +49,7 @@ func (r *reads) begin() error {
 	return nil
 }
 
-// end ends a read that began.
+// end ends a read that begin began.
 func (r *reads) end() { r.underWay.Release(1) }
 
 // inTurn runs the part of a read that uses the store, as soon as the limit permits. The function

@@ -65,9 +65,9 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSlowReaders_HoldLittleMemory checks that many reads by slow clients hold little memory, that
-// refused reads hold none, and that other reads continue.
-func TestSlowReaders_HoldLittleMemory(t *testing.T) {
+// TestSlowReaders_UseLittleMemory checks that many reads by slow clients need little memory, that
+// refused reads need none, and that other reads continue.
+func TestSlowReaders_UseLittleMemory(t *testing.T) {
 	const clients, most = 500, 80 << 20
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Reads = 400 })
 	var body strings.Builder

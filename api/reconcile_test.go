@@ -39,9 +39,9 @@ func (m *meter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestReconcile_FindsLossInYear writes a year of minutes, without 37 readings. The comparison must find
-// their hours with two requests of 20 kB in all. Then the missing readings are written, and a further
-// comparison needs one request.
+// TestReconcile_FindsLossInYear writes one reading a minute for a year, except 37 of these readings. The
+// reconciliation must find the hours of the 37 readings with two requests of 20 kB in all. Then the
+// missing readings are written, and a further reconciliation needs one request.
 func TestReconcile_FindsLossInYear(t *testing.T) {
 	s := newServer(t, func(o *engine.Options, _ *api.Limits) {
 		st, err := local.Open(local.Options{Dir: t.TempDir(), Now: o.Now, MinFree: -1})

@@ -81,8 +81,8 @@ func (h *rejectsHandler) page(ctx context.Context, sel wire.RejectSelection, p P
 	return h.registry.List(ctx, q)
 }
 
-// arrivalsOf returns the beginning and the end of the window in which the selected rejects last arrived.
-// The zero time means no limit.
+// arrivalsOf returns the range of the last arrivals of the selected rejects, [since, until). The zero
+// time means no limit.
 func arrivalsOf(sel *wire.RejectSelection, now time.Time) (since, until time.Time, err error) {
 	if sel.Since != "" && (sel.From != "" || sel.During != "") {
 		return since, until, varve.InvalidParam("since", "means the same as from: omit it, or omit from and during")
@@ -130,7 +130,7 @@ func rejectParam(err error) error {
 	if e := classify(err); strings.HasPrefix(e.Param, "query.") {
 		return err
 	}
-	return inPlace(err, "query")
+	return prefixParam(err, "query")
 }
 
 func (h *rejectsHandler) getReject(ctx context.Context, in *rejectPath) (*reply[wire.RejectBody], error) {
@@ -220,7 +220,7 @@ func (h *rejectsHandler) replay(ctx context.Context, list []rejects.Reject, next
 	return &reply[wire.ReplayAnswer]{body}, nil
 }
 
-// sumOf returns the sums of the results of a replay.
+// sumOf returns the answer to a replay, with the sums of its results and the first problems.
 func sumOf(results []ingest.Replayed) (body wire.ReplayAnswer) {
 	for i := range results {
 		r := &results[i]

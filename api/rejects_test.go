@@ -181,7 +181,7 @@ func TestRejects_BelongToTheirTenant(t *testing.T) {
 	}
 }
 
-// TestQuarantine_AnswersWithReject checks the answer to a reading that goes into quarantine.
+// TestQuarantine_AnswersWithReject checks the answer to a quarantined reading.
 func TestQuarantine_AnswersWithReject(t *testing.T) {
 	s := newServer(t, withRejects)
 	r := s.send(http.MethodPost, "/v1/streams/clocks/readings", `{"device":"d1","time":"2026-11-20T11:00:00Z","fields":{"a":1}}`)

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/api/writes"
 )
 
-// responder answers failed requests, and reports failures of the server.
+// responder answers failed requests, and reports the failures that are faults of the server.
 type responder struct {
 	report func(r *http.Request, err error)
 }
@@ -65,7 +65,7 @@ func (a *responder) failWrite(w http.ResponseWriter, r *http.Request, err error,
 	writeBytes(w, append(body, '\n'))
 }
 
-// failed reports a request that failed because of the server.
+// failed reports an error, unless the request failed because of its client.
 func (a *responder) failed(r *http.Request, err error) {
 	if !clientGone(r, err) {
 		a.report(r, err)
@@ -86,7 +86,7 @@ func (a *responder) problem(err error) error {
 	return huma.NewError(status, e.Message, details...)
 }
 
-// reply is an answer in the form that huma expects.
+// reply is an answer as huma expects it: a struct with the body in the field Body.
 type reply[T any] struct{ Body T }
 
 // orNull returns a time for JSON; the zero time is null.

@@ -118,7 +118,7 @@ func (h *rollupsHandler) rollupsOf(r *http.Request, asked url.Values) (q rollup.
 	return q, err
 }
 
-// counted returns the series and the window of a request for roll-ups.
+// counted returns the series and the window of a request for roll-ups. It fails if roll-ups are off.
 func (h *rollupsHandler) counted(r *http.Request, asked url.Values) (series varve.Series, w varve.Window, err error) {
 	if h.reader == nil {
 		return series, w, varve.Errorf(varve.Conflict, "roll-ups are switched off here: set rollups.enabled to true")

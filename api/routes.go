@@ -21,7 +21,7 @@ import (
 // each write.
 const batchMemory = 16 << 20
 
-// resource serves the routes of one kind of object.
+// resource serves the routes of one type of object, such as tables.
 type resource interface {
 	addRoutes(o *operations)
 }

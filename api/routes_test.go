@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// routes has a line for every route: a request that it answers with success,
-// and the type of the answer. {table} means a table of this month.
+// routes has a line for every route: a request that succeeds, and the type of the answer. {table} means a
+// table of this month.
 var routes = []struct {
 	pattern, path, body string
 	status              int
@@ -128,8 +128,7 @@ var routes = []struct {
 	{"POST /v1/keys", "/v1/keys", `{"scopes":["admin"]}`, 200, "application/json"},
 }
 
-// TestEveryRoute checks that each route answers. A route without an entry in the table fails the
-// test.
+// TestEveryRoute checks that each route answers. A route without a line in routes fails the test.
 func TestEveryRoute(t *testing.T) {
 	s := newServer(t, withChanges)
 	name := thisTable(s).Name()
@@ -346,7 +345,7 @@ func TestNotReady(t *testing.T) {
 }
 
 // TestReadyz_ShowsConditions checks that each condition is shown with its message and the time at
-// which it was set, and as a metric. A condition that refuses readings makes the answer 503.
+// which it was set, and as a metric. If a condition blocks writes, the status is 503.
 func TestReadyz_ShowsConditions(t *testing.T) {
 	s := newServer(t, withChanges)
 	readiness := func() (status int, r wire.Readiness) {

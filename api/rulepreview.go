@@ -57,16 +57,16 @@ func (h *previewHandler) previewRule(ctx context.Context, in *rulePreview) (*rep
 	}
 	r, err := ruleFrom(&in.Body)
 	if err != nil {
-		return nil, h.problem(inPlace(err, "body"))
+		return nil, h.problem(prefixParam(err, "body"))
 	}
 	r.Tenant = tenantOf(ctx)
 	found, err := h.monitor.Preview(ctx, alerts.PreviewQuery{Rule: r, Window: w, InTurn: h.reads.inTurn})
 	if err != nil {
-		place := "body"
+		prefix := "body"
 		if e := classify(err); e.Param == "from" || e.Param == "to" {
-			place = "query"
+			prefix = "query"
 		}
-		return nil, h.problem(inPlace(err, place))
+		return nil, h.problem(prefixParam(err, prefix))
 	}
 	body := previewBody(found)
 	body.From, body.To = w.From, w.To

@@ -53,7 +53,7 @@ func (h *rulesHandler) postRule(ctx context.Context, in *rulePost) (*reply[wire.
 		r, outcome, err = h.monitor.AddRule(ctx, r)
 	}
 	if err != nil {
-		return nil, h.problem(inPlace(err, "body"))
+		return nil, h.problem(prefixParam(err, "body"))
 	}
 	notes, err := h.noteRule(ctx, &r)
 	if err != nil {
@@ -119,7 +119,7 @@ func (h *rulesHandler) putRule(ctx context.Context, in *rulePut) (*reply[wire.Ru
 // ruleReply answers with a rule.
 func (h *rulesHandler) ruleReply(r alerts.Rule, err error) (*reply[wire.RuleBody], error) {
 	if err != nil {
-		return nil, h.problem(inPlace(err, "body", "rule"))
+		return nil, h.problem(prefixParam(err, "body", "rule"))
 	}
 	return &reply[wire.RuleBody]{ruleBody(&r)}, nil
 }
@@ -132,7 +132,7 @@ type ruleMute struct {
 func (h *rulesHandler) muteRule(ctx context.Context, in *ruleMute) (*reply[wire.RuleBody], error) {
 	until, err := muteEnd(&in.Body, h.now())
 	if err != nil {
-		return nil, h.problem(inPlace(err, "body"))
+		return nil, h.problem(prefixParam(err, "body"))
 	}
 	return h.ruleReply(h.monitor.MuteRule(ctx, tenantOf(ctx), in.Rule, until))
 }
@@ -141,7 +141,7 @@ func (h *rulesHandler) unmuteRule(ctx context.Context, in *rulePath) (*reply[wir
 	return h.ruleReply(h.monitor.MuteRule(ctx, tenantOf(ctx), in.Rule, time.Time{}))
 }
 
-// threshold parses a number with all its digits, a string or a boolean.
+// threshold parses the threshold of a rule: a number with all its digits, a string or a boolean.
 func threshold(text json.RawMessage) (v varve.Value, err error) {
 	var as any
 	if len(text) == 0 {
@@ -181,14 +181,14 @@ func (h *rulesHandler) listRules(ctx context.Context, _ *struct{}) (*reply[wire.
 func (h *rulesHandler) getRule(ctx context.Context, in *rulePath) (*reply[wire.RuleBody], error) {
 	r, err := h.monitor.Rule(ctx, tenantOf(ctx), in.Rule)
 	if err != nil {
-		return nil, h.problem(inPlace(err, "query", "rule"))
+		return nil, h.problem(prefixParam(err, "query", "rule"))
 	}
 	return &reply[wire.RuleBody]{ruleBody(&r)}, nil
 }
 
 func (h *rulesHandler) deleteRule(ctx context.Context, in *rulePath) (*reply[wire.Deleted], error) {
 	if err := h.monitor.DeleteRule(ctx, tenantOf(ctx), in.Rule); err != nil {
-		return nil, h.problem(inPlace(err, "query", "rule"))
+		return nil, h.problem(prefixParam(err, "query", "rule"))
 	}
 	return &reply[wire.Deleted]{wire.Deleted{Deleted: in.Rule}}, nil
 }

@@ -33,7 +33,7 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options holds the parts that the server uses. All are required except Rejects, Clocks, Changes,
+// Options has the parts that the server uses. All are required except Rejects, Clocks, Changes,
 // Rollups, Receipts, Aggregator, Keys, KeysRequired, Conditions, Version, Verify, Snapshot, Limits,
 // Hosts, Events, Influx, AWS, Prometheus, MQTT, Settings, Console, Account, Archive and Erasures.
 type Options struct {
@@ -41,7 +41,7 @@ type Options struct {
 	Query      *query.Engine
 	Rotator    *rotator.Rotator
 	Lifecycle  store.Lifecycle
-	Tables     tablescan.Source // whole tables
+	Tables     tablescan.Source // reads whole tables
 	Streams    *streams.Registry
 	Devices    *devices.Registry
 	Logs       *devicelog.Log
@@ -56,10 +56,10 @@ type Options struct {
 	// Keys checks the API keys of requests. If nil, no keys exist, and every request may do
 	// everything.
 	Keys *apikeys.Registry
-	// KeysRequired refuses all requests without a key, even before the first key
-	// exists.
+	// KeysRequired refuses requests without a key even before the first key exists. Routes that need no
+	// key are not affected.
 	KeysRequired bool
-	// Conditions appear in readiness and metrics. If nil, no condition holds.
+	// Conditions are part of readiness and metrics. If nil, no condition is ever set.
 	Conditions *health.Conditions
 	Now        func() time.Time
 	Version    string
@@ -81,17 +81,18 @@ type Options struct {
 	MQTT func() wire.MQTTBody
 	// Settings returns the settings in force, without secrets. If nil, the list is empty.
 	Settings func() []wire.SettingBody
-	// Console returns the handler of the console, at /ui. If nil, the console is off.
+	// Console returns the handler of the console, at /ui. The console calls notFound for unknown paths. If
+	// nil, the console is off.
 	Console func(notFound http.Handler) http.Handler
-	// Account limits the tables of the store. The zero value has no limits.
+	// Account has the limits and prices of the cloud account. The zero value has no limits.
 	Account Account
-	// Archive holds the archive of tables. The zero value has none.
+	// Archive archives tables. With the zero value, tables are not archived.
 	Archive Archive
-	// Erasures holds the erasures of devices' data. With the zero value, no data can be erased.
+	// Erasures erases the data of devices. With the zero value, no data can be erased.
 	Erasures Erasures
 }
 
-// Account holds the limits of a cloud account, and the facts that determine its bill.
+// Account has the limits of a cloud account, and the facts that determine its bill.
 type Account struct {
 	TableQuota int  // the maximum number of tables; 0 means no limit
 	Billed     bool // requests and bytes are billed at the prices of DynamoDB
@@ -141,7 +142,7 @@ func (l Limits) body() writes.Limits {
 	return writes.Limits{Body: l.Body, Request: l.Request, Stall: l.Stall}
 }
 
-// Events holds callbacks. A nil callback is not called.
+// Events has callbacks. A nil callback is not called.
 type Events struct {
 	// Failed is called after a request failed through a fault of the server.
 	Failed func(r *http.Request, err error)
@@ -151,7 +152,7 @@ type Events struct {
 	// KeyCreated and KeyRevoked report a change of a key. The argument by is the id of the key
 	// that made the change, or "" before the first key.
 	KeyCreated, KeyRevoked func(k apikeys.Key, by string)
-	// Confirmed is called after a request to confirm a destination of AWS IoT Core. The argument
+	// Confirmed is called after a request to confirm an HTTP destination of AWS IoT Core. The argument
 	// enableURL is "" if the request was refused.
 	Confirmed func(arn, enableURL string, err error)
 }
@@ -191,8 +192,8 @@ type Server struct {
 	newReceiver func(door) *records.Receiver
 }
 
-// NewMQTTIngester returns the ingester of the door for MQTT. It shares the memory and the metrics of
-// the server.
+// NewMQTTIngester returns the ingester of the door for MQTT. It shares the memory for batches and the
+// metrics of the server.
 func (s *Server) NewMQTTIngester() *ingest.Ingester { return s.newIngester(doorMQTT) }
 
 // New returns a server.
@@ -215,15 +216,16 @@ func New(opts Options) *Server {
 	return s
 }
 
-// NewKinesisReceiver returns the receiver of records of Kinesis. It shares the memory and the metrics
-// of the server.
+// NewKinesisReceiver returns the receiver of queue records of Kinesis. It shares the memory for batches
+// and the metrics of the server.
 func (s *Server) NewKinesisReceiver() *records.Receiver { return s.newReceiver(doorKinesis) }
 
-// NewSQSReceiver returns the receiver of messages of SQS, as NewKinesisReceiver does.
+// NewSQSReceiver returns the receiver of messages of SQS. It shares the memory for batches and the
+// metrics of the server.
 func (s *Server) NewSQSReceiver() *records.Receiver { return s.newReceiver(doorSQS) }
 
-// Drain ends verifications, snapshots and waits for changes, because they may take longer than a
-// stopping server waits for requests.
+// Drain ends running verifications, snapshots, and requests that wait for changes. They may take longer
+// than a stopping server waits for its requests.
 func (s *Server) Drain() { s.drain() }
 
 // ServeHTTP implements http.Handler.
@@ -265,7 +267,7 @@ var errTooLong = varve.Errorf(varve.Unavailable, "the request took longer than t
 // Routes returns the patterns of all routes.
 func (s *Server) Routes() []string { return s.routes }
 
-// statusWriter remembers the status of the answer.
+// statusWriter records the status of the answer, for the metrics.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
@@ -288,7 +290,8 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 // Unwrap returns the wrapped writer, so that http.ResponseController reaches the connection.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// notFound answers requests without a route: 405 if another method has one, else 404.
+// notFound answers requests without a route. The status is 405 if the path has a route with another
+// method, else 404.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	if allowed := s.methods(r); len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))

@@ -11,7 +11,7 @@ import (
 
 // settingsHandler serves the settings of the server.
 type settingsHandler struct {
-	list func() []wire.SettingBody // if nil, no settings are known
+	list func() []wire.SettingBody // if nil, the list is empty
 }
 
 func (h *settingsHandler) addRoutes(o *operations) {

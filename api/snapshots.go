@@ -14,7 +14,8 @@ import (
 	"github.com/varvedb/varve/api/writes"
 )
 
-// Snapshotter makes a snapshot of the store. The caller calls remove once.
+// Snapshotter makes a snapshot of the store. The caller must call remove once, which deletes the
+// snapshot.
 type Snapshotter func(ctx context.Context) (made wire.Snapshot, remove func() error, err error)
 
 // snapshotPattern is the route whose requests last as long as their snapshots.
@@ -29,7 +30,7 @@ type snapshotsHandler struct {
 	make     Snapshotter // if nil, the store has no snapshots
 	limits   Limits
 	draining context.Context // ends when the server stops
-	exists   sync.Mutex      // held while a snapshot exists
+	exists   sync.Mutex      // locked while a snapshot exists
 }
 
 func (h *snapshotsHandler) addRoutes(o *operations) {
@@ -65,11 +66,12 @@ func (h *snapshotsHandler) postSnapshot(w http.ResponseWriter, r *http.Request) 
 			h.failed(r, err)
 		}
 	}()
-	h.hold(w, r, made)
+	h.waitForEnd(w, r, made)
 }
 
-// hold waits until the client ends the request or the server stops; until then, the snapshot exists.
-func (h *snapshotsHandler) hold(w http.ResponseWriter, r *http.Request, made wire.Snapshot) {
+// waitForEnd sends the snapshot, and waits until the client ends the request or the server stops.
+// Meanwhile, it sends lines that show the client that the snapshot exists.
+func (h *snapshotsHandler) waitForEnd(w http.ResponseWriter, r *http.Request, made wire.Snapshot) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	lines := &answerLines{control: http.NewResponseController(w), w: w, stall: h.limits.Stall, gone: cancel}

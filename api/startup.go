@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/health"
 )
 
-// Starting returns the handler of a server whose store is still opening. The handler reports that
-// the server is alive and not ready, and refuses all other requests.
+// Starting returns the handler that answers until the store is open. It reports that the server is
+// alive and not ready, and refuses all other requests.
 func Starting(conditions *health.Conditions) http.Handler {
 	why := func() string {
 		for _, c := range conditions.List() {

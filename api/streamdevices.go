@@ -27,7 +27,7 @@ type streamDevicesHandler struct {
 
 var streamDevicesParams = []string{"status", "device_type", "silent_since", "by", "limit", "cursor", "precision", "timezone"}
 
-// deviceFilterParams describes the filters of registered devices.
+// deviceFilterParams describes the parameters that select registered devices.
 func deviceFilterParams() []*huma.Param {
 	return queryParams("status", "only devices of this status: active, inactive or maintenance",
 		"device_type", "only devices of this type")

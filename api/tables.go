@@ -21,7 +21,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// tablesHandler serves the grid of tables.
+// tablesHandler serves the tables of the grid, and the plans of the rotator.
 type tablesHandler struct {
 	*responder
 	rotator   *rotator.Rotator
@@ -78,7 +78,7 @@ func tableInfo(p *rotator.Policy, in *store.Info, now time.Time) wire.TableInfo 
 	}
 }
 
-// atTime holds the query parameter of a plan.
+// atTime is a request for the plan at a time.
 type atTime struct {
 	At string `query:"at" doc:"RFC 3339, a date, or relative to now as in +30d; default: now"`
 }
@@ -142,7 +142,7 @@ func (h *tablesHandler) otherTables(ctx context.Context, own int) (int, error) {
 	return max(all-own, 0), nil
 }
 
-// onePlan holds the query parameter of a request to apply a plan.
+// onePlan is a request to apply a plan.
 type onePlan struct {
 	Plan string `query:"plan" doc:"the digest of the plan that was read; another plan is refused with 409"`
 }
@@ -182,12 +182,12 @@ func planBody(p *rotator.Plan) wire.PlanBody {
 	return body
 }
 
-// byName holds the path parameter of the routes of one table.
+// byName is a request about one table.
 type byName struct {
 	Name string `path:"name" doc:"the table's whole name"`
 }
 
-// table parses a table's name. A name of another deployment is treated as missing.
+// table parses the name of a table. It fails with NotFound if the table is not one of this deployment.
 func (h *tablesHandler) table(name string) (grid.Table, error) {
 	t, ok := grid.Parse(name)
 	policy := h.rotator.Policy()
@@ -231,7 +231,7 @@ func (h *tablesHandler) mustBeRetired(ctx context.Context, t grid.Table) error {
 	return nil // the store reports a missing table
 }
 
-// holding holds the path parameter and the body of a hold request.
+// holding is a request to put a table or an archive on hold.
 type holding struct {
 	Name string `path:"name" doc:"the table's whole name"`
 	Body struct {
@@ -265,7 +265,7 @@ func (h *tablesHandler) releaseTable(ctx context.Context, in *byName) (*reply[wi
 	return h.change(ctx, in.Name, func(t grid.Table) error { return h.lifecycle.Hold(ctx, t, "") })
 }
 
-// change changes a table and returns its new state.
+// change calls do with the named table, and returns the new state of the table.
 func (h *tablesHandler) change(ctx context.Context, name string, do func(grid.Table) error) (*reply[wire.TableInfo], error) {
 	t, err := h.table(name)
 	if err == nil {

@@ -18,14 +18,13 @@ import (
 // Verifier reads all stored data and reports damage. It changes nothing.
 type Verifier func(ctx context.Context, v Verification) error
 
-// Verification holds the arguments of a [Verifier]. The verifier calls the functions from one
-// goroutine.
+// Verification has the arguments of a [Verifier]. The verifier calls its functions from one goroutine.
 type Verification struct {
 	// Rate is the maximum number of bytes or read units per second. If 0, the verifier chooses.
 	Rate int64
 	// Found is called for each damaged part of the store.
 	Found func(wire.Damage)
-	// Read is called with the bytes or read units that were read so far.
+	// Read is called now and then with the number of bytes or read units that were read so far.
 	Read func(n int64)
 }
 
@@ -47,7 +46,7 @@ type verifyHandler struct {
 	limits Limits
 	// draining ends when the server stops.
 	draining context.Context
-	// verifying is held while a verification is under way.
+	// verifying is locked while a verification is under way.
 	verifying sync.Mutex
 }
 

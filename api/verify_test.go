@@ -18,13 +18,13 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// newVerifying returns a handler that verifies its store with the function verify.
+// newVerifying returns a server that verifies its store with the function verify.
 func newVerifying(t *testing.T, verify api.Verifier) *api.Server {
 	t.Helper()
 	return newOperated(t, verify, nil)
 }
 
-// newOperated returns a handler that verifies its store, and makes snapshots of it.
+// newOperated returns a server with the given verifier and snapshotter.
 func newOperated(t *testing.T, verify api.Verifier, snapshot api.Snapshotter) *api.Server {
 	t.Helper()
 	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(nil), Holder: "test"})

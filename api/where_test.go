@@ -69,8 +69,8 @@ func TestWhere_SelectsReadings(t *testing.T) {
 	}
 }
 
-// TestWhere_BoundsWork checks that a query with a filter ends after a number of compared readings,
-// and that its cursor continues, even after a page without a match.
+// TestWhere_BoundsWork checks that a page of a query with a filter ends after a number of compared
+// readings. The cursor of the page must continue the query, even if no reading of the page matches.
 func TestWhere_BoundsWork(t *testing.T) {
 	s := levels(t)
 	var all []string

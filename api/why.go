@@ -157,8 +157,8 @@ func (h *whyHandler) streamsOf(ctx context.Context, stream string) (names []stri
 	return names, nil
 }
 
-// unitOf returns the length of the period that a time stands for. A whole second stands for all
-// readings in it.
+// unitOf returns the precision with which a time was given. The time stands for all readings in this
+// duration from it: a whole second for all readings in the second.
 func unitOf(at time.Time) time.Duration {
 	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
 		if at.Nanosecond()%int(unit) == 0 {
@@ -168,7 +168,7 @@ func unitOf(at time.Time) time.Duration {
 	return 1
 }
 
-// explain returns the state of a reading in a stream.
+// explain returns the state of the searched readings in a stream.
 func (h *whyHandler) explain(ctx context.Context, stream string, at time.Time, t *query.Trace) wire.WhyStream {
 	s := wire.WhyStream{Stream: stream, Class: t.Class, Rule: t.Rule, Readings: []wire.WhyReading{}}
 	var holders []grid.Table
@@ -186,7 +186,7 @@ func (h *whyHandler) explain(ctx context.Context, stream string, at time.Time, t
 		holders = append(holders, c.Table)
 	}
 	if len(holders) == 0 {
-		holders = h.wouldHold(t.Class, at)
+		holders = h.possibleTables(t.Class, at)
 	}
 	h.describe(&s, at, t)
 	if operates {
@@ -200,9 +200,9 @@ func (h *whyHandler) explain(ctx context.Context, stream string, at time.Time, t
 	return s
 }
 
-// wouldHold returns the tables that may hold a reading with this event time: the table for an arrival at
-// the event time, and the table for an arrival now.
-func (h *whyHandler) wouldHold(class string, at time.Time) (tables []grid.Table) {
+// possibleTables returns the tables that may contain a reading with this event time: the table for an
+// arrival at the event time, and the table for an arrival now.
+func (h *whyHandler) possibleTables(class string, at time.Time) (tables []grid.Table) {
 	policy := h.rotator.Policy()
 	for _, month := range []grid.Month{grid.MonthOf(at), grid.MonthOf(h.now())} {
 		if rg, ok := policy.Grid.Locate(at, month); ok && month <= grid.MonthOf(h.now()) {
@@ -237,8 +237,8 @@ func (h *whyHandler) describe(s *wire.WhyStream, at time.Time, t *query.Trace) {
 	}
 }
 
-// endOf returns a sentence with the time at which an expired reading is deleted, or the reason for which
-// it stays.
+// endOf returns a sentence about the deletion of an expired reading: its time, or the reason for which
+// the reading stays.
 func (h *whyHandler) endOf(c *query.TracedCopy, infos []store.Info) string {
 	i := slices.IndexFunc(infos, func(in store.Info) bool { return in.Table == c.Table })
 	if i < 0 {

@@ -42,9 +42,9 @@ func TestWhy_HidesTablesFromTenants(t *testing.T) {
 	}
 }
 
-// TestWhy_NamesTableThatWouldHold asks for readings that are not stored. The answer must name the
-// tables that would hold them, and must not claim that they expired while they would be alive.
-func TestWhy_NamesTableThatWouldHold(t *testing.T) {
+// TestWhy_NamesTableThatWouldContain asks for readings that are not stored. The answer must name the
+// tables that would contain them. It must not claim that a reading expired that would be alive.
+func TestWhy_NamesTableThatWouldContain(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon))
 	ask := func(query string) wire.WhyStream {

@@ -17,8 +17,8 @@ import (
 // future is a reading that is rejected because its time is too far in the future.
 var future = good(noon.Add(48 * time.Hour))
 
-// TestWrites checks the status and the verdicts for each kind of body. The status is 200 if no reading
-// is rejected, 207 if some are, and 422 if all are.
+// TestWrites checks the status and the verdicts for bodies of JSON, NDJSON and CSV. The status is 200 if
+// no reading is rejected, 207 if some are, and 422 if all are.
 func TestWrites(t *testing.T) {
 	csv := "time,device,a\n1475001526000,d1,1\n"
 	rows := []struct {

@@ -21,8 +21,8 @@ const MaxBytes = 150_000
 //go:embed assets
 var embedded embed.FS
 
-// policy forbids everything but files and requests of this server. A page of the console must not
-// be shown in a frame, because a click there could apply a plan.
+// policy is the content security policy. It forbids everything but files and requests of this server. A
+// page of the console must not be shown in a frame, because a click there could apply a plan.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
@@ -33,8 +33,8 @@ type asset struct {
 	media string
 }
 
-// bundle holds all assets. Its hash is a part of the addresses of the assets, so that browsers may cache
-// them without a time limit.
+// bundle has all assets. Its hash is a part of the addresses of the assets, so that browsers may cache
+// the assets without a time limit.
 type bundle struct {
 	assets map[string]asset // by path, such as app.js
 	hash   string
@@ -72,7 +72,8 @@ func readBundle() (*bundle, error) {
 	return b, err
 }
 
-// media has the content type of each file extension. So the types do not depend on tables of the system.
+// media has the content type of each file extension. The configuration of the machine does not affect
+// these types.
 var media = map[string]string{
 	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".svg": "image/svg+xml",
 }

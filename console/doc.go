@@ -7,28 +7,28 @@
 //	        ─▶ /v1/…            data, from the API that all clients use
 //
 // The console is JavaScript, embedded in the program. It has no cookie and no inline script, and it
-// loads nothing from other hosts. It has no rights of its own: each request carries the API key that
-// the user entered, which lives in the tab's session storage.
+// loads nothing from other hosts. It has no rights of its own: each request has the API key that the
+// user entered. The session storage of the browser tab stores this key.
 //
 // The folder source has these modules:
 //
 //   - app.js starts the console: layout, navigation, shortcuts, the prompt for a key.
 //   - pages.js lists the pages.
 //   - pages/NAME.js is one page.
-//   - router.js holds the state of a page in its address.
+//   - router.js stores the state of a page in its address.
 //   - api.js sends requests.
 //   - parts.js has the components that pages share, and format.js the texts of values.
 //   - lib has copies of pinned libraries, made by go generate.
 //
-// The package generate makes the folder assets from them: app.js with all modules, uplot.js, which
-// charts load, theme.js and style.css. Run go generate ./console after each change, or go run
-// -C console/generate . -offline without a network. Only assets is in the program. A test fails if
-// assets is not current.
+// The package generate makes the folder assets from the modules: app.js with all modules, uplot.js,
+// which charts load, theme.js and style.css. Run go generate ./console after each change, or go run
+// -C console/generate . -offline without a network. Only the folder assets is in the program. A test
+// fails if it is not current.
 //
 // # How to add a page
 //
 // Create source/pages/NAME.js, which exports its component as default, and add its line to
-// source/pages.js. A line has these members:
+// source/pages.js. A line has these properties:
 //
 //   - path: the address below /ui, in one word.
 //   - name: the entry of the navigation.

@@ -32,7 +32,7 @@ func (w *clockWorld) now() time.Time { return noon.Add(time.Duration(w.at.Load()
 
 func (w *clockWorld) advance(d time.Duration) { w.at.Add(int64(d)) }
 
-// lasting is a store that remains open after an engine closes.
+// lasting is a store that ignores Close, so that the next engine can use it.
 type lasting struct{ store.Store }
 
 func (lasting) Close() error { return nil }
@@ -208,8 +208,8 @@ func TestCorrect_StoresEachReadingOnce(t *testing.T) {
 	}
 }
 
-// TestCorrect_LearnsOnlyLiveTraffic checks that neither a backlog in one request, nor one in many
-// requests, nor an unsteady clock teaches an offset.
+// TestCorrect_LearnsOnlyLiveTraffic checks that no clock offset is learnt from a backlog in one request,
+// from a backlog in many requests, or from an unsteady clock.
 func TestCorrect_LearnsOnlyLiveTraffic(t *testing.T) {
 	w := newClockWorld(t, func(now func() time.Time) store.Store { return mem.New(now) })
 	var backlog []string
@@ -240,8 +240,8 @@ func TestCorrect_KeepsFieldOfSender(t *testing.T) {
 	w.expect(w.send(strings.Replace(readingAt(w.now().Add(48*time.Hour), 8), `"fields"`, `"id":"x","fields"`, 1)), "conflict", "with other values")
 }
 
-// TestCorrect_AgreesAmongProcesses sends live readings to two processes in turn, and each of them
-// once more to the other process. No reading is stored twice.
+// TestCorrect_AgreesAmongProcesses sends live readings to two processes in turn, and each reading once
+// more to the other process. No reading may be stored twice.
 func TestCorrect_AgreesAmongProcesses(t *testing.T) {
 	a := newClockWorld(t, func(now func() time.Time) store.Store { return mem.New(now) })
 	b := &clockWorld{t: t, store: a.store, at: a.at}

@@ -29,12 +29,12 @@ type Request interface {
 	Done()
 }
 
-// Turn is the permission of a request to compute. A request holds its turn while it decodes and writes.
-// While the request waits for its sender, it gives the turn up.
+// Turn is the permission of a request to compute. A request has its turn while it decodes and writes.
+// It gives the turn up while it waits for its sender.
 type Turn interface {
 	// Begin waits until the request may compute. It fails if the context ends.
 	Begin(ctx context.Context, large bool) error
-	// End ends the turn. It reports whether the request held the turn.
+	// End ends the turn. It reports whether the request had the turn.
 	End() (held bool)
 }
 

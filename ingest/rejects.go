@@ -100,9 +100,9 @@ func (s *Session) newReject(src *Source, v *varve.Verdict) rejects.Reject {
 }
 
 // RejectBody stores an unreadable message as a reject, with the reason. If it returns nil, the
-// reject is durable, or was dropped because of the limit.
+// reject is durable, or was discarded because of the limit.
 //
-// Doors that cannot inform the sender call it before they acknowledge a message. The reject can be
+// Doors that cannot inform the sender call RejectBody before they acknowledge a message. The reject can be
 // replayed only if the source has a format and a stream.
 func (s *Session) RejectBody(ctx context.Context, src *Source, message []byte, reason error) error {
 	v := varve.Reject(varve.CodeMalformed, "%s", reason)

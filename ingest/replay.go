@@ -114,7 +114,7 @@ func (s *Session) replayPart(ctx context.Context, list []rejects.Reject, how *Re
 	return p.results, s.in.opts.Rejects.Delete(ctx, s.grant.Tenant, done)
 }
 
-// replayPart holds the readings of some rejects.
+// replayPart has the readings of some rejects, which are written together.
 type replayPart struct {
 	results  []Replayed
 	readings []varve.Reading
@@ -137,7 +137,7 @@ func (p *replayPart) count() {
 	}
 }
 
-// parseReject adds the readings of a reject. An error concerns the text as a whole.
+// parseReject adds the readings of a reject. An error means that the text cannot be read to its end.
 func (s *Session) parseReject(p *replayPart, owner int, r *rejects.Reject, how *Replay) error {
 	reader, err := s.rejectReader(r, how)
 	if err != nil {

@@ -63,7 +63,7 @@ func New(o Options) *Ingester {
 	return &Ingester{opts: o}
 }
 
-// LateFrom is the delay, from event time to arrival, at which a reading counts as late.
+// LateFrom is the lag from which a reading counts as late.
 const LateFrom = time.Hour
 
 // Session is one write of readings: a body, a message or a file. Only one goroutine may use it.
@@ -92,16 +92,16 @@ type state struct {
 	request Request
 	turn    Turn
 	invalid int64         // readings rejected permanently, except conflicts
-	first   varve.Verdict // the verdict on the first reading that invalid counts
+	first   varve.Verdict // the first verdict that invalid counts
 	charged bool          // whether readings of the body were charged to the key's rate
 }
 
-// sessions holds the memory of ended sessions.
+// sessions has ended sessions, whose memory later sessions reuse.
 var sessions = sync.Pool{New: func() any { return new(Session) }}
 
 // Begin begins a session with the rights of a key. The caller must end it with Close.
 //
-// It fails with varve.Busy if the key's rate is exceeded, or if too many writes are under way.
+// Begin fails with varve.Busy if the key's rate is exceeded, or if too many writes are under way.
 func (in *Ingester) Begin(g *apikeys.Grant) (*Session, error) {
 	if wait := g.Write(in.opts.Now()); wait > 0 {
 		return nil, apikeys.TooFast("readings", wait)
@@ -127,7 +127,7 @@ func (in *Ingester) Pace() *lanes.Pace {
 	return in.opts.Router.Pace()
 }
 
-// Close ends the session. Its tally is not valid afterwards.
+// Close ends the session. The session must not be used afterwards.
 func (s *Session) Close() {
 	s.request.Done()
 	s.batch.Share(nil)
@@ -160,16 +160,17 @@ type Source struct {
 	From string
 	// FromOf returns the sender of the reading on a line, from 1. If nil, it is From.
 	FromOf func(line int) string
-	// DurableRejects stores rejects durably before Read returns. A door sets it if it acknowledges
-	// readings without a verdict, as queues do. If the store of rejects fails, Read fails, and the
-	// door must not acknowledge. Rejects beyond the limit are dropped, and Read does not fail.
+	// DurableRejects stores rejects durably before Read returns. A door that cannot send verdicts to
+	// the sender, such as a queue, sets DurableRejects. If the store of rejects fails, Read fails, and
+	// the door must not acknowledge the body. Rejects beyond the limit are discarded, and Read does
+	// not fail.
 	DurableRejects bool
 	// Rejected is called for each rejected reading. Session.Read accepts nil, Session.Check does
 	// not.
 	Rejected func(Rejection)
 }
 
-// Rejection is a rejected reading of a source. It is valid during the call that receives it.
+// Rejection is a rejected reading of a source. Its memory is reused after the call of Source.Rejected.
 type Rejection struct {
 	Index   int64  // of the reading in the source
 	Line    int    // of the source, from 1; 0 if the format has no lines
@@ -177,8 +178,8 @@ type Rejection struct {
 	Verdict *varve.Verdict
 }
 
-// Read decodes the source batch by batch and stores its readings. An error concerns the whole
-// source. The tally includes the batches before the error, and their verdicts remain valid.
+// Read decodes the source batch by batch and stores its readings. An error means that the rest of the
+// source was not stored. The tally includes the batches before the error, whose verdicts remain valid.
 func (s *Session) Read(ctx context.Context, src *Source) error {
 	defaults := src.Defaults
 	if src.ArrivalIsTime && defaults.Arrival.IsZero() {
@@ -227,7 +228,7 @@ func (s *Session) Check(ctx context.Context, src *Source) (readings int64, err e
 	return readings, err
 }
 
-// readBatch reads the next batch and stores it. If done is true, it was the last batch.
+// readBatch reads the next batch and stores it. If done is true, the batch was the last one.
 func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader, index int64, large bool) (done bool, err error) {
 	if large || !src.Queued {
 		if err := s.turn.Begin(ctx, large); err != nil {
@@ -262,7 +263,8 @@ func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader
 	return false, readErr
 }
 
-// charge charges readings to the key's rate. It fails only for the first batch of a session.
+// charge counts readings against the rate of the key. It fails only for the first batch of a session, so
+// that a body is refused as a whole or not at all.
 func (s *Session) charge(readings int) error {
 	now := s.in.opts.Now()
 	if s.charged {

@@ -146,7 +146,7 @@ func TestBegin_Refuses(t *testing.T) {
 	}
 }
 
-// begin1 begins a session that its caller ends.
+// begin1 begins a session that the caller must end.
 func (w *world) begin1(t *testing.T) *ingest.Session {
 	t.Helper()
 	s, err := w.Begin(apikeys.Everything())

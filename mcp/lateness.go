@@ -26,7 +26,7 @@ type latenessParams struct {
 	Archive string `json:"archive,omitempty" jsonschema:"true: also readings in archives, and expired ones; only: only archives; false: neither; default: the setting of the stream"`
 }
 
-// latenessAnswer is a distribution of lateness: the time from a reading's event to its arrival.
+// latenessAnswer is a distribution of the lag of readings.
 type latenessAnswer struct {
 	Readings int            `json:"readings" jsonschema:"the number of readings that were measured"`
 	Devices  int            `json:"devices" jsonschema:"the number of devices that were measured"`
@@ -57,7 +57,8 @@ type lateReading struct {
 	ID     string `json:"id"`
 }
 
-// lateRanges are the ranges of the distribution, and the end of each.
+// lateRanges are the ranges of lag in the distribution. Each range begins where the range before it
+// ends.
 var lateRanges = []struct {
 	name string
 	to   time.Duration
@@ -109,7 +110,7 @@ func (s *Server) lateness(ctx context.Context, p latenessParams) (answer latenes
 	return answer, nil
 }
 
-// latenesses collects the lateness of readings.
+// latenesses collects the lag of readings.
 type latenesses struct {
 	all    []time.Duration
 	latest lateReading
@@ -124,7 +125,7 @@ func (l *latenesses) add(device string, r *varve.Reading) {
 	l.all = append(l.all, late)
 }
 
-// fill sets the members of an answer.
+// fill sets the fields of an answer.
 func (l *latenesses) fill(answer *latenessAnswer) {
 	if answer.Readings = len(l.all); len(l.all) == 0 {
 		return

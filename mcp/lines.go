@@ -13,12 +13,12 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// lineReader passes the messages of a host to the SDK, which would end at the first line that is not a
-// message. It answers such a line with an error of JSON-RPC, and continues after it.
+// lineReader passes the messages of a host to the SDK. The SDK would end at the first line that is not a
+// message. lineReader answers such a line with an error of JSON-RPC, and continues with the next line.
 type lineReader struct {
 	in   *bufio.Reader
-	out  io.Writer // safe for concurrent use, because the SDK writes to it, too
-	rest []byte    // of the last message
+	out  io.Writer // must be safe for concurrent use, because the SDK also writes to out
+	rest []byte    // bytes of the last message that Read has not returned
 }
 
 // Read implements io.Reader.
@@ -72,8 +72,8 @@ func (l *lineReader) readLine() ([]byte, error) {
 	}
 }
 
-// checkMessage returns an error, with its code, if a line is not a message. A batch, which is an array, is
-// left to the SDK.
+// checkMessage returns an error and its JSON-RPC code if a line is not a message. It accepts every array,
+// because the SDK checks batches.
 func checkMessage(line []byte) (code int64, err error) {
 	var text json.RawMessage
 	if err := json.Unmarshal(line, &text); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// Limits of readings in an answer.
+// The default and the maximum number of readings in an answer.
 const (
 	fewReadings  = 100
 	mostReadings = 1000
@@ -94,10 +94,10 @@ func (s *Server) query(ctx context.Context, p queryParams) (answer queryAnswer, 
 	if q.Limit = len(shown); q.Limit == 0 {
 		return answer, errors.New("the first reading is larger than an answer: select fields")
 	}
-	return s.readings(ctx, q) // the cursor of a shorter page
+	return s.readings(ctx, q) // reads the shorter page, whose cursor follows the last shown reading
 }
 
-// readings returns one page.
+// readings returns one page of readings.
 func (s *Server) readings(ctx context.Context, q client.Query) (answer queryAnswer, err error) {
 	answer.Readings = []reading{}
 	var rest client.Answer

@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// maxAnswer is the largest number of bytes of an answer. Hosts give the answer to a model, whose
-// context is bounded.
+// maxAnswer is the maximum length of an answer in bytes. Hosts pass the answer to a model, whose context
+// is limited.
 const maxAnswer = 100_000
 
 // tool is the name, the title and the description of a tool.
@@ -23,9 +23,9 @@ type tool struct {
 	name, title, about string
 }
 
-// add adds a tool whose parameters are the members of In. Its answers have the members of Out.
+// add adds a tool whose parameters are the fields of In. Its answers have the fields of Out.
 //
-// It does not use sdk.AddTool, which decodes answers: their numbers would lose digits.
+// It does not use sdk.AddTool, because sdk.AddTool decodes answers, and numbers would lose digits.
 func add[In, Out any](s *Server, t tool, call func(context.Context, In) (Out, error)) error {
 	in, err := jsonschema.For[In](nil)
 	if err != nil {
@@ -147,7 +147,7 @@ const more = "More exist: call the tool again with cursor, and otherwise the sam
 
 // fitting returns the first entries whose JSON fits into an answer, and whether others were left out.
 func fitting[T any](entries []T) (shown []T, cut bool, err error) {
-	const room = maxAnswer - 10_000 // the rest is for other members
+	const room = maxAnswer - 10_000 // the rest is for the other properties of the answer
 	size := 0
 	for i := range entries {
 		text, err := json.Marshal(entries[i])

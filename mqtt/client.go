@@ -19,13 +19,13 @@ type ClientOptions struct {
 
 	URL            string // as in mqtt://broker:1883 or mqtts://broker:8883
 	User, Password string
-	ClientID       string // names the session at the broker
+	ClientID       string // names this client and its session at the broker
 	Protocol       string // auto, 5 or 3.1.1
 	Filters        []string
 	Share          string        // name of a shared subscription; if empty, the subscription is not shared
 	Tenant         string        // of topics that name none
 	Window         int           // maximum number of received messages that are not acknowledged
-	Session        time.Duration // how long the broker keeps the session of a lost connection, with MQTT 5
+	Session        time.Duration // how long a session survives a lost connection at the broker, with MQTT 5
 	TLS            *tls.Config
 	// Patience is how long a message that cannot be stored is retried. Then the client disconnects, so
 	// that the broker resends it. 0 means 30 seconds.
@@ -36,7 +36,7 @@ type ClientOptions struct {
 	Now        func() time.Time
 }
 
-// ClientEvents holds callbacks. A nil callback is not called.
+// ClientEvents has callbacks. A nil callback is not called.
 type ClientEvents struct {
 	Connected func(protocol string)
 	// Disconnected is called after the connection was lost, and after each failed attempt to connect.
@@ -50,7 +50,7 @@ const (
 	lastPause  = 30 * time.Second
 )
 
-// Client subscribes at a broker and stores its messages.
+// Client is the broker client. It subscribes at a broker and stores the readings of its messages.
 type Client struct {
 	opts   ClientOptions
 	sender Sender
@@ -66,7 +66,7 @@ type Client struct {
 type clientState struct {
 	connected bool
 	protocol  string
-	since     time.Time // of the present state
+	since     time.Time // time of the last change of connected
 	last      error     // the last failure; a reconnect does not clear it
 	connects  int64
 	messages  int64
@@ -97,7 +97,7 @@ func StartClient(o ClientOptions) *Client {
 }
 
 // Close stores and acknowledges the received messages for at most drainLimit, and disconnects. The
-// broker resends the others.
+// broker resends messages that were not acknowledged.
 func (c *Client) Close() {
 	c.stop()
 	<-c.done
@@ -161,8 +161,8 @@ func (c *Client) serve(ctx context.Context) (connected bool, err error) {
 	return connected, err
 }
 
-// subscribe subscribes to the topics, and to the report of dropped messages. If the broker has a
-// backlog, it sends much of the backlog before its answer.
+// subscribe subscribes to the topics, and to the report of dropped messages. A broker with a backlog of
+// messages sends much of the backlog before it answers. So subscribe may take long.
 func (c *Client) subscribe(ctx context.Context, l link) error {
 	filters := c.opts.Filters
 	if c.opts.Share != "" {
@@ -178,7 +178,7 @@ func (c *Client) subscribe(ctx context.Context, l link) error {
 	return nil
 }
 
-// connect connects with the configured version. In the version auto, it tries 5 and then 3.1.1.
+// connect connects with the configured version of MQTT. For auto, it tries 5 and then 3.1.1.
 func (c *Client) connect(ctx context.Context, receive func(*message)) (link, string, error) {
 	if c.opts.Protocol != "3.1.1" {
 		l, err := connect5(ctx, &c.opts, receive)
@@ -218,8 +218,8 @@ func (c *Client) noteMessage() {
 	c.state.at = c.opts.Now()
 }
 
-// store stores a message, and ignores retained copies. It retries after each error until the patience
-// ends.
+// store stores the readings of a message, and ignores retained copies. It retries after each error for
+// the duration Patience.
 func (c *Client) store(ctx context.Context, m *message) (Result, error) {
 	if m.retained {
 		c.opts.Metrics.received(Ignored, 0)

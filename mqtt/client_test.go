@@ -72,7 +72,7 @@ func (b *broker) unacknowledged(id string) int {
 	return c.State.Inflight.Len()
 }
 
-// client starts a client of the broker, and waits until it is connected.
+// client starts a broker client, and waits until it is connected.
 func (w *world) client(t *testing.T, b *broker, change ...func(*mqtt.ClientOptions)) *mqtt.Client {
 	t.Helper()
 	o := mqtt.ClientOptions{
@@ -142,7 +142,7 @@ func TestClient_WaitsForStore(t *testing.T) {
 }
 
 // TestClient_DisconnectsAfterPatience checks that the client disconnects if messages cannot be stored
-// within the patience. Then the broker resends them.
+// for the duration Patience. Then the broker resends the messages.
 func TestClient_DisconnectsAfterPatience(t *testing.T) {
 	for _, p := range protocols {
 		t.Run(p, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestClient_DisconnectsAfterPatience(t *testing.T) {
 
 // TestTLS_IsCheckedAndUsed checks connections with TLS to a broker and to the listener.
 func TestTLS_IsCheckedAndUsed(t *testing.T) {
-	web := httptest.NewTLSServer(http.NotFoundHandler()) // it has a certificate for 127.0.0.1
+	web := httptest.NewTLSServer(http.NotFoundHandler()) // its certificate is for 127.0.0.1
 	defer web.Close()
 	roots := x509.NewCertPool()
 	roots.AddCert(web.Certificate())
@@ -194,7 +194,7 @@ func TestClient_AcknowledgesInOrder(t *testing.T) {
 	w.failRejects(errors.New("the store failed"))
 	b.publish(t, "varve/w/d1", reading(0))
 	within(t, "the first acknowledgement", func() bool { return w.stored(t, "default", "d1") == 1 && b.unacknowledged("varve") == 0 })
-	b.publish(t, "varve/w/d1", "x") // it cannot be recorded as a reject for now
+	b.publish(t, "varve/w/d1", "x") // a message that cannot be stored as a reject for now
 	for i := range 9 {
 		b.publish(t, "varve/w/d1", reading(i+1))
 	}
@@ -233,7 +233,7 @@ func TestClient_ResumesSession(t *testing.T) {
 	}
 }
 
-// TestClient_ReportsLostBroker checks the condition and the error while the broker is away.
+// TestClient_ReportsLostBroker checks the condition and the error while the broker is unreachable.
 func TestClient_ReportsLostBroker(t *testing.T) {
 	w, b := newWorld(t, 10), startBroker(t)
 	c := w.client(t, b)

@@ -10,8 +10,8 @@ import (
 	"github.com/mochi-mqtt/server/v2/listeners"
 )
 
-// connections implements listeners.Listener. Unlike the listeners of the server's library, its Close
-// waits for the accept loop and for all connections, and it also ends connections that have not sent
+// connections implements listeners.Listener of the MQTT library. Unlike the listeners of the library, its
+// Close waits for the accept loop and for all connections. It also ends connections that have not sent
 // their first packet.
 type connections struct {
 	listener net.Listener
@@ -19,7 +19,7 @@ type connections struct {
 	open     map[net.Conn]struct{}
 	closed   chan struct{}
 	hello    time.Duration  // the time in which a connection must send its first packet
-	running  sync.WaitGroup // the accept loop and the connections; mu is held for Add
+	running  sync.WaitGroup // the accept loop and the connections; mu is locked for Add
 }
 
 // acceptPause is the wait after a connection could not be accepted.
@@ -64,8 +64,8 @@ func (c *connections) Serve(establish listeners.EstablishFn) {
 	}
 }
 
-// begin records that a connection runs. If conn is nil, it records that the accept loop runs. It returns
-// false after Close.
+// begin records that a connection runs. If conn is nil, it records that the accept loop runs. After
+// Close, it records nothing and returns false.
 func (c *connections) begin(conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +89,8 @@ func (c *connections) end(conn net.Conn) {
 	c.running.Done()
 }
 
-// Close refuses new connections, sends DISCONNECT to the devices, ends all connections, and
-// waits until their messages are processed.
+// Close refuses new connections, sends DISCONNECT to the devices, and ends all connections. It returns
+// when the messages that were received are processed.
 func (c *connections) Close(disconnect listeners.CloseFn) {
 	c.mu.Lock()
 	close(c.closed)

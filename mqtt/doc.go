@@ -15,7 +15,7 @@
 //   - A message of QoS 1 is acknowledged as stored only after its readings are durable.
 //   - Messages of one connection are acknowledged in the order in which they arrived.
 //   - A message that can never be stored becomes a reject, and is then acknowledged. Otherwise the
-//     sender would resend it forever. A reject beyond the limit is dropped.
+//     sender would resend it forever. A reject beyond the limit of stored rejects is discarded.
 //   - A message of QoS 1 that cannot be stored now is not acknowledged, and its connection is closed after
 //     some time. Then the sender or the broker resends the message.
 package mqtt

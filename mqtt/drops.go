@@ -13,7 +13,8 @@ import (
 // droppedTopic is the topic on which Mosquitto reports the messages that it dropped.
 const droppedTopic = "$SYS/broker/publish/messages/dropped"
 
-// drops watches the count of messages that the broker dropped.
+// drops records the number of messages that the broker dropped, and sets health.BrokerDropping while the
+// number rises.
 type drops struct {
 	now        func() time.Time
 	conditions *health.Conditions
@@ -26,10 +27,10 @@ type drops struct {
 	rose    time.Time
 }
 
-// quiet is the time without a rise after which the condition ends.
+// quiet is the time without a rise after which the condition is cleared.
 const quiet = 10 * time.Minute
 
-// report records the count in a report of the broker. If the count rose, the condition begins.
+// report records the count in a report of the broker. If the count rose, report sets the condition.
 func (d *drops) report(payload []byte) {
 	n, err := strconv.ParseInt(strings.TrimSpace(string(payload)), 10, 64)
 	if err != nil {
@@ -49,8 +50,8 @@ func (d *drops) report(payload []byte) {
 	d.isKnown, d.count = true, n
 }
 
-// endIfQuiet ends the condition if the count has not risen for some time. Mosquitto reports a count
-// only when it changes, so the end cannot depend on a report.
+// endIfQuiet clears the condition if the count has not risen for the time quiet. Mosquitto reports a
+// count only when it changes, so no report shows that the drops have ended.
 func (d *drops) endIfQuiet() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -206,7 +206,7 @@ func connect(t *testing.T, address, id, user, password string) (d *device, code 
 	return d, answer.ReasonCode
 }
 
-// publish publishes a message of QoS 1, and returns the answer. It is nil if the connection ended.
+// publish publishes a message of QoS 1, and returns the answer. If the connection ended, it returns nil.
 func (d *device) publish(t *testing.T, topic, payload string, change ...func(*v5.Publish)) *v5.PublishResponse {
 	t.Helper()
 	p := &v5.Publish{Topic: topic, Payload: []byte(payload), QoS: 1, Properties: &v5.PublishProperties{}}

@@ -18,7 +18,7 @@ import (
 type message struct {
 	topic.Message
 	qos         byte
-	retained    bool // an old copy, which the broker sent because of a subscription
+	retained    bool // a copy of an old message, which the broker sent because a subscription began
 	answerTo    string
 	correlation []byte
 	ack         func() error
@@ -26,11 +26,12 @@ type message struct {
 
 // link is a connection to a broker with one version of MQTT.
 type link interface {
-	// subscribe subscribes with QoS 1. It fails if the broker refuses one of the filters.
+	// subscribe subscribes to topic filters with QoS 1. It fails if the broker refuses one of them.
 	subscribe(ctx context.Context, filters []string) error
 	// publish sends a message of QoS 0.
 	publish(ctx context.Context, topic string, payload, correlation []byte) error
-	// failed returns a channel that is closed when the connection is lost. cause returns the reason.
+	// failed returns a channel that is closed when the connection is lost. Then cause returns the
+	// reason.
 	failed() <-chan struct{}
 	cause() error
 	// close sends the pending acknowledgements, and disconnects.
@@ -64,11 +65,11 @@ var errVersion = errors.New("the broker does not support this version of MQTT")
 // dialLimit limits the time until a connection is open, and the wait for the answer to the packet CONNECT.
 const dialLimit = 10 * time.Second
 
-// keepAlive is the interval of pings, in seconds.
+// keepAlive is the interval of pings to the broker, in seconds.
 const keepAlive = 30
 
-// silence is the maximum time without any packet of the broker. A limit on the answer to a ping would end
-// good connections: if Mosquitto has a backlog, it sends megabytes before the answer.
+// silence is the maximum time without any packet of the broker. A limit on the time until a ping is
+// answered would end good connections. If Mosquitto has a backlog, it sends megabytes before the answer.
 const silence = 2 * keepAlive * time.Second
 
 // dial opens a connection to the broker.
@@ -97,8 +98,8 @@ func dial(ctx context.Context, address string, secure *tls.Config) (net.Conn, er
 	return d.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 }
 
-// CheckBroker checks that a broker accepts connections. It does not authenticate, so that it does not
-// end the session of a running client.
+// CheckBroker checks that a broker accepts connections. It sends no packet of MQTT, because a second
+// connection with the same client id would end the connection of a running client.
 func CheckBroker(ctx context.Context, address string, secure *tls.Config) error {
 	conn, err := dial(ctx, address, secure)
 	if err != nil {
@@ -107,8 +108,8 @@ func CheckBroker(ctx context.Context, address string, secure *tls.Config) error 
 	return conn.Close()
 }
 
-// bufferedConn reads ahead, because the libraries read each packet in three pieces. The library of
-// MQTT 5 uses its lock to separate the packets of concurrent writers.
+// bufferedConn reads ahead, because the libraries read each packet with three small reads. The library
+// of MQTT 5 locks a connection that is a sync.Locker while it writes a packet.
 type bufferedConn struct {
 	net.Conn
 	sync.Mutex

@@ -16,7 +16,8 @@ import (
 // brokers reach the limit of unacknowledged messages, and drop further ones.
 const ackInterval = time.Millisecond
 
-// answerLimit limits the wait for the answer to a subscription, which comes after a backlog.
+// answerLimit limits the wait for the answer to a subscription. It is long, because the broker may send
+// a backlog of messages before the answer.
 const answerLimit = 24 * time.Hour
 
 // pinger sends pings at regular intervals. It ignores the answers, because watched detects a silent
@@ -58,7 +59,7 @@ type link5 struct {
 }
 
 // connect5 connects with MQTT 5. The function receive is called for each message, in order. While
-// it blocks, no further message is read.
+// receive blocks, no further message is read.
 func connect5(ctx context.Context, o *ClientOptions, receive func(*message)) (link, error) {
 	conn, err := dial(ctx, o.URL, o.TLS)
 	if err != nil {
@@ -160,7 +161,8 @@ const (
 	subscribePause = 50 * time.Millisecond
 )
 
-// subscribeOnce subscribes. If the broker refuses a filter, it returns the filter and the code.
+// subscribeOnce subscribes to topic filters. If the broker refuses a filter, it returns the filter and
+// the code of the refusal.
 func (l *link5) subscribeOnce(ctx context.Context, filters []string) (filter string, code byte, err error) {
 	s := &paho.Subscribe{}
 	for _, f := range filters {

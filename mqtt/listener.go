@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/apikeys"
 )
 
-// KeyChecker checks API keys. An apikeys.Registry implements it.
+// KeyChecker checks API keys. An apikeys.Registry is a KeyChecker.
 type KeyChecker interface {
 	// On reports whether connections need a key.
 	On(ctx context.Context) (bool, error)
@@ -42,8 +42,8 @@ type ListenerOptions struct {
 	Patience time.Duration
 }
 
-// Listener accepts connections of devices. Devices can write, and subscribe to the answers to
-// their own messages. They do not receive messages of each other.
+// Listener accepts connections of devices. A device can write, and subscribe to the answers to its own
+// messages. It does not receive messages of other devices.
 type Listener struct {
 	server *server.Server
 	hook   *hook
@@ -55,7 +55,8 @@ const (
 	helloLimit = 10 * time.Second
 	// sessionSeconds is the maximum lifetime of the session of a lost connection.
 	sessionSeconds = 60
-	// receiveAhead is the maximum number of unacknowledged messages of a device.
+	// receiveAhead is the maximum number of messages of a device that are received and not yet
+	// acknowledged.
 	receiveAhead = 100
 )
 
@@ -108,7 +109,7 @@ type peer struct {
 	user   string // its user name, unless that is the API key
 }
 
-// hook has the callbacks of the server.
+// hook has the callbacks of the MQTT library's server.
 type hook struct {
 	server.HookBase
 	opts     ListenerOptions
@@ -146,13 +147,13 @@ func (h *hook) OnConnect(cl *server.Client, pk packets.Packet) error {
 	switch {
 	case errors.Is(err, apikeys.ErrNone):
 		h.opts.Metrics.refused.Inc()
-		return nil // OnConnectAuthenticate refuses it
+		return nil // OnConnectAuthenticate refuses the connection
 	case err != nil:
 		return errors.Join(err, h.server.SendConnack(cl, packets.ErrServerUnavailable, false, nil))
 	}
 	// Client ids belong to a key: a device must not take over the session of another tenant's device.
 	cl.ID = grant.ID + "\x00" + cl.ID
-	cl.Properties.Will.Flag = 0 // no device could receive it
+	cl.Properties.Will.Flag = 0 // no device could receive the will message
 	h.peers.Store(cl, p)
 	h.opts.Metrics.connections.Set(float64(h.count.Add(1)))
 	return nil
@@ -194,7 +195,7 @@ func (h *hook) OnACLCheck(_ *server.Client, topic string, write bool) bool {
 	return write || len(topic) > 0 && topic[0] != '$'
 }
 
-// OnDisconnect forgets a device.
+// OnDisconnect removes a device from the connected devices.
 func (h *hook) OnDisconnect(cl *server.Client, _ error, _ bool) {
 	if _, ok := h.peers.LoadAndDelete(cl); ok {
 		h.opts.Metrics.connections.Set(float64(h.count.Add(-1)))
@@ -210,8 +211,7 @@ func (h *hook) OnPacketRead(cl *server.Client, pk packets.Packet) (packets.Packe
 	return pk, nil
 }
 
-// OnPacketEncode corrects the answer to an unknown version of MQTT. The answer has the form and the code
-// of version 3.1.1.
+// OnPacketEncode gives the answer to an unknown version of MQTT the form and the code of version 3.1.1.
 func (h *hook) OnPacketEncode(cl *server.Client, pk packets.Packet) packets.Packet {
 	if v := cl.Properties.ProtocolVersion; pk.FixedHeader.Type == packets.Connack && (v < 3 || v > 5) {
 		pk.ReasonCode = packets.Err3UnsupportedProtocolVersion.Code

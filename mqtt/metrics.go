@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics holds the metrics of the client and of the listener.
+// Metrics has the metrics of the broker client and of the listener.
 type Metrics struct {
 	messages    *prometheus.CounterVec
 	seconds     prometheus.Histogram

@@ -48,14 +48,14 @@ func (h *hook) OnPublish(cl *server.Client, pk packets.Packet) (packets.Packet, 
 	return pk, packets.ErrRejectPacket
 }
 
-// store stores a message. It retries after each error until the patience ends.
+// store stores the readings of a message. It retries after each error for the duration Patience.
 //
 // If the rate of the key is exceeded, it retries, too. An answer with an error code would lose the
 // message, because a client of MQTT 5 must not resend a message after such an answer.
 func (h *hook) store(cl *server.Client, g *apikeys.Grant, m *topic.Message) (Result, error) {
 	deadline := time.Now().Add(h.opts.Patience)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		// The context does not end with the listener, so that the attempt that has begun can finish.
+		// Close of the listener does not end this context, so that an attempt that has begun can finish.
 		result, err := h.opts.Receiver.Receive(context.WithoutCancel(h.work), Sender{Grant: g}, m)
 		if err == nil || time.Now().After(deadline) || cl.Closed() {
 			return result, err

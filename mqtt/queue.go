@@ -16,8 +16,8 @@ const storing = 16
 // queue stores the messages of one connection concurrently, and acknowledges them in order.
 type queue struct {
 	client *Client
-	ctx    context.Context // ends when no further message is accepted
-	work   context.Context // ends when the storing of messages must stop
+	ctx    context.Context // done when no further message is accepted
+	work   context.Context // done when the storing of messages must stop
 	abort  context.CancelFunc
 	order  chan *entry
 	slots  chan struct{} // has an element for each message that is being stored
@@ -50,7 +50,7 @@ func newQueue(ctx context.Context, c *Client) *queue {
 	return q
 }
 
-// receive accepts a message. It blocks while the window is full.
+// receive accepts a message. It blocks while ClientOptions.Window messages are not acknowledged.
 func (q *queue) receive(m *message) {
 	e := &entry{message: m, done: make(chan struct{})}
 	q.open.Add(1)
@@ -58,7 +58,7 @@ func (q *queue) receive(m *message) {
 	case q.order <- e:
 	case <-q.ctx.Done():
 		q.open.Add(-1)
-		return // it is not acknowledged, so the broker resends it
+		return // the message is not acknowledged, so the broker resends it
 	}
 	q.client.opts.Metrics.pending.Inc()
 	if m.Topic == droppedTopic { // reports are compared with earlier ones, so their order matters
@@ -91,8 +91,8 @@ func (q *queue) process(e *entry) {
 // backlogFrom is the number of open messages at which a queue has a backlog.
 const backlogFrom = 4 * storing
 
-// yield rests if the queue has a backlog and live writes arrive. All goroutines of the queue rest at the
-// same time, so that the processors are free for the live writes.
+// yield pauses if the queue has a backlog while live writes arrive. All goroutines of the queue pause at
+// the same time, so that the processors are free for the live writes.
 func (q *queue) yield() {
 	if q.open.Load() < backlogFrom {
 		return
@@ -154,7 +154,7 @@ func (q *queue) drain(failed <-chan struct{}) {
 	}
 }
 
-// end cancels the storage of messages, and waits for the end of acknowledge.
+// end cancels the storage of messages, and waits until acknowledge has returned.
 func (q *queue) end() {
 	q.cancel()
 	q.abort()

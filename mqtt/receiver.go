@@ -18,8 +18,8 @@ import (
 
 // RejectStore stores rejects durably.
 type RejectStore interface {
-	// Add returns for each reject whether it is stored. A reject beyond the limits is dropped without
-	// an error.
+	// Add returns for each reject whether it is stored. A reject beyond the limits is discarded
+	// without an error.
 	Add(ctx context.Context, list []rejects.Reject) (kept []bool, err error)
 }
 
@@ -58,7 +58,7 @@ func (r *Receiver) pace() *lanes.Pace { return r.opts.Ingester.Pace() }
 // maxListed is the maximum number of rejections in a result.
 const maxListed = 100
 
-// Outcome is the kind of a result.
+// Outcome classifies a result.
 type Outcome string
 
 // The outcomes. They are also values of the label outcome.
@@ -73,7 +73,7 @@ const (
 	Failed     Outcome = "failed"     // one attempt to store failed; a retry may succeed
 )
 
-// Sender is the origin of messages.
+// Sender has the rights and the properties of the sender of messages.
 type Sender struct {
 	Grant *apikeys.Grant
 	// AnyTenant allows topics that name a tenant other than the grant's.
@@ -84,7 +84,7 @@ type Sender struct {
 
 // Receive stores the readings of a message with the rights of its sender. If it fails, the message was
 // not stored completely, and a retry may succeed. Otherwise each reading is durable, or permanently
-// rejected. Rejects are durable, too, but a reject beyond the limit is dropped.
+// rejected. Rejects are durable, too, but a reject beyond the limit is discarded.
 func (r *Receiver) Receive(ctx context.Context, s Sender, m *topic.Message) (Result, error) {
 	begin := time.Now()
 	result, tenant, err := r.store(ctx, s, m)
@@ -180,7 +180,7 @@ func (r *Receiver) read(ctx context.Context, s Sender, from string, d *topic.Del
 	return result, nil
 }
 
-// retryAfter returns the pause that an error asks for, or 0.
+// retryAfter returns the pause before a retry that an error states, or 0.
 func retryAfter(err error) time.Duration {
 	var e *varve.Error
 	if errors.As(err, &e) {

@@ -15,14 +15,14 @@ import (
 // event time of a reading to its arrival. Only selectors with this name select it.
 const lagMetric = "varve_lag_seconds"
 
-// collector collects the samples of one target.
+// collector collects the samples of the fields of one device in one stream.
 type collector struct {
 	target   *target
 	matchers []*labels.Matcher
 	list     []*samples
 	names    map[string]*samples // by field; nil for fields that the matchers exclude
 	lag      *samples            // of lagMetric; nil unless it is selected
-	added    int                 // samples since the last takeNew
+	added    int                 // upper bound of the samples since the last takeNew
 }
 
 // field returns the samples of a field, or nil if the matchers exclude it.

@@ -4,8 +4,9 @@
 //	                                                         ├─ readings  columns become samples
 //	                                                         └─ roll-ups  one sample a step
 //
-// A series is one field of one device in one stream. Its labels are __name__ (the field), stream,
-// device, and the attributes with which the device is registered.
+// In this package, a series is a series of PromQL: one field of one device in one stream. Its labels are
+// __name__ (the field), stream, device, and the attributes with which the device is registered. A step is
+// one of the regular times at which a range query is evaluated, or the time between two of them.
 //
 // An [Engine] evaluates queries for one tenant at a time. A [Result] can append itself as JSON in the
 // form of Prometheus. [Engine.Series], [Engine.LabelNames] and [Engine.LabelValues] describe series.

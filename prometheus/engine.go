@@ -22,7 +22,7 @@ const (
 	DefaultTimeout    = 2 * time.Minute
 )
 
-// Options hold the dependencies and the limits of an engine. Readings, Streams, Devices and Now are
+// Options has the dependencies and the limits of an engine. Readings, Streams, Devices and Now are
 // required.
 type Options struct {
 	Readings *query.Engine
@@ -73,7 +73,7 @@ type Engine struct {
 	surveys surveys
 	fleets  fleets
 
-	inMemory atomic.Int64 // samples of all evaluations
+	inMemory atomic.Int64 // reserved samples of all queries
 }
 
 // New returns an engine.

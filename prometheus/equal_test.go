@@ -101,7 +101,7 @@ func (o *oracle) evaluate(q promtest.Query, lookback time.Duration) (parser.Valu
 	return r.Value, r.Err
 }
 
-// seriesOf returns the points of a value, by labels.
+// seriesOf returns the samples of a value, by labels.
 func seriesOf(v parser.Value) map[string][]promql.FPoint {
 	all := map[string][]promql.FPoint{}
 	switch v := v.(type) {
@@ -148,7 +148,8 @@ func near(a, b float64) bool {
 }
 
 // TestEvaluate_EqualsPrometheus compares generated queries with Prometheus' engine over the same
-// samples. Both fail, or both have equal answers. The store returns readings or columns.
+// samples. Both must fail, or have equal answers. One store returns readings one by one, and one returns
+// columns.
 func TestEvaluate_EqualsPrometheus(t *testing.T) {
 	for name, embedded := range map[string]bool{"readings": false, "columns": true} {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // this time.
 const fleetAge = 10 * time.Second
 
-// fleet holds the labels of all registered devices of a tenant.
+// fleet has the labels of all registered devices of a tenant.
 type fleet struct {
 	mu      sync.Mutex
 	read    time.Time
@@ -34,12 +34,12 @@ type readDevice struct {
 	read   time.Time
 }
 
-// fleets holds the fleets of recently queried tenants, and single devices that queries named.
+// fleets caches the fleets of recently queried tenants, and single devices that queries named.
 type fleets struct {
 	mu    sync.Mutex
 	known map[string]*fleet
 	named map[deviceKey]readDevice
-	// streams holds streams of recently queried tenants.
+	// streams has the known streams of recently queried tenants.
 	streams map[string]map[string]bool
 }
 
@@ -63,8 +63,8 @@ func (f *fleets) addStreams(tenant string, names []string) {
 	f.streams[tenant] = known
 }
 
-// maxFleets is the number of tenants whose devices are held in memory, and maxNamed the number of
-// single devices.
+// maxFleets is the maximum number of tenants in the cache, and maxNamed the maximum number of single
+// devices.
 const (
 	maxFleets = 16
 	maxNamed  = 10_000
@@ -162,8 +162,8 @@ func (e *Engine) namedDevice(ctx context.Context, tenant, name string) ([]labels
 	return found, nil
 }
 
-// targets returns the devices in streams that matchers may select, stream by stream. A matcher of
-// __name__ is ignored.
+// targets returns the pairs of a stream and a device that matchers may select, stream by stream. A
+// matcher of __name__ is ignored.
 func (e *Engine) targets(ctx context.Context, tenant string, matchers []*labels.Matcher) ([]target, error) {
 	all, err := e.streamNames(ctx, tenant, matchers)
 	if err != nil {
@@ -210,8 +210,8 @@ func (e *Engine) streamNames(ctx context.Context, tenant string, matchers []*lab
 	return names, nil
 }
 
-// checkBounded fails if a selector names neither streams nor devices. Lists of names are bounded, and
-// other patterns are not.
+// checkBounded fails if a selector names neither streams nor devices, because it may select any number of
+// series. A regular expression counts as names only if it is a list such as a|b.
 func (e *Engine) checkBounded(matchers []*labels.Matcher) error {
 	pattern := ""
 	for _, name := range []string{streamLabel, deviceLabel} {

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/prometheus/promql"
 )
 
-// AppendJSON appends the member data of an answer: the type and the value of the result.
+// AppendJSON appends the property "data" of an answer: the type and the value of the result.
 func (r *Result) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"resultType":"`...)
 	dst = append(dst, string(r.Value.Type())...)
@@ -52,8 +52,8 @@ func appendComma(dst []byte, i int) []byte {
 	return dst
 }
 
-// pointBytes is the usual number of bytes of a point in JSON, and parallelPoints the number of points
-// above which several processors encode them.
+// pointBytes is the usual number of bytes of a sample in JSON. From parallelPoints samples on, several
+// processors encode a result.
 const (
 	pointBytes     = 32
 	parallelPoints = 20_000
@@ -99,7 +99,7 @@ func appendSeries(dst []byte, s *promql.Series, times *timeTexts) []byte {
 	return append(dst, "]}"...)
 }
 
-// timeTexts has the beginnings of points at regular times, which the series of a result share.
+// timeTexts has the JSON of the times of samples at regular times. The series of a result share it.
 type timeTexts struct {
 	first, step int64
 	ends        []int // offset in text of the end of each time
@@ -107,7 +107,7 @@ type timeTexts struct {
 }
 
 // timesOf returns the texts for the times of the first series, up to the first irregular step. For a
-// single series or a single point, it returns none.
+// single series or a single sample, it returns an empty timeTexts.
 func timesOf(m promql.Matrix) *timeTexts {
 	t := &timeTexts{}
 	if len(m) < 2 || len(m[0].Floats) < 2 {

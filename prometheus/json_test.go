@@ -39,8 +39,8 @@ func TestAppendFloat_EqualsStrconv(t *testing.T) {
 	}
 }
 
-// TestAppendJSON_Parts checks that results of any size have all series and points in order. Some
-// series have gaps or other times.
+// TestAppendJSON_Parts checks that results of any size have all series and samples in order. Some
+// series lack samples, or have samples at other times.
 func TestAppendJSON_Parts(t *testing.T) {
 	for series, points := range map[int]int{0: 0, 1: 30_000, 2: 15_000, 3: 9_000, 7: 5_000, 100: 300} {
 		var m promql.Matrix

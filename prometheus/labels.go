@@ -39,12 +39,11 @@ func deviceLabels(d *devices.Device) []labels.Label {
 	return append(list, attributeLabels(d.Attributes)...)
 }
 
-// attributeLabels returns the members of an object as labels. Members that are objects, lists or
-// null are omitted.
+// attributeLabels returns the properties of an object as labels. It omits objects, lists and null.
 func attributeLabels(object varve.Value) (list []labels.Label) {
 	var members map[string]json.RawMessage
 	if object.IsZero() || json.Unmarshal([]byte(object.Text()), &members) != nil {
-		return nil // a value of another kind has no members
+		return nil // a value that is not an object has no properties
 	}
 	names := make([]string, 0, len(members))
 	for name := range members {
@@ -105,7 +104,7 @@ func uniqueLabel(name string, list []labels.Label) string {
 	return unique
 }
 
-// target is one device in one stream, whose fields are series.
+// target is one device in one stream. In PromQL, each field of the target is a series.
 type target struct {
 	series varve.Series
 	labels []labels.Label // without __name__, sorted by name

@@ -10,59 +10,59 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// maxQueries limits the samples of all evaluations together, as a multiple of the limit of one query.
+// maxQueries limits the samples of all running queries together, as a multiple of the limit of one query.
 const maxQueries = 4
 
-// memory counts the samples that an evaluation and its result hold. It adds them to a sum over all
-// evaluations.
+// memory counts the samples that a query and its result have in memory. It adds them to the sum of all
+// queries.
 type memory struct {
-	all   *atomic.Int64
-	limit int64 // of all
-	held  atomic.Int64
+	all      *atomic.Int64
+	limit    int64 // of all
+	reserved atomic.Int64
 }
 
-// hold counts further samples, and fails above the limit of all evaluations. After a failure, they stay
-// counted until release.
-func (m *memory) hold(samples int64) error {
-	m.held.Add(samples)
+// reserve counts further samples, and fails above the limit of all queries. Even after a failure, the
+// samples count until release.
+func (m *memory) reserve(samples int64) error {
+	m.reserved.Add(samples)
 	if m.all.Add(samples) > m.limit {
 		return varve.Errorf(varve.Busy, "all running queries hold too many samples: send the query again later")
 	}
 	return nil
 }
 
-// release ends the counting of all held samples. A second call has no effect.
-func (m *memory) release() { m.all.Add(-m.held.Swap(0)) }
+// release subtracts all reserved samples from the sum. A second call has no effect.
+func (m *memory) release() { m.all.Add(-m.reserved.Swap(0)) }
 
 // count adds samples that were read, and fails above the limit of a query or of all queries.
-func (v *evaluation) count(samples int) error {
+func (v *queryStorage) count(samples int) error {
 	if n := v.read.Add(int64(samples)); n > int64(v.opts.MaxSamples) {
 		return varve.Errorf(varve.Invalid, "the query reads more than %d samples: select fewer devices or a shorter range, use a range of whole hours (roll-ups), or raise query.max_samples", v.opts.MaxSamples)
 	}
-	return v.hold(int64(samples))
+	return v.reserve(int64(samples))
 }
 
-// holdSeries counts the samples that promql computes from the series of a selector: one per step
+// reserveSeries counts the samples that promql computes from the series of a selector: one per step
 // and series.
-func (v *evaluation) holdSeries(series int, hints *storage.SelectHints) error {
+func (v *queryStorage) reserveSeries(series int, hints *storage.SelectHints) error {
 	milliseconds := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 	n := float64(series) * steps(milliseconds(hints.End-hints.Start), milliseconds(hints.Step))
-	return v.hold(int64(min(n, float64(v.opts.MaxSamples))))
+	return v.reserve(int64(min(n, float64(v.opts.MaxSamples))))
 }
 
-// holdSteps counts one sample for each step of each part of a query, so that queries without
+// reserveSteps counts one sample for each step of each part of a query, so that queries without
 // selectors count, too. It fails if a part has more steps than the limit of samples.
-func (v *evaluation) holdSteps(s *parser.EvalStmt) error {
+func (v *queryStorage) reserveSteps(s *parser.EvalStmt) error {
 	limit := float64(v.opts.MaxSamples)
 	sum, largest := countSteps(s.Expr, s.End.Sub(s.Start), s.Interval)
 	if largest > limit {
 		return varve.Errorf(varve.Invalid, "the query has more than %d steps: choose a shorter range or a longer step, or raise query.max_samples", v.opts.MaxSamples)
 	}
-	return v.hold(int64(min(sum, limit)))
+	return v.reserve(int64(min(sum, limit)))
 }
 
-// steps returns the number of steps in a range of time. Subqueries of long ranges have more than an
-// int64 holds.
+// steps returns the number of steps in a range of time. The result is a float, because subqueries of long
+// ranges may have more steps than an int64 can count.
 func steps(length, step time.Duration) float64 {
 	if step <= 0 {
 		return 1
@@ -70,8 +70,8 @@ func steps(length, step time.Duration) float64 {
 	return float64(length/step) + 1
 }
 
-// countSteps returns the number of steps of all parts of an expression, and of the part with the
-// most.
+// countSteps returns the number of steps of all parts of an expression, and of the part with the most
+// steps.
 func countSteps(node parser.Node, length, step time.Duration) (sum, largest float64) {
 	sum = steps(length, step)
 	largest = sum

@@ -10,9 +10,10 @@ import (
 	"github.com/varvedb/varve/prometheus"
 )
 
-// TestEvaluate_HoldsMemoryUntilClose evaluates queries near the limit of samples, and holds their
-// results. At most eight fit, whether the queries read the store or not. Failed queries hold nothing.
-func TestEvaluate_HoldsMemoryUntilClose(t *testing.T) {
+// TestEvaluate_ReservesMemoryUntilClose evaluates queries near the limit of samples, and closes their
+// results later. At most eight results fit, whether the queries read the store or not. Failed queries
+// reserve no samples.
+func TestEvaluate_ReservesMemoryUntilClose(t *testing.T) {
 	w := newWorld(t, false, prometheus.Options{MaxSamples: 1000})
 	for i := range 900 {
 		w.send(reading(t, "a", noon.Add(time.Duration(i-900)*time.Second), "v", "1"))

@@ -21,7 +21,7 @@ type Selection struct {
 	Limit  int // maximum number of results; 0 means no limit
 }
 
-// Listed is a list of names or series, with remarks on its completeness.
+// Listed is a list of names or series. Warnings report that the list is not complete.
 type Listed[T any] struct {
 	Items    []T
 	Warnings []string
@@ -40,14 +40,14 @@ func (l *Listed[T]) truncate(limit int) {
 	}
 }
 
-// listed is a target with its fields in a window.
+// listed is a device in a stream, with its fields in a window.
 type listed struct {
 	target
 	fields []string
 }
 
-// list returns the targets whose series match a selection. For each selector, it reads at most
-// Options.MaxSeries targets, and adds a warning if others were left out.
+// list returns the devices in streams whose series match a selection. For each selector, it reads at
+// most Options.MaxSeries of them, and adds a warning if others were left out.
 func (e *Engine) list(ctx context.Context, s *Selection) (all []listed, warnings []string, err error) {
 	sets, err := e.matcherSets(s.Match)
 	if err != nil {
@@ -136,7 +136,7 @@ func (e *Engine) LabelValues(ctx context.Context, label string, s Selection) (Li
 	return sorted(values, warnings, s.Limit), err
 }
 
-// sorted returns the members of a set in order.
+// sorted returns the elements of a set in order, up to a limit.
 func sorted(set map[string]bool, warnings []string, limit int) Listed[string] {
 	out := Listed[string]{Items: slices.AppendSeq([]string{}, maps.Keys(set)), Warnings: warnings}
 	slices.Sort(out.Items)

@@ -14,7 +14,7 @@ const (
 	// time of the parser grows with the square of the depth, and its stack with the depth. No context
 	// ends the parser, and an exhausted stack ends the process.
 	maxTokens = 5000
-	// maxSelectors is the maximum number of selectors of a request. Each looks at all devices.
+	// maxSelectors is the maximum number of selectors of a request. Each one is compared with all devices.
 	maxSelectors = 100
 )
 

@@ -16,8 +16,9 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// evaluation is the storage of one query. It implements storage.Queryable and storage.Querier.
-type evaluation struct {
+// queryStorage reads the series for one query. It implements storage.Queryable and storage.Querier of
+// Prometheus.
+type queryStorage struct {
 	*Engine
 	memory
 	ctx      context.Context // of the reads that selectors have begun
@@ -30,23 +31,23 @@ type evaluation struct {
 
 // Querier implements storage.Queryable. It ignores the times, because Select gets the times of each
 // selector.
-func (v *evaluation) Querier(_, _ int64) (storage.Querier, error) { return v, nil }
+func (v *queryStorage) Querier(_, _ int64) (storage.Querier, error) { return v, nil }
 
 // LabelValues implements storage.LabelQuerier. The engine does not use it.
-func (v *evaluation) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (v *queryStorage) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
 	return nil, nil, errNoLabels
 }
 
 // LabelNames implements storage.LabelQuerier. The engine does not use it.
-func (v *evaluation) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (v *queryStorage) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
 	return nil, nil, errNoLabels
 }
 
 var errNoLabels = varve.Errorf(varve.Internal, "labels are not part of an evaluation")
 
-// Close cancels the reads of all selectors, and waits until they have ended. After a successful
-// evaluation, no read is left.
-func (v *evaluation) Close() error {
+// Close cancels the reads of all selectors, and waits until they have ended. After a query that
+// succeeded, all reads have ended already.
+func (v *queryStorage) Close() error {
 	v.cancel()
 	for _, s := range v.selected {
 		<-s.done
@@ -56,7 +57,7 @@ func (v *evaluation) Close() error {
 
 // Select implements storage.Querier. It begins to read at once, so several selectors of a query are
 // read at the same time.
-func (v *evaluation) Select(_ context.Context, _ bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+func (v *queryStorage) Select(_ context.Context, _ bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 	s := &selection{done: make(chan struct{}), at: -1}
 	v.selected = append(v.selected, s)
 	go func() {
@@ -90,11 +91,11 @@ func (s *selection) Err() error {
 	return s.err
 }
 
-// Warnings returns nil: a read succeeds as a whole or fails.
+// Warnings returns nil, because a read succeeds as a whole or fails.
 func (s *selection) Warnings() annotations.Annotations { return nil }
 
 // readAll returns the series of a selector with their samples, in the order of their labels.
-func (v *evaluation) readAll(ctx context.Context, hints *storage.SelectHints, matchers []*labels.Matcher) ([]*samples, error) {
+func (v *queryStorage) readAll(ctx context.Context, hints *storage.SelectHints, matchers []*labels.Matcher) ([]*samples, error) {
 	buckets, marked := v.bucketsOf(&matchers)
 	if err := v.checkBounded(matchers); err != nil {
 		return nil, err
@@ -129,7 +130,7 @@ func (v *evaluation) readAll(ctx context.Context, hints *storage.SelectHints, ma
 	if len(list) > v.opts.MaxSeries {
 		return nil, errTooManySeries(len(list), v.opts.MaxSeries)
 	}
-	if err := v.holdSeries(len(list), hints); err != nil {
+	if err := v.reserveSeries(len(list), hints); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(list, func(a, b *samples) int { return labels.Compare(a.metric, b.metric) })
@@ -140,9 +141,10 @@ func errTooManySeries(found, limit int) error {
 	return varve.Errorf(varve.Invalid, "the selector matches %d series, and the limit is %d: select fewer devices or fields, or raise query.max_series", found, limit)
 }
 
-// boundedTargets returns the targets of a selector. If they are more than the limit of series, it
-// omits devices without data in the stream, and fails if the others have too many series.
-func (v *evaluation) boundedTargets(ctx context.Context, matchers []*labels.Matcher, fromRollups bool) ([]target, error) {
+// boundedTargets returns the result of targets for a selector. If it has more devices than the limit of
+// series, boundedTargets omits devices without data in the stream. It fails if the others have too many
+// series.
+func (v *queryStorage) boundedTargets(ctx context.Context, matchers []*labels.Matcher, fromRollups bool) ([]target, error) {
 	targets, err := v.targets(ctx, v.tenant, matchers)
 	if err != nil || len(targets) <= v.opts.MaxSeries {
 		return targets, err
@@ -199,8 +201,8 @@ func windowOf(first, last int64) varve.Window {
 	return varve.Window{From: time.UnixMilli(first).UTC(), To: time.UnixMilli(last + 1).UTC()}
 }
 
-// readSamples returns the series of a target with their samples from readings.
-func (v *evaluation) readSamples(ctx context.Context, t *target, hints *storage.SelectHints, matchers []*labels.Matcher) ([]*samples, error) {
+// readSamples returns the series of a device in a stream, with their samples from readings.
+func (v *queryStorage) readSamples(ctx context.Context, t *target, hints *storage.SelectHints, matchers []*labels.Matcher) ([]*samples, error) {
 	w := windowOf(hints.Start, hints.End)
 	if !w.From.Before(w.To) {
 		return nil, nil

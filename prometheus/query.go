@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Query is a query of one tenant. It is evaluated at Start if Step is 0, and else at each step
+// Query is a PromQL query of one tenant. It is evaluated at Start if Step is 0, and else at each step
 // from Start to End.
 type Query struct {
 	Tenant     string
@@ -25,7 +25,7 @@ type Query struct {
 	Limit      int           // maximum number of series in the result; 0 means no limit
 }
 
-// Result is the value of a query. Until Close, it counts against the limit of samples in memory.
+// Result is the value of a query. Its samples count against the limit of all queries until Close.
 type Result struct {
 	Value    parser.Value
 	Warnings []string
@@ -44,7 +44,8 @@ func (r *Result) Close() {
 	r.close = nil
 }
 
-// Evaluate evaluates a query. If the query is invalid, the error is an [Error] of kind BadData.
+// Evaluate returns the result of a query. If the query is invalid, the error is an [Error] of kind
+// BadData.
 func (e *Engine) Evaluate(ctx context.Context, q Query) (r *Result, err error) {
 	expr, err := e.parse(q.Text)
 	if err != nil {
@@ -52,10 +53,10 @@ func (e *Engine) Evaluate(ctx context.Context, q Query) (r *Result, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
 	defer cancel()
-	v := &evaluation{Engine: e, ctx: ctx, cancel: cancel, tenant: q.Tenant, rollups: map[*labels.Matcher]bucketed{}}
+	v := &queryStorage{Engine: e, ctx: ctx, cancel: cancel, tenant: q.Tenant, rollups: map[*labels.Matcher]bucketed{}}
 	v.memory.all, v.memory.limit = &e.inMemory, maxQueries*int64(e.opts.MaxSamples)
 	defer func() {
-		if r == nil { // it failed or panicked
+		if r == nil { // the query failed or panicked
 			v.release()
 		}
 	}()
@@ -66,8 +67,8 @@ func (e *Engine) Evaluate(ctx context.Context, q Query) (r *Result, err error) {
 	return r, nil
 }
 
-// evaluate evaluates a query. The result holds the memory of the evaluation.
-func (v *evaluation) evaluate(ctx context.Context, q Query, expr parser.Expr) (r *Result, err error) {
+// evaluate returns the result of a query. The reserved samples of v count until the result is closed.
+func (v *queryStorage) evaluate(ctx context.Context, q Query, expr parser.Expr) (r *Result, err error) {
 	if q.Lookback == 0 {
 		if q.Lookback, err = v.selectedLookback(ctx, expr); err != nil {
 			return nil, failure(err)
@@ -84,7 +85,7 @@ func (v *evaluation) evaluate(ctx context.Context, q Query, expr parser.Expr) (r
 		return nil, badParam("query", err)
 	}
 	if s, ok := prepared.Statement().(*parser.EvalStmt); ok {
-		if err := v.holdSteps(s); err != nil {
+		if err := v.reserveSteps(s); err != nil {
 			return nil, failure(err)
 		}
 		if v.opts.Rollups != nil {
@@ -108,9 +109,9 @@ func (v *evaluation) evaluate(ctx context.Context, q Query, expr parser.Expr) (r
 	return r, nil
 }
 
-// selectedLookback returns the longest look-back of the series that instant selectors select. An
-// unbounded selector fails.
-func (v *evaluation) selectedLookback(ctx context.Context, expr parser.Expr) (time.Duration, error) {
+// selectedLookback returns the longest look-back of the series that instant selectors select. It fails
+// for a selector that checkBounded rejects.
+func (v *queryStorage) selectedLookback(ctx context.Context, expr parser.Expr) (time.Duration, error) {
 	longest := time.Duration(0)
 	inRange := map[parser.Node]bool{}
 	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
@@ -137,7 +138,7 @@ func (v *evaluation) selectedLookback(ctx context.Context, expr parser.Expr) (ti
 }
 
 // lookbackOf returns the longest look-back of the devices that matchers select.
-func (v *evaluation) lookbackOf(ctx context.Context, matchers []*labels.Matcher) (time.Duration, error) {
+func (v *queryStorage) lookbackOf(ctx context.Context, matchers []*labels.Matcher) (time.Duration, error) {
 	targets, err := v.boundedTargets(ctx, matchers, false)
 	if err != nil {
 		return 0, err
@@ -188,7 +189,7 @@ func texts(a annotations.Annotations, query string) (warnings, infos []string) {
 	return a.AsStrings(query, maxAnnotations, maxAnnotations)
 }
 
-// Kind is the kind of an error, as in answers of Prometheus.
+// Kind classifies an error, as the property "errorType" in answers of Prometheus.
 type Kind string
 
 // The kinds of errors.
@@ -216,7 +217,7 @@ func badParam(name string, err error) error {
 	return &Error{BadData, fmt.Errorf("invalid parameter %q: %w", name, err)}
 }
 
-// failure returns an error of an evaluation as an [Error] with its kind.
+// failure returns the error of a query as an [Error].
 func failure(err error) error {
 	var canceled promql.ErrQueryCanceled
 	var timeout promql.ErrQueryTimeout

@@ -111,7 +111,7 @@ func pointsOf(lists [][]rollup.FieldRollup, width int64, function string) (point
 
 // rollupSelector returns the selector of a range query, if the query is a single call that roll-ups can
 // answer. Otherwise it returns false.
-func (v *evaluation) rollupSelector(s *parser.EvalStmt) (*parser.VectorSelector, bool) {
+func (v *queryStorage) rollupSelector(s *parser.EvalStmt) (*parser.VectorSelector, bool) {
 	expr := s.Expr
 	for {
 		inner, ok := expr.(*parser.ParenExpr)
@@ -132,9 +132,9 @@ func (v *evaluation) rollupSelector(s *parser.EvalStmt) (*parser.VectorSelector,
 	return selector, ok && selector.OriginalOffset == 0
 }
 
-// readMatrix returns the result of a range query that rollupSelector accepts. The samples of the selector
-// are the result, so it needs no PromQL engine.
-func (v *evaluation) readMatrix(ctx context.Context, s *parser.EvalStmt, selector *parser.VectorSelector) (promql.Matrix, error) {
+// readMatrix returns the result of a range query that rollupSelector accepts. The result consists of the
+// samples of the selector, so that the engine of PromQL is not needed.
+func (v *queryStorage) readMatrix(ctx context.Context, s *parser.EvalStmt, selector *parser.VectorSelector) (promql.Matrix, error) {
 	hints := storage.SelectHints{Start: s.Start.UnixMilli(), End: s.End.UnixMilli(), Step: s.Interval.Milliseconds()}
 	list, err := v.readAll(ctx, &hints, selector.LabelMatchers)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/prometheus"
 )
 
-// TestRollups_EqualReadings compares aggregates from roll-ups, which are held in memory, with
+// TestRollups_EqualReadings compares aggregates from roll-ups, which are cached in memory, with
 // aggregates from readings. Late readings are written and hours are recounted between the queries.
 func TestRollups_EqualReadings(t *testing.T) {
 	for name, embedded := range map[string]bool{"mem": false, "local": true} {

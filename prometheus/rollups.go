@@ -30,11 +30,11 @@ const (
 	day  = 24 * hour
 )
 
-// rewrite replaces the calls that roll-ups answer. The selection of a replaced call has one sample per
+// rewrite replaces the calls that roll-ups answer. The selector of a replaced call returns one sample per
 // step, whose value is the aggregate. The maximum of one sample is the sample itself.
 //
 //	avg_over_time(temperature[6h])  ──▶  max_over_time(temperature{marker}[1ms])
-func (v *evaluation) rewrite(s *parser.EvalStmt) {
+func (v *queryStorage) rewrite(s *parser.EvalStmt) {
 	parser.Inspect(s.Expr, func(node parser.Node, path []parser.Node) error {
 		call, ok := node.(*parser.Call)
 		if !ok || len(call.Args) != 1 || rollupFunctions[call.Func.Name] == "" {
@@ -73,7 +73,7 @@ func isAligned(s *parser.EvalStmt, length, offset time.Duration) bool {
 }
 
 // bucketsOf removes the marker from matchers, and returns the aggregate that it stands for.
-func (v *evaluation) bucketsOf(matchers *[]*labels.Matcher) (b bucketed, marked bool) {
+func (v *queryStorage) bucketsOf(matchers *[]*labels.Matcher) (b bucketed, marked bool) {
 	list := *matchers
 	for i, m := range list {
 		if b, marked = v.rollups[m]; marked {
@@ -103,7 +103,7 @@ func (e *Engine) countRollups(ctx context.Context, of varve.Series) (n int, err 
 
 // readRollups returns one sample per step and field: the aggregate of the window that ends at the
 // step.
-func (v *evaluation) readRollups(ctx context.Context, t *target, b bucketed, hints *storage.SelectHints, matchers []*labels.Matcher) ([]*samples, error) {
+func (v *queryStorage) readRollups(ctx context.Context, t *target, b bucketed, hints *storage.SelectHints, matchers []*labels.Matcher) ([]*samples, error) {
 	step := max(hints.Step, hour)
 	q := rollup.Query{Series: t.series, Period: rollup.Hourly, Window: windowOf(hints.Start-b.length, hints.End-1), Limit: rollup.MaxLimit}
 	if !q.Window.From.Before(q.Window.To) {
@@ -113,7 +113,7 @@ func (v *evaluation) readRollups(ctx context.Context, t *target, b bucketed, hin
 		q.Period = rollup.Daily
 	}
 	q.Fields, _ = namesOf(nameLabel, matchers)
-	r := rollupReader{evaluation: v, buckets: b, first: hints.Start, last: hints.End, step: step, collector: collector{target: t, matchers: matchers}}
+	r := rollupReader{queryStorage: v, buckets: b, first: hints.Start, last: hints.End, step: step, collector: collector{target: t, matchers: matchers}}
 	if len(q.Fields) == 1 {
 		return r.readField(ctx, &q)
 	}
@@ -140,9 +140,9 @@ func (v *evaluation) readRollups(ctx context.Context, t *target, b bucketed, hin
 	return r.finish(ctx)
 }
 
-// rollupReader turns the roll-ups of a target into samples.
+// rollupReader converts the roll-ups of a device in a stream to samples.
 type rollupReader struct {
-	*evaluation
+	*queryStorage
 	collector
 	buckets           bucketed
 	first, last, step int64
@@ -181,8 +181,8 @@ func (r *rollupReader) add(of *rollup.Rollup) {
 	}
 }
 
-// finish computes the samples of all fields. Its time grows with the steps and the length of the
-// window, so it ends with the context.
+// finish computes the samples of all fields. It may take long for many steps and long windows, so it
+// fails when ctx ends.
 func (r *rollupReader) finish(ctx context.Context) ([]*samples, error) {
 	for s, points := range r.fields {
 		from := 0

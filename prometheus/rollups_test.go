@@ -182,7 +182,7 @@ func rounded(line string) (text string) {
 	return text
 }
 
-// TestEvaluate_Limits checks that a query whose context ended fails with the kind Canceled.
+// TestEvaluate_Limits checks that a query whose context ended fails with Canceled.
 func TestEvaluate_Limits(t *testing.T) {
 	w := newWorld(t, false, prometheus.Options{})
 	w.send(reading(t, "a", at(20, 8, 0), "v", "1"))

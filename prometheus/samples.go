@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// samples holds the samples of one series, in the order of their times. It implements storage.Series.
+// samples has the samples of one series, in the order of their times. It implements storage.Series.
 type samples struct {
 	metric labels.Labels
 	list   []promql.FPoint
@@ -69,10 +69,10 @@ type scale struct {
 	divisor float64 // if not 0, an exact power of 10
 }
 
-// maxExactPower is the largest exponent of a power of 10 that a float holds exactly.
+// maxExactPower is the largest exponent of a power of 10 that a float represents exactly.
 const maxExactPower = 22
 
-// maxExactInt is the largest integer below which a float holds every integer.
+// maxExactInt is the limit below which a float represents every integer exactly.
 const maxExactInt = 1 << 53
 
 func scaleOf(exp int64) scale {

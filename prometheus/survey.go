@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	surveyed     = 64              // readings that a survey looks at
-	surveyAge    = time.Minute     // maximum age of a survey
-	missingAge   = 5 * time.Second // maximum age of a survey that found no reading
-	maxSurveys   = 1 << 16         // number of surveys in memory
-	minLookback  = 5 * time.Minute // look-back of devices that report often
-	maxLookback  = 7 * 24 * time.Hour
-	lookbackGaps = 3 // look-back in observed intervals
+	surveyed          = 64              // maximum number of readings that a survey reads
+	surveyAge         = time.Minute     // maximum age of a survey
+	missingAge        = 5 * time.Second // maximum age of a survey that found no reading
+	maxSurveys        = 1 << 16         // number of surveys in memory
+	minLookback       = 5 * time.Minute // look-back of devices that report often
+	maxLookback       = 7 * 24 * time.Hour
+	lookbackIntervals = 3 // look-back as a multiple of the observed interval
 )
 
-// survey holds facts from the last readings of a series.
+// survey has facts from the last readings of a device in a stream.
 type survey struct {
 	fields   []string // with numbers, sorted
 	last     time.Time
@@ -30,7 +30,7 @@ type survey struct {
 
 type seriesKey = varve.Series
 
-// surveys holds recent surveys.
+// surveys caches recent surveys.
 type surveys struct {
 	mu    sync.Mutex
 	known map[seriesKey]survey
@@ -71,7 +71,7 @@ func (e *Engine) survey(ctx context.Context, of varve.Series) (survey, error) {
 }
 
 // surveyIn returns a survey of the live readings in a window. If the window has the last reading of the
-// series, the survey is the one of the series.
+// series, this is the survey of the whole series.
 func (e *Engine) surveyIn(ctx context.Context, of varve.Series, w varve.Window) (survey, error) {
 	s, err := e.survey(ctx, of)
 	switch {
@@ -121,7 +121,7 @@ func (e *Engine) surveyWindow(ctx context.Context, of varve.Series, w varve.Wind
 		}
 	}
 	if len(times) > 0 {
-		s.last, s.interval = time.Unix(0, times[0]).UTC(), medianGap(times)
+		s.last, s.interval = time.Unix(0, times[0]).UTC(), medianInterval(times)
 	}
 	return s, nil
 }
@@ -132,8 +132,9 @@ func (s *survey) addField(name string) {
 	}
 }
 
-// medianGap returns the median of the gaps between descending times. Equal times count once.
-func medianGap(times []int64) time.Duration {
+// medianInterval returns the median of the differences of neighbouring times, which must be in descending
+// order. Equal times count once.
+func medianInterval(times []int64) time.Duration {
 	var gaps []int64
 	for i := 1; i < len(times); i++ {
 		if gap := times[i-1] - times[i]; gap > 0 {
@@ -156,5 +157,5 @@ func (e *Engine) lookback(ctx context.Context, of varve.Series) (time.Duration, 
 		return e.opts.Lookback, nil
 	}
 	s, err := e.survey(ctx, of)
-	return min(max(lookbackGaps*s.interval, minLookback), maxLookback), err
+	return min(max(lookbackIntervals*s.interval, minLookback), maxLookback), err
 }

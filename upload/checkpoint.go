@@ -32,20 +32,20 @@ type checkpoint struct {
 	saved   time.Time
 }
 
-// sentFile is the progress of one file: all readings before Place have verdicts.
+// sentFile is the progress of one file: all readings before End have verdicts.
 type sentFile struct {
 	Size     int64             `json:"size"`
 	Mtime    int64             `json:"mtime"`
 	Settings map[string]string `json:"sent"`
-	Place    wire.Place        `json:"place"`
-	// Prefix is the hash of the bytes before Place, if lines may be appended to the file.
+	End      wire.Boundary     `json:"place"`
+	// Prefix is the hash of the bytes before End, if lines may be appended to the file.
 	Prefix string `json:"prefix,omitempty"`
 }
 
-// pendingPieces holds the pieces of a file, from the first one that lacks verdicts to the last one that
-// was begun.
+// pendingPieces has the pieces of a file, from the first one without verdicts to the last one whose
+// sending has begun.
 type pendingPieces struct {
-	ends map[int]wire.Place // the place after each piece
+	ends map[int]wire.Boundary // the boundary after each piece
 	done map[int]bool
 	next int // the first piece that is not done
 	sent prefix
@@ -71,7 +71,7 @@ func openCheckpoint(path string) (*checkpoint, error) {
 	return c, c.save()
 }
 
-// flush saves all that was recorded.
+// flush saves the checkpoint.
 func (c *checkpoint) flush() error {
 	if c == nil {
 		return nil
@@ -89,37 +89,38 @@ func (s *Source) key() string {
 	return s.Path
 }
 
-// resume returns the place up to which an earlier run sent the file. If none did, ok is false. If
-// the file or the settings have changed, ok is false, too, and changed states the difference.
+// resume returns the boundary up to which an earlier run sent the file. If no earlier run sent the file,
+// ok is false. If the file or the settings have changed, ok is false, too, and changed states the
+// difference.
 //
 // A file has not changed if only lines were appended to it.
-func (c *checkpoint) resume(s *Source, settings map[string]string) (at wire.Place, changed string, ok bool) {
+func (c *checkpoint) resume(s *Source, settings map[string]string) (at wire.Boundary, changed string, ok bool) {
 	if c == nil {
-		return wire.Place{}, "", false
+		return wire.Boundary{}, "", false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	sent, ok := c.files[s.key()]
 	switch {
 	case !ok:
-		return wire.Place{}, "", false
+		return wire.Boundary{}, "", false
 	case (sent.Size != s.size || sent.Mtime != s.mtime) && !c.isPrefix(s, &sent):
-		return wire.Place{}, "the file has changed", false
+		return wire.Boundary{}, "the file has changed", false
 	}
 	if name, same := compareSettings(sent.Settings, settings); !same {
-		return wire.Place{}, fmt.Sprintf("%s was %q then, and is %q now", name, sent.Settings[name], settings[name]), false
+		return wire.Boundary{}, fmt.Sprintf("%s was %q then, and is %q now", name, sent.Settings[name], settings[name]), false
 	}
-	return sent.Place, "", true
+	return sent.End, "", true
 }
 
 // isPrefix reports whether a file begins with the lines that an earlier run sent. A file that cannot be
 // read has changed.
 func (c *checkpoint) isPrefix(s *Source, sent *sentFile) bool {
-	if sent.Prefix == "" || s.size < sent.Place.Offset {
+	if sent.Prefix == "" || s.size < sent.End.Offset {
 		return false
 	}
 	var p prefix
-	if err := p.extend(s.Path, sent.Place.Offset); err != nil || p.sum() != sent.Prefix || p.last != '\n' {
+	if err := p.extend(s.Path, sent.End.Offset); err != nil || p.sum() != sent.Prefix || p.last != '\n' {
 		return false
 	}
 	return true
@@ -139,8 +140,8 @@ func compareSettings(a, b map[string]string) (name string, same bool) {
 	return "", true
 }
 
-// begin records that piece n, which ends at a place, is about to be sent.
-func (c *checkpoint) begin(s *Source, n int, end wire.Place) {
+// begin records that piece n, which ends at a boundary, is about to be sent.
+func (c *checkpoint) begin(s *Source, n int, end wire.Boundary) {
 	if c == nil {
 		return
 	}
@@ -148,7 +149,7 @@ func (c *checkpoint) begin(s *Source, n int, end wire.Place) {
 	defer c.mu.Unlock()
 	p := c.pending[s.key()]
 	if p == nil {
-		p = &pendingPieces{ends: map[int]wire.Place{}, done: map[int]bool{}}
+		p = &pendingPieces{ends: map[int]wire.Boundary{}, done: map[int]bool{}}
 		c.pending[s.key()] = p
 	}
 	p.ends[n] = end
@@ -165,9 +166,9 @@ func (c *checkpoint) finish(s *Source, n int, settings map[string]string, grows 
 	p := c.pending[s.key()]
 	p.done[n] = true
 	for p.done[p.next] {
-		sent := sentFile{Size: s.size, Mtime: s.mtime, Settings: settings, Place: p.ends[p.next]}
+		sent := sentFile{Size: s.size, Mtime: s.mtime, Settings: settings, End: p.ends[p.next]}
 		if grows {
-			if err := p.sent.extend(s.Path, sent.Place.Offset); err != nil {
+			if err := p.sent.extend(s.Path, sent.End.Offset); err != nil {
 				return err
 			}
 			sent.Prefix = p.sent.sum()

@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compression is a content encoding of HTTP, or parquetForm; "" means none.
+// compression is a content encoding of HTTP, or parquetForm. "" means a file that is not compressed.
 type compression string
 
 const (

@@ -9,7 +9,7 @@
 //   - Selection finds the files that arguments name.
 //   - Source is one file, with its format, stream and device.
 //   - Upload cuts sources into pieces and sends several of them at a time.
-//   - Events holds callbacks for progress and rejections.
+//   - Events has callbacks for progress and rejections.
 //   - RejectFile stores rejections, one JSON object a line.
 //
 // All readings before a checkpoint have verdicts. If an upload fails or the process dies, the

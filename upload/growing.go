@@ -23,8 +23,8 @@ func (s *Source) grows(c *wire.Columns) bool {
 	return lines && s.compression == "" && s.stdin == nil
 }
 
-// endAtLine limits the reading of an open file to its present size. If the file changed a moment ago and
-// its last line has no line feed, that line is not read either.
+// endAtLine limits the reading of an open file to its present size. If the file changed less than
+// writingFor ago and its last line has no line feed, the last line is excluded, too.
 func (s *Source) endAtLine(r *file) (unfinished bool, err error) {
 	raw, ok := r.raw.(*os.File)
 	if !ok || s.format == wire.JSON {
@@ -73,7 +73,7 @@ func lastLineEnd(f io.ReaderAt, size int64) (int64, error) {
 type prefix struct {
 	hash   hash.Hash
 	offset int64
-	last   byte // the last byte of the beginning
+	last   byte // the last hashed byte
 }
 
 // extend adds the next bytes of a file to the hash, up to an offset.

@@ -33,7 +33,7 @@ func parquetText(r io.Reader) (io.Reader, func() error, error) {
 	return text, func() error { return nil }, nil
 }
 
-// parquetReader converts one row group at a time.
+// parquetReader converts one row group at a time to NDJSON.
 type parquetReader struct {
 	in    *parquetfile.Reader
 	group int

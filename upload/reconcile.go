@@ -20,7 +20,7 @@ type seriesName struct{ stream, device string }
 // missing has the hours of each series in which the files and the store differ.
 type missing map[seriesName]map[int64]bool
 
-// checkReconcile rejects uploads that cannot be reconciled, because a client cannot know the times or
+// checkReconcile rejects sources that cannot be reconciled, because the client does not know the times or
 // the devices of their readings.
 func checkReconcile(o *Options, sources []Source) error {
 	for i := range sources {
@@ -143,8 +143,8 @@ func (s *Source) readings(p *wire.Piece, params url.Values, use func(i int, r *v
 	}
 }
 
-// onlyMissing returns the readings of a piece in hours that differ, and the invalid ones, so that they
-// are reported. It counts the others.
+// onlyMissing returns the readings of a piece that must be sent: readings in hours that differ, and
+// invalid readings, which the server rejects. It counts the other readings as present.
 func (f *fileSender) onlyMissing(p *wire.Piece) (wire.Piece, error) {
 	wanted := make([]bool, p.Len())
 	err := f.source.readings(p, f.params, func(i int, r *varve.Reading) {

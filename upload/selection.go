@@ -76,7 +76,7 @@ func (s *Selection) files(arg string) ([]string, error) {
 	return paths, err
 }
 
-// excludes reports whether a file is excluded, even under another name.
+// excludes reports whether a file is one of Exclude, even under another name.
 func (s *Selection) excludes(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && slices.ContainsFunc(s.Exclude, func(name string) bool {

@@ -120,7 +120,7 @@ func (f *fileSender) body(p *wire.Piece) (client.Body, error) {
 }
 
 // verdicts counts the verdicts on a piece and reports its rejections. If mayRetry is set, it
-// returns the positions of temporary rejections, and neither counts nor reports these.
+// returns the indexes of temporary rejections, and neither counts nor reports these.
 func (f *fileSender) verdicts(p *wire.Piece, a wire.WriteAnswer, mayRetry bool) (retry []int) {
 	t := varve.Tally{Stored: a.Stored, Duplicates: a.Duplicates, Rejected: a.Rejected, Queued: a.Queued}
 	for i := range a.Rejects {

@@ -52,7 +52,7 @@ func (e *HeaderError) Error() string { return e.Err.Error() }
 
 func (e *HeaderError) Unwrap() error { return e.Err }
 
-// deviceParam returns the device parameter of the source's pieces. A CSV file has none if its
+// deviceParam returns the parameter device of the source's pieces. It is "" for a CSV file if its
 // device columns are given. For a CSV file with a device column and for line protocol, it is set
 // only if the user named a device.
 func (s *Source) deviceParam(names []string, c wire.Columns) string {
@@ -92,15 +92,15 @@ func (s *Source) sizeOnDisk(plain int64) int64 {
 	return plain
 }
 
-// file is an open source.
+// file is a source that was opened for reading.
 type file struct {
 	io.Reader           // reader of the plain text
 	raw       io.Reader // the file itself; nil for a compressed file or standard input
 	closers   []func() error
 }
 
-// seekable returns the file itself, in which a splitter can seek. If it is compressed or standard input,
-// seekable returns the reader of its plain text.
+// seekable returns the file itself, in which a splitter can seek. For a compressed file or standard
+// input, it returns the reader of the plain text.
 func (f *file) seekable() io.Reader {
 	if f.raw != nil {
 		return f.raw
@@ -130,7 +130,7 @@ func (s *Source) open(ctx context.Context) (*file, error) {
 	return decompressed(&file{Reader: raw, raw: raw, closers: []func() error{raw.Close}}, s.compression)
 }
 
-// decompressed adds a decompressor to a file, if it needs one.
+// decompressed adds a decompressor to a file, unless c is "".
 func decompressed(f *file, c compression) (*file, error) {
 	if c == "" {
 		return f, nil

@@ -34,11 +34,10 @@ type Options struct {
 	Events    Events
 }
 
-// Events holds callbacks for the progress of an upload. Calls never overlap. A nil callback is
-// not called.
+// Events has callbacks for the progress of an upload. Calls never overlap. A nil callback is not called.
 type Events struct {
 	Restarted  func(path, reason string) // a file that an earlier run sent is sent from its start
-	Unfinished func(path string)         // the last line of a file is being written, and is left for the next run
+	Unfinished func(path string)         // the last line of a file may be incomplete: the next run sends it
 	Rejected   func(Rejection)           // a reading was rejected, and will not be resent
 	Progress   func(bytes int64)         // bytes of files on disk were sent or skipped
 }
@@ -48,8 +47,8 @@ type Result struct {
 	varve.Tally
 	Conflicts int64 // rejections because of other stored values
 	Resumed   int64 // readings that an earlier run sent
-	// Present is the number of readings that were not sent, because the store has all readings of their
-	// hours.
+	// Present is the number of readings that were not sent, because their hours do not differ from the
+	// store.
 	Present int64
 	// ExpiredPeriods is the number of days and hours that differ, but whose readings may have expired.
 	// They were not sent.
@@ -181,7 +180,7 @@ func (u *Upload) sendAll(ctx context.Context) error {
 		case errors.Is(cause, context.Canceled):
 			return ErrInterrupted
 		case errors.Is(err, cause):
-			return err // includes the place at which the time ran out
+			return err // err wraps the cause, and also names the request that was ended
 		}
 		return cause
 	}
@@ -251,8 +250,8 @@ func (u *Upload) params(device string) url.Values {
 	return v
 }
 
-// settings returns the destination and the parameters of a source, as its
-// checkpoint stores them. If one changes, the file must be resent.
+// settings returns the server and the parameters of a source, as the checkpoint stores them. If one of
+// them changes, the file must be resent.
 func (u *Upload) settings(s *Source) map[string]string {
 	all := map[string]string{
 		"--server": strings.TrimSuffix(u.opts.Server, "/"), "the stream": s.Stream, "the format": s.format.String(),
@@ -277,7 +276,7 @@ func (u *Upload) restarted(path, reason string) {
 	}
 }
 
-// unfinished reports that the last line of a file is left for the next run.
+// unfinished reports that the last line of a file is not sent by this run.
 func (u *Upload) unfinished(path string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -310,7 +309,7 @@ func (u *Upload) countCells(a *wire.WriteAnswer) {
 	u.result.TextNumbers += a.TextNumbers
 }
 
-// progress reports bytes. The caller holds the lock.
+// progress reports bytes. The caller must have locked u.mu.
 func (u *Upload) progress(bytes int64) {
 	if u.opts.Events.Progress != nil {
 		u.opts.Events.Progress(bytes)

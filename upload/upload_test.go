@@ -139,8 +139,8 @@ func TestUpload_ResumesAtCheckpoint(t *testing.T) {
 	check("a changed line", varve.Tally{Stored: 1, Duplicates: 20}, 0, 2)
 }
 
-// TestUpload_LeavesUnfinishedLine checks that a line without an end is sent when the file is no
-// longer written.
+// TestUpload_LeavesUnfinishedLine checks that a last line without a line feed is sent only when the file
+// has not changed for some time.
 func TestUpload_LeavesUnfinishedLine(t *testing.T) {
 	path := writeFile(t, "s1.csv", csv(20)+"2026-02-01T00:00:00Z,1")
 	unfinished := 0
@@ -163,7 +163,7 @@ func TestUpload_LeavesUnfinishedLine(t *testing.T) {
 	}
 }
 
-// TestUpload_ReportsRejections checks that each rejection names the place of its reading.
+// TestUpload_ReportsRejections checks that each rejection has the index and the line of its reading.
 func TestUpload_ReportsRejections(t *testing.T) {
 	path := writeFile(t, "s1.csv", csv(3)+"soon,7\n")
 	var rejections []upload.Rejection

@@ -11,12 +11,13 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// column builds the values of a field. Apart from builder, only the builder of its type is set.
+// column builds the values of a field. Of decimals, floats, bools and texts, only the builder of the
+// column's type is set. It is the same builder as the field builder.
 type column struct {
 	name     string
 	builder  array.Builder
 	decimals *array.Decimal128Builder
-	scale    int // of decimals
+	scale    int // number of decimals in the column's type
 	floats   *array.Float64Builder
 	bools    *array.BooleanBuilder
 	texts    *array.StringBuilder
@@ -50,8 +51,8 @@ func (c *column) pad(rows int) {
 	}
 }
 
-// add appends a value. It returns the reused buffer for texts, and the size of the value's text in
-// bytes. It fails with ErrChanged if the value does not fit the type of the column.
+// add appends a value. It returns the buffer for texts, which may have grown, and the size of the value's
+// text in bytes. It fails with ErrChanged if the value does not fit the type of the column.
 func (c *column) add(buffer []byte, v varve.Value) ([]byte, int, error) {
 	kind := v.Kind()
 	switch {

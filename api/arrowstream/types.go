@@ -51,7 +51,7 @@ type fieldType struct {
 	name     string
 	kinds    [varve.KindJSON + 1]bool
 	integer  int // most digits before the decimal point
-	written  int // most decimals, as the numbers are written
+	written  int // most decimals, including trailing zeros
 	required int // most decimals without trailing zeros
 }
 
@@ -98,7 +98,7 @@ func (s *TypeSet) Add(r *varve.Reading) {
 	}
 }
 
-// AddPart adds the readings of a part.
+// AddPart adds the readings of a part of a block.
 func (s *TypeSet) AddPart(p *block.Part) {
 	s.versioned = s.versioned || p.HasVersions()
 	for i := range p.Columns {
@@ -153,7 +153,7 @@ func (f *fieldType) addColumn(c *block.Column, p *block.Part) {
 	}
 }
 
-// addPlain adds numbers that all have the same exponent.
+// addPlain adds the numbers of a column in which all numbers have the same exponent.
 func (f *fieldType) addPlain(c *block.Column, p *block.Part) {
 	least, exp := int64(0), int(c.Least)
 	for _, coef := range c.Coefs[p.From:p.To] {

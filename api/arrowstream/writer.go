@@ -23,11 +23,11 @@ const (
 // EndBytes is the length of the mark that ends a complete stream.
 //
 // Readers also accept a stream without the mark, if the stream ends between two batches. So a sender
-// should hold back the last EndBytes bytes until Close. Then a truncated answer ends within a batch,
-// and each reader fails.
+// should send the last EndBytes bytes of its output only after Close. Then a truncated answer ends within
+// a batch, and each reader fails.
 const EndBytes = 8
 
-// Writer writes readings as a stream. It holds the readings of one batch.
+// Writer writes readings as a stream. At most the readings of one batch are in memory.
 type Writer struct {
 	types   *TypeSet
 	stream  *ipc.Writer
@@ -156,7 +156,7 @@ func (w *Writer) addValue(c *column, row int, v varve.Value) error {
 	return err
 }
 
-// AddPart adds the readings of a part. The stream must not have devices.
+// AddPart adds the readings of a part of a block. The stream must not have the column device.
 func (w *Writer) AddPart(p *block.Part) error {
 	w.forms.Reset(p.Block)
 	group := w.group()

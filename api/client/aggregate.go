@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// AggregateQuery selects functions of readings in buckets. From, To and During are as in a Query;
-// During is a year, month, day, hour or minute in Timezone.
+// AggregateQuery selects an aggregate. From and To are as in a Query. During is a year, month, day, hour
+// or minute in Timezone.
 type AggregateQuery struct {
 	Stream           string
 	Device           string // if empty, the next three fields select devices
@@ -72,14 +72,14 @@ func (q *AggregateQuery) path() string {
 	return "/v1/streams/" + segment(q.Stream) + "/aggregate"
 }
 
-// Aggregate returns the functions of the readings of one or more devices in buckets. Each value
-// is a JSON number with all its digits, or null.
+// Aggregate returns an aggregate of one or more devices. Each value is a JSON number with all its
+// digits, or null.
 func (c ReadingCalls) Aggregate(ctx context.Context, q AggregateQuery) (wire.AggregatesBody, error) {
 	return getJSON[wire.AggregatesBody](ctx, c.connection, request{method: http.MethodGet, path: q.path(), query: q.values()})
 }
 
 // RawAggregate returns the answer to a query in the given format, as the server writes it. The caller
-// closes its body.
+// must close the body of the answer.
 func (c ReadingCalls) RawAggregate(ctx context.Context, q AggregateQuery, f wire.Format) (*http.Response, error) {
 	return c.do(ctx, request{
 		method: http.MethodGet, path: q.path(), query: q.values(),

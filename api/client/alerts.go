@@ -32,22 +32,22 @@ func (c AlertCalls) Rules(ctx context.Context) (wire.RuleList, error) {
 	return getJSON[wire.RuleList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/alert-rules"})
 }
 
-// Rule returns an alert rule. If the rule does not exist, it fails with varve.NotFound.
+// Rule returns an alert rule. If the rule does not exist, Rule fails with varve.NotFound.
 func (c AlertCalls) Rule(ctx context.Context, id string) (wire.RuleBody, error) {
 	return getJSON[wire.RuleBody](ctx, c.connection, request{method: http.MethodGet, path: rulePath(id)})
 }
 
-// EditRule replaces an alert rule. If the rule does not exist, it fails with varve.NotFound.
+// EditRule replaces an alert rule. If the rule does not exist, EditRule fails with varve.NotFound.
 func (c AlertCalls) EditRule(ctx context.Context, id string, r wire.RulePost) (wire.RuleBody, error) {
 	return getJSON[wire.RuleBody](ctx, c.connection, sendJSON(http.MethodPut, rulePath(id), r))
 }
 
-// MuteRule mutes the alerts of a rule. If the rule does not exist, it fails with varve.NotFound.
+// MuteRule mutes the alerts of a rule. If the rule does not exist, MuteRule fails with varve.NotFound.
 func (c AlertCalls) MuteRule(ctx context.Context, id string, m wire.Mute) (wire.RuleBody, error) {
 	return getJSON[wire.RuleBody](ctx, c.connection, sendJSON(http.MethodPost, rulePath(id)+"/mute", m))
 }
 
-// UnmuteRule unmutes the alerts of a rule. If the rule does not exist, it fails with
+// UnmuteRule unmutes the alerts of a rule. If the rule does not exist, UnmuteRule fails with
 // varve.NotFound.
 func (c AlertCalls) UnmuteRule(ctx context.Context, id string) (wire.RuleBody, error) {
 	return getJSON[wire.RuleBody](ctx, c.connection, request{method: http.MethodDelete, path: rulePath(id) + "/mute"})
@@ -55,7 +55,7 @@ func (c AlertCalls) UnmuteRule(ctx context.Context, id string) (wire.RuleBody, e
 
 func rulePath(id string) string { return "/v1/alert-rules/" + segment(id) }
 
-// DeleteRule deletes an alert rule, and resolves its alerts. If the rule does not exist, it fails
+// DeleteRule deletes an alert rule, and resolves its alerts. If the rule does not exist, DeleteRule fails
 // with varve.NotFound.
 func (c AlertCalls) DeleteRule(ctx context.Context, id string) error {
 	_, err := getJSON[wire.Deleted](ctx, c.connection, request{method: http.MethodDelete, path: rulePath(id)})
@@ -77,7 +77,7 @@ func (c AlertCalls) AlertsOf(ctx context.Context, device, state string, l List) 
 	return c.alerts(ctx, request{method: http.MethodGet, path: devicePath(device) + "/alerts", query: l.values()}, state)
 }
 
-// AlertQuery selects alerts. Empty fields mean any. Device and Severity cannot be combined.
+// AlertQuery selects alerts. An empty field selects all. Device and Severity cannot be combined.
 type AlertQuery struct {
 	Device, Severity, State, Stream, Rule string
 	// From, To and During select alerts by the event time from which their condition holds. They are
@@ -85,7 +85,7 @@ type AlertQuery struct {
 	From, To, During string
 }
 
-// SelectAlerts returns a page of the alerts that a query selects, newest first.
+// SelectAlerts returns a page of the selected alerts, newest first.
 func (c AlertCalls) SelectAlerts(ctx context.Context, q AlertQuery, l List) (wire.AlertList, error) {
 	r := request{method: http.MethodGet, path: "/v1/alerts", query: l.values()}
 	if q.Device != "" {
@@ -116,13 +116,13 @@ func (c AlertCalls) Deliveries(ctx context.Context, state string, l List) (wire.
 	return getJSON[wire.DeliveryList](ctx, c.connection, r)
 }
 
-// Alert returns an alert. If late readings have replaced the alert, it returns the new one. If no
-// alert ever had the id, it fails with varve.NotFound.
+// Alert returns an alert. If late readings have replaced the alert, Alert returns the new one. If no
+// alert ever had the id, Alert fails with varve.NotFound.
 func (c AlertCalls) Alert(ctx context.Context, id string) (wire.AlertBody, error) {
 	return getJSON[wire.AlertBody](ctx, c.connection, request{method: http.MethodGet, path: alertPath(id)})
 }
 
-// ResolveAlert resolves an alert by hand. If the alert does not exist, it fails with
+// ResolveAlert resolves an alert by hand. If the alert does not exist, ResolveAlert fails with
 // varve.NotFound.
 func (c AlertCalls) ResolveAlert(ctx context.Context, id string) (wire.AlertBody, error) {
 	return getJSON[wire.AlertBody](ctx, c.connection, request{method: http.MethodPost, path: alertPath(id) + "/resolve"})
@@ -134,18 +134,18 @@ func (c AlertCalls) ResolveAlerts(ctx context.Context, choice wire.AlertChoice) 
 	return getJSON[wire.ResolvedAlerts](ctx, c.connection, sendJSON(http.MethodPost, "/v1/alerts/resolve", choice))
 }
 
-// AcknowledgeAlert records the person who acknowledged an alert. If the alert does not exist, it
-// fails with varve.NotFound.
+// AcknowledgeAlert records the person who acknowledged an alert. If the alert does not exist,
+// AcknowledgeAlert fails with varve.NotFound.
 func (c AlertCalls) AcknowledgeAlert(ctx context.Context, id string, a wire.Acknowledgement) (wire.AlertBody, error) {
 	return getJSON[wire.AlertBody](ctx, c.connection, sendJSON(http.MethodPost, alertPath(id)+"/acknowledge", a))
 }
 
-// MuteAlert mutes an alert. If the alert does not exist, it fails with varve.NotFound.
+// MuteAlert mutes an alert. If the alert does not exist, MuteAlert fails with varve.NotFound.
 func (c AlertCalls) MuteAlert(ctx context.Context, id string, m wire.Mute) (wire.AlertBody, error) {
 	return getJSON[wire.AlertBody](ctx, c.connection, sendJSON(http.MethodPost, alertPath(id)+"/mute", m))
 }
 
-// UnmuteAlert unmutes an alert. If the alert does not exist, it fails with varve.NotFound.
+// UnmuteAlert unmutes an alert. If the alert does not exist, UnmuteAlert fails with varve.NotFound.
 func (c AlertCalls) UnmuteAlert(ctx context.Context, id string) (wire.AlertBody, error) {
 	return getJSON[wire.AlertBody](ctx, c.connection, request{method: http.MethodDelete, path: alertPath(id) + "/mute"})
 }

@@ -19,7 +19,7 @@ func (c OperatorCalls) ArchiveTable(ctx context.Context, table string) (wire.Arc
 	return c.changeArchive(ctx, table, "")
 }
 
-// VerifyArchive reads and recounts the archive of a table.
+// VerifyArchive makes the server read all files of a table's archive and compare them with the manifest.
 func (c OperatorCalls) VerifyArchive(ctx context.Context, table string) (wire.ArchiveInfo, error) {
 	return c.changeArchive(ctx, table, "/verify")
 }

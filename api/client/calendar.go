@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// CalendarQuery selects a forecast.
+// CalendarQuery has the options of a forecast.
 type CalendarQuery struct {
 	Years          int      // 0 means the server's default
 	ReadingsPerDay []string // CLASS=N, the load of a class instead of the measured one

@@ -16,21 +16,21 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// ChangesQuery selects the readings of a stream or a device by arrival.
+// ChangesQuery selects the changes of a stream or a device.
 type ChangesQuery struct {
 	Stream string
 	Device string // if empty, all devices
-	// Since is a cursor, or a time as in the API. "" means the oldest time from which the changes are
-	// complete.
+	// Since is a change cursor, or a time in the forms of the API. "" means the oldest time from which
+	// the changes are complete.
 	Since string
-	Limit int           // of one page; 0 means the server's default
-	Wait  time.Duration // how long a page without changes waits for some
+	Limit int           // maximum number of readings in a page; 0 means the server's default
+	Wait  time.Duration // how long the server waits for the first change of a page
 }
 
-// ChangesPage describes a page of changes after its readings were read.
+// ChangesPage describes a page of changes. The server sends these values after the readings.
 type ChangesPage struct {
-	Next    string    // the cursor after the page
-	More    bool      // further changes existed
+	Next    string    // the change cursor after the page
+	More    bool      // further changes existed when the server ended the page
 	Settled time.Time // unless More, all readings that arrived before this time were returned
 }
 
@@ -52,8 +52,8 @@ func (q *ChangesQuery) request(f wire.Format) request {
 	return request{method: http.MethodGet, path: path, query: v, header: http.Header{"Accept": {strings.TrimSuffix(f.MediaType(), "; charset=utf-8")}}}
 }
 
-// RawChanges returns a page of changes as the server writes it. The caller closes its body. In formats
-// other than JSON, the trailers of the answer have the cursor; see PageOf.
+// RawChanges returns a page of changes as the server writes it. The caller must close the body of the
+// answer. In formats other than JSON, the change cursor is a trailer: see PageOf.
 func (c ReadingCalls) RawChanges(ctx context.Context, q ChangesQuery, f wire.Format) (*http.Response, error) {
 	return c.do(ctx, q.request(f))
 }
@@ -68,8 +68,8 @@ func PageOf(resp *http.Response) (p ChangesPage, err error) {
 	return p, err
 }
 
-// ReadChanges calls the function each for every reading of one page, until a call fails. A reading is
-// valid until its call returns.
+// ReadChanges calls the function each for every reading of one page, until a call fails. The argument of
+// a call is valid until the call returns.
 func (c ReadingCalls) ReadChanges(ctx context.Context, q ChangesQuery, each func(*varve.Reading) error) (p ChangesPage, err error) {
 	resp, err := c.RawChanges(ctx, q, wire.NDJSON)
 	if err != nil {
@@ -95,11 +95,11 @@ func (c ReadingCalls) ReadChanges(ctx context.Context, q ChangesQuery, each func
 	}
 }
 
-// Changes yields the readings that arrived since q.Since, page by page. It ends after a page without
-// further changes. With q.Wait, it continues until ctx ends. Each reading is valid until the next one.
+// Changes yields the readings that arrived since q.Since, page by page. It ends after the last page that
+// exists. With q.Wait, it continues until ctx ends. Each reading is valid until the next one.
 //
-// If cursor is not nil, it is set to the cursor after a page when all readings of the page were read. A
-// program that stores the cursor with its results continues there after a restart.
+// If cursor is not nil, *cursor becomes the change cursor after a page when all readings of the page were
+// yielded. A program that stores this cursor with its results can continue there after a restart.
 func (c ReadingCalls) Changes(ctx context.Context, q ChangesQuery, cursor *string) iter.Seq2[*varve.Reading, error] {
 	return func(yield func(*varve.Reading, error) bool) {
 		var errEnded = errors.New("ended")

@@ -8,9 +8,9 @@
 //   - Query selects readings, and Answer describes the result of a query.
 //   - List selects a page of a list, and Pages iterates over the whole list.
 //
-// If the server answers with an error, the call's error has the server's kind of failure; use
-// varve.FailureOf to get the kind. Calls are retried if the server is busy, unavailable or gives no
-// answer. Resending readings is harmless.
+// If the server answers with an error, varve.FailureOf returns the failure that the server reported.
+// Calls are retried if the server is busy, unavailable or gives no answer. Resending readings is
+// harmless.
 package client
 
 import (
@@ -127,7 +127,8 @@ func transport(roots *x509.CertPool) *http.Transport {
 	return t
 }
 
-// request is one call. It can be sent several times.
+// request is the request of one call. It can be sent several times, because body returns a new reader
+// each time.
 type request struct {
 	method, path string
 	query        url.Values
@@ -164,7 +165,7 @@ func (c *connection) do(ctx context.Context, r request) (*http.Response, error) 
 	}
 }
 
-// gaveUp returns an error with the reason why a call is not retried, and the call's last error.
+// gaveUp returns an error with the reason for which ctx is done, and the last error of the call.
 func gaveUp(ctx context.Context, last error) error {
 	return fmt.Errorf("%w: %w", context.Cause(ctx), last)
 }
@@ -268,8 +269,8 @@ func problem(resp *http.Response) error {
 	return e
 }
 
-// failureOf returns the kind of failure of a status. The statuses of gateways mean
-// that the server is unreachable.
+// failureOf returns the failure that a status reports. The statuses of gateways mean that the server is
+// unreachable.
 func failureOf(status int) varve.Failure {
 	switch status {
 	case http.StatusBadGateway, http.StatusGatewayTimeout:
@@ -296,8 +297,8 @@ func seriesPath(stream, device, what string) string {
 	return "/v1/streams/" + segment(stream) + "/devices/" + segment(device) + "/" + what
 }
 
-// segment returns the name of an object as one segment of a path. The names . and .. are escaped,
-// too: a path with them would lead to another route.
+// segment returns the name of an object as one segment of a path. It escapes the names . and .. too,
+// because a path with them would lead to another route.
 func segment(name string) string {
 	if name == "." || name == ".." {
 		return strings.ReplaceAll(name, ".", "%2E")

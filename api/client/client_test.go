@@ -149,7 +149,8 @@ func TestVerdictsArrive(t *testing.T) {
 	}
 }
 
-// TestFailures checks that a caller gets the server's kind, parameter and message.
+// TestFailures checks that the error of a call has the failure, the parameter and the message of the
+// server.
 func TestFailures(t *testing.T) {
 	c := newClient(t)
 	q := client.Query{Stream: "weather", Device: device}

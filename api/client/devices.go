@@ -64,7 +64,7 @@ func sendJSON(method, path string, body any) request {
 
 func devicePath(device string) string { return "/v1/devices/" + segment(device) }
 
-// Device returns a device. If the device does not exist, it fails with varve.NotFound.
+// Device returns a device. If the device does not exist, Device fails with varve.NotFound.
 func (c DeviceCalls) Device(ctx context.Context, device string) (wire.DeviceBody, error) {
 	return getJSON[wire.DeviceBody](ctx, c.connection, request{method: http.MethodGet, path: devicePath(device)})
 }
@@ -74,7 +74,7 @@ func (c DeviceCalls) PutDevice(ctx context.Context, device string, d wire.Device
 	return getJSON[wire.DeviceBody](ctx, c.connection, sendJSON(http.MethodPut, devicePath(device), d))
 }
 
-// DeleteDevice deletes the record of a device. If the device does not exist, it fails with
+// DeleteDevice deletes the record of a device. If the device does not exist, DeleteDevice fails with
 // varve.NotFound.
 func (c DeviceCalls) DeleteDevice(ctx context.Context, device string) error {
 	_, err := getJSON[wire.Deleted](ctx, c.connection, request{method: http.MethodDelete, path: devicePath(device)})
@@ -86,7 +86,7 @@ func (c DeviceCalls) Devices(ctx context.Context, status string, l List) (wire.D
 	return c.SelectDevices(ctx, DeviceQuery{Status: status}, l)
 }
 
-// HealthQuery selects and orders devices. An empty Search, Status or Type means any. Other empty members
+// HealthQuery selects and orders devices. An empty Search, Status or Type selects all. Other empty fields
 // mean the server's defaults.
 type HealthQuery struct {
 	Search, Status, Type string

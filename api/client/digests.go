@@ -48,8 +48,8 @@ func (c ReadingCalls) CompareDigests(ctx context.Context, stream, device string,
 }
 
 // MissingHours returns the hours in which the readings of a set and of the store differ. It needs two
-// requests, or one if all are equal. It leaves out days and hours whose readings may have expired, and
-// returns their number.
+// requests, or one if all days are equal. It leaves out days and hours whose stored readings may have
+// expired. The result expired is the number of these days and hours.
 func (c ReadingCalls) MissingHours(ctx context.Context, stream, device string, set *reconcile.Set) (hours []time.Time, expired int, err error) {
 	var days []time.Time
 	for _, p := range []rollup.Period{rollup.Daily, rollup.Hourly} {
@@ -97,8 +97,8 @@ func (c ReadingCalls) ReceiptsKey(ctx context.Context) (receipts.Key, error) {
 	return getJSON[receipts.Key](ctx, c.connection, request{method: http.MethodGet, path: "/v1/receipts/key"})
 }
 
-// WriteMissing writes the readings of one series that the store lacks, and returns their number. It
-// resends whole hours in which the readings differ. All readings must be normalized.
+// WriteMissing writes the readings of one series that the store lacks. It resends all readings of the
+// hours in which the readings differ, and returns their number. All readings must be normalized.
 func (c ReadingCalls) WriteMissing(ctx context.Context, stream, device string, readings []varve.Reading) (sent int, answer wire.WriteAnswer, err error) {
 	var set reconcile.Set
 	for i := range readings {

@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// ErasureTarget selects data of a device. Empty members mean no limit.
+// ErasureTarget is the target of an erasure. Empty fields mean no limit.
 type ErasureTarget struct {
 	Device   string
 	Tenant   string // the tenant of the device; "" means the default one

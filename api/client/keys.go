@@ -11,7 +11,7 @@ import (
 )
 
 // CreateKey creates an API key. Only the answer to this call contains the key. The call is never
-// retried: the key may exist already even if the answer is lost.
+// retried, because the key may exist already if the answer is lost.
 func (c OperatorCalls) CreateKey(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error) {
 	once := *c.connection
 	once.retries = 0
@@ -39,7 +39,7 @@ func (c OperatorCalls) Settings(ctx context.Context) (wire.SettingList, error) {
 	return getJSON[wire.SettingList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/settings"})
 }
 
-// RevokeKey ends an API key, by its id.
+// RevokeKey revokes the API key with an id.
 func (c OperatorCalls) RevokeKey(ctx context.Context, id string) (wire.KeyInfo, error) {
 	return getJSON[wire.KeyInfo](ctx, c.connection, request{method: http.MethodDelete, path: "/v1/keys/" + segment(id)})
 }

@@ -19,7 +19,7 @@ type Latest struct {
 	Coverage query.Coverage
 }
 
-// LatestQuery asks for the latest readings of a stream.
+// LatestQuery selects the latest readings of devices in a stream.
 type LatestQuery struct {
 	Stream     string
 	By         varve.By
@@ -38,7 +38,7 @@ type LatestPage struct {
 	Notes  []wire.Note
 }
 
-// Latest returns the latest readings of devices of a stream, in the order of the devices.
+// Latest returns the latest readings of devices of a stream, in the order of the arguments.
 func (c ReadingCalls) Latest(ctx context.Context, stream string, by varve.By, devices ...string) ([]Latest, error) {
 	if len(devices) == 0 {
 		return nil, varve.InvalidParam("device", "missing: name devices, or use LatestPage for a whole stream")

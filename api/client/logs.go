@@ -16,8 +16,8 @@ func (c DeviceCalls) AddLog(ctx context.Context, device string, l wire.LogPost) 
 	return getJSON[wire.LogAnswer](ctx, c.connection, r)
 }
 
-// LogQuery selects entries by Device, by Operator, or by the Supervisor of their escalation.
-// Exactly one is set. From, To and During are as in the API.
+// LogQuery selects log entries by Device, by Operator, or by the Supervisor of their escalation.
+// Exactly one of the three must be set. From, To and During are as in a Query.
 type LogQuery struct {
 	Device, Operator, Supervisor string
 	State                        string // of a device or supervisor; WARNING* means a prefix, "" any
@@ -25,7 +25,7 @@ type LogQuery struct {
 	Order                        varve.Order // by time; the zero value is ascending, unlike the API's default
 }
 
-// Logs returns a page of entries.
+// Logs returns a page of log entries.
 func (c DeviceCalls) Logs(ctx context.Context, q LogQuery, l List) (wire.LogList, error) {
 	r := request{method: http.MethodGet, path: devicePath(q.Device) + "/logs", query: l.values()}
 	switch {

@@ -28,13 +28,13 @@ type Query struct {
 	Limit          int // 0 means all
 	Fields         []string
 	Where          string // if set, the filter that readings must match, as in temperature>30 and level=error
-	ScanLimit      int    // with Where: the readings that one request compares; 0 means the server's limit
+	ScanLimit      int    // with Where: maximum number of readings that one request compares with Where; 0 means the server's limit
 	Cursor         string
 	Consistent     bool
 	SkipDamaged    bool   // if true, omits damaged rows and lists them in the coverage
 	AsOf           string // only readings that had arrived by this time, in the forms of From; "" means all
 	Versions       bool   // if true, all versions of each reading; otherwise only the highest one
-	Archive        string // true adds archived tables, only reads no others; "" means the server's setting
+	Archive        string // true: also archived tables; only: archived tables alone; "" means the server's setting
 	Numbers        string // only for Raw in the format wire.Arrow: exact or float; "" means exact
 }
 
@@ -75,7 +75,7 @@ func (q *Query) values() url.Values {
 	return v
 }
 
-// Answer describes the answer to a query after its readings were read.
+// Answer describes the answer to a query. The server sends these values after the readings.
 type Answer struct {
 	Next     string // the cursor of the next page; "" after the last
 	Coverage query.Coverage
@@ -83,7 +83,7 @@ type Answer struct {
 }
 
 // Readings yields the readings of a query in order, while it receives the answer. A reading is valid
-// until the next one is requested. If answer is not nil, it is set at the end.
+// until the next one is yielded. If answer is not nil, *answer is set after the last reading.
 //
 // With Where, the server may end pages early. Readings requests the following pages, up to the limit.
 func (c ReadingCalls) Readings(ctx context.Context, q Query, answer *Answer) iter.Seq2[*varve.Reading, error] {
@@ -116,8 +116,7 @@ type readingsPage struct {
 	answer Answer
 }
 
-// readPage passes the readings of a page to the caller's function. It reports whether the page was read
-// to its end.
+// readPage passes the readings of a page to p.yield. It reports whether the page was read to its end.
 func (c ReadingCalls) readPage(ctx context.Context, p *readingsPage) bool {
 	resp, err := c.Raw(ctx, *p.q, wire.NDJSON)
 	if err != nil {
@@ -191,8 +190,8 @@ func (a *Answer) fill(resp *http.Response) error {
 	return nil
 }
 
-// Raw returns the answer to a query in the given format, as the server writes it. The caller closes its
-// body. For wire.Arrow, ipc.NewReader of github.com/apache/arrow-go can read the body.
+// Raw returns the answer to a query in the given format, as the server writes it. The caller must close
+// the body of the answer. For wire.Arrow, ipc.NewReader of github.com/apache/arrow-go can read the body.
 func (c ReadingCalls) Raw(ctx context.Context, q Query, f wire.Format) (*http.Response, error) {
 	return c.do(ctx, request{
 		method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "readings"), query: q.values(),
@@ -200,7 +199,8 @@ func (c ReadingCalls) Raw(ctx context.Context, q Query, f wire.Format) (*http.Re
 	})
 }
 
-// Explain returns the plan of a query.
+// Explain returns the tables that a query would read, and the requests that it would need. It reads no
+// readings.
 func (c ReadingCalls) Explain(ctx context.Context, q Query) (wire.Explained, error) {
 	v := q.values()
 	v.Set("explain", "true")

@@ -18,8 +18,8 @@ func (c RejectCalls) Reject(ctx context.Context, id string) (wire.RejectBody, er
 	return getJSON[wire.RejectBody](ctx, c.connection, request{method: http.MethodGet, path: rejectPath(id)})
 }
 
-// ReplayReject replays a reject. The call can be retried. If the reject does not exist, it fails
-// with varve.NotFound.
+// ReplayReject replays a reject. It fails with varve.NotFound if the reject does not exist. The call can
+// be retried.
 func (c RejectCalls) ReplayReject(ctx context.Context, id string, o wire.ReplayOptions) (wire.ReplayAnswer, error) {
 	return getJSON[wire.ReplayAnswer](ctx, c.connection, sendJSON(http.MethodPost, rejectPath(id)+"/replay", o))
 }
@@ -45,7 +45,7 @@ const rejectsPath = "/v1/rejects"
 
 func rejectPath(id string) string { return rejectsPath + "/" + segment(id) }
 
-// selected returns the parameters of a selection and a page.
+// selected returns the query parameters for a page of the selected rejects.
 func selected(s wire.RejectSelection, l List) url.Values {
 	q := l.values()
 	for name, text := range map[string]string{"stream": s.Stream, "device": s.Device, "code": s.Code, "door": s.Door, "since": s.Since, "from": s.From, "to": s.To, "during": s.During} {

@@ -75,7 +75,7 @@ func (c ReadingCalls) RebuildRollups(ctx context.Context, stream, device, from, 
 	return c.RebuildRollupsOf(ctx, RollupQuery{Stream: stream, Device: device, From: from, To: to})
 }
 
-// RebuildRollupsOf is RebuildRollups for the series and the window of a query.
+// RebuildRollupsOf does the same as RebuildRollups, for the series and the window of a query.
 func (c ReadingCalls) RebuildRollupsOf(ctx context.Context, q RollupQuery) (wire.Rebuilt, error) {
 	v := url.Values{}
 	setParams(v, map[string]string{"from": q.From, "to": q.To, "during": q.During})

@@ -41,7 +41,8 @@ func (c OperatorCalls) Snapshot(ctx context.Context, use func(context.Context, w
 	return err
 }
 
-// endOfSnapshot waits until the server ends a snapshot, and returns the reason.
+// endOfSnapshot waits until the server has deleted a snapshot or the connection is lost. It returns the
+// reason.
 func endOfSnapshot(lines *json.Decoder) error {
 	for {
 		var l wire.SnapshotLine

@@ -16,8 +16,8 @@ func (c OperatorCalls) Tables(ctx context.Context) (wire.TableList, error) {
 	return getJSON[wire.TableList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/tables"})
 }
 
-// Plan returns the plan of the rotator for a time in any form that the API accepts. If at is "", it is
-// the plan for now.
+// Plan returns the plan of the rotator for a time in any form that the API accepts. If at is "", Plan
+// returns the plan for the current time.
 func (c OperatorCalls) Plan(ctx context.Context, at string) (wire.PlanBody, error) {
 	r := request{method: http.MethodGet, path: "/v1/tables/plan"}
 	if at != "" {
@@ -26,8 +26,8 @@ func (c OperatorCalls) Plan(ctx context.Context, at string) (wire.PlanBody, erro
 	return getJSON[wire.PlanBody](ctx, c.connection, r)
 }
 
-// TableArrivals counts the readings of a table by the day of their arrival. The server reads the whole
-// table for it.
+// TableArrivals counts the readings of a table by the day of their arrival. This makes the server read
+// the whole table.
 func (c OperatorCalls) TableArrivals(ctx context.Context, table string) (wire.TableArrivals, error) {
 	return getJSON[wire.TableArrivals](ctx, c.connection, request{method: http.MethodGet, path: "/v1/tables/" + segment(table) + "/arrivals"})
 }
@@ -50,12 +50,12 @@ func (c OperatorCalls) Restore(ctx context.Context, table string) (wire.TableInf
 	return getJSON[wire.TableInfo](ctx, c.connection, request{method: http.MethodPost, path: "/v1/tables/" + segment(table) + "/restore"})
 }
 
-// Hold puts a table on hold, so that it is neither retired nor dropped. The reason is stored with it.
+// Hold puts a table on hold, so that it is neither retired nor dropped. The server stores the reason.
 func (c OperatorCalls) Hold(ctx context.Context, table, reason string) (wire.TableInfo, error) {
 	return getJSON[wire.TableInfo](ctx, c.connection, holdRequest("/v1/tables/"+segment(table), reason))
 }
 
-// holdRequest returns a request that puts an object on hold.
+// holdRequest returns a request that puts a table or an archive on hold.
 func holdRequest(path, reason string) request {
 	return request{
 		method: http.MethodPut, path: path + "/hold",
@@ -67,12 +67,12 @@ func holdRequest(path, reason string) request {
 	}
 }
 
-// Release lifts a table's hold.
+// Release releases the hold on a table.
 func (c OperatorCalls) Release(ctx context.Context, table string) (wire.TableInfo, error) {
 	return getJSON[wire.TableInfo](ctx, c.connection, request{method: http.MethodDelete, path: "/v1/tables/" + segment(table) + "/hold"})
 }
 
-// Ready reports whether the server accepts readings, and returns the state of the rotation.
+// Ready reports whether the server accepts readings, and returns the state of the rotator.
 func (c OperatorCalls) Ready(ctx context.Context) (wire.Readiness, error) {
 	return getJSON[wire.Readiness](ctx, c.connection, request{method: http.MethodGet, path: "/readyz", accept: []int{http.StatusServiceUnavailable}})
 }

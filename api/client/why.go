@@ -16,7 +16,7 @@ type WhyQuery struct {
 	Stream string // "" means all streams of the tenant
 }
 
-// Why returns the location of a reading, or the reason why it is missing.
+// Why explains where a reading is stored, or why it is missing.
 func (c ReadingCalls) Why(ctx context.Context, q WhyQuery) (wire.WhyBody, error) {
 	values := url.Values{"time": {q.Time}}
 	for name, value := range map[string]string{"id": q.ID, "stream": q.Stream} {

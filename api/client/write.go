@@ -10,7 +10,7 @@ import (
 	"net/url"
 )
 
-// Body is a body of readings to be written.
+// Body is a body of readings for Write.
 type Body struct {
 	Data     []byte
 	Format   wire.Format

@@ -24,12 +24,12 @@ type AggregateBody struct {
 	Fields   map[string]AggregateField `json:"fields"`
 }
 
-// AggregateField has one member for each function, such as mean or p99: a JSON number with all
-// digits, or null. The member ignored counts values that are not numbers.
+// AggregateField has one property for each function, such as mean or p99: a JSON number with all
+// digits, or null. The property ignored counts the values that are not numbers.
 type AggregateField map[string]json.RawMessage
 
-// memberIgnored is the member that counts ignored values.
-const memberIgnored = "ignored"
+// ignoredProperty is the name of the property, and of the CSV column, that counts ignored values.
+const ignoredProperty = "ignored"
 
 // AggregateWriter writes the rows of an aggregate query.
 type AggregateWriter struct {
@@ -40,7 +40,7 @@ type AggregateWriter struct {
 	rows      int
 }
 
-// AppendHead appends the beginning of the answer.
+// AppendHead appends the beginning of the answer: in CSV the header.
 func (w *AggregateWriter) AppendHead(dst []byte) []byte {
 	switch w.Format {
 	case JSON:
@@ -49,7 +49,7 @@ func (w *AggregateWriter) AppendHead(dst []byte) []byte {
 		if w.Devices {
 			dst = append(dst, "device,"...)
 		}
-		dst = append(dst, "start,readings,field,"+memberIgnored...)
+		dst = append(dst, "start,readings,field,"+ignoredProperty...)
 		for _, f := range w.Functions {
 			dst = append(append(dst, ','), f.String()...)
 		}
@@ -119,7 +119,7 @@ func (w *AggregateWriter) appendBucket(dst []byte, r *aggregate.Row) []byte {
 			dst = v.Append(dst)
 		}
 		if f.Ignored > 0 {
-			dst = strconv.AppendInt(append(dst, `,"`+memberIgnored+`":`...), f.Ignored, 10)
+			dst = strconv.AppendInt(append(dst, `,"`+ignoredProperty+`":`...), f.Ignored, 10)
 		}
 		dst = append(dst, '}')
 	}
@@ -156,6 +156,6 @@ func (w *AggregateWriter) appendCells(dst []byte, r *aggregate.Row) []byte {
 
 // Ignored returns the number of values that are not numbers.
 func (f AggregateField) Ignored() int64 {
-	n, _ := strconv.ParseInt(string(f[memberIgnored]), 10, 64) // absent means 0
+	n, _ := strconv.ParseInt(string(f[ignoredProperty]), 10, 64) // absent means 0
 	return n
 }

@@ -66,7 +66,7 @@ type ResolvedAlerts struct {
 	Next     string      `json:"next,omitempty" doc:"send it as cursor to continue; absent at the end"`
 }
 
-// RuleAnswer is the verdict on a submitted rule.
+// RuleAnswer is the answer to a submitted rule.
 type RuleAnswer struct {
 	Verdict string   `json:"verdict" enum:"stored,duplicate" doc:"duplicate: the rule existed already"`
 	Rule    RuleBody `json:"rule"`
@@ -117,7 +117,7 @@ type RulePreview struct {
 	Notes    []Note           `json:"notes,omitempty" doc:"names that do not exist"`
 }
 
-// PreviewedAlert is an alert that a rule would have opened. It has some of the members of AlertBody.
+// PreviewedAlert is an alert that a rule would have opened. It has some of the properties of AlertBody.
 type PreviewedAlert struct {
 	Device     string          `json:"device"`
 	Stream     string          `json:"stream"`

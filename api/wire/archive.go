@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// ArchiveList lists the archives of tables.
+// ArchiveList lists the archives of all tables.
 type ArchiveList struct {
 	Archives []ArchiveInfo `json:"archives"`
 	Location string        `json:"location,omitempty" doc:"the folder or bucket of the archives; missing if no archive is configured"`

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// maxElement is the maximum length of an element. With its newline, it is the longest line of
-// NDJSON.
+// maxElement is the maximum length of an element. Such an element and its newline are as long as the
+// longest line of NDJSON.
 const maxElement = maxLine - 1
 
 // brokenError reports broken JSON in which the start of the next element is unknown.
@@ -23,8 +23,8 @@ const (
 	errLineBreak brokenError = "a string has a line break in it"
 )
 
-// element finds the end of a JSON value by brackets and quotes only. So an invalid value does not affect
-// the elements around it.
+// element finds the end of an array's element by brackets and quotes only. So an element that is invalid
+// JSON does not affect the other elements.
 type element struct {
 	depth           int
 	quoted, escaped bool
@@ -70,19 +70,19 @@ func (e *element) scan(text []byte) (n int, done bool, err error) {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// array splits a JSON array into its elements without parsing them. The window begins after the
+// array splits a JSON array into its elements without parsing them. The buffered text begins after the
 // opening bracket.
 type array struct {
-	window *window
+	buffer *buffer
 	n      int64 // number of elements so far
-	size   int   // size of the last element, which is still in the window
+	size   int   // size of the last element, which is still in the buffer
 }
 
 // next returns the next element, which is valid until the following call. It returns io.EOF at
 // the end, and errLineTooLong for an element that is too long. After a brokenError, the rest of
 // the array is unreadable.
 func (a *array) next() ([]byte, error) {
-	a.window.take(a.size)
+	a.buffer.consume(a.size)
 	a.size = 0
 	c, err := a.peek()
 	if err != nil {
@@ -90,11 +90,11 @@ func (a *array) next() ([]byte, error) {
 	}
 	switch {
 	case c == ']':
-		a.window.take(1)
+		a.buffer.consume(1)
 		return nil, a.end()
 	case a.n == 0:
 	case c == ',':
-		a.window.take(1)
+		a.buffer.consume(1)
 		if c, err = a.peek(); err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func (a *array) next() ([]byte, error) {
 
 // peek returns the next byte that is not blank.
 func (a *array) peek() (byte, error) {
-	w := a.window
+	w := a.buffer
 	for {
 		for i, c := range w.buf[w.from:w.to] {
 			if !isBlank(c) {
@@ -142,7 +142,7 @@ func (a *array) end() error {
 }
 
 func (a *array) element() ([]byte, error) {
-	w := a.window
+	w := a.buffer
 	var e element
 	long := false
 	for at := 0; ; w.fill() {
@@ -159,7 +159,7 @@ func (a *array) element() ([]byte, error) {
 		}
 		switch {
 		case done && long:
-			w.take(at)
+			w.consume(at)
 			a.n++
 			return nil, errLineTooLong
 		case done:

@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Batch holds readings of a body, and the verdicts of the readings that are invalid. After Reset, the
-// next readings reuse its memory.
+// Batch has readings of a body, and the verdicts on the invalid ones. After Reset, the next readings
+// reuse its memory.
 type Batch struct {
 	Readings []varve.Reading
 	Verdicts []varve.Verdict // zero for a reading that is valid so far
@@ -24,9 +24,9 @@ type Batch struct {
 	// maximum.
 	MaxReadings int
 
-	texts   []byte        // texts of the readings, if they are kept
-	spans   []span        // place of each text in texts
-	header  []byte        // text of the header of a CSV body, if texts are kept
+	texts   []byte        // texts of the readings, if they are recorded
+	spans   []span        // range of each text in texts
+	header  []byte        // text of the header of a CSV body, if texts are recorded
 	fields  []varve.Field // buffer for the fields of all readings
 	names   interner
 	devices deviceNames
@@ -43,8 +43,8 @@ const (
 	BatchBytes    = 4 << 20
 )
 
-// fieldBytes is the assumed memory of a field, without its name and text. It counts toward
-// BatchBytes.
+// fieldBytes is the assumed memory of a field, without its name and text. It is a part of the size that
+// BatchBytes limits.
 const fieldBytes = 32
 
 // Len returns the number of readings.
@@ -67,9 +67,9 @@ func (b *Batch) Reset() {
 	b.texts, b.spans = b.texts[:0], b.spans[:0]
 }
 
-// Sort orders Readings and Verdicts by device, so that later steps handle the readings of a
-// device together. Readings of one device stay in the order of the body. Lines stay in the
-// order of the body.
+// Sort orders Readings and Verdicts by device, so that the readings of a device are checked and
+// stored together. Readings of one device stay in the order of the body. Lines stay in the order
+// of the body.
 func (b *Batch) Sort() {
 	n := len(b.Readings)
 	if len(b.sorted) > 0 || b.isSorted() {
@@ -84,7 +84,7 @@ func (b *Batch) Sort() {
 	sorted := b.sorted
 	for i := range sorted {
 		if sorted[i] < 0 {
-			continue // it was moved already
+			continue // the reading was moved already
 		}
 		r, v, to := b.Readings[i], b.Verdicts[i], sorted[i]
 		for at := i; ; {
@@ -137,7 +137,7 @@ func (b *Batch) add(line int) *varve.Reading {
 // reject sets the verdict of the last reading.
 func (b *Batch) reject(v varve.Verdict) { b.Verdicts[len(b.Verdicts)-1] = v }
 
-// begin starts the fields of the last reading. end assigns them.
+// begin starts the fields of the last reading. It returns the argument for end, which assigns them.
 func (b *Batch) begin() int { return len(b.fields) }
 
 func (b *Batch) field(name string, v varve.Value) {
@@ -145,7 +145,8 @@ func (b *Batch) field(name string, v varve.Value) {
 	b.fields = append(b.fields, varve.Field{Name: name, Value: v})
 }
 
-// device returns the name of a device, interned if it may be valid.
+// device returns the name of a device, and assigns the last reading to the group of this device. A name
+// that may be valid shares memory with equal names.
 func (b *Batch) device(name []byte) string {
 	if len(name) > varve.MaxDeviceBytes {
 		b.size += len(name)
@@ -166,7 +167,7 @@ func (b *Batch) end(from int, r *varve.Reading) {
 	r.Fields = b.fields[from:len(b.fields):len(b.fields)]
 }
 
-// interner holds one copy of each repeated name.
+// interner has one copy of each repeated name, so that readings share the memory of names.
 type interner struct{ names map[string]string }
 
 // maxNames is the maximum number of names in an interner. A full interner is emptied.
@@ -174,7 +175,7 @@ const maxNames = 16 << 10
 
 func (in *interner) get(b []byte) string {
 	if len(b) > varve.MaxDeviceBytes {
-		return string(b) // too long for a valid name, so it is not remembered
+		return string(b) // too long for a valid name, so that it is not worth a copy
 	}
 	if s, ok := in.names[string(b)]; ok {
 		return s

@@ -89,8 +89,8 @@ func TestBatch_IsBounded(t *testing.T) {
 	}
 }
 
-// TestBudget_LimitsBatches checks that batches hold little memory once their shared budget is used up,
-// but always at least one reading. Released memory is available to other batches.
+// TestBudget_LimitsBatches checks that batches are small once their shared budget is used up, but always
+// accept at least one reading. Released memory is available to other batches.
 func TestBudget_LimitsBatches(t *testing.T) {
 	const size, n = 50 << 10, 100
 	budget := wire.NewBudget(2 << 20)
@@ -129,8 +129,8 @@ func TestReader_RejectsLongObjects(t *testing.T) {
 	}
 }
 
-// TestSort_KeepsReadingsOfDevicesTogether compares a sorted batch with the body, for devices in
-// several orders.
+// TestSort_KeepsReadingsOfDevicesTogether checks that a sorted batch has the readings of the body, with
+// the readings of each device one after another.
 func TestSort_KeepsReadingsOfDevicesTogether(t *testing.T) {
 	var b wire.Batch
 	for _, devices := range []string{"", "a", "aaa", "aabb", "bbaa", "abab", "cabbage", "bad cab", "zyxwvutsrqponmlkjihgfedcba"} {

@@ -43,7 +43,7 @@ type LatestBody struct {
 	Notes    []Note         `json:"notes,omitempty" doc:"requested names that do not exist"`
 }
 
-// LatestOfManyBody holds the latest readings of several devices, in the order of the request. For a
+// LatestOfManyBody has the latest readings of several devices, in the order of the request. For a
 // whole stream, it is one page, in the order of the devices' names.
 type LatestOfManyBody struct {
 	Latest []LatestOfOne `json:"latest"`
@@ -63,7 +63,7 @@ type SubmittedReading struct {
 	Device string `json:"device,omitempty" doc:"1 to 256 bytes; optional if the parameter device is given"`
 	Time   any    `json:"time" doc:"RFC 3339, or a number since 1970 in the precision"`
 	ID     string `json:"id,omitempty" doc:"optional; without one, the same values at the same time are the same reading"`
-	// Version supersedes the reading with the same id and a lower version.
+	// Version is of a correction. It supersedes the reading with the same time and id and a lower version.
 	Version uint32         `json:"version,omitempty" maximum:"2147483647" doc:"of a correction: supersedes the reading with the same time and id and a lower version; requires id"`
 	Fields  map[string]any `json:"fields" doc:"1 to 256 values; null equals absent"`
 }
@@ -82,13 +82,13 @@ type WriteAnswer struct {
 	Truncated   bool  `json:"truncated,omitempty" doc:"the list is incomplete"`
 }
 
-// Reject is a reading that was rejected.
+// Reject describes a rejected reading of a request, with the reason.
 type Reject struct {
 	Index   int64  `json:"index" doc:"of the reading in the body, from 0"`
 	Line    int64  `json:"line,omitempty" doc:"the first line of the reading, in NDJSON and CSV"`
 	Code    string `json:"code"`
 	Message string `json:"message"`
-	// Stored holds the fields of the reading that is stored under the same id.
+	// Stored has the fields of the reading that is stored under the same id.
 	Stored json.RawMessage `json:"stored,omitempty" doc:"of a conflict: the stored fields, if they have at most 1 KiB"`
 }
 
@@ -117,7 +117,7 @@ type TableList struct {
 	Bound  *int        `json:"bound" doc:"maximum number of tables under this policy, if no run is missed for 20 days; null means no limit, because tables are not dropped"`
 }
 
-// PlanAction is one step of a plan.
+// PlanAction is one action of a plan.
 type PlanAction struct {
 	Action   string `json:"action" enum:"create,tune,restore,retire,drop"`
 	Table    string `json:"table"`

@@ -20,7 +20,7 @@ var jsonEntry = entry{
 		mem.json = jsonBody{mem: mem, body: body}
 		return &mem.json, nil
 	},
-	newCutter: func(w *window, _ Columns) cutter { return &elementCutter{array: array{window: w}} },
+	newCutter: func(b *buffer, _ Columns) cutter { return &elementCutter{array: array{buffer: b}} },
 	pieces:    NDJSON,
 }
 
@@ -57,13 +57,13 @@ func (j *jsonBody) Read(b *Batch) error {
 	return nil
 }
 
-// begin determines the kind of the body.
+// begin determines whether the body is an array, one object, or lines of objects.
 func (j *jsonBody) begin() error {
-	w := &j.mem.window
+	w := &j.mem.buffer
 	w.reset(j.body)
 	w.bounded = true
 	w.skipMark()
-	j.array = array{window: w}
+	j.array = array{buffer: w}
 	c, err := j.array.peek()
 	switch {
 	case errors.Is(err, errEndsEarly):
@@ -71,7 +71,7 @@ func (j *jsonBody) begin() error {
 	case err != nil:
 		return err
 	case c == '[':
-		w.take(1)
+		w.consume(1)
 		return nil
 	case c != '{':
 		return bodyErrorf("the body is neither a JSON object nor an array of them: for CSV, send Content-Type: text/csv or add ?format=csv")
@@ -84,7 +84,7 @@ func (j *jsonBody) begin() error {
 	// NDJSON that is too long. With newlines, it is a single object that is too long.
 	if j.several(trimBlanks(text)) || w.err == nil && bytes.IndexByte(text, '\n') < 0 {
 		j.lines = &j.mem.ndjson
-		*j.lines = ndjson{window: w, object: &j.mem.object}
+		*j.lines = ndjson{buffer: w, object: &j.mem.object}
 		return nil
 	}
 	j.object = true
@@ -93,7 +93,7 @@ func (j *jsonBody) begin() error {
 
 // one reads the only object of the body.
 func (j *jsonBody) one(b *Batch) error {
-	w := &j.mem.window
+	w := &j.mem.buffer
 	if w.err == nil {
 		b.add(0)
 		b.reject(elementTooLong())
@@ -112,9 +112,8 @@ func (j *jsonBody) one(b *Batch) error {
 	return bodyErrorf("the body is %s", v.Message)
 }
 
-// several reports whether a text is objects on lines rather than one object. That is the case if a
-// newline or another object follows the first object. It is also the case if the first line is
-// invalid and the second line is an object.
+// several reports whether a text consists of objects on lines, and not of one object. Then a newline or
+// another object follows the first object, or the first line is invalid and the second line is an object.
 func (j *jsonBody) several(text []byte) bool {
 	var first element
 	if n, done, err := first.scan(text); done && err == nil {
@@ -134,8 +133,8 @@ func (j *jsonBody) several(text []byte) bool {
 	return false
 }
 
-// element reads the array's next element. If the array breaks off, its earlier
-// elements are valid, and the rest is one malformed reading.
+// element reads the next element of the array. If the end of an element cannot be found, the rest of the
+// body is one malformed reading. The earlier elements stay valid.
 func (j *jsonBody) element(b *Batch) error {
 	text, err := j.array.next()
 	var broken brokenError

@@ -75,7 +75,7 @@ func TestJSON_RejectsNaN(t *testing.T) {
 	}
 }
 
-// TestJSON_KeepsReadingsBeforeBreak checks that the elements before a break are valid. If the reader
+// TestJSON_KeepsReadingsBeforeBreak checks that the elements before broken JSON are valid. If the reader
 // cannot find the next element, the rest is one malformed reading.
 func TestJSON_KeepsReadingsBeforeBreak(t *testing.T) {
 	rows := []struct{ why, body, want string }{

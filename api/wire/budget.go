@@ -2,8 +2,8 @@ package wire
 
 import "sync/atomic"
 
-// Budget is memory that several batches share. If it is used up, a batch is full early and is
-// written with few readings, without waiting. A Budget is safe for concurrent use.
+// Budget is an amount of memory that several batches share. If it is used up, batches do not wait.
+// Instead, each batch is full with fewer readings. A Budget is safe for concurrent use.
 type Budget struct{ left atomic.Int64 }
 
 // NewBudget returns a budget of the given size in bytes.
@@ -13,7 +13,7 @@ func NewBudget(size int64) *Budget {
 	return b
 }
 
-func (b *Budget) take(n int64) bool {
+func (b *Budget) reserve(n int64) bool {
 	if b.left.Add(-n) >= 0 {
 		return true
 	}
@@ -21,14 +21,14 @@ func (b *Budget) take(n int64) bool {
 	return false
 }
 
-// shareStep is the number of bytes that each batch may hold without using its budget. It is also
-// the number of bytes that a batch takes from the budget at a time.
+// shareStep is the size in bytes that each batch may have without using its budget. It is also
+// the number of bytes that a batch reserves from the budget at a time.
 const shareStep = 256 << 10
 
-// share is the part of a budget that a batch holds.
+// share is the part of a budget that a batch has reserved.
 type share struct {
 	of   *Budget
-	most int // bytes that the batch may hold at present
+	most int // maximum size of the batch at present, in bytes
 }
 
 // Share attaches an empty batch to a budget. If of is nil, the batch has no budget.
@@ -37,7 +37,7 @@ func (b *Batch) Share(of *Budget) {
 	b.share = share{of: of}
 }
 
-// covers reports whether a batch of the given size may grow. It acquires more memory if needed.
+// covers reports whether a batch of the given size may grow. It reserves more memory if needed.
 func (s *share) covers(size int) bool {
 	for {
 		switch {
@@ -47,7 +47,7 @@ func (s *share) covers(size int) bool {
 			s.most = shareStep
 		case size <= s.most:
 			return true
-		case s.of != nil && !s.of.take(shareStep):
+		case s.of != nil && !s.of.reserve(shareStep):
 			return false
 		default:
 			s.most += shareStep

@@ -2,8 +2,8 @@ package wire
 
 import "time"
 
-// PolicyBody is a policy of tables that is not in use, for a simulation. Durations have the form of
-// settings, as in 90d.
+// PolicyBody is a policy of the rotator for a simulated forecast. It need not be the policy in force.
+// Durations have the form of settings, as in 90d.
 type PolicyBody struct {
 	Prefix      string            `json:"prefix,omitempty" doc:"prefix of the tables; default: the present one"`
 	Future      string            `json:"future" doc:"tables.future"`

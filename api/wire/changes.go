@@ -4,11 +4,11 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Headers of an answer with changes. In formats other than JSON, they are trailers.
+// Trailers of an answer with changes in formats other than JSON.
 const (
-	HeaderNext    = "Varve-Next"    // the cursor
+	HeaderNext    = "Varve-Next"    // the change cursor
 	HeaderMore    = "Varve-More"    // true if further changes exist now
-	HeaderSettled = "Varve-Settled" // the time up to which the changes were complete
+	HeaderSettled = "Varve-Settled" // the time before which all arrivals are settled
 )
 
 // ChangesBody is a page of changes.
@@ -35,12 +35,12 @@ func (w *Writer) AppendChange(dst []byte, r *varve.Reading) []byte {
 }
 
 // AppendChangesHeader appends the header of CSV rows with devices.
-func (t *Table) AppendChangesHeader(dst []byte) []byte {
-	return t.AppendHeader(append(dst, "device,"...))
+func (w *RowWriter) AppendChangesHeader(dst []byte) []byte {
+	return w.AppendHeader(append(dst, "device,"...))
 }
 
 // AppendChangeRow appends a reading with its device as a row. It returns the name of a field without a
 // column, if the reading has one.
-func (t *Table) AppendChangeRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
-	return t.AppendRow(append(AppendCell(dst, r.Device), ','), r)
+func (w *RowWriter) AppendChangeRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
+	return w.AppendRow(append(AppendCell(dst, r.Device), ','), r)
 }

@@ -27,7 +27,7 @@ func anyLine(t *rapid.T) string {
 	}
 }
 
-// anyRow draws a valid or invalid row below the constant header.
+// anyRow draws a valid or invalid row for a body that begins with the constant header.
 func anyRow(t *rapid.T) string {
 	if rapid.Bool().Draw(t, "good") {
 		return "1475001526000,d1," + rapid.StringMatching(`[0-9a-z .+-]{1,12}|"([a-z,\n]|""){0,8}"`).Draw(t, "cell")
@@ -55,7 +55,7 @@ func anyBody(t *rapid.T, f wire.Format) string {
 	}
 }
 
-// piecewise returns a body in given pieces.
+// piecewise is a reader that returns a given part of a body at each call.
 type piecewise struct {
 	text  string
 	sizes func() int
@@ -78,8 +78,8 @@ func message(err error) string {
 	return err.Error()
 }
 
-// checkChunks checks that readings and verdicts depend neither on the pieces in which a body
-// arrives, nor on the earlier use of the memory.
+// checkChunks checks that readings and verdicts depend neither on how many bytes of the body each read
+// returns, nor on the earlier use of the memory.
 func checkChunks(t tester, f wire.Format, body string, readers map[string]io.Reader, mem *wire.Memory, b *wire.Batch) {
 	t.Helper()
 	want, wantErr := read(f, body)
@@ -112,8 +112,8 @@ func TestReader_IgnoresPieces(t *testing.T) {
 	})
 }
 
-// TestReader_LimitsLinesInAnyPieces checks that a line at the limit has the same verdict in any
-// pieces.
+// TestReader_LimitsLinesInAnyPieces checks that the verdict on a line at the limit does not depend on how
+// many bytes each read returns.
 func TestReader_LimitsLinesInAnyPieces(t *testing.T) {
 	const limit = 256 << 10 // including its newline
 	for _, over := range []int{-1, 0, 1, 4 << 10} {

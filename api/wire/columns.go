@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// ParseColumns reads the parameters of a write that describe the columns of a CSV
-// body. The API and the command line share it.
+// ParseColumns parses the parameters of a write that describe the columns of a CSV body. The flags of
+// varve ingest are parsed by this function, too.
 func ParseColumns(q url.Values) (c Columns, err error) {
 	c.Time, c.Device, c.ID = q.Get("time_column"), q.Get("device_column"), q.Get("id_column")
 	if names := q.Get("columns"); names != "" {
@@ -25,7 +25,7 @@ func ParseColumns(q url.Values) (c Columns, err error) {
 	return c, c.parseCells(q)
 }
 
-// parseCells reads the parameters about cells, and about rows that are not one reading each.
+// parseCells parses the parameters about cells, and about rows that are not one reading each.
 func (c *Columns) parseCells(q url.Values) error {
 	c.Name, c.Value, c.DeviceColumns = q.Get("name_column"), q.Get("value_column"), q.Get("device_columns")
 	switch {
@@ -75,7 +75,7 @@ func parseDelimiter(text string) (rune, error) {
 	return r, nil
 }
 
-// parseKinds parses the kinds of columns, as in serial:string,ok:boolean.
+// parseKinds parses the kinds of values by column, as in serial:string,ok:boolean.
 func parseKinds(text string) (map[string]varve.Kind, error) {
 	if text == "" {
 		return nil, nil

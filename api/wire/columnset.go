@@ -12,7 +12,7 @@ import (
 
 var columnsEntry = entry{title: "columns", name: "columns", media: []string{"application/vnd.varve.columns+json"}}
 
-// maxColumnBytes limits the text of an answer in columns, which is held in memory until it is
+// maxColumnBytes limits the text of an answer in columns, which stays in memory until the answer is
 // complete.
 const maxColumnBytes = 8 << 20
 
@@ -44,7 +44,7 @@ type fieldText struct {
 	rows int
 }
 
-// NewColumnSet returns a set. If only is not empty, it has these fields and no others.
+// NewColumnSet returns a set. If only is not empty, the set has only the fields that it names.
 func NewColumnSet(only []string) *ColumnSet {
 	s := &ColumnSet{only: only}
 	for _, name := range only {
@@ -56,7 +56,7 @@ func NewColumnSet(only []string) *ColumnSet {
 // Len returns the number of readings.
 func (s *ColumnSet) Len() int { return s.rows }
 
-// field returns the column of a field, or nil if it is not requested.
+// field returns the column of a field, or nil if the field is not requested.
 func (s *ColumnSet) field(name string) *fieldText {
 	if i, ok := s.index[name]; ok {
 		return &s.fields[i]
@@ -122,7 +122,7 @@ func (s *ColumnSet) addHead(row int, ns, arrived int64, id varve.ID) {
 	}
 }
 
-// AddPart adds the readings of a part. It fails if the text becomes too large.
+// AddPart adds the readings of a part of a block. It fails if the text becomes too large.
 func (s *ColumnSet) AddPart(p *block.Part) error {
 	s.forms.Reset(p.Block)
 	for from := 0; from < p.Len(); from += partRows {

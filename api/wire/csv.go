@@ -16,7 +16,7 @@ import (
 
 // Columns defines the meaning of the columns of a CSV body.
 type Columns struct {
-	// Names holds the names of the columns. If empty, the first row is the header.
+	// Names are the names of the columns. If empty, the first row is the header.
 	Names []string
 	// Time, Device and ID name the columns of the time, the device and the id.
 	//
@@ -28,9 +28,9 @@ type Columns struct {
 	// which occurs in answers. The prefix "fields." makes any name a field: "fields.time" is the
 	// field time.
 	Time, Device, ID string
-	// Kinds sets the kind of fields, by column. A column that is named must exist. Without a
-	// kind, the text of a cell determines it: a number, true or false, a JSON object or array,
-	// or else a string.
+	// Kinds has the kind of the values of a field, by column. A column that is named must exist. For
+	// other columns, the text of a cell determines the kind: a number, true or false, a JSON object
+	// or array, or else a string.
 	Kinds map[string]varve.Kind
 	// Delimiter separates columns. 0 means a comma.
 	Delimiter rune
@@ -70,7 +70,7 @@ var csvEntry = entry{
 	newReader: func(mem *Memory, body io.Reader, d Defaults, c Columns) (Reader, error) {
 		return newCSV(mem, body, d, c)
 	},
-	newCutter: func(w *window, c Columns) cutter { return newRowCutter(w, c) },
+	newCutter: func(b *buffer, c Columns) cutter { return newRowCutter(b, c) },
 }
 
 // csvReader reads the readings of a CSV body. An empty cell means that the field is absent.
@@ -110,9 +110,9 @@ func newCSV(mem *Memory, body io.Reader, d Defaults, c Columns) (*csvReader, err
 	if comma == '"' || comma == '\n' || comma == '\r' || !utf8.ValidRune(comma) {
 		return nil, varve.InvalidParam("delimiter", "%q cannot separate columns", comma)
 	}
-	mem.window.reset(body)
-	mem.window.bounded = true
-	return &csvReader{Defaults: d, Columns: c, in: rowReader{window: &mem.window, comma: []byte(string(comma))}}, nil
+	mem.buffer.reset(body)
+	mem.buffer.bounded = true
+	return &csvReader{Defaults: d, Columns: c, in: rowReader{buffer: &mem.buffer, comma: []byte(string(comma))}}, nil
 }
 
 // Read implements Reader.
@@ -122,9 +122,9 @@ func (c *csvReader) Read(b *Batch) error {
 			return err
 		}
 	}
-	if held := c.long.held; held != nil {
-		c.long.held = nil
-		c.longRow(b, held.cells, held.line)
+	if deferred := c.long.deferred; deferred != nil {
+		c.long.deferred = nil
+		c.longRow(b, deferred.cells, deferred.line)
 		c.keepRow(b, b.Len()-1)
 	}
 	for !b.Full() || c.long.isOpen() {
@@ -156,8 +156,8 @@ func (c *csvReader) Read(b *Batch) error {
 	return nil
 }
 
-// keepRow records the last row as the text of the readings that it added. The first of them has the index
-// from. In the long form, a row can also add a line to the text of an earlier reading.
+// keepRow records the last row as the text of the readings that were added for it, from index from on. In
+// the long form, a row can also add a line to the text of an earlier reading.
 func (c *csvReader) keepRow(b *Batch, from int) {
 	switch {
 	case !b.KeepTexts:
@@ -330,7 +330,7 @@ func (c *csvReader) row(b *Batch, cells [][]byte, line int) bool {
 	from := b.begin()
 	for i, cell := range cells {
 		if c.isLong() && c.roles[i].use == useField {
-			continue // see longFields
+			continue // longFields adds this cell
 		}
 		if v := c.cell(b, r, &c.roles[i], c.present(cell)); v.Outcome != 0 && verdict.Outcome == 0 {
 			verdict = v

@@ -19,19 +19,19 @@ const maxGroup = varve.MaxFields
 //	s1,2026-04-20T14:00:00Z,temperature,22.4   ──▶ s1: temperature=22.4 humidity=45
 //	s1,2026-04-20T14:00:00Z,humidity,45
 //
-// Each other column of a row is a further field. Its name joins the name of the value and the name of
-// the column with a point, as in temperature.unit.
+// Each other column of a row is a further field. The name of this field joins the name of the value and
+// the name of the column with a dot, as in temperature.unit.
 type longForm struct {
-	key   []string // cells with the time, device, id and version of the group; empty without a group
-	from  int      // index of the group's first field in the memory of the batch
-	names []string // names of the values in the group
-	rows  int
-	held  *heldRow // the row that the next batch begins with, if set
-	again heldRow
+	key      []string // cells with the time, device, id and version of the group; empty without a group
+	from     int      // index of the group's first field in the memory of the batch
+	names    []string // names of the values in the group
+	rows     int
+	deferred *deferredRow // the row with which the next batch begins, if set
+	memory   deferredRow
 }
 
-// heldRow is a row that did not fit into a full batch.
-type heldRow struct {
+// deferredRow is a row that was read when the batch was full.
+type deferredRow struct {
 	cells [][]byte
 	line  int
 }
@@ -60,7 +60,7 @@ func (l *longForm) isNext(roles []role, cells [][]byte) bool {
 	return true
 }
 
-// start begins a group with a row.
+// start begins a group with the given row.
 func (l *longForm) start(roles []role, cells [][]byte) {
 	l.key, l.names, l.rows = l.key[:0], l.names[:0], 0
 	for i := range roles {
@@ -76,14 +76,14 @@ func (l *longForm) isOpen() bool { return len(l.key) > 0 }
 // end ends the group: the next row begins another one.
 func (l *longForm) end() { l.key = l.key[:0] }
 
-// longRow adds a row of the long form to the batch. It returns false if the row must wait for the
-// next batch.
+// longRow adds a row of the long form to the batch. If the batch is full, it defers the row to the next
+// batch and returns false.
 func (c *csvReader) longRow(b *Batch, cells [][]byte, line int) bool {
 	l := &c.long
 	if !l.isNext(c.roles, cells) {
 		if l.end(); b.Full() {
-			l.again = heldRow{cells, line}
-			l.held = &l.again
+			l.memory = deferredRow{cells, line}
+			l.deferred = &l.memory
 			return false
 		}
 		from := b.begin()
@@ -207,9 +207,9 @@ func (c *Columns) keyColumns(names []string) (key []int) {
 	return key
 }
 
-// group returns the length of the first rows of the window that have the same time, device, id and
+// group returns the length in bytes of the first buffered rows that have the same time, device, id and
 // version in the long form. These rows are one reading, or several if a name is repeated. The
-// argument first is the first row.
+// argument first is the first line.
 func (r *rowReader) group(first []byte, names []string, key []int) int {
 	n, bad := r.row(first, len(names))
 	if bad != nil || len(r.cells) != len(names) {
@@ -226,7 +226,7 @@ func (r *rowReader) group(first []byte, names []string, key []int) int {
 	same := keyOf()
 	next := n // the offset of the next line; n excludes blank lines at the end
 	for rows := 1; rows < maxGroup && next-n < maxLine; {
-		line, err := r.window.peek(next)
+		line, err := r.buffer.peek(next)
 		if len(line) == 0 || err != nil && !errors.Is(err, io.EOF) {
 			break
 		}

@@ -154,8 +154,8 @@ func TestCSV_CountsTextNumbers(t *testing.T) {
 	}
 }
 
-// TestCSV_KeepsReadingsOfLongFormWhole checks that neither batches nor pieces of a file separate
-// the rows of one reading. AtLine must find the reading of each line of a piece.
+// TestCSV_KeepsReadingsOfLongFormWhole checks that the rows of one reading are in one batch, and in one
+// piece of a file. AtLine must find the reading of each line of a piece.
 func TestCSV_KeepsReadingsOfLongFormWhole(t *testing.T) {
 	columns := wire.Columns{Name: "metric", Value: "value"}
 	var body strings.Builder

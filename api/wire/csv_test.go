@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// csvRows are rows below the constant header, between two valid rows. The header is line 1, and the
-// row begins on line 3.
+// csvRows are rows for a body that begins with the constant header. Each row is between two valid rows,
+// so that it begins on line 3.
 var csvRows = []struct {
 	why, rows, want string
 	says            string

@@ -7,7 +7,7 @@ type Damage struct {
 	Losses  []string `json:"losses,omitempty" doc:"the data that it makes unreadable"`
 }
 
-// VerifyLine is one line of the answer to a verification: damage, progress or the end.
+// VerifyLine is one line of the answer to a request to verify the store: damage, progress or the end.
 type VerifyLine struct {
 	Damage *Damage `json:"damage,omitempty" doc:"one damaged place"`
 	Read   int64   `json:"read,omitempty" doc:"progress: the bytes, on DynamoDB the read units, that were read so far"`

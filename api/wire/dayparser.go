@@ -5,7 +5,7 @@ import "time"
 // dayParser parses times in the form that Clock writes. It is several times faster than TimeFormat for
 // times of the same day. The zero dayParser is ready to use.
 type dayParser struct {
-	start int64 // start of the day in date, in seconds since 1970
+	start int64 // start of the day that date names, in seconds since 1970
 	date  [len(time.DateOnly)]byte
 }
 

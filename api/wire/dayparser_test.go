@@ -7,7 +7,7 @@ import (
 )
 
 // TestDayParser_AgreesWithTimeFormat parses written times of several days, and texts with one changed
-// byte. The parser must return the time that TimeFormat returns, or give up.
+// byte. The parser must return the time that TimeFormat returns, or false.
 func TestDayParser_AgreesWithTimeFormat(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var p dayParser

@@ -6,12 +6,12 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// deviceNames holds one copy of each device name, and numbers the devices of a batch. All readings
-// with one number are a group.
+// deviceNames has one copy of each device name, and numbers the devices of a batch. All readings
+// with the same device number are a group.
 type deviceNames struct {
 	known  map[string]*deviceName
 	last   *deviceName // device of the previous reading
-	batch  uint64      // number of the batch
+	batch  uint64      // counts the batches, so that device numbers of earlier batches are recognised
 	groups int32       // number of devices of the batch
 	next   []int32     // buffer for the result of starts
 }
@@ -23,7 +23,7 @@ type deviceName struct {
 	group int32
 }
 
-// begin begins the next batch. Number 0 is for readings that do not name a device themselves.
+// begin begins the next batch. Device number 0 is for readings that do not name a device themselves.
 func (d *deviceNames) begin() {
 	d.batch++
 	d.groups, d.last = 0, nil
@@ -53,7 +53,7 @@ func (d *deviceNames) getText(name string) *deviceName {
 	return d.number(n)
 }
 
-// add adds a name. A name that is too long is not remembered, because it is invalid.
+// add adds a name. A name that is too long is invalid, and is not stored in known.
 func (d *deviceNames) add(name string) *deviceName {
 	n := &deviceName{name: name}
 	if len(name) <= varve.MaxDeviceBytes {
@@ -75,8 +75,8 @@ func (d *deviceNames) number(n *deviceName) *deviceName {
 	return n
 }
 
-// starts returns the index that the first reading of each group has after all readings are ordered
-// by group. The argument groups holds the group of each reading.
+// starts returns, by group, the index of its first reading after all readings are ordered by group. The
+// argument groups has the group of each reading.
 func (d *deviceNames) starts(groups []int32) []int32 {
 	d.next = append(d.next[:0], make([]int32, d.groups+2)...)
 	for _, g := range groups {

@@ -9,7 +9,7 @@
 //   - Reader parses a body batch by batch, in the memory of one batch.
 //   - Splitter cuts a file into pieces that can be sent as bodies.
 //   - Columns describes the columns of a CSV body.
-//   - Problem is the body of a failure.
+//   - Problem is the body of the answer to a failed request.
 //
 // An invalid reading gets a verdict, and does not affect other readings. Only a body that
 // cannot be parsed to its end is an error. A reading has the same values and the

@@ -29,7 +29,7 @@ type key struct {
 	text []byte // "name":
 }
 
-// appendID appends an id as a JSON string. Hashes need no escapes.
+// appendID appends an id as a JSON string. An id that is a hash needs no escapes.
 func appendID(dst []byte, id varve.ID) []byte {
 	if !isHash(id) {
 		return AppendString(dst, id.String())
@@ -37,8 +37,7 @@ func appendID(dst []byte, id varve.ID) []byte {
 	return append(id.Append(append(dst, '"')), '"')
 }
 
-// AppendReading appends the JSON of a reading. It writes the same bytes as the function
-// AppendReading, and is faster in a sequence.
+// AppendReading appends the same bytes as the function AppendReading.
 func (w *Writer) AppendReading(dst []byte, r *varve.Reading) []byte {
 	dst = append(dst, `{"time":"`...)
 	dst = w.time.Append(dst, r.Time)
@@ -130,9 +129,9 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// Table writes readings of one series as CSV rows with the given fields. AppendPart also writes
+// RowWriter writes readings of one series as CSV rows with the given fields. AppendPart also writes
 // JSON and NDJSON.
-type Table struct {
+type RowWriter struct {
 	Fields []string // sorted
 	// Versioned adds the column _version, after id.
 	Versioned bool
@@ -142,13 +141,13 @@ type Table struct {
 
 // AppendHeader appends the header: time, id, arrived and the fields. A field with a reserved name
 // gets the prefix "fields.", so that names are unique.
-func (t *Table) AppendHeader(dst []byte) []byte {
+func (w *RowWriter) AppendHeader(dst []byte) []byte {
 	dst = append(dst, "time,id"...)
-	if t.Versioned {
+	if w.Versioned {
 		dst = append(dst, ","+VersionColumn...)
 	}
 	dst = append(dst, ",arrived"...)
-	for _, f := range t.Fields {
+	for _, f := range w.Fields {
 		dst = AppendCell(append(dst, ','), ColumnName(f))
 	}
 	return append(dst, '\r', '\n')
@@ -172,8 +171,8 @@ func ColumnName(field string) string {
 	return field
 }
 
-// reserved reports whether the column of a field needs fieldPrefix. It does if the name of the field is
-// time, id or arrived, or device in any case. The same holds for such a name after the prefix.
+// reserved reports whether the column of a field needs fieldPrefix. These are fields with the name time,
+// id or arrived, or device in any case, and fields whose name is such a name after fieldPrefix.
 func reserved(name string) bool {
 	for strings.HasPrefix(name, fieldPrefix) {
 		name = name[len(fieldPrefix):]
@@ -183,23 +182,23 @@ func reserved(name string) bool {
 
 // AppendRow appends a reading as a row. A missing field is an empty cell.
 //
-// It returns the name of a field without a column, or of the missing column of versions, if the reading
-// has one.
-func (t *Table) AppendRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
-	dst = t.time.Append(dst, r.Time)
+// If the reading has a field without a column, missing is the name of the field. If it has a version
+// and versions have no column, missing is VersionColumn.
+func (w *RowWriter) AppendRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
+	dst = w.time.Append(dst, r.Time)
 	if dst = append(dst, ','); isHash(r.ID) {
 		dst = r.ID.Append(dst)
 	} else {
 		dst = AppendCell(dst, r.ID.String())
 	}
-	if t.Versioned {
+	if w.Versioned {
 		dst = appendVersionCell(dst, r.ID)
 	} else if r.ID.Version() > 0 {
 		missing = VersionColumn
 	}
-	dst = t.arrived.Append(append(dst, ','), r.Arrived)
+	dst = w.arrived.Append(append(dst, ','), r.Arrived)
 	i := 0
-	for _, name := range t.Fields {
+	for _, name := range w.Fields {
 		dst = append(dst, ',')
 		for i < len(r.Fields) && r.Fields[i].Name < name {
 			missing = r.Fields[i].Name
@@ -239,7 +238,7 @@ type FieldSet struct {
 	versioned bool
 }
 
-// Versioned reports whether a reading has a version.
+// Versioned reports whether a collected reading has a version.
 func (s *FieldSet) Versioned() bool { return s.versioned }
 
 // Add adds the fields of a reading.

@@ -100,10 +100,10 @@ func TestAnswers_RoundTrip(t *testing.T) {
 	})
 }
 
-// TestTables_RoundTrip checks that readings written as CSV are read unchanged, if the kinds of
+// TestRowWriter_RoundTrips checks that readings written as CSV are read unchanged, if the kinds of
 // columns are given. It omits empty texts, which are absent values in CSV, and fields with reserved
 // names.
-func TestTables_RoundTrip(t *testing.T) {
+func TestRowWriter_RoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		readings := rapid.SliceOfN(rapid.Custom(anyReading), 1, 5).Draw(t, "readings")
 		var set wire.FieldSet
@@ -127,7 +127,7 @@ func TestTables_RoundTrip(t *testing.T) {
 				want = append(want, show(&bare))
 			}
 		}
-		table := wire.Table{Fields: set.Sorted()}
+		table := wire.RowWriter{Fields: set.Sorted()}
 		csv := table.AppendHeader(nil)
 		for i := range readings {
 			var missing string
@@ -144,14 +144,15 @@ func TestTables_RoundTrip(t *testing.T) {
 	})
 }
 
-// TestTable_ReportsMissingColumn checks the name of a field without a column, at any position.
-func TestTable_ReportsMissingColumn(t *testing.T) {
+// TestRowWriter_ReportsMissingColumn checks the name of a field without a column, before, between and
+// after the fields with columns.
+func TestRowWriter_ReportsMissingColumn(t *testing.T) {
 	r := varve.Reading{Fields: []varve.Field{{Name: "b", Value: varve.IntValue(1)}, {Name: "d", Value: varve.IntValue(2)}}}
 	rows := []struct{ columns, missing, cells string }{
 		{"b d", "", ",1,2"}, {"a b c d e", "", ",,1,,2,"}, {"b", "d", ",1"}, {"d", "b", ",2"}, {"c", "d", ","}, {"", "b", ""}, {"e", "d", ","},
 	}
 	for _, row := range rows {
-		table := wire.Table{Fields: strings.Fields(row.columns)}
+		table := wire.RowWriter{Fields: strings.Fields(row.columns)}
 		line, missing := table.AppendRow(nil, &r)
 		cells := strings.TrimSuffix(strings.SplitAfterN(string(line), "Z", 3)[2], "\r\n")
 		if missing != row.missing || cells != row.cells {
@@ -197,11 +198,11 @@ func TestAnswerReader_RejectsOtherBodies(t *testing.T) {
 	}
 }
 
-// TestTable_RenamesReservedFields checks that column names are unique, and that fields regain
+// TestRowWriter_RenamesReservedFields checks that column names are unique, and that fields regain
 // their names.
-func TestTable_RenamesReservedFields(t *testing.T) {
+func TestRowWriter_RenamesReservedFields(t *testing.T) {
 	names := []string{"arrived", "fields.id", "fields.x", "id", "time", "times"}
-	table := wire.Table{Fields: names}
+	table := wire.RowWriter{Fields: names}
 	out := string(table.AppendHeader(nil))
 	if want := "time,id,arrived,fields.arrived,fields.fields.id,fields.x,fields.id,fields.time,times\r\n"; out != want {
 		t.Errorf("%q, want %q", out, want)

@@ -28,7 +28,7 @@ type ErasureTarget struct {
 	To     *time.Time `json:"to,omitempty" doc:"event time, excluded; absent: no limit"`
 }
 
-// ErasureCount is the number of readings of a stream in a table or an archive.
+// ErasureCount is the number of readings of a stream in a table or an archive, for an erasure.
 type ErasureCount struct {
 	Table    string `json:"table"`
 	Stream   string `json:"stream"`

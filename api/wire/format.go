@@ -11,7 +11,7 @@ import (
 // Format is a format of readings.
 type Format uint8
 
-// The formats. Each has an entry in the table.
+// The formats. Each has an element in entries.
 const (
 	JSON       Format = iota + 1 // an object or an array of objects
 	NDJSON                       // one object per line
@@ -21,8 +21,8 @@ const (
 	Arrow                        // stream of Apache Arrow; only for answers of readings
 )
 
-// table has the entry of each format, in the order in which messages list the formats.
-var table = [...]entry{
+// entries has the entry of each format, in the order in which messages list the formats.
+var entries = [...]entry{
 	JSON:       jsonEntry,
 	NDJSON:     ndjsonEntry,
 	CSV:        csvEntry,
@@ -35,18 +35,18 @@ var table = [...]entry{
 type entry struct {
 	title string // the format's name in messages
 	name  string // value of the parameter format
-	// media holds the media types. Answers and sent bodies have the first one.
+	// media has the media types. Answers and sent bodies have the first one.
 	media []string
-	// bodyMedia holds further media types, which mean the format only in requests.
+	// bodyMedia has further media types, which mean the format only in requests.
 	bodyMedia []string
-	// extensions holds the extensions of files.
+	// extensions has the extensions of files.
 	extensions []string
 	// newReader returns a reader of a body. If nil, the format occurs only in answers.
 	newReader func(mem *Memory, body io.Reader, d Defaults, c Columns) (Reader, error)
 	// onlyBodies means that answers do not have the format.
 	onlyBodies bool
 	// newCutter returns a cutter of a file.
-	newCutter func(w *window, c Columns) cutter
+	newCutter func(b *buffer, c Columns) cutter
 	// pieces is the format of the pieces of a file. 0 means the format of the file.
 	pieces Format
 }
@@ -54,7 +54,7 @@ type entry struct {
 // bodyMedia maps the media types of requests to formats.
 var bodyMedia = func() map[string]Format {
 	all := map[string]Format{}
-	for f, e := range table {
+	for f, e := range entries {
 		if e.newReader == nil {
 			continue
 		}
@@ -72,10 +72,10 @@ func bareMedia(media string) string {
 }
 
 func (f Format) entry() *entry {
-	if int(f) < len(table) {
-		return &table[f]
+	if int(f) < len(entries) {
+		return &entries[f]
 	}
-	return &table[0]
+	return &entries[0]
 }
 
 func (f Format) String() string {
@@ -102,7 +102,7 @@ func (f Format) PieceFormat() Format {
 }
 
 // FormatOf returns the format of a Content-Type. A missing type and the default types of HTTP
-// clients, such as curl's, mean JSON. It returns false for media types that are not formats of
+// clients, such as curl's, mean JSON. FormatOf returns false for media types that are not formats of
 // readings.
 func FormatOf(contentType string) (Format, bool) {
 	if contentType == "application/json" || contentType == "" {
@@ -119,7 +119,7 @@ func FormatOf(contentType string) (Format, bool) {
 // AnswerFormatOf returns the format of an answer for a media type of Accept.
 func AnswerFormatOf(media string) (Format, bool) {
 	media = bareMedia(media)
-	for f, e := range table {
+	for f, e := range entries {
 		if !e.onlyBodies && slices.ContainsFunc(e.media, func(m string) bool { return bareMedia(m) == media }) {
 			return Format(f), true
 		}
@@ -131,7 +131,7 @@ func AnswerFormatOf(media string) (Format, bool) {
 // extension.
 func FormatOfFile(name string) (Format, bool) {
 	extension := strings.ToLower(filepath.Ext(name))
-	for f, e := range table {
+	for f, e := range entries {
 		if slices.Contains(e.extensions, extension) {
 			return Format(f), true
 		}
@@ -150,7 +150,7 @@ func ParseFormat(name string) (Format, bool) {
 
 // named returns the format with the given name, or false if no format has it.
 func named(name string) (Format, bool) {
-	for f, e := range table {
+	for f, e := range entries {
 		if e.name == name && name != "" {
 			return Format(f), true
 		}
@@ -169,7 +169,7 @@ func ParseBodyFormat(name string) (Format, bool) {
 // BodyFormats returns the formats of requests and files.
 func BodyFormats() []Format {
 	var all []Format
-	for f, e := range table {
+	for f, e := range entries {
 		if e.newReader != nil {
 			all = append(all, Format(f))
 		}
@@ -183,7 +183,7 @@ func (f Format) Name() string { return f.entry().name }
 // FormatNames returns the names that ParseFormat accepts, as in "json, ndjson or csv".
 func FormatNames() string {
 	var names []string
-	for _, e := range table[1:] {
+	for _, e := range entries[1:] {
 		if !e.onlyBodies {
 			names = append(names, e.name)
 		}
@@ -202,7 +202,7 @@ func BodyMediaTypes() string {
 // FileExtensions returns the extensions that FormatOfFile accepts, as a list for messages.
 func FileExtensions() string {
 	var all []string
-	for _, e := range table {
+	for _, e := range entries {
 		all = append(all, e.extensions...)
 	}
 	return enumerate(all)

@@ -146,8 +146,7 @@ func TestReader_SeparatesManyNames(t *testing.T) {
 	}
 }
 
-// TestReader_ReleasesLongNames checks that names that are too long are not kept in reused
-// memory.
+// TestReader_ReleasesLongNames checks that reused memory does not contain names that are too long.
 func TestReader_ReleasesLongNames(t *testing.T) {
 	mem, b := new(wire.Memory), new(wire.Batch)
 	heap := func() uint64 {

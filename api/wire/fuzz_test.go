@@ -14,9 +14,8 @@ import (
 // fuzzLimit bounds inputs. Longer ones are slow to read byte by byte, and find no further errors.
 const fuzzLimit = 4 << 10
 
-// checkBody checks that the verdicts on a body are printable, and do not depend on the pieces in
-// which the body arrives. An accepted reading must not change when it is resent or returned in an
-// answer.
+// checkBody checks that the verdicts on a body are printable, and do not depend on how many bytes each
+// read returns. An accepted reading must not change when it is resent or returned in an answer.
 func checkBody(t tester, f wire.Format, body string, c wire.Columns) {
 	t.Helper()
 	drained := func(r io.Reader) ([]outcome, error) {

@@ -48,7 +48,7 @@ type InfluxResult struct {
 	Error     string         `json:"error,omitempty"`
 }
 
-// InfluxSeries is a table in the result of a statement.
+// InfluxSeries has the columns and rows of one series in the result of a statement.
 type InfluxSeries struct {
 	Name    string   `json:"name,omitempty"`
 	Columns []string `json:"columns"`

@@ -16,13 +16,13 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// Defaults holds the values for readings that have none of their own.
+// Defaults has the values for readings that have none of their own.
 type Defaults struct {
 	Tenant, Stream string
 	Device         string // device of readings without one; if empty, each reading must have a device
 	Time           TimeFormat
 	Arrival        time.Time // if set, the time of readings without one
-	Flat           bool      // all members of JSON objects except device, time, id and stream are fields
+	Flat           bool      // all properties of JSON objects except device, time, id and stream are fields
 	// Lines assigns the tags of line protocol. If nil, the default mapping applies.
 	Lines *LineMapping
 	// Now returns the time of points of line protocol without a time. If nil, such points are
@@ -36,25 +36,25 @@ type Defaults struct {
 //
 //	{"device": "sensor_01", "time": "2026-04-20T14:00:00Z", "id": "…", "fields": {"temperature": 22.4}}
 //
-// The id is optional. A correction has the id of its reading and a member "version", or "_version" if
-// all other members are fields. A member "arrived", as in answers, is skipped, because the server sets the
-// arrival. A field that is null is absent.
+// The id is optional. A correction has the id of its reading and the property "version", or "_version" if
+// Flat is set. The property "arrived", as in answers, is skipped, because the server sets the arrival. A
+// field that is null is absent.
 type object struct {
 	Defaults
 	plain    plain
 	dec      jx.Decoder
-	seen     memberSet
-	unpaired bool // the text contains half of a surrogate pair
+	seen     propertySet
+	unpaired bool // the text contains an escape of one half of a surrogate pair
 	// sentVersion is the version of the object that is read.
 	sentVersion uint32
 	answers     bool // reads the arrival, because the object belongs to an answer
 }
 
-// memberSet records which members of an object were read.
-type memberSet struct{ device, time, id, version, fields bool }
+// propertySet records which properties of an object were read.
+type propertySet struct{ device, time, id, version, fields bool }
 
 // into parses one object as a new reading of the batch. It returns false if the text is not a JSON
-// object. Even then, the reading is in the batch, with a verdict that rejects it.
+// object. Then the new reading has a verdict that rejects it.
 func (o *object) into(b *Batch, text []byte, line int) bool {
 	r := b.add(line)
 	r.Tenant, r.Stream, r.Device = o.Tenant, o.Stream, o.Device
@@ -67,9 +67,10 @@ func (o *object) into(b *Batch, text []byte, line int) bool {
 	return o.decode(b, r, text)
 }
 
-// decode parses any object as the last reading of the batch.
+// decode parses an object as the last reading of the batch with the JSON decoder, which accepts every
+// form of JSON.
 func (o *object) decode(b *Batch, r *varve.Reading, text []byte) bool {
-	o.seen, o.unpaired, o.sentVersion = memberSet{}, unpaired(text), 0
+	o.seen, o.unpaired, o.sentVersion = propertySet{}, unpaired(text), 0
 	var verdict varve.Verdict
 	note := func(v varve.Verdict) {
 		if verdict.Outcome == 0 {
@@ -78,7 +79,7 @@ func (o *object) decode(b *Batch, r *varve.Reading, text []byte) bool {
 	}
 	from := b.begin()
 	o.dec.ResetBytes(text)
-	err := o.dec.ObjBytes(func(d *jx.Decoder, key []byte) error { return o.member(b, r, d, key, note) })
+	err := o.dec.ObjBytes(func(d *jx.Decoder, key []byte) error { return o.property(b, r, d, key, note) })
 	if err == nil && !errors.Is(o.dec.Skip(), io.EOF) {
 		err = errors.New("more follows the object: a line has one object (curl joins lines unless you use --data-binary)")
 	}
@@ -110,8 +111,8 @@ func (o *object) decode(b *Batch, r *varve.Reading, text []byte) bool {
 	return true
 }
 
-// member parses one member of the object.
-func (o *object) member(b *Batch, r *varve.Reading, d *jx.Decoder, key []byte, note func(varve.Verdict)) error {
+// property parses one property of the object.
+func (o *object) property(b *Batch, r *varve.Reading, d *jx.Decoder, key []byte, note func(varve.Verdict)) error {
 	twice := func(seen *bool) {
 		if *seen {
 			note(varve.Reject(varve.CodeMalformed, "%q occurs twice", key))
@@ -136,7 +137,7 @@ func (o *object) member(b *Batch, r *varve.Reading, d *jx.Decoder, key []byte, n
 		return o.id(r, d, note)
 	case "version", VersionColumn:
 		if o.Flat != (string(key) == VersionColumn) {
-			break // a field, or an unknown member
+			break // a field, or an unknown property
 		}
 		twice(&o.seen.version)
 		return o.version(d, note)
@@ -292,8 +293,8 @@ func (o *object) field(b *Batch, d *jx.Decoder, key []byte, note func(varve.Verd
 	return nil
 }
 
-// jsonValue parses the value of a field. It returns the zero Value for null. If err is set, the
-// text is not JSON; if wrong is set, the value cannot be stored.
+// jsonValue parses the value of a field. It returns the zero Value for null. The error err means that the
+// text is not JSON, and wrong means that the value cannot be stored.
 func jsonValue(d *jx.Decoder) (v varve.Value, err, wrong error) {
 	switch d.Next() {
 	case jx.Number:
@@ -341,7 +342,8 @@ func textValue(s string) (varve.Value, error) {
 	return varve.StringValue(s), nil
 }
 
-// metadata returns a JSON object or array as a value.
+// metadata returns a JSON object or array as a value. It rejects invalid UTF-8 and halves of surrogate
+// pairs, which could not be returned unchanged.
 func metadata(text []byte) (varve.Value, error) {
 	if !utf8.Valid(text) {
 		return varve.Value{}, errNotUTF8
@@ -355,7 +357,7 @@ func metadata(text []byte) (varve.Value, error) {
 // malformed returns the verdict on a text that is not a reading.
 func malformed(text []byte, err error) varve.Verdict {
 	for _, word := range []string{"NaN", "Infinity", "Inf"} {
-		if at, ok := place(err); ok && at <= len(text) && bytes.HasPrefix(text[at:], []byte(word)) {
+		if at, ok := errorOffset(err); ok && at <= len(text) && bytes.HasPrefix(text[at:], []byte(word)) {
 			return varve.Reject(varve.CodeFieldInvalid, "%s is not a number that can be stored: leave the field out", word)
 		}
 	}
@@ -373,8 +375,8 @@ func innermost(err error) error {
 	}
 }
 
-// place returns the offset at which the decoder stopped, if its error contains one.
-func place(err error) (int, bool) {
+// errorOffset returns the offset at which the decoder stopped, if its error contains one.
+func errorOffset(err error) (int, bool) {
 	msg := innermost(err).Error()
 	i := strings.LastIndex(msg, " at ")
 	if i < 0 {
@@ -384,7 +386,7 @@ func place(err error) (int, bool) {
 	return at, err == nil && at >= 0
 }
 
-// tidy returns the problem in an error of the decoder.
+// tidy returns the text of a decoder's error without the errors that wrap it.
 func tidy(err error) string {
 	if err = innermost(err); errors.Is(err, io.ErrUnexpectedEOF) {
 		return "it ends too early (unexpected EOF)"

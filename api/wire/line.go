@@ -16,16 +16,16 @@ var lineEntry = entry{
 	bodyMedia:  []string{"text/vnd.influx.line-protocol"},
 	extensions: []string{".lp", ".line"},
 	newReader: func(mem *Memory, body io.Reader, d Defaults, _ Columns) (Reader, error) {
-		mem.window.reset(body)
-		mem.window.bounded = true
-		mem.line.reset(&mem.window, d)
+		mem.buffer.reset(body)
+		mem.buffer.bounded = true
+		mem.line.reset(&mem.buffer, d)
 		return &mem.line, nil
 	},
-	newCutter:  func(w *window, _ Columns) cutter { return newPointCutter(w) },
+	newCutter:  func(b *buffer, _ Columns) cutter { return newPointCutter(b) },
 	onlyBodies: true,
 }
 
-// LineAuto means that the magnitude of each time in line protocol determines its unit.
+// LineAuto means that the unit of each numeric time in line protocol follows from its magnitude.
 const LineAuto Precision = -1
 
 // lineReader parses the line protocol of InfluxDB:
@@ -33,31 +33,31 @@ const LineAuto Precision = -1
 //	weather,device=sensor_01,site=north temperature=22.4,ok=true,n=7i 1475001526000000000
 //
 // The measurement is the stream. LineMapping assigns the tags. A quoted string may span lines. If
-// the lines do not form a point, only the first one is invalid, as in CSV.
+// these lines do not form a point, only the first line is rejected, as in CSV.
 type lineReader struct {
 	Defaults
-	window *window
+	buffer *buffer
 	series seriesCache
 	scan   pointScan
 }
 
-func (l *lineReader) reset(w *window, d Defaults) {
+func (l *lineReader) reset(b *buffer, d Defaults) {
 	if d.Time.Precision == 0 {
 		d.Time.Precision = Nanoseconds
 	}
 	l.series.reset(&d)
-	l.Defaults, l.window = d, w
+	l.Defaults, l.buffer = d, b
 }
 
 // Read implements Reader.
 func (l *lineReader) Read(b *Batch) error {
-	w := l.window
+	w := l.buffer
 	for !b.Full() {
 		if err := w.skipBlankLines(); err != nil {
 			return err
 		}
 		line := w.line
-		text, err := w.first()
+		text, err := w.firstLine()
 		switch {
 		case errors.Is(err, errLineTooLong):
 			b.add(line)
@@ -72,7 +72,7 @@ func (l *lineReader) Read(b *Batch) error {
 		point := trimPoint(text)
 		switch {
 		case len(point) == 0:
-			w.take(len(text))
+			w.consume(len(text))
 		case point[0] == '#':
 			if err := w.skip(len(text)); err != nil {
 				return err
@@ -81,7 +81,7 @@ func (l *lineReader) Read(b *Batch) error {
 			if err := l.point(b, text, point, line); err != nil {
 				return err
 			}
-			continue // the window may have more
+			continue // an error of the body is returned after the buffered lines
 		}
 		if err != nil {
 			return err
@@ -112,21 +112,21 @@ func trimLineEnd(text []byte) []byte {
 	return text
 }
 
-// point reads the point that begins with the first line of the window.
+// point reads the point that begins with the first line of the buffer.
 func (l *lineReader) point(b *Batch, text, point []byte, line int) error {
 	b.add(line)
 	size, v, err := l.judge(b, text, point)
 	if err != nil {
 		return err
 	}
-	w := l.window
+	w := l.buffer
 	b.keepText(trimLineEnd(w.buf[w.from : w.from+size]))
 	b.reject(v)
-	w.take(size)
+	w.consume(size)
 	return nil
 }
 
-// judge parses the point that begins with the first line of the window as the last reading of the
+// judge parses the point that begins with the first line of the buffer as the last reading of the
 // batch. It returns the size of the point's text.
 func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verdict, err error) {
 	r := &b.Readings[len(b.Readings)-1]
@@ -138,7 +138,7 @@ func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verd
 		return size, v, nil
 	}
 	spaces := len(trimLineEnd(text)) - len(point)
-	all, err := l.window.quotedLines(size, spaces+l.scan.at)
+	all, err := l.buffer.quotedLines(size, spaces+l.scan.at)
 	if err != nil || all == nil {
 		return size, v, err
 	}
@@ -149,11 +149,14 @@ func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verd
 }
 
 // quotedLines returns the lines of a point whose first line ends within a quoted string. The last
-// of these lines does not end within a string. It returns nil if no such line follows.
-func (w *window) quotedLines(first, quote int) ([]byte, error) {
+// of these lines does not end within a string. If no such line follows, quotedLines returns nil.
+//
+// The argument first is the length of the first line, and quote is the offset in this line of the
+// quote that opens the string.
+func (b *buffer) quotedLines(first, quote int) ([]byte, error) {
 	n := first
-	for open := isQuoteOpen(w.buf[w.from+quote:w.from+n], false); open; {
-		line, err := w.peek(n)
+	for open := isQuoteOpen(b.buf[b.from+quote:b.from+n], false); open; {
+		line, err := b.peek(n)
 		if errors.Is(err, errLineTooLong) || err == nil && len(line) == 0 || errors.Is(err, io.EOF) && len(line) == 0 {
 			return nil, nil
 		}
@@ -166,7 +169,7 @@ func (w *window) quotedLines(first, quote int) ([]byte, error) {
 	if n == first {
 		return nil, nil
 	}
-	return w.buf[w.from : w.from+n], nil
+	return b.buf[b.from : b.from+n], nil
 }
 
 // isQuoteOpen reports whether a string is open at the end of a text, given whether one is open at
@@ -183,9 +186,9 @@ func isQuoteOpen(text []byte, open bool) bool {
 	return open
 }
 
-// plain is a fast way to parse a point. The point must be of a known series, with the field names of an
-// earlier point, a time, and no escapes. For other points, it returns false and leaves the batch unchanged,
-// and the caller must call parse.
+// plain parses a point of a known series, with the field names of an earlier point, a time, and no
+// escapes. It is faster than parse. For other points, it returns false and leaves the batch unchanged.
+// Then the caller must call parse.
 func (l *lineReader) plain(b *Batch, r *varve.Reading, text []byte) bool {
 	s, rest := l.series.known(text)
 	if s == nil {
@@ -263,7 +266,7 @@ func (l *lineReader) time(p *pointScan) (time.Time, varve.Verdict) {
 	}
 }
 
-// parseStamp parses a whole number of units since 1970.
+// parseStamp parses a whole number of units of the precision since 1970.
 func (f TimeFormat) parseStamp(text []byte) (time.Time, varve.Verdict) {
 	if f.Precision != LineAuto {
 		if t, ok := f.quick(text); ok {
@@ -305,14 +308,14 @@ func malformedPoint(format string, args ...any) varve.Verdict {
 	return varve.Reject(varve.CodeMalformed, "not a point of line protocol: "+format, args...)
 }
 
-// newPointCutter returns a cutter of a file of line protocol. It parses the points, because a
+// newPointCutter returns a cutter of a file of line protocol. The cutter parses the points, because a
 // point may span lines.
-func newPointCutter(w *window) *lineCutter {
+func newPointCutter(w *buffer) *lineCutter {
 	var b Batch
 	l := new(lineReader)
 	l.reset(w, Defaults{Device: "any"})
 	return &lineCutter{
-		window: w,
+		buffer: w,
 		omit: func(line []byte) bool {
 			point := trimPoint(line)
 			return len(point) == 0 || point[0] == '#'

@@ -18,7 +18,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// oracle parses line protocol with InfluxData's library. ok is false if it finds an error.
+// oracle parses line protocol with InfluxData's library. If the library finds an error, ok is false.
 func oracle(text []byte) (points []string, ok bool) {
 	d := lineprotocol.NewDecoderWithBytes(text)
 	for d.Next() {
@@ -130,8 +130,8 @@ func pointText(r *varve.Reading) string {
 	return fmt.Sprint(r.Stream, tags, fields, r.Time.UnixNano())
 }
 
-// narrower reports whether a rejection is due to a limit that line protocol lacks: the names of
-// streams, the range of times and numbers, and their digits.
+// narrower reports whether a rejection is due to a limit of Varve that line protocol lacks. Such limits
+// are the names of streams, the range of times, and the range and the digits of numbers.
 func narrower(v varve.Verdict) bool {
 	return slices.Contains([]varve.Code{
 		varve.CodeStreamInvalid, varve.CodeTimeTooOld, varve.CodeTimeUnit, varve.CodeTimeInFuture, varve.CodeTimeInvalid, varve.CodeFieldInvalid,

@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// pointScan reads the fields of points. As the type plain does for JSON, it predicts the names of
-// the fields, and stores the fields sorted.
+// pointScan reads the fields of points. It predicts the names of the fields from earlier points, as the
+// type plain does for JSON, and stores the fields sorted by name.
 type pointScan struct {
 	text []byte
 	at   int // offset of the next byte
@@ -21,8 +21,8 @@ type pointScan struct {
 // openQuote is the message of a verdict on a point whose last string has no end.
 const openQuote = "not a point of line protocol: a quote is not closed"
 
-// plainFields reads the fields of a point if their names are predicted and their values are plain.
-// Otherwise it returns false, and the position and the batch are as before.
+// plainFields reads the fields of a point if an earlier point had the same names and the values are
+// plain. Otherwise it returns false, and p.at and the batch are as before.
 func (p *pointScan) plainFields(b *Batch) bool {
 	for n := range fewShapes {
 		i := (p.last + n) % fewShapes
@@ -34,8 +34,8 @@ func (p *pointScan) plainFields(b *Batch) bool {
 	return false
 }
 
-// predicted reads fields with the names of a shape. If they differ or a value is not plain, it
-// returns false, and the position and the batch are as before.
+// predicted reads fields with the names of a shape. If the names differ or a value is not plain, it
+// returns false, and p.at and the batch are as before.
 func (p *pointScan) predicted(b *Batch, s *shape) bool {
 	at, size, from := p.at, b.size, b.begin()
 	n := len(s.names)
@@ -68,7 +68,7 @@ func (p *pointScan) predicted(b *Batch, s *shape) bool {
 	return false
 }
 
-// anyFields reads fields with any names, and remembers their shape.
+// anyFields reads fields with any names, and records their shape for later points.
 func (p *pointScan) anyFields(b *Batch) varve.Verdict {
 	from, plain := b.begin(), true
 	for {

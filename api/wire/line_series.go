@@ -14,7 +14,7 @@ import (
 // One tag is the device. The others are labels. They are either part of the device's name, as in
 // "sensor_01;cpu=cpu0;site=north", or string fields whose names begin with "tag.".
 type LineMapping struct {
-	// Device names the tags that may hold the device. The first one that a line has is used.
+	// Device names the tags that may name the device. The first one that a line has is used.
 	Device []string
 	// TagFields stores all labels as fields. Otherwise they are part of the device's name.
 	TagFields bool
@@ -22,7 +22,7 @@ type LineMapping struct {
 	FieldTags []string
 }
 
-// DefaultDeviceTags are the tags that hold the device unless LineMapping names others.
+// DefaultDeviceTags are the tags that name the device unless LineMapping has others.
 var DefaultDeviceTags = []string{"device", "device_id", "deviceId", "sensor", "sensor_id", "host"}
 
 var defaultMapping = &LineMapping{Device: DefaultDeviceTags}
@@ -41,7 +41,7 @@ func (m *LineMapping) isField(tag string) bool {
 // lineSeries is the meaning of a measurement and its tags.
 type lineSeries struct {
 	stream, device string
-	tags           []varve.Field // labels that are stored as fields
+	tags           []varve.Field // labels that are fields
 	verdict        varve.Verdict // set if the series cannot have readings
 }
 
@@ -108,7 +108,8 @@ func (c *seriesCache) known(point []byte) (*lineSeries, int) {
 	return s, end + 1
 }
 
-// find returns the series of a point, and the offset of its fields.
+// find returns the series of a point, and the offset of its fields. It parses a series that is not in the
+// cache. The verdict is set if the point cannot have a valid series.
 func (c *seriesCache) find(point []byte) (*lineSeries, int, varve.Verdict) {
 	end := seriesLength(point)
 	if end < 0 {
@@ -220,7 +221,7 @@ func (c *seriesCache) assign(measurement string, labels []Label) *lineSeries {
 }
 
 // JoinLabels returns the name of a device with labels, as in "sensor_01;cpu=cpu0;site=north".
-// Without labels it is the name itself. The characters %, ; and = are escaped as in URLs.
+// Without labels, JoinLabels returns the name itself. The characters %, ; and = are escaped as in URLs.
 func JoinLabels(device string, labels []Label) string {
 	if len(labels) == 0 {
 		return device

@@ -172,7 +172,8 @@ func TestLine_ReadsStringsOverLines(t *testing.T) {
 	checkPieces(t, wire.Line, body, wire.Columns{}, 2, 60)
 }
 
-// TestLine_ForgetsOtherMappings checks that reused memory does not keep the series of another mapping.
+// TestLine_ForgetsOtherMappings checks that a reader with reused memory does not use the series of
+// another mapping.
 func TestLine_ForgetsOtherMappings(t *testing.T) {
 	mem, b := new(wire.Memory), new(wire.Batch)
 	var got []string

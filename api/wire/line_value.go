@@ -34,7 +34,7 @@ func notStorable(word []byte) varve.Verdict {
 	return varve.Reject(varve.CodeFieldInvalid, "%s is not a number that can be stored: leave the field out", word)
 }
 
-// word reads a value up to its end.
+// word reads the text of a value without quotes.
 func (p *pointScan) word() []byte {
 	from := p.at
 	for p.at < len(p.text) && !endsValue(p.text[p.at]) {
@@ -239,5 +239,5 @@ func unescapeString(text []byte, at int) (s []byte, end int) {
 	return nil, at
 }
 
-// stringEscapes holds the bytes that follow a backslash in a string, and their meaning.
+// stringEscapes has the bytes that follow a backslash in a string, and their meaning.
 var stringEscapes = map[byte]byte{'"': '"', '\\': '\\', 'n': '\n', 'r': '\r', 't': '\t'}

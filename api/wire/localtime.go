@@ -12,8 +12,8 @@ import (
 // change.
 type LocalChoice uint8
 
-// The choices. A local time that never occurs lies in a gap between two offsets of its zone.
-// EarlierLocal reads it with the offset after the gap, and LaterLocal with the offset before it.
+// The choices. A local time never occurs if clocks skip it when they go forward. EarlierLocal reads such
+// a time with the difference from UTC after the change, and LaterLocal with the difference before.
 const (
 	RejectLocal LocalChoice = iota // neither: the time is rejected
 	EarlierLocal

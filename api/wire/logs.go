@@ -29,7 +29,7 @@ type LogBody struct {
 	Attributes  json.RawMessage `json:"attributes,omitempty"`
 }
 
-// LogAnswer is the verdict on a submitted entry.
+// LogAnswer is the answer to a submitted log entry.
 type LogAnswer struct {
 	Verdict string   `json:"verdict" enum:"stored,duplicate,conflict" doc:"duplicate: the entry existed already; conflict: its id is stored with other content"`
 	Message string   `json:"message,omitempty" doc:"of a conflict: both contents, and the remedy"`
@@ -37,7 +37,7 @@ type LogAnswer struct {
 	Sent    *LogBody `json:"sent,omitempty" doc:"of a conflict: the submitted entry, which is not stored"`
 }
 
-// LogList is a page of entries.
+// LogList is a page of log entries.
 type LogList struct {
 	Logs []LogBody `json:"logs"`
 	Next string    `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`

@@ -8,7 +8,7 @@ type MQTTBody struct {
 	Listener *MQTTListener `json:"listener,omitempty" doc:"the listener for devices, if mqtt.listen is set"`
 }
 
-// MQTTClient is the state of the client of a broker.
+// MQTTClient is the state of the broker client.
 type MQTTClient struct {
 	URL         string       `json:"url"`
 	ClientID    string       `json:"client_id"`
@@ -24,7 +24,7 @@ type MQTTClient struct {
 	Dropped     *MQTTDropped `json:"dropped,omitempty" doc:"missing if the broker does not report it"`
 }
 
-// MQTTDropped has the messages that a broker dropped, as it reports them.
+// MQTTDropped has the numbers of dropped messages that a broker reports.
 type MQTTDropped struct {
 	Total int64      `json:"total" doc:"since the start of the broker"`
 	Seen  int64      `json:"seen" doc:"since the first report to this process"`

@@ -16,29 +16,29 @@ var ndjsonEntry = entry{
 		mem.object.Defaults = d
 		return mem.lines(body), nil
 	},
-	newCutter: func(w *window, _ Columns) cutter { return &lineCutter{window: w} },
+	newCutter: func(b *buffer, _ Columns) cutter { return &lineCutter{buffer: b} },
 }
 
-// ndjson parses one object per line. A line that is not an object is one malformed reading, and
-// the next line is read.
+// ndjson parses one object per line. A line that is not an object is one malformed reading, and does not
+// affect the next line.
 type ndjson struct {
-	window *window
+	buffer *buffer
 	object *object
 }
 
 // Read implements Reader.
 func (n *ndjson) Read(b *Batch) error {
 	for !b.Full() {
-		if err := n.window.skipBlankLines(); err != nil {
+		if err := n.buffer.skipBlankLines(); err != nil {
 			return err
 		}
-		line := n.window.line
-		text, err := n.window.first()
+		line := n.buffer.line
+		text, err := n.buffer.firstLine()
 		switch {
 		case errors.Is(err, errLineTooLong):
 			b.add(line)
 			b.reject(varve.Reject(varve.CodeTooLarge, "the line is longer than %d bytes", maxLine))
-			if err := n.window.skipLine(); err != nil {
+			if err := n.buffer.skipLine(); err != nil {
 				return err
 			}
 			continue
@@ -48,7 +48,7 @@ func (n *ndjson) Read(b *Batch) error {
 		if object := trimBlanks(text); len(object) > 0 {
 			n.object.into(b, object, line)
 		}
-		n.window.take(len(text))
+		n.buffer.consume(len(text))
 		if err != nil {
 			return err
 		}
@@ -57,8 +57,8 @@ func (n *ndjson) Read(b *Batch) error {
 }
 
 func (mem *Memory) lines(body io.Reader) *ndjson {
-	mem.window.reset(body)
-	mem.window.bounded = true
-	mem.ndjson = ndjson{window: &mem.window, object: &mem.object}
+	mem.buffer.reset(body)
+	mem.buffer.bounded = true
+	mem.ndjson = ndjson{buffer: &mem.buffer, object: &mem.object}
 	return &mem.ndjson
 }

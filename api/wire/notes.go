@@ -6,7 +6,7 @@ type Note struct {
 	Message string `json:"message"`
 }
 
-// AppendNotes appends a comma and the member notes of a JSON object. Without notes, it appends
+// AppendNotes appends a comma and the property "notes" of a JSON object. Without notes, it appends
 // nothing.
 func AppendNotes(dst []byte, notes []Note) []byte {
 	if len(notes) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// longPrecisions names the precisions that only line protocol has.
+// longPrecisions has the precisions that only line protocol has, by name.
 var longPrecisions = map[string]Precision{"m": 60 * Seconds, "h": 3600 * Seconds, "auto": LineAuto}
 
 // ParseParams reads the parameters of a write, except the format, into defaults and columns. The result

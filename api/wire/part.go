@@ -9,13 +9,13 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// partWriter holds the columns of the part that a Table writes.
+// partWriter has the state of a RowWriter while it writes a part of a block.
 type partWriter struct {
-	forms   block.Forms
-	members []member        // the requested columns, in JSON
-	cells   []*block.Column // the columns of Table.Fields; nil if the part lacks one
+	forms      block.Forms
+	properties []property      // the requested columns, in JSON
+	cells      []*block.Column // the columns of RowWriter.Fields; nil for a field that the part lacks
 
-	// head is the head of a reading in the usual form, with the dates of time and arrival.
+	// head is a copy of usualHead with the dates of the last event time and the last arrival.
 	head          [headLen]byte
 	time, arrival int64 // the starts of the dates, in seconds since 1970
 }
@@ -31,8 +31,8 @@ const (
 	decimalAt = arrivedAt + len(`2006-01-02T15:04:05.`)
 )
 
-// member is a column that is written as a member of a JSON object.
-type member struct {
+// property is a column that is written as a property of a JSON object.
+type property struct {
 	*block.Column
 	key []byte // ,"name":
 }
@@ -40,64 +40,64 @@ type member struct {
 // partRows is the number of readings whose ids are computed at once.
 const partRows = 64
 
-// AppendPart appends readings as AppendReading and AppendRow do.
+// AppendPart appends the readings of a part of a block as AppendReading and AppendRow do.
 //
 // In JSON, a comma precedes each reading unless it is the first. Only Fields are written. If Fields
 // is empty, JSON and NDJSON have all fields. AppendPart returns the name of a field without a
 // column of CSV, if the part has one.
-func (t *Table) AppendPart(dst []byte, f Format, p *block.Part, first bool) (_ []byte, missing string) {
-	t.part.forms.Reset(p.Block)
+func (w *RowWriter) AppendPart(dst []byte, f Format, p *block.Part, first bool) (_ []byte, missing string) {
+	w.part.forms.Reset(p.Block)
 	if f == CSV {
-		missing = t.setCells(p)
+		missing = w.setCells(p)
 	} else {
-		t.setMembers(p)
+		w.setProperties(p)
 	}
 	for from := 0; from < p.Len(); from += partRows {
-		for i, id := range t.part.forms.IDs(p, from, min(from+partRows, p.Len())) {
+		for i, id := range w.part.forms.IDs(p, from, min(from+partRows, p.Len())) {
 			row := p.Row(from + i)
 			switch f {
 			case CSV:
-				dst = t.appendBlockRow(dst, p, row, id)
+				dst = w.appendBlockRow(dst, p, row, id)
 			case NDJSON:
-				dst = append(t.appendBlockReading(dst, p, row, id), '\n')
+				dst = append(w.appendBlockReading(dst, p, row, id), '\n')
 			default:
 				if !first {
 					dst = append(dst, ',')
 				}
 				first = false
-				dst = t.appendBlockReading(append(dst, '\n'), p, row, id)
+				dst = w.appendBlockReading(append(dst, '\n'), p, row, id)
 			}
 		}
 	}
 	return dst, missing
 }
 
-func (t *Table) setMembers(p *block.Part) {
-	copy(t.part.head[:], usualHead)
-	t.part.time, t.part.arrival = noDate, noDate
+func (w *RowWriter) setProperties(p *block.Part) {
+	copy(w.part.head[:], usualHead)
+	w.part.time, w.part.arrival = noDate, noDate
 	n := 0
 	for i := range p.Columns {
 		c := &p.Columns[i]
-		if len(t.Fields) > 0 && !slices.Contains(t.Fields, c.Name) {
+		if len(w.Fields) > 0 && !slices.Contains(w.Fields, c.Name) {
 			continue
 		}
-		if n == len(t.part.members) {
-			t.part.members = append(t.part.members, member{})
+		if n == len(w.part.properties) {
+			w.part.properties = append(w.part.properties, property{})
 		}
-		m := &t.part.members[n]
+		m := &w.part.properties[n]
 		m.Column = c
 		m.key = append(AppendString(append(m.key[:0], ','), c.Name), ':')
 		n++
 	}
-	t.part.members = t.part.members[:n]
+	w.part.properties = w.part.properties[:n]
 }
 
 // appendBlockReading appends a reading of a block as AppendReading does.
-func (t *Table) appendBlockReading(dst []byte, p *block.Part, row int, id varve.ID) []byte {
-	dst = t.appendHead(dst, p.Times[row], p.Arrived[row], id)
+func (w *RowWriter) appendBlockReading(dst []byte, p *block.Part, row int, id varve.ID) []byte {
+	dst = w.appendHead(dst, p.Times[row], p.Arrived[row], id)
 	from := 1 // the first key has no comma
-	for i := range t.part.members {
-		m := &t.part.members[i]
+	for i := range w.part.properties {
+		m := &w.part.properties[i]
 		if m.Plain {
 			dst = append(dst, m.key[from:]...)
 			dst = decimal.AppendScaled(dst, m.Coefs[row], int(m.Least))
@@ -113,12 +113,12 @@ func (t *Table) appendBlockReading(dst []byte, p *block.Part, row int, id varve.
 }
 
 // appendHead appends a reading up to its fields.
-func (t *Table) appendHead(dst []byte, ns, arrived int64, id varve.ID) []byte {
+func (w *RowWriter) appendHead(dst []byte, ns, arrived int64, id varve.ID) []byte {
 	if ns >= 0 && ns%1e9 == 0 && arrived >= 0 && arrived%10 != 0 && isHash(id) {
-		return t.part.appendUsual(dst, ns/1e9, arrived, id)
+		return w.part.appendUsual(dst, ns/1e9, arrived, id)
 	}
 	dst = append(dst, `{"time":"`...)
-	dst = t.time.appendNano(dst, ns)
+	dst = w.time.appendNano(dst, ns)
 	dst = append(dst, `","id":`...)
 	if isHash(id) {
 		dst = append(id.Append(append(dst, '"')), '"')
@@ -126,14 +126,14 @@ func (t *Table) appendHead(dst []byte, ns, arrived int64, id varve.ID) []byte {
 		dst = appendVersion(AppendString(dst, id.String()), id)
 	}
 	dst = append(dst, `,"arrived":"`...)
-	dst = t.arrived.appendMilli(dst, arrived)
+	dst = w.arrived.appendMilli(dst, arrived)
 	return append(dst, `","fields":{`...)
 }
 
 // noDate stands for a date that is not set: it is earlier than the date of any time.
 const noDate = -2 * secondsPerDay
 
-// appendUsual appends a head in the usual form. It appends a copy of w.head, and then overwrites
+// appendUsual appends a head in the form of usualHead. It appends a copy of w.head, and then overwrites
 // the times of day and the id in the copy.
 func (w *partWriter) appendUsual(dst []byte, sec, arrived int64, id varve.ID) []byte {
 	arrivedSec := arrived / 1e3
@@ -166,21 +166,21 @@ func isHash(id varve.ID) bool {
 	return ok
 }
 
-func (t *Table) setCells(p *block.Part) (missing string) {
-	t.part.cells = t.part.cells[:0]
-	for _, name := range t.Fields {
+func (w *RowWriter) setCells(p *block.Part) (missing string) {
+	w.part.cells = w.part.cells[:0]
+	for _, name := range w.Fields {
 		i, ok := slices.BinarySearchFunc(p.Columns, name, func(c block.Column, name string) int { return strings.Compare(c.Name, name) })
 		if !ok {
-			t.part.cells = append(t.part.cells, nil)
+			w.part.cells = append(w.part.cells, nil)
 			continue
 		}
-		t.part.cells = append(t.part.cells, &p.Columns[i])
+		w.part.cells = append(w.part.cells, &p.Columns[i])
 	}
-	if !t.Versioned && p.HasVersions() {
+	if !w.Versioned && p.HasVersions() {
 		missing = VersionColumn
 	}
 	for i := range p.Columns {
-		if c := &p.Columns[i]; !slices.Contains(t.part.cells, c) && c.HasAny(p) {
+		if c := &p.Columns[i]; !slices.Contains(w.part.cells, c) && c.HasAny(p) {
 			missing = c.Name
 		}
 	}
@@ -188,18 +188,18 @@ func (t *Table) setCells(p *block.Part) (missing string) {
 }
 
 // appendBlockRow appends a reading of a block as AppendRow does.
-func (t *Table) appendBlockRow(dst []byte, p *block.Part, row int, id varve.ID) []byte {
-	dst = append(t.time.appendNano(dst, p.Times[row]), ',')
+func (w *RowWriter) appendBlockRow(dst []byte, p *block.Part, row int, id varve.ID) []byte {
+	dst = append(w.time.appendNano(dst, p.Times[row]), ',')
 	if isHash(id) {
 		dst = id.Append(dst)
 	} else {
 		dst = AppendCell(dst, id.String())
 	}
-	if t.Versioned {
+	if w.Versioned {
 		dst = appendVersionCell(dst, id)
 	}
-	dst = t.arrived.appendMilli(append(dst, ','), p.Arrived[row])
-	for _, c := range t.part.cells {
+	dst = w.arrived.appendMilli(append(dst, ','), p.Arrived[row])
+	for _, c := range w.part.cells {
 		dst = append(dst, ',')
 		switch {
 		case c == nil || !c.Has(row):

@@ -8,12 +8,12 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// plain reads the form of object that almost all clients send: strings without escapes in
+// plain reads objects in the form that almost all clients send: strings without escapes in
 // visible ASCII, numbers without exponent, no null, and no nested values. It is several times
 // faster than the JSON decoder.
 //
-// It gives up on all other texts, including invalid ones. Then object reads the text with the
-// decoder. So all verdicts come from the decoder.
+// All other texts, including invalid ones, are left to the type object, which reads them with the
+// decoder. So plain never rejects a reading.
 //
 // The readings of a body mostly have one of a few shapes: the same fields in the same order. So
 // plain predicts the shape, and stores the values sorted by name.
@@ -28,8 +28,8 @@ type plain struct {
 	times, arrivals dayParser
 }
 
-// fewShapes is the number of shapes that are remembered. Each failed prediction costs about as
-// much as reading a name.
+// fewShapes is the number of shapes of earlier objects that are compared. Each failed prediction costs
+// about as much as reading a name.
 const fewShapes = 4
 
 // shape is the names of the fields of an object.
@@ -38,8 +38,8 @@ type shape struct {
 	order []int    // index of each name among the sorted names; empty if a name occurs twice
 }
 
-// into reads an object as the last reading of the batch. It returns false if it gave up; then
-// the batch is as before.
+// into reads an object as the last reading of the batch. For a text in another form, it returns false,
+// and the batch is as before.
 func (p *plain) into(b *Batch, r *varve.Reading, o *object, text []byte) bool {
 	p.text, p.at = text, 0
 	before, size, from := *r, b.size, b.begin()
@@ -51,9 +51,9 @@ func (p *plain) into(b *Batch, r *varve.Reading, o *object, text []byte) bool {
 	return true
 }
 
-// object reads the members of the object.
+// object reads the properties of the object.
 func (p *plain) object(b *Batch, r *varve.Reading, o *object) bool {
-	var seen memberSet
+	var seen propertySet
 	if !p.takeByte('{') {
 		return false
 	}
@@ -86,7 +86,7 @@ func (p *plain) object(b *Batch, r *varve.Reading, o *object) bool {
 	return p.takeByte('}') && seen.time && seen.fields && r.Device != ""
 }
 
-// once sets a mark. It returns false if the mark was set already.
+// once sets a flag. It returns false if the flag was set already, because a property occurs twice.
 func once(mark *bool) bool {
 	was := *mark
 	*mark = true
@@ -145,8 +145,8 @@ func (p *plain) id(r *varve.Reading) bool {
 	return err == nil
 }
 
-// fields reads the member "fields". If an earlier object had the same names, it stores the
-// values in the order of the sorted names.
+// fields reads the property "fields". If one of the recorded shapes has the same names, the values are
+// stored in the order of the sorted names without sorting.
 func (p *plain) fields(b *Batch) bool {
 	if !p.takeByte('{') {
 		return false
@@ -161,8 +161,8 @@ func (p *plain) fields(b *Batch) bool {
 	return p.anyFields(b)
 }
 
-// predicted reads fields with the names of a shape. If they differ, it returns false, and the
-// position and the batch are as before.
+// predicted reads fields with the names of a shape. If the names differ, it returns false, and p.at and
+// the batch are as before.
 func (p *plain) predicted(b *Batch, s *shape) bool {
 	at, size, from := p.at, b.size, b.begin()
 	n := len(s.names)
@@ -192,7 +192,7 @@ func (p *plain) predicted(b *Batch, s *shape) bool {
 	return false
 }
 
-// anyFields reads fields with any names, and remembers their shape.
+// anyFields reads fields with any names, and records their shape for later objects.
 func (p *plain) anyFields(b *Batch) bool {
 	from := b.begin()
 	for {
@@ -220,7 +220,7 @@ func (p *plain) anyFields(b *Batch) bool {
 	return true
 }
 
-// learn sets the shape to the names of fields, and sorts the fields.
+// learn sets the shape to the names of the given fields, and sorts these fields by name.
 func (s *shape) learn(fields []varve.Field) {
 	s.names, s.order = s.names[:0], s.order[:0]
 	for i := range fields {

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// readBoth reads objects with plain and with the decoder. It checks that plain either gives up,
-// or agrees with the decoder. It returns the number of objects that plain read.
+// readBoth reads objects with plain and with the decoder. It checks that plain either returns false, or
+// agrees with the decoder. It returns the number of objects that plain read.
 func readBoth(t *testing.T, texts ...string) (read int) {
 	t.Helper()
 	var b Batch

@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Problem is the body of a failure (RFC 9457).
+// Problem is the body of the answer to a failed request (RFC 9457).
 type Problem struct {
 	Title  string          `json:"title"`
 	Status int             `json:"status"`
@@ -17,13 +17,13 @@ type Problem struct {
 	*varve.Tally
 }
 
-// ProblemDetail names the parameter at fault.
+// ProblemDetail names the parameter that caused a problem.
 type ProblemDetail struct {
 	Location string `json:"location"` // as in query.limit
 	Message  string `json:"message"`
 }
 
-// statuses maps kinds of failure to HTTP statuses. FailureOfStatus reverses it.
+// statuses maps failures to HTTP statuses. FailureOfStatus maps a status to the failure.
 var statuses = map[varve.Failure]int{
 	varve.Internal:    http.StatusInternalServerError,
 	varve.Invalid:     http.StatusBadRequest,
@@ -38,7 +38,7 @@ var statuses = map[varve.Failure]int{
 // CodeDamaged is the code of failures because of damaged data.
 const CodeDamaged = "damaged"
 
-// StatusOf returns the HTTP status of a kind of failure.
+// StatusOf returns the HTTP status of a failure.
 func StatusOf(f varve.Failure) int {
 	if f == varve.Damaged {
 		return http.StatusInternalServerError
@@ -46,7 +46,7 @@ func StatusOf(f varve.Failure) int {
 	return statuses[f]
 }
 
-// FailureOfStatus returns the kind of failure for an HTTP status.
+// FailureOfStatus returns the failure that an HTTP status reports.
 func FailureOfStatus(status int) varve.Failure {
 	switch status {
 	case http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,

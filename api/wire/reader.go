@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// BodyError reports a body that cannot be read to its end.
+// BodyError is the error of a body that cannot be parsed to its end.
 type BodyError struct {
 	Message string
 	Param   string // the parameter of a write that can solve the problem, or ""
@@ -29,10 +29,10 @@ type Reader interface {
 	Read(b *Batch) error
 }
 
-// Memory holds the buffers of a reader. It can serve one reader after another. The zero Memory is
+// Memory has the buffers of a reader. Several readers may use it, one after another. The zero Memory is
 // ready to use.
 type Memory struct {
-	window window
+	buffer buffer
 	json   jsonBody
 	ndjson ndjson
 	object object

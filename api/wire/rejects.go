@@ -31,7 +31,7 @@ type RejectList struct {
 	Notes   []Note       `json:"notes,omitempty" doc:"if no reject is found, requested names that do not exist"`
 }
 
-// ReplayOptions describes how the text of a reject is reread.
+// ReplayOptions has the options with which the text of a reject is reread.
 type ReplayOptions struct {
 	Precision string `json:"precision,omitempty" enum:"s,ms,us,ns" doc:"unit of numeric times; default: as it was sent"`
 	Shift     string `json:"shift,omitempty" doc:"a duration that is added to event times, as in -2h or 1d"`
@@ -40,7 +40,7 @@ type ReplayOptions struct {
 	DryRun    bool   `json:"dry_run,omitempty" doc:"only check the readings: store and delete nothing"`
 }
 
-// RejectSelection selects rejects. The members that are set must all match.
+// RejectSelection selects the rejects that match all fields that are set.
 type RejectSelection struct {
 	Stream string `json:"stream,omitempty"`
 	Device string `json:"device,omitempty"`
@@ -80,7 +80,7 @@ type ReplayProblem struct {
 	Message string `json:"message"`
 }
 
-// DeletedRejects is the answer to a deletion.
+// DeletedRejects is the answer to a request to delete rejects.
 type DeletedRejects struct {
 	Deleted int64  `json:"deleted"`
 	Next    string `json:"next,omitempty" doc:"the cursor of the next request; absent at the end"`

@@ -2,13 +2,13 @@ package wire
 
 import "time"
 
-// Replacement replaces the device or the time of readings, whatever their text contains.
+// Replacement replaces the device or the time of all readings, whatever their text contains.
 type Replacement struct {
 	Device string    // if empty, the devices are unchanged
 	Time   time.Time // if zero, the times are unchanged
 }
 
-// replacedDevice returns the device that replaces others, or "".
+// replacedDevice returns the device that all readings get, or "" if devices are not replaced.
 func (d *Defaults) replacedDevice() string {
 	if d.Replace == nil {
 		return ""
@@ -16,7 +16,7 @@ func (d *Defaults) replacedDevice() string {
 	return d.Replace.Device
 }
 
-// replacedTime returns the time that replaces others, or the zero time.
+// replacedTime returns the time that all readings get, or the zero time if times are not replaced.
 func (d *Defaults) replacedTime() time.Time {
 	if d.Replace == nil {
 		return time.Time{}

@@ -27,7 +27,7 @@ type RollupField struct {
 	Last  RollupPoint     `json:"last" doc:"by event time"`
 }
 
-// RollupPoint is the number of one reading, with the time and the id of the reading.
+// RollupPoint is the value of a field in one reading, with the time and the id of the reading.
 type RollupPoint struct {
 	Time  string          `json:"time" format:"date-time"`
 	ID    string          `json:"id"`
@@ -69,7 +69,7 @@ func AppendRollups(dst []byte, p *rollup.Page, notes []Note) []byte {
 	return append(AppendNotes(dst, notes), "}\n"...)
 }
 
-// rollupFieldBytes is the usual size of a field of a roll-up.
+// rollupFieldBytes is the usual length in bytes of the JSON of a RollupField.
 const rollupFieldBytes = 280
 
 // rollupWriter writes roll-ups, whose times are usually on the same day.

@@ -14,10 +14,10 @@ var (
 
 // rowReader splits a CSV body into rows. A quoted cell may span lines.
 //
-// If the lines do not form a row, only the first one is invalid, and the next line begins a row.
-// So an unclosed quote costs one row, not the rest of the body.
+// If the lines after an opening quote do not form a row, only the first line is rejected, and the next
+// line begins a row. So an unclosed quote costs one row, not the rest of the body.
 type rowReader struct {
-	window *window
+	buffer *buffer
 	comma  []byte
 	cells  [][]byte
 	spare  []byte // buffer for unescaped cells
@@ -32,14 +32,14 @@ type rowReader struct {
 func (r *rowReader) next(columns int) (cells [][]byte, line int, bad, err error) {
 	r.text = nil
 	for {
-		if err := r.window.skipBlankLines(); err != nil {
-			return nil, r.window.line, nil, err
+		if err := r.buffer.skipBlankLines(); err != nil {
+			return nil, r.buffer.line, nil, err
 		}
-		line = r.window.line
-		text, err := r.window.first()
+		line = r.buffer.line
+		text, err := r.buffer.firstLine()
 		switch {
 		case errors.Is(err, errLineTooLong):
-			if err := r.window.skipLine(); err != nil && !errors.Is(err, io.EOF) {
+			if err := r.buffer.skipLine(); err != nil && !errors.Is(err, io.EOF) {
 				return nil, line, nil, err
 			}
 			return nil, line, errLineTooLong, nil
@@ -49,12 +49,12 @@ func (r *rowReader) next(columns int) (cells [][]byte, line int, bad, err error)
 			return nil, line, nil, io.EOF
 		}
 		if len(trimBlanks(text)) == 0 {
-			r.window.take(len(text))
+			r.buffer.consume(len(text))
 			continue
 		}
 		n, bad := r.row(text, columns)
-		r.text = trimLineEnd(r.window.buf[r.window.from : r.window.from+n])
-		r.window.take(n)
+		r.text = trimLineEnd(r.buffer.buf[r.buffer.from : r.buffer.from+n])
+		r.buffer.consume(n)
 		return r.cells, line, bad, nil
 	}
 }
@@ -67,7 +67,7 @@ func (r *rowReader) row(first []byte, columns int) (n int, bad error) {
 	}
 	quotes := bytes.Count(first, []byte{'"'})
 	for n := len(first); ; {
-		line, err := r.window.peek(n)
+		line, err := r.buffer.peek(n)
 		if len(line) == 0 || err != nil && !errors.Is(err, io.EOF) {
 			break
 		}
@@ -75,7 +75,7 @@ func (r *rowReader) row(first []byte, columns int) (n int, bad error) {
 		if quotes += bytes.Count(line, []byte{'"'}); quotes%2 != 0 {
 			continue // a quote is still open
 		}
-		whole := r.window.buf[r.window.from : r.window.from+n]
+		whole := r.buffer.buf[r.buffer.from : r.buffer.from+n]
 		if bad := r.split(whole); bad == nil && (columns == 0 || len(r.cells) == columns) {
 			return n, nil
 		}

@@ -2,8 +2,8 @@ package wire
 
 import "time"
 
-// Snapshot describes a snapshot of the server's store. It exists as long as the request that made
-// it.
+// Snapshot describes a snapshot of the server's store. The snapshot exists as long as the request that
+// made it.
 type Snapshot struct {
 	Dir     string    `json:"dir" doc:"its folder, on the server's machine"`
 	Store   string    `json:"store" doc:"the id of the store"`

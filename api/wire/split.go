@@ -18,13 +18,13 @@ type Piece struct {
 	LineNext int64 // the line in the file on which the next piece begins
 	Rejects  []PieceReject
 
-	places []readingPlace // set if the piece contains selected readings of another piece
+	originals []fileReading // set if the piece contains selected readings of another piece
 }
 
-// readingPlace is the position of a reading in its file.
-type readingPlace struct{ index, line int64 }
+// fileReading is the index and the line of a reading in its file.
+type fileReading struct{ index, line int64 }
 
-// PieceReject is a reading that cannot be sent.
+// PieceReject is a reading that cannot be sent, such as a line that is too long.
 type PieceReject struct {
 	Index, Line int64 // of the reading in the file
 	Verdict     varve.Verdict
@@ -33,7 +33,7 @@ type PieceReject struct {
 // Len returns the number of readings in the piece.
 func (p *Piece) Len() int { return len(p.Ends) }
 
-// span returns the range of a reading in Data, including blank lines before it.
+// span returns the range of a reading in Data, including blank lines before the reading.
 func (p *Piece) span(i int) (from, to int) {
 	if i == 0 {
 		return p.Begin, p.Ends[0]
@@ -41,7 +41,7 @@ func (p *Piece) span(i int) (from, to int) {
 	return p.Ends[i-1], p.Ends[i]
 }
 
-// Text returns the text of a reading in the file.
+// Text returns the text of a reading.
 func (p *Piece) Text(i int) []byte {
 	from, to := p.span(i)
 	return bytes.Trim(p.Data[from:to], "\r\n")
@@ -49,8 +49,8 @@ func (p *Piece) Text(i int) []byte {
 
 // Where returns the index of a reading in the file and its first line. The line is 0 in JSON.
 func (p *Piece) Where(i int) (index, line int64) {
-	if p.places != nil {
-		return p.places[i].index, p.places[i].line
+	if p.originals != nil {
+		return p.originals[i].index, p.originals[i].line
 	}
 	if index = p.First + int64(i); p.Line == 0 {
 		return index, 0
@@ -79,20 +79,21 @@ func (p *Piece) Only(which []int) Piece {
 	for _, i := range which {
 		q.add(p.Text(i))
 		index, line := p.Where(i)
-		q.places = append(q.places, readingPlace{index, line})
+		q.originals = append(q.originals, fileReading{index, line})
 	}
 	return q
 }
 
-// Place is a position in a file from which a Splitter continues.
-type Place struct{ Offset, Line, Readings int64 }
+// Boundary is the end of a piece in a file, from which a Splitter can continue. Offset and Readings are
+// the numbers of bytes and readings before the end. Line is the number of the next line.
+type Boundary struct{ Offset, Line, Readings int64 }
 
-// Splitter cuts a file of readings into pieces, whose format is Format.PieceFormat.
-// All pieces together have the readings of the file. Rejects of a piece has the ones that cannot be sent.
+// Splitter cuts a file of readings into pieces, whose format is Format.PieceFormat. Each reading of the
+// file is in the Data of one piece, or in its Rejects if the reading cannot be sent.
 type Splitter struct {
 	most     int // maximum number of readings in a piece
 	bytes    int // approximate size of a piece
-	window   *window
+	buffer   *buffer
 	cutter   cutter
 	header   []byte   // the beginning of each piece, with its newline; may be empty
 	names    []string // names of the columns, if the format has columns
@@ -104,39 +105,38 @@ type Splitter struct {
 type cutter interface {
 	// begin reads the text before the first reading.
 	begin(s *Splitter) error
-	// cut adds the next reading to the piece, or to its rejects. For a blank line or a comment, it
-	// adds no reading.
+	// cut adds the next reading to the piece, or to the Rejects of the piece. For a blank line or a
+	// comment, it adds no reading.
 	cut(s *Splitter, p *Piece) error
 	// at returns the offset and the line of the next reading. A format without lines has line 0.
 	at() (offset, line int64)
-	// skip continues at a place.
-	skip(s *Splitter, in io.Reader, to Place) error
+	// skip continues at a boundary.
+	skip(s *Splitter, in io.Reader, to Boundary) error
 }
 
-// NewSplitter returns a splitter of a file. It begins at the start of the file, or at another place
-// after Skip. The columns are as for NewReader. The arguments most and size limit the readings and
-// the bytes of a piece.
+// NewSplitter returns a splitter of a file. It begins at the start of the file, unless Skip is called. The
+// columns are as for NewReader. The arguments most and size limit the readings and the bytes of a piece.
 func NewSplitter(f Format, in io.Reader, c Columns, most, size int) (*Splitter, error) {
 	newCutter := f.entry().newCutter
 	if newCutter == nil {
 		return nil, varve.Errorf(varve.Internal, "files in %s cannot be read", f)
 	}
-	w := newWindow(in)
-	s := &Splitter{most: most, bytes: size, window: w, cutter: newCutter(w, c)}
+	w := newBuffer(in)
+	s := &Splitter{most: most, bytes: size, buffer: w, cutter: newCutter(w, c)}
 	return s, s.cutter.begin(s)
 }
 
 // Names returns the names of the columns of a CSV file.
 func (s *Splitter) Names() []string { return s.names }
 
-// Skip continues at a place of an earlier Splitter of the same file. It seeks if it
-// can; a JSON file is read and discarded up to the place.
-func (s *Splitter) Skip(in io.Reader, to Place) error { return s.cutter.skip(s, in, to) }
+// Skip continues at a boundary of an earlier Splitter of the same file. It seeks if in is an io.Seeker,
+// except in JSON. Otherwise it reads and discards the file up to the boundary.
+func (s *Splitter) Skip(in io.Reader, to Boundary) error { return s.cutter.skip(s, in, to) }
 
-// At returns the place after the last piece.
-func (s *Splitter) At() Place {
+// At returns the boundary after the last piece.
+func (s *Splitter) At() Boundary {
 	offset, line := s.cutter.at()
-	return Place{Offset: offset, Line: line, Readings: s.readings}
+	return Boundary{Offset: offset, Line: line, Readings: s.readings}
 }
 
 // line returns the line on which the next reading begins. It is 0 in JSON.
@@ -150,7 +150,7 @@ func (s *Splitter) Next() (Piece, error) {
 	p := Piece{First: s.readings, Line: s.line()}
 	p.Data = append(p.Data, s.header...)
 	p.Begin = len(p.Data)
-	// A reject ends its piece. So the index and the line of each other reading can be counted.
+	// A reading that cannot be sent ends its piece. So Where can count the readings and lines in Data.
 	for s.err == nil && len(p.Ends) < s.most && len(p.Data)-p.Begin < s.bytes && len(p.Rejects) == 0 {
 		s.err = s.cutter.cut(s, &p)
 	}
@@ -162,7 +162,7 @@ func (s *Splitter) Next() (Piece, error) {
 	return p, nil
 }
 
-// leaveOut adds the next reading, which cannot be sent, to the rejects of the piece.
+// leaveOut adds the next reading, which cannot be sent, to the Rejects of the piece.
 func (s *Splitter) leaveOut(p *Piece, v varve.Verdict) {
 	p.Rejects = append(p.Rejects, PieceReject{Index: s.readings, Line: s.line(), Verdict: v})
 	s.readings++

@@ -13,7 +13,7 @@ type elementCutter struct{ array array }
 
 // begin reads the opening bracket.
 func (e *elementCutter) begin(*Splitter) error {
-	w := e.array.window
+	w := e.array.buffer
 	w.skipMark()
 	c, err := e.array.peek()
 	switch {
@@ -24,12 +24,12 @@ func (e *elementCutter) begin(*Splitter) error {
 	case c != '[':
 		return bodyErrorf("the file is not a JSON array of readings: a file of objects, one a line, is NDJSON (--format ndjson)")
 	}
-	w.take(1)
+	w.consume(1)
 	return nil
 }
 
 func (e *elementCutter) at() (offset, line int64) {
-	return e.array.window.offset + int64(e.array.size), 0
+	return e.array.buffer.offset + int64(e.array.size), 0
 }
 
 // cut adds the next element, on one line.
@@ -64,8 +64,8 @@ func (e *elementCutter) cut(s *Splitter, p *Piece) error {
 	return nil
 }
 
-// skip reads and discards the readings before the place.
-func (e *elementCutter) skip(s *Splitter, _ io.Reader, to Place) error {
+// skip reads and discards the readings before the boundary.
+func (e *elementCutter) skip(s *Splitter, _ io.Reader, to Boundary) error {
 	most := s.most
 	defer func() { s.most = most }()
 	for s.readings < to.Readings {

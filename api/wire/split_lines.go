@@ -10,7 +10,7 @@ import (
 
 // lineCutter cuts a file in which each reading begins on a line of its own.
 type lineCutter struct {
-	window *window
+	buffer *buffer
 	// length returns the length of the reading that begins with a line. If nil, the reading is the
 	// line.
 	length func(line []byte) (int, error)
@@ -21,13 +21,13 @@ type lineCutter struct {
 func (l *lineCutter) begin(*Splitter) error { return nil }
 
 func (l *lineCutter) at() (offset, line int64) {
-	return l.window.offset, int64(l.window.line)
+	return l.buffer.offset, int64(l.buffer.line)
 }
 
 // cut adds the next line, or the reading that begins with it.
 func (l *lineCutter) cut(s *Splitter, p *Piece) error {
-	w := l.window
-	text, err := w.first()
+	w := l.buffer
+	text, err := w.firstLine()
 	begun := len(p.Ends) > 0
 	switch {
 	case errors.Is(err, errLineTooLong):
@@ -43,9 +43,9 @@ func (l *lineCutter) cut(s *Splitter, p *Piece) error {
 	}
 	n := len(text)
 	if len(trimBlanks(text)) == 0 || l.omit != nil && l.omit(text) {
-		w.take(n)
+		w.consume(n)
 		if begun {
-			p.Data = append(p.Data, '\n') // keeps line numbers equal in piece and file
+			p.Data = append(p.Data, '\n') // so that piece and file have equal line numbers
 		}
 		return nil
 	}
@@ -58,14 +58,15 @@ func (l *lineCutter) cut(s *Splitter, p *Piece) error {
 		p.Line = s.line()
 	}
 	p.add(w.buf[w.from : w.from+n])
-	w.take(n)
+	w.consume(n)
 	s.readings++
 	return nil
 }
 
-// skip seeks to the place if it can. Otherwise it reads and discards the bytes before it.
-func (l *lineCutter) skip(s *Splitter, in io.Reader, to Place) error {
-	w := l.window
+// skip seeks to the boundary if in is an io.Seeker. Otherwise it reads and discards the bytes before the
+// boundary.
+func (l *lineCutter) skip(s *Splitter, in io.Reader, to Boundary) error {
+	w := l.buffer
 	if seeker, ok := in.(io.Seeker); ok {
 		if _, err := seeker.Seek(to.Offset, io.SeekStart); err != nil {
 			return err
@@ -80,22 +81,22 @@ func (l *lineCutter) skip(s *Splitter, in io.Reader, to Place) error {
 		if w.to == w.from {
 			w.fill()
 		}
-		w.take(int(min(int64(w.to-w.from), to.Offset-w.offset)))
+		w.consume(int(min(int64(w.to-w.from), to.Offset-w.offset)))
 	}
 	w.line, s.readings = int(to.Line), to.Readings
 	return nil
 }
 
-// rowCutter cuts a CSV file. Each piece begins with the header, if the file has one.
+// rowCutter cuts a CSV file. Each piece begins with the header of the file, if Columns.Names is empty.
 type rowCutter struct {
 	lineCutter
 	rows  rowReader
 	names []string
 }
 
-func newRowCutter(w *window, c Columns) *rowCutter {
-	r := &rowCutter{rows: rowReader{window: w, comma: []byte(string(c.comma()))}, names: c.Names}
-	r.lineCutter = lineCutter{window: w, length: func(line []byte) (int, error) {
+func newRowCutter(w *buffer, c Columns) *rowCutter {
+	r := &rowCutter{rows: rowReader{buffer: w, comma: []byte(string(c.comma()))}, names: c.Names}
+	r.lineCutter = lineCutter{buffer: w, length: func(line []byte) (int, error) {
 		if c.Name != "" {
 			return r.rows.group(line, r.names, c.keyColumns(r.names)), nil
 		}
@@ -105,15 +106,15 @@ func newRowCutter(w *window, c Columns) *rowCutter {
 	return r
 }
 
-// begin reads the header, unless the columns are named separately.
+// begin reads the header, unless Columns.Names has the names of the columns.
 func (r *rowCutter) begin(s *Splitter) error {
 	s.names = r.names
 	if len(r.names) > 0 {
 		return nil
 	}
-	w := r.window
+	w := r.buffer
 	for {
-		text, err := w.first()
+		text, err := w.firstLine()
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
@@ -121,7 +122,7 @@ func (r *rowCutter) begin(s *Splitter) error {
 			return bodyErrorf("the file is empty: the first row names the columns")
 		}
 		if len(trimBlanks(text)) == 0 {
-			w.take(len(text))
+			w.consume(len(text))
 			continue
 		}
 		n, bad := r.rows.row(text, 0)
@@ -133,7 +134,7 @@ func (r *rowCutter) begin(s *Splitter) error {
 		}
 		s.names = r.names
 		s.header = append(bytes.TrimRight(bytes.Clone(w.buf[w.from:w.from+n]), "\r\n"), '\n')
-		w.take(n)
+		w.consume(n)
 		return nil
 	}
 }

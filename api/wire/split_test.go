@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// pieces cuts a file into pieces, from a place or from its beginning.
-func pieces(in io.Reader, f wire.Format, c wire.Columns, most, size int, from *wire.Place) ([]wire.Piece, error) {
+// pieces cuts a file into pieces, from a boundary or from its beginning.
+func pieces(in io.Reader, f wire.Format, c wire.Columns, most, size int, from *wire.Boundary) ([]wire.Piece, error) {
 	s, err := wire.NewSplitter(f, in, c, most, size)
 	if err != nil {
 		return nil, err
@@ -36,8 +36,8 @@ func pieces(in io.Reader, f wire.Format, c wire.Columns, most, size int, from *w
 	}
 }
 
-// readPieces reads pieces as a server does, and appends the outcomes to got. Rejected readings
-// are at their places, and lines are lines of the file.
+// readPieces reads pieces as a server does, and appends the outcomes to got. Readings that cannot be
+// sent are rejected at their indexes. The lines of outcomes are lines of the file.
 func readPieces(t tester, f wire.Format, c wire.Columns, got []outcome, all []wire.Piece) []outcome {
 	t.Helper()
 	for _, p := range all {
@@ -131,9 +131,9 @@ func TestSplitter_HandlesOddFiles(t *testing.T) {
 // notSeeker hides the Seek method of a file.
 type notSeeker struct{ io.Reader }
 
-// TestSplitter_SkipsToPlace checks that a splitter can continue after any piece. The next reading
+// TestSplitter_SkipsToBoundary checks that a splitter can continue after any piece. The next reading
 // must have the same index and line, even if the pieces have another size.
-func TestSplitter_SkipsToPlace(t *testing.T) {
+func TestSplitter_SkipsToBoundary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.SampledFrom(splitFormats).Draw(t, "format")
 		body := anyBody(t, f)
@@ -146,7 +146,7 @@ func TestSplitter_SkipsToPlace(t *testing.T) {
 		}
 		whole := readPieces(t, f, wire.Columns{}, nil, all)
 		at := all[rapid.IntRange(0, len(all)-1).Draw(t, "piece")]
-		place := wire.Place{Offset: at.Offset, Line: at.LineNext, Readings: at.First + int64(at.Len()+len(at.Rejects))}
+		place := wire.Boundary{Offset: at.Offset, Line: at.LineNext, Readings: at.First + int64(at.Len()+len(at.Rejects))}
 		for name, in := range map[string]io.Reader{"file": strings.NewReader(body), "pipe": notSeeker{strings.NewReader(body)}} {
 			rest, err := pieces(in, f, wire.Columns{}, rapid.IntRange(1, 4).Draw(t, "most then"), 1<<20, &place)
 			if err != nil {
@@ -161,7 +161,7 @@ func TestSplitter_SkipsToPlace(t *testing.T) {
 	})
 }
 
-// TestPiece_OnlySelectsReadings checks the readings of a selection and their texts.
+// TestPiece_OnlySelectsReadings checks the number, the texts and the indexes of selected readings.
 func TestPiece_OnlySelectsReadings(t *testing.T) {
 	body := "time,device,a\r\n" + "1475001526000,d1,1\r\n\r\n1475001526000,d1,\"2\n3\"\r\n1475001526000,d1,4"
 	all, err := pieces(strings.NewReader(body), wire.CSV, wire.Columns{}, 10, 1<<20, nil)
@@ -189,8 +189,8 @@ func TestPiece_OnlySelectsReadings(t *testing.T) {
 	}
 }
 
-// TestSplitter_ReportsErrors checks the error for a file that cannot be cut. The readings before
-// a fault are returned first.
+// TestSplitter_ReportsErrors checks the error for a file that cannot be cut. The readings before the
+// error are returned first.
 func TestSplitter_ReportsErrors(t *testing.T) {
 	rows := []struct {
 		format     wire.Format

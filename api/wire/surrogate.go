@@ -11,7 +11,8 @@ import (
 // distinct readings would become equal.
 var errSurrogate = errors.New(`half of a surrogate pair, as in "\ud800" alone, is not a character`)
 
-// unpaired reports whether a JSON text contains an escaped surrogate without its other half.
+// unpaired reports whether a JSON text contains an escape of half a surrogate pair without the other
+// half.
 func unpaired(text []byte) bool {
 	for {
 		i := bytes.IndexByte(text, '\\')

@@ -1,12 +1,12 @@
 package wire
 
-// span is the place of a text in memory that several texts share.
+// span is the range of one text in Batch.texts.
 type span struct{ from, to int }
 
 // keepText records the text of the last reading.
 func (b *Batch) keepText(text []byte) { b.shareText(len(b.Readings)-1, text) }
 
-// shareText records one text for several readings: the last ones of the batch, beginning at an index.
+// shareText records one text for the readings of the batch from an index to the last one.
 func (b *Batch) shareText(from int, text []byte) {
 	if from >= len(b.Readings) {
 		return
@@ -32,7 +32,8 @@ func (b *Batch) extendText(line []byte) {
 	b.spans[len(b.spans)-1].to = len(b.texts)
 }
 
-// Text returns the text of the reading with index i in the body, if it is kept.
+// Text returns the text of the reading with index i in the body. It returns nil if texts are not
+// recorded.
 func (b *Batch) Text(i int) []byte {
 	if i >= len(b.spans) {
 		return nil
@@ -40,7 +41,7 @@ func (b *Batch) Text(i int) []byte {
 	return b.texts[b.spans[i].from:b.spans[i].to]
 }
 
-// Header returns the text of the header of a CSV body, if texts are kept.
+// Header returns the text of the header of a CSV body, if texts are recorded.
 func (b *Batch) Header() []byte { return b.header }
 
 // StartBody forgets the header of an earlier body.

@@ -230,7 +230,7 @@ func clip(s string) string {
 	return quote.Text(s)
 }
 
-// AppendTime appends t, in UTC, as RFC 3339 with the necessary decimals.
+// AppendTime appends t as RFC 3339 in UTC, with as few decimals as possible.
 func AppendTime(dst []byte, t time.Time) []byte {
 	var c Clock
 	return c.Append(dst, t)
@@ -272,7 +272,7 @@ func (c *Clock) append(dst []byte, sec int64, ns int) []byte {
 		putDate((*[10]byte)(c.text[:]), day)
 		c.text[10], c.text[timeLen-1] = 'T', 'Z'
 	}
-	// The time is written in place, because copying bytes that were just written is slow.
+	// The time of day is written into dst, because copying bytes that were just written is slow.
 	at := len(dst)
 	dst = append(dst, c.text[:]...)
 	putClock((*[8]byte)(dst[at+clockAt:]), uint32(sec-c.start))
@@ -293,7 +293,7 @@ func putClock(dst *[8]byte, s uint32) {
 	dst[6], dst[7] = pairs[s], pairs[s+1]
 }
 
-// pairs holds the numbers from 00 to 59.
+// pairs is the text of the numbers from 00 to 59.
 const pairs = "000102030405060708091011121314151617181920212223242526272829" +
 	"303132333435363738394041424344454647484950515253545556575859"
 
@@ -352,7 +352,7 @@ func floorDiv(a, b int64) int64 {
 
 func put2(dst []byte, v int64) { dst[0], dst[1] = byte('0'+v/10), byte('0'+v%10) }
 
-// parseBytes parses a time in a buffer that the caller reuses.
+// parseBytes parses a time as Parse does. It does not retain the text.
 func (f TimeFormat) parseBytes(text []byte) (time.Time, varve.Verdict) {
 	if t, ok := f.quick(text); ok {
 		return t, varve.Verdict{}

@@ -20,7 +20,7 @@ var berlin = func() *time.Location {
 	return l
 }()
 
-// times holds texts with the settings to parse them and the expected results: a time in UTC, or
+// times has texts with the settings to parse them and the expected results: a time in UTC, or
 // a code and part of the message.
 var times = []struct {
 	text   string

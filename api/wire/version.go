@@ -8,11 +8,11 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// VersionColumn is the name of the column of versions where columns are fields, too. No field can have
-// this name.
+// VersionColumn is the name of the version in CSV and in flat JSON objects, where other names may be
+// fields. No field can have this name.
 const VersionColumn = "_version"
 
-// parseVersion parses a version. The version 0 means the original reading.
+// parseVersion parses a version. Version 0 means the original reading.
 func parseVersion(text []byte) (uint32, varve.Verdict) {
 	n, err := strconv.ParseUint(string(text), 10, 31)
 	if err != nil {
@@ -21,7 +21,7 @@ func parseVersion(text []byte) (uint32, varve.Verdict) {
 	return uint32(n), varve.Verdict{}
 }
 
-// setVersion sets the version of a reading whose id was read.
+// setVersion sets the version of a reading. The reading must have its id, because a version requires one.
 func setVersion(r *varve.Reading, version uint32) varve.Verdict {
 	switch {
 	case version == 0:
@@ -33,7 +33,7 @@ func setVersion(r *varve.Reading, version uint32) varve.Verdict {
 	return varve.Verdict{}
 }
 
-// version parses the member "version".
+// version parses the property "version".
 func (o *object) version(d *jx.Decoder, note func(varve.Verdict)) error {
 	switch d.Next() {
 	case jx.Number:
@@ -55,7 +55,8 @@ func (o *object) version(d *jx.Decoder, note func(varve.Verdict)) error {
 	return nil
 }
 
-// appendVersion appends the member "version" of an id that has one.
+// appendVersion appends a comma and the property "version". For an id without a version, it appends
+// nothing.
 func appendVersion(dst []byte, id varve.ID) []byte {
 	if version := id.Version(); version > 0 {
 		return strconv.AppendUint(append(dst, `,"version":`...), uint64(version), 10)

@@ -88,7 +88,7 @@ func TestVersion_IsReturnedToItsReader(t *testing.T) {
 			t.Errorf("%s: %s, want version 12", name, text)
 		}
 	}
-	table := wire.Table{Fields: []string{"a"}, Versioned: true}
+	table := wire.RowWriter{Fields: []string{"a"}, Versioned: true}
 	row, missing := table.AppendChangeRow(table.AppendChangesHeader(nil), &r)
 	if back := readCSV(t, string(row), defaults(), wire.Columns{})[0].reading; back.ID != r.ID || missing != "" {
 		t.Errorf("%s: %s, missing %q", row, back.ID.Key(), missing)

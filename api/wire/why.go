@@ -16,12 +16,12 @@ type WhyBody struct {
 const (
 	WhyStored   = "stored"   // a live reading is stored
 	WhyExpired  = "expired"  // the reading is stored and has expired
-	WhyRemoved  = "removed"  // no copy is stored; a reading that arrived in time would have expired
-	WhyNever    = "never"    // no copy is stored; a stored one would be alive
-	WhyRejected = "rejected" // a reading of this time would be rejected
+	WhyRemoved  = "removed"  // no copy is stored; a reading that arrived at its event time would have expired
+	WhyNever    = "never"    // no copy is stored; a stored reading of this time would not have expired
+	WhyRejected = "rejected" // no copy is stored; a reading of this time was rejected, or would be
 )
 
-// WhyStream explains the reading in one stream.
+// WhyStream explains the state of the reading in one stream.
 type WhyStream struct {
 	Stream   string       `json:"stream"`
 	Class    string       `json:"class" doc:"the retention class into whose tables the stream is written"`
@@ -54,7 +54,7 @@ type WhyReading struct {
 	Table   string     `json:"table,omitempty" doc:"only for keys of the tenant default"`
 }
 
-// WhyTable is a table that holds or would hold the reading.
+// WhyTable is a table that contains the reading, or would contain it.
 type WhyTable struct {
 	Name       string     `json:"name"`
 	From       time.Time  `json:"from" doc:"beginning of its event range"`

@@ -46,9 +46,9 @@ func OpenBody(w http.ResponseWriter, r *http.Request, l Limits) (io.ReadCloser, 
 	}
 }
 
-// patient is a body that extends the connection's deadline before every read, up to the time limit
-// of the request. At the end of the body it removes the deadline, because the answer may take longer
-// than a client may stall.
+// patient is a body that extends the deadline of the connection before every read, up to the time limit
+// of the request. At the end of the body, it removes the deadline. The server may then need longer for
+// its answer than a client may stall.
 type patient struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -101,7 +101,7 @@ func openGzip(raw io.ReadCloser, limit int64) (io.ReadCloser, error) {
 
 var zstds sync.Pool
 
-// maxZstdWindow bounds the memory that a zstd body can require.
+// maxZstdWindow limits the window of zstd in bytes, and so the memory that a compressed body can require.
 const maxZstdWindow = 8 << 20
 
 func openZstd(raw io.ReadCloser, limit int64) (io.ReadCloser, error) {
@@ -122,9 +122,9 @@ func openZstd(raw io.ReadCloser, limit int64) (io.ReadCloser, error) {
 	}}, nil
 }
 
-// packed translates an error of decompression. A body that ends too early becomes
-// io.ErrUnexpectedEOF, and an error of the network stays unchanged. All other errors mean that the
-// body does not match its Content-Encoding.
+// packed converts an error of reading a compressed body. For a body that ends too early, it returns
+// io.ErrUnexpectedEOF, and an error of the network stays unchanged. All other errors mean that the body
+// does not match its Content-Encoding.
 func packed(name string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return io.ErrUnexpectedEOF

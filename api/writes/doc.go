@@ -8,6 +8,6 @@
 //   - Lines serves the routes of clients of InfluxDB.
 //   - Options has the parts that both need, such as the ingester.
 //
-// A handler checks no key and no host. Its server does so before, and provides the rights with
-// Options.Grant.
+// A handler checks no key and no host. The server must check them before, and provide the rights of the
+// request with Options.Grant.
 package writes

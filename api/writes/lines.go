@@ -37,7 +37,7 @@ var linePrecisions = map[string]wire.Precision{
 // lineOptions are the parameters of a write of line protocol.
 type lineOptions struct {
 	precision wire.Precision
-	whole     bool // nothing is stored if a line is invalid
+	whole     bool // if a line is invalid, no line is stored
 }
 
 func (h *Lines) options(r *http.Request, database string) (o lineOptions, err error) {
@@ -103,8 +103,8 @@ func (h *Lines) Write(w http.ResponseWriter, r *http.Request, database string) {
 	rejected.answer(w, r, session)
 }
 
-// readLines stores the lines of the body, and adds the rejected ones to the argument rejected. An
-// error is about the whole body.
+// readLines stores the lines of the body, and adds the rejected lines to the argument rejected. An error
+// means that the rest of the body was not stored.
 func (h *Lines) readLines(w http.ResponseWriter, r *http.Request, session *ingest.Session, o lineOptions, rejected *lineRejects) error {
 	r.Body = session.Body(r.Context(), r.Body)
 	if isEmpty, err := peekBody(r); isEmpty || err != nil {
@@ -132,10 +132,11 @@ func (h *Lines) readLines(w http.ResponseWriter, r *http.Request, session *inges
 	return session.Read(r.Context(), source)
 }
 
-// maxWhole limits a body whose lines are all checked before any is stored.
+// maxWhole is the maximum length in bytes of a body whose lines are all checked before any is stored.
 const maxWhole = 32 << 20
 
-// checkWhole checks all lines of a body before any is stored, and replaces the body with a copy.
+// checkWhole checks all lines of a body before any is stored. It reads source.Body, and replaces it with
+// a copy in memory.
 func checkWhole(ctx context.Context, session *ingest.Session, source *ingest.Source) error {
 	text, err := io.ReadAll(io.LimitReader(source.Body, maxWhole+1))
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/varvedb/varve/ingest"
 )
 
-// maxListedLines limits the rejected lines that an answer lists.
+// maxListedLines is the maximum number of rejected lines that an answer lists.
 const maxListedLines = 100
 
-// maxLineText limits the text of a rejected line in an answer.
+// maxLineText is the maximum length in bytes of the text of a rejected line in an answer.
 const maxLineText = 512
 
 // lineRejects collects the rejected lines of a write.
@@ -92,7 +92,7 @@ var influxCodes = map[int]string{
 }
 
 // FailLines answers with an error in the form of InfluxDB. If Varve is busy or the body stalled, the
-// status is 503, because clients drop their lines after a status such as 429.
+// status is 503, because clients discard their lines after a status such as 429.
 func FailLines(w http.ResponseWriter, r *http.Request, e *varve.Error, status int) {
 	switch {
 	case e.Failure == varve.Busy, errors.Is(e.Err, ErrStalled):

@@ -16,7 +16,8 @@ var (
 	ErrStalled     = errors.New("body stalled")
 )
 
-// BodyProblem returns the problem of a body that could not be read, or nil for any other error.
+// BodyProblem returns the error for the client if err means that a body could not be read, and otherwise
+// nil.
 func BodyProblem(err error) *varve.Error {
 	var body *wire.BodyError
 	var long *http.MaxBytesError

@@ -73,8 +73,7 @@ func (h *Readings) Post(w http.ResponseWriter, r *http.Request) {
 	list.answer(w, session)
 }
 
-// readBody stores the readings of the body. An error concerns the body as a whole, not one
-// reading.
+// readBody stores the readings of the body. An error means that the rest of the body was not stored.
 func (h *Readings) readBody(w http.ResponseWriter, r *http.Request, session *ingest.Session, list *rejections) error {
 	defaults, columns, arrival, err := defaultsOf(r, h.Grant(r).Tenant)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/internal/plot"
 )
 
-// Limits of the counts for a list of devices. Beyond them, the list has no activity.
+// Limits of the counts of readings for a list of devices. If a limit is exceeded, the list has no bars.
 const (
 	activityHours   = 24
 	activityWithin  = 500 * time.Millisecond
@@ -17,8 +17,8 @@ const (
 	activityStreams = 8
 )
 
-// activity returns a line of bars for each device that sent readings during the last day: its readings
-// per hour, from roll-ups. If stream is not empty, only its readings count.
+// activity returns a text of bars for each device that sent readings during the last day. The bars are
+// the numbers of readings per hour, from roll-ups. If stream is not empty, other streams do not count.
 //
 // It returns nil if the counts are unknown, or would take long to compute.
 func (a pictures) activity(ctx context.Context, c *client.Client, stream string, devices []string) map[string]string {
@@ -50,8 +50,8 @@ func (a pictures) activity(ctx context.Context, c *client.Client, stream string,
 	return bars
 }
 
-// hourCounts returns the readings per hour of devices in streams, for the day before end. It
-// reports whether all streams were counted.
+// hourCounts returns the numbers of readings per hour of devices in streams, for the day before end. It
+// also reports whether all streams were counted.
 func hourCounts(ctx context.Context, c *client.Client, streams, devices []string, end time.Time) (map[string][]float64, bool) {
 	counts := map[string][]float64{}
 	from := end.Add(-activityHours * time.Hour)

@@ -98,5 +98,6 @@ func openArchive(ctx context.Context, c *config.Config, log zerolog.Logger) (a e
 	return a, err
 }
 
-// exactCounts reports whether the store counts the readings of a table exactly.
+// exactCounts reports whether the store counts the readings of a table exactly. DynamoDB updates its
+// counts only every six hours.
 func (k storeKind) exactCounts() bool { return !k.hasQuota }

@@ -18,7 +18,7 @@ import (
 // followWait is how long one request of --follow waits for changes.
 const followWait = 30 * time.Second
 
-// arrivalCommands builds the command arrivals.
+// arrivalCommands has the command arrivals.
 type arrivalCommands struct{ queryCommands }
 
 func (a arrivalCommands) arrivals() *cobra.Command {

@@ -14,7 +14,7 @@ func asOfFlag(cmd *cobra.Command, asOf *string) {
 	cmd.Flags().StringVar(asOf, "as-of", "", "only readings that had arrived by this `time`: RFC 3339, a date, milliseconds, or relative as in -24h (default: all)")
 }
 
-// sayAsOf prints the part of the window for which an answer as of an earlier time is complete.
+// sayAsOf prints the event time from which an answer as of an earlier time is complete.
 func (a *app) sayAsOf(c *query.Coverage) {
 	if c.AsOf == nil {
 		return
@@ -23,7 +23,7 @@ func (a *app) sayAsOf(c *query.Coverage) {
 		c.AsOf.Time.Format(time.RFC3339Nano), c.AsOf.CompleteFrom.Format(time.RFC3339Nano))
 }
 
-// scopeFlags adds the flags that select readings by the state of their storage.
+// scopeFlags adds the flags for consistent reads and for damaged rows.
 func scopeFlags(cmd *cobra.Command, consistent, skipDamaged *bool) {
 	f := cmd.Flags()
 	f.BoolVar(consistent, "consistent", false, "include every reading that was acknowledged before the request")

@@ -48,8 +48,8 @@ func backupCommand(a *app) *cobra.Command {
 	return a.remote(cmd, "table", "json")
 }
 
-// openPlace opens the place of backups that an argument names. If reads is set, the place must exist,
-// and nothing will be written there.
+// openPlace opens the place of backups that an argument names. If reads is set, a folder must exist, and
+// the caller writes nothing to the place.
 func openPlace(ctx context.Context, name string, reads bool) (*backup.Place, error) {
 	rest, isBucket := strings.CutPrefix(name, "s3://")
 	if !isBucket {
@@ -137,7 +137,7 @@ func (c backupCommands) make(ctx context.Context, p *backup.Place, s backup.Snap
 	return nil
 }
 
-// watch runs a long step with a progress bar.
+// watch calls do, and shows the progress of the place meanwhile.
 func (c backupCommands) watch(p *backup.Place, do func() error) error {
 	var bar *progress
 	shown := int64(0)

@@ -49,9 +49,9 @@ func (a tableCommands) simulate(cmd *cobra.Command, q client.CalendarQuery, p *w
 	return a.showCalendar(&body)
 }
 
-// policyOf returns the policy of a configuration file, for a simulation. Without a file, it returns
-// nil. Environment variables of this machine do not apply, because the server has others. The
-// prefix, the kind of store and the quota are the server's unless the file sets them.
+// policyOf returns the policy of a configuration file, for a simulated forecast. Without a file, it
+// returns nil. It ignores the environment variables of this machine, because the server may have others.
+// The prefix, the kind of store and the quota are the server's unless the file sets them.
 func policyOf(a *app, file string) (*wire.PolicyBody, error) {
 	if file == "" {
 		return nil, nil
@@ -84,7 +84,7 @@ func policyOf(a *app, file string) (*wire.PolicyBody, error) {
 	return &p, nil
 }
 
-// showCalendar prints a forecast, with a mark at the month in which the quota is met.
+// showCalendar prints a forecast, with a mark at the month in which the quota is reached.
 func (a tableCommands) showCalendar(b *wire.CalendarBody) error {
 	g := listing{header: []string{"month", "created", "retired", "dropped", "tables", "readings", "bytes"}}
 	billed := len(b.Months) > 0 && b.Months[0].Dollars != nil

@@ -12,9 +12,8 @@ import (
 	"github.com/varvedb/varve/internal/fileerr"
 )
 
-// certificate is the certificate of the server. It is reloaded when its files
-// change. If a new one cannot be read, the failure is logged once and the current
-// one stays in use.
+// certificate is the TLS certificate of the server. It is reloaded when its files change. If a changed
+// file cannot be read, the failure is logged once and the current certificate stays in use.
 type certificate struct {
 	cert, key string
 	log       zerolog.Logger

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// testClock names a file with the offset of the clock. The linker sets it in
-// programs that are built for tests, and only there.
+// testClock names a file with a duration, which now adds to the time. Only the linker sets testClock, in
+// programs that are built for tests.
 var testClock string
 
 // now returns the time of the program's clock.
@@ -15,7 +15,7 @@ func now() time.Time {
 	if testClock == "" {
 		return time.Now()
 	}
-	// Errors are ignored: if a test is just writing the file, the offset is 0.
+	// Errors are ignored: while a test writes the file, the duration is 0.
 	text, _ := os.ReadFile(testClock)
 	ahead, _ := time.ParseDuration(strings.TrimSpace(string(text)))
 	return time.Now().Add(ahead)

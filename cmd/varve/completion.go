@@ -17,13 +17,13 @@ import (
 // completeWithin limits the wait for a server, because a user waits for the shell.
 const completeWithin = time.Second
 
-// completer completes arguments and flags with names that a server returns. Without an answer
-// it completes nothing, and prints nothing.
+// completer completes arguments and flags with names that a server returns. If the server does not
+// answer, completer completes nothing and prints nothing.
 type completer struct{ *app }
 
-// source returns the names of one kind, such as devices. The arguments args precede the word that
-// is completed.
-type source func(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string) []string
+// nameSource returns the names of one type of object, such as devices. The arguments args precede the
+// word that is completed.
+type nameSource func(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string) []string
 
 // addTo adds completions to a command and its subcommands. The name of an argument in the usage, or
 // of a flag, determines which names complete it.
@@ -34,7 +34,7 @@ func (p completer) addTo(cmd *cobra.Command) {
 	if cmd.Flags().Lookup("server") == nil {
 		return
 	}
-	arguments := map[string]source{"STREAM": streamNames, "DEVICE": deviceNames}
+	arguments := map[string]nameSource{"STREAM": streamNames, "DEVICE": deviceNames}
 	if parent := cmd.Parent(); parent != nil {
 		switch parent.Name() {
 		case "tables":
@@ -63,7 +63,7 @@ func (p completer) addTo(cmd *cobra.Command) {
 			return p.complete(arguments[name], cmd, args, word), cobra.ShellCompDirectiveNoFileComp
 		}
 	}
-	for flag, from := range map[string]source{"stream": streamNames, "device": deviceNames, "fields": fieldNames, "field": fieldNames, "top-field": fieldNames, "rule": ruleNames} {
+	for flag, from := range map[string]nameSource{"stream": streamNames, "device": deviceNames, "fields": fieldNames, "field": fieldNames, "top-field": fieldNames, "rule": ruleNames} {
 		if cmd.Flags().Lookup(flag) == nil {
 			continue
 		}
@@ -97,7 +97,7 @@ func offerNoFiles(cmd *cobra.Command) {
 }
 
 // complete returns the names that begin with a word.
-func (p completer) complete(from source, cmd *cobra.Command, args []string, word string) []string {
+func (p completer) complete(from nameSource, cmd *cobra.Command, args []string, word string) []string {
 	if from == nil {
 		return nil
 	}

@@ -49,7 +49,7 @@ func (f *configFlags) addSome(cmd *cobra.Command, some ...settingFlag) {
 	}
 }
 
-// source returns the sources of the configuration.
+// source returns the file, the variables and the flags that the configuration is read from.
 func (f *configFlags) source() (config.Source, error) {
 	src := config.Source{File: f.file, Required: true, Environ: os.Environ(), Flags: map[string]string{}, FlagNames: map[string]string{}}
 	if src.File == "" {
@@ -151,8 +151,8 @@ func configCheckCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// reportQuota prints a warning about the quota of tables. If wrong is true, it returns the text as an
-// error instead. It does nothing if the text is empty.
+// reportQuota prints text as a warning about the quota of tables. If wrong is true, it returns text as an
+// error instead. It does nothing if text is empty.
 func reportQuota(a *app, c *config.Config, text string, wrong bool) error {
 	switch {
 	case text == "":

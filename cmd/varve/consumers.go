@@ -19,7 +19,7 @@ import (
 	sqsdoor "github.com/varvedb/varve/ingest/sqs"
 )
 
-// consumers are the consumers of queues and streams that are configured.
+// consumers are the configured consumers of queues and streams of AWS.
 type consumers struct {
 	c       *config.Config
 	e       *engine.Engine
@@ -28,7 +28,7 @@ type consumers struct {
 	running []interface{ Close() }
 }
 
-// start starts the consumers.
+// start starts the configured consumers.
 func (s *consumers) start(ctx context.Context, served *api.Server) error {
 	if s.c.Ingest.Kinesis.Name != "" {
 		if err := s.startKinesis(ctx, served.NewKinesisReceiver()); err != nil {
@@ -48,7 +48,7 @@ func (s *consumers) stop() {
 	}
 }
 
-// failed returns a callback that logs failures. In an outage, it omits most of them.
+// failed returns a callback that logs the failures of a consumer. In an outage, it logs at intervals only.
 func (s *consumers) failed(source, name string) func(error, time.Duration) {
 	failures := newFailures(s.log, now)
 	return func(err error, retry time.Duration) {

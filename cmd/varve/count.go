@@ -77,7 +77,7 @@ func whereFlag(cmd *cobra.Command, where *string) {
 	cmd.Flags().StringVar(where, "where", "", "only readings that match these `conditions`, as in 'temperature>30 and level=error'")
 }
 
-// filterFlags adds the flags that select registered devices.
+// filterFlags adds the flags that select registered devices by status and type.
 func filterFlags(cmd *cobra.Command, status, deviceType *string) {
 	cmd.Flags().StringVar(status, "status", "", "only devices of this `status`: active, inactive or maintenance")
 	cmd.Flags().StringVar(deviceType, "device-type", "", "only devices of this `type`")

@@ -62,8 +62,8 @@ func reportFindings(a *app, findings []dynamo.Finding) error {
 	return nil
 }
 
-// examineServer checks that the server could listen at its address. If the address
-// is in use, it asks the service there for its conditions.
+// examineServer checks that the server could listen at its address. If the address is in use, it returns
+// the conditions of the service there.
 func examineServer(ctx context.Context, a *app, c *config.Config) []dynamo.Finding {
 	address := dynamo.Finding{Check: "address", State: dynamo.Good, Found: c.Server.Listen}
 	l, err := listen(ctx, c.Server.Listen, "--listen")
@@ -101,8 +101,8 @@ func examineServer(ctx context.Context, a *app, c *config.Config) []dynamo.Findi
 // askWithin limits the wait for a running service's conditions.
 const askWithin = 5 * time.Second
 
-// examineRunning asks the running service for its conditions. Without a key, the
-// service returns only its readiness.
+// examineRunning returns the conditions of the running service. Without a key, the service reports only
+// whether it is ready.
 func examineRunning(ctx context.Context, a *app, c *config.Config) []dynamo.Finding {
 	options, err := a.access.options()
 	if err != nil {

@@ -61,7 +61,7 @@ type printer struct {
 	out    []byte
 }
 
-// Write implements io.Writer. The bytes of an incomplete character are held until the next call.
+// Write implements io.Writer. It writes the bytes of an incomplete character in the next call.
 func (p *printer) Write(text []byte) (int, error) {
 	n := len(text)
 	if len(p.rest) > 0 {

@@ -114,8 +114,8 @@ func localEvents(log zerolog.Logger, fatal func(msg string)) local.Events {
 }
 
 // recovered logs the findings of the journal's recovery. A torn end of the journal is logged as a
-// warning. Usually it is a write that a crash interrupted, but the write may have been
-// acknowledged.
+// warning. Usually the torn end is a write that a crash interrupted before its acknowledgement, but
+// the write may have been acknowledged.
 func recovered(log zerolog.Logger, r local.Recovery) {
 	for _, n := range r.Notes {
 		log.Warn().Stringer("found", n).Msg("journal repaired")
@@ -153,8 +153,8 @@ func (w logWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// destinationConfirmed logs the confirmation of a destination of AWS IoT Core. After a failure, the
-// log has the address for a confirmation by hand.
+// destinationConfirmed logs the confirmation of an HTTP destination of AWS IoT Core. After a failure, the
+// log has the address at which an operator can confirm the destination.
 func destinationConfirmed(log zerolog.Logger, arn, enableURL string, err error) {
 	switch {
 	case err == nil:
@@ -166,7 +166,7 @@ func destinationConfirmed(log zerolog.Logger, arn, enableURL string, err error) 
 	}
 }
 
-// erasureChanged logs the changes of erasures, without any reading.
+// erasureChanged returns a callback that logs a change of an erasure. The log has no part of a reading.
 func erasureChanged(log zerolog.Logger) func(erasures.Record) {
 	return func(r erasures.Record) {
 		readings := int64(0)

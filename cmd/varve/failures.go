@@ -56,8 +56,8 @@ func (f *failures) changed(c health.Condition, holds bool) {
 	}
 }
 
-// due reports whether an event should be logged now, and the number of omitted events of its kind
-// since the last logged one.
+// due reports whether an event with the name what should be logged now. The result leftOut is the number
+// of events with this name that were omitted since the last logged one.
 func (f *failures) due(what string) (leftOut int, due bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +74,7 @@ func (f *failures) due(what string) (leftOut int, due bool) {
 	return leftOut, true
 }
 
-// counted adds to a log event the number of omitted events of its kind.
+// counted adds the number of omitted events to a log event.
 func counted(ev *zerolog.Event, leftOut int) *zerolog.Event {
 	if leftOut > 0 {
 		ev = ev.Int("left_out", leftOut)
@@ -82,8 +82,8 @@ func counted(ev *zerolog.Event, leftOut int) *zerolog.Event {
 	return ev
 }
 
-// forget drops old failures. Otherwise the map would grow, because each table may have failures
-// of its own.
+// forget removes old failures. Otherwise the map would grow, because each table may have failures
+// with names of their own.
 func (f *failures) forget(now time.Time) {
 	for what, r := range f.last {
 		if now.Sub(r.at) > 10*repeatEvery {

@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// ofFlag converts an error about a field of a body to an error about the flag of that name, if
-// the command has such a flag.
+// ofFlag converts an error about a property of a body to an error about the flag of that name, if the
+// command has such a flag.
 func ofFlag(cmd *cobra.Command, err error) error {
 	var e *varve.Error
 	if !errors.As(err, &e) {
@@ -60,8 +60,7 @@ var flagTerms = strings.NewReplacer(
 	"requires timezone: name", "requires --timezone: name",
 	"requires top: add top=10", "requires --top: add --top 10")
 
-// withFlags returns an error of the server with flags in place of parameters. On the command line,
-// devices are arguments.
+// withFlags returns an error of the server that names flags and arguments in place of parameters.
 func withFlags(e *varve.Error) *varve.Error {
 	own := *e
 	own.Message = flagTerms.Replace(e.Message)

@@ -22,7 +22,7 @@ const (
 	// sizeEvery is the least time between two measurements of sizes that the process has in memory.
 	sizeEvery = 5 * time.Second
 	// countEvery is the least time between two measurements of sizes on DynamoDB. DynamoDB updates
-	// them every six hours, and a measurement sends a request per table.
+	// the sizes every six hours, and a measurement sends a request per table.
 	countEvery = time.Hour
 	// measureWithin limits a measurement.
 	measureWithin = 30 * time.Second

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestMeasured_ReadsOncePerPeriod checks that scrapes never wait, and that a value is measured once
-// per period. Measurements must not overlap, and a failure must show as NaN until the next success.
+// TestMeasured_ReadsOncePerPeriod checks that scrapes never wait, and that a value is measured once in
+// each interval. Measurements must not overlap, and a failure must show as NaN until the next success.
 func TestMeasured_ReadsOncePerPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loads, fails := 0, false

@@ -162,8 +162,8 @@ func ingest(ctx context.Context, a *app, f *ingestFlags, args []string) error {
 	return err
 }
 
-// announceStream prints the stream for files that were named without a folder. Its name is the name
-// of the working folder. Users may not expect that, and readings cannot be moved to another stream.
+// announceStream prints the stream of files that were named without a folder. The stream has the name of
+// the working folder. Users may not expect that, and readings cannot be moved to another stream.
 func announceStream(a *app, f *ingestFlags, sources []upload.Source) {
 	for i := range sources {
 		if s := &sources[i]; f.stream == "" && s.Stream != "" && filepath.Dir(s.Path) == "." {

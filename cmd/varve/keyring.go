@@ -41,7 +41,7 @@ func (a keyCommands) openKeyring(cmd *cobra.Command, f *configFlags, fresh func(
 		slices.ContainsFunc(f.set, func(set string) bool { return strings.HasPrefix(set, "store.") })
 	if cmd.Flags().Changed("server") || os.Getenv("VARVE_SERVER") != "" && !named {
 		c, err := a.client()
-		return served{c, a.server}, err
+		return serverKeyring{c, a.server}, err
 	}
 	loaded, err := f.load(a.app)
 	if err != nil {
@@ -51,7 +51,7 @@ func (a keyCommands) openKeyring(cmd *cobra.Command, f *configFlags, fresh func(
 	if a.access.given() && !named {
 		a.server = c.Server.URL(c.Server.Listen)
 		c, err := a.client()
-		return served{c, a.server}, err
+		return serverKeyring{c, a.server}, err
 	}
 	kind := kindOf(c)
 	if kind.inProcess {
@@ -70,44 +70,44 @@ func (a keyCommands) openKeyring(cmd *cobra.Command, f *configFlags, fresh func(
 	st, err := kind.open(cmd.Context(), storeOptions{config: c, log: a.logger(config.Log{Level: "error"}), fatal: a.fatal})
 	switch {
 	case err == nil:
-		return kept{st, apikeys.New(st, now), kind.place(c)}, nil
+		return storeKeyring{st, apikeys.New(st, now), kind.place(c)}, nil
 	case kind.oneProcess && varve.FailureOf(err) == varve.Conflict:
 		return nil, fmt.Errorf("%w; or name its server, as with --server %s", err, c.Server.URL(c.Server.Listen))
 	}
 	return nil, err
 }
 
-// served manages keys through a server.
-type served struct {
+// serverKeyring manages keys through a server.
+type serverKeyring struct {
 	c   *client.Client
 	url string
 }
 
-func (s served) where() string { return "the server " + s.url }
+func (s serverKeyring) where() string { return "the server " + s.url }
 
-func (s served) create(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error) {
+func (s serverKeyring) create(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error) {
 	return s.c.CreateKey(ctx, d)
 }
 
-func (s served) list(ctx context.Context) (wire.KeyList, error) { return s.c.Keys(ctx) }
+func (s serverKeyring) list(ctx context.Context) (wire.KeyList, error) { return s.c.Keys(ctx) }
 
-func (s served) revoke(ctx context.Context, id string) (wire.KeyInfo, error) {
+func (s serverKeyring) revoke(ctx context.Context, id string) (wire.KeyInfo, error) {
 	return s.c.RevokeKey(ctx, id)
 }
 
-func (s served) close() error { return nil }
+func (s serverKeyring) close() error { return nil }
 
-// kept manages the keys in a store that this process opened. A user who can open the store can
+// storeKeyring manages the keys in a store that this process opened. A user who can open the store can
 // manage all keys.
-type kept struct {
+type storeKeyring struct {
 	store    store.Store
 	registry *apikeys.Registry
 	place    string
 }
 
-func (k kept) where() string { return k.place }
+func (k storeKeyring) where() string { return k.place }
 
-func (k kept) create(ctx context.Context, b wire.KeyDraft) (made wire.NewKey, err error) {
+func (k storeKeyring) create(ctx context.Context, b wire.KeyDraft) (made wire.NewKey, err error) {
 	d, err := api.DraftOf(&b)
 	if err != nil {
 		return made, mistaken(err)
@@ -128,7 +128,7 @@ func mistaken(err error) error {
 	return err
 }
 
-func (k kept) list(ctx context.Context) (list wire.KeyList, err error) {
+func (k storeKeyring) list(ctx context.Context) (list wire.KeyList, err error) {
 	all, err := k.registry.List(ctx, "")
 	list.Keys = []wire.KeyInfo{}
 	for i := range all {
@@ -137,9 +137,9 @@ func (k kept) list(ctx context.Context) (list wire.KeyList, err error) {
 	return list, err
 }
 
-func (k kept) revoke(ctx context.Context, id string) (info wire.KeyInfo, err error) {
+func (k storeKeyring) revoke(ctx context.Context, id string) (info wire.KeyInfo, err error) {
 	key, err := k.registry.Revoke(ctx, "", id)
 	return api.KeyInfo(&key, now()), err
 }
 
-func (k kept) close() error { return k.store.Close() }
+func (k storeKeyring) close() error { return k.store.Close() }

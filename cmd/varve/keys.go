@@ -75,7 +75,7 @@ func (a keyCommands) create() *cobra.Command {
 	return cmd
 }
 
-// expiryOf describes the end of a key.
+// expiryOf describes the expiry of a key.
 func expiryOf(end *time.Time) string {
 	if end == nil {
 		return "never expires"
@@ -83,7 +83,7 @@ func expiryOf(end *time.Time) string {
 	return "expires on " + timeOrNever(end)
 }
 
-// readExpires parses the end of a key. It returns nil for a key that never ends.
+// readExpires parses the expiry of a key. It returns nil for a key that never expires.
 func readExpires(text string, now time.Time) (*time.Time, error) {
 	if text == "never" || text == "" {
 		return nil, nil
@@ -146,7 +146,7 @@ func rateText(k *wire.KeyInfo) string {
 	return strings.Join(bounds, ", ")
 }
 
-// operators reports whether a key is an operator's.
+// operators reports whether a key has the rights of an operator.
 func operators(k *wire.KeyInfo) bool {
 	return k.Tenant == varve.DefaultTenant && slices.Contains(k.Scopes, "admin")
 }

@@ -189,8 +189,8 @@ func cellText(r *varve.Reading, name string) string {
 	}
 }
 
-// latestBody is the latest reading of a device in an answer of the API. Reading is null if the
-// device has none.
+// latestBody is the latest reading of a device in an answer of the API. Reading is nil if the device has
+// no live reading.
 type latestBody struct {
 	Device  string       `json:"device"`
 	Reading *readingBody `json:"reading"`

@@ -55,7 +55,7 @@ func (g *listing) narrowed(width int) (fitted *listing, hidden []string) {
 	return fitted, hidden
 }
 
-// widths returns the width of each column. The widths of all columns but the last include the gap.
+// widths returns the width of each column. The widths of all columns but the last include columnGap.
 func (g *listing) widths() []int {
 	widths := make([]int, len(g.header))
 	for _, row := range append([][]string{g.header}, g.rows...) {
@@ -103,7 +103,7 @@ func (g *listing) shrunk(width int) []int {
 	return widths
 }
 
-// wordWidths returns the width of the longest word in each column, with the gap.
+// wordWidths returns the width of the longest word in each column, including columnGap.
 func (g *listing) wordWidths() []int {
 	widths := make([]int, len(g.header))
 	for _, row := range g.rows {
@@ -174,7 +174,7 @@ func wrapped(text string, width int) (lines []string) {
 	return append(lines, string(runes))
 }
 
-// printText prints a sentence. On a terminal, it is cut into lines that fit.
+// printText prints a sentence. On a terminal, the sentence is cut into lines that fit.
 func (a *app) printText(text string) {
 	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
 	width := a.columns - len(indent)

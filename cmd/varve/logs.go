@@ -65,7 +65,7 @@ func (a logCommands) add() *cobra.Command {
 	return a.remote(cmd, "table", "json")
 }
 
-// showAdded prints the answer to a new entry. It fails if the entry is a conflict.
+// showAdded prints the answer to a new log entry. It fails if the entry is a conflict.
 func (a logCommands) showAdded(answer *wire.LogAnswer) error {
 	var err error
 	switch {

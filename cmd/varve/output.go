@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// listing holds rows and their header for output in several formats.
+// listing has rows and their header for output in several formats.
 type listing struct {
 	header []string
 	rows   [][]string
@@ -105,7 +105,7 @@ func writeJSON(w io.Writer, value any) error {
 	return enc.Encode(value)
 }
 
-// jsonIf writes value as JSON, if a condition holds.
+// jsonIf writes value as JSON if is is true.
 func (a *app) jsonIf(is bool, value any) error {
 	if !is {
 		return nil

@@ -31,7 +31,7 @@ const (
 	usualRows    = 24
 )
 
-// maxPlotted is the largest number of values that a chart holds in memory.
+// maxPlotted is the largest number of values that a chart may have, because all are in memory.
 const maxPlotted = 2_000_000
 
 func plotFlag(cmd *cobra.Command, plotted *bool) {
@@ -81,8 +81,8 @@ func (a pictures) hasColours() bool {
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// draw prints a chart that fits the terminal. The argument below is the number of lines of text for
-// which it leaves room below the chart.
+// draw prints a chart that fits the terminal. It leaves room for a number of lines of text below the
+// chart.
 func (a pictures) draw(c *plot.Chart, below int) error {
 	const tallest = 40 // a taller chart shows nothing more
 	columns, rows := a.size()
@@ -112,7 +112,7 @@ func newLines() *lines {
 	return &lines{all: map[string]*plot.Line{}, others: map[string]bool{}}
 }
 
-// add appends a point to a line.
+// add appends a time and a value to a line of the chart.
 func (l *lines) add(name string, p plot.Point) error {
 	line := l.all[name]
 	if line == nil {
@@ -143,7 +143,7 @@ func (a pictures) printOmitted(text string) {
 }
 
 // chart returns a chart of the first lines, at most one for each colour. The function gap returns the
-// longest time between two points that a line connects.
+// longest time between two values that a line connects.
 func (l *lines) chart(gap func([]plot.Point) time.Duration) *plot.Chart {
 	c := &plot.Chart{}
 	for _, name := range l.order[:min(len(l.order), plot.MostLines)] {
@@ -287,8 +287,8 @@ func gapOfBuckets(points []plot.Point) time.Duration {
 	return least * 3 / 2
 }
 
-// axisOf returns the limits of a window that the program knows, so that a chart shows empty parts
-// of the window. An unknown limit is the zero time. On that side, the chart ends with its points.
+// axisOf returns the limits of a window, so that a chart shows empty parts of the window. A limit that
+// only the server can compute is the zero time. On that side, the chart ends with its values.
 func axisOf(from, to, during string, zone *time.Location) (time.Time, time.Time) {
 	if during != "" {
 		w, err := timefmt.ParseWindow(during)

@@ -114,7 +114,7 @@ func TestPlot_FitsTerminal(t *testing.T) {
 	}
 }
 
-// TestPlot_NamesWhatIsMissing checks the text below a chart, and a chart without points.
+// TestPlot_NamesWhatIsMissing checks the text below a chart, and a chart without values.
 func TestPlot_NamesWhatIsMissing(t *testing.T) {
 	server := picturesServer(t)
 	t.Setenv("LC_ALL", "C.UTF-8")

@@ -39,7 +39,7 @@ func (p *progress) add(bytes int64) {
 func (p *progress) print(line string) {
 	line = printable(line) + "\n"
 	if p.all != nil {
-		// After the end of the bar, the line is discarded.
+		// After the end of the bar, Write fails, and the line is discarded.
 		_, _ = p.all.Write([]byte(line))
 		return
 	}

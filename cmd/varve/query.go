@@ -131,7 +131,7 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 	return nil
 }
 
-// beginning stores the beginning and the end of an answer, and counts its lines.
+// beginning keeps the beginning and the end of an answer in memory, and counts the lines of the answer.
 type beginning struct {
 	text []byte
 	last []byte // the end of the answer
@@ -139,7 +139,7 @@ type beginning struct {
 	size int    // bytes of the answer
 }
 
-// lastBytes is the number of bytes from the end of an answer that beginning stores. Coverage and
+// lastBytes is the number of bytes from the end of an answer that beginning keeps. Coverage and
 // notes are longer only if thousands of tables were read, or fields are misspelt.
 const lastBytes = 512 << 10
 
@@ -154,7 +154,7 @@ func (b *beginning) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// notesOf returns the notes on an answer: from its trailer, or the last member of its JSON.
+// notesOf returns the notes on an answer: from its trailer, or the last property of its JSON.
 func notesOf(resp *http.Response, seen *beginning) (notes []wire.Note, err error) {
 	if text := resp.Trailer.Get("Varve-Notes"); text != "" {
 		return notes, json.Unmarshal([]byte(text), &notes)
@@ -163,13 +163,13 @@ func notesOf(resp *http.Response, seen *beginning) (notes []wire.Note, err error
 	at := bytes.LastIndex(seen.last, []byte(member))
 	text, whole := bytes.CutSuffix(seen.last, []byte("}\n"))
 	if at < 0 || !whole || json.Unmarshal(text[at+len(member):], &notes) != nil {
-		return nil, nil //nolint:nilerr // another text of the answer looks like the member
+		return nil, nil //nolint:nilerr // another text of the answer looks like the property
 	}
 	return notes, nil
 }
 
-// coverageOf returns the coverage of an answer: from its trailer, or from a member at the end of
-// its JSON. It returns nil if the answer has none.
+// coverageOf returns the coverage of an answer: from its trailer, or from a property at the end of its
+// JSON. It returns nil if the answer has none.
 func coverageOf(resp *http.Response, seen *beginning) []byte {
 	if text := resp.Trailer.Get("Varve-Coverage"); text != "" {
 		return []byte(text)
@@ -185,7 +185,7 @@ func coverageOf(resp *http.Response, seen *beginning) []byte {
 	if d.Decode(&cover) != nil {
 		return nil
 	}
-	// Only notes may follow. Otherwise the member belongs to a value of a reading.
+	// Only notes may follow. Otherwise the property belongs to a value of a reading.
 	if rest := text[d.InputOffset():]; string(rest) != "}\n" && !bytes.HasPrefix(rest, []byte(`,"notes":`)) {
 		return nil
 	}
@@ -274,8 +274,8 @@ func (a queryCommands) sayLatest(ctx context.Context, c *client.Client, q *clien
 	return nil
 }
 
-// sayAnswer prints the number of readings of an answer, and notes on its gaps. The argument missing
-// lists the requested fields that no reading has.
+// sayAnswer prints the number of readings of an answer, and reports omitted readings and fields. The
+// argument missing lists the requested fields that no reading has.
 func (a queryCommands) sayAnswer(q *client.Query, answer *client.Answer, n int, missing []string) {
 	a.saySkipped(&answer.Coverage)
 	a.sayAsOf(&answer.Coverage)
@@ -326,8 +326,8 @@ func (a queryCommands) fittedFields(fields []varve.Field, times int) []string {
 	return wrapped(text, max(a.columns-times, leastColumn))
 }
 
-// noReadings describes a window without live readings. It distinguishes windows that have expired
-// readings.
+// noReadings returns a sentence about a window without live readings. The sentence differs if the window
+// has expired readings.
 func noReadings(q *client.Query, x *query.Expiry) string {
 	switch {
 	case q.Where != "":
@@ -355,7 +355,8 @@ func expiryText(x *query.Expiry, isEmpty bool) string {
 	}
 }
 
-// ofPage names the page in a line about the window if another page follows.
+// ofPage returns a line about the window. If another page follows, the returned line is about this page
+// instead.
 func ofPage(line, next string) string {
 	if next == "" {
 		return line

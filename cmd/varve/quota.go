@@ -18,8 +18,8 @@ import (
 // quotaFinding compares the tables that a configuration needs over its life with the quota of the
 // account. If the quota suffices, or the store has no quota, the text is empty.
 //
-// If wrong is true, the configuration exceeds the quota although it drops expired tables. Its operator
-// expects it to run forever.
+// If wrong is true, the configuration exceeds the quota although it drops expired tables. The operator
+// of such a configuration expects that the deployment can run forever.
 func quotaFinding(ctx context.Context, c *config.Config) (text string, wrong bool, err error) {
 	if !kindOf(c).hasQuota {
 		return "", false, nil
@@ -46,7 +46,7 @@ func quotaRemedy(c *config.Config) string {
 	return calendar.QuotaRemedy(&p)
 }
 
-// warnOfQuota logs that the configuration will meet the quota of the account, even though it drops
+// warnOfQuota logs a warning if the configuration will reach the quota of the account although it drops
 // expired tables.
 func warnOfQuota(ctx context.Context, c *config.Config, log zerolog.Logger) {
 	text, wrong, err := quotaFinding(ctx, c)
@@ -56,9 +56,9 @@ func warnOfQuota(ctx context.Context, c *config.Config, log zerolog.Logger) {
 	log.Warn().Str("found", text).Str("remedy", quotaRemedy(c)).Msg("quota of tables too small")
 }
 
-// forecastTables returns the forecast for varve doctor on DynamoDB. The forecast has a remedy if
-// the quota will be reached. It is only a warning if that is more than a year away, and the reason
-// is that some tables are never dropped.
+// forecastTables returns the forecast for varve doctor on DynamoDB. The forecast has a remedy if the
+// quota will be reached. The finding is only a warning if that day is more than a year away and if
+// the cause is that some tables are never dropped.
 func forecastTables(c *config.Config) dynamo.Forecaster {
 	return func(ctx context.Context, tables []store.Info, others int) (found, remedy string, warning bool, err error) {
 		p, at := c.Rotation(), now()

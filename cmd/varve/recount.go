@@ -50,7 +50,7 @@ func planRecount(c *config.Config, lost []local.Loss, damaged bool) (list []wire
 	return list
 }
 
-// gapsOf returns the ranges of lost items that may hold roll-ups.
+// gapsOf returns the ranges of lost items that may contain roll-ups.
 func gapsOf(lost []local.Loss) (gaps []rollup.Gap) {
 	for i := range lost {
 		if l := &lost[i]; l.Items && !l.Index {
@@ -167,8 +167,8 @@ func goneOf(c *config.Config, s varve.Series, losses []local.Loss) (gone []varve
 	return gone
 }
 
-// mayHoldKeys reports whether the lost items may include API keys.
-func mayHoldKeys(l local.Loss) bool {
+// mayContainKeys reports whether lost items may be API keys.
+func mayContainKeys(l local.Loss) bool {
 	rollups := rollup.SeriesPrefix()
 	return l.Journal || l.Items && !l.Index && !(strings.HasPrefix(l.FirstItem.PK, rollups) && strings.HasPrefix(l.LastItem.PK, rollups))
 }

@@ -38,9 +38,9 @@ func TestGoneOf_NamesReadingsOfTheSeries(t *testing.T) {
 	}
 }
 
-// TestMayHoldKeys_IgnoresRangesOfRollups checks that API keys may be among lost items unless both
+// TestMayContainKeys_IgnoresRangesOfRollups checks that API keys may be among lost items unless both
 // ends of the range are roll-ups.
-func TestMayHoldKeys_IgnoresRangesOfRollups(t *testing.T) {
+func TestMayContainKeys_IgnoresRangesOfRollups(t *testing.T) {
 	rollup, device := store.Key{PK: "ROLLUP#a/b/c"}, store.Key{PK: "DEVICE#a"}
 	for _, c := range []struct {
 		loss local.Loss
@@ -53,7 +53,7 @@ func TestMayHoldKeys_IgnoresRangesOfRollups(t *testing.T) {
 		{local.Loss{Table: "t"}, false},
 		{local.Loss{Journal: true}, true},
 	} {
-		if got := mayHoldKeys(c.loss); got != c.want {
+		if got := mayContainKeys(c.loss); got != c.want {
 			t.Errorf("%+v: %v", c.loss, got)
 		}
 	}

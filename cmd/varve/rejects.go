@@ -106,7 +106,7 @@ func (a rejectCommands) get() *cobra.Command {
 	return a.remote(cmd, "text", "json")
 }
 
-// showReject prints all parts of a reject. Its texts come from devices, so they are escaped.
+// showReject prints all parts of a reject. The texts of a reject are escaped, because devices sent them.
 func (a rejectCommands) showReject(r *wire.RejectBody) {
 	line := func(name, text string) {
 		if text != "" {
@@ -177,7 +177,8 @@ func (a rejectCommands) delete() *cobra.Command {
 	return a.remote(cmd, "text", "json")
 }
 
-// checkSelection checks that rejects are selected in exactly one way: by ids, by filters, or all.
+// checkSelection checks that rejects are selected in exactly one way: by ids, by flags such as --stream,
+// or all.
 func checkSelection(ids []string, s wire.RejectSelection, all bool) error {
 	filtered := s != wire.RejectSelection{}
 	switch {

@@ -124,7 +124,7 @@ func (r *reloader) reload() {
 	answer.Info().Strs("reloaded", reloaded).Strs("needs_restart", restart).Str("level", loaded.Log.Level).Msg("configuration reloaded")
 }
 
-// moveOrigins sets the origins of the reloaded settings. The caller holds the lock.
+// moveOrigins sets the origins of the reloaded settings. The caller must have locked r.mu.
 func (r *reloader) moveOrigins(loaded *config.Loaded, reloaded []string) {
 	for _, key := range reloaded {
 		delete(r.running.Origins, key)

@@ -59,7 +59,7 @@ func TestReload_ReportsChanges(t *testing.T) {
 		t.Error("a mistake changed the level")
 	}
 	fails = nil
-	next.Server.TLSCert, next.Server.TLSKey = "cert.pem", "key.pem" // TLS begins with a restart
+	next.Server.TLSCert, next.Server.TLSKey = "cert.pem", "key.pem" // TLS is turned on only by a restart
 	if got = reload(); !strings.Contains(got, `"server.tls_cert","server.tls_key"],"level":"error"`) || strings.Contains(got, "certificate not reloaded") {
 		t.Errorf("a first certificate: %s", got)
 	}

@@ -53,7 +53,7 @@ func repairCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// repairFolder repairs a data folder, or shows the steps of a repair.
+// repairFolder repairs a data folder, or shows the changes of a repair.
 func (a repairer) repairFolder(ctx context.Context, c *config.Config, apply bool) error {
 	found, harmless, lost := []wire.Damage{}, []wire.Damage{}, []local.Loss{}
 	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(p local.Problem) {
@@ -83,7 +83,7 @@ func (a repairer) repairFolder(ctx context.Context, c *config.Config, apply bool
 	return a.checkRepaired(ctx, c, losses)
 }
 
-// showRepairPlan shows the steps of a repair without executing them.
+// showRepairPlan prints the changes that a repair would make.
 func (a repairer) showRepairPlan(found, harmless []wire.Damage) error {
 	if err := a.showRepair(append(harmless, found...), "cannot be read"); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (a repairer) checkRepaired(ctx context.Context, c *config.Config, losses []
 	if left > 0 {
 		return fmt.Errorf("data folder %s: %s left: run varve verify and report this", c.Store.Dir, count(left, "problem"))
 	}
-	if slices.ContainsFunc(losses, mayHoldKeys) {
+	if slices.ContainsFunc(losses, mayContainKeys) {
 		fmt.Fprintln(a.err, "API keys may be among what is lost. If requests are refused without a key, make one with varve keys create.")
 	}
 	fmt.Fprintln(a.err, "The store verifies.")

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// dynamoRepair holds the flags of a repair on DynamoDB.
+// dynamoRepair has the flags of a repair on DynamoDB.
 type dynamoRepair struct {
 	dynamo.Repairing
 	apply      bool
@@ -28,14 +28,14 @@ func (r *dynamoRepair) addDynamo(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.acceptLoss, "accept-loss", false, "on DynamoDB, stop reporting deleted tables as missing: their readings are known to be lost")
 }
 
-// repairStep is one step of a repair, or a task for the operator.
+// repairStep is one change of a repair, or a task for the operator.
 type repairStep struct {
 	Step string `json:"step"`
 	What string `json:"what"`
 	Why  string `json:"why"`
 }
 
-// repairDynamo plans a repair, shows it, and executes it if --apply is set.
+// repairDynamo prints the changes of a repair, and makes them if --apply is set.
 func (a repairer) repairDynamo(ctx context.Context, c *config.Config, r dynamoRepair) (err error) {
 	options, err := dynamoOptions(ctx, c, 0)
 	if err != nil {
@@ -71,7 +71,7 @@ func (a repairer) repairDynamo(ctx context.Context, c *config.Config, r dynamoRe
 	return errors.Join(registry.Apply(ctx, items), s.Repair(ctx, &plan, r.acceptLoss))
 }
 
-// repairSteps lists the steps of a repair, and the findings that the repair does not change.
+// repairSteps lists the changes of a repair, and the findings that the repair does not change.
 func repairSteps(p *dynamo.RepairPlan, items []streams.Repair, acceptLoss bool, policy *retention.Policy) []repairStep {
 	steps := []repairStep{}
 	for _, it := range items {

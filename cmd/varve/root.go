@@ -105,7 +105,7 @@ func isUsage(err error) bool {
 // oneLine joins the lines of joined errors.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// app holds the state that all commands share.
+// app has the state that all commands share.
 type app struct {
 	*std
 	server  string

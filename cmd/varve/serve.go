@@ -263,7 +263,7 @@ func newServer(c *config.Config, log zerolog.Logger, handler http.Handler, secur
 	return &http.Server{
 		Handler: handler, TLSConfig: secured, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: c.Limits.Request,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: quiet(log),
-		DisableGeneralOptionsHandler: true, // it would answer without a key
+		DisableGeneralOptionsHandler: true, // that handler would answer without a key
 	}
 }
 

@@ -114,8 +114,8 @@ func expiredBy(p *retention.Policy) func(grid.Table) bool {
 	}
 }
 
-// verifyTables reads the rows of all tables, and compares a sample of the roll-ups with their
-// readings.
+// verifyTables reads the rows of all tables, and compares the roll-ups of a random sample of hours with
+// their readings.
 func verifyTables(ctx context.Context, c *config.Config, v verifyOptions) (done rollup.Outcomes, err error) {
 	options, err := dynamoOptions(ctx, c, 0)
 	if err != nil {
@@ -142,8 +142,8 @@ func verifyTables(ctx context.Context, c *config.Config, v verifyOptions) (done 
 	return checkSample(ctx, sample, v.sampled.seed, rollup.NewReader(s, raw, c.Resent()), aliveBy(policy, known), v.found)
 }
 
-// verifyDynamo reads the rows of all tables of a server, and adds the hours of their readings to
-// the sample.
+// verifyDynamo reads the rows of all tables of a server, and adds the hours of their readings to the
+// random sample of hours.
 func verifyDynamo(ctx context.Context, st store.Store, v api.Verification, sample *rollup.Sample) error {
 	s, ok := st.(*dynamo.Store)
 	if !ok {

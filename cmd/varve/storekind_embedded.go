@@ -70,8 +70,8 @@ func checkFolderExists(c *config.Config) error {
 	return nil
 }
 
-// verifyEmbedded reads the whole store of a server, and adds the hours of all roll-ups to the
-// sample.
+// verifyEmbedded reads the whole store of a server, and adds the hours of all roll-ups to the random
+// sample of hours.
 func verifyEmbedded(ctx context.Context, st store.Store, v api.Verification, sample *rollup.Sample) error {
 	s, ok := st.(*local.Store)
 	if !ok {

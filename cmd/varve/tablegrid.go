@@ -106,8 +106,8 @@ func (a pictures) ofClass(title string, tables []*wire.TableInfo, hidden int) er
 	return nil
 }
 
-// gridOf returns the grid of tables. Each boundary of a table begins a column, so columns stand for
-// different lengths of time.
+// gridOf returns the picture of a grid of tables. Each boundary of a table begins a column, so that
+// columns stand for different lengths of time.
 func gridOf(tables []*wire.TableInfo) *plot.Grid {
 	var bounds []time.Time
 	months := map[string][]*wire.TableInfo{}
@@ -163,7 +163,7 @@ func statesOf(row []*wire.TableInfo) string {
 	return strings.Join(parts, ", ")
 }
 
-// gridLegend explains the shades and the colours of a grid.
+// gridLegend explains the shades and the colours of the picture of a grid.
 func (a pictures) gridLegend(g *plot.Grid) string {
 	characters, highest := g.Shades()
 	parts := []string{characters[0] + " empty"}

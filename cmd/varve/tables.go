@@ -92,7 +92,7 @@ func (a tableCommands) showTables(list *wire.TableList, empty bool) error {
 	return nil
 }
 
-// plan returns the command plan or apply: both show a plan.
+// plan returns the command plan or apply. Both print a plan.
 func (a tableCommands) plan(use, short string, apply bool) *cobra.Command {
 	var at, digest, file string
 	var all, simulate bool

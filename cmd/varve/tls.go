@@ -23,7 +23,7 @@ func mayListen(ctx context.Context, c *config.Config, registry *apikeys.Registry
 	}
 	on, err := registry.On(ctx)
 	if errors.Is(err, store.ErrDamaged) {
-		return nil // the record that keys exist is damaged, so every request needs a key
+		return nil // the item that marks that keys exist is damaged, so every request requires a key
 	}
 	if err == nil && !on {
 		return usageError{fmt.Errorf("%s can be reached from other machines, and no API keys exist yet: create the first with %s keys create --scope admin, "+

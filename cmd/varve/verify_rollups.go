@@ -23,7 +23,7 @@ import (
 // sampleSize is the default number of hours of roll-ups that a verification compares.
 const sampleSize = 50
 
-// sampleFlags select the roll-ups that a verification compares.
+// sampleFlags select the random sample of hours whose roll-ups a verification compares with readings.
 type sampleFlags struct {
 	n    int
 	seed uint64
@@ -42,14 +42,14 @@ func (f *sampleFlags) choose() {
 	}
 }
 
-// verification returns the options of a verification on DynamoDB.
+// verification returns the options with which a store on DynamoDB is verified.
 func verification(rate int64, sample *rollup.Sample, found func(wire.Damage)) dynamo.Verification {
 	return dynamo.Verification{
 		Rate: float64(rate), Found: func(row store.DamagedRow) { found(damageOfRow(&row)) }, Reading: sample.Add,
 	}
 }
 
-// checkSample compares the roll-ups of a sample with their readings.
+// checkSample compares the roll-ups of a random sample of hours with their readings.
 func checkSample(
 	ctx context.Context, sample *rollup.Sample, seed uint64, r *rollup.Reader,
 	alive func(context.Context, varve.Series, time.Time) (bool, error), found func(wire.Damage),
@@ -96,7 +96,7 @@ func aliveBy(policy *retention.Policy, known *devices.Registry) func(context.Con
 	}
 }
 
-// sampleFolder adds the hours of all roll-ups of an embedded store to the sample.
+// sampleFolder adds the hours of all roll-ups of an embedded store to the random sample of hours.
 func sampleFolder(ctx context.Context, s *local.Store, sample *rollup.Sample) error {
 	all, err := seriesOf(ctx, s)
 	if err != nil {

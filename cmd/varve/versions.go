@@ -29,7 +29,7 @@ func versionCell(q *client.Query, r *varve.Reading) string {
 	}
 }
 
-// versionWidth returns the least width of the column and the gap after it.
+// versionWidth returns the minimum width of the column, with the spaces after it.
 func versionWidth(q *client.Query) int {
 	if !q.Versions {
 		return 0

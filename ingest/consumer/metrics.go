@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics holds the metrics of a consumer.
+// Metrics has the metrics of a consumer.
 type Metrics struct {
 	received prometheus.Counter
 	done     prometheus.Counter
@@ -46,7 +46,9 @@ func NewMetrics(reg *prometheus.Registry, source string) *Metrics {
 	return m
 }
 
-// Received counts records that were received from a shard, with the age of the oldest one.
+// Received counts queue records that were received from a shard or a queue. The argument lag is the time
+// that the consumer needs to catch up: the distance to the end of the shard, or the age of the oldest
+// received message.
 func (m *Metrics) Received(shard string, records int, lag time.Duration) {
 	m.received.Add(float64(records))
 	m.mu.Lock()
@@ -54,7 +56,7 @@ func (m *Metrics) Received(shard string, records int, lag time.Duration) {
 	m.lags[shard] = max(lag, 0)
 }
 
-// Done counts records that were acknowledged.
+// Done counts queue records that were acknowledged.
 func (m *Metrics) Done(records int) { m.done.Add(float64(records)) }
 
 // Failed counts a failure.
@@ -67,7 +69,7 @@ func (m *Metrics) Forget(shard string) {
 	delete(m.lags, shard)
 }
 
-// lag returns the largest lag in seconds.
+// lag returns the largest lag of all shards in seconds.
 func (m *Metrics) lag() (seconds float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

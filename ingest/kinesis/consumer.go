@@ -25,7 +25,7 @@ type Options struct {
 	Client   *kinesis.Client
 	Stream   string // name or ARN
 	Items    store.Items
-	Holder   string // names this process in leases
+	Holder   string // names this process in leases and heartbeats
 	Receiver *records.Receiver
 	Target   *records.Target
 	Metrics  *consumer.Metrics
@@ -34,22 +34,23 @@ type Options struct {
 	Conditions *health.Conditions
 	// Failed is called after each failure, before a retry.
 	Failed func(err error, retry time.Duration)
-	// Every is the time between two searches for shards. 0 means five seconds.
+	// Every is the time between two searches for shards of the Kinesis stream. 0 means five seconds.
 	Every time.Duration
 }
 
 const (
 	// leaseTTL is the time after which other processes read the shards of a process that was killed.
 	leaseTTL = 30 * time.Second
-	// silentAfter is how long a process counts after its last beat. A process writes a beat at each
-	// search, and the shards are shared among the processes that count.
+	// silentAfter is how long a process counts as running after its last heartbeat. A process writes a
+	// heartbeat at each search. The running processes share the shards.
 	silentAfter = 45 * time.Second
 	searchEvery = 5 * time.Second
 	// closeWithin limits the last writes of Close.
 	closeWithin = 10 * time.Second
 )
 
-// Consumer reads the shards of a stream until Close.
+// Consumer reads the shards of a Kinesis stream until Close. Shards and streams of Kinesis are not the
+// shards and streams of Varve.
 type Consumer struct {
 	opts   Options
 	ledger ledger
@@ -60,16 +61,17 @@ type Consumer struct {
 	wake   chan struct{} // has an element if a worker has ended
 
 	// Only search and the functions that it calls use these fields.
-	workers map[string]*worker
-	sights  map[string]sight // beats of processes
-	beats   int64
+	workers  map[string]*worker
+	observed map[string]observation // last heartbeats of other processes, by holder
+	count    int64
 
 	running sync.WaitGroup
 }
 
-// sight is a beat of another process, and the time at which this process first read it.
-type sight struct {
-	beat  int64
+// observation is the number in a heartbeat of another process, and the time at which this process first
+// read that number.
+type observation struct {
+	count int64
 	since time.Time
 }
 
@@ -84,9 +86,9 @@ func Start(o Options) *Consumer {
 	ctx, stop := context.WithCancel(context.Background())
 	name := o.Stream[strings.LastIndexByte(o.Stream, '/')+1:]
 	c := &Consumer{
-		opts: o, stop: stop, done: make(chan struct{}), wake: make(chan struct{}, 1), workers: map[string]*worker{}, sights: map[string]sight{},
+		opts: o, stop: stop, done: make(chan struct{}), wake: make(chan struct{}, 1), workers: map[string]*worker{}, observed: map[string]observation{},
 		grant:  &apikeys.Grant{Tenant: o.Target.Defaults.Tenant, Scopes: apikeys.Write},
-		ledger: ledger{items: o.Items, stream: name, now: o.Now}, beats: o.Now().UnixMilli(),
+		ledger: ledger{items: o.Items, stream: name, now: o.Now}, count: o.Now().UnixMilli(),
 	}
 	c.leases.Items, c.leases.Now, c.leases.Holder, c.leases.TTL = o.Items, o.Now, o.Holder, leaseTTL
 	go func() {
@@ -140,7 +142,8 @@ func (c *Consumer) failed(err error, retry time.Duration) {
 	c.opts.Failed(err, retry)
 }
 
-// search starts a worker for each free shard of this process's share, and ends workers beyond it.
+// search starts workers for readable shards up to the share of this process, and ends workers beyond its
+// share.
 func (c *Consumer) search(ctx context.Context) error {
 	for shard, w := range c.workers {
 		if w.isDone() {
@@ -151,16 +154,16 @@ func (c *Consumer) search(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.beats++
-	if err := c.ledger.beat(ctx, c.opts.Holder, c.beats); err != nil {
+	c.count++
+	if err := c.ledger.writeHeartbeat(ctx, c.opts.Holder, c.count); err != nil {
 		return err
 	}
-	checkpoints, beats, err := c.ledger.readAll(ctx)
+	checkpoints, counts, err := c.ledger.readAll(ctx)
 	if err != nil {
 		return err
 	}
 	readable := readableShards(shards, checkpoints)
-	processes := c.countProcesses(beats)
+	processes := c.countProcesses(counts)
 	share := (len(readable) + processes - 1) / processes
 	c.shrink(shards, share)
 	for _, shard := range readable {
@@ -202,17 +205,17 @@ func startOf(shards []types.Shard, id string) string {
 }
 
 // countProcesses returns the number of processes that read the stream, this one included. A process
-// counts until its beat has not changed for silentAfter, by the clock of this process.
-func (c *Consumer) countProcesses(beats map[string]int64) int {
+// counts until its heartbeat has not changed for silentAfter, by the clock of this process.
+func (c *Consumer) countProcesses(counts map[string]int64) int {
 	now, n := c.opts.Now(), 1
-	for holder, beat := range beats {
+	for holder, count := range counts {
 		if holder == c.opts.Holder {
 			continue
 		}
-		was, ok := c.sights[holder]
-		if !ok || was.beat != beat {
-			was = sight{beat, now}
-			c.sights[holder] = was
+		was, ok := c.observed[holder]
+		if !ok || was.count != count {
+			was = observation{count, now}
+			c.observed[holder] = was
 		}
 		if now.Sub(was.since) < silentAfter {
 			n++
@@ -234,7 +237,7 @@ func (c *Consumer) listShards(ctx context.Context) (all []types.Shard, err error
 		if aws.ToString(out.NextToken) == "" {
 			return all, nil
 		}
-		in = &kinesis.ListShardsInput{NextToken: out.NextToken} // the token names the stream
+		in = &kinesis.ListShardsInput{NextToken: out.NextToken} // a request with a token must not name the stream
 	}
 }
 

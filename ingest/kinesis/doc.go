@@ -7,12 +7,13 @@
 // The main types:
 //
 //   - Consumer finds shards, and starts a worker for each shard of its share.
-//   - worker reads one shard while it holds the lease of the shard.
+//   - worker reads one shard while it has the lease of the shard.
 //   - ledger stores checkpoints in the registry.
 //
 // These rules always hold:
 //
-//   - A checkpoint is stored after each reading of the earlier records is durable, or its reject is.
+//   - A checkpoint is stored only when each reading of the earlier records is durable, or is durable as a
+//     reject.
 //   - A checkpoint has the fencing token of its lease. A worker whose lease was lost cannot overwrite
 //     the checkpoint of its successor.
 //   - A shard is read after its parents have been read to their ends.

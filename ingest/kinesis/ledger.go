@@ -15,20 +15,20 @@ import (
 
 // Attributes of checkpoints and processes.
 const (
-	attrSequence = "sequence"
-	attrEnded    = "ended"
-	attrToken    = "token"
-	attrStart    = "start"
-	attrBeat     = "beat"
+	attrSequence  = "sequence"
+	attrEnded     = "ended"
+	attrToken     = "token"
+	attrStart     = "start"
+	attrHeartbeat = "beat"
 )
 
 // processPrefix is the beginning of the sort keys of processes. The id of a shard has no #.
 const processPrefix = "process#"
 
-// forgetAfter is how long the item of a process exists after its last beat.
+// forgetAfter is how long the item of a process exists after its last heartbeat.
 const forgetAfter = 24 * time.Hour
 
-// checkpoint is the progress in a shard.
+// checkpoint is the progress in a shard of a Kinesis stream. It is an item of the registry.
 type checkpoint struct {
 	shard    string
 	start    string // first sequence number of the shard; a new stream of the same name has another
@@ -46,20 +46,20 @@ type ledger struct {
 
 func (l *ledger) key(sk string) store.Key { return store.Key{PK: "KINESIS#" + l.stream, SK: sk} }
 
-// readAll returns the checkpoints by shard, and the beats of processes by holder.
+// readAll returns the checkpoints by shard, and the numbers in the heartbeats of processes by holder.
 func (l *ledger) readAll(ctx context.Context) (map[string]checkpoint, map[string]int64, error) {
-	checkpoints, beats := map[string]checkpoint{}, map[string]int64{}
+	checkpoints, counts := map[string]checkpoint{}, map[string]int64{}
 	for it, err := range registry.All(ctx, l.items, store.ItemQuery{PK: l.key("").PK, Consistent: true}) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("read checkpoints of %s: %w", l.stream, err)
 		}
 		if holder, ok := strings.CutPrefix(it.SK, processPrefix); ok {
-			beats[holder] = registry.Int(it.Attrs[attrBeat])
+			counts[holder] = registry.Int(it.Attrs[attrHeartbeat])
 			continue
 		}
 		checkpoints[it.SK] = checkpointOf(it)
 	}
-	return checkpoints, beats, nil
+	return checkpoints, counts, nil
 }
 
 func checkpointOf(it *store.Item) checkpoint {
@@ -106,11 +106,11 @@ func (l *ledger) put(ctx context.Context, c *checkpoint, cond store.Cond) error 
 	return nil
 }
 
-// beat records that a process reads the stream.
-func (l *ledger) beat(ctx context.Context, holder string, n int64) error {
+// writeHeartbeat records that a process reads the stream. The number n must differ from the last one.
+func (l *ledger) writeHeartbeat(ctx context.Context, holder string, n int64) error {
 	err := l.items.Put(ctx, store.Item{
 		Key: l.key(processPrefix + holder), Expires: l.now().Add(forgetAfter).Truncate(time.Second),
-		Attrs: map[string]varve.Value{attrBeat: varve.IntValue(n)},
+		Attrs: map[string]varve.Value{attrHeartbeat: varve.IntValue(n)},
 	})
 	if err != nil {
 		return fmt.Errorf("register at %s: %w", l.stream, err)
@@ -118,7 +118,7 @@ func (l *ledger) beat(ctx context.Context, holder string, n int64) error {
 	return nil
 }
 
-// remove deletes items: processes that ended, and checkpoints of shards that Kinesis has deleted.
+// remove deletes the items of processes that ended, and of shards that Kinesis has deleted.
 func (l *ledger) remove(ctx context.Context, sortKeys ...string) error {
 	if len(sortKeys) == 0 {
 		return nil

@@ -24,7 +24,7 @@ const (
 	maxRecords = 5000
 )
 
-// worker reads one shard while it holds the lease.
+// worker reads one shard while it has the lease of the shard.
 type worker struct {
 	*Consumer
 	shard    string
@@ -45,7 +45,7 @@ func (w *worker) isDone() bool {
 	}
 }
 
-// startWorker starts a worker, unless another process holds the lease of the shard.
+// startWorker starts a worker, unless another process has the lease of the shard.
 func (c *Consumer) startWorker(ctx context.Context, shard, start string) error {
 	l, err := c.leases.Acquire(ctx, "kinesis/"+c.ledger.stream+"/"+shard)
 	if errors.Is(err, lease.ErrHeld) {
@@ -149,8 +149,8 @@ func (w *worker) readNext(ctx context.Context) (empty bool, err error) {
 	return len(out.Records) == 0, nil
 }
 
-// storeRecords stores records and then a checkpoint. It retries while the store fails and the lease
-// is held. Received records are stored even if the consumer is closed meanwhile.
+// storeRecords stores records and then a checkpoint. While the store fails, it retries until the lease is
+// lost. Received records are stored even if the consumer is closed meanwhile.
 func (w *worker) storeRecords(ctx context.Context, list []types.Record, next *checkpoint) error {
 	all := make([]records.Record, len(list))
 	for i := range list {

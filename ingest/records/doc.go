@@ -4,11 +4,11 @@
 //
 // The main types:
 //
-//   - Record is one message, with one reading or several.
+//   - Record is a queue record: one message, with one reading or several.
 //   - Target states the stream and the format of records.
 //   - Receiver stores records.
 //
-// Senders of records get no verdicts. So Receiver.Store succeeds only if each reading is durable, or its
-// reject is. Then the caller acknowledges the records. After an error, the caller retries all of them:
-// readings that are stored already are duplicates.
+// Senders of records get no verdicts. So Receiver.Store succeeds only if each reading is durable, as a
+// reading or as a reject. Then the caller acknowledges the records. After an error, the caller retries
+// all of them, and readings that are stored already are duplicates.
 package records

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/ingest"
 )
 
-// Record is one message of a queue or a stream.
+// Record is a queue record: one message of a queue, or one record of a stream such as Kinesis.
 type Record struct {
 	Data []byte
 	From string // names the record in rejects, such as a shard and a sequence number
@@ -25,7 +25,7 @@ type Record struct {
 	Err error
 }
 
-// Receiver stores records. It is safe for concurrent use.
+// Receiver stores queue records. It is safe for concurrent use.
 type Receiver struct {
 	Ingester *ingest.Ingester
 	Lines    *wire.LineMapping // of line protocol; if nil, the default mapping applies
@@ -41,7 +41,7 @@ const (
 )
 
 // Store stores the readings of records with the rights of a grant. If it returns nil, each reading is
-// durable, or its reject is. After an error, all records can be retried.
+// durable, as a reading or as a reject. After an error, all records can be retried.
 func (r *Receiver) Store(ctx context.Context, g *apikeys.Grant, t *Target, list []Record) (varve.Tally, error) {
 	w := &write{Receiver: r, ctx: ctx, grant: g, target: t, arrived: r.Now()}
 	var b body
@@ -70,7 +70,7 @@ func (r *Receiver) Store(ctx context.Context, g *apikeys.Grant, t *Target, list 
 	return w.tally, w.storeBody(&b)
 }
 
-// body is a body with the lines of several records.
+// body collects the lines of several records, which one session stores.
 type body struct {
 	text    []byte
 	lines   int
@@ -109,7 +109,7 @@ func (b *body) add(r *Record, t *Target, text []byte) {
 	b.isWhole = t.Format == wire.Line && bytes.IndexByte(text, '"') >= 0
 }
 
-// recordAt returns the record with a line.
+// recordAt returns the record that contains a line.
 func (b *body) recordAt(line int) *Record {
 	i := sort.Search(len(b.starts), func(i int) bool { return b.starts[i] > line })
 	return b.records[max(i-1, 0)]

@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// Target is the destination and the format of records.
+// Target has the stream, the format and the defaults for readings of queue records.
 type Target struct {
 	Format        wire.Format // JSON, NDJSON or line protocol
 	Defaults      wire.Defaults

@@ -13,8 +13,9 @@ const anyName = "_"
 
 // Pattern matches topics and names their parts.
 //
-// A name in braces matches a non-empty part of a level, as in v3/{app}@{tenant}/up. The part of the
-// name _ is ignored. The last level may be #, which matches zero or more further levels.
+// Slashes separate the levels of a topic. A name in braces matches a non-empty part of a level, as in
+// v3/{app}@{tenant}/up. The part with the name _ is ignored. The last level may be #, which matches zero
+// or more further levels.
 type Pattern struct {
 	text   string
 	levels []level
@@ -92,7 +93,7 @@ func isName(s string) bool {
 // String returns the text of the pattern.
 func (p *Pattern) String() string { return p.text }
 
-// Filter returns the topic filter of a subscription to all topics of the pattern.
+// Filter returns the topic filter of MQTT for a subscription to all topics that match the pattern.
 func (p *Pattern) Filter() string {
 	all := make([]string, 0, len(p.levels)+1)
 	for _, l := range p.levels {
@@ -163,7 +164,7 @@ func parseTemplate(text string, known []string) (t template, err error) {
 	return t, nil
 }
 
-// expand replaces the names. The function value returns the text of a name.
+// expand returns the text with each name replaced by its value.
 func (t *template) expand(value func(string) string) string {
 	if len(t.parts) == 2 && t.parts[0].after == "" && t.parts[1].after == "" {
 		return value(t.parts[1].name)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPattern_MatchesAndNames checks matches of topics, and the filters of subscriptions.
+// TestPattern_MatchesAndNames checks matches of topics, and the topic filters of subscriptions.
 func TestPattern_MatchesAndNames(t *testing.T) {
 	for _, c := range []struct{ pattern, filter, topic, want string }{
 		{"sensors/{device}/{stream}", "sensors/+/+", "sensors/d1/weather", "d1 weather"},

@@ -28,7 +28,7 @@ func malformed(format string, args ...any) error {
 	return unreadable(varve.CodeMalformed, format, args...)
 }
 
-// payload is a kind of payload.
+// payload describes one kind of payload.
 type payload struct {
 	format      wire.Format
 	namesStream bool // the payload can name streams
@@ -50,11 +50,11 @@ var payloads = map[string]payload{
 // Payloads returns the names of the kinds of payloads.
 func Payloads() []string { return slices.Sorted(maps.Keys(payloads)) }
 
-// keepPayload leaves the payload of the delivery unchanged.
+// keepPayload leaves the payload unchanged.
 func keepPayload(*Route, *Delivery, string) error { return nil }
 
 // convertJSON leaves the payload unchanged. If the first object has no object "fields", it marks all
-// objects as flat: their members are fields, except device, time, id and stream.
+// objects as flat: their properties are fields, except device, time, id and stream.
 func convertJSON(_ *Route, d *Delivery, _ string) error {
 	if len(bytes.TrimSpace(d.Body)) == 0 {
 		return malformed("the payload is empty: send a reading as JSON")
@@ -86,7 +86,7 @@ func hasFields(text []byte) bool {
 	return found || err != nil
 }
 
-// errFound ends a scan early.
+// errFound ends the decoding of an object early.
 var errFound = errors.New("found")
 
 // convertValue makes a reading of a single number, boolean or string of JSON.
@@ -203,8 +203,8 @@ func (b *builder) end() []byte {
 	return b.out
 }
 
-// flatten writes the members of an object as fields, except the one named skip. Names of nested
-// members are joined by dots.
+// flatten writes the properties of an object as fields, except the one named skip. Names of nested
+// properties are joined by dots.
 func (b *builder) flatten(prefix string, object jx.Raw, skip string) error {
 	return jx.DecodeBytes(object).ObjBytes(func(d *jx.Decoder, key []byte) error {
 		name := prefix + string(key)

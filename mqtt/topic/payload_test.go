@@ -137,7 +137,7 @@ func TestPresets_ReadMessagesOfDevices(t *testing.T) {
 	}
 }
 
-// TestRule_TakesOtherStreamThanPreset checks that a rule replaces members of its preset.
+// TestRule_TakesOtherStreamThanPreset checks that a rule replaces fields of its preset.
 func TestRule_TakesOtherStreamThanPreset(t *testing.T) {
 	table := compile(t, topic.Rule{Preset: "tasmota", Stream: "power", Device: "plug-{device}", Timezone: "Europe/Berlin"})
 	got := deliver(t, table, topic.Message{Topic: "tele/7/SENSOR", Payload: []byte(`{"Time":"2026-11-20T10:00:00","a":1}`)})

@@ -40,7 +40,7 @@ func PresetRules(name string) ([]Rule, error) {
 	return rules, nil
 }
 
-// withPreset returns the rule with empty members set from the first rule of its preset.
+// withPreset returns the rule with empty fields set from the first rule of its preset.
 func (r Rule) withPreset() (Rule, error) {
 	if r.Preset == "" {
 		return r, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// Rule is the configuration of a pattern. An empty member has the value of the preset, or else its
-// default.
+// Rule is the configuration of a pattern, not an alert rule. An empty field has the value of the preset,
+// or else its default.
 type Rule struct {
 	Preset  string
 	Pattern string
@@ -51,8 +51,8 @@ type Route struct {
 // Pattern returns the pattern of the route.
 func (r *Route) Pattern() *Pattern { return r.pattern }
 
-// Compile checks the rule and returns its route. Its errors are varve.Error, with the member of the rule
-// as parameter.
+// Compile checks the rule and returns its route. An error is a varve.Error that names the invalid field
+// of the rule as parameter.
 func (r Rule) Compile() (*Route, error) {
 	r, err := r.withPreset()
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *Route) compileFormat(rule *Rule) error {
 // Table has the routes of a process, in the order in which they are tried.
 type Table []*Route
 
-// Filters returns the topic filters of subscriptions to all topics of the table.
+// Filters returns the topic filters of MQTT for subscriptions to all topics of the table.
 func (t Table) Filters() []string {
 	var all []string
 	for _, r := range t {
@@ -164,7 +164,7 @@ type Message struct {
 	Client, User string // of the connection; empty for messages of a broker
 }
 
-// Delivery is a message as a body of readings.
+// Delivery is a message that was converted to a body of readings.
 type Delivery struct {
 	Format        wire.Format
 	Body          []byte

@@ -34,13 +34,13 @@ func NewTable(named map[string]Rule, presets []string) (Table, error) {
 	return table, nil
 }
 
-// RuleSetting is a member of Rule as a setting.
+// RuleSetting is a field of Rule as a setting.
 type RuleSetting struct {
 	Name, Doc string
 	At        func(*Rule) *string
 }
 
-// RuleSettings returns the members of Rule as settings.
+// RuleSettings returns the fields of Rule as settings.
 func RuleSettings() []RuleSetting {
 	return []RuleSetting{
 		{"preset", "settings of a common sender; the others here replace its own: " + strings.Join(Presets(), ", "), func(r *Rule) *string { return &r.Preset }},

@@ -4,7 +4,7 @@
 //	   └────▶ Samples  ──▶ Prometheus ─┴─▶ equal answers to Queries
 //
 // Equal arguments give equal readings and queries. No reading is at a whole second, where windows of
-// queries begin and end. Versions of Prometheus assign a boundary to different windows.
+// queries begin and end: versions of Prometheus differ in the window to which they assign such a time.
 package promtest
 
 import (
@@ -55,7 +55,7 @@ func Fleet() []Device {
 // Readings returns the readings of a device in a window, in their order.
 func (d *Device) Readings(w varve.Window) []varve.Reading {
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(d.Name)) // it never fails
+	_, _ = hash.Write([]byte(d.Name)) // Write of a hash never fails
 	rng := rand.New(rand.NewPCG(hash.Sum64(), 1))
 	var list []varve.Reading
 	const least = 100_000 // far from 0: whether a rate is extrapolated to 0 depends on the version of Prometheus
