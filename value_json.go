@@ -9,7 +9,7 @@ const MaxJSONDepth = canonjson.MaxDepth
 //
 // The form has no white space, sorted members, and numbers without superfluous zeros. JSONValue
 // fails for JSON that is not an object or array, invalid UTF-8, a member that occurs twice, a
-// number that a [Number] cannot hold, and nesting deeper than MaxJSONDepth.
+// number that is not a valid [Number], and nesting deeper than MaxJSONDepth.
 func JSONValue(text []byte) (Value, error) {
 	form, err := canonjson.Format(text)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // Value is the result of a function. The zero Value means that the function has no result.
 type Value struct {
 	number varve.Number
-	long   *decimal.Sum // if set, the value, which may have more digits than a Number can hold
+	long   *decimal.Sum // if set, the value, which may have more digits than a Number can have
 	exists bool
 }
 
@@ -88,8 +88,9 @@ type bounds struct {
 	first, last varve.Number
 }
 
-// widen adds count numbers, given only their bounds. Equal numbers may differ in trailing zeros, so
-// the lowest and the highest number are stored without trailing zeros.
+// widen adds count numbers, given only their bounds. Equal numbers may differ in trailing zeros.
+// The lowest and the highest number are stored without trailing zeros, so that they do not depend
+// on the order.
 func (c *cell) widen(count int64, b bounds, n needs) {
 	if n.bounds {
 		if c.numbers == 0 || b.low.Compare(c.low) < 0 {

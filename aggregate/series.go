@@ -141,8 +141,8 @@ func (s *series) cellOf(field string) (*cell, error) {
 	return &s.current.cells[i], nil
 }
 
-// nameOf returns a copy of a field's name. A substring would hold the whole page of readings in
-// memory.
+// nameOf returns a copy of a field's name. A substring would prevent the release of the whole page
+// of readings.
 func (s *series) nameOf(field string) string {
 	if n := len(s.rows); n > 0 {
 		for i := range s.rows[n-1].Fields {
@@ -174,8 +174,8 @@ func (s *series) addRollup(r *rollup.Rollup) error {
 	return nil
 }
 
-// closeBucket appends the row of the current bucket to rows, and frees the numbers held for
-// percentiles.
+// closeBucket appends the row of the current bucket to rows, and frees the numbers that were stored
+// for percentiles.
 func (s *series) closeBucket() {
 	if s.current == nil {
 		return

@@ -1,4 +1,4 @@
-// Package block holds readings of one series as columns, so that answers are written without a
+// Package block represents readings of one series as columns, so that answers are written without a
 // struct for each reading.
 //
 //	chunk ──decode──▶ Block ──Part──▶ query ──▶ wire ──▶ JSON, NDJSON, CSV

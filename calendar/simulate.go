@@ -101,7 +101,7 @@ func Simulate(ctx context.Context, o Options) (Forecast, error) {
 	return s.forecast, nil
 }
 
-// simulation holds the simulated tables.
+// simulation is the state of Simulate.
 type simulation struct {
 	Options
 

@@ -48,10 +48,11 @@ func (a *archivedTables) List(ctx context.Context, prefixes []string, w varve.Wi
 	return list, nil
 }
 
-// isIn reports whether a table has all readings of its archive. It may lack some in two cases:
+// isIn reports whether a table has all readings of its archive. The table may lack some in two
+// cases:
 //
 //   - Expired readings are deleted before their table.
-//   - The table was recreated after it was archived. It may be the result of an incomplete restore.
+//   - The table was recreated after it was archived, so it may come from an incomplete restore.
 func (a *archivedTables) isIn(in *store.Info, r *archive.Record) bool {
 	if a.exact {
 		return in.Readings == r.Readings

@@ -2,8 +2,8 @@
 //
 //	temperature > 30 and level = error ──▶ Parse ──▶ Filter ──▶ Matches(reading)
 //
-// Filter is a list of conditions that must all hold. Comparisons are exact. A reading without the
-// field never matches a condition.
+// Filter is a list of conditions that must all be true. Comparisons are exact. A condition never
+// matches a reading without its field.
 package filter
 
 import (
@@ -19,7 +19,7 @@ const (
 	MaxText       = 4096 // bytes of its text
 )
 
-// Filter is a list of conditions that must all hold. The empty Filter matches every reading.
+// Filter is a list of conditions that must all be true. The empty Filter matches every reading.
 type Filter []Condition
 
 // Condition compares a field with a value.
@@ -58,7 +58,7 @@ func (o Operator) String() string {
 	return "none"
 }
 
-// Matches reports whether all conditions hold for a reading.
+// Matches reports whether all conditions are true for a reading.
 func (f Filter) Matches(r *varve.Reading) bool {
 	for i := range f {
 		if !f[i].holds(r.Field(f[i].Field)) {
@@ -78,7 +78,7 @@ func (f Filter) Fields() (names []string) {
 	return names
 }
 
-// holds reports whether a condition holds for a value, which may be missing.
+// holds reports whether a condition is true for a value, which may be missing.
 func (c *Condition) holds(v varve.Value) bool {
 	if v.IsZero() {
 		return false

@@ -20,7 +20,7 @@ type Policy struct {
 	// One week is added if this aligns the next range.
 	Recent int
 	// Doubling is the time before the arrival month that has ranges of 2, 4, 8 … weeks. It is at
-	// most 50 years. One range holds all earlier event times.
+	// most 50 years. One range covers all earlier event times.
 	Doubling time.Duration
 }
 

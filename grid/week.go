@@ -17,7 +17,7 @@ const (
 func weekOf(sec int64) int64 { return floorDiv(sec-weekOrigin, weekSeconds) }
 
 // weekStart returns the beginning of a week as a unix time. It returns the epoch for week 0,
-// because names cannot hold negative times.
+// because names cannot contain negative times.
 func weekStart(week int64) int64 { return max(weekOrigin+week*weekSeconds, 0) }
 
 // onGrid reports whether a unix time is the beginning of a week.

@@ -52,8 +52,8 @@ type Archived struct {
 	IsIn func(*store.Info) bool
 }
 
-// parallelArchives is the number of archives that one query reads at once. A bucket answers many
-// requests at once, each after tens of milliseconds.
+// parallelArchives is the least number of archives that a query reads at once. An object store
+// answers many requests at once, each after tens of milliseconds.
 const parallelArchives = 4
 
 // parallelOf returns the number of tables of a plan to read at once.

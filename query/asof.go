@@ -103,8 +103,8 @@ func (t *planned) counts(r *varve.Reading) bool {
 	return r.Alive(t.cutoff) && (t.asOf.IsZero() || !r.Arrived.After(t.asOf))
 }
 
-// omitLater removes the readings of a source's page that arrived after AsOf. Removed readings stay
-// in the memory of the page, for reuse.
+// omitLater removes the readings of a source's page that arrived after AsOf. The next page reuses
+// the memory of the removed readings.
 func (s *source) omitLater() {
 	if s.asOf.IsZero() {
 		return

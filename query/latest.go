@@ -49,7 +49,7 @@ type LatestAnswer struct {
 
 // Latest returns the latest reading of a series.
 //
-// It reads the newest tables first, and stops if no other table can hold a later reading than
+// It reads the newest tables first, and stops if no other table can contain a later reading than
 // the one found.
 func (e *Engine) Latest(ctx context.Context, q LatestQuery) (LatestAnswer, error) {
 	if err := q.validate(); err != nil {
@@ -137,7 +137,7 @@ func (l *latest) run(ctx context.Context) error {
 	})
 }
 
-// search reads tables in the order of the plan until none can hold a later reading than the one
+// search reads tables in the order of the plan until none can contain a later reading than the one
 // found.
 func (l *latest) search(ctx context.Context, canBeat func(*planned) bool) error {
 	ahead := 1
@@ -257,13 +257,13 @@ func (l *latest) byArrival(ctx context.Context) error {
 	return l.goThrough(ctx)
 }
 
-// arrivedBefore reports whether another table holds an earlier copy or a higher version of the found
-// reading.
+// arrivedBefore reports whether another table contains an earlier copy or a higher version of the
+// found reading.
 func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	r := &l.answer.Reading
 	month := grid.MonthOf(r.Arrived)
 	// If the event time is at least MaxFuture after the start of this month, no copy arrived in an
-	// earlier month. At that time, the policy may have allowed less than MaxFuture.
+	// earlier month. The limit of the policy at that time is unknown, but it was at most MaxFuture.
 	ahead := r.Time.Sub(month.Start()) >= grid.MaxFuture
 	at := r.Position()
 	q := Query{Series: l.q.Series, Window: varve.Window{From: r.Time, To: r.Time.Add(1)}, Consistent: l.q.Consistent}

@@ -18,21 +18,21 @@ const (
 )
 
 // Limits of memory. Many answers may wait for slow clients, so only some of them use full pages.
-// The other answers hold at most a small page.
+// The other answers have at most a small page in memory.
 const (
 	largeAnswers  = 64
 	smallReadings = 256
 	smallBytes    = 64 << 10
 )
 
-// sizes remembers the approximate size of readings per series. Each series has one slot, which
-// another series may overwrite.
+// sizes remembers the approximate size of readings per series. Each series has one entry of the
+// array, which another series may overwrite.
 type sizes struct {
 	seed  maphash.Seed
 	slots [1 << 13]atomic.Uint64 // the upper bits of the series' hash, then the bit length of the size
 }
 
-// sizeBits is the number of bits of a slot for the size.
+// sizeBits is the number of bits of an entry for the size.
 const sizeBits = 6
 
 func (z *sizes) slot(s varve.Series) (slot *atomic.Uint64, tag uint64) {

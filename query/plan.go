@@ -26,7 +26,7 @@ type planned struct {
 	expiry      time.Time // like cutoff, even if the query includes expired readings
 }
 
-// plan is the result of planning: the tables of a query.
+// plan has the tables of one query.
 type plan struct {
 	tables   []planned
 	expired  []string
@@ -60,7 +60,7 @@ func (e *Engine) look(ctx context.Context, tenant, stream string, consistent boo
 	return k, err
 }
 
-// plan returns the tables that overlap the window of a query and may hold live readings. It
+// plan returns the tables that overlap the window of a query and may contain live readings. It
 // ignores whether a table is retired, because the clock or the retention may have changed since.
 func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 	s := q.Series

@@ -72,7 +72,7 @@ func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 }
 
 // Next returns the next readings, or none at the end. They are valid until the next call. After an
-// error, each call fails, because later readings would follow a gap.
+// error, each call fails, because later readings would hide that some are missing.
 func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
 	for {
 		readings, scanned, err := r.nextMatching(ctx)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Cache holds copies of records, each for a limited time.
+// Cache stores copies of values, each for a limited time.
 //
 // After Forget, changes of this process are visible at once. A read that began before Forget does
 // not add its result to the cache. Changes of other processes are visible when the copy expires.
@@ -101,7 +101,7 @@ func (c *Cache[K, V]) add(key K, v copied[V], epoch int64) {
 	}
 }
 
-// put stores a copy, unless the cache has a newer one. The caller must hold the lock.
+// put stores a copy, unless the cache has a newer one. The caller must have locked c.mu.
 func (c *Cache[K, V]) put(key K, v copied[V]) {
 	held, ok := c.copies[key]
 	if ok && c.o.Older != nil && c.o.Older(v.value, held.value) {

@@ -18,11 +18,12 @@ type Page[T any] struct {
 const cursorVersion = 1
 
 // checksumBytes is the length of the checksum at the end of a cursor. Without a checksum, a
-// truncated cursor could be valid, and continue the list at a wrong place.
+// truncated cursor could be valid, and continue the list after a wrong entry.
 const checksumBytes = 4
 
-// EncodeCursor returns the cursor for a place in a list. The cursor is valid only for the same question,
-// which is the kind of the list, its tenant and its parameters.
+// EncodeCursor returns a cursor that continues a list. The argument place identifies the last entry
+// before it. The argument question is the kind of the list, its tenant and its parameters, and the
+// cursor is valid only for an equal question.
 func EncodeCursor(question []string, place ...string) string {
 	b := binary.LittleEndian.AppendUint64([]byte{cursorVersion}, fingerprint(question))
 	for _, part := range place {
@@ -43,8 +44,8 @@ func fingerprint(question []string) uint64 {
 	return h.Sum64()
 }
 
-// ParseCursor returns the n parts of the place in a cursor. If the cursor is invalid, or belongs to
-// another question, it fails with an Invalid error for the parameter cursor.
+// ParseCursor returns the n texts of the argument place of EncodeCursor. If the cursor is invalid,
+// or belongs to another question, it fails with an Invalid error for the parameter cursor.
 func ParseCursor(text string, question []string, n int) ([]string, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) < 9+checksumBytes || b[0] != cursorVersion {

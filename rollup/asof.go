@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// applyCut removes the dirty slots and the partials that the cut excludes. It also removes partials
-// whose readings all arrived after the cut.
+// applyCut removes the dirty slots and the partials that the cut, the time of AsOf, excludes. It
+// also removes partials whose readings all arrived after the cut.
 func (b *pageBuilder) applyCut() {
 	if b.cut.at == 0 {
 		return
@@ -79,8 +79,8 @@ func (b *pageBuilder) recountDivided(ctx context.Context, divided map[slot]bool)
 	return scan.early.partials(), nil
 }
 
-// errDeleted returns the error for a slot that cannot be recounted as of a time in some days. These
-// days begin with the slot's arrival day. The error names two times that need no recount: just
+// errDeleted returns the error for a slot that cannot be recounted as of a time in some days. The
+// first of the days is the slot's arrival day. The error names two times that need no recount: just
 // before these days, and at their end.
 func errDeleted(at slot, days int64) error {
 	before, end := time.UnixMilli(at.arrival*dayMillis-1).UTC(), time.UnixMilli((at.arrival+days)*dayMillis-1).UTC()

@@ -22,7 +22,7 @@ func (c *recount) addVersion(x store.Copy, at slot) {
 	c.aggregate(at)
 }
 
-// endGroup completes the current group.
+// endGroup completes the group of the versions of the current reading.
 func (c *recount) endGroup() {
 	g := c.corrections.open
 	if len(g) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// fieldCacheBytes is the largest size of the roll-ups that a reader holds in memory.
+// fieldCacheBytes is the largest size of the roll-ups that a reader caches.
 const fieldCacheBytes = 64 << 20
 
 // fieldCache holds decoded roll-ups of fields. Each block has the version of its items, and is used

@@ -19,7 +19,7 @@ const partitionPrefix = "ROLLUP#"
 
 func partitionOf(s varve.Series) string { return partitionPrefix + s.String() }
 
-// SeriesPrefix returns the prefix of the partitions that hold roll-ups.
+// SeriesPrefix returns the prefix of the partitions that contain roll-ups.
 func SeriesPrefix() string { return partitionPrefix }
 
 // ParseSeries returns the series whose roll-ups are in a partition. It returns false for other
@@ -91,7 +91,7 @@ func (m dirtyMarker) covers(hour int64) bool { return hour >= m.from && hour < m
 // day returns the day of the marker's hours, which are all on the same day.
 func (m dirtyMarker) day() int64 { return m.from / dayHours }
 
-// keySuffix returns the part of a marker's keys that follows its first hour.
+// keySuffix returns the end of a marker's keys, which follows its first hour.
 func (m dirtyMarker) keySuffix() string {
 	return fmt.Sprintf("#%s#%010d#%02d", dayText(m.arrival), m.until, m.hours)
 }

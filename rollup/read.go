@@ -50,8 +50,8 @@ type Reader struct {
 	held      fieldCache
 }
 
-// NewReader returns a reader. If items implement [store.VersionedItems], the reader holds roll-ups
-// in memory.
+// NewReader returns a reader. If items implement [store.VersionedItems], the reader caches
+// roll-ups.
 func NewReader(items store.Items, source Source, resent Resent) *Reader {
 	versioned, _ := items.(store.VersionedItems)
 	return &Reader{records: records{items: items, source: source, resent: resent}, versioned: versioned, held: fieldCache{limit: fieldCacheBytes}}
@@ -133,7 +133,7 @@ type pageBuilder struct {
 	dirty   map[slot]bool // dirty slots that the cut does not exclude
 	marked  map[slot]bool // all dirty slots
 	stored  partialSet    // partials of hours or days, depending on the period
-	// hourly holds the stored partials of hours. For daily roll-ups, it has only the days that are
+	// hourly has the stored partials of hours. For daily roll-ups, it has only the days that are
 	// added up from their hours.
 	hourly partialSet
 	totals map[int64]*tally // total of each period

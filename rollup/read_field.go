@@ -22,8 +22,8 @@ type FieldQuery struct {
 // ReadField returns the roll-ups of a field, as several lists in order. The caller must not change
 // them. They equal the result of Read with the same window, without periods that lack the field.
 //
-// Stored roll-ups are held in memory if the store implements [store.VersionedItems]. Dirty markers
-// are always read from the store, and periods with dirty hours are never taken from memory.
+// Stored roll-ups are cached if the store implements [store.VersionedItems]. Dirty markers are
+// always read from the store, and periods with dirty hours are never taken from the cache.
 func (r *Reader) ReadField(ctx context.Context, q FieldQuery) (lists [][]FieldRollup, err error) {
 	whole := Query{Series: q.Series, Period: q.Period, Window: q.Window, Fields: []string{q.Field}, Limit: MaxLimit}
 	if err := whole.validate(); err != nil {
@@ -72,8 +72,8 @@ type fieldReader struct {
 	blocks []*fieldBlock
 }
 
-// readBlocks reads all blocks of a span, from memory if possible. It adds periods with unclear
-// partials to recounted.
+// readBlocks reads the stored roll-ups of a span, from the cache if possible. It adds periods with
+// unclear partials to recounted.
 func (f *fieldReader) readBlocks(ctx context.Context, h span, recounted map[int64]bool) error {
 	last := ""
 	for _, prefix := range f.prefixes(h) {
@@ -98,7 +98,7 @@ func (f *fieldReader) readBlocks(ctx context.Context, h span, recounted map[int6
 // prefixes returns the prefixes of the sort keys in a span, in order.
 func (f *fieldReader) prefixes(h span) (list []string) {
 	// The keys of hours with one prefix cover 1,000,000 seconds. The keys of days with one prefix
-	// cover a year. A longer step would skip prefixes.
+	// cover a year. A larger increment would skip prefixes.
 	key, step := hourKeyFrom, 1_000_000/hourSeconds
 	if f.q.Period == Daily {
 		key, step = func(hour int64) string { return dayKeyFrom(hour / dayHours) }, 365*dayHours
@@ -109,8 +109,8 @@ func (f *fieldReader) prefixes(h span) (list []string) {
 	return slices.Compact(append(list, key(h.to - 1)[:store.VersionedPrefix]))
 }
 
-// block returns the stored roll-ups whose sort keys begin with a prefix. It holds them in memory,
-// unless they change meanwhile.
+// block returns the stored roll-ups whose sort keys begin with a prefix. It caches them, unless
+// they change during the read.
 func (f *fieldReader) block(ctx context.Context, prefix string) (*fieldBlock, error) {
 	k := blockKey{f.q.Series, f.q.Field, prefix}
 	version, stable := f.versioned.ItemVersion(f.pk, prefix)
@@ -131,7 +131,7 @@ func (f *fieldReader) block(ctx context.Context, prefix string) (*fieldBlock, er
 	return b, nil
 }
 
-// appendHeld appends the roll-ups of the blocks for a half-open range of periods.
+// appendHeld appends the stored roll-ups for a half-open range of periods.
 func (f *fieldReader) appendHeld(lists [][]FieldRollup, from, to int64) [][]FieldRollup {
 	index := func(b *fieldBlock, period int64) int {
 		i, _ := slices.BinarySearchFunc(b.list, period, func(r FieldRollup, period int64) int { return cmp.Compare(r.period, period) })

@@ -100,7 +100,7 @@ func (r *repairer) daysIn(ctx context.Context, within span) (days []int64, err e
 	return days, nil
 }
 
-// dayState is the stored state of one day. It excludes partials that lack parts.
+// dayState is the stored state of one day. It excludes incomplete partials.
 type dayState struct {
 	dirty    map[slot]bool
 	partials partialSet // of hours
