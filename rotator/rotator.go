@@ -69,7 +69,7 @@ type Rotator struct {
 	opts  Options
 	lease lease.Manager
 
-	running sync.Mutex // held during a run
+	running sync.Mutex // locked during a run
 	expired time.Time  // time of the last successful deletion of expired readings; guarded by running
 	mu      sync.Mutex
 	health  Health

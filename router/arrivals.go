@@ -17,7 +17,7 @@ import (
 //
 // No write begins with an arrival before the floor. The floor is the last settled time that was
 // returned, so a clock that is set back does not move arrivals before it. If the clock is set back
-// by more than lease.MaxClockSkew, the floor follows, and a reset is counted.
+// by more than lease.MaxClockSkew, the floor is set back, too, and a reset is counted.
 type arrivalClock struct {
 	now func() time.Time
 
@@ -46,7 +46,7 @@ func newArrivalClock(now func() time.Time) *arrivalClock {
 	return &arrivalClock{now: now, running: map[int64]int{}}
 }
 
-// read returns the current time as an arrival that is not settled. The caller holds the lock.
+// read returns the current time as an arrival that is not settled. The caller has locked mu.
 func (c *arrivalClock) read() int64 {
 	now := c.now().UnixMilli()
 	if c.floor-now > lease.MaxClockSkew.Milliseconds() {
@@ -92,7 +92,7 @@ func (c *arrivalClock) end(arrived time.Time) {
 	}
 }
 
-// linger keeps an arrival unsettled for a time, although its write has ended.
+// linger leaves an arrival unsettled for a time, although its write has ended.
 func (c *arrivalClock) linger(arrived time.Time, d time.Duration) {
 	if d <= 0 {
 		return
@@ -103,7 +103,7 @@ func (c *arrivalClock) linger(arrived time.Time, d time.Duration) {
 }
 
 // oldest returns the earliest arrival of the running and the late writes, or at if at is earlier.
-// The caller holds the lock.
+// The caller has locked mu.
 func (c *arrivalClock) oldest(at int64) int64 {
 	for running := range c.running {
 		at = min(at, running)
@@ -125,9 +125,10 @@ func (r *Router) Idle() bool {
 	return c.oldest(math.MaxInt64) == math.MaxInt64
 }
 
-// Settled returns the settled time. Every write with an earlier arrival has ended, and no later write
-// has such an arrival. It also returns the last reset of the clock. The settled time is
-// at most a millisecond ahead of the clock.
+// Settled returns the settled time. Every write with an earlier arrival has ended, and no later
+// write has such an arrival. It also returns the last reset of the clock. The settled time can be a
+// millisecond after the time of the clock. If the clock was set back, or after ArriveFrom, it can
+// be up to lease.MaxClockSkew after it.
 func (r *Router) Settled() (time.Time, ClockReset) {
 	c := r.arrivals
 	c.mu.Lock()

@@ -108,11 +108,12 @@ type Changes interface {
 	MarkChanges(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error)
 }
 
-// Events holds callbacks. A nil callback is skipped.
+// Events has callbacks. A nil callback is skipped.
 type Events struct {
 	// TableCreated is called after the router has created a missing table.
 	TableCreated func(t grid.Table, took time.Duration)
-	// Failed is called if readings were rejected with a retryable code because a step failed.
+	// Failed is called if readings were rejected with a retryable code because an action failed.
+	// The argument step names the action.
 	Failed func(step string, err error)
 }
 
