@@ -1,8 +1,8 @@
 // Package dynamo is the store on Amazon DynamoDB, or on another database with the same protocol.
 // Only this package and its sub-packages import the AWS SDK.
 //
-// Each table of Varve is a DynamoDB table. A row holds the readings of one series in one row
-// window, which is a millisecond by default:
+// Each table of Varve is a DynamoDB table. A row has the readings of one series in one row window,
+// which is a millisecond by default:
 //
 //	series  (HASH)   acme/weather/sensor_01
 //	ts      (RANGE)  1794916800000

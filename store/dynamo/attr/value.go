@@ -37,7 +37,7 @@ func EncodeValue(v varve.Value) (av types.AttributeValue, decimals int, err erro
 	}
 }
 
-// lostDecimals returns how many digits after the point a number was written with, if DynamoDB drops
+// lostDecimals returns the number of decimals with which a number was written, if DynamoDB drops
 // some of them. Otherwise it returns -1.
 func lostDecimals(n varve.Number) int {
 	_, _, _, written := n.Parts()
