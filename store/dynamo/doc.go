@@ -30,9 +30,9 @@
 // # Closed rows
 //
 // DynamoDB bills an update by the size of the whole row, and a row can have at most 400 KB. So a
-// row of 1 KB or more is closed: only an erasure changes it. Further readings of its window are
-// written to one of nine overflow rows below it, at ts + 0.1 to ts + 0.9. The rows below those
-// are at ts + 0.11 to ts + 0.99, and so on.
+// row of 1 KB or more is closed: only an erasure changes it. Further readings of its row window are
+// written to one of nine overflow rows below it, at ts + 0.1 to ts + 0.9. The rows below those are
+// at ts + 0.11 to ts + 0.99, and so on.
 //
 // The overflow path of a reading depends only on its time and key, so it is the same for every
 // writer. A reading is stored in the first row on its path that was open. So a write finds a

@@ -156,7 +156,7 @@ func (c *checker) check(ctx context.Context, list []part) error {
 	return nil
 }
 
-// checkPart reads all blocks of the file of a part, and then decodes the entries of the part.
+// checkPart reads the whole file of a part, and then decodes the entries of the part.
 func (c *checker) checkPart(ctx context.Context, r *repairer, p *part) error {
 	if r.files[p.number] == nil { // the file is read twice: as a whole, and key by key
 		if err := c.pace(ctx, int64(p.size)); err != nil {

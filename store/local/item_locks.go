@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// itemLocks makes the check of conditions and the write of items one atomic step.
+// itemLocks makes the check of conditions and the write of items one atomic operation.
 type itemLocks struct {
 	slots [itemSlots]itemLock
 }

@@ -18,14 +18,14 @@ const nsPerMs = 1_000_000
 // scanner reads the readings of one shard of a series in order.
 //
 // Rows are ordered by their first millisecond, and the readings of a row cover a row window. The
-// scanner holds readings back until no later row can have an earlier reading. Windows are aligned
-// to the widest window of the series, so no row is in two windows.
+// scanner delays readings until no later row can have an earlier reading. Row windows are aligned
+// to the widest row window of the series, so no row is in two of them.
 type scanner struct {
 	rd     *Reader
 	r      store.Range
 	in     *dynamodb.QueryInput
 	window int64           // widest row window of the series in milliseconds
-	held   []varve.Reading // readings that are held back, in order
+	held   []varve.Reading // readings that were read and cannot be returned yet, in order
 	ended  bool
 	cost   store.Cost
 }
@@ -58,10 +58,10 @@ func (rd *Reader) openScanner(r store.Range, shard int) *scanner {
 }
 
 // rowsFor returns the number of rows that the first page requests for a limit of readings. Rows of
-// a millisecond mostly hold one reading, so it adds three rows to the limit. Range.After may exclude
-// the reading of one row. The other two rows show that the last readings are in order, and that
-// more readings follow. Wide rows mostly hold several readings. If they do not, the next page is
-// larger.
+// a millisecond mostly have one reading, so it adds three rows to the limit. Range.After may
+// exclude the reading of one row. The other two rows show that the last readings are in order, and
+// that more readings follow. Wide rows mostly have several readings. If they do not, the next page
+// is larger.
 func rowsFor(limit int, window int64) int32 {
 	if window > 1 {
 		return int32(1 + limit/16)
@@ -156,8 +156,8 @@ func (sc *scanner) firstEdge() int64 {
 	return 0
 }
 
-// addRow adds the readings of a row that are in the range to the held ones. It returns the edge
-// after the row. If the row is damaged, it fails, or skips the row if the range accepts damage.
+// addRow adds the readings of a row that are in the range to sc.held. It returns the edge after the
+// row. If the row is damaged, it fails, or skips the row if the range accepts damage.
 func (sc *scanner) addRow(it attr.Item) (edge int64, err error) {
 	ms, overflow, list, err := row.ReadingsOf(sc.r.Series, it)
 	if err != nil {
@@ -180,13 +180,13 @@ func (sc *scanner) addRow(it attr.Item) (edge int64, err error) {
 	}
 	begin := ms / sc.window * sc.window
 	if ms == begin && !overflow {
-		return begin, nil // this is the last row of its window, so later rows end before the window begins
+		return begin, nil // this is the last row of its row window, so later rows end before the row window begins
 	}
 	return begin + sc.window, nil
 }
 
-// countReady returns the number of held readings that can be returned now, because no later row can
-// have a reading that belongs before them.
+// countReady returns the number of readings in sc.held that can be returned now, because no later
+// row can have a reading that belongs before them.
 func (sc *scanner) countReady(edge int64) int {
 	n := slices.IndexFunc(sc.held, func(r varve.Reading) bool {
 		ms := r.Time.UnixNano() / nsPerMs

@@ -9,8 +9,8 @@
 // The package sends no requests. docs/data-model.md describes the form of rows.
 //
 // Invariants: the address of a reading depends only on its identity and layout, except for the
-// overflow path, which leads to the first row that was open. Parse and Readings return an error
-// for a row that this package cannot have written. They never drop a reading.
+// overflow path, which leads to the first row that was open. Parse and Readings return an error for
+// a row that this package cannot have written. They never omit a reading.
 package row
 
 import (

@@ -105,7 +105,7 @@ func (s *Scaler) measure(now time.Time) (report, bool) {
 	return r, true
 }
 
-// perSecond returns a rate, rounded up to thousandths to keep reports short.
+// perSecond returns a rate, rounded up to thousandths, so that reports are short.
 func perSecond(units float64, took time.Duration) float64 {
 	return math.Ceil(units/took.Seconds()*1000) / 1000
 }

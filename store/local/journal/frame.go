@@ -13,7 +13,7 @@ const MaxPayload = 1 << 30
 type Kind byte
 
 const (
-	// Readings marks a record of readings.
+	// Readings marks a journal record: the new readings of one write.
 	Readings Kind = 1
 	// Batch marks a batch of changes to items or tables.
 	Batch Kind = 2
@@ -86,7 +86,7 @@ func parseHeader(data []byte) (h header, l layout, ok bool) {
 	return h, layoutOf(h.id, h.number), string(h.bytes()) == string(data[:headerBytes])
 }
 
-// Frame is one record of the journal.
+// Frame is one entry of the journal.
 type Frame struct {
 	Kind    Kind
 	Payload []byte
