@@ -14,7 +14,7 @@ type Tier uint8
 
 // The tiers.
 const (
-	Hot  Tier = iota + 1 // receives and holds current readings
+	Hot  Tier = iota + 1 // receives and contains current readings
 	Warm                 // may still receive readings
 	Cold                 // sealed: is only read
 )

@@ -9,8 +9,8 @@ import (
 // item.
 const VersionedPrefix = 6
 
-// VersionedItems is the optional contract of stores whose items only this process changes. With it, a
-// reader can hold items in memory, and check that they still equal the stored ones.
+// VersionedItems is the optional contract of stores whose items only this process changes. With it,
+// a reader can cache items, and check that they still equal the stored ones.
 type VersionedItems interface {
 	// ItemVersion returns the version of the items of a partition whose sort keys begin as sk does.
 	// It compares the first VersionedPrefix bytes.

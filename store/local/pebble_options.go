@@ -25,7 +25,7 @@ const defaultBlockBytes = 32 << 10
 const blocksOfFile = 64
 
 // pebbleOptions returns the options of the database without its cache. Pebble has no log, because
-// the journal holds all changes that are not in its files yet.
+// the journal has all changes that are not in its files yet.
 func pebbleOptions(o Options, w *watcher) *pebble.Options {
 	opts := &pebble.Options{
 		FS:                          o.FS,
@@ -62,7 +62,7 @@ func pebbleOptions(o Options, w *watcher) *pebble.Options {
 	return opts
 }
 
-// logger reports Pebble's errors and fatal failures, and drops its other messages.
+// logger reports Pebble's errors and fatal failures, and discards its other messages.
 type logger struct{ events Events }
 
 func (logger) Infof(string, ...any) {}

@@ -86,8 +86,8 @@ func examineFile(disk vfs.FS, path string, o *pebble.Options) (*examined, error)
 	return e, nil
 }
 
-// lostOf returns the lost ranges of a part, and the spans to be replaced for them. A span
-// includes an intact key on each side, so that no later read touches a damaged block.
+// lostOf returns the lost ranges of a part, and the spans to be replaced for them. A span includes
+// an intact key on each side, so that no later read touches the damage.
 func (r *repairer) lostOf(p *part) (ranges []lost, spans []keySpan, err error) {
 	e, err := r.examine(p)
 	if err != nil {

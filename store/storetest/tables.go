@@ -69,7 +69,7 @@ func testTablesList(t *testing.T, e *env) {
 	}
 }
 
-// testTablesSkipEmpty checks that SkipEmpty never omits a table that holds a reading.
+// testTablesSkipEmpty checks that SkipEmpty never omits a table that has a reading.
 func testTablesSkipEmpty(t *testing.T, e *env) {
 	e.create(t, weekTable(), tableAt(start.AddDate(0, 0, -7), start))
 	e.write(t, weekTable(), reading("a", start, "1"))

@@ -12,7 +12,8 @@ import (
 type Source struct {
 	FS  vfs.FS
 	Dir string
-	// Store is the expected store of the journal. If zero, any store is accepted.
+	// Store is the id of the store to which the journal must belong. If zero, any store is
+	// accepted.
 	Store meta.ID
 	// After is the last segment that is no longer needed.
 	After uint64

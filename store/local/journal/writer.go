@@ -142,8 +142,7 @@ func (w *Writer) Append(kind Kind, payload []byte) *Commit {
 	return w.open.commit
 }
 
-// add adds a frame to the open group, and creates the group if needed. The caller holds the
-// lock.
+// add adds a frame to the open group, and creates the group if needed. The caller has locked mu.
 func (w *Writer) add(kind Kind, payload []byte) {
 	s := w.segment
 	if w.open == nil {

@@ -1,7 +1,7 @@
 // Package sst reads single files of Pebble, even if they are damaged, and writes new ones.
 //
-// Pebble fails a read at a damaged block. This package skips the block and reports the range of
-// keys that the block may have held:
+// Pebble fails a read at a damaged block of a file. This package skips the block and reports the
+// range of keys that may have been in it:
 //
 //	File ──▶ Scan: entries and Gaps ──▶ Merge: newest entries ──▶ Writer ──▶ new files
 //
