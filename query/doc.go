@@ -9,7 +9,7 @@
 // An [Engine] runs a [Query] or a [LatestQuery]. [Rows] yields the readings of a query, and a
 // [Cursor] continues it. [Coverage] lists the tables on which an answer rests.
 //
-// These rules always hold:
+// These rules are always true:
 //
 //   - An expired reading is not returned, unless the query requests it.
 //   - If a reading has copies in several tables, the live copy with the first arrival is

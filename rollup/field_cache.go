@@ -13,7 +13,7 @@ import (
 // fieldCacheBytes is the largest size of the roll-ups that a reader caches.
 const fieldCacheBytes = 64 << 20
 
-// fieldCache holds decoded roll-ups of fields. Each block has the version of its items, and is used
+// fieldCache caches decoded roll-ups of fields. Each list has the version of its items, and is used
 // only while the store returns the same version. So a recount is visible in the next read.
 type fieldCache struct {
 	mu     sync.Mutex

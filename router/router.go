@@ -8,7 +8,7 @@
 // [New] returns a [Router] for [Options]. [Router.Admit] begins a [Request]. [Request.Write] stores
 // readings, all with the same arrival. A [Turn] gives small requests priority on the processors.
 //
-// These rules always hold:
+// These rules are always true:
 //
 //   - Event time and the arrival month of the request determine the table of a reading.
 //   - Each reading gets one verdict, unless the context of the write ends. A reading without a
