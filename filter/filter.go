@@ -61,7 +61,7 @@ func (o Operator) String() string {
 // Matches reports whether all conditions are true for a reading.
 func (f Filter) Matches(r *varve.Reading) bool {
 	for i := range f {
-		if !f[i].holds(r.Field(f[i].Field)) {
+		if !f[i].matches(r.Field(f[i].Field)) {
 			return false
 		}
 	}
@@ -78,8 +78,8 @@ func (f Filter) Fields() (names []string) {
 	return names
 }
 
-// holds reports whether a condition is true for a value, which may be missing.
-func (c *Condition) holds(v varve.Value) bool {
+// matches reports whether the condition is true for a value, which may be missing.
+func (c *Condition) matches(v varve.Value) bool {
 	if v.IsZero() {
 		return false
 	}

@@ -272,7 +272,7 @@ func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 		if t.Table == l.table || t.Month > month || t.Month < month && ahead || !t.Contains(r.Time) {
 			continue
 		}
-		found, err := l.holds(ctx, t, q, at)
+		found, err := l.hasCopy(ctx, t, q, at)
 		if err != nil || found {
 			return found, err
 		}
@@ -280,9 +280,9 @@ func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// holds reports whether a table has a live copy or a higher live version of the reading at a
+// hasCopy reports whether a table has a live copy or a higher live version of the reading at a
 // position.
-func (l *latest) holds(ctx context.Context, t *planned, q Query, at varve.Position) (bool, error) {
+func (l *latest) hasCopy(ctx context.Context, t *planned, q Query, at varve.Position) (bool, error) {
 	r := q.rangeOf(t.Table, l.plan.layout, nil, 0)
 	r.Damaged = l.damage.collect(l.q.SkipDamaged)
 	for {

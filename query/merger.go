@@ -100,7 +100,7 @@ func (m *merger) refill(ctx context.Context, w wanted) error {
 	if len(empty) == 0 {
 		return nil
 	}
-	if !m.holds() {
+	if !m.hasPending() {
 		m.acquireShare()
 	}
 	m.removeEnded() // their readings were returned since the last page
@@ -144,8 +144,8 @@ func (m *merger) separate() {
 	}
 }
 
-// holds reports whether some readings were read but not returned yet.
-func (m *merger) holds() bool {
+// hasPending reports whether some readings were read but not returned yet.
+func (m *merger) hasPending() bool {
 	return slices.ContainsFunc(m.sources, func(s *source) bool { return !s.isEmpty() })
 }
 

@@ -105,7 +105,7 @@ func (r *Rows) next(ctx context.Context) ([]varve.Reading, error) {
 	}
 	r.out, r.size = r.out[:0], 0
 	r.releasePage()
-	if !r.tables.holds() {
+	if !r.tables.hasPending() {
 		r.tables.releaseShare() // gives other answers a chance
 	}
 	for r.hasRoom() && !r.more {
