@@ -94,9 +94,9 @@ func IfEquals(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: Equ
 // The attribute and v must both be numbers, or both be strings.
 func IfLess(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: Less, Value: v} }
 
-// Holds reports whether the condition is true for an item, where nil means that the item is
+// IsTrue reports whether the condition is true for an item, where nil means that the item is
 // missing. Stores whose database has no conditional writes use it.
-func (c Cond) Holds(it *Item) bool {
+func (c Cond) IsTrue(it *Item) bool {
 	switch {
 	case c.Op == Absent:
 		return it == nil

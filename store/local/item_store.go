@@ -196,7 +196,7 @@ func (s *itemStore) addChange(batch *pebble.Batch, keys []store.Key, conds func(
 // checkConds returns an ErrCondition unless all conditions are true for an item, which may be nil.
 func (s *itemStore) checkConds(it *store.Item, k store.Key, conds []store.Cond) error {
 	for _, c := range conds {
-		if !c.Holds(s.stored.live(it)) {
+		if !c.IsTrue(s.stored.live(it)) {
 			return fmt.Errorf("item %s %s: %w", k.PK, k.SK, store.ErrCondition)
 		}
 	}

@@ -124,7 +124,7 @@ func (s itemCalls) write(ctx context.Context, k store.Key, conds []store.Cond, d
 	}
 	it := s.item(k)
 	for _, c := range conds {
-		if !c.Holds(it) {
+		if !c.IsTrue(it) {
 			return fmt.Errorf("item %s %s: %w", k.PK, k.SK, store.ErrCondition)
 		}
 	}

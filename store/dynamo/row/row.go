@@ -82,8 +82,8 @@ func (r *Row) set(name, key string, av types.AttributeValue) {
 	r.Bytes += len(key) + attr.SizeOfValue(av) + attr.ElementOverhead
 }
 
-// Holds reports whether the row has the keys of all the given entries.
-func (r *Row) Holds(entries []Entry) bool {
+// HasKeys reports whether the row has the keys of all the given entries.
+func (r *Row) HasKeys(entries []Entry) bool {
 	return !slices.ContainsFunc(entries, func(e Entry) bool { return !r.Keys[e.Key] })
 }
 
