@@ -31,7 +31,7 @@ func (p Prices) CostOf(m *Month, rollups bool) Costs {
 	if rollups {
 		units += UnitsPerRollup
 	}
-	c := Costs{Requests: m.Arrived.Readings + float64(m.Steps()), Units: m.Arrived.Readings * units}
+	c := Costs{Requests: m.Arrived.Readings + float64(m.Actions()), Units: m.Arrived.Readings * units}
 	c.Dollars = c.Units/1e6*p.WriteUnits + m.Stored.Bytes/gigabyte*p.GBMonth
 	return c
 }

@@ -58,8 +58,8 @@ type Month struct {
 	Stored                                     Load // at the end of the month
 }
 
-// Steps returns the number of steps that the rotator takes in the month.
-func (m *Month) Steps() int { return m.Created + m.Tuned + m.Retired + m.Restored + m.Dropped }
+// Actions returns the number of actions of the rotator in the month.
+func (m *Month) Actions() int { return m.Created + m.Tuned + m.Retired + m.Restored + m.Dropped }
 
 // Forecast is the result of Simulate.
 type Forecast struct {
