@@ -168,10 +168,10 @@ func (s *itemStore) resolve(ctx context.Context, held heldItems) error {
 		if !held[i] {
 			continue
 		}
-		if err := s.changes.resolve(ctx, s.locks.slots[i].open); err != nil {
+		if err := s.changes.resolve(ctx, s.locks.stripes[i].open); err != nil {
 			return err
 		}
-		s.locks.slots[i].open = nil
+		s.locks.stripes[i].open = nil
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func (s *itemStore) commit(ctx context.Context, held heldItems, keys []store.Key
 	if open != nil {
 		for i := range held {
 			if held[i] {
-				s.locks.slots[i].open = open
+				s.locks.stripes[i].open = open
 			}
 		}
 	}

@@ -211,12 +211,12 @@ func (w *pendingWrite) collectLate() {
 	}
 }
 
-// holdReadings is the maximum number of readings that are inserted before memory is unlocked. So a
+// insertAtOnce is the maximum number of readings that are inserted before memory is unlocked. So a
 // small write does not wait for a large one.
-const holdReadings = 512
+const insertAtOnce = 512
 
 // insert adds the remaining readings to series buffers and journal. It unlocks memory after every
-// holdReadings readings. Frames become durable in order, so the last commit covers all of them.
+// insertAtOnce readings. Frames become durable in order, so the last commit covers all of them.
 // insert returns false if the result of a lookup in chunks is out of date.
 func (w *pendingWrite) insert() (done bool, err error) {
 	for w.next < len(w.groups) {
@@ -241,7 +241,7 @@ func (w *pendingWrite) insertSome() (done bool, err error) {
 	w.record.Begin(w.mem.records)
 	waits := false
 	done = true
-	for n := holdReadings; n > 0 && w.next < len(w.groups); {
+	for n := insertAtOnce; n > 0 && w.next < len(w.groups); {
 		g := &w.groups[w.next]
 		if !g.chunksKnown() && !g.table.dropped {
 			done = false
