@@ -241,7 +241,7 @@ func TestWait_EndsWithContext(t *testing.T) {
 
 func FuzzReplay(f *testing.F) {
 	whole := Frame{Kind: Readings, Payload: []byte("x"), synced: headerBytes}
-	f.Add(whole.appendTo(header{number: 1, id: testID}.bytes(), layoutOf(testID, 1)))
+	f.Add(whole.appendTo(header{number: 1, id: testID}.bytes(), encodingOf(testID, 1)))
 	f.Add([]byte(magic))
 	f.Add(append([]byte(magic1), 1, 0, 0, 0, 0, 0, 0, 0))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -153,7 +153,7 @@ func (w *Writer) add(kind Kind, payload []byte) {
 	}
 	f := Frame{Kind: kind, Payload: payload, synced: s.synced, length: s.durable}
 	before := len(w.open.buf)
-	w.open.buf = f.appendTo(w.open.buf, s.layout)
+	w.open.buf = f.appendTo(w.open.buf, s.encoding)
 	s.appended += int64(len(w.open.buf) - before)
 }
 
