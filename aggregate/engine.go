@@ -121,7 +121,7 @@ func (r *run) addDevice(ctx context.Context, device string) error {
 	if s.rank.count > 0 {
 		d.rank = s.rank.value(r.q.Top.Function)
 	}
-	r.budget.sample -= len(s.rank.sample)
+	r.budget.collected -= len(s.rank.collected)
 	r.insertRanked(d)
 	return nil
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// budget counts the values and the sampled numbers of one query, and fails the query above their
-// limits.
-type budget struct{ values, sample int }
+// budget counts the values of one query, and the numbers that are collected for percentiles. It fails
+// the query above their limits.
+type budget struct{ values, collected int }
 
 func (b *budget) addValues(n int) error {
 	if b.values += n; b.values > MaxValues {
@@ -22,9 +22,9 @@ func (b *budget) addValues(n int) error {
 	return nil
 }
 
-func (b *budget) addSample(n int) error {
-	if b.sample += n; b.sample > MaxSample {
-		return varve.InvalidParam("functions", "percentiles hold more than %d numbers: use a shorter step or window, or fewer devices", MaxSample)
+func (b *budget) addCollected(n int) error {
+	if b.collected += n; b.collected > MaxPercentileNumbers {
+		return varve.InvalidParam("functions", "percentiles hold more than %d numbers: use a shorter step or window, or fewer devices", MaxPercentileNumbers)
 	}
 	return nil
 }
@@ -108,14 +108,14 @@ func (s *series) addValue(field string, v varve.Value) error {
 	}
 	c.add(s.at, v, s.needs)
 	if v.Kind() == varve.KindNumber && s.needs.numbers {
-		if err := s.budget.addSample(1); err != nil {
+		if err := s.budget.addCollected(1); err != nil {
 			return err
 		}
 	}
 	if s.q.Top.Devices > 0 && field == s.q.Top.Field {
 		s.rank.add(s.at, v, s.ranks)
 		if v.Kind() == varve.KindNumber && s.ranks.numbers {
-			return s.budget.addSample(1)
+			return s.budget.addCollected(1)
 		}
 	}
 	return nil
@@ -183,7 +183,7 @@ func (s *series) closeBucket() {
 	s.rows = append(s.rows, s.rowOf(s.current))
 	if s.needs.numbers {
 		for i := range s.current.cells {
-			s.budget.sample -= len(s.current.cells[i].sample)
+			s.budget.collected -= len(s.current.cells[i].collected)
 		}
 	}
 	s.current = nil
