@@ -49,7 +49,7 @@ func (b *pageBuilder) recountDivided(ctx context.Context, divided map[slot]bool)
 		early: newRecount(b.resent, tally{only: b.only}, slots, slots, b.hourly),
 		all:   newRecount(b.resent, tally{only: noFields}, divided, slots, b.hourly),
 	}
-	later := scan.early.settled.removeLater(b.cut.at)
+	later := scan.early.replacing.removeLater(b.cut.at)
 	if err := b.scanSlots(ctx, b.q.Series, slots, &scan); err != nil {
 		return nil, err
 	}
