@@ -59,7 +59,7 @@ func (p Policy) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Layout returns the event ranges of an arrival month in ascending order.
+// Ranges returns the event ranges of an arrival month in ascending order.
 //
 // They partition the time from 1970 to the end of the week of the latest event time that can
 // arrive in the month. From the newest to the oldest, they are:
@@ -70,10 +70,10 @@ func (p Policy) Validate() error {
 //
 // Above 8 weeks, a width is skipped if the range can be aligned to twice the width. So five years
 // always fit in 24 tables.
-func (p Policy) Layout(m Month) []Range {
-	layout := slices.Collect(p.backward(m))
-	slices.Reverse(layout)
-	return layout
+func (p Policy) Ranges(m Month) []Range {
+	ranges := slices.Collect(p.backward(m))
+	slices.Reverse(ranges)
+	return ranges
 }
 
 // Locate returns the range of an arrival month that contains an event time.

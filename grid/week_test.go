@@ -62,8 +62,8 @@ func TestRange_EqualsItsWindow(t *testing.T) {
 func TestWindow_EndsWithMaxTime(t *testing.T) {
 	all := varve.AllTime()
 	m := grid.MonthOf(all.To)
-	layout := grid.DefaultPolicy().Layout(m)
-	for _, r := range layout {
+	ranges := grid.DefaultPolicy().Ranges(m)
+	for _, r := range ranges {
 		w := r.Window()
 		if w.From.UnixNano() < 0 || w.To.UnixNano() < w.From.UnixNano() || w.To.After(all.To) {
 			t.Errorf("%v has the window %v", r, w)

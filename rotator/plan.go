@@ -121,7 +121,7 @@ func (b *builder) planCreation(c retention.Class, m grid.Month) {
 	if ahead {
 		count = &b.plan.Ahead
 	}
-	for _, r := range b.Grid.Layout(m) {
+	for _, r := range b.Grid.Ranges(m) {
 		t := grid.Table{Prefix: b.Retention.TablePrefix(c.Name), Range: r, Month: m}
 		in := b.existing[t]
 		count.Wanted++

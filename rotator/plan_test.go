@@ -52,11 +52,11 @@ func drawSituation(t *rapid.T) situation {
 	seen := map[grid.Table]bool{}
 	for range rapid.IntRange(0, 60).Draw(t, "tables") {
 		month := grid.MonthOf(s.now) + grid.Month(rapid.IntRange(-20, 1).Draw(t, "month"))
-		layout := s.policy.Grid.Layout(month)
+		ranges := s.policy.Grid.Ranges(month)
 		in := store.Info{
 			Table: grid.Table{
 				Prefix: rapid.SampledFrom([]string{"v", "v", "v-other", "v-gone"}).Draw(t, "prefix"),
-				Range:  rapid.SampledFrom(layout).Draw(t, "range"), Month: month,
+				Range:  rapid.SampledFrom(ranges).Draw(t, "range"), Month: month,
 			},
 			Status: store.Active, Owned: rapid.IntRange(0, 9).Draw(t, "owned") > 0,
 			Tier: store.Tier(rapid.IntRange(1, 3).Draw(t, "tier")), Readings: rapid.Int64Range(0, 9).Draw(t, "readings"),
@@ -199,7 +199,7 @@ func TestPlan_LeavesNothingToDo(t *testing.T) {
 		month := grid.MonthOf(s.now)
 		wanted := 0
 		for m := month + 1; m <= month+grid.Month(s.policy.MonthsAhead); m++ {
-			wanted += len(s.policy.Grid.Layout(m)) * len(s.policy.Retention.Classes)
+			wanted += len(s.policy.Grid.Ranges(m)) * len(s.policy.Retention.Classes)
 		}
 		if p.Ahead.Wanted != wanted || p.Tables != len(s.infos) {
 			t.Fatalf("%d tables wanted ahead, want %d; tables %d, want %d", p.Ahead.Wanted, wanted, p.Tables, len(s.infos))

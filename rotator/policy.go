@@ -232,7 +232,7 @@ func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 	}
 	largest := 0
 	for m := grid.MonthOf(now); m < grid.MonthOf(now)+120; m++ {
-		largest = max(largest, len(p.Grid.Layout(m)))
+		largest = max(largest, len(p.Grid.Ranges(m)))
 	}
 	bound := 0
 	for _, c := range p.Retention.Classes {

@@ -15,7 +15,7 @@ func testTablesList(t *testing.T, e *env) {
 	month := grid.MonthOf(start)
 	var all []grid.Table
 	for _, prefix := range []string{"t", "t-long", "t0"} {
-		for _, r := range grid.DefaultPolicy().Layout(month) {
+		for _, r := range grid.DefaultPolicy().Ranges(month) {
 			all = append(all, grid.Table{Prefix: prefix, Range: r, Month: month})
 		}
 	}
