@@ -42,7 +42,7 @@ func (r *Reader) ReadField(ctx context.Context, q FieldQuery) (lists [][]FieldRo
 	for at := range dirtySlots(markers, h) {
 		recounted[at.hour/f.hours] = true
 	}
-	if err := f.readBlocks(ctx, h, recounted); err != nil {
+	if err := f.readStoredLists(ctx, h, recounted); err != nil {
 		return nil, err
 	}
 	from := h.from / f.hours
@@ -69,23 +69,23 @@ type fieldReader struct {
 	q      FieldQuery
 	pk     string
 	hours  int64 // in a period
-	blocks []*fieldBlock
+	stored []*rollupList
 }
 
-// readBlocks reads the stored roll-ups of a span, from the cache if possible. It adds periods with
+// readStoredLists reads the stored roll-ups of a span, from the cache if possible. It adds periods with
 // unclear partials to recounted.
-func (f *fieldReader) readBlocks(ctx context.Context, h span, recounted map[int64]bool) error {
+func (f *fieldReader) readStoredLists(ctx context.Context, h span, recounted map[int64]bool) error {
 	last := ""
 	for _, prefix := range f.prefixes(h) {
 		if prefix == last {
 			continue
 		}
 		last = prefix
-		b, err := f.block(ctx, prefix)
+		b, err := f.storedList(ctx, prefix)
 		if err != nil {
 			return fmt.Errorf("roll-ups of %s: %w", f.q.Series, err)
 		}
-		f.blocks = append(f.blocks, b)
+		f.stored = append(f.stored, b)
 		for _, period := range b.unclear {
 			if period*f.hours >= h.from && period*f.hours < h.to {
 				recounted[period] = true
@@ -109,10 +109,10 @@ func (f *fieldReader) prefixes(h span) (list []string) {
 	return slices.Compact(append(list, key(h.to - 1)[:store.VersionedPrefix]))
 }
 
-// block returns the stored roll-ups whose sort keys begin with a prefix. It caches them, unless
+// storedList returns the stored roll-ups whose sort keys begin with a prefix. It caches them, unless
 // they change during the read.
-func (f *fieldReader) block(ctx context.Context, prefix string) (*fieldBlock, error) {
-	k := blockKey{f.q.Series, f.q.Field, prefix}
+func (f *fieldReader) storedList(ctx context.Context, prefix string) (*rollupList, error) {
+	k := rollupListKey{f.q.Series, f.q.Field, prefix}
 	version, stable := f.versioned.ItemVersion(f.pk, prefix)
 	if stable {
 		if b := f.held.get(k, version); b != nil {
@@ -123,7 +123,7 @@ func (f *fieldReader) block(ctx context.Context, prefix string) (*fieldBlock, er
 	if err != nil {
 		return nil, err
 	}
-	b := newFieldBlock(partials, f.q.Field)
+	b := newRollupList(partials, f.q.Field)
 	b.version = version
 	if now, ok := f.versioned.ItemVersion(f.pk, prefix); stable && ok && now == version {
 		f.held.put(k, b)
@@ -133,11 +133,11 @@ func (f *fieldReader) block(ctx context.Context, prefix string) (*fieldBlock, er
 
 // appendHeld appends the stored roll-ups for a half-open range of periods.
 func (f *fieldReader) appendHeld(lists [][]FieldRollup, from, to int64) [][]FieldRollup {
-	index := func(b *fieldBlock, period int64) int {
+	index := func(b *rollupList, period int64) int {
 		i, _ := slices.BinarySearchFunc(b.list, period, func(r FieldRollup, period int64) int { return cmp.Compare(r.period, period) })
 		return i
 	}
-	for _, b := range f.blocks {
+	for _, b := range f.stored {
 		if list := b.list[index(b, from):max(index(b, from), index(b, to))]; len(list) > 0 {
 			lists = append(lists, list)
 		}

@@ -127,9 +127,9 @@ func TestReadField_HoldsRollups(t *testing.T) {
 	}
 }
 
-// TestFieldCache_IsBounded fills a cache with more blocks than fit.
+// TestFieldCache_IsBounded fills a cache with more lists than fit.
 func TestFieldCache_IsBounded(t *testing.T) {
-	if blocks, bytes, sum := rollup.FillFieldCache(1000, 100_000); bytes > 100_000 || bytes != sum || blocks < 10 {
-		t.Errorf("%d blocks of %d bytes, which are counted as %d, in a cache of 100,000 bytes", blocks, sum, bytes)
+	if lists, bytes, sum := rollup.FillFieldCache(1000, 100_000); bytes > 100_000 || bytes != sum || lists < 10 {
+		t.Errorf("%d lists of %d bytes, which are counted as %d, in a cache of 100,000 bytes", lists, sum, bytes)
 	}
 }
