@@ -135,9 +135,9 @@ type pageBuilder struct {
 	stored  partialSet    // partials of hours or days, depending on the period
 	// hourly has the stored partials of hours. For daily roll-ups, it has only the days that are
 	// added up from their hours.
-	hourly partialSet
-	totals map[int64]*tally // total of each period
-	parts  hourParts
+	hourly   partialSet
+	totals   map[int64]*tally // total of each period
+	partials pagePartials
 }
 
 func (b *pageBuilder) build(ctx context.Context) (page Page, err error) {
@@ -156,8 +156,8 @@ func (b *pageBuilder) build(ctx context.Context) (page Page, err error) {
 	if err := b.addRecounted(ctx); err != nil {
 		return page, err
 	}
-	for _, o := range b.parts.list {
-		if b.parts.isReplaced(o.at) {
+	for _, o := range b.partials.list {
+		if b.partials.isReplaced(o.at) {
 			continue
 		}
 		if err := b.add(o.period, o.p); err != nil {
@@ -242,7 +242,7 @@ func (b *pageBuilder) add(period int64, p *Partial) error {
 func (b *pageBuilder) addExcept(partials map[slot]*Partial, skip func(slot) bool) {
 	for at, p := range partials {
 		if !skip(at) {
-			b.parts.add(at, at.hour/b.hours, p)
+			b.partials.add(at, at.hour/b.hours, p)
 		}
 	}
 }
