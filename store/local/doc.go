@@ -32,9 +32,9 @@
 //	  damaged/   damaged files, unchanged
 //
 // The main types are [Store] with its [Options] and [Events], [Folder], [Loss] and [Problem].
-// The main types are [Store] with its [Options] and [Events], [Folder], [Loss] and [Problem].
-// Package memtable has the readings in memory, chunk encodes chunks, journal is the write-ahead
-// log, diskguard refuses writes before the disk is full, and sst reads and writes files of Pebble.
+// Package memtable has the readings in memory, package chunk encodes chunks, and package journal is
+// the write-ahead log. Package diskguard refuses writes before the disk is full. Package sst reads
+// and writes files of Pebble.
 //
 // Locks are taken in this order: items, compactor, catalog, the barrier of changeLog, database,
 // memory. No I/O happens while memory is locked.
