@@ -11,7 +11,7 @@ var ListPrices = Prices{WriteUnits: 0.625, GBMonth: 0.25}
 
 // The write request units of one reading.
 const (
-	UnitsPerReading = 1.0   // a reading at a new timestamp, in rows of a millisecond
+	UnitsPerReading = 1.0   // a reading at a new timestamp, with a row window of a millisecond
 	UnitsPerRollup  = 0.093 // the roll-ups of a reading, if its device reports every minute
 )
 

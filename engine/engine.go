@@ -77,7 +77,8 @@ type Options struct {
 	IndexesAny bool
 	// Archive configures the archive of tables. Without Objects, tables are not archived.
 	Archive Archive
-	// Notify configures the delivery of alerts. Without targets, alerts are not delivered.
+	// Notify configures the delivery of alerts. Without notifiers in its Targets, alerts are not
+	// delivered.
 	Notify Notify
 	// Holder names this process in leases. Processes that share a store need different names. If
 	// empty, a random name is used.

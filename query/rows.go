@@ -20,7 +20,7 @@ const (
 // Rows yields the readings of a query page by page. Only one goroutine may use it.
 //
 //	Rows       limit, expiry, columns or readings
-//	selection  the condition of Where
+//	selection  the filter Where
 //	merger     tables in order, copies of one reading together
 //	pager      pages of one table
 type Rows struct {

@@ -1,4 +1,4 @@
-// Package registry has the code that is shared by the packages with typed records in store.Items.
+// Package registry has the code that is shared by the packages with typed items in store.Items.
 //
 //	devices  devicelog  alerts  streams  apikeys  fields
 //	   │         │        │        │        │       │

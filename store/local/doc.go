@@ -57,7 +57,7 @@
 //   - The chain ends with segment f or an earlier one. Then the journal has lost segments.
 //   - A segment of the chain, or a frame in it, is missing or damaged.
 //
-// A new store is created in steps that a crash may interrupt. VARVE is written last.
+// A crash may interrupt the creation of a new store, so VARVE is written last.
 //
 // # Readings
 //
@@ -89,7 +89,7 @@
 // # Chunks
 //
 // Level 1 contains disjoint chunks of a series, so a read seeks to its window. Chunks of level 0
-// are small or late, and may overlap. When a series has several of them, a compaction merges them
+// are small, or begin before the end of level 1, and may overlap. When a series has several of them, a compaction merges them
 // into level 1.
 //
 // # Failure

@@ -19,8 +19,8 @@ import (
 	"github.com/varvedb/varve/store/local/sst"
 )
 
-// A rebuild creates a new database from all readable files, without the damaged list of files.
-// It may be interrupted at any step:
+// A rebuild creates a new database from all readable files, without the damaged list of files. It
+// may be interrupted at any time:
 //
 //	pebble.new is being written    the rebuild starts over
 //	DAMAGE is written              the rebuild starts over; losses are refused already

@@ -27,7 +27,7 @@ type Gap struct {
 	Err           error // the error that was found there
 }
 
-// Scan returns the entries of a file in order, and skips damaged blocks.
+// Scan returns the entries of a file in order, and skips damaged data blocks.
 type Scan struct {
 	file *File
 	iter sstable.Iterator
@@ -174,12 +174,12 @@ func (s *Scan) closeGap(before []byte) {
 // maxKey limits the length of a searched key. Keys of this store are far shorter.
 const maxKey = 1 << 14
 
-// skip continues after the unreadable block. A seek fails at that block for all keys up to its
+// skip continues after the unreadable data block. A seek fails at that block for all keys up to its
 // separator in the index. The greatest such key is found byte by byte.
 func (s *Scan) skip(err error) (bool, error) {
 	s.openGap(err)
 	block := s.file.src.last
-	low := s.from // start of the scan, or the key after the previous damaged block
+	low := s.from // start of the scan, or the key after the previous damaged data block
 	if bytes.Compare(low, s.last) < 0 {
 		low = s.last
 	}
