@@ -50,7 +50,7 @@ func (z *sizes) of(s varve.Series) int {
 	return 1 << (v & (1<<sizeBits - 1))
 }
 
-func (z *sizes) note(s varve.Series, size int) {
+func (z *sizes) remember(s varve.Series, size int) {
 	e, tag := z.entry(s)
 	if v := tag<<sizeBits | uint64(bits.Len(uint(size))); e.Load() != v {
 		e.Store(v)

@@ -215,7 +215,7 @@ func (p *pager) noteReadings(readings []varve.Reading) (size int) {
 		size += sizeOf(&readings[i])
 	}
 	if len(readings) > 0 {
-		p.e.sizes.note(p.q.Series, size/len(readings))
+		p.e.sizes.remember(p.q.Series, size/len(readings))
 	}
 	return size
 }
@@ -228,7 +228,7 @@ func (p *pager) noteParts(s *source) (size int) {
 		size += partSize(&s.parts[i])
 	}
 	if n > 0 {
-		p.e.sizes.note(p.q.Series, size/n)
+		p.e.sizes.remember(p.q.Series, size/n)
 		s.begun, s.last = true, p.endOf(s.parts)
 	}
 	return size

@@ -50,7 +50,7 @@ func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 		after := q.After.AfterVersions(q.Order)
 		q.After = &after
 	}
-	k, err := e.look(ctx, q.Series.Tenant, q.Series.Stream, q.Consistent)
+	k, err := e.knownStream(ctx, q.Series.Tenant, q.Series.Stream, q.Consistent)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (r *Rows) next(ctx context.Context) ([]varve.Reading, error) {
 		if len(r.out) > 0 && r.tables.mustRead() {
 			break // the next read would overwrite the memory of out
 		}
-		whole, err := r.step(ctx)
+		whole, err := r.appendNext(ctx)
 		if err != nil {
 			r.err = err
 			return nil, err
@@ -142,12 +142,12 @@ func (r *Rows) emit(readings []varve.Reading) []varve.Reading {
 	return readings
 }
 
-// step appends the next reading to out, unless it has expired.
+// appendNext appends the next reading to out, unless it has expired.
 //
-// If many of the next readings are in one table, step returns the live ones without copying. If the
+// If many of the next readings are in one table, appendNext returns the live ones without copying. If the
 // next readings are columns, it moves them to r.parts. It clears r.some at the end of the answer,
 // and sets r.more at the limit.
-func (r *Rows) step(ctx context.Context) (whole []varve.Reading, err error) {
+func (r *Rows) appendNext(ctx context.Context) (whole []varve.Reading, err error) {
 	first, err := r.tables.nextSource(ctx, wanted{left: r.left, columns: r.columns})
 	if err != nil {
 		return nil, err

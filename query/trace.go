@@ -40,7 +40,7 @@ func (e *Engine) Trace(ctx context.Context, s varve.Series, w varve.Window) (Tra
 	if err := q.Validate(); err != nil {
 		return Trace{}, err
 	}
-	k, err := e.look(ctx, s.Tenant, s.Stream, true)
+	k, err := e.knownStream(ctx, s.Tenant, s.Stream, true)
 	if err != nil {
 		return Trace{}, err
 	}
