@@ -21,17 +21,17 @@ import (
 type arrivalClock struct {
 	now func() time.Time
 
-	mu      sync.Mutex
-	floor   int64         // in milliseconds since 1970
-	last    int64         // the latest arrival of a write
-	running map[int64]int // number of running writes by arrival
-	late    []lateArrival // arrivals of failed writes, in the order of their ends
-	reset   ClockReset
-	ended   chan struct{} // closed at the end of the next write; nil if no caller waits
+	mu        sync.Mutex
+	floor     int64              // in milliseconds since 1970
+	last      int64              // the latest arrival of a write
+	running   map[int64]int      // number of running writes by arrival
+	lingering []lingeringArrival // arrivals of failed writes, in the order of their ends
+	reset     ClockReset
+	ended     chan struct{} // closed at the end of the next write; nil if no caller waits
 }
 
-// lateArrival is the arrival of a failed write that the store may still perform until a time.
-type lateArrival struct {
+// lingeringArrival is the arrival of a failed write that the store may still perform until a time.
+type lingeringArrival struct {
 	at    int64
 	until time.Time
 }
@@ -99,18 +99,18 @@ func (c *arrivalClock) linger(arrived time.Time, d time.Duration) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.late = append(c.late, lateArrival{arrived.UnixMilli(), c.now().Add(d)})
+	c.lingering = append(c.lingering, lingeringArrival{arrived.UnixMilli(), c.now().Add(d)})
 }
 
-// oldest returns the earliest arrival of the running and the late writes, or at if at is earlier.
+// oldest returns the earliest arrival of the running and the lingering writes, or at if at is earlier.
 // The caller has locked mu.
 func (c *arrivalClock) oldest(at int64) int64 {
 	for running := range c.running {
 		at = min(at, running)
 	}
 	now := c.now()
-	c.late = slices.DeleteFunc(c.late, func(l lateArrival) bool { return !now.Before(l.until) })
-	for _, l := range c.late {
+	c.lingering = slices.DeleteFunc(c.lingering, func(l lingeringArrival) bool { return !now.Before(l.until) })
+	for _, l := range c.lingering {
 		at = min(at, l.at)
 	}
 	return at
