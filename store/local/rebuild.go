@@ -157,7 +157,7 @@ func (o *opener) rebuildFrom(list listing, reason error) (ranges []lost, flushed
 			continue
 		}
 		sources = append(sources, sst.Part{File: e.file})
-		for _, g := range e.extent.Gaps {
+		for _, g := range e.extent.Holes {
 			l := lostOne
 			l.Reason = g.Err.Error()
 			if g.After != nil {

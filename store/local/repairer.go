@@ -98,7 +98,7 @@ func (r *repairer) lostOf(p *part) (ranges []lost, spans []keySpan, err error) {
 		record.Reason = e.err.Error()
 		return []lost{record}, []keySpan{{p.first, p.last}}, nil
 	}
-	for _, g := range e.extent.Gaps {
+	for _, g := range e.extent.Holes {
 		if g.Before != nil && bytes.Compare(g.Before, p.first) <= 0 || g.After != nil && bytes.Compare(g.After, p.last) >= 0 {
 			continue
 		}
