@@ -26,7 +26,7 @@ type Repaired struct {
 // longer be stored.
 //
 // The argument gone has the event times whose readings may no longer be stored. If such a time is on
-// a day in such a range, it is added to Repaired.Lost. An hour is also lost if one of its partials is
+// a day of lost keys, it is added to Repaired.Lost. An hour is also lost if one of its partials is
 // missing and another has readings that are no longer stored. A day is also lost if its partial has
 // more readings than the partials of its hours.
 func (g *Aggregator) Repair(ctx context.Context, s varve.Series, lost []LostKeys, gone []varve.Window) (Repaired, error) {
