@@ -33,8 +33,8 @@ func addReading(s *series, sec int64, fields ...string) error {
 	return nil
 }
 
-// TestSeries_ReleasesNumbersOfCompleteBuckets checks that percentiles hold the numbers of only
-// one bucket at a time.
+// TestSeries_ReleasesNumbersOfCompleteBuckets checks that only the numbers of one bucket at a time
+// are in memory for percentiles.
 func TestSeries_ReleasesNumbersOfCompleteBuckets(t *testing.T) {
 	b := &budget{}
 	s := testSeries(t, b, "p50", "mean")

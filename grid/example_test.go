@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// The first table of an arrival month holds all old readings. The last tables hold a week each.
+// The first range covers all earlier event times. The last ranges are a week each.
 func ExamplePolicy_Layout() {
 	month := grid.MonthOf(time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC))
 	ranges := grid.DefaultPolicy().Ranges(month)

@@ -75,9 +75,9 @@ func drawSituation(t *rapid.T) situation {
 	return s
 }
 
-// lastExpiry returns the expiry of the last reading that a table can hold. That reading arrived
-// in the last millisecond of the month, and has the latest event time that the range and the
-// policy allow.
+// lastExpiry returns the expiry of the last reading that can be in a table. That reading arrived in
+// the last millisecond of the month, and has the latest event time that the range and the policy
+// allow.
 func (s *situation) lastExpiry(in *store.Info) (time.Time, bool) {
 	class, ok := s.policy.Retention.ClassOfPrefix(in.Prefix)
 	if !ok || class.Retention == retention.Forever {
@@ -94,8 +94,8 @@ func (s *situation) lastExpiry(in *store.Info) (time.Time, bool) {
 	return event.Add(class.Retention), true
 }
 
-// TestPlan_DropsExpiredTablesOnly draws policies and tables. A plan may retire a table only if
-// all readings that it can hold have expired.
+// TestPlan_DropsExpiredTablesOnly draws policies and tables. A plan may retire a table only if all
+// readings that can be in it have expired.
 //
 // A plan may drop a table only if drops are allowed. The table must be owned, retired, past its
 // grace and minimum age, and not on hold. The number of drops is limited, and the tables that

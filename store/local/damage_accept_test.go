@@ -19,8 +19,8 @@ import (
 	"github.com/varvedb/varve/store/local/sst"
 )
 
-// damageBlock flips a bit in the block that holds a key, if a Pebble file has the key. It finds the
-// block by trials on copies of the file.
+// damageBlock flips a bit in the data block with a key, if a Pebble file has the key. It finds the
+// data block by trials on copies of the file.
 func damageBlock(t *testing.T, path string, key []byte) bool {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -42,7 +42,7 @@ func damageBlock(t *testing.T, path string, key []byte) bool {
 	return false
 }
 
-// holdsKey reports whether a key can be read in a file. If the key is nil, the first key must be
+// hasKey reports whether a key can be read in a file. If the key is nil, the first key must be
 // readable.
 func holdsKey(t *testing.T, data, key []byte) bool {
 	t.Helper()

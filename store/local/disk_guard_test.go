@@ -64,8 +64,8 @@ func TestStore_RefusesWritesOnLowDisk(t *testing.T) {
 }
 
 // TestReserve_AcceptsCleanup checks a disk below half of the minimum. Items are refused, but
-// rotation, drops, deletes and a start are not. The condition holds until the disk has room,
-// also without writes.
+// rotation, drops, deletes and a start are not. The condition is set until the disk has room, also
+// without writes.
 func TestReserve_AcceptsCleanup(t *testing.T) {
 	disk := &diskFS{FS: vfs.NewMem()}
 	disk.free.Store(1 << 30)

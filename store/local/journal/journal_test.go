@@ -109,7 +109,7 @@ func TestWriter_RemovesSegments(t *testing.T) {
 }
 
 // TestWriter_SurvivesPowerCut cuts the power at a random moment. Frames whose commit had ended
-// exist, in order and without gaps.
+// exist in order, and none is missing.
 func TestWriter_SurvivesPowerCut(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 0))
