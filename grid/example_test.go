@@ -8,7 +8,7 @@ import (
 )
 
 // The first range covers all earlier event times. The last ranges are a week each.
-func ExamplePolicy_Layout() {
+func ExamplePolicy_Ranges() {
 	month := grid.MonthOf(time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC))
 	ranges := grid.DefaultPolicy().Ranges(month)
 	first, last := ranges[0], ranges[len(ranges)-1]

@@ -180,9 +180,9 @@ func TestLatest_CoverageListsAllTables(t *testing.T) {
 	}
 }
 
-// TestLatest_FailsAtAnyStep checks that a table that cannot be read gives an error with its name at
+// TestLatest_FailsAtAnyRead checks that a table that cannot be read gives an error with its name at
 // every read. A dropped table must not give an error.
-func TestLatest_FailsAtAnyStep(t *testing.T) {
+func TestLatest_FailsAtAnyRead(t *testing.T) {
 	for _, by := range []varve.By{varve.ByEvent, varve.ByArrival} {
 		for _, op := range []string{"latest", "read"} {
 			for call := 1; ; call++ {

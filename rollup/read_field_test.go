@@ -93,7 +93,7 @@ func (c *countingItems) Query(ctx context.Context, q store.ItemQuery) (store.Ite
 
 // TestReadField_CachesRollups checks that a second read takes stored roll-ups from the cache, and
 // that the read after a late reading includes this reading.
-func TestReadField_HoldsRollups(t *testing.T) {
+func TestReadField_CachesRollups(t *testing.T) {
 	w := newWorld(t)
 	at := w.clock.Add(-30 * 24 * time.Hour)
 	for i := range 24 * 20 {

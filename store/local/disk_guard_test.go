@@ -144,10 +144,10 @@ func (d *fillableDisk) setFull(full bool) {
 	}
 }
 
-// TestFullDisk_HoldsPebble checks a full disk without a reserve. Pebble does not retry its flush
+// TestFullDisk_DelaysPebble checks a full disk without a reserve. Pebble does not retry its flush
 // in a loop, the process does not end, and writes are refused. The store recovers when the disk
 // has room, and no acknowledged data is lost.
-func TestFullDisk_HoldsPebble(t *testing.T) {
+func TestFullDisk_DelaysPebble(t *testing.T) {
 	disk := newFillableDisk()
 	conditions := health.New(health.Options{})
 	var fatal atomic.Pointer[string]
