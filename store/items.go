@@ -41,7 +41,7 @@ type Item struct {
 // Index selects the primary or a secondary index of the registry.
 type Index uint8
 
-// The indexes.
+// The primary index and the two secondary indexes, which order the items by other keys.
 const (
 	Primary Index = iota
 	GSI1

@@ -58,7 +58,7 @@ const (
 // needs one more request, but has the same result.
 type Expect uint8
 
-// The expectations.
+// The states of a row that a write may expect.
 const (
 	ExpectAuto     Expect = iota // expect the state in which recent rows of the series were found
 	ExpectNew                    // the row is missing

@@ -40,7 +40,7 @@ func liveParts(db *pebble.DB) (list []part, err error) {
 	return list, nil
 }
 
-// storedParts returns the parts that a database uses, which was opened read-only. Some of their
+// storedParts returns the parts that db uses. The database is open read-only, so some of their
 // files may be missing.
 func storedParts(db *pebble.DB) (list []part) {
 	version := db.DebugCurrentVersion()
