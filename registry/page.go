@@ -25,7 +25,7 @@ const checksumBytes = 4
 // before it. The argument question is the kind of the list, its tenant and its parameters, and the
 // cursor is valid only for an equal question.
 func EncodeCursor(question []string, place ...string) string {
-	b := binary.LittleEndian.AppendUint64([]byte{cursorVersion}, fingerprint(question))
+	b := binary.LittleEndian.AppendUint64([]byte{cursorVersion}, hashOf(question))
 	for _, part := range place {
 		b = append(binary.AppendUvarint(b, uint64(len(part))), part...)
 	}
@@ -33,8 +33,8 @@ func EncodeCursor(question []string, place ...string) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// fingerprint returns a hash of a question.
-func fingerprint(question []string) uint64 {
+// hashOf returns a hash of a question.
+func hashOf(question []string) uint64 {
 	h := fnv.New64a()
 	for _, part := range question {
 		// A hash.Hash never returns an error.
@@ -55,7 +55,7 @@ func ParseCursor(text string, question []string, n int) ([]string, error) {
 	if crc32.ChecksumIEEE(b[:end]) != binary.LittleEndian.Uint32(b[end:]) {
 		return nil, InvalidCursor()
 	}
-	if binary.LittleEndian.Uint64(b[1:]) != fingerprint(question) {
+	if binary.LittleEndian.Uint64(b[1:]) != hashOf(question) {
 		return nil, varve.InvalidParam("cursor", "this cursor belongs to another list: send it with the same parameters as the page that it came with")
 	}
 	var place []string
