@@ -36,7 +36,7 @@ type Archive struct {
 }
 
 const (
-	// archiveLeaseTTL is how long the lease of the archive lives after its last check.
+	// archiveLeaseTTL is how long the lease of the archive lasts after its last check.
 	archiveLeaseTTL = 5 * time.Minute
 	// checkArchiveLease is the interval between two checks of the lease.
 	checkArchiveLease = time.Minute

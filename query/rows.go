@@ -280,7 +280,7 @@ func (r *Rows) releasePage() {
 	r.release, r.parts = r.release[:0], nil
 }
 
-// Close releases the memory of the rows. The last page of Next must not be used afterwards.
+// Close releases the memory of the readings. The last page of Next must not be used afterwards.
 func (r *Rows) Close() {
 	r.releasePage()
 	r.tables.close()

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// leaseTTL is how long the lease of a run lives after its last check.
+	// leaseTTL is how long the lease of a run lasts after its last check.
 	leaseTTL = 5 * time.Minute
 	// pageTimeout limits the work between two checks of the lease. It is shorter than the time
 	// for which the lease is valid after a check.

@@ -32,7 +32,7 @@ func parseDay(text string) (int64, error) {
 // Period is the length of the time that one roll-up covers.
 type Period uint8
 
-// The lengths that a Period may have. The zero value is none of them.
+// The lengths that a Period may have. The zero value is invalid.
 const (
 	Hourly Period = iota + 1
 	Daily

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Limits of pages.
+// Limits of the number of roll-ups in a page.
 const (
 	MaxLimit     = 10_000 // the largest number of roll-ups in a page
 	DefaultLimit = 1_000  // the limit of a query that sets none

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// leaseTTL is how long the lease of a run lives after its last check.
+// leaseTTL is how long the lease of a run lasts after its last check.
 const leaseTTL = 5 * time.Minute
 
 // Options configure a rotator. All fields are required except Parallel, TablesInUse, Expirer,

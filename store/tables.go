@@ -35,7 +35,7 @@ func (t Tier) String() string {
 // Status is the state of a table.
 type Status uint8
 
-// The states of a table, as its store reports them. The zero value is none of them.
+// The states of a table, as its store reports them.
 const (
 	Active Status = iota + 1
 	Creating

@@ -51,8 +51,8 @@ func (d dailyUse) addHours(hours map[int64]client.Units, now time.Time) (changed
 }
 
 // peakOfCold returns the largest use of a cold table in the last month. It leaves out the writes up
-// to the first day after the table's arrival month: by default, the table is sealed an hour after
-// that month, and receives no readings afterwards.
+// to the first day after the table's arrival month, because a sealed table receives no readings. By
+// default, a table is sealed an hour after that month.
 func (d dailyUse) peakOfCold(t grid.Table, now time.Time) (peak client.Units) {
 	writesFrom := dayOf(t.Month.End()) + 1 // the first day whose writes count
 	for day, u := range d {

@@ -36,7 +36,7 @@ type Scaler struct {
 	taken   time.Time // end of the last measured interval
 	hours   map[string]map[int64]client.Units
 
-	month month // the use that cold tables follow
+	month month // the use by which cold tables are scaled
 }
 
 func newScaler(l *Lifecycle, used func() map[string]client.TableUse) *Scaler {

@@ -13,7 +13,8 @@ const (
 	// maxClosedRows and maxClosedBytes limit the cache of closed rows.
 	maxClosedRows  = 10_000
 	maxClosedBytes = 8 << 20
-	// closedFor is how long a row is cached. Another process may drop and recreate the table.
+	// closedFor is how long a row is cached. It is short, because another process may drop and
+	// recreate the table of the row.
 	closedFor = 10 * time.Minute
 	// closedRowBytes approximates the memory of a cached row without its keys, and closedKeyBytes
 	// the memory of a key without its text.
