@@ -11,9 +11,9 @@ import (
 
 // archivedTables lists archived tables for queries.
 type archivedTables struct {
-	reader *archive.Reader
-	exact  bool // the catalog counts readings exactly
-	keeps  bool // no reading is deleted before its table
+	reader      *archive.Reader
+	exact       bool // the catalog counts readings exactly
+	wholeTables bool // readings are deleted only with their table
 }
 
 // archivedTables returns query.Options.Archive, or nil without an archive.
@@ -21,7 +21,7 @@ func (e *Engine) archivedTables(o Options) query.Archive {
 	if e.Archives == nil {
 		return nil
 	}
-	return &archivedTables{reader: e.Archives, exact: o.Archive.ExactCounts, keeps: o.Rotation.ArchiveFirst || !o.Rotation.Drop}
+	return &archivedTables{reader: e.Archives, exact: o.Archive.ExactCounts, wholeTables: o.Rotation.ArchiveFirst || !o.Rotation.Drop}
 }
 
 // List implements query.Archive.
@@ -57,5 +57,5 @@ func (a *archivedTables) isIn(in *store.Info, r *archive.Record) bool {
 	if a.exact {
 		return in.Readings == r.Readings
 	}
-	return a.keeps && in.Created.Before(r.At)
+	return a.wholeTables && in.Created.Before(r.At)
 }
