@@ -37,8 +37,8 @@ type Options struct {
 	// ReadingsInUse, if not nil, is called before the Expirer. The function that it returns reports
 	// which readings of a table must not be deleted yet.
 	ReadingsInUse func(context.Context) (func(grid.Table) func(event time.Time) bool, error)
-	// ExpireGrace is how long an expired reading stays until the store's database deletes it, if
-	// Expirer is nil.
+	// ExpireGrace is how long an expired reading stays at least before the store's database deletes
+	// it, if Expirer is nil.
 	ExpireGrace time.Duration
 	// Archived returns a function that reports why a table has no verified archive, or "" if it has
 	// one. CheckArchive compares the files of an archive with its record, immediately before the table

@@ -151,7 +151,7 @@ func (o *opener) rebuildFrom(list listing, reason error) (ranges []lost, flushed
 		}
 		lostOne := lost{From: []byte{0}, To: []byte{0xff}, File: fileName(number), Found: o.db.opts.Now().UTC(), Rebuilt: true}
 		if e.file == nil {
-			// Without the list of files, its keys are unknown.
+			// Pebble's list of files, which has the range of keys of each file, is lost.
 			lostOne.Reason = fmt.Sprintf("%v: %v", reason, e.err)
 			ranges = append(ranges, lostOne)
 			continue

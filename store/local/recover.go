@@ -18,7 +18,7 @@ import (
 // Recovery is the result of reading the journal in Open.
 type Recovery struct {
 	Readings int64
-	Changes  int // of items and tables
+	Changes  int // number of batches of changes of items and tables
 	// Torn lists ends of the journal that failed their checks and were discarded.
 	//
 	// Each is a write that a crash interrupted, or rarely, an acknowledged one that was damaged.
