@@ -217,7 +217,7 @@ func (c *checker) decodeAll(ctx context.Context, file *sst.File, p *part) error 
 // decodeEntry returns an error if the entry of a chunk or an item cannot be decoded. It accepts all
 // other entries.
 func decodeEntry(e *sst.Entry) error {
-	if !e.Live || len(e.Key) == 0 {
+	if !e.HasValue || len(e.Key) == 0 {
 		return nil
 	}
 	switch e.Key[0] {

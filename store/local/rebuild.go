@@ -251,7 +251,7 @@ func (c *rewriter) copyAll(sources []sst.Part) error {
 			return errors.Join(err, m.Close())
 		}
 		e, _ := m.Entry()
-		if !e.Live {
+		if !e.HasValue {
 			continue
 		}
 		if err := c.copyOne(e.Key, e.Value); err != nil {

@@ -286,7 +286,7 @@ func salvage(w *sst.Writer, sources []sst.Part, from []*part, ranges []lost, all
 		if e.Key[0] != spaceChunk {
 			ranges = narrow(ranges, e.Key, from[i], all)
 		}
-		if !e.Live {
+		if !e.HasValue {
 			continue
 		}
 		if err := w.Set(e.Key, e.Value); err != nil {

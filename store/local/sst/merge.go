@@ -101,11 +101,11 @@ func (m *Merge) Next() (bool, error) {
 	}
 	e := m.sources[0].scan.Entry()
 	m.key, m.value = append(m.key[:0], e.Key...), append(m.value[:0], e.Value...)
-	m.entry = Entry{Key: m.key, Seq: e.Seq, Live: e.Live, Value: m.value}
+	m.entry = Entry{Key: m.key, Seq: e.Seq, HasValue: e.HasValue, Value: m.value}
 	m.part = m.sources[0].part
 	for _, d := range m.deletions {
 		if d.Seq > e.Seq && bytes.Compare(d.Start, m.key) <= 0 && bytes.Compare(m.key, d.End) < 0 {
-			m.entry.Live = false
+			m.entry.HasValue = false
 		}
 	}
 	for len(m.sources) > 0 && bytes.Equal(m.sources[0].scan.Entry().Key, m.key) {

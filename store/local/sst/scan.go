@@ -12,10 +12,10 @@ import (
 
 // Entry is the entry of a file for one key. Its slices are valid until the next entry is read.
 type Entry struct {
-	Key   []byte
-	Seq   uint64
-	Live  bool // true for a value, false for a deletion
-	Value []byte
+	Key      []byte
+	Seq      uint64
+	HasValue bool // true for a value, false for a deletion
+	Value    []byte
 }
 
 // Hole is a range of keys that a file may have lost.
@@ -147,7 +147,7 @@ func (s *Scan) found(key pebble.InternalKey, value func([]byte) ([]byte, bool, e
 	}
 	switch key.Kind() {
 	case pebble.InternalKeyKindSet, pebble.InternalKeyKindSetWithDelete:
-		s.entry.Live = true
+		s.entry.HasValue = true
 	case pebble.InternalKeyKindDelete, pebble.InternalKeyKindDeleteSized, pebble.InternalKeyKindSingleDelete:
 	default:
 		return false, fmt.Errorf("an entry has kind %s, which this store never writes", key.Kind())
