@@ -55,12 +55,12 @@ func (r *damageReport) Verify(ctx context.Context, pace Pace, report func(Proble
 			r.db.watcher.addChunk(key, p.Err)
 		}
 	})
-	list, err := liveParts(r.db.DB)
+	list, err := partsInUse(r.db.DB)
 	if err != nil {
 		return err
 	}
 	c.merged = func(number uint64) (bool, error) {
-		list, err := liveParts(r.db.DB)
+		list, err := partsInUse(r.db.DB)
 		return !slices.ContainsFunc(list, func(p part) bool { return p.number == number }), err
 	}
 	r.reportLosses(report)

@@ -78,7 +78,7 @@ func (q *quarantine) setFileAside(ctx context.Context, number uint64) error {
 	if err := q.db.Flush(); err != nil {
 		return err
 	}
-	list, err := liveParts(q.db.DB)
+	list, err := partsInUse(q.db.DB)
 	if err != nil {
 		return err
 	}
