@@ -33,7 +33,7 @@ func (s *replacingSlots) add(at slot, p *Partial) {
 	(*s)[at] = &replacingSlot{partial: p}
 }
 
-// has reports whether a slot is one of these.
+// has reports whether s contains a slot.
 func (s replacingSlots) has(at slot) bool { return s[at] != nil }
 
 // removeLater removes and returns the slots whose partials may have readings with an arrival at or after
@@ -47,7 +47,7 @@ func (s replacingSlots) removeLater(at int64) map[slot]bool {
 	return later
 }
 
-// addReading adds the first copy of a reading, if its slot is one of these.
+// addReading adds the first copy of a reading, if s contains its slot.
 func (s replacingSlots) addReading(at slot, r *varve.Reading, corrected bool) {
 	if o := s[at]; o != nil {
 		o.readings = append(o.readings, arrivedReading{r.Clone(), corrected})
