@@ -34,7 +34,7 @@ func DefaultPolicy() Policy {
 // weeks.
 const MaxFuture = 8 * weekSeconds * time.Second
 
-// The other limits of a policy.
+// Upper limits of Policy.Recent, in weeks, and of Policy.Doubling.
 const (
 	maxRecent   = 52
 	maxDoubling = 50 * 365 * 24 * time.Hour

@@ -78,7 +78,7 @@ func InvalidCursor() error {
 	return varve.InvalidParam("cursor", "this is not a cursor: use the value of next as it came")
 }
 
-// Limits of pages.
+// The default and the largest number of entries in a page.
 const (
 	DefaultLimit = 100
 	MaxLimit     = 1000

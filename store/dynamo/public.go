@@ -50,7 +50,7 @@ type (
 	RowRepair = repair.Row
 )
 
-// The states of findings.
+// The values of State.
 const (
 	Good       = doctor.Good
 	Warning    = doctor.Warning

@@ -42,7 +42,7 @@ type Finding struct {
 // State is the result of a check.
 type State string
 
-// The states of findings.
+// The results of a check. An operator must act on Wrong, and should act on Warning.
 const (
 	Good       State = "good"
 	Warning    State = "warning" // works now, and will fail at a known time

@@ -334,7 +334,7 @@ func (w *Writer) gather(g *group) {
 	}
 }
 
-// Limits of gather.
+// The largest number of yields in gather, and the time after which it ends.
 const (
 	maxGather  = 16
 	gatherTime = 200 * time.Microsecond
