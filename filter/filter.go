@@ -32,7 +32,7 @@ type Condition struct {
 // Operator selects the comparison of a condition, such as >=.
 type Operator uint8
 
-// The operators. Less and the next three need a number or a string, and do not match values of
+// The comparisons. Less and the next three need a number or a string, and do not match values of
 // another kind. NotEqual matches values of another kind.
 const (
 	Equal Operator = iota + 1

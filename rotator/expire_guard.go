@@ -17,8 +17,8 @@ const (
 	// maxExpireGap is the longest time between two recorded passes of trustedTime. After a longer
 	// time, the clock may have been set forward, and deletions wait for the grace.
 	maxExpireGap = 3 * 24 * time.Hour
-	// minExpireGap is the shortest time between two recorded passes. A process that starts again does not
-	// confirm the clock of its predecessor.
+	// minExpireGap is the shortest time between two recorded passes. An earlier pass changes
+	// nothing, because the clock of a process that just started again may still be wrong.
 	minExpireGap = 12 * time.Hour
 	// maxExpireStep is the longest time by which a recorded pass advances the deletions. A clock
 	// that is wrong by more deletes further readings only if it is still wrong in the next recorded

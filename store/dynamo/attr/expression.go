@@ -66,7 +66,7 @@ func (x *Expression) Update() string {
 }
 
 // Placeholders returns the names and values of all placeholders. It returns nil for an empty map,
-// because DynamoDB rejects empty maps.
+// because DynamoDB refuses empty maps.
 func (x *Expression) Placeholders() (map[string]string, Item) {
 	names, values := x.names, x.values
 	if len(names) == 0 {

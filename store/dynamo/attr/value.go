@@ -28,7 +28,7 @@ func EncodeValue(v varve.Value) (av types.AttributeValue, decimals int, err erro
 		return &types.AttributeValueMemberBOOL{Value: v.Bool()}, -1, nil
 	case varve.KindJSON:
 		av, err = encodeJSON(v.Text())
-		if errors.Is(err, errEmptyName) { // DynamoDB rejects members with an empty name
+		if errors.Is(err, errEmptyName) { // DynamoDB refuses members with an empty name
 			return &types.AttributeValueMemberB{Value: []byte(v.Text())}, -1, nil
 		}
 		return av, -1, err

@@ -18,7 +18,7 @@ var ErrClosed = errors.New("journal is closed")
 // retryEvery is the delay before a failed write is retried.
 const retryEvery = time.Second
 
-// category labels the writes in the statistics of the file system.
+// category names the writes of the journal in the statistics of the file system.
 const category = vfs.DiskWriteCategory("varve-journal")
 
 // Writer appends to a journal. The order of Append calls is the order of the replay. All methods
