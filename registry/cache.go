@@ -14,9 +14,9 @@ import (
 type Cache[K comparable, V any] struct {
 	o CacheOptions[V]
 
-	mu     sync.RWMutex
-	forgets  int64 // number of calls of Forget
-	copies map[K]copied[V]
+	mu      sync.RWMutex
+	forgets int64 // number of calls of Forget
+	copies  map[K]copied[V]
 }
 
 // CacheOptions configure a cache. TTL and Now are required.
