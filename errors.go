@@ -25,7 +25,8 @@ const (
 	Busy
 	// Unavailable is a temporary problem that the request did not cause.
 	Unavailable
-	// Damaged is a request that needs damaged data. A retry fails until the data is repaired.
+	// Damaged is a request that needs damaged data. A retry fails until the data is repaired, or
+	// until its loss is accepted.
 	Damaged
 	// Gone is a request for data that was dropped or was never recorded. A retry fails, too.
 	Gone

@@ -34,7 +34,7 @@ const MaxVersion = 1<<31 - 1
 // sort in the order of their hashes.
 const idAlphabet = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 
-const hashTextLen = 11 // 11 characters hold 66 bits; the first one holds only the top 4 bits of the hash
+const hashTextLen = 11 // 11 characters encode 66 bits; the first one encodes only the top 4 bits of the hash
 
 var idDigits = func() (d [256]int8) {
 	for i := range d {
@@ -51,8 +51,8 @@ func HashID(hash uint64) ID { return ID{hash: hash, set: true} }
 
 // ParseID returns the id with the given text of 1 to 64 bytes of printable UTF-8.
 //
-// If the text has the form of a hash, ParseID returns the id with that hash. So a reading keeps its
-// identity when it is exported with its id and resent.
+// If the text has the form of a hash, ParseID returns the id with that hash. So a reading that is
+// exported with its id and resent has the same identity.
 func ParseID(text string) (ID, error) {
 	if why := printable.Problem(text, MaxIDBytes); why != "" {
 		return ID{}, fmt.Errorf("id %s %s", quote.Text(text), why)
@@ -80,7 +80,8 @@ func parseHash(text string) (hash uint64, ok bool) {
 // IsZero reports whether the id is not set.
 func (id ID) IsZero() bool { return !id.set }
 
-// Hash returns the hash of the id, or false if a client chose the id or it has a version.
+// Hash returns the hash of the id. It returns false if the id is not set, was chosen by a client,
+// or has a version.
 func (id ID) Hash() (hash uint64, ok bool) {
 	return id.hash, id.set && id.text == "" && id.version == 0
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// TestContentID_MatchesVectors compares content ids with hashes of canonical forms that are
-// written by hand. Content ids must never change, because stores hold them and compare them with
-// the ids of retries.
+// TestContentID_MatchesVectors compares content ids with hashes of canonical forms that are written
+// by hand. Content ids must never change, because stores contain them and compare them with the ids
+// of retries.
 func TestContentID_MatchesVectors(t *testing.T) {
 	long := strings.Repeat("n", 128)
 	tests := []struct {

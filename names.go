@@ -70,7 +70,7 @@ func ValidateDevice(device string) error {
 // ValidateNewDevice checks the name of a device like [ValidateDevice], and refuses . and .. as well.
 //
 // Servers and proxies resolve these names in the path of a URL, so the device could not be read.
-// Older readings may have such names, so only new readings and records are checked.
+// Older readings may have such names, so only new readings, devices and log entries are checked.
 func ValidateNewDevice(device string) error {
 	if isRelativePath(device) {
 		return fmt.Errorf("device %s is a relative path: use another name", quote.Text(device))

@@ -48,7 +48,7 @@ type Reading struct {
 	ID ID
 	// Arrived is the time at which Varve received the reading, in UTC, to the millisecond.
 	Arrived time.Time
-	// Fields holds the values, sorted by name. Each name occurs once.
+	// Fields contains the values, sorted by name. Each name occurs once.
 	Fields []Field
 }
 

@@ -8,8 +8,12 @@ const MaxJSONDepth = canonjson.MaxDepth
 // JSONValue returns a JSON object or array as a value in canonical form.
 //
 // The form has no white space, sorted members, and numbers without superfluous zeros. JSONValue
-// fails for JSON that is not an object or array, invalid UTF-8, a member that occurs twice, a
-// number that a [Number] cannot hold, and nesting deeper than MaxJSONDepth.
+// fails in these cases:
+//
+//   - The text is not a JSON object or array, or not valid UTF-8.
+//   - A member occurs twice.
+//   - A number is not a valid [Number].
+//   - Objects and arrays are nested deeper than MaxJSONDepth.
 func JSONValue(text []byte) (Value, error) {
 	form, err := canonjson.Format(text)
 	if err != nil {

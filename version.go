@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// versionMark separates the text of an id from its version in a key. Texts cannot contain it, and
-// it sorts before all their characters. So the versions of an id are next to each other.
+// versionMark separates the text of an id from its version in a key. Texts of ids cannot contain
+// this byte, and it sorts before all their characters. So the keys of an id's versions are adjacent
+// in sorted order.
 const versionMark = '\x1f'
 
 // Version returns the version of a correction. 0 means the original reading.

@@ -90,7 +90,7 @@ func (s *oracleStep) startAt(sec int64, z *time.Location) int64 {
 	return first
 }
 
-// oracleCell holds the values of one field in one bucket.
+// oracleCell has the values of one field in one bucket.
 type oracleCell struct {
 	all     int
 	numbers []*big.Rat // ordered by position, then by device

@@ -11,7 +11,7 @@ import (
 // Value is the result of a function. The zero Value means that the function has no result.
 type Value struct {
 	number varve.Number
-	long   *decimal.Sum // if set, the value, which may have more digits than a Number can hold
+	long   *decimal.Sum // if set, the value, which may have more digits than a Number can have
 	exists bool
 }
 
@@ -49,16 +49,16 @@ func (v Value) sum() *decimal.Sum {
 
 // cell accumulates the values of one field in one bucket.
 type cell struct {
-	name         string // name of the field
-	count        int64  // number of values of any kind
-	numbers      int64
-	total        decimal.Sum
-	squares      decimal.Sum
-	low, high    varve.Number
-	start, end   varve.Position // positions of the first and last number
-	first, last  varve.Number
-	sample       []varve.Number // all numbers, if the query needs percentiles
-	sampleSorted bool
+	name        string // name of the field
+	count       int64  // number of values of any kind
+	numbers     int64
+	total       decimal.Sum
+	squares     decimal.Sum
+	low, high   varve.Number
+	start, end  varve.Position // positions of the first and last number
+	first, last varve.Number
+	collected   []varve.Number // all numbers, if the query needs percentiles
+	isSorted    bool
 }
 
 // add adds a value at a position. Of values with equal positions, the one that was added first
@@ -76,7 +76,7 @@ func (c *cell) add(at varve.Position, v varve.Value, n needs) {
 		c.squares.AddSquare(x)
 	}
 	if n.numbers {
-		c.sample = append(c.sample, x)
+		c.collected = append(c.collected, x)
 	}
 	c.widen(1, bounds{x, x, at, at, x, x}, n)
 }
@@ -88,8 +88,9 @@ type bounds struct {
 	first, last varve.Number
 }
 
-// widen adds count numbers, given only their bounds. Equal numbers may differ in trailing zeros, so
-// the lowest and the highest number are stored without trailing zeros.
+// widen adds count numbers, given only their bounds. Equal numbers may differ in trailing zeros.
+// The lowest and the highest number are stored without trailing zeros, so that they do not depend
+// on the order.
 func (c *cell) widen(count int64, b bounds, n needs) {
 	if n.bounds {
 		if c.numbers == 0 || b.low.Compare(c.low) < 0 {
@@ -153,16 +154,16 @@ func (c *cell) value(f Function) Value {
 // percentile returns the value at rank (numbers-1) × percent / 100. Between two ranks, it
 // interpolates with decimal weights, so the result is exact.
 func (c *cell) percentile(f Function) (p decimal.Sum) {
-	if !c.sampleSorted {
-		slices.SortFunc(c.sample, varve.Number.Compare)
-		c.sampleSorted = true
+	if !c.isSorted {
+		slices.SortFunc(c.collected, varve.Number.Compare)
+		c.isSorted = true
 	}
 	whole, _ := decimal.PowerOf10(int64(f.places) + 2)
 	rank := (c.numbers - 1) * f.percent
 	i, part := rank/whole, rank%whole
-	p.AddProduct(c.sample[i], whole-part)
+	p.AddProduct(c.collected[i], whole-part)
 	if part > 0 {
-		p.AddProduct(c.sample[i+1], part)
+		p.AddProduct(c.collected[i+1], part)
 	}
 	return p.Shift(-f.places - 2)
 }

@@ -9,18 +9,18 @@ import (
 	"github.com/varvedb/varve/block"
 )
 
-// columns are consecutive readings of one bucket.
+// columns has consecutive readings of one bucket, as columns of a block.
 type columns struct {
 	block.Part
 	forms *block.Forms
 }
 
-// position returns the position of the reading in a row of the block.
+// position returns the position of the reading at index row of the block.
 func (c *columns) position(row int) varve.Position {
 	return varve.Position{Time: c.Times[row], ID: c.forms.ID(row)}
 }
 
-// addColumns adds the readings of a part in ascending order.
+// addColumns adds the readings of a part, which must be in ascending order.
 func (s *series) addColumns(p *block.Part) error {
 	s.forms.Reset(p.Block)
 	for from := p.From; from < p.To; {
@@ -52,19 +52,20 @@ func (s *series) addRun(run *columns) error {
 		if err != nil {
 			return err
 		}
-		sampled := c.addColumn(run, col, values, s.needs)
+		collected := c.addColumn(run, col, values, s.needs)
 		if s.q.Top.Devices > 0 && col.Name == s.q.Top.Field {
-			sampled += s.rank.addColumn(run, col, values, s.ranks)
+			collected += s.rank.addColumn(run, col, values, s.ranks)
 		}
-		if err := s.budget.addSample(sampled); err != nil {
+		if err := s.budget.addCollected(collected); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addColumn adds the values of a column, and returns how many of them were added to the sample.
-func (c *cell) addColumn(run *columns, col *block.Column, values int, n needs) (sampled int) {
+// addColumn adds the values of a column, and returns how many of them it collected for
+// percentiles.
+func (c *cell) addColumn(run *columns, col *block.Column, values int, n needs) (collected int) {
 	c.count += int64(values)
 	found := col.Numbers(run.From, run.To)
 	if found.Count == 0 {
@@ -83,8 +84,8 @@ func (c *cell) addColumn(run *columns, col *block.Column, values int, n needs) (
 				c.squares.AddSquare(v.Number())
 			}
 			if n.numbers {
-				c.sample = append(c.sample, v.Number())
-				sampled++
+				c.collected = append(c.collected, v.Number())
+				collected++
 			}
 		}
 	}
@@ -94,5 +95,5 @@ func (c *cell) addColumn(run *columns, col *block.Column, values int, n needs) (
 		b.end, b.last = run.position(found.Last), col.Value(found.Last).Number()
 	}
 	c.widen(found.Count, b, n)
-	return sampled
+	return collected
 }

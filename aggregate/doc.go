@@ -9,7 +9,7 @@
 // The first four parts are pure. Their only inputs are positions, field names and values, so they
 // do not depend on the source of the readings.
 //
-// These rules always hold:
+// These rules are always true:
 //
 //   - Counts, sums, minima, maxima, first and last values and percentiles are exact.
 //   - Means and deviations are rounded once, from exact sums.

@@ -16,8 +16,8 @@ import (
 type Options struct {
 	Readings *query.Engine
 	Rollups  *rollup.Reader // if nil, roll-ups are off
-	// InTurn, if set, runs each part of a query that reads from the store. It can limit the number
-	// of parts that run at a time.
+	// InTurn, if set, runs each read of a query from the store. It can limit the number of reads at
+	// a time.
 	InTurn func(ctx context.Context, read func() error) error
 }
 
@@ -41,8 +41,8 @@ type Answer struct {
 	Profile filter.Profile
 }
 
-// Run computes the answer to a query. It never returns a partial answer: if any part fails, Run
-// fails.
+// Run computes the answer to a query. It never returns an incomplete answer: if the read of one
+// device fails, Run fails.
 func (e *Engine) Run(ctx context.Context, q Query) (*Answer, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (r *run) addDevice(ctx context.Context, device string) error {
 	if s.rank.count > 0 {
 		d.rank = s.rank.value(r.q.Top.Function)
 	}
-	r.budget.sample -= len(s.rank.sample)
+	r.budget.collected -= len(s.rank.collected)
 	r.insertRanked(d)
 	return nil
 }

@@ -100,8 +100,8 @@ func fillPrevious(rows []Row, field, function int) {
 	}
 }
 
-// fillLinear fills each gap with values on the straight line between the nearest rows with values.
-// The position of a row on the line is the start of its bucket.
+// fillLinear replaces missing values by values on the straight line between the nearest rows with
+// values. On this line, a row is at the start of its bucket.
 func fillLinear(rows []Row, field, function int) {
 	from := -1
 	for i := range rows {

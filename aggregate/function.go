@@ -112,7 +112,7 @@ func (f Function) inRollups() bool {
 	return f.kind != countAll && f.kind != deviation && f.kind != percentile
 }
 
-// needs selects the parts of a cell that are computed, because the functions of the query require
+// needs selects the results of a cell that are computed, because the functions of the query require
 // them.
 type needs struct{ sum, squares, bounds, ends, numbers bool }
 

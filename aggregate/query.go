@@ -16,8 +16,8 @@ const (
 	// MaxValues is the largest number of values in an answer: buckets × devices × fields ×
 	// functions.
 	MaxValues = 200_000
-	// MaxSample is the largest number of numbers that a query holds in memory for percentiles.
-	MaxSample = 1_000_000
+	// MaxPercentileNumbers is the largest number of numbers that a query stores in memory for percentiles.
+	MaxPercentileNumbers = 1_000_000
 	// MaxDevices is the largest number of devices in a query.
 	MaxDevices = 10_000
 	// MaxTop is the largest number of devices in a ranking.
@@ -33,8 +33,8 @@ type Fill uint8
 const (
 	NoFill       Fill = iota // buckets without readings are omitted
 	FillNull                 // their values are null
-	FillPrevious             // their values equal the values of the bucket before them
-	FillLinear               // their values are interpolated between the buckets around them
+	FillPrevious             // each value equals the last known value of an earlier bucket
+	FillLinear               // each missing value is interpolated between the nearest buckets with values
 )
 
 // ParseFill parses "none", "null", "previous" or "linear". The default for "" is "none".

@@ -106,7 +106,7 @@ func TestRollups_RefuseOtherQueries(t *testing.T) {
 	}
 }
 
-// onlyNumbers removes all fields that are not numbers, because roll-ups do not hold them.
+// onlyNumbers removes all fields that are not numbers, because roll-ups do not have them.
 func onlyNumbers(readings []varve.Reading) []varve.Reading {
 	for i := range readings {
 		readings[i].Fields = slices.DeleteFunc(readings[i].Fields, func(f varve.Field) bool { return f.Value.Kind() != varve.KindNumber })

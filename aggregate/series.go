@@ -11,9 +11,9 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// budget counts the values and the sampled numbers of one query, and fails the query above their
-// limits.
-type budget struct{ values, sample int }
+// budget counts the values of one query, and the numbers that are collected for percentiles. It fails
+// the query above their limits.
+type budget struct{ values, collected int }
 
 func (b *budget) addValues(n int) error {
 	if b.values += n; b.values > MaxValues {
@@ -22,9 +22,9 @@ func (b *budget) addValues(n int) error {
 	return nil
 }
 
-func (b *budget) addSample(n int) error {
-	if b.sample += n; b.sample > MaxSample {
-		return varve.InvalidParam("functions", "percentiles hold more than %d numbers: use a shorter step or window, or fewer devices", MaxSample)
+func (b *budget) addCollected(n int) error {
+	if b.collected += n; b.collected > MaxPercentileNumbers {
+		return varve.InvalidParam("functions", "percentiles hold more than %d numbers: use a shorter step or window, or fewer devices", MaxPercentileNumbers)
 	}
 	return nil
 }
@@ -108,14 +108,14 @@ func (s *series) addValue(field string, v varve.Value) error {
 	}
 	c.add(s.at, v, s.needs)
 	if v.Kind() == varve.KindNumber && s.needs.numbers {
-		if err := s.budget.addSample(1); err != nil {
+		if err := s.budget.addCollected(1); err != nil {
 			return err
 		}
 	}
 	if s.q.Top.Devices > 0 && field == s.q.Top.Field {
 		s.rank.add(s.at, v, s.ranks)
 		if v.Kind() == varve.KindNumber && s.ranks.numbers {
-			return s.budget.addSample(1)
+			return s.budget.addCollected(1)
 		}
 	}
 	return nil
@@ -141,8 +141,8 @@ func (s *series) cellOf(field string) (*cell, error) {
 	return &s.current.cells[i], nil
 }
 
-// nameOf returns a copy of a field's name. A substring would hold the whole page of readings in
-// memory.
+// nameOf returns a copy of a field's name. A substring would prevent the release of the whole page
+// of readings.
 func (s *series) nameOf(field string) string {
 	if n := len(s.rows); n > 0 {
 		for i := range s.rows[n-1].Fields {
@@ -174,8 +174,8 @@ func (s *series) addRollup(r *rollup.Rollup) error {
 	return nil
 }
 
-// closeBucket appends the row of the current bucket to rows, and frees the numbers held for
-// percentiles.
+// closeBucket appends the row of the current bucket to rows, and frees the numbers that were stored
+// for percentiles.
 func (s *series) closeBucket() {
 	if s.current == nil {
 		return
@@ -183,7 +183,7 @@ func (s *series) closeBucket() {
 	s.rows = append(s.rows, s.rowOf(s.current))
 	if s.needs.numbers {
 		for i := range s.current.cells {
-			s.budget.sample -= len(s.current.cells[i].sample)
+			s.budget.collected -= len(s.current.cells[i].collected)
 		}
 	}
 	s.current = nil

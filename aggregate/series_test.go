@@ -33,8 +33,8 @@ func addReading(s *series, sec int64, fields ...string) error {
 	return nil
 }
 
-// TestSeries_ReleasesNumbersOfCompleteBuckets checks that percentiles hold the numbers of only
-// one bucket at a time.
+// TestSeries_ReleasesNumbersOfCompleteBuckets checks that only the numbers of one bucket at a time
+// are in memory for percentiles.
 func TestSeries_ReleasesNumbersOfCompleteBuckets(t *testing.T) {
 	b := &budget{}
 	s := testSeries(t, b, "p50", "mean")
@@ -43,25 +43,25 @@ func TestSeries_ReleasesNumbersOfCompleteBuckets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if b.sample != 60 || b.values != 8 {
-		t.Errorf("%d numbers, %d values, want 2 fields of 30 seconds, and 2 buckets × 2 fields × 2 functions", b.sample, b.values)
+	if b.collected != 60 || b.values != 8 {
+		t.Errorf("%d numbers, %d values, want 2 fields of 30 seconds, and 2 buckets × 2 fields × 2 functions", b.collected, b.values)
 	}
-	if rows, err := s.finish("a"); err != nil || len(rows) != 2 || b.sample != 0 {
-		t.Errorf("%d rows, %d numbers, %v", len(rows), b.sample, err)
+	if rows, err := s.finish("a"); err != nil || len(rows) != 2 || b.collected != 0 {
+		t.Errorf("%d rows, %d numbers, %v", len(rows), b.collected, err)
 	}
 }
 
 func TestBudget_RefusesMore(t *testing.T) {
-	full := &budget{sample: MaxSample, values: MaxValues}
+	full := &budget{collected: MaxPercentileNumbers, values: MaxValues}
 	for name, err := range map[string]error{
-		"functions: percentiles hold more than 1000000 numbers":              full.addSample(1),
+		"functions: percentiles hold more than 1000000 numbers":              full.addCollected(1),
 		"step: more than 200000 buckets × devices × fields × functions: use": full.addValues(1),
 	} {
 		if varve.FailureOf(err) != varve.Invalid || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%v, want %s", err, name)
 		}
 	}
-	s := testSeries(t, &budget{sample: MaxSample}, "p50")
+	s := testSeries(t, &budget{collected: MaxPercentileNumbers}, "p50")
 	if err := addReading(s, 0, "t"); err == nil {
 		t.Error("a number beyond the limit is accepted")
 	}

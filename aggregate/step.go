@@ -118,7 +118,7 @@ type boundaries struct {
 // at returns the bucket of a unix time that is on day or month n of the calendar.
 //
 // If clocks are put back past midnight, the end of the previous date occurs a second time. A time
-// in this repeated part is in the bucket that begins at midnight, not in the bucket of its date.
+// in this repetition is in the bucket that begins at midnight, not in the bucket of its date.
 func (b boundaries) at(n, sec int64) Bucket {
 	n = floor(n-b.origin, b.unit) + b.origin
 	found := Bucket{b.firstInstant(n), b.firstInstant(n + b.unit)}
@@ -163,14 +163,14 @@ func FirstInstant(wall time.Time, zone *time.Location) time.Time {
 	begin, end := t.ZoneBounds()
 	_, offset := t.Zone()
 	switch local := t.Unix() + int64(offset); {
-	case local < wall.Unix(): // the clocks skip the time, and t is before the gap
+	case local < wall.Unix(): // the clocks skip the time of wall, and t is before the skipped hour
 		return end
-	case local > wall.Unix(): // the clocks skip the time, and t is after the gap
+	case local > wall.Unix(): // the clocks skip the time of wall, and t is after the skipped hour
 		return begin
 	case begin.IsZero():
 		return t
 	}
-	// The time may occur twice: before and after clocks are put back.
+	// The time of wall may occur twice: before and after clocks are put back.
 	_, before := begin.Add(-time.Second).Zone()
 	if earlier := t.Add(time.Duration(offset-before) * time.Second); earlier.Before(t) && earlier.Before(begin) {
 		return earlier

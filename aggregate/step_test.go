@@ -77,8 +77,8 @@ func TestParseStep_RefusesOthers(t *testing.T) {
 	}
 }
 
-// TestBucketAt_DividesTime checks that each bucket contains its times, that buckets follow each
-// other without a gap, and that calendar buckets begin where the local date changes.
+// TestBucketAt_DividesTime checks that each bucket contains its times, that each bucket begins
+// where the one before it ends, and that calendar buckets begin where the local date changes.
 func TestBucketAt_DividesTime(t *testing.T) {
 	zones := []string{"UTC", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "America/Havana", "America/St_Johns",
 		"Pacific/Apia", "Australia/Lord_Howe", "Asia/Kolkata", "Asia/Kathmandu", "Africa/Casablanca", "Asia/Gaza"}

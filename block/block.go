@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Block holds readings of one series, in the order of their positions.
+// Block has readings of one series, in the order of their positions.
 type Block struct {
 	Series  varve.Series
 	Times   []int64    // event times in nanoseconds since 1970

@@ -62,9 +62,9 @@ func blockOf(t *testing.T, list []varve.Reading) *block.Block {
 	return &c.Block
 }
 
-// TestBlock_HoldsReadings checks that a block returns its readings, and computes their ids from
+// TestBlock_ReturnsReadings checks that a block returns its readings, and computes their ids from
 // its columns.
-func TestBlock_HoldsReadings(t *testing.T) {
+func TestBlock_ReturnsReadings(t *testing.T) {
 	list := mixed(t, 300)
 	b := blockOf(t, list)
 	var forms block.Forms

@@ -5,7 +5,7 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// Column holds the values of one field. Values are grouped by kind: numbers, booleans and texts.
+// Column has the values of one field. Values are grouped by kind: numbers, booleans and texts.
 type Column struct {
 	Name  string
 	Kind  varve.Kind // kind of all values, unless Kinds is set
@@ -17,7 +17,7 @@ type Column struct {
 	Coefs []int64        // coefficients of scaled numbers, all scaled to the exponent Least
 	Least int64          // the smallest of Exps
 	Most  int64          // the largest of Exps
-	Wide  []varve.Number // if not empty, holds the numbers instead of Exps and Coefs
+	Wide  []varve.Number // if not empty, has the numbers instead of Exps and Coefs
 	Bools []byte         // one bit per boolean
 	Texts []string       // strings and JSON texts
 }

@@ -11,7 +11,7 @@ var ListPrices = Prices{WriteUnits: 0.625, GBMonth: 0.25}
 
 // The write request units of one reading.
 const (
-	UnitsPerReading = 1.0   // a reading at a new timestamp, in rows of a millisecond
+	UnitsPerReading = 1.0   // a reading at a new timestamp, with a row window of a millisecond
 	UnitsPerRollup  = 0.093 // the roll-ups of a reading, if its device reports every minute
 )
 
@@ -20,7 +20,7 @@ const gigabyte = 1 << 30
 
 // Costs are the requests and the price of a month on DynamoDB.
 type Costs struct {
-	Requests float64 // writes of readings, and steps of the rotator
+	Requests float64 // writes of readings, and actions of the rotator
 	Units    float64
 	Dollars  float64
 }
@@ -31,7 +31,7 @@ func (p Prices) CostOf(m *Month, rollups bool) Costs {
 	if rollups {
 		units += UnitsPerRollup
 	}
-	c := Costs{Requests: m.Arrived.Readings + float64(m.Steps()), Units: m.Arrived.Readings * units}
+	c := Costs{Requests: m.Arrived.Readings + float64(m.Actions()), Units: m.Arrived.Readings * units}
 	c.Dollars = c.Units/1e6*p.WriteUnits + m.Stored.Bytes/gigabyte*p.GBMonth
 	return c
 }

@@ -58,8 +58,8 @@ type Month struct {
 	Stored                                     Load // at the end of the month
 }
 
-// Steps returns the number of steps that the rotator takes in the month.
-func (m *Month) Steps() int { return m.Created + m.Tuned + m.Retired + m.Restored + m.Dropped }
+// Actions returns the number of actions of the rotator in the month.
+func (m *Month) Actions() int { return m.Created + m.Tuned + m.Retired + m.Restored + m.Dropped }
 
 // Forecast is the result of Simulate.
 type Forecast struct {
@@ -101,7 +101,7 @@ func Simulate(ctx context.Context, o Options) (Forecast, error) {
 	return s.forecast, nil
 }
 
-// simulation holds the simulated tables.
+// simulation is the state of Simulate.
 type simulation struct {
 	Options
 

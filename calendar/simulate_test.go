@@ -25,7 +25,7 @@ func run(t *testing.T, o calendar.Options) calendar.Forecast {
 
 // tablesOf returns the tables of an arrival month. They are cold, and each has 100 readings.
 func tablesOf(p rotator.Policy, m grid.Month) (infos []store.Info) {
-	for _, r := range p.Grid.Layout(m) {
+	for _, r := range p.Grid.Ranges(m) {
 		infos = append(infos, store.Info{
 			Table: grid.Table{Prefix: "varve", Range: r, Month: m}, Status: store.Active, Owned: true, Tier: store.Cold, Readings: 100, Bytes: 1000,
 		})

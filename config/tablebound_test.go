@@ -26,7 +26,7 @@ func TestBound(t *testing.T) {
 	further, ok := c.Bound(now, day)
 	largest := 0
 	for m := grid.MonthOf(now); m < grid.MonthOf(now)+120; m++ {
-		largest = max(largest, len(c.Grid().Layout(m)))
+		largest = max(largest, len(c.Grid().Ranges(m)))
 	}
 	if want := alone.Tables + largest; !ok || further.Tables != want {
 		t.Errorf("with two months ahead %+v, want %d tables", further, want)

@@ -1,7 +1,7 @@
 // Package decimal implements exact decimal numbers and their sums.
 //
-//   - [Number] has at most 38 significant digits, the limit of DynamoDB, and keeps the scale
-//     with which it is written.
+//   - [Number] has at most 38 significant digits, the limit of DynamoDB, and the scale with which
+//     it was written.
 //   - [Sum] has any number of digits. It adds numbers without rounding, and [Sum.Mean] rounds
 //     once, half to even.
 //

@@ -81,7 +81,7 @@ func (d *Sum) Interpolate(o *Sum, part, whole int64) Sum {
 }
 
 // trimZeros removes trailing zeros of the coefficient, and raises the exponent by their number. The
-// small part of the sum must be 0.
+// field small must be 0.
 func (d *Sum) trimZeros() {
 	ten, rest := big.NewInt(10), new(big.Int)
 	for d.big.Sign() != 0 {

@@ -17,8 +17,8 @@ const (
 
 // Number is an exact decimal number of at most 38 significant digits: coefficient × 10^exponent.
 //
-// It keeps the scale with which it is written, so 42.0 stays 42.0. [Number.Equal] and the
-// identity of readings ignore the scale. The zero value is 0. Numbers can be copied.
+// It has the scale with which it was written, so 42.0 stays 42.0. [Number.Equal] and the identity
+// of readings ignore the scale. The zero value is 0. Numbers can be copied.
 type Number struct {
 	hi, lo uint64 // 128-bit coefficient, which is below 10^38 and so below 2^127
 	exp    int16
@@ -167,7 +167,7 @@ func (n Number) Float64() float64 {
 	return f
 }
 
-// exactPowers has the powers of ten that a float64 holds exactly.
+// exactPowers has the powers of ten that a float64 represents exactly.
 var exactPowers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 

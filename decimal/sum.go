@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Sum is the exact sum of numbers, with any number of digits. The zero value is 0. A Sum must
-// not be copied after Add.
+// Sum is the exact sum of numbers, with any number of digits. The zero value is 0. A Sum must not
+// be copied after Add, because the copies would share a big.Int.
 type Sum struct {
 	big   *big.Int // nil means 0
-	small int64    // part that is not yet in big, so that most sums need no big.Int
+	small int64    // addend that is not yet in big, so that most sums need no big.Int
 	exp   int      // the value is (big + small) × 10^exp
 	begun bool     // whether exp has been set
 }
@@ -39,7 +39,7 @@ func (d *Sum) Add(n Number) {
 	d.addBig(c.Mul(c, tenTo(shift)))
 }
 
-// addSmall adds ±coefficient × factor to the small part, or returns false if it may overflow.
+// addSmall adds ±coefficient × factor to the field small, or returns false if it may overflow.
 func (d *Sum) addSmall(neg bool, coefficient, factor uint64) bool {
 	over, c := bits.Mul64(coefficient, factor)
 	if over != 0 || c > math.MaxInt64/2 {
@@ -89,7 +89,7 @@ func (d *Sum) addBig(c *big.Int) {
 	d.big.Add(d.big, c)
 }
 
-// fold adds the small part to the big one.
+// fold moves the value of the field small to the field big.
 func (d *Sum) fold() {
 	if d.big == nil {
 		d.big = new(big.Int)
@@ -209,7 +209,8 @@ func tenTo(n int) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
 }
 
-// Short returns the sum as a number, or false if it needs more than 64 bits.
+// Short returns the sum as a number. It returns false if the sum uses a big.Int, or if its exponent
+// exceeds MaxScale.
 func (d *Sum) Short() (Number, bool) {
 	if d.big != nil || d.exp < -MaxScale || d.exp > MaxScale {
 		return Number{}, false

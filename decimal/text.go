@@ -193,8 +193,8 @@ func appendCoefficient(dst []byte, hi, lo uint64) []byte {
 	if hi == 0 {
 		return strconv.AppendUint(dst, lo, 10)
 	}
-	// The upper half is below 10^19, so one division splits the coefficient into two halves of at
-	// most 19 digits.
+	// The coefficient is below 10^38, so one division splits it into two halves of at most 19
+	// digits.
 	q, r := bits.Div64(hi, lo, 1e19)
 	dst = strconv.AppendUint(dst, q, 10)
 	from := len(dst)

@@ -36,7 +36,7 @@ type Archive struct {
 }
 
 const (
-	// archiveLeaseTTL is how long the lease of the archive lives after its last check.
+	// archiveLeaseTTL is how long the lease of the archive lasts after its last check.
 	archiveLeaseTTL = 5 * time.Minute
 	// checkArchiveLease is the interval between two checks of the lease.
 	checkArchiveLease = time.Minute
@@ -46,7 +46,7 @@ const (
 type archives struct {
 	opts    Archive
 	running sync.Mutex
-	kept    bool // the database deletes no expired readings; guarded by running
+	kept    bool // the store's database deletes no expired readings; guarded by running
 	lease   lease.Manager
 
 	mu      sync.Mutex
@@ -204,8 +204,8 @@ func (e *Engine) archiveTables() {
 	}
 }
 
-// keepExpired stops a database from deleting expired readings on its own, if only archived tables are
-// dropped. It does so once per process.
+// keepExpired stops the store's database from deleting expired readings on its own, if only
+// archived tables are dropped. It does so once per process.
 func (e *Engine) keepExpired() error {
 	keeper, ok := e.Store.(store.ExpiredKeeper)
 	if !ok || e.archives.kept || !e.Rotator.Policy().ArchiveFirst {

@@ -11,9 +11,9 @@ import (
 
 // archivedTables lists archived tables for queries.
 type archivedTables struct {
-	reader *archive.Reader
-	exact  bool // the catalog counts readings exactly
-	keeps  bool // no reading is deleted before its table
+	reader      *archive.Reader
+	exact       bool // the catalog counts readings exactly
+	wholeTables bool // readings are deleted only with their table
 }
 
 // archivedTables returns query.Options.Archive, or nil without an archive.
@@ -21,7 +21,7 @@ func (e *Engine) archivedTables(o Options) query.Archive {
 	if e.Archives == nil {
 		return nil
 	}
-	return &archivedTables{reader: e.Archives, exact: o.Archive.ExactCounts, keeps: o.Rotation.ArchiveFirst || !o.Rotation.Drop}
+	return &archivedTables{reader: e.Archives, exact: o.Archive.ExactCounts, wholeTables: o.Rotation.ArchiveFirst || !o.Rotation.Drop}
 }
 
 // List implements query.Archive.
@@ -48,13 +48,14 @@ func (a *archivedTables) List(ctx context.Context, prefixes []string, w varve.Wi
 	return list, nil
 }
 
-// isIn reports whether a table has all readings of its archive. It may lack some in two cases:
+// isIn reports whether a table has all readings of its archive. The table may lack some in two
+// cases:
 //
 //   - Expired readings are deleted before their table.
-//   - The table was recreated after it was archived. It may be the result of an incomplete restore.
+//   - The table was recreated after it was archived, so it may come from an incomplete restore.
 func (a *archivedTables) isIn(in *store.Info, r *archive.Record) bool {
 	if a.exact {
 		return in.Readings == r.Readings
 	}
-	return a.keeps && in.Created.Before(r.At)
+	return a.wholeTables && in.Created.Before(r.At)
 }

@@ -142,7 +142,7 @@ func (p *archivePast) must(t *rapid.T, err error) {
 	}
 }
 
-// live runs random steps.
+// live does random actions.
 func (p *archivePast) live(t *rapid.T) {
 	for range rapid.IntRange(3, 8).Draw(t, "steps") {
 		p.write(t)
@@ -189,7 +189,8 @@ func (p *archivePast) write(t *rapid.T) {
 	}
 }
 
-// pass advances the clock in steps, and runs the rotator and the archive after each step.
+// pass advances the clock by small durations, and runs the rotator and the archive after each of
+// them.
 func (p *archivePast) pass(t *rapid.T, d time.Duration) {
 	const runs = 4
 	for range runs {

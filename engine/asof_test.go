@@ -84,7 +84,7 @@ func (p *past) close() {
 	}
 }
 
-// step takes one of the steps: it writes, waits, rotates, aggregates, asks, or asks again.
+// step does one of these: it writes, waits, rotates, aggregates, asks, or asks again.
 func (p *past) step() {
 	switch p.draw("step", 8) {
 	case 0, 1, 2:
@@ -377,7 +377,7 @@ func TestAsOf_RepeatsAnswers(t *testing.T) {
 	}
 }
 
-// TestAsOf_RepeatsAnswersOfDynamo is TestAsOf_RepeatsAnswers with fewer steps, on DynamoDB.
+// TestAsOf_RepeatsAnswersOfDynamo is TestAsOf_RepeatsAnswers with fewer actions, on DynamoDB.
 func TestAsOf_RepeatsAnswersOfDynamo(t *testing.T) {
 	for seed := range uint64(2) {
 		server := httptest.NewServer(dynamosim.New(dynamosim.Options{}))

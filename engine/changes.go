@@ -56,8 +56,8 @@ func (e *Engine) openChanges(ctx context.Context, o Options) {
 	})
 }
 
-// renewArrivals returns a function that stores the oldest arrival of this process. The function
-// runs every few seconds.
+// renewArrivals returns a function that stores the arrival of the oldest running write of this
+// process. The function runs every few seconds.
 func renewArrivals(e *Engine, failed func(task string, err error)) func() {
 	var running sync.Mutex
 	return func() {
@@ -77,7 +77,8 @@ func renewArrivals(e *Engine, failed func(task string, err error)) func() {
 	}
 }
 
-// renewTimeout limits one renewal, so that the next one can succeed before the lease ends.
+// renewTimeout limits one renewal, so that the next one can succeed before the process loses its
+// lease.
 const renewTimeout = 15 * time.Second
 
 func (e *Engine) closeChanges(ctx context.Context) error {

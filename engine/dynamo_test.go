@@ -15,7 +15,7 @@ import (
 
 // TestOpen_ServesDespiteInvalidStep opens an engine whose template cannot create tables. Readings
 // in existing tables are stored, and other readings are rejected as retryable. The condition
-// RotationFailing holds until a run succeeds.
+// RotationFailing is set until a run succeeds.
 func TestOpen_ServesDespiteInvalidStep(t *testing.T) {
 	t.Parallel()
 	for _, e := range []dynamotest.Emulator{dynamotest.Local, dynamotest.Dynoxide} {

@@ -35,7 +35,7 @@ import (
 
 // Options configures an engine. Store is required.
 type Options struct {
-	// Store holds all data. The engine owns it and closes it, even if Open fails.
+	// Store is the store of all data. The engine closes it, even if Open fails.
 	Store store.Store
 	// Rotation defines the tables, the retention classes and the schedule of tables. If nil,
 	// DefaultRotation is used. With roll-ups, RecountGrace is raised to at least
@@ -62,7 +62,7 @@ type Options struct {
 	SeriesFields int
 	// Parallel limits the tables that one query reads, or one rotation creates, at once.
 	Parallel int
-	// Layouts holds the layouts of streams by name; see router.Options.
+	// Layouts has the layouts of streams by name; see router.Options.
 	Layouts map[string]store.Layout
 	// NoRollups disables roll-ups.
 	NoRollups bool
@@ -77,7 +77,8 @@ type Options struct {
 	IndexesAny bool
 	// Archive configures the archive of tables. Without Objects, tables are not archived.
 	Archive Archive
-	// Notify configures the delivery of alerts. Without targets, alerts are not delivered.
+	// Notify configures the delivery of alerts. Without notifiers in its Targets, alerts are not
+	// delivered.
 	Notify Notify
 	// Holder names this process in leases. Processes that share a store need different names. If
 	// empty, a random name is used.
@@ -97,7 +98,7 @@ type Notify struct {
 	Ended   func(notifier string, m *notify.Message, err error)
 }
 
-// Events holds the callbacks of the parts.
+// Events has the callbacks of the connected packages.
 type Events struct {
 	Router  router.Events
 	Rotator rotator.Events
@@ -170,7 +171,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Engine holds the connected parts. They are safe for concurrent use.
+// Engine has the connected packages. They are safe for concurrent use.
 type Engine struct {
 	Store      store.Store
 	Streams    *streams.Registry
@@ -194,7 +195,7 @@ type Engine struct {
 	Now        func() time.Time
 	// Holder names this process in leases.
 	Holder string
-	// Conditions has the conditions that hold now.
+	// Conditions has the conditions that are set now.
 	Conditions *health.Conditions
 
 	cron        *cron.Cron
@@ -213,9 +214,9 @@ type Engine struct {
 	closeErr    error
 }
 
-// Open connects the parts, runs the rotator once to create tables, and starts the schedule.
+// Open connects the packages, runs the rotator once to create tables, and starts the schedule.
 //
-// If the first rotation fails, Open succeeds and the condition RotationFailing holds. The router
+// If the first rotation fails, Open succeeds and sets the condition RotationFailing. The router
 // creates missing tables, and the next rotation continues.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	o = o.withDefaults()
@@ -321,8 +322,8 @@ func (e *Engine) wire(o Options) {
 	})
 }
 
-// reserveOf returns the registry that accepts writes even if the disk is full, if the store has
-// one.
+// reserveOf returns the registry that accepts writes even if the disk is full. If the store has no
+// such registry, it returns s.
 func reserveOf(s store.Store) store.Items {
 	if r, ok := s.(store.Reserver); ok {
 		return r.Reserve()
@@ -347,7 +348,7 @@ func (e *Engine) checkAlerts(failed func(task string, err error)) func() {
 
 // Close stops all jobs, flushes the last-seen times and closes the store.
 //
-// A running rotation ends after its current step.
+// A running rotation ends after its current action.
 func (e *Engine) Close() error {
 	e.closing.Do(func() {
 		e.stop()

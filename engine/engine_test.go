@@ -76,7 +76,7 @@ func (l *log) events() engine.Events {
 	}}
 }
 
-// recorded returns the ends and errors of runs, and the number of steps.
+// recorded returns the ends and errors of runs, and the number of actions.
 func (l *log) recorded() (ends []time.Time, errs []error, steps int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -41,9 +41,9 @@ func TestOpen_SucceedsIfRotationFails(t *testing.T) {
 	})
 }
 
-// TestClose_FinishesCurrentStep checks that Close waits for the current step of a run, starts no
-// further step, and closes the store last.
-func TestClose_FinishesCurrentStep(t *testing.T) {
+// TestClose_FinishesCurrentAction checks that Close waits for the current action of a run, starts no
+// further action, and closes the store last.
+func TestClose_FinishesCurrentAction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &watched{Store: mem.New(nil)}
 		var l log

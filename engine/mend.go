@@ -9,7 +9,7 @@ import (
 // mendEvery is the delay between attempts to compare the registry with the tables.
 const mendEvery = time.Minute
 
-// mendStreams restores streams that tables hold and the registry lacks, for example after a
+// mendStreams restores streams that occur in tables but not in the registry, for example after a
 // backup was restored. It retries in the background until it succeeds.
 func (e *Engine) mendStreams(ctx context.Context, mended func(int, error)) {
 	tables, ok := e.Store.(store.LayoutReader)

@@ -33,7 +33,7 @@ func TestOpen_CreatesTablesOfMonthsAhead(t *testing.T) {
 			for m := this - 1; m <= this+6; m++ {
 				want := 0
 				if m >= this && m <= this+grid.Month(ahead) {
-					want = len(policy.Grid.Layout(m))
+					want = len(policy.Grid.Ranges(m))
 				}
 				if tables[m] != want {
 					t.Errorf("%d months ahead: %d tables of %s, want %d", ahead, tables[m], m, want)

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/lease"
 )
 
-// rotate runs the rotator. If another process holds the lease, rotate retries later, so that each
-// process records the state of the tables.
+// rotate runs the rotator. If another process holds the lease, rotate retries later, so that this
+// process knows the state of the tables, too.
 func (e *Engine) rotate() error {
 	_, err := e.Rotator.Run(e.background)
 	if !errors.Is(err, lease.ErrHeld) {

@@ -18,8 +18,8 @@ const (
 	scaleTTL   = 2 * time.Minute
 )
 
-// scaleTables returns a function that reports the use of this process, and scales tables if this
-// process holds the lease. It runs every minute.
+// scaleTables returns a function that reports the use of tables by this process, and scales tables
+// if this process holds the lease. The function runs every minute.
 func (e *Engine) scaleTables(scaler store.Scaler, events Events) func() {
 	leases := &lease.Manager{Items: e.Store, Now: e.Now, Holder: e.Holder, TTL: scaleTTL}
 	var running sync.Mutex

@@ -33,7 +33,7 @@ func newScaleRun(t *testing.T) *scaleRun {
 		t.Fatal(err)
 	}
 	month := grid.MonthOf(r.now)
-	ranges := grid.DefaultPolicy().Layout(month)
+	ranges := grid.DefaultPolicy().Ranges(month)
 	r.table = grid.Table{Prefix: "t", Range: ranges[len(ranges)-1], Month: month}
 	if err := r.stores[0].Create(t.Context(), r.table, store.Hot); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 )
 
 // source returns stored readings to the alerts, whether they have expired or not. The retention of
-// a device may be shorter than the time for which a rule's condition must hold, or for which the
+// a device may be shorter than the time that a rule requires for an episode, or for which the
 // device may be silent.
 type source struct{ *query.Engine }
 

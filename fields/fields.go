@@ -35,12 +35,12 @@ const (
 	MaxLimit     = 10_000 // fits into an item of DynamoDB
 )
 
-// maxUnrecorded is the maximum number of names of a series that are held only in memory.
+// maxUnrecorded is the maximum number of names of a series that are only in memory.
 const maxUnrecorded = 64
 
 // Attributes of a series' item.
 const (
-	attrNames   = "names"   // hashes of 8 bytes, in order, in base64
+	attrNames   = "names"   // hashes of 8 bytes, in ascending order, in base64
 	attrVersion = "version" // raised by every change
 )
 

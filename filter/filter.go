@@ -2,8 +2,8 @@
 //
 //	temperature > 30 and level = error ──▶ Parse ──▶ Filter ──▶ Matches(reading)
 //
-// Filter is a list of conditions that must all hold. Comparisons are exact. A reading without the
-// field never matches a condition.
+// Filter is a list of conditions that must all be true. Comparisons are exact. A condition never
+// matches a reading without its field.
 package filter
 
 import (
@@ -19,7 +19,7 @@ const (
 	MaxText       = 4096 // bytes of its text
 )
 
-// Filter is a list of conditions that must all hold. The empty Filter matches every reading.
+// Filter is a list of conditions that must all be true. The empty Filter matches every reading.
 type Filter []Condition
 
 // Condition compares a field with a value.
@@ -32,7 +32,7 @@ type Condition struct {
 // Operator selects the comparison of a condition, such as >=.
 type Operator uint8
 
-// The operators. Less and the next three need a number or a string, and do not match values of
+// The comparisons. Less and the next three need a number or a string, and do not match values of
 // another kind. NotEqual matches values of another kind.
 const (
 	Equal Operator = iota + 1
@@ -58,10 +58,10 @@ func (o Operator) String() string {
 	return "none"
 }
 
-// Matches reports whether all conditions hold for a reading.
+// Matches reports whether all conditions are true for a reading.
 func (f Filter) Matches(r *varve.Reading) bool {
 	for i := range f {
-		if !f[i].holds(r.Field(f[i].Field)) {
+		if !f[i].matches(r.Field(f[i].Field)) {
 			return false
 		}
 	}
@@ -78,8 +78,8 @@ func (f Filter) Fields() (names []string) {
 	return names
 }
 
-// holds reports whether a condition holds for a value, which may be missing.
-func (c *Condition) holds(v varve.Value) bool {
+// matches reports whether the condition is true for a value, which may be missing.
+func (c *Condition) matches(v varve.Value) bool {
 	if v.IsZero() {
 		return false
 	}

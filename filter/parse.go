@@ -19,7 +19,7 @@ import (
 // is an error. In double quotes, any value is a string, such as "30". A field may be in quotes,
 // too. In quotes, a backslash escapes a quote or a backslash.
 //
-// The result is the Filter of all texts, whose conditions must all hold.
+// The result is the Filter of all texts, whose conditions must all be true.
 func Parse(texts ...string) (f Filter, err error) {
 	for _, text := range texts {
 		if len(text) > MaxText {

@@ -7,10 +7,10 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// The first table of an arrival month holds all old readings. The last tables hold a week each.
-func ExamplePolicy_Layout() {
+// The first range covers all earlier event times. The last ranges are a week each.
+func ExamplePolicy_Ranges() {
 	month := grid.MonthOf(time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC))
-	ranges := grid.DefaultPolicy().Layout(month)
+	ranges := grid.DefaultPolicy().Ranges(month)
 	first, last := ranges[0], ranges[len(ranges)-1]
 	for _, r := range []grid.Range{first, last} {
 		fmt.Println(time.Unix(r.Start, 0).UTC().Format(time.DateOnly), time.Unix(r.End, 0).UTC().Format(time.DateOnly))

@@ -10,16 +10,16 @@ import (
 
 const week = 7 * 24 * time.Hour
 
-// monday is the first Monday after the epoch. Tests count weeks from it.
+// monday is the first Monday after 1970-01-01. Tests count weeks from it.
 var monday = time.Date(1970, 1, 5, 0, 0, 0, 0, time.UTC)
 
-// onMonday reports whether a unix time is a Monday at 00:00 UTC, or the epoch, at which the first
-// week begins.
+// onMonday reports whether a unix time is a Monday at 00:00 UTC, or the beginning of 1970, at which
+// the first week begins.
 func onMonday(sec int64) bool {
 	return sec == 0 || sec > 0 && (sec-monday.Unix())%int64(week/time.Second) == 0
 }
 
-// weeksFrom returns the number of the week that begins at sec. Week 0 begins at the epoch.
+// weeksFrom returns the number of the week that begins at sec. Week 0 begins with 1970.
 func weeksFrom(sec int64) int64 {
 	if sec == 0 {
 		return 0

@@ -20,7 +20,7 @@ func genTable() *rapid.Generator[grid.Table] {
 		m := genMonth().Draw(t, "month")
 		return grid.Table{
 			Prefix: prefix.Draw(t, "prefix"), Month: m,
-			Range: rapid.SampledFrom(genPolicy().Draw(t, "policy").Layout(m)).Draw(t, "range"),
+			Range: rapid.SampledFrom(genPolicy().Draw(t, "policy").Ranges(m)).Draw(t, "range"),
 		}
 	})
 }
@@ -191,8 +191,8 @@ func TestParse_ChecksMutatedNames(t *testing.T) {
 	taken := 0
 	for range n {
 		m := firstMonth + grid.Month(rng.IntN(int(lastMonth-firstMonth)))
-		layout := p.Layout(m)
-		name := grid.Table{Prefix: []string{"varve", "a", "acme-7"}[rng.IntN(3)], Range: layout[rng.IntN(len(layout))], Month: m}.Name()
+		ranges := p.Ranges(m)
+		name := grid.Table{Prefix: []string{"varve", "a", "acme-7"}[rng.IntN(3)], Range: ranges[rng.IntN(len(ranges))], Month: m}.Name()
 		for range 1 + rng.IntN(2) {
 			if name != "" {
 				name = mutate(rng, name)

@@ -20,7 +20,7 @@ type Policy struct {
 	// One week is added if this aligns the next range.
 	Recent int
 	// Doubling is the time before the arrival month that has ranges of 2, 4, 8 … weeks. It is at
-	// most 50 years. One range holds all earlier event times.
+	// most 50 years. One range covers all earlier event times.
 	Doubling time.Duration
 }
 
@@ -34,7 +34,7 @@ func DefaultPolicy() Policy {
 // weeks.
 const MaxFuture = 8 * weekSeconds * time.Second
 
-// The other limits of a policy.
+// Upper limits of Policy.Recent, in weeks, and of Policy.Doubling.
 const (
 	maxRecent   = 52
 	maxDoubling = 50 * 365 * 24 * time.Hour
@@ -59,7 +59,7 @@ func (p Policy) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Layout returns the event ranges of an arrival month in ascending order.
+// Ranges returns the event ranges of an arrival month in ascending order.
 //
 // They partition the time from 1970 to the end of the week of the latest event time that can
 // arrive in the month. From the newest to the oldest, they are:
@@ -70,10 +70,10 @@ func (p Policy) Validate() error {
 //
 // Above 8 weeks, a width is skipped if the range can be aligned to twice the width. So five years
 // always fit in 24 tables.
-func (p Policy) Layout(m Month) []Range {
-	layout := slices.Collect(p.backward(m))
-	slices.Reverse(layout)
-	return layout
+func (p Policy) Ranges(m Month) []Range {
+	ranges := slices.Collect(p.backward(m))
+	slices.Reverse(ranges)
+	return ranges
 }
 
 // Locate returns the range of an arrival month that contains an event time.

@@ -9,7 +9,7 @@ import (
 // MaxPrefix is the largest length of a prefix.
 const MaxPrefix = 64
 
-// Table is one cell of the grid. It holds the readings of one prefix with event times in Range
+// Table is one cell of the grid. It contains the readings of one prefix with event times in Range
 // that arrived in Month. Tables can be compared with ==.
 type Table struct {
 	Prefix string

@@ -8,16 +8,16 @@ import (
 
 const (
 	weekSeconds = 7 * 24 * 60 * 60
-	// weekOrigin is Monday 29 December 1969, 00:00 UTC. Week 0 begins there, and contains the
-	// epoch.
+	// weekOrigin is Monday 29 December 1969, 00:00 UTC. Week 0 begins there, and contains 1 January
+	// 1970.
 	weekOrigin = -3 * 24 * 60 * 60
 )
 
 // weekOf returns the index of the week that contains a unix time.
 func weekOf(sec int64) int64 { return floorDiv(sec-weekOrigin, weekSeconds) }
 
-// weekStart returns the beginning of a week as a unix time. It returns the epoch for week 0,
-// because names cannot hold negative times.
+// weekStart returns the beginning of a week as a unix time. It returns 0 for week 0, because names
+// cannot contain negative times.
 func weekStart(week int64) int64 { return max(weekOrigin+week*weekSeconds, 0) }
 
 // onGrid reports whether a unix time is the beginning of a week.

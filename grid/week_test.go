@@ -12,9 +12,9 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// TestMonth_HoldsItsTimes checks that a month includes its start and excludes its end, in any
+// TestMonth_ContainsItsTimes checks that a month includes its start and excludes its end, in any
 // time zone.
-func TestMonth_HoldsItsTimes(t *testing.T) {
+func TestMonth_ContainsItsTimes(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		zone := time.FixedZone("", rapid.IntRange(-12*3600, 14*3600).Draw(t, "zone"))
 		at := time.Unix(0, rapid.Int64Range(0, lastMonth.End().UnixNano()-1).Draw(t, "at")).In(zone)
@@ -62,8 +62,8 @@ func TestRange_EqualsItsWindow(t *testing.T) {
 func TestWindow_EndsWithMaxTime(t *testing.T) {
 	all := varve.AllTime()
 	m := grid.MonthOf(all.To)
-	layout := grid.DefaultPolicy().Layout(m)
-	for _, r := range layout {
+	ranges := grid.DefaultPolicy().Ranges(m)
+	for _, r := range ranges {
 		w := r.Window()
 		if w.From.UnixNano() < 0 || w.To.UnixNano() < w.From.UnixNano() || w.To.After(all.To) {
 			t.Errorf("%v has the window %v", r, w)

@@ -3,7 +3,7 @@
 // A lease is an item with a holder, a fencing token and an end. The types are [Manager], which
 // acquires leases, and [Lease].
 //
-//   - Each acquisition raises the token. A holder checks its lease before each step. A check that
+//   - Each acquisition raises the token. A holder checks its lease before each action. A check that
 //     extends the lease fails if the stored token is newer.
 //   - A lease is taken over after its end. Other processes wait for a margin after the end, because
 //     their clocks may differ from the holder's.
@@ -137,8 +137,9 @@ func (l *Lease) put(ctx context.Context, conds ...store.Cond) error {
 	return err
 }
 
-// Check verifies that the lease is held. In the first half of the lifetime, it makes no request.
-// After that, it extends the lease, or fails with ErrLost if the lease was acquired once more.
+// Check verifies that this process holds the lease. In the first half of the lifetime, Check makes
+// no request. After that, it extends the lease, or fails with ErrLost if the lease was acquired
+// once more.
 func (l *Lease) Check(ctx context.Context) error {
 	if l.k.Now().Before(l.until.Add(-l.k.TTL / 2)) {
 		return nil

@@ -131,8 +131,8 @@ func TestLease_NamesAreIndependent(t *testing.T) {
 	want(t, "b's check", l.Check(t.Context()), nil)
 }
 
-// TestCheck_ExtendsLease checks a lease each time that its lifetime has passed. The lease must
-// remain held.
+// TestCheck_ExtendsLease checks a lease each time that its lifetime has passed. The holder must not
+// lose the lease.
 func TestCheck_ExtendsLease(t *testing.T) {
 	c := newClock()
 	_, a, b := two(c)

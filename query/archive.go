@@ -52,8 +52,8 @@ type Archived struct {
 	IsIn func(*store.Info) bool
 }
 
-// parallelArchives is the number of archives that one query reads at once. A bucket answers many
-// requests at once, each after tens of milliseconds.
+// parallelArchives is the least number of archives that a query reads at once. An object store
+// answers many requests at once, each after tens of milliseconds.
 const parallelArchives = 4
 
 // parallelOf returns the number of tables of a plan to read at once.
@@ -96,7 +96,7 @@ func (e *Engine) addArchives(ctx context.Context, q *Query, p *plan, f *store.Fi
 			continue
 		}
 		p.lost = slices.DeleteFunc(p.lost, func(name string) bool { return name == a.Table.Name() })
-		if p.holds(a, infos) {
+		if p.includes(a, infos) {
 			continue
 		}
 		p.tables = append(p.tables, planned{Table: a.Table, asOf: limitOf(a.Table, q.AsOf), archived: a})
@@ -104,9 +104,9 @@ func (e *Engine) addArchives(ctx context.Context, q *Query, p *plan, f *store.Fi
 	return nil
 }
 
-// holds reports whether the plan includes the table of an archive, with all readings of the
+// includes reports whether the plan has the table of an archive, with all readings of the
 // archive. If the table is dropped before it is read, the archive replaces the table.
-func (p *plan) holds(a *Archived, infos []store.Info) bool {
+func (p *plan) includes(a *Archived, infos []store.Info) bool {
 	for i := range p.tables {
 		if t := &p.tables[i]; t.Table == a.Table {
 			t.replacement = a

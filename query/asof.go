@@ -14,8 +14,8 @@ import (
 // AsOf describes an answer over the readings that had arrived at Time or before, and are still
 // alive.
 //
-// From CompleteFrom on, the answer equals the answer to the same query at Time. This holds if the
-// retention has not changed since then.
+// From CompleteFrom on, the answer equals the answer to the same query at Time. This is so only if
+// the retention has not changed since then.
 type AsOf struct {
 	Time         time.Time `json:"time" doc:"readings that arrived after this time are left out"`
 	CompleteFrom time.Time `json:"complete_from" doc:"no reading that happened at this time or later is missing; earlier ones may have expired since as_of"`
@@ -103,8 +103,8 @@ func (t *planned) counts(r *varve.Reading) bool {
 	return r.Alive(t.cutoff) && (t.asOf.IsZero() || !r.Arrived.After(t.asOf))
 }
 
-// omitLater removes the readings of a source's page that arrived after AsOf. Removed readings stay
-// in the memory of the page, for reuse.
+// omitLater removes the readings of a source's page that arrived after AsOf. The next page reuses
+// the memory of the removed readings.
 func (s *source) omitLater() {
 	if s.asOf.IsZero() {
 		return

@@ -37,7 +37,7 @@ func (c Cursor) Encode(s varve.Series, o varve.Order, from, to string) string {
 	if !c.AsOf.IsZero() {
 		b[0] = cursorVersionAsOf
 	}
-	b = binary.LittleEndian.AppendUint64(b, fingerprint(s, o, from, to))
+	b = binary.LittleEndian.AppendUint64(b, hashOf(s, o, from, to))
 	b = binary.AppendVarint(b, nanos(c.Window.From))
 	b = binary.AppendVarint(b, nanos(c.Window.To))
 	if !c.AsOf.IsZero() {
@@ -63,8 +63,8 @@ func nanos(t time.Time) int64 {
 	}
 }
 
-// fingerprint returns a hash of the parameters of a query.
-func fingerprint(s varve.Series, o varve.Order, from, to string) uint64 {
+// hashOf returns a hash of the parameters of a query.
+func hashOf(s varve.Series, o varve.Order, from, to string) uint64 {
 	h := fnv.New64a()
 	for _, part := range []string{s.Tenant, s.Stream, s.Device, o.String(), from, to} {
 		// A hash.Hash never returns an error.
@@ -86,7 +86,7 @@ func ParseCursor(text string, s varve.Series, o varve.Order, from, to string) (C
 		return Cursor{}, badCursor()
 	}
 	b = b[:end]
-	if binary.LittleEndian.Uint64(b[1:]) != fingerprint(s, o, from, to) {
+	if binary.LittleEndian.Uint64(b[1:]) != hashOf(s, o, from, to) {
 		return Cursor{}, varve.InvalidParam("cursor",
 			"belongs to another query: use the device, order, from and to of its page")
 	}

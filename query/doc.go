@@ -1,15 +1,15 @@
 // Package query implements the read path for one series at a time.
 //
-//	Open     lists the tables that overlap the window and may hold live readings
+//	Open     lists the tables that overlap the window and may contain live readings
 //	  │
-//	Rows     reads them and merges by position; drops expired readings and copies
+//	Rows     reads them and merges by position; omits expired readings and copies
 //	Latest   reads the newest tables first, and no more than necessary
 //	Explain  returns the tables and the estimated cost, without reading
 //
 // An [Engine] runs a [Query] or a [LatestQuery]. [Rows] yields the readings of a query, and a
 // [Cursor] continues it. [Coverage] lists the tables on which an answer rests.
 //
-// These rules always hold:
+// These rules are always true:
 //
 //   - An expired reading is not returned, unless the query requests it.
 //   - If a reading has copies in several tables, the live copy with the first arrival is
@@ -18,6 +18,6 @@
 //     two pages.
 //   - A query with archives returns every reading that exists in tables or in archives, once.
 //
-// Tables that expired or are missing reduce the answer, and the coverage names them. If a table
-// cannot be read, the query fails.
+// If tables expired or are missing, the answer lacks their readings, and the coverage names these
+// tables. If a table cannot be read, the query fails.
 package query

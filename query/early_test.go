@@ -113,8 +113,8 @@ func (s *endless) Read(_ context.Context, r store.Range, dst []varve.Reading) (s
 	return page, nil
 }
 
-// TestRows_BoundsMemory checks that an answer of half a million readings holds only a few pages
-// at a time, with any limit, and reuses their memory.
+// TestRows_BoundsMemory checks that an answer of half a million readings has only a few pages in
+// memory at a time, with any limit, and reuses their memory.
 func TestRows_BoundsMemory(t *testing.T) {
 	for _, limit := range []int{0, 400_000, 100_000_000} {
 		t.Run(fmt.Sprintf("limit=%d", limit), func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options hold the dependencies of queries. All but Retention, Layouts, Parallel and Archive are
+// Options has the dependencies of queries. All but Retention, Layouts, Parallel and Archive are
 // required.
 type Options struct {
 	Reader  store.Reader
@@ -104,7 +104,7 @@ func (q *Query) Validate() error {
 // Coverage lists the tables on which an answer rests, by name.
 type Coverage struct {
 	Read    []string `json:"read"`    // tables that were read
-	Expired []string `json:"expired"` // tables in which everything has expired
+	Expired []string `json:"expired"` // tables whose readings have all expired
 	// Archived lists the tables whose archives were read.
 	Archived []string `json:"archived,omitempty"`
 	// Expiry is the part of the window whose readings have expired, if any.
@@ -117,8 +117,8 @@ type Coverage struct {
 	Failed []string `json:"failed"`
 	// Damaged lists the rows that were skipped on request.
 	Damaged []store.DamagedRow `json:"damaged,omitempty"`
-	// Conflicts is the number of readings that have hidden copies with other values. These
-	// copies arrived in later months.
+	// Conflicts is the number of readings with further live copies whose values differ. The answer
+	// omits these copies, which arrived later.
 	Conflicts int `json:"conflicts,omitempty"`
 	// Listed is the time of the list of tables. The list includes all tables that were used before
 	// that time.

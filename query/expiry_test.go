@@ -12,7 +12,7 @@ import (
 )
 
 // TestCoverage_ReportsExpiredReadings stores five readings of a day ago and five of now, under a
-// retention of 7 days, and reads them 6½ days later. The table holds all of them, so it has not
+// retention of 7 days, and reads them 6½ days later. All of them are in one table, so it has not
 // expired. The coverage must have the expired part of the window, and the number of readings in it.
 func TestCoverage_ReportsExpiredReadings(t *testing.T) {
 	for _, pages := range []int{0, 3} {

@@ -17,8 +17,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestRows_FailingTableEndsAnswer checks that a table that cannot be read gives a permanent
-// error with its name, and never a gap. The readings before the error are correct.
+// TestRows_FailingTableEndsAnswer checks that a table that cannot be read gives a permanent error
+// with its name, and that no answer omits its readings. The readings before the error are correct.
 func TestRows_FailingTableEndsAnswer(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		w := drawWorld(t)

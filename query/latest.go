@@ -49,13 +49,13 @@ type LatestAnswer struct {
 
 // Latest returns the latest reading of a series.
 //
-// It reads the newest tables first, and stops if no other table can hold a later reading than
+// It reads the newest tables first, and stops if no other table can contain a later reading than
 // the one found.
 func (e *Engine) Latest(ctx context.Context, q LatestQuery) (LatestAnswer, error) {
 	if err := q.validate(); err != nil {
 		return LatestAnswer{}, err
 	}
-	k, err := e.look(ctx, q.Series.Tenant, q.Series.Stream, q.Consistent)
+	k, err := e.knownStream(ctx, q.Series.Tenant, q.Series.Stream, q.Consistent)
 	if err != nil {
 		return LatestAnswer{}, err
 	}
@@ -72,7 +72,7 @@ func (e *Engine) latest(ctx context.Context, q LatestQuery, k *known) (LatestAns
 	l := latest{e: e, q: q, plan: p, answer: LatestAnswer{Series: q.Series}}
 	c := &l.answer.Coverage
 	c.Expired, c.Missing, c.Listed = p.expired, slices.Clone(p.lost), p.listed
-	if err := l.run(ctx); err != nil {
+	if err := l.find(ctx); err != nil {
 		return l.answer, err
 	}
 	l.answer.Coverage.Expiry = p.expiry.reported(0, l.answer.Found)
@@ -96,7 +96,7 @@ func (e *Engine) LatestOf(ctx context.Context, q LatestQuery, devices []string) 
 			return nil, err
 		}
 	}
-	k, err := e.look(ctx, q.Series.Tenant, q.Series.Stream, q.Consistent)
+	k, err := e.knownStream(ctx, q.Series.Tenant, q.Series.Stream, q.Consistent)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ type latest struct {
 	damage damage
 }
 
-func (l *latest) run(ctx context.Context) error {
+func (l *latest) find(ctx context.Context) error {
 	if l.q.By == varve.ByArrival {
 		return l.byArrival(ctx)
 	}
@@ -137,7 +137,7 @@ func (l *latest) run(ctx context.Context) error {
 	})
 }
 
-// search reads tables in the order of the plan until none can hold a later reading than the one
+// search reads tables in the order of the plan until none can contain a later reading than the one
 // found.
 func (l *latest) search(ctx context.Context, canBeat func(*planned) bool) error {
 	ahead := 1
@@ -149,7 +149,7 @@ func (l *latest) search(ctx context.Context, canBeat func(*planned) bool) error 
 		if n == 0 {
 			return nil
 		}
-		if err := l.ask(ctx, tables[:n]); err != nil {
+		if err := l.readTables(ctx, tables[:n]); err != nil {
 			return err
 		}
 		tables = tables[n:]
@@ -158,8 +158,8 @@ func (l *latest) search(ctx context.Context, canBeat func(*planned) bool) error 
 	return nil
 }
 
-// ask reads several tables at once, and offers their latest readings as the answer.
-func (l *latest) ask(ctx context.Context, tables []planned) error {
+// readTables reads several tables at once, and considers their latest readings as the answer.
+func (l *latest) readTables(ctx context.Context, tables []planned) error {
 	type reply struct {
 		reading varve.Reading
 		found   bool
@@ -195,17 +195,17 @@ func (l *latest) ask(ctx context.Context, tables []planned) error {
 	for i := range replies {
 		r := &replies[i]
 		l.answer.Cost.Add(r.cost)
-		if err := l.note(tables[i].Name(), r.err); err != nil {
+		if err := l.recordResult(tables[i].Name(), r.err); err != nil {
 			return err
 		}
 		if r.found {
-			l.offer(&r.reading, tables[i].Table)
+			l.consider(&r.reading, tables[i].Table)
 		}
 	}
 	return nil
 }
 
-func (l *latest) note(name string, err error) error {
+func (l *latest) recordResult(name string, err error) error {
 	c := &l.answer.Coverage
 	switch {
 	case err == nil:
@@ -222,12 +222,12 @@ func (l *latest) note(name string, err error) error {
 	}
 }
 
-// offer makes a reading the answer if it is later than the one found.
+// consider makes a reading the answer if it is later than the one found.
 //
 // If a reading has copies, a query by event time uses the copy with the first arrival. A query by
 // arrival uses the last copy until byArrival finds the first one. Only the last copy is certain to
 // be later than the discarded readings.
-func (l *latest) offer(r *varve.Reading, t grid.Table) {
+func (l *latest) consider(r *varve.Reading, t grid.Table) {
 	a := &l.answer
 	first := l.q.By == varve.ByEvent && a.Found && r.Position() == a.Reading.Position() && r.Arrived.Before(a.Reading.Arrived)
 	if !a.Found || first || l.q.By.Later(r, &a.Reading) {
@@ -254,16 +254,16 @@ func (l *latest) byArrival(ctx context.Context) error {
 	if err != nil || !copied {
 		return err
 	}
-	return l.goThrough(ctx)
+	return l.scanAll(ctx)
 }
 
-// arrivedBefore reports whether another table holds an earlier copy or a higher version of the found
-// reading.
+// arrivedBefore reports whether another table contains an earlier copy or a higher version of the
+// found reading.
 func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	r := &l.answer.Reading
 	month := grid.MonthOf(r.Arrived)
 	// If the event time is at least MaxFuture after the start of this month, no copy arrived in an
-	// earlier month. At that time, the policy may have allowed less than MaxFuture.
+	// earlier month. The limit of the policy at that time is unknown, but it was at most MaxFuture.
 	ahead := r.Time.Sub(month.Start()) >= grid.MaxFuture
 	at := r.Position()
 	q := Query{Series: l.q.Series, Window: varve.Window{From: r.Time, To: r.Time.Add(1)}, Consistent: l.q.Consistent}
@@ -272,7 +272,7 @@ func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 		if t.Table == l.table || t.Month > month || t.Month < month && ahead || !t.Contains(r.Time) {
 			continue
 		}
-		found, err := l.holds(ctx, t, q, at)
+		found, err := l.hasCopy(ctx, t, q, at)
 		if err != nil || found {
 			return found, err
 		}
@@ -280,32 +280,32 @@ func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// holds reports whether a table has a live copy or a higher live version of the reading at a
+// hasCopy reports whether a table has a live copy or a higher live version of the reading at a
 // position.
-func (l *latest) holds(ctx context.Context, t *planned, q Query, at varve.Position) (bool, error) {
+func (l *latest) hasCopy(ctx context.Context, t *planned, q Query, at varve.Position) (bool, error) {
 	r := q.rangeOf(t.Table, l.plan.layout, nil, 0)
 	r.Damaged = l.damage.collect(l.q.SkipDamaged)
 	for {
 		page, err := l.e.opts.Reader.Read(ctx, r, nil)
 		l.answer.Cost.Add(page.Cost)
 		if err != nil {
-			return false, l.note(t.Name(), err)
+			return false, l.recordResult(t.Name(), err)
 		}
 		for i := range page.Readings {
 			if c := &page.Readings[i]; isSuperseded(at, c.Position()) && t.counts(c) {
-				return true, l.note(t.Name(), nil)
+				return true, l.recordResult(t.Name(), nil)
 			}
 		}
 		if !page.More {
-			return false, l.note(t.Name(), nil)
+			return false, l.recordResult(t.Name(), nil)
 		}
 		last := page.Readings[len(page.Readings)-1].Position()
 		r.After = &last
 	}
 }
 
-// goThrough scans all distinct readings for the one that arrived last.
-func (l *latest) goThrough(ctx context.Context) error {
+// scanAll scans all distinct readings for the one that arrived last.
+func (l *latest) scanAll(ctx context.Context) error {
 	rows, err := l.e.Open(ctx, l.q.all())
 	if err != nil {
 		return err

@@ -123,7 +123,7 @@ func TestLatest_ReadsFewTables(t *testing.T) {
 		if err != nil || !a.Reading.Time.Equal(start) {
 			t.Fatalf("by %s: %v %s", by, err, show(&a.Reading))
 		}
-		// By arrival, the other tables of this month may hold a later reading.
+		// By arrival, the other tables of this month may contain a later reading.
 		month := 0
 		for tb := range w.store.reads {
 			if tb.Month != newest.Month {
@@ -180,9 +180,9 @@ func TestLatest_CoverageListsAllTables(t *testing.T) {
 	}
 }
 
-// TestLatest_FailsAtAnyStep checks that a table that cannot be read gives an error with its name at
-// every step. A dropped table must not give an error.
-func TestLatest_FailsAtAnyStep(t *testing.T) {
+// TestLatest_FailsAtAnyRead checks that a table that cannot be read gives an error with its name at
+// every read. A dropped table must not give an error.
+func TestLatest_FailsAtAnyRead(t *testing.T) {
 	for _, by := range []varve.By{varve.ByEvent, varve.ByArrival} {
 		for _, op := range []string{"latest", "read"} {
 			for call := 1; ; call++ {

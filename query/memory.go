@@ -18,42 +18,42 @@ const (
 )
 
 // Limits of memory. Many answers may wait for slow clients, so only some of them use full pages.
-// The other answers hold at most a small page.
+// The other answers have at most a small page in memory.
 const (
 	largeAnswers  = 64
 	smallReadings = 256
 	smallBytes    = 64 << 10
 )
 
-// sizes remembers the approximate size of readings per series. Each series has one slot, which
-// another series may overwrite.
+// sizes remembers the approximate size of readings per series. Each series has one entry of the
+// array, which another series may overwrite.
 type sizes struct {
-	seed  maphash.Seed
-	slots [1 << 13]atomic.Uint64 // the upper bits of the series' hash, then the bit length of the size
+	seed    maphash.Seed
+	entries [1 << 13]atomic.Uint64 // the upper bits of the series' hash, then the bit length of the size
 }
 
-// sizeBits is the number of bits of a slot for the size.
+// sizeBits is the number of bits of an entry for the size.
 const sizeBits = 6
 
-func (z *sizes) slot(s varve.Series) (slot *atomic.Uint64, tag uint64) {
+func (z *sizes) entry(s varve.Series) (e *atomic.Uint64, tag uint64) {
 	hash := maphash.Comparable(z.seed, s)
-	return &z.slots[hash%uint64(len(z.slots))], hash >> sizeBits
+	return &z.entries[hash%uint64(len(z.entries))], hash >> sizeBits
 }
 
 // of returns the recorded size of readings of a series, or 0 if it is unknown.
 func (z *sizes) of(s varve.Series) int {
-	slot, tag := z.slot(s)
-	v := slot.Load()
+	e, tag := z.entry(s)
+	v := e.Load()
 	if v>>sizeBits != tag {
 		return 0
 	}
 	return 1 << (v & (1<<sizeBits - 1))
 }
 
-func (z *sizes) note(s varve.Series, size int) {
-	slot, tag := z.slot(s)
-	if v := tag<<sizeBits | uint64(bits.Len(uint(size))); slot.Load() != v {
-		slot.Store(v)
+func (z *sizes) remember(s varve.Series, size int) {
+	e, tag := z.entry(s)
+	if v := tag<<sizeBits | uint64(bits.Len(uint(size))); e.Load() != v {
+		e.Store(v)
 	}
 }
 

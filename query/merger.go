@@ -22,7 +22,7 @@ type merger struct {
 }
 
 // nextSource returns the source with the next reading, or nil at the end. It opens all tables that
-// may hold an earlier reading.
+// may contain an earlier reading.
 func (m *merger) nextSource(ctx context.Context, w wanted) (*source, error) {
 	for {
 		if err := m.refill(ctx, w); err != nil {
@@ -55,7 +55,7 @@ func (m *merger) before(a, b *varve.Reading) bool {
 	return c < 0
 }
 
-// reaches reports whether a table can hold a reading at or before a position, in the order of
+// reaches reports whether a table can contain a reading at or before a position, in the order of
 // the query.
 func (m *merger) reaches(t *planned, p varve.Position) bool {
 	sec := p.Time / int64(time.Second)
@@ -65,10 +65,10 @@ func (m *merger) reaches(t *planned, p varve.Position) bool {
 	return t.Start <= sec
 }
 
-// openNext opens the next tables. If first is set, these are all tables that can hold an earlier
-// reading than first has. If first is nil, ahead limits the number of tables. A query with a limit
-// starts with a single table, because one may suffice. Columns can be returned only while a single
-// table is open, so tables with columns are opened one by one.
+// openNext opens the next tables. If first is set, these are all tables that can contain an earlier
+// reading than the next one of first. If first is nil, ahead limits the number of tables. A query
+// with a limit starts with a single table, because one may suffice. Columns can be returned only
+// while a single table is open, so tables with columns are opened one by one.
 func (m *merger) openNext(first *source, w wanted) {
 	from, ahead := m.opened, m.ahead
 	if _, ok := m.blocks(w); ok {
@@ -100,7 +100,7 @@ func (m *merger) refill(ctx context.Context, w wanted) error {
 	if len(empty) == 0 {
 		return nil
 	}
-	if !m.holds() {
+	if !m.hasPending() {
 		m.acquireShare()
 	}
 	m.removeEnded() // their readings were returned since the last page
@@ -127,9 +127,9 @@ func (m *merger) removeEnded() {
 // separate converts columns to readings, unless the columns can be returned. They cannot be returned in
 // these cases:
 //
-//   - Another table may hold readings in their range.
+//   - Another table may contain readings in their range.
 //   - Some of their readings may have expired.
-//   - They are larger than the answer may hold.
+//   - They are larger than the answer may be in memory.
 func (m *merger) separate() {
 	for _, s := range m.sources {
 		if len(s.parts) == 0 {
@@ -144,8 +144,8 @@ func (m *merger) separate() {
 	}
 }
 
-// holds reports whether some readings were read but not returned yet.
-func (m *merger) holds() bool {
+// hasPending reports whether some readings were read but not returned yet.
+func (m *merger) hasPending() bool {
 	return slices.ContainsFunc(m.sources, func(s *source) bool { return !s.isEmpty() })
 }
 
@@ -206,7 +206,7 @@ func (m *merger) isAlone(s *source) bool {
 	return !m.reachesNext(s.page[len(s.page)-1].Position())
 }
 
-// reachesNext reports whether the next table that is not open can hold a reading at or before a
+// reachesNext reports whether the next table that is not open can contain a reading at or before a
 // position.
 func (m *merger) reachesNext(p varve.Position) bool {
 	return m.opened < len(m.plan.tables) && m.reaches(&m.plan.tables[m.opened], p)

@@ -20,7 +20,7 @@ type pager struct {
 	q        *Query
 	layout   store.Layout
 	parallel int  // tables to read at once
-	large    bool // the answer holds one of the engine's shares for full pages
+	large    bool // the answer has acquired one of the engine's shares for full pages
 	forms    block.Forms
 	coverage Coverage
 	cost     store.Cost
@@ -150,7 +150,7 @@ func (p *pager) blocks(w wanted) (reader store.BlockReader, ok bool) {
 	return reader, ok
 }
 
-// record records the result of a read in the coverage.
+// record adds the result of a read to the coverage.
 func (p *pager) record(s *source, cost store.Cost, err error) error {
 	p.cost.Add(cost)
 	name := s.Name()
@@ -186,7 +186,7 @@ func (p *pager) limit() int {
 	return min(max(most/size, 1), readings)
 }
 
-// bounds returns the maximum number and total size of readings that the answer may hold.
+// bounds returns the maximum number and total size of readings of one answer in memory.
 func (p *pager) bounds() (readings, size int) {
 	if p.large {
 		return pageReadings, batchBytes
@@ -215,7 +215,7 @@ func (p *pager) noteReadings(readings []varve.Reading) (size int) {
 		size += sizeOf(&readings[i])
 	}
 	if len(readings) > 0 {
-		p.e.sizes.note(p.q.Series, size/len(readings))
+		p.e.sizes.remember(p.q.Series, size/len(readings))
 	}
 	return size
 }
@@ -228,7 +228,7 @@ func (p *pager) noteParts(s *source) (size int) {
 		size += partSize(&s.parts[i])
 	}
 	if n > 0 {
-		p.e.sizes.note(p.q.Series, size/n)
+		p.e.sizes.remember(p.q.Series, size/n)
 		s.begun, s.last = true, p.endOf(s.parts)
 	}
 	return size

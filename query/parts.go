@@ -8,18 +8,18 @@ import (
 	"github.com/varvedb/varve/block"
 )
 
-// Part is the next part of an answer: columns or readings.
+// Part has the next readings of an answer: first columns, then single readings.
 type Part struct {
-	// Columns hold the first readings of the part. They have all fields, because content ids depend
-	// on all fields. The caller omits the fields that the query does not request.
+	// Columns has the first readings. They have all fields, because content ids depend on all
+	// fields. The caller omits the fields that the query does not request.
 	Columns  []block.Part
 	Readings []varve.Reading
 	// Scanned is the number of readings before Where selected some of them.
 	Scanned int
 }
 
-// IsEnd reports whether the answer ended before the part. With Where, a part without readings need
-// not be the end.
+// IsEnd reports whether the part is empty because the answer has ended. With Where, a part can also
+// be empty because no reading matched.
 func (p *Part) IsEnd() bool { return p.Len() == 0 && p.Scanned == 0 }
 
 // Len returns the number of readings of the part.
@@ -40,8 +40,8 @@ func (r *Rows) NextPart(ctx context.Context) (Part, error) {
 	return Part{Columns: r.parts, Readings: readings, Scanned: scanned}, err
 }
 
-// emitParts moves the columns of a source to r.parts, up to the limit of readings. It converts the rows
-// after the limit to readings.
+// emitParts moves the columns of a source to r.parts, up to the limit of readings. It converts
+// columns after the limit to readings of the source.
 func (r *Rows) emitParts(s *source) {
 	r.parts = s.parts
 	release := s.release

@@ -26,7 +26,7 @@ type planned struct {
 	expiry      time.Time // like cutoff, even if the query includes expired readings
 }
 
-// plan is the result of planning: the tables of a query.
+// plan has the tables of one query.
 type plan struct {
 	tables   []planned
 	expired  []string
@@ -47,10 +47,10 @@ type known struct {
 	at      time.Time
 }
 
-// look returns the input of plans for a stream. If the catalog has a version, one request reads the
+// knownStream returns the input of plans for a stream. If the catalog has a version, one request reads the
 // stream and that version. A consistent query needs no version, because it lists the tables without
 // a cache.
-func (e *Engine) look(ctx context.Context, tenant, stream string, consistent bool) (k known, err error) {
+func (e *Engine) knownStream(ctx context.Context, tenant, stream string, consistent bool) (k known, err error) {
 	k = known{fresh: consistent, at: e.opts.Now()}
 	if catalog, ok := e.opts.Catalog.(store.Versioned); ok && !consistent {
 		k.stream, k.version, err = e.opts.Streams.Current(ctx, tenant, stream, catalog.VersionKey())
@@ -60,7 +60,7 @@ func (e *Engine) look(ctx context.Context, tenant, stream string, consistent boo
 	return k, err
 }
 
-// plan returns the tables that overlap the window of a query and may hold live readings. It
+// plan returns the tables that overlap the window of a query and may contain live readings. It
 // ignores whether a table is retired, because the clock or the retention may have changed since.
 func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 	s := q.Series
@@ -96,7 +96,7 @@ func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 		if q.Expired {
 			cutoff = time.Time{}
 		}
-		if spent(in.Table, cutoff) {
+		if hasExpired(in.Table, cutoff) {
 			p.expired = append(p.expired, in.Name())
 			continue
 		}
@@ -154,8 +154,8 @@ func (e *Engine) keeps(s *streams.Stream, most time.Duration) map[string]time.Du
 	return keeps
 }
 
-// spent reports whether every possible reading of a table has expired.
-func spent(t grid.Table, cutoff time.Time) bool {
+// hasExpired reports whether every possible reading of a table has expired.
+func hasExpired(t grid.Table, cutoff time.Time) bool {
 	return !t.Month.End().After(cutoff) && !time.Unix(t.End, 0).After(cutoff)
 }
 
@@ -193,7 +193,7 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 		return Explanation{}, err
 	}
 	q = q.normalized()
-	k, err := e.look(ctx, q.Series.Tenant, q.Series.Stream, true)
+	k, err := e.knownStream(ctx, q.Series.Tenant, q.Series.Stream, true)
 	if err != nil {
 		return Explanation{}, err
 	}

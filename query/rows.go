@@ -20,7 +20,7 @@ const (
 // Rows yields the readings of a query page by page. Only one goroutine may use it.
 //
 //	Rows       limit, expiry, columns or readings
-//	selection  the condition of Where
+//	selection  the filter Where
 //	merger     tables in order, copies of one reading together
 //	pager      pages of one table
 type Rows struct {
@@ -50,7 +50,7 @@ func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 		after := q.After.AfterVersions(q.Order)
 		q.After = &after
 	}
-	k, err := e.look(ctx, q.Series.Tenant, q.Series.Stream, q.Consistent)
+	k, err := e.knownStream(ctx, q.Series.Tenant, q.Series.Stream, q.Consistent)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 }
 
 // Next returns the next readings, or none at the end. They are valid until the next call. After an
-// error, each call fails, because later readings would follow a gap.
+// error, each call fails, because later readings would hide that some are missing.
 func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
 	for {
 		readings, scanned, err := r.nextMatching(ctx)
@@ -105,14 +105,14 @@ func (r *Rows) next(ctx context.Context) ([]varve.Reading, error) {
 	}
 	r.out, r.size = r.out[:0], 0
 	r.releasePage()
-	if !r.tables.holds() {
+	if !r.tables.hasPending() {
 		r.tables.releaseShare() // gives other answers a chance
 	}
 	for r.hasRoom() && !r.more {
 		if len(r.out) > 0 && r.tables.mustRead() {
 			break // the next read would overwrite the memory of out
 		}
-		whole, err := r.step(ctx)
+		whole, err := r.appendNext(ctx)
 		if err != nil {
 			r.err = err
 			return nil, err
@@ -142,12 +142,12 @@ func (r *Rows) emit(readings []varve.Reading) []varve.Reading {
 	return readings
 }
 
-// step appends the next reading to out, unless it has expired.
+// appendNext appends the next reading to out, unless it has expired.
 //
-// If many of the next readings are in one table, step returns the live ones without copying. If the
+// If many of the next readings are in one table, appendNext returns the live ones without copying. If the
 // next readings are columns, it moves them to r.parts. It clears r.some at the end of the answer,
 // and sets r.more at the limit.
-func (r *Rows) step(ctx context.Context) (whole []varve.Reading, err error) {
+func (r *Rows) appendNext(ctx context.Context) (whole []varve.Reading, err error) {
 	first, err := r.tables.nextSource(ctx, wanted{left: r.left, columns: r.columns})
 	if err != nil {
 		return nil, err
@@ -280,7 +280,7 @@ func (r *Rows) releasePage() {
 	r.release, r.parts = r.release[:0], nil
 }
 
-// Close releases the memory of the rows. The last page of Next must not be used afterwards.
+// Close releases the memory of the readings. The last page of Next must not be used afterwards.
 func (r *Rows) Close() {
 	r.releasePage()
 	r.tables.close()

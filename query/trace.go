@@ -21,7 +21,7 @@ type Trace struct {
 	Keep   time.Duration // the retention of a reading that arrives now
 	Rule   string        // the setting that determines this retention
 	Copies []TracedCopy  // all stored copies, including expired ones; at most 100
-	Tables []store.Info  // the existing tables that can hold readings of the window, with details
+	Tables []store.Info  // the existing tables that can contain readings of the window, with details
 }
 
 // TracedCopy is one stored copy of a reading.
@@ -40,7 +40,7 @@ func (e *Engine) Trace(ctx context.Context, s varve.Series, w varve.Window) (Tra
 	if err := q.Validate(); err != nil {
 		return Trace{}, err
 	}
-	k, err := e.look(ctx, s.Tenant, s.Stream, true)
+	k, err := e.knownStream(ctx, s.Tenant, s.Stream, true)
 	if err != nil {
 		return Trace{}, err
 	}
@@ -68,7 +68,7 @@ func (e *Engine) Trace(ctx context.Context, s varve.Series, w varve.Window) (Tra
 	return t, nil
 }
 
-// tracedTables returns the details of the tables that can hold readings of a window.
+// tracedTables returns the details of the tables that can contain readings of a window.
 func (e *Engine) tracedTables(ctx context.Context, k *known, w varve.Window, keeps map[string]time.Duration) ([]store.Info, error) {
 	f := store.Filter{Window: w, Details: true, Fresh: k.fresh, Version: k.version}
 	for prefix := range keeps {

@@ -69,7 +69,7 @@ func (s *source) hasVersions() bool {
 }
 
 // omitSuperseded removes all versions of each reading of a page except one: the highest live one,
-// or else the highest. Removed readings stay in the memory of the page, for reuse.
+// or else the highest. The next page reuses the memory of the removed readings.
 func (s *source) omitSuperseded() {
 	if !s.hasVersions() {
 		return

@@ -5,7 +5,7 @@ import (
 	"github.com/varvedb/varve/filter"
 )
 
-// selection selects readings by the condition Where of a query, up to its limits.
+// selection selects readings by the filter Where of a query, up to its limits.
 type selection struct {
 	where     filter.Filter
 	limit     int // of matching readings; 0 means no limit

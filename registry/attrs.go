@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// keyTime is the layout of times in keys and attributes. All texts have the same length, so they
+// keyTime is the format of times in keys and attributes. All texts have the same length, so they
 // sort in the order of their times.
 const keyTime = "2006-01-02T15:04:05.000000000Z"
 

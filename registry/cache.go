@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Cache holds copies of records, each for a limited time.
+// Cache stores copies of values, each for a limited time.
 //
 // After Forget, changes of this process are visible at once. A read that began before Forget does
 // not add its result to the cache. Changes of other processes are visible when the copy expires.
@@ -14,9 +14,9 @@ import (
 type Cache[K comparable, V any] struct {
 	o CacheOptions[V]
 
-	mu     sync.RWMutex
-	epoch  int64 // increased by Forget
-	copies map[K]copied[V]
+	mu      sync.RWMutex
+	forgets int64 // number of calls of Forget
+	copies  map[K]copied[V]
 }
 
 // CacheOptions configure a cache. TTL and Now are required.
@@ -50,13 +50,13 @@ func NewCache[K comparable, V any](o CacheOptions[V]) *Cache[K, V] {
 // the same time.
 func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
 	now := c.o.Now()
-	v, epoch, ok := c.valid(key, now)
+	v, forgets, ok := c.valid(key, now)
 	if ok {
 		return v, nil
 	}
 	v, err := read(ctx)
 	if err == nil {
-		c.add(key, copied[V]{value: v, read: now}, epoch)
+		c.add(key, copied[V]{value: v, read: now}, forgets)
 	}
 	return v, err
 }
@@ -77,31 +77,31 @@ func (c *Cache[K, V]) Set(key K, v V) {
 	c.put(key, copied[V]{value: v, read: c.o.Now()})
 }
 
-// valid returns the copy for a key and the current epoch. ok is true if the copy has not expired.
+// valid returns the copy for a key, and the number of calls of Forget. ok is true if the copy has not expired.
 // A copy with a negative age, from before the clock was set back, has expired.
-func (c *Cache[K, V]) valid(key K, now time.Time) (v V, epoch int64, ok bool) {
+func (c *Cache[K, V]) valid(key K, now time.Time) (v V, forgets int64, ok bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	held, ok := c.copies[key]
 	if !ok {
-		return v, c.epoch, false
+		return v, c.forgets, false
 	}
 	age := now.Sub(held.read)
 	fresh := age >= 0 && age < c.o.TTL || c.o.Lasting != nil && c.o.Lasting(held.value)
-	return held.value, c.epoch, fresh
+	return held.value, c.forgets, fresh
 }
 
-// add stores a copy that was read in the given epoch. It does nothing if Forget has been called
-// since.
-func (c *Cache[K, V]) add(key K, v copied[V], epoch int64) {
+// add stores a copy whose read began after the given number of calls of Forget. It does nothing if
+// Forget has been called since.
+func (c *Cache[K, V]) add(key K, v copied[V], forgets int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.epoch == epoch {
+	if c.forgets == forgets {
 		c.put(key, v)
 	}
 }
 
-// put stores a copy, unless the cache has a newer one. The caller must hold the lock.
+// put stores a copy, unless the cache has a newer one. The caller must have locked c.mu.
 func (c *Cache[K, V]) put(key K, v copied[V]) {
 	held, ok := c.copies[key]
 	if ok && c.o.Older != nil && c.o.Older(v.value, held.value) {
@@ -117,6 +117,6 @@ func (c *Cache[K, V]) put(key K, v copied[V]) {
 func (c *Cache[K, V]) Forget(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.epoch++
+	c.forgets++
 	delete(c.copies, key)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/registry"
 )
 
-// record is a record whose copies a cache holds. It counts its reads.
+// record is a value that a cache copies. It counts its reads.
 type record struct {
 	value, reads int
 	slow         time.Duration // how long a read takes after it has fetched the value

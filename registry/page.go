@@ -18,13 +18,14 @@ type Page[T any] struct {
 const cursorVersion = 1
 
 // checksumBytes is the length of the checksum at the end of a cursor. Without a checksum, a
-// truncated cursor could be valid, and continue the list at a wrong place.
+// truncated cursor could be valid, and continue the list after a wrong entry.
 const checksumBytes = 4
 
-// EncodeCursor returns the cursor for a place in a list. The cursor is valid only for the same question,
-// which is the kind of the list, its tenant and its parameters.
+// EncodeCursor returns a cursor that continues a list. The argument place identifies the last entry
+// before it. The argument question is the kind of the list, its tenant and its parameters, and the
+// cursor is valid only for an equal question.
 func EncodeCursor(question []string, place ...string) string {
-	b := binary.LittleEndian.AppendUint64([]byte{cursorVersion}, fingerprint(question))
+	b := binary.LittleEndian.AppendUint64([]byte{cursorVersion}, hashOf(question))
 	for _, part := range place {
 		b = append(binary.AppendUvarint(b, uint64(len(part))), part...)
 	}
@@ -32,8 +33,8 @@ func EncodeCursor(question []string, place ...string) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// fingerprint returns a hash of a question.
-func fingerprint(question []string) uint64 {
+// hashOf returns a hash of a question.
+func hashOf(question []string) uint64 {
 	h := fnv.New64a()
 	for _, part := range question {
 		// A hash.Hash never returns an error.
@@ -43,8 +44,8 @@ func fingerprint(question []string) uint64 {
 	return h.Sum64()
 }
 
-// ParseCursor returns the n parts of the place in a cursor. If the cursor is invalid, or belongs to
-// another question, it fails with an Invalid error for the parameter cursor.
+// ParseCursor returns the n texts of the argument place of EncodeCursor. If the cursor is invalid,
+// or belongs to another question, it fails with an Invalid error for the parameter cursor.
 func ParseCursor(text string, question []string, n int) ([]string, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) < 9+checksumBytes || b[0] != cursorVersion {
@@ -54,7 +55,7 @@ func ParseCursor(text string, question []string, n int) ([]string, error) {
 	if crc32.ChecksumIEEE(b[:end]) != binary.LittleEndian.Uint32(b[end:]) {
 		return nil, InvalidCursor()
 	}
-	if binary.LittleEndian.Uint64(b[1:]) != fingerprint(question) {
+	if binary.LittleEndian.Uint64(b[1:]) != hashOf(question) {
 		return nil, varve.InvalidParam("cursor", "this cursor belongs to another list: send it with the same parameters as the page that it came with")
 	}
 	var place []string
@@ -77,7 +78,7 @@ func InvalidCursor() error {
 	return varve.InvalidParam("cursor", "this is not a cursor: use the value of next as it came")
 }
 
-// Limits of pages.
+// The default and the largest number of entries in a page.
 const (
 	DefaultLimit = 100
 	MaxLimit     = 1000

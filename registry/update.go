@@ -28,7 +28,7 @@ type Updater struct {
 // stored item. So change must compute everything from its argument.
 //
 // Errors of change are returned unchanged. Errors of the store begin with the action that failed
-// and the name of the record.
+// and the argument name, which names the item.
 func (u Updater) Update(ctx context.Context, key store.Key, name string, change func(old *store.Item) (next *store.Item, err error)) (*store.Item, error) {
 	for {
 		items, err := u.Items.Get(ctx, []store.Key{key}, true)

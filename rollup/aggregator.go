@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// leaseTTL is how long the lease of a run lives after its last check.
+	// leaseTTL is how long the lease of a run lasts after its last check.
 	leaseTTL = 5 * time.Minute
 	// pageTimeout limits the work between two checks of the lease. It is shorter than the time
 	// for which the lease is valid after a check.
@@ -41,7 +41,7 @@ type AggregatorOptions struct {
 }
 
 // Aggregator recounts the hours of due markers and stores their partials. Only one process of the
-// cluster aggregates at a time. If it stops at any point, the next run completes its work.
+// cluster aggregates at a time. If a run stops at any point, the next run completes its work.
 type Aggregator struct {
 	records
 	now      func() time.Time
@@ -179,8 +179,8 @@ func (g *Aggregator) aggregateGroup(ctx context.Context, of group, due int64) (i
 	return len(processed), nil
 }
 
-// writePartials writes the recounted partials of a group. If stored is not nil, it holds the
-// other hours of the day, and writePartials also writes the partial of the day.
+// writePartials writes the recounted partials of a group. If stored is not nil, it contains the
+// partials of the other hours of the day, and writePartials also writes the partial of the day.
 //
 // If a slot has only copies of readings that count in other slots, it is stored as an empty
 // partial. Otherwise, the copies would look like uncounted readings after the tables of the first

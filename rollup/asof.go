@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// applyCut removes the dirty slots and the partials that the cut excludes. It also removes partials
-// whose readings all arrived after the cut.
+// applyCut removes the dirty slots and the partials that the cut, the time of AsOf, excludes. It
+// also removes partials whose readings all arrived after the cut.
 func (b *pageBuilder) applyCut() {
 	if b.cut.at == 0 {
 		return
@@ -49,7 +49,7 @@ func (b *pageBuilder) recountDivided(ctx context.Context, divided map[slot]bool)
 		early: newRecount(b.resent, tally{only: b.only}, slots, slots, b.hourly),
 		all:   newRecount(b.resent, tally{only: noFields}, divided, slots, b.hourly),
 	}
-	later := scan.early.settled.removeLater(b.cut.at)
+	later := scan.early.replacing.removeLater(b.cut.at)
 	if err := b.scanSlots(ctx, b.q.Series, slots, &scan); err != nil {
 		return nil, err
 	}
@@ -79,8 +79,8 @@ func (b *pageBuilder) recountDivided(ctx context.Context, divided map[slot]bool)
 	return scan.early.partials(), nil
 }
 
-// errDeleted returns the error for a slot that cannot be recounted as of a time in some days. These
-// days begin with the slot's arrival day. The error names two times that need no recount: just
+// errDeleted returns the error for a slot that cannot be recounted as of a time in some days. The
+// first of the days is the slot's arrival day. The error names two times that need no recount: just
 // before these days, and at their end.
 func errDeleted(at slot, days int64) error {
 	before, end := time.UnixMilli(at.arrival*dayMillis-1).UTC(), time.UnixMilli((at.arrival+days)*dayMillis-1).UTC()

@@ -34,7 +34,7 @@ func (d *Difference) String() string {
 // Outcome is the result of checking one hour.
 type Outcome uint8
 
-// The outcomes.
+// The outcomes of Check. Check returns zero only with an error.
 const (
 	Compared    Outcome = iota + 1 // the partials were compared with the readings
 	Dirty                          // skipped: the hour is dirty

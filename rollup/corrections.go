@@ -22,7 +22,7 @@ func (c *recount) addVersion(x store.Copy, at slot) {
 	c.aggregate(at)
 }
 
-// endGroup completes the current group.
+// endGroup completes the group of the versions of the current reading.
 func (c *recount) endGroup() {
 	g := c.corrections.open
 	if len(g) == 0 {
@@ -150,9 +150,9 @@ func (a *aggregate) finishCorrections(at slot, groups []readingGroup, whole *tal
 	a.copiesSeen = a.copiesSeen || t.sum.Readings == 0 && identified > 0
 }
 
-// keepSettled extends the stored partials of settled slots that cannot be recomputed.
-func (c *recount) keepSettled() {
-	for at, o := range c.settled {
+// extendReplacing extends the stored partials of replacing slots that cannot be recomputed.
+func (c *recount) extendReplacing() {
+	for at, o := range c.replacing {
 		if c.hasAllEarlier(at) {
 			continue
 		}
@@ -163,7 +163,7 @@ func (c *recount) keepSettled() {
 }
 
 // extend returns the aggregate of a stored partial and the readings that arrived since.
-func (c *recount) extend(at slot, o *settledSlot, since []arrivedReading) *aggregate {
+func (c *recount) extend(at slot, o *replacingSlot, since []arrivedReading) *aggregate {
 	a := &aggregate{total: c.blank.newEmpty(), filter: c.newFilter(at), copiesSeen: c.aggregates[at].copiesSeen}
 	slices.SortFunc(since, func(a, b arrivedReading) int { return a.reading.Position().Compare(b.reading.Position()) })
 	corrections := o.partial.uncorrected

@@ -1,8 +1,8 @@
 // Package rollup maintains exact hourly and daily aggregates of numeric fields.
 //
-// A roll-up always equals a recount of the distinct readings that were ever stored. This holds
-// after retries, crashes, late uploads and concurrent writes, and also after older readings of
-// the same hour have expired. Two cases differ: readings that may be copies of deleted readings, see
+// A roll-up always equals a recount of the distinct readings that were ever stored. This is true
+// after retries, crashes, late uploads and concurrent writes, and also after older readings of the
+// same hour have expired. Two cases differ: readings that may be copies of deleted readings, see
 // [Resent], and corrections of hours whose readings were deleted.
 //
 //	write   Tracker     puts a dirty marker for each hour, before its readings

@@ -2,16 +2,16 @@ package rollup
 
 import "fmt"
 
-// FillFieldCache puts blocks into a cache with a limit. It returns the number of the remaining blocks,
+// FillFieldCache puts lists into a cache with a limit. It returns the number of the remaining lists,
 // and their counted and real sizes.
-func FillFieldCache(blocks, limit int) (n, counted, size int) {
+func FillFieldCache(lists, limit int) (n, counted, size int) {
 	c := fieldCache{limit: limit}
-	for i := range blocks {
-		b := &fieldBlock{list: make([]FieldRollup, i%50)}
-		c.put(blockKey{prefix: fmt.Sprint(i / 2)}, b)
+	for i := range lists {
+		b := &rollupList{list: make([]FieldRollup, i%50)}
+		c.put(rollupListKey{prefix: fmt.Sprint(i / 2)}, b)
 	}
-	for _, b := range c.blocks {
+	for _, b := range c.lists {
 		size += b.size()
 	}
-	return len(c.blocks), c.bytes, size
+	return len(c.lists), c.bytes, size
 }

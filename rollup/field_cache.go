@@ -10,57 +10,57 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// fieldCacheBytes is the largest size of the roll-ups that a reader holds in memory.
+// fieldCacheBytes is the largest size of the roll-ups that a reader caches.
 const fieldCacheBytes = 64 << 20
 
-// fieldCache holds decoded roll-ups of fields. Each block has the version of its items, and is used
+// fieldCache caches decoded roll-ups of fields. Each list has the version of its items, and is used
 // only while the store returns the same version. So a recount is visible in the next read.
 type fieldCache struct {
-	mu     sync.Mutex
-	bytes  int
-	limit  int
-	blocks map[blockKey]*fieldBlock
+	mu    sync.Mutex
+	bytes int
+	limit int
+	lists map[rollupListKey]*rollupList
 }
 
-// blockKey identifies the roll-ups of a field whose sort keys begin with a prefix.
-type blockKey struct {
+// rollupListKey identifies the roll-ups of a field whose sort keys begin with a prefix.
+type rollupListKey struct {
 	series varve.Series
 	field  string
 	prefix string
 }
 
-// fieldBlock has the stored roll-ups of a field, in order. It is never changed.
-type fieldBlock struct {
+// rollupList has the stored roll-ups of a field, in order. It is never changed.
+type rollupList struct {
 	version store.ItemVersion
 	list    []FieldRollup
 	unclear []int64 // periods with a partial that lacks parts or replaces others
 }
 
-// size returns the approximate size of a block with its key.
-func (b *fieldBlock) size() int {
+// size returns the approximate size of a list with its key.
+func (b *rollupList) size() int {
 	return 400 + cap(b.list)*int(unsafe.Sizeof(FieldRollup{})) + 8*len(b.unclear)
 }
 
-func (c *fieldCache) get(k blockKey, v store.ItemVersion) *fieldBlock {
+func (c *fieldCache) get(k rollupListKey, v store.ItemVersion) *rollupList {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if b := c.blocks[k]; b != nil && b.version == v {
+	if b := c.lists[k]; b != nil && b.version == v {
 		return b
 	}
 	return nil
 }
 
-// put adds a block, and removes random ones while the cache is too large.
-func (c *fieldCache) put(k blockKey, b *fieldBlock) {
+// put adds a list, and removes random ones while the cache is too large.
+func (c *fieldCache) put(k rollupListKey, b *rollupList) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.remove(k)
-	if c.blocks == nil {
-		c.blocks = map[blockKey]*fieldBlock{}
+	if c.lists == nil {
+		c.lists = map[rollupListKey]*rollupList{}
 	}
-	c.blocks[k] = b
+	c.lists[k] = b
 	c.bytes += b.size()
-	for other := range c.blocks {
+	for other := range c.lists {
 		if c.bytes <= c.limit {
 			break
 		}
@@ -68,16 +68,16 @@ func (c *fieldCache) put(k blockKey, b *fieldBlock) {
 	}
 }
 
-func (c *fieldCache) remove(k blockKey) {
-	if b := c.blocks[k]; b != nil {
+func (c *fieldCache) remove(k rollupListKey) {
+	if b := c.lists[k]; b != nil {
 		c.bytes -= b.size()
-		delete(c.blocks, k)
+		delete(c.lists, k)
 	}
 }
 
-// newFieldBlock returns a block of roll-ups, which add up the partials of each period.
-func newFieldBlock(partials partialSet, field string) *fieldBlock {
-	b := &fieldBlock{}
+// newRollupList returns a list of roll-ups, which add up the partials of each period.
+func newRollupList(partials partialSet, field string) *rollupList {
+	b := &rollupList{}
 	totals := map[int64]*tally{}
 	for at, p := range partials {
 		if p.checkComplete() != nil || p.replaces {

@@ -8,7 +8,7 @@ import (
 )
 
 // FieldRollup is the roll-up of one field in one period. It takes little memory, so that a reader
-// can hold many roll-ups.
+// can cache many roll-ups.
 type FieldRollup struct {
 	period         int64 // number of the hour or of the day since 1970
 	mean           float64

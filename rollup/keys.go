@@ -19,7 +19,7 @@ const partitionPrefix = "ROLLUP#"
 
 func partitionOf(s varve.Series) string { return partitionPrefix + s.String() }
 
-// SeriesPrefix returns the prefix of the partitions that hold roll-ups.
+// SeriesPrefix returns the prefix of the partitions that contain roll-ups.
 func SeriesPrefix() string { return partitionPrefix }
 
 // ParseSeries returns the series whose roll-ups are in a partition. It returns false for other
@@ -91,7 +91,7 @@ func (m dirtyMarker) covers(hour int64) bool { return hour >= m.from && hour < m
 // day returns the day of the marker's hours, which are all on the same day.
 func (m dirtyMarker) day() int64 { return m.from / dayHours }
 
-// keySuffix returns the part of a marker's keys that follows its first hour.
+// keySuffix returns the end of a marker's keys, which follows its first hour.
 func (m dirtyMarker) keySuffix() string {
 	return fmt.Sprintf("#%s#%010d#%02d", dayText(m.arrival), m.until, m.hours)
 }
@@ -145,39 +145,39 @@ func dirtySlots(markers []dirtyMarker, within span) map[slot]bool {
 	return dirty
 }
 
-// Gap is a range of registry keys whose items may be lost or outdated. It includes both ends. A
-// zero key means that the gap has no limit at that end.
-type Gap struct{ First, Last store.Key }
+// LostKeys is a range of registry keys whose items may be lost or outdated. It includes both
+// ends. A zero key means that the range has no limit at that end.
+type LostKeys struct{ First, Last store.Key }
 
-// HasRollups reports whether the gap may contain roll-ups of any series.
-func (g Gap) HasRollups() bool {
-	return (g.First.IsZero() || g.First.PK < store.PrefixEnd(partitionPrefix)) && (g.Last.IsZero() || g.Last.PK >= partitionPrefix)
+// HasRollups reports whether the range may contain roll-ups of any series.
+func (k LostKeys) HasRollups() bool {
+	return (k.First.IsZero() || k.First.PK < store.PrefixEnd(partitionPrefix)) && (k.Last.IsZero() || k.Last.PK >= partitionPrefix)
 }
 
-// Series returns the first and the last series of the gap as text. An empty text means that the
-// gap has no limit at that end.
-func (g Gap) Series() (first, last string) {
-	if name, ok := strings.CutPrefix(g.First.PK, partitionPrefix); ok {
+// Series returns the first and the last series of the range as text. An empty text means that the
+// range has no limit at that end.
+func (k LostKeys) Series() (first, last string) {
+	if name, ok := strings.CutPrefix(k.First.PK, partitionPrefix); ok {
 		first = name
 	}
-	if name, ok := strings.CutPrefix(g.Last.PK, partitionPrefix); ok {
+	if name, ok := strings.CutPrefix(k.Last.PK, partitionPrefix); ok {
 		last = name
 	}
 	return first, last
 }
 
-// days returns the days for which roll-ups or markers of the series may be in the gap.
-func (g Gap) days(s varve.Series) (list []dayRange) {
+// days returns the days for which roll-ups or markers of the series may be in the range.
+func (k LostKeys) days(s varve.Series) (list []dayRange) {
 	pk := partitionOf(s)
-	if !g.First.IsZero() && g.First.PK > pk || !g.Last.IsZero() && g.Last.PK < pk {
+	if !k.First.IsZero() && k.First.PK > pk || !k.Last.IsZero() && k.Last.PK < pk {
 		return nil
 	}
 	first, last := "", "~"
-	if g.First.PK == pk {
-		first = g.First.SK
+	if k.First.PK == pk {
+		first = k.First.SK
 	}
-	if g.Last.PK == pk {
-		last = g.Last.SK
+	if k.Last.PK == pk {
+		last = k.Last.SK
 	}
 	for _, kind := range []string{"D", "H", "X"} {
 		if last < kind+"#" || first >= kind+"$" { // $ is the character after #

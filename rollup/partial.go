@@ -89,7 +89,8 @@ func (p *Partial) Field(name string) *Field {
 // isEmpty reports whether a recount found no readings and no copies.
 func (p *Partial) isEmpty() bool { return p.identity().readings == 0 && !p.copiesSeen }
 
-// checkComplete fails if a part is missing. That is damage, except in a dirty slot.
+// checkComplete fails if one of the further items is missing. That is damage, except in a dirty
+// slot.
 func (p *Partial) checkComplete() error {
 	if p.partsRead == p.parts {
 		return nil
@@ -134,15 +135,15 @@ const (
 // KB.
 const maxPartBytes = 300 << 10
 
-// items encodes a partial as items with at most maxBytes of fields each. The first item has the
-// number of the parts that follow.
+// items encodes a partial as items with at most maxBytes of fields each. The items after the first
+// one are its parts. The first item has their number.
 //
 // Each field is a line of eleven columns: name, count, sum, min, max, and the time, id and value
 // of the first and the last point. The separator is a tab, which names and ids cannot contain.
 //
-// The items need not be written in one step. A stored partial is only used where no marker covers
-// it, and markers are deleted after all items are written. An earlier partial may have had more
-// parts. Its last parts remain, and are ignored.
+// The items need not be written in one request. A stored partial is only used where no marker
+// covers it, and markers are deleted after all items are written. An earlier partial may have had
+// more parts. Its last parts remain, and are ignored.
 func (p *Partial) items(k store.Key, maxBytes int) []store.Item {
 	texts := p.fieldTexts(maxBytes)
 	first := store.Item{Key: k, Attrs: map[string]varve.Value{attrReadings: varve.IntValue(p.Readings)}}

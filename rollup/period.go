@@ -32,7 +32,7 @@ func parseDay(text string) (int64, error) {
 // Period is the length of the time that one roll-up covers.
 type Period uint8
 
-// The periods.
+// The lengths that a Period may have. The zero value is invalid.
 const (
 	Hourly Period = iota + 1
 	Daily
@@ -68,7 +68,7 @@ func (p Period) hours() int64 {
 	return 1
 }
 
-// start returns the beginning of period n, where period 0 begins at the epoch.
+// start returns the beginning of period n, where period 0 begins with 1970.
 func (p Period) start(n int64) time.Time { return time.Unix(n*p.hours()*hourSeconds, 0).UTC() }
 
 // slot identifies one partial by its hour and arrival day. For the partial of a day, hour is the

@@ -149,7 +149,7 @@ func (m *steps) aggregateSkewed(t *rapid.T) {
 	}
 }
 
-// aggregateAndCrash stops an aggregator at a random call. Its lease remains held.
+// aggregateAndCrash stops an aggregator at a random call. Its lease is not released.
 func (m *steps) aggregateAndCrash(t *rapid.T) {
 	wk := m.aggregator(drawSkew(t))
 	m.crashAt(t, 60)

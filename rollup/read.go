@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Limits of pages.
+// Limits of the number of roll-ups in a page.
 const (
 	MaxLimit     = 10_000 // the largest number of roll-ups in a page
 	DefaultLimit = 1_000  // the limit of a query that sets none
@@ -50,8 +50,8 @@ type Reader struct {
 	held      fieldCache
 }
 
-// NewReader returns a reader. If items implement [store.VersionedItems], the reader holds roll-ups
-// in memory.
+// NewReader returns a reader. If items implement [store.VersionedItems], the reader caches
+// roll-ups.
 func NewReader(items store.Items, source Source, resent Resent) *Reader {
 	versioned, _ := items.(store.VersionedItems)
 	return &Reader{records: records{items: items, source: source, resent: resent}, versioned: versioned, held: fieldCache{limit: fieldCacheBytes}}
@@ -133,11 +133,11 @@ type pageBuilder struct {
 	dirty   map[slot]bool // dirty slots that the cut does not exclude
 	marked  map[slot]bool // all dirty slots
 	stored  partialSet    // partials of hours or days, depending on the period
-	// hourly holds the stored partials of hours. For daily roll-ups, it has only the days that are
+	// hourly has the stored partials of hours. For daily roll-ups, it has only the days that are
 	// added up from their hours.
-	hourly partialSet
-	totals map[int64]*tally // total of each period
-	parts  hourParts
+	hourly   partialSet
+	totals   map[int64]*tally // total of each period
+	partials pagePartials
 }
 
 func (b *pageBuilder) build(ctx context.Context) (page Page, err error) {
@@ -156,8 +156,8 @@ func (b *pageBuilder) build(ctx context.Context) (page Page, err error) {
 	if err := b.addRecounted(ctx); err != nil {
 		return page, err
 	}
-	for _, o := range b.parts.list {
-		if b.parts.isReplaced(o.at) {
+	for _, o := range b.partials.list {
+		if b.partials.isReplaced(o.at) {
 			continue
 		}
 		if err := b.add(o.period, o.p); err != nil {
@@ -242,7 +242,7 @@ func (b *pageBuilder) add(period int64, p *Partial) error {
 func (b *pageBuilder) addExcept(partials map[slot]*Partial, skip func(slot) bool) {
 	for at, p := range partials {
 		if !skip(at) {
-			b.parts.add(at, at.hour/b.hours, p)
+			b.partials.add(at, at.hour/b.hours, p)
 		}
 	}
 }

@@ -22,8 +22,8 @@ type FieldQuery struct {
 // ReadField returns the roll-ups of a field, as several lists in order. The caller must not change
 // them. They equal the result of Read with the same window, without periods that lack the field.
 //
-// Stored roll-ups are held in memory if the store implements [store.VersionedItems]. Dirty markers
-// are always read from the store, and periods with dirty hours are never taken from memory.
+// Stored roll-ups are cached if the store implements [store.VersionedItems]. Dirty markers are
+// always read from the store, and periods with dirty hours are never taken from the cache.
 func (r *Reader) ReadField(ctx context.Context, q FieldQuery) (lists [][]FieldRollup, err error) {
 	whole := Query{Series: q.Series, Period: q.Period, Window: q.Window, Fields: []string{q.Field}, Limit: MaxLimit}
 	if err := whole.validate(); err != nil {
@@ -42,7 +42,7 @@ func (r *Reader) ReadField(ctx context.Context, q FieldQuery) (lists [][]FieldRo
 	for at := range dirtySlots(markers, h) {
 		recounted[at.hour/f.hours] = true
 	}
-	if err := f.readBlocks(ctx, h, recounted); err != nil {
+	if err := f.readStoredLists(ctx, h, recounted); err != nil {
 		return nil, err
 	}
 	from := h.from / f.hours
@@ -69,23 +69,23 @@ type fieldReader struct {
 	q      FieldQuery
 	pk     string
 	hours  int64 // in a period
-	blocks []*fieldBlock
+	stored []*rollupList
 }
 
-// readBlocks reads all blocks of a span, from memory if possible. It adds periods with unclear
-// partials to recounted.
-func (f *fieldReader) readBlocks(ctx context.Context, h span, recounted map[int64]bool) error {
+// readStoredLists reads the stored roll-ups of a span, from the cache if possible. It adds periods with
+// unclear partials to recounted.
+func (f *fieldReader) readStoredLists(ctx context.Context, h span, recounted map[int64]bool) error {
 	last := ""
 	for _, prefix := range f.prefixes(h) {
 		if prefix == last {
 			continue
 		}
 		last = prefix
-		b, err := f.block(ctx, prefix)
+		b, err := f.storedList(ctx, prefix)
 		if err != nil {
 			return fmt.Errorf("roll-ups of %s: %w", f.q.Series, err)
 		}
-		f.blocks = append(f.blocks, b)
+		f.stored = append(f.stored, b)
 		for _, period := range b.unclear {
 			if period*f.hours >= h.from && period*f.hours < h.to {
 				recounted[period] = true
@@ -98,7 +98,7 @@ func (f *fieldReader) readBlocks(ctx context.Context, h span, recounted map[int6
 // prefixes returns the prefixes of the sort keys in a span, in order.
 func (f *fieldReader) prefixes(h span) (list []string) {
 	// The keys of hours with one prefix cover 1,000,000 seconds. The keys of days with one prefix
-	// cover a year. A longer step would skip prefixes.
+	// cover a year. A larger increment would skip prefixes.
 	key, step := hourKeyFrom, 1_000_000/hourSeconds
 	if f.q.Period == Daily {
 		key, step = func(hour int64) string { return dayKeyFrom(hour / dayHours) }, 365*dayHours
@@ -109,10 +109,10 @@ func (f *fieldReader) prefixes(h span) (list []string) {
 	return slices.Compact(append(list, key(h.to - 1)[:store.VersionedPrefix]))
 }
 
-// block returns the stored roll-ups whose sort keys begin with a prefix. It holds them in memory,
-// unless they change meanwhile.
-func (f *fieldReader) block(ctx context.Context, prefix string) (*fieldBlock, error) {
-	k := blockKey{f.q.Series, f.q.Field, prefix}
+// storedList returns the stored roll-ups whose sort keys begin with a prefix. It caches them, unless
+// they change during the read.
+func (f *fieldReader) storedList(ctx context.Context, prefix string) (*rollupList, error) {
+	k := rollupListKey{f.q.Series, f.q.Field, prefix}
 	version, stable := f.versioned.ItemVersion(f.pk, prefix)
 	if stable {
 		if b := f.held.get(k, version); b != nil {
@@ -123,7 +123,7 @@ func (f *fieldReader) block(ctx context.Context, prefix string) (*fieldBlock, er
 	if err != nil {
 		return nil, err
 	}
-	b := newFieldBlock(partials, f.q.Field)
+	b := newRollupList(partials, f.q.Field)
 	b.version = version
 	if now, ok := f.versioned.ItemVersion(f.pk, prefix); stable && ok && now == version {
 		f.held.put(k, b)
@@ -131,13 +131,13 @@ func (f *fieldReader) block(ctx context.Context, prefix string) (*fieldBlock, er
 	return b, nil
 }
 
-// appendHeld appends the roll-ups of the blocks for a half-open range of periods.
+// appendHeld appends the stored roll-ups for a half-open range of periods.
 func (f *fieldReader) appendHeld(lists [][]FieldRollup, from, to int64) [][]FieldRollup {
-	index := func(b *fieldBlock, period int64) int {
+	index := func(b *rollupList, period int64) int {
 		i, _ := slices.BinarySearchFunc(b.list, period, func(r FieldRollup, period int64) int { return cmp.Compare(r.period, period) })
 		return i
 	}
-	for _, b := range f.blocks {
+	for _, b := range f.stored {
 		if list := b.list[index(b, from):max(index(b, from), index(b, to))]; len(list) > 0 {
 			lists = append(lists, list)
 		}

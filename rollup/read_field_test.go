@@ -20,7 +20,7 @@ func (w *world) fieldWindow() varve.Window {
 	return varve.Window{From: start.Add(-1100 * 24 * time.Hour), To: w.clock.Add(60 * 24 * time.Hour)}
 }
 
-// readField reads the roll-ups of field v with the reader of the world, which holds roll-ups.
+// readField reads the roll-ups of field v with the reader of the world, which caches roll-ups.
 func (w *world) readField(device string, p rollup.Period) (all []rollup.FieldRollup) {
 	if w.holding == nil {
 		w.holding = rollup.NewReader(w.store, w.source(w.now), w.resent)
@@ -43,7 +43,7 @@ func showField(r *rollup.FieldRollup) string {
 	return fmt.Sprintf("%d: %d %s %v %v %s..%s", r.Start(), r.Count(), plain(&sum), r.Sum(), r.Mean(), whole(r.Min()), whole(r.Max()))
 }
 
-// checkFields compares the roll-ups of field v from a reader that holds roll-ups with a list from
+// checkFields compares the roll-ups of field v from a reader that caches roll-ups with a list from
 // Read.
 func (w *world) checkFields(what, device string, p rollup.Period, list []rollup.Rollup) {
 	w.t.Helper()
@@ -91,9 +91,9 @@ func (c *countingItems) Query(ctx context.Context, q store.ItemQuery) (store.Ite
 	return c.Store.Query(ctx, q)
 }
 
-// TestReadField_HoldsRollups checks that a second read takes stored roll-ups from memory, and that
-// the read after a late reading includes this reading.
-func TestReadField_HoldsRollups(t *testing.T) {
+// TestReadField_CachesRollups checks that a second read takes stored roll-ups from the cache, and
+// that the read after a late reading includes this reading.
+func TestReadField_CachesRollups(t *testing.T) {
 	w := newWorld(t)
 	at := w.clock.Add(-30 * 24 * time.Hour)
 	for i := range 24 * 20 {
@@ -127,9 +127,9 @@ func TestReadField_HoldsRollups(t *testing.T) {
 	}
 }
 
-// TestFieldCache_IsBounded fills a cache with more blocks than fit.
+// TestFieldCache_IsBounded fills a cache with more lists than fit.
 func TestFieldCache_IsBounded(t *testing.T) {
-	if blocks, bytes, sum := rollup.FillFieldCache(1000, 100_000); bytes > 100_000 || bytes != sum || blocks < 10 {
-		t.Errorf("%d blocks of %d bytes, which are counted as %d, in a cache of 100,000 bytes", blocks, sum, bytes)
+	if lists, bytes, sum := rollup.FillFieldCache(1000, 100_000); bytes > 100_000 || bytes != sum || lists < 10 {
+		t.Errorf("%d lists of %d bytes, which are counted as %d, in a cache of 100,000 bytes", lists, sum, bytes)
 	}
 }

@@ -73,7 +73,7 @@ func TestRead_HourEmptiedBeforeDay(t *testing.T) {
 }
 
 // TestRead_EarlierCopyStoredDuringRead stores a copy with an earlier arrival during a read, for
-// each combination of a step of the write and a step of the read.
+// each combination of a call of the write and a call of the read.
 func TestRead_EarlierCopyStoredDuringRead(t *testing.T) {
 	for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
 		for write := range 5 {

@@ -14,7 +14,7 @@ import (
 //
 // Such a partial needs all readings of the earlier partials. If one of these is no longer in a
 // table, the whole hour cannot be recounted. Then the correction does not count: no reading ever
-// counts in two versions. A stored partial that counts the whole hour stays (see settledSlots).
+// counts in two versions. A stored partial that counts the whole hour stays (see replacingSlots).
 type corrections struct {
 	open   readingGroup             // the versions of the current reading; empty if it has none
 	groups map[int64][]readingGroup // complete groups by hour

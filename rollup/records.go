@@ -16,8 +16,8 @@ type Source interface {
 	ScanCopies(ctx context.Context, s varve.Series, w varve.Window, scan store.CopyScanner) error
 }
 
-// partialSet holds stored partials of hours or of days, which are assembled from their items.
-// Partials of dirty slots may lack parts.
+// partialSet has stored partials of hours or of days, which are assembled from their items.
+// Partials of dirty slots may be incomplete.
 type partialSet map[slot]*Partial
 
 // addItem parses an item and adds it to its partial. It parses only the fields in the given set.

@@ -25,7 +25,7 @@ type recount struct {
 	scratch    varve.Reading
 
 	corrections corrections
-	settled     settledSlots
+	replacing   replacingSlots
 }
 
 // aggregate is the state of one slot of a recount.
@@ -41,7 +41,7 @@ type aggregate struct {
 func emptyAggregate() *aggregate { return &aggregate{total: &tally{list: &readingList{}}} }
 
 // newRecount returns a recount of slots. It ignores the stored partials of dirty slots, except for
-// settled ones.
+// replacing ones.
 func newRecount(resent Resent, blank tally, slots, dirty map[slot]bool, partials partialSet) *recount {
 	c := &recount{
 		resent: resent, blank: blank, slots: slots, earlier: map[int64]partialSet{},
@@ -53,7 +53,7 @@ func newRecount(resent Resent, blank tally, slots, dirty map[slot]bool, partials
 	}
 	for at, p := range partials {
 		if dirty[at] && slots[at] && p.replaces {
-			c.settled.add(at, p)
+			c.replacing.add(at, p)
 		}
 		if p.identity().readings == 0 || dirty[at] || slots != nil && !hours[at.hour] {
 			continue
@@ -76,7 +76,7 @@ func (c *recount) Copy(x store.Copy) error {
 		}
 	}
 	if x.First {
-		c.settled.addReading(at, r, x.Versioned)
+		c.replacing.addReading(at, r, x.Versioned)
 	}
 	if x.Versioned {
 		c.addVersion(x, at)
@@ -117,10 +117,10 @@ func (c *recount) Columns(p *block.Part) error {
 // addRun adds readings of one slot that have one copy each.
 func (c *recount) addRun(at slot, run *block.Part) {
 	a := c.aggregate(at)
-	if c.settled.has(at) {
+	if c.replacing.has(at) {
 		for k := range run.Len() {
 			run.Fill(run.Row(k), &c.scratch)
-			c.settled.addReading(at, &c.scratch, false)
+			c.replacing.addReading(at, &c.scratch, false)
 		}
 	}
 	if n := c.inTables[at]; n != nil {
@@ -184,7 +184,7 @@ func (c *recount) finish() error {
 		}
 	}
 	c.applyCorrections()
-	c.keepSettled()
+	c.extendReplacing()
 	return c.err
 }
 

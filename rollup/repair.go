@@ -26,14 +26,14 @@ type Repaired struct {
 // longer be stored.
 //
 // The argument gone has the event times whose readings may no longer be stored. If such a time is on
-// a day in a gap, it is added to Repaired.Lost. An hour is also lost if one of its partials is
+// a day of lost keys, it is added to Repaired.Lost. An hour is also lost if one of its partials is
 // missing and another has readings that are no longer stored. A day is also lost if its partial has
 // more readings than the partials of its hours.
-func (g *Aggregator) Repair(ctx context.Context, s varve.Series, gaps []Gap, gone []varve.Window) (Repaired, error) {
+func (g *Aggregator) Repair(ctx context.Context, s varve.Series, lost []LostKeys, gone []varve.Window) (Repaired, error) {
 	r := repairer{g: g, series: s}
 	var days []int64
-	for _, gap := range gaps {
-		for _, in := range gap.days(s) {
+	for _, keys := range lost {
+		for _, in := range keys.days(s) {
 			found, err := r.daysIn(ctx, in.span())
 			if err != nil {
 				return Repaired{}, fmt.Errorf("recount %s: %w", s, err)
@@ -100,7 +100,7 @@ func (r *repairer) daysIn(ctx context.Context, within span) (days []int64, err e
 	return days, nil
 }
 
-// dayState is the stored state of one day. It excludes partials that lack parts.
+// dayState is the stored state of one day. It excludes incomplete partials.
 type dayState struct {
 	dirty    map[slot]bool
 	partials partialSet // of hours

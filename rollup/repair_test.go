@@ -29,8 +29,8 @@ func (w *world) rollupItems() (list []store.Item) {
 	return list
 }
 
-// lose deletes a range of the items, as a repair of the store may do, and returns it as a gap.
-func (w *world) lose(from, to int) rollup.Gap {
+// lose deletes a range of the items, as a repair of the store may do, and returns it.
+func (w *world) lose(from, to int) rollup.LostKeys {
 	w.t.Helper()
 	list := w.rollupItems()[from:to]
 	var keys []store.Key
@@ -40,14 +40,14 @@ func (w *world) lose(from, to int) rollup.Gap {
 	if err := w.store.DeleteAll(context.Background(), keys); err != nil {
 		w.t.Fatalf("%v", err)
 	}
-	return rollup.Gap{First: keys[0], Last: keys[len(keys)-1]}
+	return rollup.LostKeys{First: keys[0], Last: keys[len(keys)-1]}
 }
 
-// repair repairs the roll-ups of all series in a gap.
-func (w *world) repair(g rollup.Gap, gone ...varve.Window) (all rollup.Repaired) {
+// repair repairs the roll-ups of all series in a range of keys.
+func (w *world) repair(g rollup.LostKeys, gone ...varve.Window) (all rollup.Repaired) {
 	w.t.Helper()
 	for _, device := range devices {
-		m, err := w.aggregator(0).Repair(context.Background(), seriesOf(device), []rollup.Gap{g}, gone)
+		m, err := w.aggregator(0).Repair(context.Background(), seriesOf(device), []rollup.LostKeys{g}, gone)
 		if err != nil {
 			w.t.Fatalf("%v", err)
 		}
@@ -106,7 +106,7 @@ func TestRepair_LeavesCompletePartials(t *testing.T) {
 	w.fill(rand.New(rand.NewPCG(1, 1)))
 	w.clock = w.clock.Add(3 * time.Hour)
 	(&steps{world: w}).finish()
-	if m := w.repair(rollup.Gap{}); m.Hours+m.Days+len(m.Lost) != 0 {
+	if m := w.repair(rollup.LostKeys{}); m.Hours+m.Days+len(m.Lost) != 0 {
 		t.Errorf("%+v", m)
 	}
 }

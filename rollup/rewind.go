@@ -14,7 +14,7 @@ import (
 //
 // Partials and markers of later arrival days are deleted. The partial of the time's arrival day is
 // deleted if some of its readings arrived later, or may have. Its hours become dirty, so they are
-// recounted from the stored readings. All other partials are of earlier readings, and stay.
+// recounted from the stored readings. All other partials have only earlier readings, and stay.
 //
 // It returns the number of partials of hours that it deleted.
 func Rewind(ctx context.Context, items store.Items, now time.Time, s varve.Series, arrived time.Time) (deleted int, err error) {

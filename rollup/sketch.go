@@ -32,7 +32,7 @@ func digestOf(at varve.Position) uint64 {
 		var buf [64]byte
 		id = xxhash.Sum64(at.ID.AppendKey(buf[:0]))
 	}
-	// The last steps of splitmix64 make the hashes of similar positions very different.
+	// The last mixing operations of splitmix64 make the hashes of similar positions very different.
 	x := id ^ uint64(at.Time)*0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

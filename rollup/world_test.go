@@ -64,7 +64,7 @@ type world struct {
 	model   map[string]*stored
 	made    int // number of readings that were made
 	resent  rollup.Resent
-	holding *rollup.Reader // holds roll-ups from its first read on
+	holding *rollup.Reader // caches roll-ups from its first read on
 }
 
 func newWorld(t TB) *world {

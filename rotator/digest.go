@@ -15,7 +15,7 @@ var ErrOtherPlan = errors.New("the plan has changed")
 func (p *Plan) Digest() string {
 	h := sha256.New()
 	for _, a := range p.Actions {
-		fmt.Fprintf(h, "%s %s %s\n", a.Kind, a.Table, a.Tier) // a hash never fails
+		fmt.Fprintf(h, "%s %s %s\n", a.Kind, a.Table, a.Tier) // a write to a hash never fails
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

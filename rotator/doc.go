@@ -9,9 +9,9 @@
 // the existing tables, so operators can inspect a plan before it is applied. The [Rotator] makes
 // and applies plans, and reports its [Health].
 //
-//   - A table is retired only if all readings that it can hold have expired.
+//   - A table is retired only if all readings that can be in it have expired.
 //   - A retired table is dropped only after the grace. Until then, it can be restored.
-//   - Queries do not depend on retirement. They read every table that may hold readings that are
+//   - Queries do not depend on retirement. They read every table that may contain readings that are
 //     not expired.
 //   - Actions are applied in the order of their kinds: creation first, drops last.
 //

@@ -16,8 +16,8 @@ import (
 // every hour, so it deletes them once a day.
 const expireEvery = 20 * time.Hour
 
-// deleteExpired deletes expired readings from tables that are not retired or on hold. It does so
-// about once a day, even if other readings of a table have not expired. So a reading is deleted
+// deleteExpired deletes expired readings from tables that are neither retired nor on hold. It does
+// so about once a day, even if other readings of a table have not expired. So a reading is deleted
 // within about a day after it expired, if trustedTime permits and roll-ups do not need it.
 // deleteExpired calls check before each table. If tables are archived first, no reading is deleted
 // before its table.
@@ -99,7 +99,7 @@ func (r *Rotator) DeletesAt(in *store.Info, stream string, last time.Time) time.
 	return at
 }
 
-// expirable reports whether a table may hold readings that may be deleted, and returns the class
+// expirable reports whether a table may contain readings that may be deleted, and returns the class
 // of the table.
 func (r *Rotator) expirable(in *store.Info, now time.Time) (class string, ok bool) {
 	c, ok := r.opts.Policy.Retention.ClassOfPrefix(in.Prefix)

@@ -17,8 +17,8 @@ const (
 	// maxExpireGap is the longest time between two recorded passes of trustedTime. After a longer
 	// time, the clock may have been set forward, and deletions wait for the grace.
 	maxExpireGap = 3 * 24 * time.Hour
-	// minExpireGap is the shortest time between two recorded passes. A process that starts again does not
-	// confirm the clock of its predecessor.
+	// minExpireGap is the shortest time between two recorded passes. An earlier pass changes
+	// nothing, because the clock of a process that just started again may still be wrong.
 	minExpireGap = 12 * time.Hour
 	// maxExpireStep is the longest time by which a recorded pass advances the deletions. A clock
 	// that is wrong by more deletes further readings only if it is still wrong in the next recorded
@@ -45,7 +45,7 @@ type expirePolicy struct {
 }
 
 // deletesNoMore reports whether the policy p deletes no reading sooner than an earlier policy. It
-// returns false for a new class or another prefix, because existing tables of these may hold
+// returns false for a new class or another prefix, because existing tables of these may contain
 // readings that were never deleted.
 func (p *expirePolicy) deletesNoMore(earlier *expirePolicy) bool {
 	is, was := retention.Policy{Classes: p.Classes, Streams: p.Streams}, retention.Policy{Classes: earlier.Classes, Streams: earlier.Streams}
@@ -93,9 +93,10 @@ func (g *expireGuard) next(p expirePolicy, now time.Time) *expireGuard {
 // trustedTime returns the time by which readings may be deleted as expired, or the zero time if none
 // may be deleted now. Each call counts as a pass.
 //
-// A deletion cannot be undone. So after a retention was shortened, or after a gap between passes, it
-// waits for the grace. A retention that is too short by mistake, or a wrong clock, can be corrected
-// until then, as with retired tables. A retention that was lengthened applies at once.
+// A deletion cannot be undone. So deletions wait for the grace after a retention was shortened, or
+// if the time between two passes was too long. A retention that is too short by mistake, or a wrong
+// clock, can be corrected until then, as with retired tables. A retention that was lengthened
+// applies at once.
 func (r *Rotator) trustedTime(ctx context.Context, now time.Time) (time.Time, error) {
 	g, err := r.readExpireGuard(ctx)
 	if err != nil {

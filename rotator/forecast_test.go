@@ -29,7 +29,7 @@ func TestSimulate_MatchesFiveYears(t *testing.T) {
 	l.checkForecast(1, 5)
 }
 
-// tally counts the steps, the tables and the content of a life.
+// tally counts the actions, the tables and the content of a life.
 type tally struct {
 	begin   time.Time
 	steps   map[string]float64 // calls of the store, by name

@@ -91,8 +91,8 @@ func plant(w *world, foreign map[string]bool, n int) (alike int) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for len(foreign) < n {
 		month := grid.NewMonth(2024+rng.IntN(4), time.Month(1+rng.IntN(12)))
-		layout := w.policy.Grid.Layout(month)
-		own := grid.Table{Prefix: "varve", Range: layout[rng.IntN(len(layout))], Month: month}.Name()
+		ranges := w.policy.Grid.Ranges(month)
+		own := grid.Table{Prefix: "varve", Range: ranges[rng.IntN(len(ranges))], Month: month}.Name()
 		name := distort(rng, own)
 		for rng.IntN(3) == 0 {
 			name = distort(rng, name)

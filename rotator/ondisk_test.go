@@ -27,7 +27,7 @@ func TestScheduleOf_BoundsTimeOnDisk(t *testing.T) {
 	}
 	var longest, expired time.Duration
 	for m := grid.NewMonth(2026, time.January); m < grid.NewMonth(2036, time.January); m++ {
-		for _, r := range p.Grid.Layout(m) {
+		for _, r := range p.Grid.Ranges(m) {
 			in := store.Info{Table: grid.Table{Prefix: "v", Range: r, Month: m}, Owned: true}
 			drops := p.ScheduleOf(&in).Drops
 			begin := time.Unix(r.Start, 0)
@@ -39,7 +39,7 @@ func TestScheduleOf_BoundsTimeOnDisk(t *testing.T) {
 	if longest != 47*day || expired != 40*day {
 		t.Errorf("a reading is on disk for up to %s, and %s after it expired; want 47 and 40 days", longest, expired)
 	}
-	november := store.Info{Table: grid.Table{Prefix: "v", Range: p.Grid.Layout(grid.NewMonth(2026, time.November))[0], Month: grid.NewMonth(2026, time.November)}, Owned: true}
+	november := store.Info{Table: grid.Table{Prefix: "v", Range: p.Grid.Ranges(grid.NewMonth(2026, time.November))[0], Month: grid.NewMonth(2026, time.November)}, Owned: true}
 	if d := p.ScheduleOf(&november).Drops.Sub(november.Month.Start()); d != 46*day {
 		t.Errorf("a reading of 1 November is on disk for %s, want 46 days: November has 30", d)
 	}

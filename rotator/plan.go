@@ -18,8 +18,8 @@ type Kind uint8
 const (
 	Create  Kind = iota + 1 // create a table
 	Tune                    // set the tier of a table
-	Restore                 // make a retired table active, because it may hold readings that are not expired
-	Retire                  // mark a table for deletion, because all readings that it can hold have expired
+	Restore                 // make a retired table active, because it may contain readings that are not expired
+	Retire                  // mark a table for deletion, because all readings that can be in it have expired
 	Drop                    // delete a retired table
 )
 
@@ -121,7 +121,7 @@ func (b *builder) planCreation(c retention.Class, m grid.Month) {
 	if ahead {
 		count = &b.plan.Ahead
 	}
-	for _, r := range b.Grid.Layout(m) {
+	for _, r := range b.Grid.Ranges(m) {
 		t := grid.Table{Prefix: b.Retention.TablePrefix(c.Name), Range: r, Month: m}
 		in := b.existing[t]
 		count.Wanted++
@@ -165,7 +165,7 @@ const reasonNoClass = "no class is configured for its prefix"
 
 func reasonOnHold(why string) string { return "it is on hold: " + why }
 
-// expired reports whether all readings that a table can hold have expired.
+// expired reports whether all readings that can be in a table have expired.
 func (b *builder) expired(in *store.Info, class retention.Class) bool {
 	due := b.RetireAt(in.Table, class.Retention)
 	return !due.IsZero() && !b.plan.Now.Before(due)

@@ -52,11 +52,11 @@ func drawSituation(t *rapid.T) situation {
 	seen := map[grid.Table]bool{}
 	for range rapid.IntRange(0, 60).Draw(t, "tables") {
 		month := grid.MonthOf(s.now) + grid.Month(rapid.IntRange(-20, 1).Draw(t, "month"))
-		layout := s.policy.Grid.Layout(month)
+		ranges := s.policy.Grid.Ranges(month)
 		in := store.Info{
 			Table: grid.Table{
 				Prefix: rapid.SampledFrom([]string{"v", "v", "v-other", "v-gone"}).Draw(t, "prefix"),
-				Range:  rapid.SampledFrom(layout).Draw(t, "range"), Month: month,
+				Range:  rapid.SampledFrom(ranges).Draw(t, "range"), Month: month,
 			},
 			Status: store.Active, Owned: rapid.IntRange(0, 9).Draw(t, "owned") > 0,
 			Tier: store.Tier(rapid.IntRange(1, 3).Draw(t, "tier")), Readings: rapid.Int64Range(0, 9).Draw(t, "readings"),
@@ -75,9 +75,9 @@ func drawSituation(t *rapid.T) situation {
 	return s
 }
 
-// lastExpiry returns the expiry of the last reading that a table can hold. That reading arrived
-// in the last millisecond of the month, and has the latest event time that the range and the
-// policy allow.
+// lastExpiry returns the expiry of the last reading that can be in a table. That reading arrived in
+// the last millisecond of the month, and has the latest event time that the range and the policy
+// allow.
 func (s *situation) lastExpiry(in *store.Info) (time.Time, bool) {
 	class, ok := s.policy.Retention.ClassOfPrefix(in.Prefix)
 	if !ok || class.Retention == retention.Forever {
@@ -94,8 +94,8 @@ func (s *situation) lastExpiry(in *store.Info) (time.Time, bool) {
 	return event.Add(class.Retention), true
 }
 
-// TestPlan_DropsExpiredTablesOnly draws policies and tables. A plan may retire a table only if
-// all readings that it can hold have expired.
+// TestPlan_DropsExpiredTablesOnly draws policies and tables. A plan may retire a table only if all
+// readings that can be in it have expired.
 //
 // A plan may drop a table only if drops are allowed. The table must be owned, retired, past its
 // grace and minimum age, and not on hold. The number of drops is limited, and the tables that
@@ -199,7 +199,7 @@ func TestPlan_LeavesNothingToDo(t *testing.T) {
 		month := grid.MonthOf(s.now)
 		wanted := 0
 		for m := month + 1; m <= month+grid.Month(s.policy.MonthsAhead); m++ {
-			wanted += len(s.policy.Grid.Layout(m)) * len(s.policy.Retention.Classes)
+			wanted += len(s.policy.Grid.Ranges(m)) * len(s.policy.Retention.Classes)
 		}
 		if p.Ahead.Wanted != wanted || p.Tables != len(s.infos) {
 			t.Fatalf("%d tables wanted ahead, want %d; tables %d, want %d", p.Ahead.Wanted, wanted, p.Tables, len(s.infos))

@@ -96,7 +96,7 @@ const (
 	Ahead   State = "ahead"   // its arrival month has not begun
 	Open    State = "open"    // its arrival month has begun, and readings may be written to it
 	Sealed  State = "sealed"  // no more readings are written to it
-	Retired State = "retired" // all readings that it can hold have expired; it can be restored
+	Retired State = "retired" // all readings that can be in it have expired; it can be restored
 )
 
 // ArchiveDue reports whether all readings that may be in a table have expired, so that it should be
@@ -220,7 +220,7 @@ func (p Policy) ScheduleOf(in *store.Info) TableSchedule {
 	return f
 }
 
-// Outage is the longest time between two runs that the service assumes when it reports a bound.
+// Outage is the assumed longest time between two runs, from which the service computes Bound.
 const Outage = 20 * 24 * time.Hour
 
 // Bound returns the largest number of tables that can exist at once. The number is correct if the
@@ -232,7 +232,7 @@ func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 	}
 	largest := 0
 	for m := grid.MonthOf(now); m < grid.MonthOf(now)+120; m++ {
-		largest = max(largest, len(p.Grid.Layout(m)))
+		largest = max(largest, len(p.Grid.Ranges(m)))
 	}
 	bound := 0
 	for _, c := range p.Retention.Classes {

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// leaseTTL is how long the lease of a run lives after its last check.
+// leaseTTL is how long the lease of a run lasts after its last check.
 const leaseTTL = 5 * time.Minute
 
 // Options configure a rotator. All fields are required except Parallel, TablesInUse, Expirer,
@@ -37,8 +37,8 @@ type Options struct {
 	// ReadingsInUse, if not nil, is called before the Expirer. The function that it returns reports
 	// which readings of a table must not be deleted yet.
 	ReadingsInUse func(context.Context) (func(grid.Table) func(event time.Time) bool, error)
-	// ExpireGrace is the time between the expiry of a reading and its deletion by the database, if
-	// Expirer is nil.
+	// ExpireGrace is how long an expired reading stays at least before the store's database deletes
+	// it, if Expirer is nil.
 	ExpireGrace time.Duration
 	// Archived returns a function that reports why a table has no verified archive, or "" if it has
 	// one. CheckArchive compares the files of an archive with its record, immediately before the table
@@ -69,7 +69,7 @@ type Rotator struct {
 	opts  Options
 	lease lease.Manager
 
-	running sync.Mutex // held during a run
+	running sync.Mutex // locked during a run
 	expired time.Time  // time of the last successful deletion of expired readings; guarded by running
 	mu      sync.Mutex
 	health  Health

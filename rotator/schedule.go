@@ -11,7 +11,7 @@ import (
 // ParseSchedule parses a cron schedule in UTC. A schedule has five fields, or is a form such as
 // @hourly or @every 12h.
 //
-// ParseSchedule rejects time zones, which the cron library does not verify. It also rejects
+// ParseSchedule refuses time zones, which the cron library does not verify. It also refuses
 // schedules that never occur, such as 31 February, or occur more than once a minute.
 func ParseSchedule(spec string) (s cron.Schedule, err error) {
 	if strings.Contains(spec, "TZ=") {

@@ -93,7 +93,7 @@ type script struct {
 	killing bool
 }
 
-// refuse is called before each call of the store. It returns an error for the steps that the script
+// refuse is called before each call of the store. It returns an error for the calls that the script
 // selected.
 func (s *script) refuse(op string, t grid.Table) error {
 	if s.killing {

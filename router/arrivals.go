@@ -17,21 +17,21 @@ import (
 //
 // No write begins with an arrival before the floor. The floor is the last settled time that was
 // returned, so a clock that is set back does not move arrivals before it. If the clock is set back
-// by more than lease.MaxClockSkew, the floor follows, and a reset is counted.
+// by more than lease.MaxClockSkew, the floor is set back, too, and a reset is counted.
 type arrivalClock struct {
 	now func() time.Time
 
-	mu      sync.Mutex
-	floor   int64         // in milliseconds since 1970
-	last    int64         // the latest arrival of a write
-	running map[int64]int // number of running writes by arrival
-	late    []lateArrival // arrivals of failed writes, in the order of their ends
-	reset   ClockReset
-	ended   chan struct{} // closed at the end of the next write; nil if no caller waits
+	mu        sync.Mutex
+	floor     int64              // in milliseconds since 1970
+	last      int64              // the latest arrival of a write
+	running   map[int64]int      // number of running writes by arrival
+	lingering []lingeringArrival // arrivals of failed writes, in the order of their ends
+	reset     ClockReset
+	ended     chan struct{} // closed at the end of the next write; nil if no caller waits
 }
 
-// lateArrival is the arrival of a failed write that the store may still perform until a time.
-type lateArrival struct {
+// lingeringArrival is the arrival of a failed write that the store may still perform until a time.
+type lingeringArrival struct {
 	at    int64
 	until time.Time
 }
@@ -46,7 +46,7 @@ func newArrivalClock(now func() time.Time) *arrivalClock {
 	return &arrivalClock{now: now, running: map[int64]int{}}
 }
 
-// read returns the current time as an arrival that is not settled. The caller holds the lock.
+// read returns the current time as an arrival that is not settled. The caller has locked mu.
 func (c *arrivalClock) read() int64 {
 	now := c.now().UnixMilli()
 	if c.floor-now > lease.MaxClockSkew.Milliseconds() {
@@ -92,25 +92,25 @@ func (c *arrivalClock) end(arrived time.Time) {
 	}
 }
 
-// linger keeps an arrival unsettled for a time, although its write has ended.
+// linger leaves an arrival unsettled for a time, although its write has ended.
 func (c *arrivalClock) linger(arrived time.Time, d time.Duration) {
 	if d <= 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.late = append(c.late, lateArrival{arrived.UnixMilli(), c.now().Add(d)})
+	c.lingering = append(c.lingering, lingeringArrival{arrived.UnixMilli(), c.now().Add(d)})
 }
 
-// oldest returns the earliest arrival of the running and the late writes, or at if at is earlier.
-// The caller holds the lock.
+// oldest returns the earliest arrival of the running and the lingering writes, or at if at is earlier.
+// The caller has locked mu.
 func (c *arrivalClock) oldest(at int64) int64 {
 	for running := range c.running {
 		at = min(at, running)
 	}
 	now := c.now()
-	c.late = slices.DeleteFunc(c.late, func(l lateArrival) bool { return !now.Before(l.until) })
-	for _, l := range c.late {
+	c.lingering = slices.DeleteFunc(c.lingering, func(l lingeringArrival) bool { return !now.Before(l.until) })
+	for _, l := range c.lingering {
 		at = min(at, l.at)
 	}
 	return at
@@ -125,9 +125,10 @@ func (r *Router) Idle() bool {
 	return c.oldest(math.MaxInt64) == math.MaxInt64
 }
 
-// Settled returns the settled time. Every write with an earlier arrival has ended, and no later write
-// has such an arrival. It also returns the last reset of the clock. The settled time is
-// at most a millisecond ahead of the clock.
+// Settled returns the settled time. Every write with an earlier arrival has ended, and no later
+// write has such an arrival. It also returns the last reset of the clock. The settled time can be a
+// millisecond after the time of the clock. If the clock was set back, or after ArriveFrom, it can
+// be up to lease.MaxClockSkew after it.
 func (r *Router) Settled() (time.Time, ClockReset) {
 	c := r.arrivals
 	c.mu.Lock()

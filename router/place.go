@@ -18,7 +18,7 @@ type placer struct {
 	prefix string
 }
 
-// group holds the readings of one table.
+// group has the readings of one table.
 type group struct {
 	table grid.Table
 	index []int // indexes of its readings in the slice that the caller passed

@@ -8,7 +8,7 @@
 // [New] returns a [Router] for [Options]. [Router.Admit] begins a [Request]. [Request.Write] stores
 // readings, all with the same arrival. A [Turn] gives small requests priority on the processors.
 //
-// These rules always hold:
+// These rules are always true:
 //
 //   - Event time and the arrival month of the request determine the table of a reading.
 //   - Each reading gets one verdict, unless the context of the write ends. A reading without a
@@ -108,11 +108,12 @@ type Changes interface {
 	MarkChanges(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error)
 }
 
-// Events holds callbacks. A nil callback is skipped.
+// Events has callbacks. A nil callback is skipped.
 type Events struct {
 	// TableCreated is called after the router has created a missing table.
 	TableCreated func(t grid.Table, took time.Duration)
-	// Failed is called if readings were rejected with a retryable code because a step failed.
+	// Failed is called if readings were rejected with a retryable code because an action failed.
+	// The argument step names the action.
 	Failed func(step string, err error)
 }
 

@@ -11,7 +11,7 @@ import (
 type Turn struct {
 	lanes *lanes.Lanes
 	pace  *lanes.Pace // pace of a large request
-	held  bool        // whether the turn has a slot for a large request
+	held  bool        // whether lanes.Enter admitted the request as a large one
 }
 
 // Turn returns a new turn for the request. Call Begin to start it.
@@ -38,8 +38,8 @@ func (t *Turn) Begin(ctx context.Context, large bool) (err error) {
 	return nil
 }
 
-// End releases the turn. It reports whether the turn had a slot for a large request. If a rest is
-// due, a large request rests before it releases its slot.
+// End releases the turn. It reports whether the request was admitted as a large one. If a rest is
+// due, a large request rests before another large request may begin.
 func (t *Turn) End() (held bool) {
 	if held = t.held; held {
 		t.pace.Rest()

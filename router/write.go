@@ -246,8 +246,8 @@ func (r *Router) ensure(ctx context.Context, t grid.Table) error {
 // createTimeout limits the time to create a table.
 const createTimeout = 2 * time.Minute
 
-// fault converts an error of an internal request, so that it does not blame the reading. An
-// Invalid error becomes Unavailable.
+// fault converts an error of an internal request, so that clients do not take it for a fault of the
+// reading. An Invalid error becomes Unavailable.
 func fault(err error) error {
 	if varve.FailureOf(err) != varve.Invalid {
 		return err

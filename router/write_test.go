@@ -77,8 +77,8 @@ func TestWrite_SetsVerdictOfEachReading(t *testing.T) {
 	})
 }
 
-// TestWrite_KeepsEarlierVerdicts checks that a reading with a rejecting verdict is not written
-// and keeps the verdict.
+// TestWrite_KeepsEarlierVerdicts checks that a reading with a rejecting verdict is not written, and
+// that its verdict does not change.
 func TestWrite_KeepsEarlierVerdicts(t *testing.T) {
 	w := newWorld()
 	q, err := w.Admit()

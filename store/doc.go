@@ -28,7 +28,7 @@
 // them. [Layout] and [Expect] only affect how the store on DynamoDB stores readings. The other
 // stores ignore both.
 //
-// These rules hold for every store:
+// These rules apply to every store:
 //
 //   - A reading that is Stored or Duplicate is durable, and every later consistent read
 //     returns it.

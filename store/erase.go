@@ -34,7 +34,7 @@ type Eraser interface {
 	// stay as they are.
 	//
 	// When Erase returns nil, no later read returns a covered reading that was acknowledged before
-	// the call. That also holds after a crash. No file or row of the store has these readings any
+	// the call. That is also true after a crash. No file or row of the store has these readings any
 	// more, except files that were set aside because of damage, and snapshots. Readings that are
 	// written during the call may remain. After an error, some of the covered readings may be
 	// deleted, and Erase may be repeated.

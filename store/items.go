@@ -41,7 +41,7 @@ type Item struct {
 // Index selects the primary or a secondary index of the registry.
 type Index uint8
 
-// The indexes.
+// The primary index and the two secondary indexes, which order the items by other keys.
 const (
 	Primary Index = iota
 	GSI1
@@ -61,7 +61,7 @@ func (it *Item) In(ix Index) Key {
 }
 
 // Cond is a condition on the stored item. It is checked before a write. If a write has several
-// conditions, all must hold.
+// conditions, all must be true.
 type Cond struct {
 	Attr  string      // name of the attribute; "" for IfAbsent and IfExists
 	Op    CondOp      // kind of the condition
@@ -80,23 +80,23 @@ const (
 	Less
 )
 
-// IfAbsent returns a condition that holds if the item does not exist.
+// IfAbsent returns a condition that is true if the item does not exist.
 func IfAbsent() Cond { return Cond{Op: Absent} }
 
-// IfExists returns a condition that holds if the item exists.
+// IfExists returns a condition that is true if the item exists.
 func IfExists() Cond { return Cond{Op: Exists} }
 
-// IfEquals returns a condition that holds if an attribute has the given value.
+// IfEquals returns a condition that is true if an attribute has the given value.
 func IfEquals(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: Equals, Value: v} }
 
-// IfLess returns a condition that holds if an attribute is less than v.
+// IfLess returns a condition that is true if an attribute is less than v.
 //
 // The attribute and v must both be numbers, or both be strings.
 func IfLess(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: Less, Value: v} }
 
-// Holds reports whether the condition holds for an item, where nil means that the item is
+// IsTrue reports whether the condition is true for an item, where nil means that the item is
 // missing. Stores whose database has no conditional writes use it.
-func (c Cond) Holds(it *Item) bool {
+func (c Cond) IsTrue(it *Item) bool {
 	switch {
 	case c.Op == Absent:
 		return it == nil
@@ -146,22 +146,22 @@ type ItemPage struct {
 	Cost  Cost
 }
 
-// Items is the registry. It holds small items, each with a key and optional keys in two secondary
-// indexes. Reads and conditions treat an expired item as absent.
+// Items is the registry. It contains small items, each with a key and optional keys in two
+// secondary indexes. Reads and conditions treat an expired item as missing.
 type Items interface {
 	// Get returns the items with the given keys that exist, in any order.
 	Get(ctx context.Context, keys []Key, consistent bool) ([]Item, error)
-	// Put writes a whole item, durably. If a condition does not hold, it fails with ErrCondition.
+	// Put writes a whole item, durably. If a condition is false, it fails with ErrCondition.
 	Put(ctx context.Context, it Item, conds ...Cond) error
-	// Delete removes an item, durably. If a condition does not hold, Delete fails with
-	// ErrCondition. Without conditions, a missing item is not an error.
+	// Delete removes an item, durably. If a condition is false, Delete fails with ErrCondition.
+	// Without conditions, a missing item is not an error.
 	Delete(ctx context.Context, k Key, conds ...Cond) error
 	// PutAll writes whole items without conditions. If it returns nil, all of them are durable.
 	//
 	// After an error, any subset may be durable. If a key occurs twice, the last item remains.
 	// PutAll costs less than one Put for each item.
 	PutAll(ctx context.Context, items []Item) error
-	// PutAbsent writes the items whose keys are absent, durably. It returns for each item whether
+	// PutAbsent writes the items whose keys are missing, durably. It returns for each item whether
 	// it was written.
 	//
 	// PutAbsent never changes an existing item, even under concurrent writes. If a key occurs
@@ -211,7 +211,7 @@ type Change struct {
 type AtomicItems interface {
 	Items
 	// Apply makes all changes, durably, or none. Each key may occur at most once. Apply fails with
-	// ErrCondition if a condition does not hold. After Apply returns, the caller may change the
+	// ErrCondition if a condition is false. After Apply returns, the caller may change the
 	// attributes.
 	Apply(ctx context.Context, changes []Change) error
 }

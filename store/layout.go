@@ -10,7 +10,7 @@ import (
 // Layout determines the rows of a series in a store that puts several readings into one row.
 //
 // Only the store on DynamoDB uses it; other stores ignore it. With the zero Layout, a row covers
-// one millisecond, a series has one key, and the store deletes no readings on its own.
+// one millisecond, a series has one partition key, and the store deletes no readings on its own.
 //
 // A read finds all readings if its layout is at least as wide as the layout of the writes. A layout
 // is at least as wide as another one if its RowWindow is a multiple of the other's, and its Shards is
@@ -19,7 +19,7 @@ type Layout struct {
 	// RowWindow is the time that one row covers. It is a whole number of milliseconds and divides
 	// [MaxRowWindow]. 0 means one millisecond.
 	RowWindow time.Duration
-	// Shards is the number of keys over which a series is spread. 0 means 1.
+	// Shards is the number of partition keys over which a series is spread. 0 means 1.
 	Shards int
 	// Expect predicts whether the rows of a write exist already.
 	Expect Expect
@@ -33,7 +33,7 @@ type Layout struct {
 type StreamLayout struct {
 	Tenant   string
 	Stream   string
-	Prefixes []string       // prefixes of the tables that hold or held its readings, sorted
+	Prefixes []string       // prefixes of the tables that contain or contained its readings, sorted
 	Window   time.Duration  // row window that finds its rows in all tables; 0 if the stream has no rows
 	Shards   map[string]int // number of shards by device; only spread devices
 }
@@ -58,7 +58,7 @@ const (
 // needs one more request, but has the same result.
 type Expect uint8
 
-// The expectations.
+// The states of a row that a write may expect.
 const (
 	ExpectAuto     Expect = iota // expect the state in which recent rows of the series were found
 	ExpectNew                    // the row is missing

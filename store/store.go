@@ -18,7 +18,7 @@ var (
 	ErrForeign = errors.New("table is not Varve's")
 	// ErrRefused means that the state of the table does not permit the operation, such as a drop.
 	ErrRefused = errors.New("refused")
-	// ErrCondition means that a condition did not hold and nothing was written.
+	// ErrCondition means that a condition was false and nothing was written.
 	ErrCondition = errors.New("condition does not hold")
 	// ErrDamaged means that stored data is missing or cannot be decoded; see DamageError and
 	// DamagedRow.
@@ -43,7 +43,7 @@ type Store interface {
 	io.Closer
 }
 
-// Batch holds the readings of one write for one table.
+// Batch has the readings of one write for one table.
 type Batch struct {
 	Table grid.Table
 	// Readings are normalized, in any order. A zero id stands for the content id, and Write may set

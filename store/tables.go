@@ -12,9 +12,9 @@ import (
 // Tier is the expected use of a table. A store may tune the table for its tier.
 type Tier uint8
 
-// The tiers.
+// The tiers of a table, in the order in which it passes through them.
 const (
-	Hot  Tier = iota + 1 // receives and holds current readings
+	Hot  Tier = iota + 1 // receives and contains current readings
 	Warm                 // may still receive readings
 	Cold                 // sealed: is only read
 )
@@ -35,7 +35,7 @@ func (t Tier) String() string {
 // Status is the state of a table.
 type Status uint8
 
-// The statuses.
+// The states of a table, as its store reports them.
 const (
 	Active Status = iota + 1
 	Creating

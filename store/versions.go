@@ -9,8 +9,8 @@ import (
 // item.
 const VersionedPrefix = 6
 
-// VersionedItems is the optional contract of stores whose items only this process changes. With it, a
-// reader can hold items in memory, and check that they still equal the stored ones.
+// VersionedItems is the optional contract of stores whose items only this process changes. With it,
+// a reader can cache items, and check that they still equal the stored ones.
 type VersionedItems interface {
 	// ItemVersion returns the version of the items of a partition whose sort keys begin as sk does.
 	// It compares the first VersionedPrefix bytes.
@@ -24,17 +24,17 @@ type VersionedItems interface {
 // ItemVersion identifies a state of some items in this process. Only equality has a meaning.
 type ItemVersion struct{ all, some uint32 }
 
-// versionSlots is the number of counters over which partitions and sort keys are spread.
-const versionSlots = 1 << 16
+// versionCounters is the number of counters over which partitions and sort keys are spread.
+const versionCounters = 1 << 16
 
-// slotAll stands for the counter of changes that may affect any item.
-const slotAll = -1
+// anyItem is the index of the counter of changes that may affect any item.
+const anyItem = -1
 
 // ItemVersions counts changes of items for stores that implement [VersionedItems]. The zero value is
 // ready for use.
 type ItemVersions struct {
-	all   changeCounter // changes of unknown items
-	slots [versionSlots]changeCounter
+	all      changeCounter // changes of unknown items
+	counters [versionCounters]changeCounter
 }
 
 // changeCounter counts each change twice: in begun before any reader can see it, and in ended when
@@ -49,45 +49,46 @@ func (c *changeCounter) load() (n uint32, ok bool) {
 	return n, n == ended
 }
 
-func (v *ItemVersions) counter(slot int) *changeCounter {
-	if slot == slotAll {
+func (v *ItemVersions) counter(i int) *changeCounter {
+	if i == anyItem {
 		return &v.all
 	}
-	return &v.slots[slot]
+	return &v.counters[i]
 }
 
 // Begin counts a change of items, before a reader can see the change. If keys is empty, any item
-// may change. The result is the argument of End.
-func (v *ItemVersions) Begin(keys []Key) (slots []int) {
+// may change. The result has the indexes of the counters, for End.
+func (v *ItemVersions) Begin(keys []Key) (counters []int) {
 	if len(keys) == 0 {
-		slots = []int{slotAll}
+		counters = []int{anyItem}
 	}
 	for _, k := range keys {
-		slots = append(slots, versionSlot(k.PK, k.SK))
+		counters = append(counters, counterOf(k.PK, k.SK))
 	}
-	for _, slot := range slots {
-		v.counter(slot).begun.Add(1)
+	for _, i := range counters {
+		v.counter(i).begun.Add(1)
 	}
-	return slots
+	return counters
 }
 
 // End counts a change as visible to all readers.
-func (v *ItemVersions) End(slots []int) {
-	for _, slot := range slots {
-		v.counter(slot).ended.Add(1)
+func (v *ItemVersions) End(counters []int) {
+	for _, i := range counters {
+		v.counter(i).ended.Add(1)
 	}
 }
 
 // ItemVersion implements [VersionedItems].
 func (v *ItemVersions) ItemVersion(pk, sk string) (ItemVersion, bool) {
 	all, ok1 := v.all.load()
-	some, ok2 := v.slots[versionSlot(pk, sk)].load()
+	some, ok2 := v.counters[counterOf(pk, sk)].load()
 	return ItemVersion{all, some}, ok1 && ok2
 }
 
 var versionSeed = maphash.MakeSeed()
 
-func versionSlot(pk, sk string) int {
+// counterOf returns the index of the counter for a partition and a sort key.
+func counterOf(pk, sk string) int {
 	k := Key{PK: pk, SK: sk[:min(len(sk), VersionedPrefix)]}
-	return int(maphash.Comparable(versionSeed, k) % versionSlots)
+	return int(maphash.Comparable(versionSeed, k) % versionCounters)
 }

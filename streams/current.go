@@ -21,7 +21,7 @@ type sharedRead struct {
 type sharedReads struct{ begun, next *sharedRead }
 
 // Current returns a stream and the version of the catalog. The argument version is the key of the
-// item that holds the catalog's version. Both are read in one request that begins after the call.
+// item with the catalog's version. Both are read in one request that begins after the call.
 // Concurrent calls share a request.
 func (r *Registry) Current(ctx context.Context, tenant, stream string, version store.Key) (Stream, string, error) {
 	k := id{tenant, stream}

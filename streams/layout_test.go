@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// TestRegister_WidensWindow registers windows in any order. The recorded window must be a multiple
-// of each of them.
+// TestRegister_WidensWindow registers row windows in any order. The recorded row window must be a
+// multiple of each of them.
 func TestRegister_WidensWindow(t *testing.T) {
 	items, c := mem.New(nil), newClock()
 	for _, step := range []struct{ noted, want time.Duration }{

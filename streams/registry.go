@@ -1,13 +1,13 @@
-// Package streams records the streams of each tenant, and the classes whose tables hold their
+// Package streams records the streams of each tenant, and the classes whose tables contain their
 // readings.
 //
 // The router registers a stream before it writes to it. Queries read its classes, so a stream
 // that was moved to another class loses no readings. For stores with rows, a [Registry] also
 // records the row windows and the shards of a stream.
 //
-//   - A class is never removed from a stream, and windows and shards only grow.
+//   - A class is never removed from a stream, and row windows and shards only grow.
 //   - If the item of a stream is lost, it is recovered from the tables.
-//   - If the registry fails, streams in memory can still be written.
+//   - If the registry fails, cached streams can still be written.
 //
 // Each stream has one item: pk TENANT#<tenant>, sk STREAM#<stream>.
 package streams
@@ -145,12 +145,12 @@ func (r *Registry) Register(ctx context.Context, tenant, stream, class string, w
 		return nil
 	})
 	if err != nil && registered {
-		return known, nil // classes and windows are never removed
+		return known, nil // classes and row windows are never removed
 	}
 	return st, err
 }
 
-// includes reports whether a stream is registered for a class and a window.
+// includes reports whether a stream is registered for a class and a row window.
 func (s *Stream) includes(class string, window time.Duration) bool {
 	return slices.Contains(s.Classes, class) && s.covers(window)
 }

@@ -33,7 +33,7 @@ func TestParseDuration_Examples(t *testing.T) {
 		{"nothing", "0s", 0, true},
 		{"nothing of several", "0d0h", 0, true},
 		{"leading zeros", "007d", 7 * day, true},
-		{"as long as can be", "9223372036s", 9223372036 * time.Second, false}, // more seconds than 31 bits can hold
+		{"as long as can be", "9223372036s", 9223372036 * time.Second, false}, // more seconds than fit into 31 bits
 		{"31 bits of seconds", "2147483647s", 2147483647 * time.Second, true},
 		{"31 bits and one", "2147483648s", 0, false},
 		{"292 years", "292y", 292 * year, true},

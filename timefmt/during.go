@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// granularities are the layouts of texts that ParseWindow accepts, with the length of their
+// granularities are the formats of texts that ParseWindow accepts, with the length of their
 // windows.
 var granularities = []struct {
 	layout string
@@ -21,8 +21,8 @@ var granularities = []struct {
 	{"2006-01-02T15:04", func(t time.Time) time.Time { return t.Add(time.Minute) }},
 }
 
-// ParseWindow parses a year, month, day, hour or minute in UTC. The window covers exactly that
-// period.
+// ParseWindow parses a year, month, day, hour or minute in UTC, as the window from its beginning to
+// its end.
 //
 // Examples are 2024, 2024-12, 2024-12-01, 2024-12-01T14 and 2024-12-01T14:30.
 func ParseWindow(s string) (varve.Window, error) {

@@ -31,16 +31,16 @@ func planRecount(c *config.Config, lost []local.Loss, damaged bool) (list []wire
 	if recorded, err := local.ReadRecorded(c.Store.Dir); err == nil { // otherwise CheckFolder has reported the error
 		lost = append(lost, recorded.Unrecounted...)
 	}
-	gaps := gapsOf(lost)
+	ranges := lostKeysOf(lost)
 	if damaged && !slices.ContainsFunc(lost, func(l local.Loss) bool { return !l.Harmless }) {
-		gaps = append(gaps, rollup.Gap{}) // damage to the journal or to a list of files may concern any key
+		ranges = append(ranges, rollup.LostKeys{}) // damage to the journal or to a list of files may concern any key
 	}
-	for _, g := range gaps {
+	for _, g := range ranges {
 		d := wire.Damage{Place: "series" + between(g.Series()), Problem: sayToRecount}
 		if gone := droppedBefore(c); !gone.IsZero() {
 			d.Losses = []string{"roll-ups of events before " + gone.Format(time.RFC3339) + ", if their readings were dropped"}
 		}
-		if g == (rollup.Gap{}) {
+		if g == (rollup.LostKeys{}) {
 			d.Place = "all series"
 		}
 		if !slices.ContainsFunc(list, func(o wire.Damage) bool { return o.Place == d.Place }) {
@@ -50,16 +50,16 @@ func planRecount(c *config.Config, lost []local.Loss, damaged bool) (list []wire
 	return list
 }
 
-// gapsOf returns the ranges of lost items that may contain roll-ups.
-func gapsOf(lost []local.Loss) (gaps []rollup.Gap) {
+// lostKeysOf returns the ranges of lost items that may contain roll-ups.
+func lostKeysOf(lost []local.Loss) (ranges []rollup.LostKeys) {
 	for i := range lost {
 		if l := &lost[i]; l.Items && !l.Index {
-			if g := (rollup.Gap{First: l.FirstItem, Last: l.LastItem}); g.HasRollups() {
-				gaps = append(gaps, g)
+			if g := (rollup.LostKeys{First: l.FirstItem, Last: l.LastItem}); g.HasRollups() {
+				ranges = append(ranges, g)
 			}
 		}
 	}
-	return gaps
+	return ranges
 }
 
 // droppedBefore returns the event time before which tables may have been dropped, or zero if no
@@ -78,19 +78,19 @@ func droppedBefore(c *config.Config) time.Time {
 // recountRollups recounts the roll-ups that were lost, and returns a line for each series with
 // such roll-ups.
 func recountRollups(ctx context.Context, c *config.Config, s *local.Store, losses []local.Loss) (list []wire.Damage, err error) {
-	gaps := gapsOf(s.Unrecounted())
-	if len(gaps) > 0 && !c.Rollups.Enabled {
+	ranges := lostKeysOf(s.Unrecounted())
+	if len(ranges) > 0 && !c.Rollups.Enabled {
 		return []wire.Damage{{Place: "all series", Problem: sayRecountOff}}, s.Recounted(ctx)
 	}
-	if len(gaps) > 0 {
-		if list, err = repairSeries(ctx, c, s, gaps, losses); err != nil {
+	if len(ranges) > 0 {
+		if list, err = repairSeries(ctx, c, s, ranges, losses); err != nil {
 			return list, fmt.Errorf("recount roll-ups: %w", err)
 		}
 	}
 	return list, s.Recounted(ctx)
 }
 
-func repairSeries(ctx context.Context, c *config.Config, s *local.Store, gaps []rollup.Gap, losses []local.Loss) (list []wire.Damage, err error) {
+func repairSeries(ctx context.Context, c *config.Config, s *local.Store, ranges []rollup.LostKeys, losses []local.Loss) (list []wire.Damage, err error) {
 	all, err := seriesOf(ctx, s)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func repairSeries(ctx context.Context, c *config.Config, s *local.Store, gaps []
 	source := query.New(query.Options{Reader: s, Catalog: s, Streams: streams.New(s, now), Policy: c.Policy(), Now: now, Layouts: c.Layouts()})
 	aggregator := rollup.NewAggregator(rollup.AggregatorOptions{Items: s, Source: source, Now: now, Holder: "embedded", Resent: c.Resent()})
 	for _, series := range all {
-		done, err := aggregator.Repair(ctx, series, gaps, goneOf(c, series, losses))
+		done, err := aggregator.Repair(ctx, series, ranges, goneOf(c, series, losses))
 		if err != nil {
 			return list, err
 		}

@@ -22,7 +22,7 @@ func Text() *rapid.Generator[string] {
 	)
 }
 
-// Number generates numbers that a Number can hold.
+// Number generates numbers in the range of a Number.
 func Number() *rapid.Generator[decimal.Number] {
 	return rapid.Custom(func(t *rapid.T) decimal.Number {
 		text := Text().Filter(func(text string) bool {

@@ -9,7 +9,7 @@ import (
 
 // callGate counts running calls. After it is closed, no call can begin.
 type callGate struct {
-	mu     sync.RWMutex // held for reading by each call
+	mu     sync.RWMutex // locked for reading during each call
 	closed bool
 }
 

@@ -1,8 +1,8 @@
 // Package dynamo is the store on Amazon DynamoDB, or on another database with the same protocol.
 // Only this package and its sub-packages import the AWS SDK.
 //
-// Each table of Varve is a DynamoDB table. A row holds the readings of one series in one row
-// window, which is a millisecond by default:
+// Each table of Varve is a DynamoDB table. A row has the readings of one series in one row window,
+// which is a millisecond by default:
 //
 //	series  (HASH)   acme/weather/sensor_01
 //	ts      (RANGE)  1794916800000
@@ -30,9 +30,9 @@
 // # Closed rows
 //
 // DynamoDB bills an update by the size of the whole row, and a row can have at most 400 KB. So a
-// row of 1 KB or more is closed: only an erasure changes it. Further readings of its window are
-// written to one of nine overflow rows below it, at ts + 0.1 to ts + 0.9. The rows below those
-// are at ts + 0.11 to ts + 0.99, and so on.
+// row of 1 KB or more is closed: only an erasure changes it. Further readings of its row window are
+// written to one of nine overflow rows below it, at ts + 0.1 to ts + 0.9. The rows below those are
+// at ts + 0.11 to ts + 0.99, and so on.
 //
 // The overflow path of a reading depends only on its time and key, so it is the same for every
 // writer. A reading is stored in the first row on its path that was open. So a write finds a

@@ -73,7 +73,7 @@ func canonical(t *testing.T, rows []any) string {
 	return string(text)
 }
 
-// documentedReadings returns the readings that the documented rows hold.
+// documentedReadings returns the readings in the documented rows.
 func documentedReadings(t *testing.T) []varve.Reading {
 	t.Helper()
 	number := func(text string) varve.Value {

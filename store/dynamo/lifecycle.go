@@ -91,8 +91,9 @@ func (s tableCalls) AcceptLoss(ctx context.Context, t grid.Table) error {
 	})
 }
 
-// KeepExpired implements store.ExpiredKeeper. It turns the time to live of all tables off. If a hold is
-// released later, the time to live of its table is turned on, unless Options.KeepExpired is set.
+// KeepExpired implements store.ExpiredKeeper. It turns the time to live of all tables off. When a
+// hold of a table is released later, Hold turns the time to live of that table on, unless
+// Options.KeepExpired is set.
 func (s tableCalls) KeepExpired(ctx context.Context) error {
 	return s.calls.do(ctx, func() error { return s.tables.KeepExpired(ctx) })
 }

@@ -182,7 +182,7 @@ func TestStart_WidensOldStreamItem(t *testing.T) {
 }
 
 // TestQuery_UsesConfiguredWindow removes the row window of a stream from the registry and the
-// tables. Queries must use the configured window.
+// tables. Queries must use the configured row window.
 func TestQuery_UsesConfiguredWindow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

@@ -46,11 +46,11 @@ type (
 	Repairing = repair.Options
 	// RepairPlan is the result of Store.PlanRepair.
 	RepairPlan = repair.Plan
-	// RowRepair is a stream row that is missing or too narrow.
+	// RowRepair is a stream row that is missing or does not cover all layouts.
 	RowRepair = repair.Row
 )
 
-// The states of findings.
+// The values of State.
 const (
 	Good       = doctor.Good
 	Warning    = doctor.Warning
@@ -82,7 +82,7 @@ type Examination struct {
 
 	// Prefixes are the prefixes of the tables of all classes.
 	Prefixes []string
-	// Expired reports whether all readings that a table can hold have expired. If nil, no table
+	// Expired reports whether all readings that can be in a table have expired. If nil, no table
 	// counts as expired.
 	Expired func(grid.Table) bool
 	// TableQuota is the quota of tables of the account and region. 0 means 2500.

@@ -89,7 +89,8 @@ func (s *Store) Erase(ctx context.Context, e store.Erasure) (n int64, err error)
 // ErasureDelay implements store.Eraser.
 func (s *Store) ErasureDelay() time.Duration { return writer.ErasureDelay }
 
-// PurgeItems implements store.Eraser. DynamoDB keeps no remains of deleted items, except in backups.
+// PurgeItems implements store.Eraser. DynamoDB stores no remains of deleted items, except in
+// backups.
 func (s *Store) PurgeItems(ctx context.Context, _ []string) error {
 	return s.calls.do(ctx, func() error { return nil })
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // TestConditions_ReportUnreachableDynamoDB makes DynamoDB stop answering, or answer only with
-// faults. The condition must hold after some seconds, even without calls. The first good answer
+// faults. The condition must be set after some seconds, even without calls. The first good answer
 // must clear it.
 func TestConditions_ReportUnreachableDynamoDB(t *testing.T) {
 	t.Parallel()

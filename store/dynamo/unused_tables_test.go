@@ -32,7 +32,7 @@ func TestTables_SkipsUnusedTables(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	month := grid.MonthOf(at)
 	var used grid.Table
-	for _, r := range grid.DefaultPolicy().Layout(month) {
+	for _, r := range grid.DefaultPolicy().Ranges(month) {
 		tb := grid.Table{Prefix: "t", Range: r, Month: month}
 		if err := processes[0].Create(t.Context(), tb, store.Warm); err != nil {
 			t.Fatal(err)

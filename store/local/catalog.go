@@ -181,7 +181,7 @@ func (c *catalog) adoptTable(name string, tr tableRecord) (*table, error) {
 	})
 }
 
-// save writes CATALOG. The caller holds the lock of the catalog.
+// save writes CATALOG. The caller has locked the catalog.
 func (c *catalog) save() error {
 	rec := catalogRecord{Tables: map[string]tableRecord{}, NextTable: c.nextTable, NextChunk: c.nextChunk.Load()}
 	c.mem.mu.RLock()
@@ -249,8 +249,7 @@ func (c *catalog) lock(ctx context.Context) (unlock func(), err error) {
 // commit commits a change of tables as the next generation of the catalog.
 //
 // After success, Pebble and CATALOG have the change. If only Pebble has it, commit fails with an
-// unavailable error, and the next change saves CATALOG first. The caller holds the lock of the
-// catalog.
+// unavailable error, and the next change saves CATALOG first. The caller has locked the catalog.
 func (c *catalog) commit(ctx context.Context, batch *pebble.Batch, then func()) (err error) {
 	if err := putGeneration(batch, c.generation+1); err != nil {
 		return closing(err, batch)

@@ -75,8 +75,8 @@ func (c *changeLog) commit(ctx context.Context, batch *pebble.Batch, keys []stor
 	return nil, ch.apply(c.db)
 }
 
-// apply applies a durable change once. The caller holds the lock named aside, so that no file is set
-// aside meanwhile.
+// apply applies a durable change once. The caller has locked aside, so that no file is set aside
+// meanwhile.
 func (ch *change) apply(db *database) error {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -115,8 +115,7 @@ func (c *changeLog) resolve(ctx context.Context, ch *change) error {
 	}
 }
 
-// applyDurable applies open changes that are durable now. The caller holds the lock of the
-// catalog.
+// applyDurable applies open changes that are durable now. The caller has locked the catalog.
 func (c *changeLog) applyDurable() error {
 	c.db.aside.RLock()
 	defer c.db.aside.RUnlock()

@@ -55,12 +55,12 @@ func (r *damageReport) Verify(ctx context.Context, pace Pace, report func(Proble
 			r.db.watcher.addChunk(key, p.Err)
 		}
 	})
-	list, err := liveParts(r.db.DB)
+	list, err := partsInUse(r.db.DB)
 	if err != nil {
 		return err
 	}
 	c.merged = func(number uint64) (bool, error) {
-		list, err := liveParts(r.db.DB)
+		list, err := partsInUse(r.db.DB)
 		return !slices.ContainsFunc(list, func(p part) bool { return p.number == number }), err
 	}
 	r.reportLosses(report)
@@ -156,7 +156,7 @@ func (c *checker) check(ctx context.Context, list []part) error {
 	return nil
 }
 
-// checkPart reads all blocks of the file of a part, and then decodes the entries of the part.
+// checkPart reads the whole file of a part, and then decodes the entries of the part.
 func (c *checker) checkPart(ctx context.Context, r *repairer, p *part) error {
 	if r.files[p.number] == nil { // the file is read twice: as a whole, and key by key
 		if err := c.pace(ctx, int64(p.size)); err != nil {
@@ -217,7 +217,7 @@ func (c *checker) decodeAll(ctx context.Context, file *sst.File, p *part) error 
 // decodeEntry returns an error if the entry of a chunk or an item cannot be decoded. It accepts all
 // other entries.
 func decodeEntry(e *sst.Entry) error {
-	if !e.Live || len(e.Key) == 0 {
+	if !e.HasValue || len(e.Key) == 0 {
 		return nil
 	}
 	switch e.Key[0] {

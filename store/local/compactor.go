@@ -21,7 +21,7 @@ type compactor struct {
 	db         *database
 	mem        *memory
 	catalog    *catalog
-	merging    sync.Mutex      // held while the chunks of a series are rewritten
+	merging    sync.Mutex      // locked while the chunks of a series are rewritten
 	coldTables chan grid.Table // tables to be compacted completely
 }
 

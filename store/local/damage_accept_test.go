@@ -19,21 +19,21 @@ import (
 	"github.com/varvedb/varve/store/local/sst"
 )
 
-// damageBlock flips a bit in the block that holds a key, if a Pebble file has the key. It finds the
-// block by trials on copies of the file.
+// damageBlock flips a bit in the data block with a key, if a Pebble file has the key. It finds the
+// data block by trials on copies of the file.
 func damageBlock(t *testing.T, path string, key []byte) bool {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !holdsKey(t, data, key) {
+	if !hasKey(t, data, key) {
 		return false
 	}
 	for at := len(data) - 1; at > 0; at -= 50 { // backwards, because the items are after the chunks
 		damaged := bytes.Clone(data)
 		damaged[at] ^= 1
-		if !holdsKey(t, damaged, key) && holdsKey(t, damaged, nil) {
+		if !hasKey(t, damaged, key) && hasKey(t, damaged, nil) {
 			flip(t, path, int64(at))
 			return true
 		}
@@ -42,9 +42,9 @@ func damageBlock(t *testing.T, path string, key []byte) bool {
 	return false
 }
 
-// holdsKey reports whether a key can be read in a file. If the key is nil, the first key must be
+// hasKey reports whether a key can be read in a file. If the key is nil, the first key must be
 // readable.
-func holdsKey(t *testing.T, data, key []byte) bool {
+func hasKey(t *testing.T, data, key []byte) bool {
 	t.Helper()
 	fs := vfs.NewMem()
 	f, err := fs.Create("x.sst", vfs.WriteCategoryUnspecified)

@@ -15,7 +15,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// noisy returns n readings of a device that compress badly, so that they fill several blocks.
+// noisy returns n readings of a device that compress badly, so that they fill several data blocks
+// of Pebble.
 func noisy(t *testing.T, s *local.Store, device string, n int) []varve.Reading {
 	t.Helper()
 	list := readings(t, week(t, 0), device, n)
@@ -88,7 +89,7 @@ func sizeOf(t *testing.T, path string) int64 {
 	return info.Size()
 }
 
-// TestDamage_OneBlockOfOneFile checks that a flipped bit affects only the device in its block,
+// TestDamage_OneBlockOfOneFile checks that a flipped bit affects only the device in its data block,
 // for the lost times. Other data is served, also after a restart.
 func TestDamage_OneBlockOfOneFile(t *testing.T) {
 	t.Parallel()

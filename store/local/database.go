@@ -123,7 +123,7 @@ func (d *database) visitSome(ctx context.Context, from, to []byte, visit func(ke
 }
 
 // countChunks counts the readings in the chunks of a table by their headers. It skips chunks with a
-// damaged header, and ends at a damaged block.
+// damaged header, and ends where Pebble finds damage.
 func (d *database) countChunks(number uint32) (n tableStats, err error) {
 	space := chunkSpace(number)
 	iter, err := d.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})

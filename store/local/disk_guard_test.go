@@ -64,8 +64,8 @@ func TestStore_RefusesWritesOnLowDisk(t *testing.T) {
 }
 
 // TestReserve_AcceptsCleanup checks a disk below half of the minimum. Items are refused, but
-// rotation, drops, deletes and a start are not. The condition holds until the disk has room,
-// also without writes.
+// rotation, drops, deletes and a start are not. The condition is set until the disk has room, also
+// without writes.
 func TestReserve_AcceptsCleanup(t *testing.T) {
 	disk := &diskFS{FS: vfs.NewMem()}
 	disk.free.Store(1 << 30)
@@ -144,10 +144,10 @@ func (d *fillableDisk) setFull(full bool) {
 	}
 }
 
-// TestFullDisk_HoldsPebble checks a full disk without a reserve. Pebble does not retry its flush
+// TestFullDisk_DelaysPebble checks a full disk without a reserve. Pebble does not retry its flush
 // in a loop, the process does not end, and writes are refused. The store recovers when the disk
 // has room, and no acknowledged data is lost.
-func TestFullDisk_HoldsPebble(t *testing.T) {
+func TestFullDisk_DelaysPebble(t *testing.T) {
 	disk := newFillableDisk()
 	conditions := health.New(health.Options{})
 	var fatal atomic.Pointer[string]

@@ -24,7 +24,7 @@
 //
 //	folder/
 //	  VARVE      the format's version and the store's id; VARVE.restoring until a restore ends
-//	  LOCK       held by the process that has the folder open
+//	  LOCK       locked by the process that has the folder open
 //	  journal/   acknowledged data that is not in pebble/ yet, see package journal
 //	  pebble/    tables, chunks, items; and a copy of VARVE
 //	  CATALOG    a second copy of the tables; CATALOG.copy is equal
@@ -32,11 +32,12 @@
 //	  damaged/   damaged files, unchanged
 //
 // The main types are [Store] with its [Options] and [Events], [Folder], [Loss] and [Problem].
-// Package memtable holds readings in memory, chunk encodes chunks, journal is the write-ahead log,
-// diskguard refuses writes before the disk is full, and sst reads and writes files of Pebble.
+// Package memtable has the readings in memory, package chunk encodes chunks, and package journal is
+// the write-ahead log. Package diskguard refuses writes before the disk is full. Package sst reads
+// and writes files of Pebble.
 //
 // Locks are taken in this order: items, compactor, catalog, the barrier of changeLog, database,
-// memory. The lock of memory is never held during I/O.
+// memory. No I/O happens while memory is locked.
 //
 // # Invariants
 //
@@ -56,7 +57,7 @@
 //   - The chain ends with segment f or an earlier one. Then the journal has lost segments.
 //   - A segment of the chain, or a frame in it, is missing or damaged.
 //
-// A new store is created in steps that a crash may interrupt. VARVE is written last.
+// A crash may interrupt the creation of a new store, so VARVE is written last.
 //
 // # Readings
 //
@@ -75,21 +76,21 @@
 // A change of items or tables is one Pebble batch. It is appended to the journal. When it is
 // durable there, it is applied to Pebble. So no reader sees a change that a power cut can revert.
 //
-// A writer holds the locks of its items, or of the catalog, until then. If the wait of a writer
-// fails, the next writer of the same data resolves the change first (see change_log.go). The
-// journal begins no segment while a writer waits for its change. Before a flush records f, it
-// applies the changes that no writer waits for. So Pebble has all changes of the segments up to f.
+// The items of a writer, or the catalog, are locked until then. If the wait of a writer fails, the
+// next writer of the same data resolves the change first (see change_log.go). The journal begins no
+// segment while a writer waits for its change. Before a flush records f, it applies the changes
+// that no writer waits for. So Pebble has all changes of the segments up to f.
 //
-// Pebble makes batches durable in order. After a crash, it holds a prefix of the applied batches,
-// and the changes of the journal are applied to it once more. That is harmless: flushes and merges,
-// which are not in the journal, write other keys than these changes (see keys.go). A segment with
-// many changes and few readings ends at Options.JournalBytes.
+// Pebble makes batches durable in order. After a crash, it has a prefix of the applied batches, and
+// the changes of the journal are applied to it once more. That is harmless: flushes and
+// compactions, which are not in the journal, write other keys than these changes (see keys.go). A
+// segment with many changes and few readings ends at Options.JournalBytes.
 //
 // # Chunks
 //
-// Level 1 holds disjoint chunks of a series, so a read seeks to its window. Chunks of level 0
-// are small or late, and may overlap. When a series has several of them, a compaction merges
-// them into level 1.
+// Level 1 contains disjoint chunks of a series, so a read seeks to its window. Chunks of level 0
+// are small, or begin before the end of level 1, and may overlap. When a series has several of them, a compaction merges them
+// into level 1.
 //
 // # Failure
 //

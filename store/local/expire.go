@@ -102,7 +102,7 @@ type remover struct {
 }
 
 // removeReadings deletes the covered readings from the chunks of both levels, and returns how many.
-// The caller holds the lock named merging.
+// The caller has locked merging.
 func (c *compactor) removeReadings(t *table, e *remover) (deleted int64, err error) {
 	for _, level := range []byte{level0, level1} {
 		if err := e.removeFromLevel(level); err != nil {

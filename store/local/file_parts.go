@@ -7,8 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// part is the range of keys of one file that the current version of Pebble uses: from first to
-// last, inclusive.
+// part is the range of keys of one file that Pebble uses: from first to last, inclusive. Pebble's
+// list of files may use several parts of a file, or ignore some of its keys.
 type part struct {
 	number      uint64 // number of the file on disk
 	level       int
@@ -25,8 +25,8 @@ func (p *part) overlaps(first, last []byte) bool {
 	return bytes.Compare(p.first, last) <= 0 && bytes.Compare(first, p.last) <= 0
 }
 
-// liveParts returns the parts of the current version of an open database.
-func liveParts(db *pebble.DB) (list []part, err error) {
+// partsInUse returns the parts that an open database uses now.
+func partsInUse(db *pebble.DB) (list []part, err error) {
 	levels, err := db.SSTables()
 	if err != nil {
 		return nil, err
@@ -40,8 +40,8 @@ func liveParts(db *pebble.DB) (list []part, err error) {
 	return list, nil
 }
 
-// storedParts returns the parts of a database that was opened read-only. Some of their files may be
-// missing.
+// storedParts returns the parts that db uses. The database is open read-only, so some of their
+// files may be missing.
 func storedParts(db *pebble.DB) (list []part) {
 	version := db.DebugCurrentVersion()
 	for level := range version.Levels {

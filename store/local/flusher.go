@@ -278,8 +278,8 @@ func (f *flusher) commit(mt *memtable.Memtable, done []flushedBuffer, batch *peb
 	return nil
 }
 
-// statsAfter returns the statistics of the tables after the flush of a memtable. The caller
-// holds the lock of the catalog.
+// statsAfter returns the statistics of the tables after the flush of a memtable. The caller has
+// locked the catalog.
 func (f *flusher) statsAfter(mt *memtable.Memtable, done []flushedBuffer) map[*table]tableStats {
 	f.mem.mu.RLock()
 	defer f.mem.mu.RUnlock()

@@ -33,7 +33,7 @@ type folder struct {
 	losses []Loss // missing or damaged parts that were replaced
 }
 
-// openFolder creates the folder if it is missing, locks it, and checks that it holds a store or
+// openFolder creates the folder if it is missing, locks it, and checks that it contains a store or
 // is empty.
 func openFolder(o Options) (*folder, error) {
 	fs, dir := o.FS, o.Dir

@@ -42,9 +42,9 @@ func readings(t *testing.T, in grid.Table, device string, n int) []varve.Reading
 	return list
 }
 
-// small returns options with chunks and blocks of an eighth of the usual size, so that a small
-// store has many of both. Pebble searches a damaged block for a flipped bit in quadratic time. With
-// blocks of the usual size, that would take seconds.
+// small returns options with chunks and data blocks of an eighth of the usual size, so that a small
+// store has many of both. Pebble searches a damaged data block for a flipped bit in quadratic time.
+// With data blocks of the usual size, that would take seconds.
 func small(o local.Options) local.Options {
 	o.MinFree = -1
 	o.ChunkReadings = 128

@@ -20,7 +20,7 @@ const Format = 2
 const (
 	// format1 is the whole content of the VARVE file in a folder of format 1.
 	format1 = "varve embedded store, format 1\n"
-	// format2 is the content of the VARVE file of format 2, without its checksum. pebble/ holds a
+	// format2 is the content of the VARVE file of format 2, without its checksum. pebble/ has a
 	// copy.
 	format2 = "varve embedded store, format 2\nstore %s\n"
 	// fileMaking is the name of the VARVE file during the creation of a store. The file is renamed
@@ -56,7 +56,7 @@ func parseIdentity(sealed string) (id meta.ID, err error) {
 	return meta.ParseID(hex)
 }
 
-// identify determines the kind of folder. It changes nothing, and fails unless the folder holds
+// identify determines the kind of folder. It changes nothing, and fails unless the folder contains
 // a whole store or is new.
 func (f *folder) identify() error {
 	text, err := f.read(identityFile(f.restoring))

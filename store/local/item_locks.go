@@ -7,34 +7,34 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// itemLocks makes the check of conditions and the write of items one atomic step.
+// itemLocks makes the check of conditions and the write of items one atomic operation.
 type itemLocks struct {
-	slots [itemSlots]itemLock
+	stripes [itemStripes]itemLock
 }
 
-const itemSlots = 64
+const itemStripes = 64
 
-// itemLock guards the items of one slot.
+// itemLock guards the items of one stripe: of all keys with the same hash.
 type itemLock struct {
 	sync.Mutex
 	open *change // the last change, if its outcome is open
 }
 
-// heldItems is the set of slots that a writer has locked.
-type heldItems [itemSlots]bool
+// heldItems is the set of stripes that a writer has locked.
+type heldItems [itemStripes]bool
 
 var itemSeed = maphash.MakeSeed()
 
-func itemSlot(k store.Key) int { return int(maphash.Comparable(itemSeed, k) % itemSlots) }
+func itemStripe(k store.Key) int { return int(maphash.Comparable(itemSeed, k) % itemStripes) }
 
 // lock locks the items of the keys in a fixed order.
 func (l *itemLocks) lock(keys []store.Key) (held heldItems) {
 	for _, k := range keys {
-		held[itemSlot(k)] = true
+		held[itemStripe(k)] = true
 	}
 	for i := range held {
 		if held[i] {
-			l.slots[i].Lock()
+			l.stripes[i].Lock()
 		}
 	}
 	return held
@@ -43,7 +43,7 @@ func (l *itemLocks) lock(keys []store.Key) (held heldItems) {
 func (l *itemLocks) unlock(held heldItems) {
 	for i := range held {
 		if held[i] {
-			l.slots[i].Unlock()
+			l.stripes[i].Unlock()
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// itemStore writes items. It checks their conditions and commits their changes in one atomic step.
+// itemStore writes items. It checks their conditions and commits their changes in one atomic
+// operation.
 type itemStore struct {
 	db      *database
 	changes *changeLog
@@ -136,7 +137,7 @@ func (s *itemStore) Apply(ctx context.Context, changes []store.Change) error {
 	})
 }
 
-// replace replaces the items of some keys, if the disk has room and all conditions hold.
+// replace replaces the items of some keys, if the disk has room and all conditions are true.
 //
 // It removes the index entries of the old items. The function do writes or deletes the items, and
 // adds the new index entries. The argument sorted of do has the keys in ascending order. If conds
@@ -167,15 +168,15 @@ func (s *itemStore) resolve(ctx context.Context, held heldItems) error {
 		if !held[i] {
 			continue
 		}
-		if err := s.changes.resolve(ctx, s.locks.slots[i].open); err != nil {
+		if err := s.changes.resolve(ctx, s.locks.stripes[i].open); err != nil {
 			return err
 		}
-		s.locks.slots[i].open = nil
+		s.locks.stripes[i].open = nil
 	}
 	return nil
 }
 
-// addChange adds a change of items to a batch, if the conditions hold.
+// addChange adds a change of items to a batch, if the conditions are true.
 func (s *itemStore) addChange(batch *pebble.Batch, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, sorted []keyAt) error) error {
 	sorted := sortedKeys(keys)
 	err := s.stored.loadEachSorted(keys, sorted, func(i int, old *store.Item) error {
@@ -192,10 +193,10 @@ func (s *itemStore) addChange(batch *pebble.Batch, keys []store.Key, conds func(
 	return do(batch, sorted)
 }
 
-// checkConds returns an ErrCondition unless all conditions hold for an item, which may be nil.
+// checkConds returns an ErrCondition unless all conditions are true for an item, which may be nil.
 func (s *itemStore) checkConds(it *store.Item, k store.Key, conds []store.Cond) error {
 	for _, c := range conds {
-		if !c.Holds(s.stored.live(it)) {
+		if !c.IsTrue(s.stored.live(it)) {
 			return fmt.Errorf("item %s %s: %w", k.PK, k.SK, store.ErrCondition)
 		}
 	}
@@ -208,7 +209,7 @@ func (s *itemStore) commit(ctx context.Context, held heldItems, keys []store.Key
 	if open != nil {
 		for i := range held {
 			if held[i] {
-				s.locks.slots[i].open = open
+				s.locks.stripes[i].open = open
 			}
 		}
 	}
@@ -250,7 +251,7 @@ func putEntry(b *pebble.Batch, ix store.Index, it *store.Item) error {
 	return b.Set(*buf, nil, nil)
 }
 
-// itemBuffers holds buffers for keys and values, which a batch copies.
+// itemBuffers has buffers for keys and values, which a batch copies.
 var itemBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // putValue adds an item with an encoded key, without its index entries, to a batch.

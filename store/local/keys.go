@@ -29,10 +29,10 @@ import (
 // Integers are big-endian, so keys sort as numbers. Tables have numbers, so that a table that is
 // recreated after a drop shares nothing with the old one.
 //
-// Changes in the journal write g, n, t, i, 1 and 2, and a drop also deletes c and s keys.
-// Flushes and merges are not in the journal, and write f, q, s and c keys. Only keys of a
-// dropped table are written by both. So a replay of the journal over a newer Pebble restores
-// every key.
+// Changes in the journal write g, n, t, i, 1 and 2, and a drop also deletes c and s keys. Flushes,
+// compactions and deletions of readings are not in the journal, and write f, q, s and c keys. Only
+// keys of a dropped table are written by both. So a replay of the journal over a newer Pebble
+// restores every key.
 const (
 	spaceFlushed    = 'f'
 	spaceGeneration = 'g'

@@ -33,7 +33,7 @@ func (l *lifecycle) Tables(ctx context.Context, f store.Filter) ([]store.Info, e
 	}
 	for i, number := range numbers {
 		if infos[i].Readings == 0 {
-			continue // the estimate may include blocks of other tables
+			continue // the estimate may include data of other tables in the same files
 		}
 		space := chunkSpace(number)
 		bytes, err := l.db.EstimateDiskUsage(space, after(space))

@@ -34,7 +34,7 @@ func (cr *chunkReader) lookUpSingle(l *lookup) bool {
 
 // seek returns the index of the first reading at or after a time in the chunk that was decoded
 // last. The chunk must have such a reading. The search begins at the previous result, which is
-// mostly near.
+// usually close to the new one.
 func (cr *chunkReader) seek(at int64) int {
 	const near = 4
 	c := &cr.level1

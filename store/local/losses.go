@@ -28,9 +28,9 @@ const (
 type lost struct {
 	From    []byte    `json:"from"`
 	To      []byte    `json:"to"`
-	File    string    `json:"file"`              // the file that held these keys
-	Found   time.Time `json:"found"`             //
-	Reason  string    `json:"reason"`            //
+	File    string    `json:"file"`              // the file that contained these keys
+	Found   time.Time `json:"found"`             // the time at which the damage was found
+	Reason  string    `json:"reason"`            // the damage, for the operator
 	Rebuilt bool      `json:"rebuilt,omitempty"` // found during a rebuild, so the remaining data may be out of date
 }
 
@@ -57,7 +57,7 @@ type ledger struct {
 type lostRecord struct {
 	Rebuilt time.Time `json:"rebuilt,omitzero"` // time of a rebuild; items may be out of date since
 	Ranges  []lost    `json:"ranges"`
-	// Pending holds accepted ranges of items whose roll-ups are not recounted yet.
+	// Pending has the accepted ranges of items whose roll-ups are not recounted yet.
 	Pending []lost `json:"pending,omitempty"`
 }
 
@@ -213,8 +213,7 @@ func (l *lost) without(from, to []byte) []lost {
 // next returns the first key after a key.
 func next(key []byte) []byte { return append(slices.Clone(key), 0) }
 
-// hasChunks reports whether a table has chunks or may have lost them. The caller holds the lock of
-// memory.
+// hasChunks reports whether a table has chunks or may have lost them. The caller has locked memory.
 func (l *ledger) hasChunks(t *table) bool {
 	if t.stats.readings > 0 {
 		return true

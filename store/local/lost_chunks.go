@@ -38,7 +38,7 @@ func (cr *chunkReader) reportBroken(err error) error {
 func (cr *chunkReader) intactBetween(seen *[]byte, ok bool, sp *span) error {
 	from, to := *seen, *seen
 	if sp.desc && cr.isBefore(*seen, sp.first) {
-		return nil // chunks in the gap end before the previous chunk begins, and so before the span
+		return nil // chunks in between end before the previous chunk begins, and so before the span
 	}
 	switch {
 	case ok && sp.desc:

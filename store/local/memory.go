@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store/local/memtable"
 )
 
-// seriesBuffer holds the readings of one series in one table that are not in chunks. It also caches
+// seriesBuffer has the readings of one series in one table that are not in chunks. It also caches
 // facts about the chunks of the series. The lock of memory guards it.
 type seriesBuffer struct {
 	memtable.Source
@@ -28,7 +28,7 @@ type seriesBuffer struct {
 	maxFlushed   int64
 	level0       int
 
-	// rows holds the readings of the two memtables, indexed by parity.
+	// rows has the readings of the two memtables, indexed by parity.
 	rows [2]memtable.Rows
 	// epoch is the flush epoch of the last change of the chunks: a flush of rows, or a deletion of
 	// expired or erased readings. At first, it is the epoch of the buffer's creation. Results that
@@ -41,13 +41,13 @@ type seriesBuffer struct {
 	newestEpoch uint64
 }
 
-// memory holds the tables, their series buffers and the memtables. Writes, reads and flushes
-// share it.
+// memory has the tables, their series buffers and the memtables. Writes, reads and flushes share
+// it.
 type memory struct {
 	db *database
 
-	// mu guards the fields below, and all tables, series buffers and memtables. It is never held
-	// during I/O.
+	// mu guards the fields below, and all tables, series buffers and memtables. No I/O happens
+	// while mu is locked.
 	mu          sync.RWMutex
 	tables      *tables
 	bufferCount int    // number of series buffers in all tables
@@ -73,8 +73,8 @@ func newMemory(db *database) *memory {
 	}
 }
 
-// makeBuffer returns the buffer of a series in a table, and creates it if it is missing. The
-// caller holds the lock.
+// makeBuffer returns the buffer of a series in a table, and creates it if it is missing. The caller
+// has locked mu.
 func (m *memory) makeBuffer(t *table, series varve.Series) *seriesBuffer {
 	b, ok := t.buffers[series]
 	if !ok {
@@ -95,8 +95,8 @@ func (m *memory) idleLimit() int {
 	return int(max(m.db.opts.MemtableBytes/(4*memtable.BufferBytes), 1000))
 }
 
-// hasTooManyIdle reports whether idle series buffers should be evicted at once. The caller holds
-// the lock.
+// hasTooManyIdle reports whether idle series buffers should be evicted at once. The caller has
+// locked mu.
 func (m *memory) hasTooManyIdle() bool {
 	return m.bufferCount > len(m.filled[0])+len(m.filled[1])+2*m.idleLimit()
 }
@@ -135,14 +135,14 @@ func (m *memory) evictSome(t *table) bool {
 	return m.bufferCount > m.idleLimit() && evicted > 0
 }
 
-// appendEntries adds readings after all others of a series buffer. The argument bodies holds their
-// bodies, one after another. The caller holds the lock.
+// appendEntries adds readings after all others of a series buffer. The argument bodies has their
+// bodies, one after another. The caller has locked mu.
 func (m *memory) appendEntries(b *seriesBuffer, rows []memtable.Entry, shape uint32, bodies []byte) {
 	m.countEntries(b, len(rows), len(bodies))
 	m.mutable.Append(&b.rows[m.mutable.Parity], rows, shape, bodies)
 }
 
-// insertEntry adds a reading at a spot of a series buffer. The caller holds the lock.
+// insertEntry adds a reading at a spot of a series buffer. The caller has locked mu.
 func (m *memory) insertEntry(b *seriesBuffer, at memtable.Spot, e memtable.Entry, shape uint32, body []byte) {
 	m.countEntries(b, 1, len(body))
 	m.mutable.Insert(&b.rows[m.mutable.Parity], at, e, shape, body)
@@ -163,12 +163,12 @@ func (m *memory) countEntries(b *seriesBuffer, n, body int) {
 	count.bytes += bytes
 }
 
-// view returns a view of rows of a series buffer. The caller holds the lock.
+// view returns a view of rows of a series buffer. The caller has locked mu.
 func (b *seriesBuffer) view(m *memtable.Memtable, rows []memtable.Row) *memtable.View {
 	return m.View(b.Series, b.table.base(), rows)
 }
 
-// table returns a table by its name. The caller holds mu.
+// table returns a table by its name. The caller has locked mu.
 func (m *memory) table(t grid.Table) (*table, error) {
 	tb, ok := m.tables.byName[t]
 	if !ok {
@@ -214,8 +214,8 @@ func (m *memory) requestFlush() {
 	}
 }
 
-// bufferOf returns the series buffer of a table and series, or nil if none exists. The caller holds
-// the lock.
+// bufferOf returns the series buffer of a table and series, or nil if none exists. The caller has
+// locked mu.
 func (m *memory) bufferOf(l *store.Latest) *seriesBuffer {
 	tb, err := m.table(l.Table)
 	if err != nil {

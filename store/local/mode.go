@@ -71,7 +71,7 @@ func ownFile(name string) func(vfs.File, error) (vfs.File, error) {
 // owners are unchanged.
 func restrict(name string) (changed bool, err error) {
 	if runtime.GOOS == "windows" {
-		return false, nil // has no such permissions
+		return false, nil // Windows has no such permissions
 	}
 	info, err := os.Lstat(name)
 	if err != nil || info.Mode().Perm()&others == 0 || info.Mode()&fs.ModeSymlink != 0 {

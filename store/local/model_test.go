@@ -29,7 +29,7 @@ func (s *subject) Read(ctx context.Context, r store.Range, dst []varve.Reading) 
 	return readBoth(ctx, s.Store, r, dst)
 }
 
-// Reopen closes the store, or cuts its power. After a power cut, any block that was not synced may
+// Reopen closes the store, or cuts its power. After a power cut, any data that was not synced may
 // be lost.
 func (s *subject) Reopen() error {
 	if s.crash {

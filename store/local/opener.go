@@ -14,7 +14,7 @@ import (
 
 // When Pebble opens for writing, it deletes the files that its MANIFEST does not name. A damaged
 // MANIFEST appears to end early, so files with data would be deleted. Therefore the folder is
-// opened in steps:
+// opened in this order:
 //
 //  1. folder.begin completes an interrupted rebuild.
 //  2. inspect opens Pebble read-only, and compares it with the existing files and with the

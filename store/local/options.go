@@ -24,7 +24,7 @@ type Options struct {
 	// If a flush is slow, the next memtable may become about twice as large before writes wait. 0
 	// means 64 MiB.
 	MemtableBytes int64
-	// CacheBytes is the size of Pebble's cache of blocks. 0 means 64 MiB.
+	// CacheBytes is the size of Pebble's block cache. 0 means 64 MiB.
 	CacheBytes int64
 	// ChunkReadings is the approximate number of readings in a chunk. 0 means 1024.
 	ChunkReadings int
@@ -32,8 +32,7 @@ type Options struct {
 	//
 	// When a series has this number, its chunks are merged into level 1. 0 means 8.
 	MaxLevel0 int
-	// JournalBytes is the size at which a segment of the journal ends, even if it holds few
-	// readings.
+	// JournalBytes is the size at which a segment of the journal ends, even if it has few readings.
 	//
 	// 0 means four times MemtableBytes, but at least 64 MiB.
 	JournalBytes int64
@@ -59,8 +58,8 @@ type Options struct {
 	blockBytes int // of Pebble; 0 means defaultBlockBytes
 }
 
-// Events holds callbacks. They run in the goroutine in which the event happens, and must not call
-// the store. A nil callback is skipped.
+// Events has callbacks. They run in the goroutine in which the event happens, and must not call the
+// store. A nil callback is skipped.
 type Events struct {
 	// Recovered is called after Open has recovered the data in the journal.
 	Recovered func(Recovery)

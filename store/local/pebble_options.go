@@ -21,11 +21,11 @@ func (o *opener) openPebble() (err error) {
 // defaultBlockBytes is the size of Pebble's blocks. A damaged bit makes one block unreadable.
 const defaultBlockBytes = 32 << 10
 
-// blocksOfFile is the approximate maximum number of blocks in a file of level 0.
+// blocksOfFile is the approximate maximum number of blocks in a file of Pebble's level 0.
 const blocksOfFile = 64
 
 // pebbleOptions returns the options of the database without its cache. Pebble has no log, because
-// the journal holds all changes that are not in its files yet.
+// the journal has all changes that are not in its files yet.
 func pebbleOptions(o Options, w *watcher) *pebble.Options {
 	opts := &pebble.Options{
 		FS:                          o.FS,
@@ -38,8 +38,8 @@ func pebbleOptions(o Options, w *watcher) *pebble.Options {
 		L0StopWritesThreshold:       100,
 		MaxOpenFiles:                1000,
 	}
-	// Chunks are compressed already. For the other data, the strongest compression is worth its cost in
-	// the last level, and no compression is worth its cost above that level.
+	// Chunks are compressed already. For the other data, the strongest compression is worth its
+	// cost in Pebble's last level, and no compression is worth its cost above that level.
 	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionGood })
 	for i := range opts.Levels {
 		opts.Levels[i].BlockSize = o.blockBytes
@@ -62,7 +62,7 @@ func pebbleOptions(o Options, w *watcher) *pebble.Options {
 	return opts
 }
 
-// logger reports Pebble's errors and fatal failures, and drops its other messages.
+// logger reports Pebble's errors and fatal failures, and discards its other messages.
 type logger struct{ events Events }
 
 func (logger) Infof(string, ...any) {}

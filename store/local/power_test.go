@@ -141,7 +141,7 @@ func TestOpen_SurvivesLostSync(t *testing.T) {
 					if err != nil {
 						t.Fatalf("life %d: %v", life, err)
 					}
-					// A file may have held more than the journal, so its range is refused.
+					// A file may have contained more than the journal, so its range is refused.
 					readStore(t, s, inBothDevices, inBothReadings)
 					if _, err := s.AcceptLosses(t.Context()); err != nil {
 						t.Fatal(err)

@@ -18,11 +18,11 @@ import (
 //
 //  1. It is copied into the folder damaged.
 //  2. Its lost key ranges are recorded.
-//  3. A new file replaces each range in one step of Pebble. It has the remaining entries of the
-//     range, from the damaged file and from others.
+//  3. A new file replaces each range in one atomic change of Pebble. The new file has the
+//     remaining entries of the range, from the damaged file and from others.
 //
-// Data between the ranges is not rewritten. After a crash before step 3, the next read finds the
-// damage, and the steps are repeated. After step 2, reads of the range are refused.
+// Data between the ranges is not rewritten. After a crash before 3., the next read finds the
+// damage, and the procedure is repeated. After 2., reads of the range are refused.
 
 // retryAside is the delay after a failed attempt to set a file aside.
 const retryAside = 30 * time.Second
@@ -78,7 +78,7 @@ func (q *quarantine) setFileAside(ctx context.Context, number uint64) error {
 	if err := q.db.Flush(); err != nil {
 		return err
 	}
-	list, err := liveParts(q.db.DB)
+	list, err := partsInUse(q.db.DB)
 	if err != nil {
 		return err
 	}

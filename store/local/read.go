@@ -173,8 +173,8 @@ func (m *merge) level1Chunks(cr *chunkReader) func() (rows, error) {
 	}
 }
 
-// seekLevel1 moves to the first chunk of level 1 that may hold a reading at or after a time. It is
-// the last chunk that begins before that time, or else the first chunk.
+// seekLevel1 moves to the first chunk of level 1 that may contain a reading at or after a time. It
+// is the last chunk that begins before that time, or else the first chunk.
 func (cr *chunkReader) seekLevel1(first int64) bool {
 	key := appendChunkKey(nil, cr.prefix, level1, first, 0)
 	if cr.iter.SeekLT(key) && cr.isAtLevel(level1) {

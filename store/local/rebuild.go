@@ -19,8 +19,8 @@ import (
 	"github.com/varvedb/varve/store/local/sst"
 )
 
-// A rebuild creates a new database from all readable files, without the damaged list of files.
-// It may be interrupted at any step:
+// A rebuild creates a new database from all readable files, without the damaged list of files. It
+// may be interrupted at any time:
 //
 //	pebble.new is being written    the rebuild starts over
 //	DAMAGE is written              the rebuild starts over; losses are refused already
@@ -151,13 +151,13 @@ func (o *opener) rebuildFrom(list listing, reason error) (ranges []lost, flushed
 		}
 		lostOne := lost{From: []byte{0}, To: []byte{0xff}, File: fileName(number), Found: o.db.opts.Now().UTC(), Rebuilt: true}
 		if e.file == nil {
-			// Without the list of files, its keys are unknown.
+			// Pebble's list of files, which has the range of keys of each file, is lost.
 			lostOne.Reason = fmt.Sprintf("%v: %v", reason, e.err)
 			ranges = append(ranges, lostOne)
 			continue
 		}
 		sources = append(sources, sst.Part{File: e.file})
-		for _, g := range e.extent.Gaps {
+		for _, g := range e.extent.Holes {
 			l := lostOne
 			l.Reason = g.Err.Error()
 			if g.After != nil {
@@ -251,7 +251,7 @@ func (c *rewriter) copyAll(sources []sst.Part) error {
 			return errors.Join(err, m.Close())
 		}
 		e, _ := m.Entry()
-		if !e.Live {
+		if !e.HasValue {
 			continue
 		}
 		if err := c.copyOne(e.Key, e.Value); err != nil {

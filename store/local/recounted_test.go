@@ -73,8 +73,8 @@ func TestSeries_ListsEachOnce(t *testing.T) {
 	}
 }
 
-// TestCheckFolderQuickly_FindsATruncatedFile checks that a truncated file is found without
-// reading its blocks, and that an intact folder has no findings.
+// TestCheckFolderQuickly_FindsATruncatedFile checks that a truncated file is found without reading
+// its data, and that an intact folder has no findings.
 func TestCheckFolderQuickly_FindsATruncatedFile(t *testing.T) {
 	dir := filled(t, 2, 5000)
 	find := func() (found []local.Problem) {

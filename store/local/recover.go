@@ -18,8 +18,8 @@ import (
 // Recovery is the result of reading the journal in Open.
 type Recovery struct {
 	Readings int64
-	Changes  int // of items and tables
-	// Torn lists ends of the journal that failed their checks and were dropped.
+	Changes  int // number of batches of changes of items and tables
+	// Torn lists ends of the journal that failed their checks and were discarded.
 	//
 	// Each is a write that a crash interrupted, or rarely, an acknowledged one that was damaged.
 	Torn []journal.Torn
@@ -28,7 +28,7 @@ type Recovery struct {
 	Took  time.Duration
 }
 
-// TornBytes returns the number of dropped bytes, and of the whole frames in them.
+// TornBytes returns the number of discarded bytes, and of the whole frames in them.
 func (r *Recovery) TornBytes() (bytes int64, frames int) {
 	for _, t := range r.Torn {
 		bytes += t.Bytes

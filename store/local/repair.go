@@ -225,7 +225,7 @@ func (r *repair) demoteOverlapping(ctx context.Context, l *lost) (err error) {
 	if k, ok := parseChunkKey(to); ok {
 		to = after(appendSeriesSpace(nil, k.number, k.series))
 	}
-	r.catalog.mu.Lock() // so that no merge is committed meanwhile
+	r.catalog.mu.Lock() // so that no compaction is committed meanwhile
 	defer r.catalog.mu.Unlock()
 	batch := r.db.NewBatch()
 	defer func() { err = closing(err, batch) }()

@@ -86,8 +86,8 @@ func examineFile(disk vfs.FS, path string, o *pebble.Options) (*examined, error)
 	return e, nil
 }
 
-// lostOf returns the lost ranges of a part, and the spans to be replaced for them. A span
-// includes an intact key on each side, so that no later read touches a damaged block.
+// lostOf returns the lost ranges of a part, and the spans to be replaced for them. A span includes
+// an intact key on each side, so that no later read touches the damage.
 func (r *repairer) lostOf(p *part) (ranges []lost, spans []keySpan, err error) {
 	e, err := r.examine(p)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *repairer) lostOf(p *part) (ranges []lost, spans []keySpan, err error) {
 		record.Reason = e.err.Error()
 		return []lost{record}, []keySpan{{p.first, p.last}}, nil
 	}
-	for _, g := range e.extent.Gaps {
+	for _, g := range e.extent.Holes {
 		if g.Before != nil && bytes.Compare(g.Before, p.first) <= 0 || g.After != nil && bytes.Compare(g.After, p.last) >= 0 {
 			continue
 		}
@@ -286,7 +286,7 @@ func salvage(w *sst.Writer, sources []sst.Part, from []*part, ranges []lost, all
 		if e.Key[0] != spaceChunk {
 			ranges = narrow(ranges, e.Key, from[i], all)
 		}
-		if !e.Live {
+		if !e.HasValue {
 			continue
 		}
 		if err := w.Set(e.Key, e.Value); err != nil {

@@ -53,8 +53,8 @@ func (w *steadyWriter) run(ctx context.Context, s *local.Store, in grid.Table, s
 	return nil
 }
 
-// check checks that a restored store has at least the acknowledged readings, without gaps. Its item
-// must not record more readings than exist.
+// check checks that a restored store has at least the acknowledged readings, and that none before
+// the last one is missing. Its item must not record more readings than exist.
 func (w *steadyWriter) check(t *testing.T, s *local.Store, in grid.Table, acked int64) {
 	t.Helper()
 	list := all(t, s, in, w.device)

@@ -92,7 +92,7 @@ func (rec tableRecord) put(b *pebble.Batch, t grid.Table) error {
 	return b.Set(tableKey(t), data, nil)
 }
 
-// tables holds all tables by name, by number and in order.
+// tables has all tables by name, by number and in order.
 type tables struct {
 	byName map[grid.Table]*table
 	byNum  map[uint32]*table

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// record1 holds the members of a table's record that only format 1 has.
+// record1 has the members of a table's record that only format 1 has.
 type record1 struct {
 	Number   uint32 `json:"number"`
 	Readings int64  `json:"readings"`

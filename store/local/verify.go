@@ -21,8 +21,8 @@ func CheckFolder(ctx context.Context, dir string, rate int64, report func(Proble
 
 // CheckFolderQuickly checks a data folder within seconds.
 //
-// It checks the journal, the catalog, and the size, footer and index of each file, but no
-// blocks. It changes nothing, and does not report recorded damage; see [ReadRecorded].
+// It checks the journal, the catalog, and the size, footer and index of each file, but not the data
+// in the files. It changes nothing, and does not report recorded damage; see [ReadRecorded].
 func CheckFolderQuickly(ctx context.Context, dir string, report func(Problem)) error {
 	return checkFolder(ctx, dir, 0, true, report)
 }

@@ -68,7 +68,7 @@ func (w *watcher) addFile(number uint64, path string, err error) bool {
 	return !pending
 }
 
-// addChunk records a chunk that cannot be decoded, although its block is intact.
+// addChunk records a chunk that cannot be decoded, although its file is intact.
 func (w *watcher) addChunk(key []byte, err error) {
 	w.mu.Lock()
 	w.keys[string(key)] = err

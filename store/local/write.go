@@ -58,7 +58,7 @@ func (wr *writer) write(ctx context.Context, batches []store.Batch, results []st
 	return nil
 }
 
-// pendingWrite holds the state of one Write. Its buffers are reused.
+// pendingWrite has the state of one Write. Its buffers are reused.
 type pendingWrite struct {
 	mem     *memory
 	batches []store.Batch
@@ -154,8 +154,8 @@ func (w *pendingWrite) place(ctx context.Context) (*journal.Commit, error) {
 	}
 }
 
-// findBuffers finds the series buffers of the groups, and looks up late readings in chunks. It
-// may read from disk, so it runs without the lock.
+// findBuffers finds the series buffers of the groups, and looks up readings in chunks if chunks may
+// have them. It may read from disk, so it runs while memory is unlocked.
 func (w *pendingWrite) findBuffers() error {
 	if w.findExisting() > 0 {
 		w.makeMissing()
@@ -211,13 +211,13 @@ func (w *pendingWrite) collectLate() {
 	}
 }
 
-// holdReadings is the maximum number of readings that are inserted before the lock of memory is
-// released. So a small write does not wait for a large one.
-const holdReadings = 512
+// insertAtOnce is the maximum number of readings that are inserted before memory is unlocked. So a
+// small write does not wait for a large one.
+const insertAtOnce = 512
 
-// insert adds the remaining readings to series buffers and journal. It releases the lock after
-// every holdReadings readings. Frames become durable in order, so the last commit covers all of
-// them. insert returns false if the result of a lookup in chunks is out of date.
+// insert adds the remaining readings to series buffers and journal. It unlocks memory after every
+// insertAtOnce readings. Frames become durable in order, so the last commit covers all of them.
+// insert returns false if the result of a lookup in chunks is out of date.
 func (w *pendingWrite) insert() (done bool, err error) {
 	for w.next < len(w.groups) {
 		if done, err := w.insertSome(); !done || err != nil {
@@ -230,7 +230,7 @@ func (w *pendingWrite) insert() (done bool, err error) {
 	return true, nil
 }
 
-// insertSome inserts some readings under the lock.
+// insertSome inserts some readings while it locks memory.
 func (w *pendingWrite) insertSome() (done bool, err error) {
 	w.mem.mu.Lock()
 	defer w.mem.mu.Unlock()
@@ -241,7 +241,7 @@ func (w *pendingWrite) insertSome() (done bool, err error) {
 	w.record.Begin(w.mem.records)
 	waits := false
 	done = true
-	for n := holdReadings; n > 0 && w.next < len(w.groups); {
+	for n := insertAtOnce; n > 0 && w.next < len(w.groups); {
 		g := &w.groups[w.next]
 		if !g.chunksKnown() && !g.table.dropped {
 			done = false

@@ -5,7 +5,7 @@ import (
 	"github.com/varvedb/varve/store/local/memtable"
 )
 
-// group holds consecutive readings of one series in a write.
+// group has consecutive readings of one series in a write.
 type group struct {
 	table    *table
 	buffer   *seriesBuffer
@@ -32,7 +32,7 @@ type lookup struct {
 }
 
 // chunksKnown reports whether it is known for each reading of the group if chunks have it. The
-// caller holds the lock.
+// caller has locked memory.
 func (g *group) chunksKnown() bool {
 	if g.buffer.evicted {
 		return false
@@ -40,8 +40,8 @@ func (g *group) chunksKnown() bool {
 	return g.buffer.flushedKnown && g.first > g.buffer.maxFlushed || g.lookedUp && g.epoch == g.buffer.epoch
 }
 
-// appendLate appends the lookups of the readings that chunks may have. The caller holds the
-// lock.
+// appendLate appends the lookups of the readings that chunks may have. The caller has locked
+// memory.
 func (g *group) appendLate(late []*lookup) []*lookup {
 	if g.lookups == nil {
 		g.lookups = make([]lookup, len(g.rows))

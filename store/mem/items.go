@@ -30,8 +30,8 @@ func (s itemCalls) Get(ctx context.Context, keys []store.Key, _ bool) ([]store.I
 	return items, nil
 }
 
-// item returns the item of a key, or nil if it is missing or expired. The caller must hold the
-// lock.
+// item returns the item of a key, or nil if it is missing or expired. The caller must have locked
+// mu.
 func (s itemCalls) item(k store.Key) *store.Item {
 	it, ok := s.items[k]
 	if !ok || !it.Expires.IsZero() && !s.now().Before(it.Expires) {
@@ -46,13 +46,13 @@ func clone(it *store.Item) store.Item {
 	return c
 }
 
-// set stores an item. The caller must hold the lock.
+// set stores an item. The caller must have locked mu.
 func (s itemCalls) set(it *store.Item) {
 	defer s.versions.End(s.versions.Begin([]store.Key{it.Key}))
 	s.items[it.Key] = clone(it)
 }
 
-// remove deletes an item. The caller must hold the lock.
+// remove deletes an item. The caller must have locked mu.
 func (s itemCalls) remove(k store.Key) {
 	defer s.versions.End(s.versions.Begin([]store.Key{k}))
 	delete(s.items, k)
@@ -124,7 +124,7 @@ func (s itemCalls) write(ctx context.Context, k store.Key, conds []store.Cond, d
 	}
 	it := s.item(k)
 	for _, c := range conds {
-		if !c.Holds(it) {
+		if !c.IsTrue(it) {
 			return fmt.Errorf("item %s %s: %w", k.PK, k.SK, store.ErrCondition)
 		}
 	}

@@ -63,8 +63,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// check returns an error if the store is closed or the context has ended. The caller must hold
-// the lock.
+// check returns an error if the store is closed or the context has ended. The caller must have
+// locked mu.
 func (s *state) check(ctx context.Context) error {
 	if s.closed {
 		return store.ErrClosed
@@ -72,7 +72,7 @@ func (s *state) check(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// table returns a table that belongs to Varve, or ErrNoTable. The caller must hold the lock.
+// table returns a table that belongs to Varve, or ErrNoTable. The caller must have locked mu.
 func (s *state) table(t grid.Table) (*table, error) {
 	tb, ok := s.tables[t.Name()]
 	if !ok || !tb.info.Owned {
@@ -141,7 +141,7 @@ func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (s
 	return page, nil
 }
 
-// span returns the readings of a range, in the order of the range. The caller must hold the lock.
+// span returns the readings of a range, in the order of the range. The caller must have locked mu.
 func (s *Store) span(ctx context.Context, r store.Range) ([]varve.Reading, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func (s tableCalls) Tables(ctx context.Context, f store.Filter) ([]store.Info, e
 }
 
 // add stores a table under its name, and lists the table if the name can be parsed. The caller must
-// hold the lock.
+// have locked mu.
 func (s tableCalls) add(name string, tb *table) {
 	s.tables[name] = tb
 	if _, ok := grid.Parse(name); ok {
@@ -91,7 +91,7 @@ func (s tableCalls) Names() []string {
 	return names
 }
 
-// change calls do with the Info of a table, under the lock.
+// change locks the store, and calls do with the Info of a table.
 func (s tableCalls) change(ctx context.Context, t grid.Table, do func(*store.Info) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ func testTablesList(t *testing.T, e *env) {
 	month := grid.MonthOf(start)
 	var all []grid.Table
 	for _, prefix := range []string{"t", "t-long", "t0"} {
-		for _, r := range grid.DefaultPolicy().Layout(month) {
+		for _, r := range grid.DefaultPolicy().Ranges(month) {
 			all = append(all, grid.Table{Prefix: prefix, Range: r, Month: month})
 		}
 	}
@@ -69,7 +69,7 @@ func testTablesList(t *testing.T, e *env) {
 	}
 }
 
-// testTablesSkipEmpty checks that SkipEmpty never omits a table that holds a reading.
+// testTablesSkipEmpty checks that SkipEmpty never omits a table that has a reading.
 func testTablesSkipEmpty(t *testing.T, e *env) {
 	e.create(t, weekTable(), tableAt(start.AddDate(0, 0, -7), start))
 	e.write(t, weekTable(), reading("a", start, "1"))

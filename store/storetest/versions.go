@@ -48,12 +48,12 @@ func testItemsVersions(t *testing.T, e *env) {
 			t.Errorf("change %d: version %v became %v, and %v of another partition %v", i, before, after, elsewhere, same)
 		}
 	}
-	testHeldItem(t, e, s)
+	testCachedItem(t, e, s)
 }
 
-// testHeldItem reads an item twice while other goroutines write it. If its version has not changed
+// testCachedItem reads an item twice while other goroutines write it. If its version has not changed
 // in between, both copies must be equal.
-func testHeldItem(t *testing.T, e *env, s store.VersionedItems) {
+func testCachedItem(t *testing.T, e *env, s store.VersionedItems) {
 	key, ctx := store.Key{PK: "p", SK: "held"}, context.Background()
 	read := func() string {
 		items, err := e.Get(ctx, []store.Key{key}, true)

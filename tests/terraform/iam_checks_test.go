@@ -78,7 +78,7 @@ func matrix() []rule {
 	month := grid.MonthOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
 	var own []string
 	for _, prefix := range []string{"varve", "varve-audit"} {
-		own = append(own, on(grid.Table{Prefix: prefix, Range: grid.DefaultPolicy().Layout(month)[0], Month: month}.Name())...)
+		own = append(own, on(grid.Table{Prefix: prefix, Range: grid.DefaultPolicy().Ranges(month)[0], Month: month}.Name())...)
 	}
 	theirs := on("other_1794787200_1795392000_11_2026", "varve2_1794787200_1795392000_11_2026", "varve-other_1794787200_1795392000_11_2026",
 		"varve", "varve_orders", "orders", "varve_1794787200_1795392000_11_20267")
@@ -225,7 +225,7 @@ func namesMatch(_ *testing.T, p *planned) []string {
 	names := 0
 	for i := range 24 {
 		month := grid.MonthOf(time.Date(2026, time.Month(1+i), 15, 0, 0, 0, 0, time.UTC))
-		for _, r := range layout.Layout(month) {
+		for _, r := range layout.Ranges(month) {
 			for _, prefix := range []string{"varve", "varve-audit"} {
 				name := grid.Table{Prefix: prefix, Range: r, Month: month}.Name()
 				names++

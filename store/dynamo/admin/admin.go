@@ -53,7 +53,7 @@ func (a *Admin) Await(ctx context.Context, name string) (*types.TableDescription
 		}
 		d, err := a.Describe(ctx, name)
 		switch {
-		case client.IsNoTable(err): // a part of DynamoDB may not know a new table yet
+		case client.IsNoTable(err): // some servers of DynamoDB may not know a new table yet
 		case err != nil:
 			return nil, err
 		case d.TableStatus == types.TableStatusActive:

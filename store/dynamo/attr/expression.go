@@ -37,17 +37,18 @@ func (x *Expression) Value(av types.AttributeValue) string {
 	return p
 }
 
-// Set adds an assignment to the update. The target consists of placeholders.
+// Set adds an assignment to the update. The argument target is an attribute or a map member, as
+// placeholders.
 func (x *Expression) Set(target string, av types.AttributeValue) {
 	x.sets = append(x.sets, target+"="+x.Value(av))
 }
 
-// Add makes the update add a value to a number or a set.
+// Add makes the update add a value to a number or a set, which target names as in Set.
 func (x *Expression) Add(target string, av types.AttributeValue) {
 	x.adds = append(x.adds, target+" "+x.Value(av))
 }
 
-// Remove makes the update remove a target.
+// Remove makes the update remove an attribute or a map member.
 func (x *Expression) Remove(target string) { x.removes = append(x.removes, target) }
 
 // Update returns the text of the update expression.
@@ -65,7 +66,7 @@ func (x *Expression) Update() string {
 }
 
 // Placeholders returns the names and values of all placeholders. It returns nil for an empty map,
-// because DynamoDB rejects empty maps.
+// because DynamoDB refuses empty maps.
 func (x *Expression) Placeholders() (map[string]string, Item) {
 	names, values := x.names, x.values
 	if len(names) == 0 {

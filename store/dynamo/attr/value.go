@@ -28,7 +28,7 @@ func EncodeValue(v varve.Value) (av types.AttributeValue, decimals int, err erro
 		return &types.AttributeValueMemberBOOL{Value: v.Bool()}, -1, nil
 	case varve.KindJSON:
 		av, err = encodeJSON(v.Text())
-		if errors.Is(err, errEmptyName) { // DynamoDB rejects members with an empty name
+		if errors.Is(err, errEmptyName) { // DynamoDB refuses members with an empty name
 			return &types.AttributeValueMemberB{Value: []byte(v.Text())}, -1, nil
 		}
 		return av, -1, err
@@ -37,7 +37,7 @@ func EncodeValue(v varve.Value) (av types.AttributeValue, decimals int, err erro
 	}
 }
 
-// lostDecimals returns how many digits after the point a number was written with, if DynamoDB drops
+// lostDecimals returns the number of decimals with which a number was written, if DynamoDB drops
 // some of them. Otherwise it returns -1.
 func lostDecimals(n varve.Number) int {
 	_, _, _, written := n.Parts()

@@ -15,7 +15,7 @@ import (
 // IsNoTable reports whether err means that a table is missing.
 func IsNoTable(err error) bool { return errors.Is(err, store.ErrNoTable) }
 
-// IsConditionFailed returns the exception in err if the condition of a write did not hold.
+// IsConditionFailed returns the exception in err if the condition of a write was false.
 func IsConditionFailed(err error) (*types.ConditionalCheckFailedException, bool) {
 	var failed *types.ConditionalCheckFailedException
 	ok := errors.As(err, &failed)

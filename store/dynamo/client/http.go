@@ -26,13 +26,13 @@ func NewHTTP() *awshttp.BuildableClient {
 	})
 }
 
-// shortBody is the largest length of a request body that is sent in one piece with its header.
+// shortBody is the largest length of a request body that is sent together with its header.
 const shortBody = 64 << 10
 
-// bufferBody reads a short body into memory, so that header and body are sent in one piece. The
-// transport recognizes the type of the new body and knows that it is complete. With the body of
-// the SDK, it would send the header alone first, which costs a system call, a packet and an
-// encrypted record.
+// bufferBody reads a short body into memory, so that header and body are sent together. The
+// transport recognizes the type of the new body and knows that it is complete. With the body of the
+// SDK, it would send the header alone first, which costs a system call, a packet and an encrypted
+// TLS record.
 func bufferBody(req *http.Request) error {
 	if req.Body == nil || req.ContentLength <= 0 || req.ContentLength > shortBody {
 		return nil

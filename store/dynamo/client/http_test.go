@@ -28,9 +28,9 @@ func (c countedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestClient_SendsRequestInOnePiece checks that header and body of a request are sent in one
+// TestClient_SendsRequestInOneWrite checks that header and body of a request are sent in one
 // write, and that the server receives the whole body.
-func TestClient_SendsRequestInOnePiece(t *testing.T) {
+func TestClient_SendsRequestInOneWrite(t *testing.T) {
 	const want = `{"Item":{"series":{"S":"a"}},"TableName":"readings"}`
 	var bodies atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -22,8 +22,8 @@ import (
 // absent is the name of a series and the key of an item. Neither ever exists.
 const absent = "_doctor"
 
-// attempt is a request that shows whether an action is allowed. It changes nothing: it reads or deletes a
-// missing row, or it has a condition that never holds.
+// attempt is a request that shows whether an action is allowed. It changes nothing: it reads or
+// deletes a missing row, or it has a condition that is never true.
 type attempt struct {
 	action string
 	table  string

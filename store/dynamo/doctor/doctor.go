@@ -42,7 +42,7 @@ type Finding struct {
 // State is the result of a check.
 type State string
 
-// The states of findings.
+// The results of a check. An operator must act on Wrong, and should act on Warning.
 const (
 	Good       State = "good"
 	Warning    State = "warning" // works now, and will fail at a known time
@@ -59,7 +59,7 @@ type Options struct {
 	Now    func() time.Time
 	// Prefixes are the prefixes of the tables of all classes.
 	Prefixes []string
-	// Expired reports whether all readings that a table can hold have expired. If nil, no table
+	// Expired reports whether all readings that can be in a table have expired. If nil, no table
 	// counts as expired.
 	Expired func(grid.Table) bool
 	// TableQuota is the quota of tables of the account and region. 0 means 2500.

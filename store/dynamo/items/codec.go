@@ -41,7 +41,7 @@ func encode(it *store.Item) (attr.Item, error) {
 	return out, nil
 }
 
-// decode returns the item that DynamoDB attributes hold.
+// decode returns the item that encode converted to the DynamoDB attributes.
 func decode(in attr.Item) (store.Item, error) {
 	it := store.Item{Attrs: map[string]varve.Value{}}
 	keys := map[string]*string{

@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store/dynamo/attr"
 )
 
-// condition returns the text of a condition expression, or nil if conds is empty. An expired item
-// counts as absent.
+// condition returns the text of a condition expression, or nil if conds is empty. In conditions, an
+// expired item counts as missing.
 func (s *Items) condition(x *attr.Expression, conds []store.Cond) (*string, error) {
 	if len(conds) == 0 {
 		return nil, nil

@@ -23,7 +23,7 @@ var reserved = []string{AttrPK, AttrSK, AttrTTL, "gsi1pk", "gsi1sk", "gsi2pk", "
 var indexes = []store.Index{store.Primary, store.GSI1, store.GSI2}
 
 // Index is an index of the registry. The primary index has no name. All keys are strings, and
-// secondary indexes hold whole items.
+// secondary indexes contain whole items.
 type Index struct{ Name, PK, SK string }
 
 // Indexes returns the indexes of the registry. The primary index is the first.

@@ -3,9 +3,10 @@
 //	write   Prepare       widens the stream rows of a table before readings are written
 //	read    StreamLayout  merges the stream rows of all tables
 //
-// A stream row holds the row window and the shards of a stream in one table. Readers need it to
-// find every reading, even after the registry was lost. A stream row covers a layout if a reader
-// with the stream row finds all readings that were written with the layout.
+// A stream row has the row window and the shards of a stream in one table. Readers need it to find
+// every reading, even after the registry was lost. A stream row covers a layout if a reader with
+// the stream row finds all readings that were written with the layout. To widen a stream row is to
+// make it cover more layouts.
 //
 // Invariants: a stream row covers the layout of a reading before the reading is written, and
 // stream rows only become wider. So a layout that a remembered row covers is also covered by the

@@ -20,7 +20,7 @@ const recentFor = time.Minute
 
 // recentRows has the stream rows of all tables from the last read.
 type recentRows struct {
-	mu     sync.Mutex // held during a read
+	mu     sync.Mutex // locked during a read
 	read   time.Time
 	tables map[grid.Table][]row.Stream
 }

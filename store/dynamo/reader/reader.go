@@ -8,7 +8,7 @@
 // Scan reads all rows of a table, for checks.
 //
 // Invariants: each reading is returned once, as the copy that arrived first. A read fails at a
-// damaged row, unless the range accepts damage. It never drops a row without a report.
+// damaged row, unless the range accepts damage. It never omits a row without a report.
 package reader
 
 import (
@@ -86,7 +86,7 @@ func (rd *Reader) Latest(ctx context.Context, l store.Latest) (best varve.Readin
 	if m == nil {
 		return best, false, cost, rd.admin.Exists(ctx, l.Table.Name())
 	}
-	var higher varve.Position // position of the previous live reading, which is higher
+	var higher varve.Position // position of the previous live reading, which is higher in this order
 	for {
 		list, err := m.next(ctx)
 		if err != nil || len(list) == 0 {

@@ -18,16 +18,16 @@ const nsPerMs = 1_000_000
 // scanner reads the readings of one shard of a series in order.
 //
 // Rows are ordered by their first millisecond, and the readings of a row cover a row window. The
-// scanner holds readings back until no later row can have an earlier reading. Windows are aligned
-// to the widest window of the series, so no row is in two windows.
+// scanner delays readings until no later row can have an earlier reading. Row windows are aligned
+// to the widest row window of the series, so no row is in two of them.
 type scanner struct {
-	rd     *Reader
-	r      store.Range
-	in     *dynamodb.QueryInput
-	window int64           // widest row window of the series in milliseconds
-	held   []varve.Reading // readings that are held back, in order
-	ended  bool
-	cost   store.Cost
+	rd      *Reader
+	r       store.Range
+	in      *dynamodb.QueryInput
+	window  int64           // widest row window of the series in milliseconds
+	waiting []varve.Reading // readings that were read and cannot be returned yet, in order
+	ended   bool
+	cost    store.Cost
 }
 
 // openScanner returns a scanner over a range, or nil if the range is empty.
@@ -58,10 +58,10 @@ func (rd *Reader) openScanner(r store.Range, shard int) *scanner {
 }
 
 // rowsFor returns the number of rows that the first page requests for a limit of readings. Rows of
-// a millisecond mostly hold one reading, so it adds three rows to the limit. Range.After may exclude
-// the reading of one row. The other two rows show that the last readings are in order, and that
-// more readings follow. Wide rows mostly hold several readings. If they do not, the next page is
-// larger.
+// a millisecond mostly have one reading, so it adds three rows to the limit. Range.After may
+// exclude the reading of one row. The other two rows show that the last readings are in order, and
+// that more readings follow. Wide rows mostly have several readings. If they do not, the next page
+// is larger.
 func rowsFor(limit int, window int64) int32 {
 	if window > 1 {
 		return int32(1 + limit/16)
@@ -103,18 +103,18 @@ func (sc *scanner) next(ctx context.Context) ([]varve.Reading, error) {
 			return nil, err
 		}
 		if n := sc.countReady(edge); n > 0 {
-			out := slices.Clone(sc.held[:n])
-			sc.held = slices.Delete(sc.held, 0, n)
+			out := slices.Clone(sc.waiting[:n])
+			sc.waiting = slices.Delete(sc.waiting, 0, n)
 			return out, nil
 		}
 	}
-	out := sc.held
-	sc.held = nil
+	out := sc.waiting
+	sc.waiting = nil
 	return out, nil
 }
 
 // isDone reports whether all readings have been returned.
-func (sc *scanner) isDone() bool { return sc.ended && len(sc.held) == 0 }
+func (sc *scanner) isDone() bool { return sc.ended && len(sc.waiting) == 0 }
 
 // readPage reads a page of rows, and returns the edge in milliseconds. All readings of later rows
 // are at the edge or after it, in the order of the range.
@@ -134,8 +134,8 @@ func (sc *scanner) readPage(ctx context.Context) (edge int64, err error) {
 		}
 	}
 	if len(out.Items) > 0 {
-		slices.SortStableFunc(sc.held, sc.compare)
-		sc.held = dropCopies(sc.held)
+		slices.SortStableFunc(sc.waiting, sc.compare)
+		sc.waiting = dropCopies(sc.waiting)
 	}
 	sc.in.ExclusiveStartKey = out.LastEvaluatedKey
 	sc.ended = len(out.LastEvaluatedKey) == 0
@@ -156,8 +156,8 @@ func (sc *scanner) firstEdge() int64 {
 	return 0
 }
 
-// addRow adds the readings of a row that are in the range to the held ones. It returns the edge
-// after the row. If the row is damaged, it fails, or skips the row if the range accepts damage.
+// addRow adds the readings of a row that are in the range to sc.waiting. It returns the edge after the
+// row. If the row is damaged, it fails, or skips the row if the range accepts damage.
 func (sc *scanner) addRow(it attr.Item) (edge int64, err error) {
 	ms, overflow, list, err := row.ReadingsOf(sc.r.Series, it)
 	if err != nil {
@@ -172,7 +172,7 @@ func (sc *scanner) addRow(it attr.Item) (edge int64, err error) {
 	}
 	for i := range list {
 		if sc.isWanted(&list[i]) {
-			sc.held = append(sc.held, list[i])
+			sc.waiting = append(sc.waiting, list[i])
 		}
 	}
 	if sc.r.Order != varve.Descending {
@@ -180,15 +180,15 @@ func (sc *scanner) addRow(it attr.Item) (edge int64, err error) {
 	}
 	begin := ms / sc.window * sc.window
 	if ms == begin && !overflow {
-		return begin, nil // this is the last row of its window, so later rows end before the window begins
+		return begin, nil // this is the last row of its row window, so later rows end before the row window begins
 	}
 	return begin + sc.window, nil
 }
 
-// countReady returns the number of held readings that can be returned now, because no later row can
-// have a reading that belongs before them.
+// countReady returns the number of readings in sc.waiting that can be returned now, because no later
+// row can have a reading that belongs before them.
 func (sc *scanner) countReady(edge int64) int {
-	n := slices.IndexFunc(sc.held, func(r varve.Reading) bool {
+	n := slices.IndexFunc(sc.waiting, func(r varve.Reading) bool {
 		ms := r.Time.UnixNano() / nsPerMs
 		if sc.r.Order == varve.Descending {
 			return ms < edge
@@ -196,7 +196,7 @@ func (sc *scanner) countReady(edge int64) int {
 		return ms >= edge
 	})
 	if n < 0 {
-		return len(sc.held)
+		return len(sc.waiting)
 	}
 	return n
 }

@@ -18,10 +18,11 @@ import (
 	"github.com/varvedb/varve/store/dynamo/row"
 )
 
-// scanSegments is the number of parts of a table that Series scans at the same time.
+// scanSegments is the number of parts of a table that Series scans at the same time. DynamoDB calls
+// them segments.
 const scanSegments = 4
 
-// segment is the state of the scan of one part of a table, in a token.
+// segment is the state of the scan of one segment. A token contains the states.
 type segment struct {
 	Number int    `json:"n"`
 	Series string `json:"s,omitempty"` // hash key of the last row; empty before the first request

@@ -38,12 +38,12 @@ type Options struct {
 // Plan lists the streams in all tables, and the repairs that tables need.
 type Plan struct {
 	Streams []store.StreamLayout // all streams in tables, ordered by tenant and name
-	Rows    []Row                // stream rows that are missing or too narrow
+	Rows    []Row                // stream rows that are missing or do not cover all layouts
 	Lost    []grid.Table         // tables that were deleted outside of Varve
 	Damaged []string             // unreadable stream rows, which a repair does not change
 }
 
-// Row is a stream row that is missing in a table or too narrow.
+// Row is a stream row that is missing in a table or does not cover all layouts.
 type Row struct {
 	Table grid.Table
 	store.StreamLayout

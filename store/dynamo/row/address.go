@@ -29,8 +29,8 @@ func RefOf(t grid.Table, r *varve.Reading, window time.Duration, shards int) Ref
 // Address returns the address of the first row.
 func (r Ref) Address() Address { return Address{Ref: r} }
 
-// Address identifies a row, either the first row of a window or an overflow row below it. The
-// overflow path has one digit from 1 to 9 for each level below the first row.
+// Address identifies a row, either the first row of a row window or an overflow row below it. The
+// overflow path has one digit from 1 to 9 for each row on the way from the first row.
 type Address struct {
 	Ref
 
@@ -51,10 +51,10 @@ func (a Address) Key() attr.Item {
 	return attr.Item{AttrSeries: &attr.Str{Value: seriesKey(a.Series, a.Shard)}, AttrTS: &attr.Num{Value: a.TS()}}
 }
 
-// Below returns the address of the overflow row for a reading, one level below a row. A window is
-// divided into ninths, and each ninth into ninths again. The next digit is the number of the
-// ninth that contains the reading. If ninths would be shorter than a millisecond, the digit
-// depends on the hash of the key.
+// Below returns the address of the overflow row for a reading, directly below a row. A row window
+// is divided into ninths, and each ninth into ninths again. The next digit is the number of the
+// ninth that contains the reading. If ninths would be shorter than a millisecond, the digit depends
+// on the hash of the key.
 func (a Address) Below(e *Entry, window time.Duration) Address {
 	part, depth := int64(1), 0
 	for ; depth < len(a.Overflow) && int64(window)/(part*9) >= nsPerMs; depth++ {

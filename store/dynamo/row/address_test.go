@@ -10,7 +10,7 @@ import (
 )
 
 // TestAddress_OverflowPathFollowsTimeThenHash checks overflow paths in a wide row. They depend on
-// ninths of the window as long as these are at least a millisecond, and then on the hash of the
+// ninths of the row window as long as these are at least a millisecond, and then on the hash of the
 // key.
 func TestAddress_OverflowPathFollowsTimeThenHash(t *testing.T) {
 	path := func(key string, offset, window time.Duration, depth int) string {

@@ -59,8 +59,8 @@ func (s *Stored) Covered(covers func(at, arrived time.Time) bool) (keys map[stri
 	return keys, nil
 }
 
-// Without returns the attributes of the row without some of its readings. If none remain, it returns
-// an erased row. A closed row keeps its size, so that it stays closed.
+// Without returns the attributes of the row without some of its readings. If none remain, it
+// returns an erased row. A closed row still records its old size, so that it stays closed.
 func (s *Stored) Without(keys map[string]bool, closed int) attr.Item {
 	it := attr.Item{AttrSeries: s.Attrs[AttrSeries], AttrTS: s.Attrs[AttrTS]}
 	var rest []string
@@ -108,9 +108,9 @@ func erasedItem(it attr.Item, bytes int, ttl int64) attr.Item {
 	return it
 }
 
-// Unchanged returns a condition that holds if the row has the same readings as when it was read. It
-// compares the number of keys and the expiry. Writers only add keys to a row. If a row was deleted and
-// recreated, its expiry is another one.
+// Unchanged returns a condition that is true if the row has the same readings as when it was read.
+// It compares the number of keys and the expiry. Writers only add keys to a row. If a row expired
+// and was recreated, its expiry is another one.
 func (s *Stored) Unchanged() (condition string, names map[string]string, values attr.Item) {
 	names, values = map[string]string{"#t": AttrTTL}, attr.Item{}
 	if len(s.Keys) == 0 {

@@ -27,8 +27,8 @@ const (
 // digits are the 64 digits of parts, in ascending order of their bytes.
 const digits = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 
-// Key returns the key of a reading in a row that begins at the given millisecond. A row is wide
-// if its window is longer than a millisecond.
+// Key returns the key of a reading in a row that begins at the given millisecond. A row is wide if
+// its row window is longer than a millisecond.
 func Key(r *varve.Reading, ms int64, wide bool) string {
 	id := r.ID.Key()
 	at := r.Time.UnixNano()

@@ -9,8 +9,8 @@
 // The package sends no requests. docs/data-model.md describes the form of rows.
 //
 // Invariants: the address of a reading depends only on its identity and layout, except for the
-// overflow path, which leads to the first row that was open. Parse and Readings return an error
-// for a row that this package cannot have written. They never drop a reading.
+// overflow path, which leads to the first row that was open. Parse and Readings return an error for
+// a row that this package cannot have written. They never omit a reading.
 package row
 
 import (
@@ -82,8 +82,8 @@ func (r *Row) set(name, key string, av types.AttributeValue) {
 	r.Bytes += len(key) + attr.SizeOfValue(av) + attr.ElementOverhead
 }
 
-// Holds reports whether the row has the keys of all the given entries.
-func (r *Row) Holds(entries []Entry) bool {
+// HasKeys reports whether the row has the keys of all the given entries.
+func (r *Row) HasKeys(entries []Entry) bool {
 	return !slices.ContainsFunc(entries, func(e Entry) bool { return !r.Keys[e.Key] })
 }
 

@@ -24,7 +24,7 @@ func (r *Row) UpdateSeen(seen *Row) (x *attr.Expression, condition string) {
 			x.Set(x.Name(AttrTTL), number(r.TTL))
 		}
 	}
-	// The expiry is compared, too. If it differs, the row was deleted and recreated.
+	// The expiry is compared, too. If it differs, the row expired and was recreated.
 	condition = "size(" + x.Name(AttrIDs) + ")=" + x.Value(number(int64(len(seen.Keys)))) + " AND "
 	if seen.TTL == 0 {
 		return x, condition + "attribute_not_exists(" + x.Name(AttrTTL) + ")"
@@ -32,9 +32,9 @@ func (r *Row) UpdateSeen(seen *Row) (x *attr.Expression, condition string) {
 	return x, condition + x.Name(AttrTTL) + "=" + x.Value(number(seen.TTL))
 }
 
-// UpdateBlind returns the update that adds readings to a row that was not read, and its
-// condition. The condition holds if the row exists, is smaller than full, has all attributes of
-// the readings, and has none of their keys.
+// UpdateBlind returns the update that adds readings to a row that was not read, and its condition.
+// The condition is true if the row exists, is smaller than full, has all attributes of the
+// readings, and has none of their keys.
 func (r *Row) UpdateBlind(full int) (x *attr.Expression, condition string) {
 	x = attr.NewExpression()
 	r.addTo(x, func(string) bool { return true })

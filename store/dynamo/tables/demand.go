@@ -24,7 +24,7 @@ const (
 const (
 	// scaleHours is the number of full hours whose peaks a capacity must serve.
 	scaleHours = 6
-	// reportFor is the time for which the report of a stopped process is kept: longer than
+	// reportFor is how long the report of a stopped process stays in the registry: longer than
 	// scaleHours.
 	reportFor = 24 * time.Hour
 	// currentFor is the age up to which a report counts as the present use.

@@ -50,10 +50,11 @@ func (d dailyUse) addHours(hours map[int64]client.Units, now time.Time) (changed
 	return changed
 }
 
-// peakOfCold returns the largest use of a cold table in the last month. Writes before the end of the
-// table's arrival month do not count, because a cold table receives no readings.
+// peakOfCold returns the largest use of a cold table in the last month. It leaves out the writes up
+// to the first day after the table's arrival month, because a sealed table receives no readings. By
+// default, a table is sealed an hour after that month.
 func (d dailyUse) peakOfCold(t grid.Table, now time.Time) (peak client.Units) {
-	writesFrom := dayOf(t.Month.End()) + 1 // writes of the month end on its last day or the next day
+	writesFrom := dayOf(t.Month.End()) + 1 // the first day whose writes count
 	for day, u := range d {
 		if day < dayOf(now)-monthDays {
 			continue

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// recordsPK is the partition of the registry that holds the records. Their sort keys are the
-// names of tables.
+// recordsPK is the partition of the registry with the records. Their sort keys are the names of
+// tables.
 const recordsPK = "TABLES"
 
 // phase is the state of a table's creation or deletion.

@@ -36,7 +36,7 @@ type Scaler struct {
 	taken   time.Time // end of the last measured interval
 	hours   map[string]map[int64]client.Units
 
-	month month // the use that cold tables follow
+	month month // the use by which cold tables are scaled
 }
 
 func newScaler(l *Lifecycle, used func() map[string]client.TableUse) *Scaler {
@@ -105,7 +105,7 @@ func (s *Scaler) measure(now time.Time) (report, bool) {
 	return r, true
 }
 
-// perSecond returns a rate, rounded up to thousandths to keep reports short.
+// perSecond returns a rate, rounded up to thousandths, so that reports are short.
 func perSecond(units float64, took time.Duration) float64 {
 	return math.Ceil(units/took.Seconds()*1000) / 1000
 }

@@ -1,7 +1,7 @@
 // Package tables manages the tables of a deployment.
 //
-// Each table of readings is a DynamoDB table with a record in the registry. The record holds facts that
-// DynamoDB does not store: the tier, retirement, holds, use and loss.
+// Each table of readings is a DynamoDB table with a record in the registry. The record has facts
+// that DynamoDB does not store: the tier, retirement, holds, use and loss.
 //
 //	        creating            in use               deleting
 //	record  making ── ready ─── used, listed ─────── dropping ── deleted

@@ -70,11 +70,11 @@ func tableClass(name string) types.TableClass {
 	return types.TableClassStandard
 }
 
-// Tune implements store.Lifecycle. A provisioned table gets the capacity of the tier. If the template
-// has no capacity for the tier, the table becomes on-demand. If tables of the tier are scaled, the table
-// keeps its capacity instead, within the limits. A scaled cold table gets the capacity for its use in
-// the last month, if that use is known. An on-demand table does not become provisioned. Every table gets
-// the table class of the tier.
+// Tune implements store.Lifecycle. A provisioned table gets the capacity of the tier. If the
+// template has no capacity for the tier, the table becomes on-demand. If tables of the tier are
+// scaled, the capacity only changes if it is outside of the limits. A scaled cold table gets the
+// capacity for its use in the last month, if that use is known. An on-demand table does not become
+// provisioned. Every table gets the table class of the tier.
 //
 // DynamoDB limits changes of the table class and of capacity separately. If one change fails,
 // Tune still makes the other.

@@ -13,7 +13,8 @@ const (
 	// maxClosedRows and maxClosedBytes limit the cache of closed rows.
 	maxClosedRows  = 10_000
 	maxClosedBytes = 8 << 20
-	// closedFor is how long a row is cached. Another process may drop and recreate the table.
+	// closedFor is how long a row is cached. It is short, because another process may drop and
+	// recreate the table of the row.
 	closedFor = 10 * time.Minute
 	// closedRowBytes approximates the memory of a cached row without its keys, and closedKeyBytes
 	// the memory of a key without its text.
@@ -21,9 +22,10 @@ const (
 	closedKeyBytes = 56
 )
 
-// closedRows caches the keys of closed rows. If readings belong below a cached row, the writer sends
-// no request for that row. Such a request would cost as much as a write of the whole row. Only an
-// erasure changes a closed row. It ends only when no process uses an older copy; see ErasureDelay.
+// closedRows caches the keys of closed rows. If readings belong below a cached row, the writer
+// sends no request for that row. Such a request would cost as much as a write of the whole row.
+// Only an erasure changes a closed row. An erasure ends only when no process uses an older copy;
+// see ErasureDelay.
 type closedRows struct {
 	rows *cache.Cache[row.Address, contents]
 }

@@ -16,8 +16,8 @@ func closedRow(n int) (row.Address, *row.Row) {
 	return row.Ref{Table: grid.Table{Prefix: "t"}, MS: int64(n)}.Address(), r
 }
 
-// TestClosedRows_AreBounded fills the cache. It must hold the most recently used rows, within its
-// limits of rows and bytes.
+// TestClosedRows_AreBounded fills the cache. It must contain the most recently used rows, within
+// its limits of rows and bytes.
 func TestClosedRows_AreBounded(t *testing.T) {
 	c := newClosedRows()
 	oldest, _ := closedRow(0)

@@ -20,14 +20,15 @@ import (
 // ErasureDelay is how long another process may use its copy of a closed row that was erased.
 const ErasureDelay = closedFor
 
-// eraseTries is how often the rows of one window are reread if another process changes them meanwhile.
+// eraseTries is how often the rows of one row window are reread if another process changes them
+// meanwhile.
 const eraseTries = 20
 
 // Erase implements store.Eraser. It reads all rows of the window, and deletes or replaces the ones
 // with covered readings.
 //
-// An erased row replaces a closed row whose readings are all erased, as long as its window has other
-// readings. So the remaining readings are found on the same overflow paths as before.
+// An erased row replaces a closed row whose readings are all erased, as long as its row window has
+// other readings. So the remaining readings are found on the same overflow paths as before.
 func (w *Writer) Erase(ctx context.Context, e store.Erasure) (erased int64, err error) {
 	w.closed.drop(e.Table)
 	defer w.closed.drop(e.Table)
@@ -56,7 +57,7 @@ func (w *Writer) eraseShard(ctx context.Context, e *store.Erasure, shard int) (e
 	const ms = int64(time.Millisecond)
 	ref := row.Ref{Table: e.Table, Series: e.Series, Shard: shard}
 	in := rowsInput(ref, e.Window.From.UnixNano()/ms, (e.Window.To.UnixNano()-1)/ms)
-	var pending []row.Stored // rows of the last window, which may continue on the next page
+	var pending []row.Stored // rows of the last row window, which may continue on the next page
 	for {
 		if err := w.tables.Lifecycle.CheckErasable(ctx, e.Table); err != nil {
 			return erased, err
@@ -179,8 +180,8 @@ type erasureOfRow struct {
 	readings int64
 }
 
-// planErasure returns the changes of the rows of one window, the deepest rows first. If no reading
-// remains, all rows are deleted.
+// planErasure returns the changes of the rows of one row window, the deepest rows first. If no
+// reading remains, all rows are deleted.
 func planErasure(e *store.Erasure, ref row.Ref, rows []row.Stored) (changes []erasureOfRow, err error) {
 	covered := make([]map[string]bool, len(rows))
 	exist, rest, ttl := map[string]bool{}, 0, rows[0].TTL

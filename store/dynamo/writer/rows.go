@@ -78,7 +78,7 @@ func (w *Writer) tryRow(ctx context.Context, g *group, at row.Address, entries [
 	case err != nil:
 	case res.stored:
 		w.expected.learn(g.Series, false)
-	case res.row != nil && res.row.Bytes < closedBytes && !res.row.Holds(entries):
+	case res.row != nil && res.row.Bytes < closedBytes && !res.row.HasKeys(entries):
 		w.expected.learn(g.Series, true)
 	}
 	return res, n, err

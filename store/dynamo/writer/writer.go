@@ -2,21 +2,21 @@
 //
 //	batches ── groups, one per first row ── row by row, along the overflow path
 //
-// Without concurrent writes, each row needs at most two requests. The first request inserts the row,
-// on the condition that it is missing. If it exists, the answer has its contents. Readings whose ids
-// the row holds are duplicates or conflicts, and one update adds the others. If the rows of a series
-// mostly exist, a blind update replaces the insert.
+// Without concurrent writes, each row needs at most two requests. The first request inserts the
+// row, on the condition that it is missing. If it exists, the answer has its contents. Readings
+// whose ids are in the row are duplicates or conflicts, and one update adds the others. If the rows
+// of a series mostly exist, a blind update replaces the insert.
 //
-// A row of closedBytes or more is closed. Only an erasure changes it. Further readings of its window
-// are written to overflow rows below it.
+// A row of closedBytes or more is closed. Only an erasure changes it. Further readings of its row
+// window are written to overflow rows below it.
 //
 //	group         readings of one first row, with their verdicts
 //	closedRows    cache of the keys in closed rows
 //	expectations  cache of the series whose rows mostly exist
 //
-// Invariants: one request writes an id together with all its values, so no reading is torn. A
-// verdict of Stored or Duplicate is based on an answer of DynamoDB, or on a closed row of an
-// existing table. After a failure, readings without such a verdict are rejected, and can be
+// Invariants: one request writes an id together with all its values, so no reading is stored in
+// part. A verdict of Stored or Duplicate is based on an answer of DynamoDB, or on a closed row of
+// an existing table. After a failure, readings without such a verdict are rejected, and can be
 // resent.
 package writer
 

@@ -75,7 +75,7 @@ func (g *Guard) requireFree(need int64) error {
 	return nil
 }
 
-// refresh checks the disk and sets or clears the condition. The caller holds the lock.
+// refresh checks the disk and sets or clears the condition. The caller has locked mu.
 func (g *Guard) refresh(now time.Time) {
 	g.at = now
 	g.free, g.err = g.freeBytes()
@@ -89,7 +89,7 @@ func (g *Guard) refresh(now time.Time) {
 	}
 }
 
-// message returns the problem of the disk and the remedy. The caller holds the lock.
+// message returns the problem of the disk and the remedy. The caller has locked mu.
 func (g *Guard) message() string {
 	if g.min < 0 {
 		return fmt.Sprintf("the disk of data folder %s is full (%d MiB free): make room, and set store.min_free to keep a reserve", g.dir, g.free>>20)

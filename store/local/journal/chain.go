@@ -81,8 +81,8 @@ func (c Chain) write(disk vfs.FS, dir string) error {
 	return nil
 }
 
-// Lost returns the problem if Pebble and the journal do not fit together, or nil. Pebble holds the
-// segments up to flushed.
+// Lost returns the problem if Pebble and the journal do not fit together, or nil. Pebble has the
+// data of the segments up to flushed.
 func (c Chain) Lost(flushed uint64) *Problem {
 	switch {
 	case c.First > flushed+1:

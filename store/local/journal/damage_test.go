@@ -171,8 +171,8 @@ func TestReplay_FindsDamage(t *testing.T) {
 	}
 }
 
-// TestReplay_CountsTornEnds checks that the traces of a crash at the end are dropped and
-// counted, and that whole frames among them are reported.
+// TestReplay_CountsTornEnds checks that the traces of a crash at the end are discarded and counted,
+// and that whole frames among them are reported.
 func TestReplay_CountsTornEnds(t *testing.T) {
 	cases := []struct {
 		reason string

@@ -32,7 +32,7 @@
 // acknowledged, and leaves the chain before its file is removed.
 //
 // After a crash, the last frames may be incomplete or fail their checksum. They were not
-// acknowledged, and Replay drops them. They look like acknowledged frames that were damaged, so
+// acknowledged, and Replay discards them. They look like acknowledged frames that were damaged, so
 // Replay counts them. All other deviations are damage, which Replay reports:
 //
 //   - A frame fails its checksum although a later frame records that it was durable.

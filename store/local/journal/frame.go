@@ -13,7 +13,7 @@ const MaxPayload = 1 << 30
 type Kind byte
 
 const (
-	// Readings marks a record of readings.
+	// Readings marks a journal record: the new readings of one write.
 	Readings Kind = 1
 	// Batch marks a batch of changes to items or tables.
 	Batch Kind = 2
@@ -34,24 +34,24 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// layout defines the encoding of frames in one segment.
-type layout struct {
+// encoding defines the bytes of the frames in one segment.
+type encoding struct {
 	first int    // offset of the first frame
 	frame int    // bytes before a payload
 	seed  uint32 // checksum of the store id and the segment number, which all frames include in their checksums
 }
 
-// layoutOf returns the layout of a segment. The checksums cover store and number, so that a
+// encodingOf returns the encoding of a segment. The checksums cover store and number, so that a
 // frame of a reused file fails its checksum.
-func layoutOf(id meta.ID, number uint64) layout {
+func encodingOf(id meta.ID, number uint64) encoding {
 	seed := crc32.Checksum(binary.LittleEndian.AppendUint64(id[:], number), castagnoli)
-	return layout{first: headerBytes, frame: frameBytes, seed: seed}
+	return encoding{first: headerBytes, frame: frameBytes, seed: seed}
 }
 
-// layoutOf1 returns the layout of a segment of format 1.
-func layoutOf1(number uint64) layout {
+// encodingOf1 returns the encoding of a segment of format 1.
+func encodingOf1(number uint64) encoding {
 	seed := crc32.Checksum(binary.LittleEndian.AppendUint64(nil, number), castagnoli)
-	return layout{first: headerBytes1, frame: frameBytes1, seed: seed}
+	return encoding{first: headerBytes1, frame: frameBytes1, seed: seed}
 }
 
 // header is the beginning of a segment.
@@ -72,10 +72,10 @@ func (h header) bytes() []byte {
 
 // parseHeader parses the beginning of a segment. It returns false if the checksum fails. Values
 // that format 1 does not have are zero.
-func parseHeader(data []byte) (h header, l layout, ok bool) {
+func parseHeader(data []byte) (h header, l encoding, ok bool) {
 	if len(data) >= headerBytes1 && string(data[:8]) == magic1 {
 		h.number = binary.LittleEndian.Uint64(data[8:])
-		return h, layoutOf1(h.number), true
+		return h, encodingOf1(h.number), true
 	}
 	if len(data) < headerBytes {
 		return h, l, false
@@ -83,10 +83,10 @@ func parseHeader(data []byte) (h header, l layout, ok bool) {
 	h.number = binary.LittleEndian.Uint64(data[8:])
 	h.id = meta.ID(data[16:32])
 	h.length = int64(binary.LittleEndian.Uint64(data[32:]))
-	return h, layoutOf(h.id, h.number), string(h.bytes()) == string(data[:headerBytes])
+	return h, encodingOf(h.id, h.number), string(h.bytes()) == string(data[:headerBytes])
 }
 
-// Frame is one record of the journal.
+// Frame is one entry of the journal.
 type Frame struct {
 	Kind    Kind
 	Payload []byte
@@ -97,7 +97,7 @@ type Frame struct {
 }
 
 // appendTo appends the encoded frame.
-func (f *Frame) appendTo(dst []byte, l layout) []byte {
+func (f *Frame) appendTo(dst []byte, l encoding) []byte {
 	at := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(f.Payload)))
 	dst = append(dst, 0, 0, 0, 0)
@@ -111,7 +111,7 @@ func (f *Frame) appendTo(dst []byte, l layout) []byte {
 
 // claimed returns the size of the frame at the beginning of data, as its header states it. It
 // verifies no checksum. It returns 0 if data is shorter.
-func (l layout) claimed(data []byte) int {
+func (l encoding) claimed(data []byte) int {
 	if len(data) < l.frame {
 		return 0
 	}
@@ -123,7 +123,7 @@ func (l layout) claimed(data []byte) int {
 }
 
 // parse parses the frame at the beginning of data. It returns false if the checksum fails.
-func (l layout) parse(data []byte) (f Frame, ok bool) {
+func (l encoding) parse(data []byte) (f Frame, ok bool) {
 	f.size = l.claimed(data)
 	if f.size == 0 || crc32.Update(l.seed, castagnoli, data[8:f.size]) != binary.LittleEndian.Uint32(data[4:]) {
 		return f, false

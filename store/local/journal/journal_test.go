@@ -109,7 +109,7 @@ func TestWriter_RemovesSegments(t *testing.T) {
 }
 
 // TestWriter_SurvivesPowerCut cuts the power at a random moment. Frames whose commit had ended
-// exist, in order and without gaps.
+// exist in order, and none is missing.
 func TestWriter_SurvivesPowerCut(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -241,7 +241,7 @@ func TestWait_EndsWithContext(t *testing.T) {
 
 func FuzzReplay(f *testing.F) {
 	whole := Frame{Kind: Readings, Payload: []byte("x"), synced: headerBytes}
-	f.Add(whole.appendTo(header{number: 1, id: testID}.bytes(), layoutOf(testID, 1)))
+	f.Add(whole.appendTo(header{number: 1, id: testID}.bytes(), encodingOf(testID, 1)))
 	f.Add([]byte(magic))
 	f.Add(append([]byte(magic1), 1, 0, 0, 0, 0, 0, 0, 0))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -12,7 +12,8 @@ import (
 type Source struct {
 	FS  vfs.FS
 	Dir string
-	// Store is the expected store of the journal. If zero, any store is accepted.
+	// Store is the id of the store to which the journal must belong. If zero, any store is
+	// accepted.
 	Store meta.ID
 	// After is the last segment that is no longer needed.
 	After uint64
@@ -141,11 +142,11 @@ func (r *replay) found(p Problem) error {
 
 // file is a segment on disk, with its parsed header.
 type file struct {
-	number uint64 // from its header, or from its name if the header is damaged
-	name   string
-	layout layout
-	header header
-	whole  bool // the header is intact
+	number   uint64 // from its header, or from its name if the header is damaged
+	name     string
+	encoding encoding
+	header   header
+	whole    bool // the header is intact
 }
 
 // files returns the segments that are still needed, in the order of their numbers.
@@ -182,13 +183,13 @@ func (r *replay) file(number uint64) (f file, err error) {
 	if err != nil {
 		return f, err
 	}
-	if f.header, f.layout, f.whole = parseHeader(head); f.whole {
+	if f.header, f.encoding, f.whole = parseHeader(head); f.whole {
 		f.number = f.header.number
 		return f, nil
 	}
-	f.layout = layoutOf(r.Store, number)
+	f.encoding = encodingOf(r.Store, number)
 	if r.Unchained {
-		f.layout = layoutOf1(number)
+		f.encoding = encodingOf1(number)
 	}
 	return f, nil
 }

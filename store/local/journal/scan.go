@@ -32,7 +32,7 @@ func (r *replay) segment(f file) error {
 			return nil
 		}
 	}
-	if err := s.frames(f.layout.first); err != nil {
+	if err := s.frames(f.encoding.first); err != nil {
 		return err
 	}
 	if !begun && s.empty() {
@@ -62,7 +62,7 @@ func (s *scan) headerProblem() error {
 	if s.used == 0 {
 		return s.found(s.problem(0, 0, "is empty"))
 	}
-	return s.found(s.problem(0, int64(s.file.layout.first), "the header does not check"))
+	return s.found(s.problem(0, int64(s.file.encoding.first), "the header does not check"))
 }
 
 // frames passes the frames from an offset on to the function of Replay, and continues after damaged
@@ -71,7 +71,7 @@ func (s *scan) frames(at int) error {
 	s.length = s.file.header.length
 	synced := int64(-1) // durable bytes that a later frame records; -1 before the search for this frame
 	for at < len(s.data) && !s.ended {
-		f, ok := s.file.layout.parse(s.data[at:])
+		f, ok := s.file.encoding.parse(s.data[at:])
 		if ok {
 			at += f.size
 			s.length = max(s.length, f.length)
@@ -123,8 +123,8 @@ func (s *scan) tear(from, to int) {
 	}
 	t := Torn{Segment: s.file.number, File: s.file.name, At: int64(from), Bytes: int64(to - from)}
 	for at := from; at < to; t.Frames++ {
-		size := s.file.layout.claimed(s.data[at:])
-		if size == 0 || at+size > to+trimmed || allZero(s.data[at:at+s.file.layout.frame]) {
+		size := s.file.encoding.claimed(s.data[at:])
+		if size == 0 || at+size > to+trimmed || allZero(s.data[at:at+s.file.encoding.frame]) {
 			break
 		}
 		at += size
@@ -160,7 +160,7 @@ func (s *scan) conclude() error {
 	if have := int64(len(s.data)); have < s.length {
 		return r.found(s.problem(have, s.length, "the file is cut off"))
 	}
-	if !s.ended && s.file.layout.frame == frameBytes && r.tail == nil {
+	if !s.ended && s.file.encoding.frame == frameBytes && r.tail == nil {
 		p := s.problem(s.rep.Bytes+headerBytes, int64(len(s.data)), "the end is lost: a later segment was written")
 		r.tail = &p
 	} else if s.torn > 0 { // format 1 has no end frames
@@ -172,9 +172,9 @@ func (s *scan) conclude() error {
 
 // nextFrame returns the offset of the next intact frame, or the end of the used bytes.
 func (s *scan) nextFrame(at int) int {
-	for ; at+s.file.layout.frame <= s.used; at++ {
+	for ; at+s.file.encoding.frame <= s.used; at++ {
 		if s.mayBegin(at) {
-			if _, ok := s.file.layout.parse(s.data[at:]); ok {
+			if _, ok := s.file.encoding.parse(s.data[at:]); ok {
 				return at
 			}
 		}
@@ -186,14 +186,14 @@ func (s *scan) nextFrame(at int) int {
 // checksum.
 func (s *scan) mayBegin(at int) bool {
 	synced := binary.LittleEndian.Uint64(s.data[at+8:])
-	return synced >= uint64(s.file.layout.first) && synced <= uint64(at)
+	return synced >= uint64(s.file.encoding.first) && synced <= uint64(at)
 }
 
 // lastSynced searches for frames after an offset. It returns the number of durable bytes that the
 // last of these frames records.
 func (s *scan) lastSynced(at int) (synced int64) {
 	for at = s.nextFrame(at + 1); at < s.used; at = s.nextFrame(at) {
-		f, ok := s.file.layout.parse(s.data[at:])
+		f, ok := s.file.encoding.parse(s.data[at:])
 		if !ok {
 			break
 		}

@@ -36,7 +36,7 @@ func segments(fs vfs.FS, dir string) ([]uint64, error) {
 // segment is one file. Only the syncing goroutine writes to it.
 type segment struct {
 	number   uint64
-	layout   layout
+	encoding encoding
 	file     vfs.File
 	synced   int64 // durable bytes of frames; guarded by Writer.mu
 	durable  int64 // durable length of the file; guarded by Writer.mu
@@ -62,7 +62,7 @@ func createSegment(fs vfs.FS, dir string, id meta.ID, number uint64) (*segment, 
 	if err != nil {
 		return nil, fmt.Errorf("create journal segment: %w", err)
 	}
-	s := &segment{number: number, layout: layoutOf(id, number), file: f, synced: headerBytes, durable: firstBytes, zeroed: headerBytes}
+	s := &segment{number: number, encoding: encodingOf(id, number), file: f, synced: headerBytes, durable: firstBytes, zeroed: headerBytes}
 	head := header{number: number, id: id, length: firstBytes}.bytes()
 	if _, err = f.WriteAt(head, 0); err == nil {
 		err = s.extend(firstBytes)

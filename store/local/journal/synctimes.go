@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// syncBounds are the upper bounds of the buckets of SyncTimes, in seconds. They cover all disks
-// from one with a protected write cache to one that is failing.
+// syncBounds are the upper bounds of the histogram buckets of SyncTimes, in seconds. They cover all
+// disks from one with a protected write cache to one that is failing.
 var syncBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
 // SyncTimes are the durations of successful group commits: the write and the sync.

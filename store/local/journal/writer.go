@@ -18,7 +18,7 @@ var ErrClosed = errors.New("journal is closed")
 // retryEvery is the delay before a failed write is retried.
 const retryEvery = time.Second
 
-// category labels the writes in the statistics of the file system.
+// category names the writes of the journal in the statistics of the file system.
 const category = vfs.DiskWriteCategory("varve-journal")
 
 // Writer appends to a journal. The order of Append calls is the order of the replay. All methods
@@ -142,8 +142,7 @@ func (w *Writer) Append(kind Kind, payload []byte) *Commit {
 	return w.open.commit
 }
 
-// add adds a frame to the open group, and creates the group if needed. The caller holds the
-// lock.
+// add adds a frame to the open group, and creates the group if needed. The caller has locked mu.
 func (w *Writer) add(kind Kind, payload []byte) {
 	s := w.segment
 	if w.open == nil {
@@ -154,7 +153,7 @@ func (w *Writer) add(kind Kind, payload []byte) {
 	}
 	f := Frame{Kind: kind, Payload: payload, synced: s.synced, length: s.durable}
 	before := len(w.open.buf)
-	w.open.buf = f.appendTo(w.open.buf, s.layout)
+	w.open.buf = f.appendTo(w.open.buf, s.encoding)
 	s.appended += int64(len(w.open.buf) - before)
 }
 
@@ -335,7 +334,7 @@ func (w *Writer) gather(g *group) {
 	}
 }
 
-// Limits of gather.
+// The largest number of yields in gather, and the time after which it ends.
 const (
 	maxGather  = 16
 	gatherTime = 200 * time.Microsecond

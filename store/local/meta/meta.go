@@ -15,7 +15,7 @@ import (
 // ErrChecksum means that the checksum of a file is wrong or missing.
 var ErrChecksum = errors.New("checksum does not match")
 
-// category labels the writes in the statistics of the file system.
+// category names the writes of this package in the statistics of the file system.
 const category = vfs.DiskWriteCategory("varve-store")
 
 // suffixTemp is the suffix of files that are being written.

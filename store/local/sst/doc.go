@@ -1,11 +1,11 @@
 // Package sst reads single files of Pebble, even if they are damaged, and writes new ones.
 //
-// Pebble fails a read at a damaged block. This package skips the block and reports the range of
-// keys that the block may have held:
+// Pebble fails a read at a damaged data block of a file. This package skips the block and reports
+// the range of keys that may have been in it:
 //
-//	File ──▶ Scan: entries and Gaps ──▶ Merge: newest entries ──▶ Writer ──▶ new files
+//	File ──▶ Scan: entries and Holes ──▶ Merge: newest entries ──▶ Writer ──▶ new files
 //
 // A [Merge] of several files follows the rules of Pebble. For each key, it returns the entry with
 // the highest sequence number, which may be a deletion. An intact entry is never skipped, and each
-// [Gap] is as narrow as the damaged blocks allow. A file with an unreadable index cannot be opened.
+// [Hole] is as narrow as the damage allows. A file with an unreadable index cannot be opened.
 package sst

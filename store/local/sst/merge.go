@@ -24,7 +24,7 @@ type Merge struct {
 	key       []byte // memory of Entry.Key
 	value     []byte
 	part      int
-	gaps      [][]Gap
+	holes     [][]Hole
 	all       []*Scan
 }
 
@@ -61,7 +61,7 @@ func (s *sources) Pop() any {
 // NewMerge begins a merge of parts. If the deleted ranges of a part are unreadable, NewMerge
 // ignores them.
 func NewMerge(parts []Part) (*Merge, error) {
-	m := &Merge{gaps: make([][]Gap, len(parts))}
+	m := &Merge{holes: make([][]Hole, len(parts))}
 	for i, p := range parts {
 		if list, err := p.File.Deletions(); err == nil {
 			for _, d := range list {
@@ -101,11 +101,11 @@ func (m *Merge) Next() (bool, error) {
 	}
 	e := m.sources[0].scan.Entry()
 	m.key, m.value = append(m.key[:0], e.Key...), append(m.value[:0], e.Value...)
-	m.entry = Entry{Key: m.key, Seq: e.Seq, Live: e.Live, Value: m.value}
+	m.entry = Entry{Key: m.key, Seq: e.Seq, HasValue: e.HasValue, Value: m.value}
 	m.part = m.sources[0].part
 	for _, d := range m.deletions {
 		if d.Seq > e.Seq && bytes.Compare(d.Start, m.key) <= 0 && bytes.Compare(m.key, d.End) < 0 {
-			m.entry.Live = false
+			m.entry.HasValue = false
 		}
 	}
 	for len(m.sources) > 0 && bytes.Equal(m.sources[0].scan.Entry().Key, m.key) {
@@ -125,12 +125,12 @@ func (m *Merge) Next() (bool, error) {
 // Entry returns the current entry, and the index of its part.
 func (m *Merge) Entry() (e *Entry, part int) { return &m.entry, m.part }
 
-// Gaps returns the skipped ranges of each part so far. A gap may extend beyond its part.
-func (m *Merge) Gaps() [][]Gap {
+// Holes returns the skipped ranges of each part so far. A hole may extend beyond its part.
+func (m *Merge) Holes() [][]Hole {
 	for i, scan := range m.all {
-		m.gaps[i] = scan.Gaps()
+		m.holes[i] = scan.Holes()
 	}
-	return m.gaps
+	return m.holes
 }
 
 // Close ends the merge. Its files stay open.

@@ -12,22 +12,22 @@ import (
 
 // Entry is the entry of a file for one key. Its slices are valid until the next entry is read.
 type Entry struct {
-	Key   []byte
-	Seq   uint64
-	Live  bool // true for a value, false for a deletion
-	Value []byte
+	Key      []byte
+	Seq      uint64
+	HasValue bool // true for a value, false for a deletion
+	Value    []byte
 }
 
-// Gap is a range of keys that a file may have lost.
+// Hole is a range of keys that a file may have lost.
 //
 // It is strictly between two readable keys. A nil key means the beginning or the end of the
 // file.
-type Gap struct {
+type Hole struct {
 	After, Before []byte
 	Err           error // the error that was found there
 }
 
-// Scan returns the entries of a file in order, and skips damaged blocks.
+// Scan returns the entries of a file in order, and skips damaged data blocks.
 type Scan struct {
 	file *File
 	iter sstable.Iterator
@@ -36,8 +36,8 @@ type Scan struct {
 
 	begun bool
 	last  []byte // key of the last entry; may be nil
-	open  *Gap   // a gap that ends with the next entry
-	gaps  []Gap
+	open  *Hole  // a hole that ends with the next entry
+	holes []Hole
 	entry Entry
 }
 
@@ -54,10 +54,10 @@ func (f *File) Scan(from []byte, seq uint64) (*Scan, error) {
 // Extent is the result of scanning a whole file.
 type Extent struct {
 	First, Last []byte // the first and last readable key; nil if none is readable
-	Gaps        []Gap
+	Holes       []Hole
 }
 
-// Extent scans the whole file, and returns its first key, its last key and its gaps.
+// Extent scans the whole file, and returns its first key, its last key and its holes.
 func (f *File) Extent() (x Extent, err error) {
 	s, err := f.Scan(nil, 0)
 	if err != nil {
@@ -66,7 +66,7 @@ func (f *File) Extent() (x Extent, err error) {
 	for {
 		ok, err := s.Next()
 		if err != nil || !ok {
-			x.Last, x.Gaps = slices.Clone(s.last), s.gaps
+			x.Last, x.Holes = slices.Clone(s.last), s.holes
 			return x, errors.Join(err, s.Close())
 		}
 		if x.First == nil {
@@ -86,8 +86,8 @@ func (s *Scan) Close() error {
 	return nil
 }
 
-// Gaps returns the skipped ranges so far.
-func (s *Scan) Gaps() []Gap { return s.gaps }
+// Holes returns the skipped ranges so far.
+func (s *Scan) Holes() []Hole { return s.holes }
 
 // Next moves to the next entry. It returns false at the end.
 func (s *Scan) Next() (bool, error) {
@@ -95,7 +95,7 @@ func (s *Scan) Next() (bool, error) {
 	for !ok && err == nil {
 		bad := s.iter.Error()
 		if bad == nil {
-			s.closeGap(nil)
+			s.closeHole(nil)
 			return false, nil
 		}
 		ok, err = s.skip(bad)
@@ -130,12 +130,12 @@ func (s *Scan) seek(key []byte) (bool, error) {
 	return false, nil
 }
 
-// found sets the current entry. If the value of an entry is unreadable, found begins a gap and
+// found sets the current entry. If the value of an entry is unreadable, found begins a hole and
 // continues with the next entry.
 func (s *Scan) found(key pebble.InternalKey, value func([]byte) ([]byte, bool, error)) (bool, error) {
 	data, _, err := value(nil)
 	if err != nil {
-		s.openGap(err)
+		s.openHole(err)
 		if kv := s.iter.Next(); kv != nil {
 			return s.found(kv.K, kv.Value)
 		}
@@ -147,26 +147,26 @@ func (s *Scan) found(key pebble.InternalKey, value func([]byte) ([]byte, bool, e
 	}
 	switch key.Kind() {
 	case pebble.InternalKeyKindSet, pebble.InternalKeyKindSetWithDelete:
-		s.entry.Live = true
+		s.entry.HasValue = true
 	case pebble.InternalKeyKindDelete, pebble.InternalKeyKindDeleteSized, pebble.InternalKeyKindSingleDelete:
 	default:
 		return false, fmt.Errorf("an entry has kind %s, which this store never writes", key.Kind())
 	}
 	s.last = append(s.last[:0], key.UserKey...)
-	s.closeGap(s.last)
+	s.closeHole(s.last)
 	return true, nil
 }
 
-func (s *Scan) openGap(err error) {
+func (s *Scan) openHole(err error) {
 	if s.open == nil {
-		s.open = &Gap{After: slices.Clone(s.last), Err: damage(err)}
+		s.open = &Hole{After: slices.Clone(s.last), Err: damage(err)}
 	}
 }
 
-func (s *Scan) closeGap(before []byte) {
+func (s *Scan) closeHole(before []byte) {
 	if s.open != nil {
 		s.open.Before = slices.Clone(before)
-		s.gaps = append(s.gaps, *s.open)
+		s.holes = append(s.holes, *s.open)
 		s.open = nil
 	}
 }
@@ -174,12 +174,12 @@ func (s *Scan) closeGap(before []byte) {
 // maxKey limits the length of a searched key. Keys of this store are far shorter.
 const maxKey = 1 << 14
 
-// skip continues after the unreadable block. A seek fails at that block for all keys up to its
+// skip continues after the unreadable data block. A seek fails at that block for all keys up to its
 // separator in the index. The greatest such key is found byte by byte.
 func (s *Scan) skip(err error) (bool, error) {
-	s.openGap(err)
+	s.openHole(err)
 	block := s.file.src.last
-	low := s.from // start of the scan, or the key after the previous damaged block
+	low := s.from // start of the scan, or the key after the previous damaged data block
 	if bytes.Compare(low, s.last) < 0 {
 		low = s.last
 	}

@@ -83,7 +83,7 @@ func put(t *testing.T, fs vfs.FS, path string, data []byte) {
 }
 
 // TestScan_SkipsDamagedBlocks flips bits anywhere in a file. Each key is either read or in a
-// gap, and a gap is not wider than the damaged blocks.
+// hole, and a hole is not wider than the damaged blocks.
 func TestScan_SkipsDamagedBlocks(t *testing.T) {
 	for _, indexBlock := range []int{1 << 20, 256} { // an index of one level, and of two
 		fs := vfs.NewMem()
@@ -102,7 +102,7 @@ func TestScan_SkipsDamagedBlocks(t *testing.T) {
 				data[at] ^= 1 << rng.IntN(8)
 			}
 			put(t, fs, "damaged.sst", data)
-			got, gaps, err := scan(fs, "damaged.sst")
+			got, holes, err := scan(fs, "damaged.sst")
 			if err != nil {
 				if !pebble.IsCorruptionError(err) {
 					t.Fatalf("round %d: %v", round, err)
@@ -113,11 +113,11 @@ func TestScan_SkipsDamagedBlocks(t *testing.T) {
 			lost := 0
 			for _, key := range keys {
 				_, found := slices.BinarySearchFunc(got, key, bytes.Compare)
-				in := slices.ContainsFunc(gaps, func(g sst.Gap) bool {
+				in := slices.ContainsFunc(holes, func(g sst.Hole) bool {
 					return (g.After == nil || bytes.Compare(g.After, key) < 0) && (g.Before == nil || bytes.Compare(key, g.Before) < 0)
 				})
 				if found == in {
-					t.Fatalf("round %d: key %s: found %v, in a gap %v of %q", round, key, found, in, gaps)
+					t.Fatalf("round %d: key %s: found %v, in a hole %v of %q", round, key, found, in, holes)
 				}
 				if in {
 					lost++
@@ -134,7 +134,7 @@ func TestScan_SkipsDamagedBlocks(t *testing.T) {
 	}
 }
 
-func scan(fs vfs.FS, path string) (keys [][]byte, gaps []sst.Gap, err error) {
+func scan(fs vfs.FS, path string) (keys [][]byte, holes []sst.Hole, err error) {
 	f, err := sst.Open(fs, path, options(fs))
 	if err != nil {
 		return nil, nil, err
@@ -148,7 +148,7 @@ func scan(fs vfs.FS, path string) (keys [][]byte, gaps []sst.Gap, err error) {
 	for {
 		ok, err := s.Next()
 		if err != nil || !ok {
-			return keys, s.Gaps(), err
+			return keys, s.Holes(), err
 		}
 		keys = append(keys, bytes.Clone(s.Entry().Key))
 	}

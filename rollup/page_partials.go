@@ -1,21 +1,21 @@
 package rollup
 
-// hourParts collects the partials of a page, and records which of them are replaced.
-type hourParts struct {
-	list []hourPart
+// pagePartials collects the partials of a page, and records which of them are replaced.
+type pagePartials struct {
+	list []pagePartial
 	// replaced has the arrival day of the last replacing partial of each hour.
 	replaced map[int64]int64
 }
 
-type hourPart struct {
+type pagePartial struct {
 	at     slot
 	period int64
 	p      *Partial
 }
 
 // add adds the partial of an hour.
-func (h *hourParts) add(at slot, period int64, p *Partial) {
-	h.list = append(h.list, hourPart{at, period, p})
+func (h *pagePartials) add(at slot, period int64, p *Partial) {
+	h.list = append(h.list, pagePartial{at, period, p})
 	if !p.replaces {
 		return
 	}
@@ -28,7 +28,7 @@ func (h *hourParts) add(at slot, period int64, p *Partial) {
 }
 
 // isReplaced reports whether the partial of a later arrival day replaces the partial of a slot.
-func (h *hourParts) isReplaced(at slot) bool {
+func (h *pagePartials) isReplaced(at slot) bool {
 	day, ok := h.replaced[at.hour]
 	return ok && at.arrival < day
 }

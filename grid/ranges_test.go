@@ -9,44 +9,44 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLayout_PartitionsTime checks that ranges have no gaps and no overlaps. They must reach from
-// 1970 to the end of the week of the latest event time that can arrive.
-func TestLayout_PartitionsTime(t *testing.T) {
+// TestRanges_PartitionsTime checks that each range begins where the one before it ends. The ranges
+// must reach from 1970 to the end of the week of the latest event time that can arrive.
+func TestRanges_PartitionsTime(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		p, m := genPolicy().Draw(t, "policy"), genMonth().Draw(t, "month")
-		layout := p.Layout(m)
-		if len(layout) == 0 || layout[0].Start != 0 {
-			t.Fatalf("%s: the layout does not begin at 1970: %v", m, layout)
+		ranges := p.Ranges(m)
+		if len(ranges) == 0 || ranges[0].Start != 0 {
+			t.Fatalf("%s: the ranges do not begin at 1970: %v", m, ranges)
 		}
-		for i, r := range layout {
+		for i, r := range ranges {
 			if r.Start >= r.End || !onMonday(r.Start) || !onMonday(r.End) {
 				t.Fatalf("%s: range %v is not on the grid", m, r)
 			}
-			if i > 0 && r.Start != layout[i-1].End {
-				t.Fatalf("%s: between %v and %v there is a gap or an overlap", m, layout[i-1], r)
+			if i > 0 && r.Start != ranges[i-1].End {
+				t.Fatalf("%s: %v and %v do not adjoin", m, ranges[i-1], r)
 			}
 		}
-		end := layout[len(layout)-1].End
+		end := ranges[len(ranges)-1].End
 		latest := m.End().Add(p.Future - 1)
 		if over := time.Unix(end, 0).Sub(latest); over <= 0 || over > week {
-			t.Fatalf("%s: the layout ends at %d, the latest event is at %s", m, end, latest)
+			t.Fatalf("%s: the ranges end at %d, the latest event is at %s", m, end, latest)
 		}
 	})
 }
 
-// TestLayout_Widths checks the widths of ranges. The ranges of the month, of the recent weeks
+// TestRanges_Widths checks the widths of ranges. The ranges of the month, of the recent weeks
 // before it and of the future after it are one week wide. Before them, widths double.
 //
 // Each range is aligned to a multiple of its width, and no width occurs more than twice. Only the
 // first range, which begins in 1970, may end before the oldest time that Doubling covers.
-func TestLayout_Widths(t *testing.T) {
+func TestRanges_Widths(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		p, m := genPolicy().Draw(t, "policy"), genMonth().Draw(t, "month")
-		layout := p.Layout(m)
+		ranges := p.Ranges(m)
 		recent := m.Start().Add(-time.Duration(p.Recent) * week).Unix()
 		horizon := m.Start().Add(-p.Doubling).Unix()
 		width, times := int64(1), 0
-		for i, r := range slices.Backward(layout) {
+		for i, r := range slices.Backward(ranges) {
 			weeks := weeksFrom(r.End) - weeksFrom(r.Start)
 			if weeks != r.Weeks() {
 				t.Fatalf("%v has %d weeks, Weeks is %d", r, weeks, r.Weeks())
@@ -79,23 +79,23 @@ func TestLayout_Widths(t *testing.T) {
 	})
 }
 
-// TestLocate_AgreesWithLayout checks that Locate returns the range of the layout that contains
+// TestLocate_AgreesWithRanges checks that Locate returns the range of Ranges that contains
 // the event time.
-func TestLocate_AgreesWithLayout(t *testing.T) {
+func TestLocate_AgreesWithRanges(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		p, m := genPolicy().Draw(t, "policy"), genMonth().Draw(t, "month")
-		layout := p.Layout(m)
-		edge := rapid.SampledFrom(layout).Draw(t, "range")
+		ranges := p.Ranges(m)
+		edge := rapid.SampledFrom(ranges).Draw(t, "range")
 		event := rapid.OneOf(
 			rapid.Int64Range(-int64(week), lastMonth.End().UnixNano()),
 			rapid.Int64Range(m.Start().Add(-100*week).UnixNano(), m.End().Add(10*week).UnixNano()),
 			rapid.SampledFrom([]int64{edge.Start * 1e9, edge.Start*1e9 - 1, edge.End * 1e9, edge.End*1e9 - 1, -1, 0}),
 		).Draw(t, "event")
 		at := time.Unix(0, event)
-		i := slices.IndexFunc(layout, func(r grid.Range) bool { return r.Contains(at) })
+		i := slices.IndexFunc(ranges, func(r grid.Range) bool { return r.Contains(at) })
 		got, ok := p.Locate(at, m)
-		if ok != (i >= 0) || ok && got != layout[i] {
-			t.Fatalf("%s, %+v: %s is located in %v, %t; the layout has it at %d", m, p, at.UTC(), got, ok, i)
+		if ok != (i >= 0) || ok && got != ranges[i] {
+			t.Fatalf("%s, %+v: %s is located in %v, %t; Ranges has it at %d", m, p, at.UTC(), got, ok, i)
 		}
 	})
 }
@@ -116,28 +116,28 @@ func TestLocate_FindsAllPossibleEvents(t *testing.T) {
 	})
 }
 
-// TestLayout_DefaultIsSmall checks that the default policy needs at most 24 tables per arrival
+// TestRanges_DefaultIsSmall checks that the default policy needs at most 24 tables per arrival
 // month, and has narrow ranges for five years.
-func TestLayout_DefaultIsSmall(t *testing.T) {
+func TestRanges_DefaultIsSmall(t *testing.T) {
 	p := grid.DefaultPolicy()
 	most := 0
 	for m := grid.NewMonth(2010, time.January); m <= lastMonth; m++ {
-		layout := p.Layout(m)
-		most = max(most, len(layout))
-		if len(layout) > 24 {
-			t.Errorf("%s has %d tables", m, len(layout))
+		ranges := p.Ranges(m)
+		most = max(most, len(ranges))
+		if len(ranges) > 24 {
+			t.Errorf("%s has %d tables", m, len(ranges))
 		}
-		if fiveYears := m.Start().AddDate(-5, 0, 2); layout[0].End > fiveYears.Unix() { // five times 365 days lacks up to two leap days
-			t.Errorf("%s: what is less than five years late goes into the oldest table, %v", m, layout[0])
+		if fiveYears := m.Start().AddDate(-5, 0, 2); ranges[0].End > fiveYears.Unix() { // five times 365 days lacks up to two leap days
+			t.Errorf("%s: what is less than five years late goes into the oldest table, %v", m, ranges[0])
 		}
 	}
 	if most < 12 {
-		t.Errorf("no month has more than %d tables: the layout is not what it should be", most)
+		t.Errorf("no month has more than %d tables: the ranges are wrong", most)
 	}
 }
 
-// TestLayout_Examples compares layouts with ranges computed by hand.
-func TestLayout_Examples(t *testing.T) {
+// TestRanges_Examples compares Ranges with ranges computed by hand.
+func TestRanges_Examples(t *testing.T) {
 	day := func(text string) int64 {
 		d, err := time.Parse(time.DateOnly, text)
 		if err != nil {
@@ -171,12 +171,12 @@ func TestLayout_Examples(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			layout := tt.p.Layout(tt.month)
+			ranges := tt.p.Ranges(tt.month)
 			var got []string
-			for _, r := range layout {
+			for _, r := range ranges {
 				got = append(got, time.Unix(r.Start, 0).UTC().Format(time.DateOnly))
 			}
-			got = append(got, time.Unix(layout[len(layout)-1].End, 0).UTC().Format(time.DateOnly))
+			got = append(got, time.Unix(ranges[len(ranges)-1].End, 0).UTC().Format(time.DateOnly))
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got  %v\nwant %v", got, tt.want)
 			}
@@ -187,9 +187,9 @@ func TestLayout_Examples(t *testing.T) {
 	}
 }
 
-// TestLayout_WeeksCrossYears checks the week that contains each 1 January. It must be one range
-// of seven days from a Monday, and the same range in the layouts of December and January.
-func TestLayout_WeeksCrossYears(t *testing.T) {
+// TestRanges_WeeksCrossYears checks the week that contains each 1 January. It must be one range
+// of seven days from a Monday, which both December and January have.
+func TestRanges_WeeksCrossYears(t *testing.T) {
 	p := grid.DefaultPolicy()
 	for year := 1971; year <= 2261; year++ {
 		newYear := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -7,15 +7,15 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// settledSlots are the slots of a recount whose stored partials replace earlier ones, because they count
+// replacingSlots are the slots of a recount whose stored partials replace earlier ones, because they count
 // corrected readings.
 //
 // Such a partial cannot be recomputed after readings of earlier arrival days are deleted. Then it
 // stays, and the readings that arrived in the slot since are added to it. Corrections among these
 // do not count.
-type settledSlots map[slot]*settledSlot
+type replacingSlots map[slot]*replacingSlot
 
-type settledSlot struct {
+type replacingSlot struct {
 	partial  *Partial
 	readings []arrivedReading // first copies in the slot
 }
@@ -26,29 +26,29 @@ type arrivedReading struct {
 }
 
 // add adds a slot with its stored partial.
-func (s *settledSlots) add(at slot, p *Partial) {
+func (s *replacingSlots) add(at slot, p *Partial) {
 	if *s == nil {
-		*s = settledSlots{}
+		*s = replacingSlots{}
 	}
-	(*s)[at] = &settledSlot{partial: p}
+	(*s)[at] = &replacingSlot{partial: p}
 }
 
-// has reports whether a slot is settled.
-func (s settledSlots) has(at slot) bool { return s[at] != nil }
+// has reports whether s contains a slot.
+func (s replacingSlots) has(at slot) bool { return s[at] != nil }
 
 // removeLater removes and returns the slots whose partials may have readings with an arrival at or after
 // a time.
-func (s settledSlots) removeLater(at int64) map[slot]bool {
+func (s replacingSlots) removeLater(at int64) map[slot]bool {
 	later := map[slot]bool{}
-	maps.DeleteFunc(s, func(of slot, o *settledSlot) bool {
+	maps.DeleteFunc(s, func(of slot, o *replacingSlot) bool {
 		later[of] = o.partial.arrived == arrivals{} || o.partial.arrived.last >= at
 		return later[of]
 	})
 	return later
 }
 
-// addReading adds the first copy of a reading, if its slot is settled.
-func (s settledSlots) addReading(at slot, r *varve.Reading, corrected bool) {
+// addReading adds the first copy of a reading, if s contains its slot.
+func (s replacingSlots) addReading(at slot, r *varve.Reading, corrected bool) {
 	if o := s[at]; o != nil {
 		o.readings = append(o.readings, arrivedReading{r.Clone(), corrected})
 	}
@@ -56,7 +56,7 @@ func (s settledSlots) addReading(at slot, r *varve.Reading, corrected bool) {
 
 // arrivedSince returns the readings that arrived since the partial was stored. It returns false if the
 // readings of the partial are not all stored.
-func (o *settledSlot) arrivedSince() ([]arrivedReading, bool) {
+func (o *replacingSlot) arrivedSince() ([]arrivedReading, bool) {
 	n := o.partial.identity().readings
 	if n > int64(len(o.readings)) {
 		return nil, false
