@@ -46,7 +46,7 @@ type ruleState struct {
 	devices map[string]deviceState
 }
 
-// deadmanState holds the states of all deadman rules by Rule.globalName.
+// deadmanState maps the names of all deadman rules, from Rule.globalName, to their states.
 type deadmanState map[string]*ruleState
 
 // of returns the state of a rule. It adds a state if the rule is new.

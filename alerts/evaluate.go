@@ -18,11 +18,11 @@ type span struct {
 	mayHold bool           // the condition may hold for the first reading
 }
 
-// history holds the records around a span.
+// history has the records around a span.
 type history struct {
 	recorded timeline // the records as they were read
 	earlier  timeline // records that earlier tries of the evaluation have read
-	// stored holds the starts of recorded episodes whose first reading is stored.
+	// stored has the starts of recorded episodes whose first reading is stored.
 	stored map[varve.Position]bool
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/varvedb/varve/ingest"
 )
 
-// BatchReadings is the number of readings that a session of an agent decodes at a time.
+// BatchReadings is the maximum number of readings that a session of an agent decodes at a time.
 const BatchReadings = 500
 
 const (
@@ -59,12 +59,12 @@ func (d *Destination) Admit() (ingest.Request, error) {
 type request struct {
 	to      *Destination
 	arrived time.Time
-	held    bool // whether the request holds a slot of to.decoding
+	held    bool // whether the request has a slot of to.decoding
 	large   bool
 	streams []streamRecords
 }
 
-// streamRecords holds the records of one stream.
+// streamRecords has the records of one stream.
 type streamRecords struct {
 	stream  string
 	records []outbox.Record

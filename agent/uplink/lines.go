@@ -6,7 +6,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// lines holds readings as NDJSON, one per row.
+// lines has readings as NDJSON, one per line.
 type lines struct{ rows [][]byte }
 
 // add splits a text into lines, and appends each one with its line feed.
