@@ -28,7 +28,7 @@ type ruleKind interface {
 	describe(r *Rule) string
 }
 
-// kinds holds all kinds. The file of a kind adds its kind in an init function.
+// kinds has all kinds by name. The file of a kind adds its kind in an init function.
 var kinds = map[Kind]ruleKind{}
 
 // Severity is the importance of an alert.

@@ -27,8 +27,8 @@ type MQTT struct {
 	Presets                   string // separated by commas
 }
 
-// maxWindow is the largest value of the setting mqtt.window. For each acknowledgement, the library of MQTT
-// 5 searches the messages of the window one by one.
+// maxWindow is the largest value of the setting mqtt.window. For each acknowledgement, the library
+// of MQTT 5 searches all unacknowledged messages one by one.
 const maxWindow = 10_000
 
 func defaultMQTT() MQTT {

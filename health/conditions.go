@@ -25,7 +25,7 @@ const (
 )
 
 // kinds describes each condition without details of the deployment. While a condition with blocks
-// holds, readings are rejected.
+// is set, readings are rejected.
 var kinds = []struct {
 	name   Name
 	blocks bool
@@ -51,7 +51,7 @@ func Names() []Name {
 	return names
 }
 
-// Blocks reports whether readings are refused while the condition holds.
+// Blocks reports whether readings are refused while the condition is set.
 func (n Name) Blocks() bool {
 	for i := range kinds {
 		if kinds[i].name == n {
@@ -71,7 +71,7 @@ func (n Name) About() string {
 	return string(n)
 }
 
-// Condition is a condition that holds.
+// Condition is a condition that is set, with its cause.
 type Condition struct {
 	Name    Name
 	Since   time.Time // when the condition was set
@@ -86,8 +86,8 @@ type Options struct {
 	Changed func(c Condition, holds bool)
 }
 
-// Conditions is the set of conditions that hold. It is safe for concurrent use. A nil
-// *Conditions ignores all changes, and is always empty.
+// Conditions has the conditions that are set. It is safe for concurrent use. A nil *Conditions
+// ignores all changes, and is always empty.
 type Conditions struct {
 	opts Options
 	mu   sync.Mutex
@@ -105,7 +105,7 @@ func New(o Options) *Conditions {
 	return &Conditions{opts: o}
 }
 
-// Set records that a condition holds. If it holds already, Set replaces its message.
+// Set records that a condition begins. If the condition is set already, Set replaces its message.
 func (c *Conditions) Set(name Name, message string) {
 	if c == nil {
 		return
@@ -122,7 +122,7 @@ func (c *Conditions) Set(name Name, message string) {
 	c.opts.Changed(set, true)
 }
 
-// Clear records that a condition no longer holds.
+// Clear records that a condition has ended.
 func (c *Conditions) Clear(name Name) {
 	if c == nil {
 		return
@@ -138,7 +138,7 @@ func (c *Conditions) Clear(name Name) {
 	c.opts.Changed(was, false)
 }
 
-// List returns the conditions that hold, in the order of their names.
+// List returns the conditions that are set, in the order of their names.
 func (c *Conditions) List() []Condition {
 	if c == nil {
 		return nil
@@ -148,7 +148,7 @@ func (c *Conditions) List() []Condition {
 	return slices.Clone(c.hold)
 }
 
-// Holds reports whether a condition holds.
+// Holds reports whether a condition is set.
 func (c *Conditions) Holds(name Name) bool {
 	if c == nil {
 		return false

@@ -19,8 +19,9 @@ const (
 	parallel = 8
 	// mostFaults is the number of consecutive failures after which the rest of a batch is postponed.
 	mostFaults = 8
-	// holdBack is the number of failed attempts after which a message no longer holds back later
-	// messages about other alerts of its device. Messages about its own alert are always held back.
+	// blockingAttempts is the number of failed attempts after which a message no longer delays
+	// later messages about other alerts of its device. It always delays later messages about its
+	// own alert.
 	holdBack = 5
 	// sendTimeout limits one attempt to send or to refresh.
 	sendTimeout = 10 * time.Second
@@ -112,7 +113,8 @@ func (r *record) order(d *delivery) (at time.Time) {
 }
 
 // dueJobs returns the jobs to be sent now, sorted by device and event time. A job that has to wait
-// holds back later jobs about its alert, and about its device if it has few attempts.
+// delays later jobs about its alert, and about its device if it has fewer than blockingAttempts
+// attempts.
 func dueJobs(all []*job, now time.Time) (due []*job) {
 	slices.SortFunc(all, func(a, b *job) int {
 		return cmp.Or(strings.Compare(a.device, b.device), a.event.Compare(b.event),
@@ -244,7 +246,7 @@ func (s *Sender) finish(ctx context.Context, r *batchResult) error {
 	return nil
 }
 
-// settleJob applies the result of one job to its deliveries.
+// applyResult applies the result of one job to its deliveries.
 func (s *Sender) settleJob(o *outlet, j *job, now time.Time, changed map[*record]bool) {
 	for _, p := range j.parts {
 		p.sending = false
@@ -283,7 +285,7 @@ func (s *Sender) settleJob(o *outlet, j *job, now time.Time, changed map[*record
 	}
 }
 
-// noteRefusal records when the receiver began to refuse the messages of a job.
+// recordRefusal records when the receiver began to refuse the messages of a job.
 func (j *job) noteRefusal(now time.Time) {
 	fault, _ := faultOf(j.err)
 	for _, p := range j.parts {

@@ -21,8 +21,8 @@ const (
 	recordPrefix = "DELIVERY#"
 	// recordKind is the kind of the partitions that list records by state, in the first index.
 	recordKind = "DELIVERY"
-	// keepFor is the lifetime of the record of a resolved alert without pending deliveries, from its
-	// last change on.
+	// recordLife is the lifetime of the record of a resolved alert without pending deliveries, from
+	// its last change on.
 	keepFor = 30 * 24 * time.Hour
 	// writers is the number of concurrent writes.
 	writers = 32

@@ -24,7 +24,7 @@ type Limits struct {
 	Age     time.Duration // how long an entry is used; 0 means no limit
 }
 
-// Cache holds values by key. The zero Cache has no limits. A Cache is safe for concurrent use.
+// Cache maps keys to values. The zero Cache has no limits. A Cache is safe for concurrent use.
 type Cache[K comparable, V any] struct {
 	limits Limits
 
@@ -165,5 +165,5 @@ func (c *Cache[K, V]) remove(el *list.Element) {
 }
 
 func entryOf[K comparable, V any](el *list.Element) *entry[K, V] {
-	return el.Value.(*entry[K, V]) //nolint:forcetypeassert // the list holds entries only
+	return el.Value.(*entry[K, V]) //nolint:forcetypeassert // the list contains entries only
 }

@@ -9,7 +9,7 @@
 // On more processors, it is shorter. If no small writes arrive, bulk work uses all processors
 // without rests.
 //
-// [Lanes] records small writes and limits large requests. A [Pace] belongs to one piece of bulk
+// [Lanes] records small writes and limits large requests. A [Pace] belongs to one task of bulk
 // work, and makes it rest.
 package lanes
 
@@ -62,7 +62,7 @@ func (l *Lanes) shared(now time.Time) bool {
 	return now.UnixNano()-l.small.Load() <= int64(recent)
 }
 
-// Enter waits for a free slot for a large request, if small writes arrive. If held is true, the
+// Enter waits for a free slot for a large request, if small writes arrive. If hasSlot is true, the
 // caller must release the slot with Leave. Enter fails if ctx ends.
 func (l *Lanes) Enter(ctx context.Context) (held bool, err error) {
 	if !l.shared(l.now()) {
@@ -77,8 +77,8 @@ func (l *Lanes) Enter(ctx context.Context) (held bool, err error) {
 // Leave releases a slot for which Enter returned true.
 func (l *Lanes) Leave() { l.large.Release(1) }
 
-// Pace makes one piece of bulk work alternate between computing and resting. Only one goroutine
-// may use it.
+// Pace makes one task of bulk work alternate between computing and resting. Only one goroutine may
+// use it.
 type Pace struct {
 	lanes *Lanes
 	since time.Time     // beginning of the current computation

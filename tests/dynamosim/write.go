@@ -78,7 +78,7 @@ func (w *write) apply(now time.Time) (res written, err error) {
 	return res, nil
 }
 
-// refusal returns the error for a condition that does not hold.
+// refusal returns the error for a failed condition.
 func (w *write) refusal(stored *record) error {
 	if stored == nil || !w.showItem {
 		return conditionFailed(nil)
