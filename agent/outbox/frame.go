@@ -89,7 +89,7 @@ func appendFrame(dst []byte, r *Record) []byte {
 
 // completeFrames adds the field synced and the checksum to all frames in buf. The argument synced
 // is the number of bytes of the segment that are durable before the first of them.
-func (n name) seal(buf []byte, synced int64) {
+func (n name) completeFrames(buf []byte, synced int64) {
 	seed := n.seed()
 	for at := 0; at < len(buf); {
 		size := frameBytes + int(binary.LittleEndian.Uint32(buf[at:]))
@@ -108,7 +108,7 @@ func (n name) endFrame(at, readings int64) []byte {
 	dst[16] = kindEnd
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(readings))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(at))
-	n.seal(dst, at)
+	n.completeFrames(dst, at)
 	return dst
 }
 

@@ -151,7 +151,7 @@ func (s *segment) nextFrame(f File, from, to int64) (at int64, ok bool) {
 }
 
 // retryBytes is the size of the parts that fill reads one by one after a failed read.
-const block = 4 << 10
+const retryBytes = 4 << 10
 
 // fill reads bytes of a file. Bytes that cannot be read become zeros, so that their frames are
 // invalid.
@@ -161,7 +161,7 @@ func fill(f File, buf []byte, at int64) {
 		return
 	}
 	for len(buf) > 0 {
-		part := buf[:min(block, len(buf))]
+		part := buf[:min(retryBytes, len(buf))]
 		if n, err := f.ReadAt(part, at); err != nil {
 			clear(part[n:])
 		}
