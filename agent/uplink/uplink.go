@@ -248,7 +248,7 @@ func isUnavailable(err error) bool {
 
 // retryable has the readings of a body that the server may store later, and the reason of the last
 // one.
-type unsettled struct {
+type retryable struct {
 	rows   [][]byte
 	reason string
 }
@@ -267,7 +267,7 @@ func (s *Sender) postpone(ctx context.Context, stream string, all *lines, n int)
 }
 
 // attempt sends the first n readings. It returns the readings that the server may store later.
-func (s *Sender) attempt(ctx context.Context, stream string, all *lines, n int) (left unsettled, err error) {
+func (s *Sender) attempt(ctx context.Context, stream string, all *lines, n int) (left retryable, err error) {
 	body, err := s.body.pack(all.text(n))
 	if err != nil {
 		return left, err
