@@ -91,7 +91,7 @@ type Options struct {
 type Conditions struct {
 	opts Options
 	mu   sync.Mutex
-	hold []Condition // in the order of their names
+	all  []Condition // in the order of their names
 }
 
 // New returns an empty set.
@@ -114,11 +114,11 @@ func (c *Conditions) Set(name Name, message string) {
 	defer c.mu.Unlock()
 	at, found := c.find(name)
 	if found {
-		c.hold[at].Message = message
+		c.all[at].Message = message
 		return
 	}
 	set := Condition{Name: name, Since: c.opts.Now().UTC(), Message: message}
-	c.hold = slices.Insert(c.hold, at, set)
+	c.all = slices.Insert(c.all, at, set)
 	c.opts.Changed(set, true)
 }
 
@@ -133,8 +133,8 @@ func (c *Conditions) Clear(name Name) {
 	if !found {
 		return
 	}
-	was := c.hold[at]
-	c.hold = slices.Delete(c.hold, at, at+1)
+	was := c.all[at]
+	c.all = slices.Delete(c.all, at, at+1)
 	c.opts.Changed(was, false)
 }
 
@@ -145,7 +145,7 @@ func (c *Conditions) List() []Condition {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.hold)
+	return slices.Clone(c.all)
 }
 
 // Holds reports whether a condition is set.
@@ -162,5 +162,5 @@ func (c *Conditions) Holds(name Name) bool {
 // find returns the index of a condition, or the index at which to insert it. The caller holds
 // the lock.
 func (c *Conditions) find(name Name) (at int, found bool) {
-	return slices.BinarySearchFunc(c.hold, name, func(have Condition, want Name) int { return cmp.Compare(have.Name, want) })
+	return slices.BinarySearchFunc(c.all, name, func(have Condition, want Name) int { return cmp.Compare(have.Name, want) })
 }
