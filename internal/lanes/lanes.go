@@ -64,7 +64,7 @@ func (l *Lanes) shared(now time.Time) bool {
 
 // Enter waits for a free slot for a large request, if small writes arrive. If hasSlot is true, the
 // caller must release the slot with Leave. Enter fails if ctx ends.
-func (l *Lanes) Enter(ctx context.Context) (held bool, err error) {
+func (l *Lanes) Enter(ctx context.Context) (hasSlot bool, err error) {
 	if !l.shared(l.now()) {
 		return false, nil
 	}
