@@ -248,7 +248,7 @@ func (t *Throughput) grow(now time.Time) {
 		return
 	}
 	for k := range t.growth {
-		if t.growth[k].settled(now, t.limits.Growth) {
+		if t.growth[k].applyPeaks(now, t.limits.Growth) {
 			t.reset(now)
 			return
 		}
