@@ -52,7 +52,7 @@ type Call struct {
 
 // Endpoint is an HTTP handler through which one user accesses an emulator. It can refuse calls, and
 // records which operations were requested.
-type Door struct {
+type Endpoint struct {
 	emulator *Emulator
 	refuse   func(Call) string
 
@@ -63,22 +63,22 @@ type Door struct {
 
 // Endpoint returns a new endpoint of the emulator. The function refuse returns the reason to refuse
 // a call, or "" to allow it. If refuse is nil, all calls are allowed.
-func (e *Emulator) Door(refuse func(Call) string) *Door {
+func (e *Emulator) Endpoint(refuse func(Call) string) *Endpoint {
 	if refuse == nil {
 		refuse = func(Call) string { return "" }
 	}
-	return &Door{emulator: e, refuse: refuse, calls: map[string]bool{}}
+	return &Endpoint{emulator: e, refuse: refuse, calls: map[string]bool{}}
 }
 
 // Called reports whether an operation was requested through the endpoint.
-func (d *Door) Called(operation string) bool {
+func (d *Endpoint) Called(operation string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.calls[operation]
 }
 
 // Refused returns the reasons of all refused calls.
-func (d *Door) Refused() []string {
+func (d *Endpoint) Refused() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.refused)
@@ -125,7 +125,7 @@ func (a *asked) calls(operation string) (all []Call) {
 }
 
 // ServeHTTP implements http.Handler.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	body, err := io.ReadAll(r.Body)
 	var in asked
@@ -154,7 +154,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // record adds a request to the requested operations. It returns the reason if the request is refused,
 // otherwise "".
-func (d *Door) record(operation string, in *asked) string {
+func (d *Endpoint) record(operation string, in *asked) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls[operation] = true
