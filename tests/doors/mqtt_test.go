@@ -84,8 +84,8 @@ func TestMosquitto_DeliversBurst(t *testing.T) {
 	}
 }
 
-// TestMosquitto_ReportsDrops checks that each message that a stock Mosquitto drops is in the status,
-// and that the condition holds.
+// TestMosquitto_ReportsDrops checks that each message that a stock Mosquitto drops is in the
+// status, and that the condition broker_dropping is set.
 func TestMosquitto_ReportsDrops(t *testing.T) {
 	t.Parallel()
 	b := startMosquitto(t, "")

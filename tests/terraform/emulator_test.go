@@ -23,8 +23,8 @@ type endpoint struct {
 	url string
 }
 
-// newEndpoint serves an endpoint of an emulator. If policies are given, the endpoint refuses all calls that the
-// policies do not allow, as AWS does.
+// newEndpoint serves an endpoint of an emulator. If policies are given, the endpoint refuses all
+// calls that the policies do not allow, as AWS does.
 func newEndpoint(t *testing.T, e *emulator.Emulator, policies ...policy) *endpoint {
 	t.Helper()
 	d := &endpoint{Endpoint: e.Endpoint(func(c emulator.Call) string {

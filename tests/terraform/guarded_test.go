@@ -77,7 +77,7 @@ func TestPoliciesSuffice(t *testing.T) {
 }
 
 // routerAlone checks that a router without a rotator rejects readings whose table is missing, and
-// creates no table.
+// creates no table. It returns the address of the router.
 func routerAlone(t *testing.T, s *stack, through *endpoint) (url string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -92,7 +92,8 @@ func routerAlone(t *testing.T, s *stack, through *endpoint) (url string) {
 	return url
 }
 
-// readerAlone checks that a service with the reader policy can read and cannot write.
+// readerAlone checks that a server with the policy of the reader can read and cannot write. It
+// returns the address of the server.
 func readerAlone(t *testing.T, s *stack, through *endpoint) (url string) {
 	t.Helper()
 	dir := t.TempDir()

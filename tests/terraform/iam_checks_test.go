@@ -212,8 +212,8 @@ func eraser(_ *testing.T, p *planned) []string {
 	return wrong
 }
 
-// namesMatch checks that the rotator may create tables with all names that the program will use
-// in the next years, but never the registry.
+// namesMatch checks that the rotator may create the tables of 24 arrival months with any name that
+// the program uses, but never the registry.
 func namesMatch(_ *testing.T, p *planned) []string {
 	policies, wrong := policiesOf(p)
 	patterns := tablePatterns(policies["rotator"])
