@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Epoch is a span of time in which the clock of the server was never set back by more than ten
+// Epoch is a span of time. In it, the clock of the server was never set back by more than ten
 // minutes. A cursor of an earlier epoch is invalid if a reading of a later epoch may have an
 // arrival before the cursor.
 type Epoch struct {

@@ -32,8 +32,8 @@ type Source struct {
 // Loaded is a configuration with the origin of each value.
 type Loaded struct {
 	Config
-	// Origins maps keys to places: varve.yaml:3, VARVE_LOG_LEVEL, --listen. A key that is missing
-	// here has its default value.
+	// Origins maps keys to the line, variable or flag that set them: varve.yaml:3, VARVE_LOG_LEVEL,
+	// --listen. A key that is missing here has its default value.
 	Origins map[string]string
 	// Warnings lists the variables that begin with EnvPrefix and have no effect. Variables that
 	// Kubernetes or Docker adds are omitted.
@@ -230,7 +230,7 @@ func (l *loader) validateTLS(s *Server) {
 	}
 }
 
-// placeOf returns the place at which a key, or a key above or below it, was set. If none was set, it
+// placeOf returns the origin of a key, or of a key above or below it. If none of these was set, it
 // returns "default".
 func (l *loader) placeOf(key string) string {
 	// If key names a whole class or stream, its name may have dots.
@@ -248,7 +248,7 @@ func (l *loader) placeOf(key string) string {
 	return "default"
 }
 
-// comparePlaces compares places. In one file, it compares their lines.
+// comparePlaces orders origins as texts. Lines of one file are in the order of their numbers.
 func comparePlaces(a, b string) int {
 	fa, la, _ := strings.Cut(a, ":")
 	fb, lb, _ := strings.Cut(b, ":")

@@ -1,4 +1,4 @@
-// Package lanes keeps small writes fast while bulk work uses the processors.
+// Package lanes makes bulk work rest, so that small writes stay fast.
 //
 // Bulk work is the decoding of large requests, and the flushes and compactions of the store. The
 // Go scheduler and the kernel serve goroutines and threads in turn. So a small write would wait
@@ -34,7 +34,7 @@ const (
 	longest = 5 * time.Millisecond
 )
 
-// Lanes keeps small writes fast. It is safe for concurrent use.
+// Lanes limits bulk work while small writes arrive. It is safe for concurrent use.
 type Lanes struct {
 	large *semaphore.Weighted // limits the large requests that compute while small writes arrive
 	small atomic.Int64        // arrival of the last small write, in ns since 1970

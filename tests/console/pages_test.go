@@ -30,7 +30,7 @@ var update = flag.Bool("update", false, "write the pictures of docs/console")
 
 // TestPages visits each page in both themes, and at the width of a phone. It fails for errors in
 // the browser's console, violations of the content security policy, serious findings of axe, and
-// pages wider than the window.
+// pages wider than the screen.
 func TestPages(t *testing.T) {
 	w := sharedDemo(t)
 	for _, p := range pages {
