@@ -24,8 +24,8 @@ const (
 	ArchiveFailing     Name = "archive_failing"     // a table cannot be archived, or its archive failed the check before a drop
 )
 
-// kinds describes each condition without details of the deployment. While a condition with blocks
-// is set, readings are rejected.
+// kinds describes each condition without details of the deployment. If blocks is true, readings are
+// rejected during the condition.
 var kinds = []struct {
 	name   Name
 	blocks bool

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Policy is the rule for records that do not fit into the outbox.
+// Policy decides about records that do not fit into the outbox.
 type Policy int
 
 // The policies.
