@@ -57,7 +57,9 @@ func TestBackup_SurvivesKills(t *testing.T) {
 	}
 	dir, place := t.TempDir(), filepath.Join(t.TempDir(), "place")
 	var load steadyLoad
-	finished := map[int]int64{} // by the number of finished backups: the readings that were acknowledged before the last of them began
+	// By the number of finished backups, finished has the number of readings that were acknowledged
+	// before the last of them began.
+	finished := map[int]int64{}
 	made := 0
 	for round := range rounds {
 		s := start(t, dir, "--set", "store.memory=1MiB")

@@ -75,7 +75,8 @@ func runWith(t *testing.T, server, key, in string, args ...string) string {
 // host starts varve mcp with a key, as a host of MCP servers does, and returns the session.
 func host(t *testing.T, server, key string) *mcp.ClientSession {
 	t.Helper()
-	cmd := exec.CommandContext(context.Background(), binary, "mcp", "--server", server) // without the test's context, which would kill the program before its input ends
+	// The context of the test would kill the program before its input ends.
+	cmd := exec.CommandContext(context.Background(), binary, "mcp", "--server", server)
 	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "VARVE_KEY="+key)
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
 	if err != nil {
