@@ -52,7 +52,7 @@ type Alert struct {
 	Stream         string // "" for a deadman rule without a stream
 	Rule           string // id of the rule
 	Severity       Severity
-	Message        string      // the condition
+	Message        string      // the rule's condition, as text
 	Value          varve.Value // value of the reading that opened the alert; zero for a deadman rule
 	Since          time.Time   // when the condition began to hold
 	OpenedAt       time.Time   // when the condition had held long enough

@@ -24,7 +24,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Store is a store that Run can take back to an earlier time.
+// Store is a store from which Run can remove readings.
 type Store interface {
 	store.Store
 	// Partitions returns the partitions of items with a prefix.
