@@ -22,8 +22,8 @@ const defaultKind Kind = "value"
 type ruleKind interface {
 	// check returns the first error in the fields that depend on the kind.
 	check(r *Rule) error
-	// needsScope reports whether a rule must name a stream or a device.
-	needsScope() bool
+	// needsStreamOrDevice reports whether a rule must name a stream or a device.
+	needsStreamOrDevice() bool
 	// describe returns the condition as alerts show it.
 	describe(r *Rule) string
 }
@@ -140,7 +140,7 @@ func (r *Rule) checkScope(kind ruleKind) error {
 			return varve.InvalidParam("device", "%s", err)
 		}
 	}
-	if r.Stream == "" && r.Device == "" && kind != nil && kind.needsScope() {
+	if r.Stream == "" && r.Device == "" && kind != nil && kind.needsStreamOrDevice() {
 		return varve.InvalidParam("stream", "name a stream, a device, or both")
 	}
 	return nil

@@ -43,7 +43,7 @@ type Loaded struct {
 // EnvPrefix is the prefix of variables that set settings: VARVE_SERVER_LISTEN sets server.listen.
 const EnvPrefix = "VARVE_"
 
-// flagVariables maps variables with the name of a flag to the setting of the flag.
+// flagVariables maps variables that are named after a flag to the setting of the flag.
 var flagVariables = map[string]string{"VARVE_STORE": "store.kind", "VARVE_DATA": "store.dir", "VARVE_DROP": "retention.drop"}
 
 // others are variables that begin with EnvPrefix but do not belong to a setting.

@@ -148,7 +148,7 @@ func (b *tab) press(keys string, options ...chromedp.KeyOption) {
 	b.do(chromedp.KeyEvent(keys, options...))
 }
 
-// click clicks an element by its selector.
+// click clicks the element that a CSS selector selects.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.wait(`document.querySelector(` + quoted(selector) + `)`)
