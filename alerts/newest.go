@@ -13,7 +13,7 @@ import (
 // the store. A concurrent write may have stored samples in between. They are evaluated when that
 // write is observed.
 //
-// This requires that no other process writes. newestSamples is safe for concurrent use. The
+// It is correct only if no other process writes. newestSamples is safe for concurrent use. The
 // caller of apply holds the lock of the series.
 type newestSamples struct {
 	mu         sync.Mutex
