@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// templates are those of TestCompileTemplates_EqualsHTM, which also defines the names in them.
+// templates are the input of TestCompileTemplates_EqualsHTM, which also defines the names in them.
 var templates = []string{
 	"html`<p class=\"quiet\" hidden>${text} and <b>more</b></p>`",
 	"html`<p>\n  first  \n  <b>a</b> ${n} <i />\n</p>`",
