@@ -60,7 +60,7 @@ type Agent struct {
 	keys     *keyRing
 	metrics  *metrics
 	server   *http.Server
-	http     net.Listener // nil without http.listen
+	http     net.Listener // nil if the setting http.listen is empty
 	mqtt     *mqtt.Listener
 	stop     context.CancelFunc
 	running  sync.WaitGroup
@@ -174,7 +174,7 @@ func (a *Agent) listenMQTT(ctx context.Context, ingester *ingest.Ingester, secur
 	return nil
 }
 
-// URL returns the address of the local API, or "" without http.listen.
+// URL returns the address of the local API, or "" if the setting http.listen is empty.
 func (a *Agent) URL() string {
 	if a.http == nil {
 		return ""
@@ -186,7 +186,7 @@ func (a *Agent) URL() string {
 	return scheme + a.http.Addr().String()
 }
 
-// MQTTAddr returns the address of the MQTT listener, or nil without mqtt.listen.
+// MQTTAddr returns the address of the MQTT listener, or nil if the setting mqtt.listen is empty.
 func (a *Agent) MQTTAddr() net.Addr {
 	if a.mqtt == nil {
 		return nil
@@ -197,8 +197,8 @@ func (a *Agent) MQTTAddr() net.Addr {
 // drainLimit is how long running requests may take when the agent stops.
 const drainLimit = 10 * time.Second
 
-// Close stops the doors, then the sender, and then closes the outbox. Unconfirmed readings remain on the
-// disk.
+// Close stops the doors, then the uplink, and then closes the outbox. Unconfirmed readings remain
+// on the disk.
 func (a *Agent) Close() error {
 	a.ending.Do(func() { a.ended = a.end() })
 	return a.ended

@@ -20,7 +20,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	return &limitedConn{Conn: conn, release: sync.OnceFunc(func() { <-l.slots })}, nil
 }
 
-// Close ends Accept.
+// Close closes the listener. A call of Accept that waits for a slot or a connection fails.
 func (l *limitedListener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()

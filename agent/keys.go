@@ -15,7 +15,7 @@ import (
 // leastKey is the minimum length of a local key.
 const leastKey = 16
 
-// keyRing holds the keys of local devices. It implements mqtt.KeyChecker.
+// keyRing has the hashes of the keys of local devices. It implements mqtt.KeyChecker.
 type keyRing struct{ sums [][sha256.Size]byte }
 
 // readKeys reads the file of the setting http.keys_file. Without a file, no key is needed.

@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/rejects"
 )
 
-// metrics holds the metrics of an agent.
+// metrics has the metrics of an agent, for Prometheus and for the endpoint /healthz.
 type metrics struct {
 	registry  *prometheus.Registry
 	received  *prometheus.CounterVec

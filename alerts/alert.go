@@ -52,7 +52,7 @@ type Alert struct {
 	Stream         string // "" for a deadman rule without a stream
 	Rule           string // id of the rule
 	Severity       Severity
-	Message        string      // the condition
+	Message        string      // the rule's condition, as text
 	Value          varve.Value // value of the reading that opened the alert; zero for a deadman rule
 	Since          time.Time   // when the condition began to hold
 	OpenedAt       time.Time   // when the condition had held long enough
@@ -104,10 +104,10 @@ func (a *Alert) resolve(by string, now time.Time) bool {
 	return true
 }
 
-// updated returns the new version of a stored alert. The argument now is the alert as computed from
-// readings. The stored alert's acknowledgement, mute, KnownAt, severity and final resolution stay.
-// If the stored alert was replaced or withdrawn, only its acknowledgement, its mute and KnownAt
-// stay.
+// updated returns the alert that replaces a stored one. The argument now is the alert as computed
+// from readings. The stored alert's acknowledgement, mute, KnownAt, severity and final resolution
+// stay. If the stored alert was replaced or withdrawn, only its acknowledgement, its mute and
+// KnownAt stay.
 func (a *Alert) updated(now Alert) Alert {
 	s := a.remarks()
 	s.merge(now.remarks())

@@ -152,7 +152,7 @@ func begun(shown string) []string {
 
 // TestShuffledArrivals_KeepResolutionByHand sends some readings before all alerts are resolved by
 // hand, and some after that, in any order. The registry fails at any step, until the rejected
-// readings are resent. Three conditions hold in the end:
+// readings are resent. In the end, three statements must be true:
 //
 //   - The alerts are the same as if the readings had arrived in the order of event time.
 //   - No alert that opened after the resolution is resolved by hand.

@@ -22,7 +22,7 @@ type alertStore struct {
 	outbox  *outbox          // nil if changes of alerts are not delivered
 }
 
-// storedAlerts holds alerts by id, as they were read.
+// storedAlerts maps ids to alerts, as they were read.
 type storedAlerts map[string]storedAlert
 
 type storedAlert struct {

@@ -131,7 +131,8 @@ func putOver(it store.Item, version varve.Value) store.Change {
 	return store.Change{Item: it, Conds: []store.Cond{store.IfEquals("version", version)}}
 }
 
-// attrMaps holds empty maps for the attributes of items. A bulk upload needs thousands of maps.
+// attrMaps has empty maps for the attributes of items. They are reused, because a bulk upload needs
+// thousands of them.
 var attrMaps = sync.Pool{New: func() any { return make(map[string]varve.Value, expectedAlertAttrs) }}
 
 func newAttrs() map[string]varve.Value { return attrMaps.Get().(map[string]varve.Value) }

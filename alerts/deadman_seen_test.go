@@ -250,8 +250,8 @@ func TestInterruptedSweep_IsCompletedByNext(t *testing.T) {
 }
 
 // TestSweep_ReadsLittleForUnchangedDevices checks that a sweep reads only the last-seen records, in
-// batches, if devices report all the time. The same holds for silent devices with an open alert,
-// and for devices without readings in the stream.
+// batches, if devices report all the time. The same applies to silent devices with an open alert,
+// and to devices without readings in the stream.
 func TestSweep_ReadsLittleForUnchangedDevices(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", time.Minute), silent("", time.Hour), {Kind: alerts.Deadman, For: time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {

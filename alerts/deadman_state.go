@@ -18,8 +18,8 @@ type deviceState struct {
 	lastArrival time.Time
 }
 
-// upToDate reports whether the state of a device still holds, given the time at which it
-// was last seen.
+// upToDate reports whether the state of a device is still correct, given the time at which the
+// device was last seen.
 //
 // An open alert stays open until the device is seen again. If this process knows of no open alert,
 // another process may have opened one. If that process held the lease, recheck is set. If it lost
@@ -46,7 +46,7 @@ type ruleState struct {
 	devices map[string]deviceState
 }
 
-// deadmanState holds the states of all deadman rules by Rule.globalName.
+// deadmanState maps the names of all deadman rules, from Rule.globalName, to their states.
 type deadmanState map[string]*ruleState
 
 // of returns the state of a rule. It adds a state if the rule is new.

@@ -23,7 +23,7 @@ const (
 	maxDeviceFailures = 10
 )
 
-// deadmanSources holds the sources that a sweep reads, and the stores of its alerts.
+// deadmanSources has the sources that a sweep reads, and the stores of its alerts.
 type deadmanSources struct {
 	stores
 	devices *devices.Registry

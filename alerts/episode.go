@@ -45,7 +45,7 @@ func (e *episode) covers(p varve.Position) bool {
 // extent returns the range from the first reading to the reading that opened the alert.
 func (e *episode) extent() extent { return extent{start: e.start, opened: e.opened} }
 
-// isOpened reports whether the episode has lasted long enough.
+// isOpened reports whether the episode has lasted long enough to open an alert.
 func (e *episode) isOpened() bool { return e.opened != varve.Position{} }
 
 // isRecorded reports whether the episode has a record.

@@ -17,7 +17,7 @@ const (
 	deliveryPrefix = "DELIVERY#"
 )
 
-// Trail lists the items that the alerts of a device have in the registry.
+// Trail lists the items of the registry that belong to the alerts of a device.
 type Trail struct {
 	Alerts int // number of alerts
 	// Keys are in the order in which the items can be deleted. The alerts are last: if a deletion

@@ -18,11 +18,11 @@ type span struct {
 	mayHold bool           // the condition may hold for the first reading
 }
 
-// history holds the records around a span.
+// history has the records around a span.
 type history struct {
 	recorded timeline // the records as they were read
 	earlier  timeline // records that earlier tries of the evaluation have read
-	// stored holds the starts of recorded episodes whose first reading is stored.
+	// stored has the starts of recorded episodes whose first reading is stored.
 	stored map[varve.Position]bool
 }
 
@@ -49,7 +49,7 @@ type findings struct {
 // The records decide where reading stops. Far from the span, evaluate trusts them, so that a long
 // episode is not read to its ends.
 func evaluate(rule *Rule, readings samples, around span, known history) (findings, error) {
-	v := evaluator{hold: rule.For, gap: rule.maxSilence(), span: around, history: known}
+	v := evaluator{wait: rule.For, gap: rule.maxSilence(), span: around, history: known}
 	v.stored = maps.Clone(known.stored)
 	if v.mayHold || v.isInside(v.lo) {
 		if err := v.readBack(readings); err != nil {
@@ -65,7 +65,7 @@ func evaluate(rule *Rule, readings samples, around span, known history) (finding
 
 // evaluator is the state of one call of evaluate.
 type evaluator struct {
-	hold, gap time.Duration // Rule.For and Rule.maxSilence
+	wait, gap time.Duration // Rule.For and Rule.maxSilence
 	span
 	history
 
@@ -173,8 +173,8 @@ func (v *evaluator) extend(one *sample) {
 	}
 	c := v.current
 	v.last, v.hasLast = one.at.Time, true
-	held := time.Duration(one.at.Time - c.start.Time)
-	if held >= v.hold && (!c.isOpened() || one.at.Compare(c.opened) <= 0) {
+	length := time.Duration(one.at.Time - c.start.Time)
+	if length >= v.wait && (!c.isOpened() || one.at.Compare(c.opened) <= 0) {
 		c.opened, c.opening = one.at, one.opening
 	}
 }

@@ -13,7 +13,7 @@ import (
 // the store. A concurrent write may have stored samples in between. They are evaluated when that
 // write is observed.
 //
-// This requires that no other process writes. newestSamples is safe for concurrent use. The
+// It is correct only if no other process writes. newestSamples is safe for concurrent use. The
 // caller of apply holds the lock of the series.
 type newestSamples struct {
 	mu         sync.Mutex
@@ -31,7 +31,7 @@ type sampling struct {
 const maxSamplings = 10_000
 
 // apply applies an evaluation, and remembers the position of the newest sample of its subject. The
-// argument fresh holds the written readings, sorted by position; it is empty if some are not new.
+// argument fresh has the written readings, sorted by position; it is empty if some are not new.
 func (n *newestSamples) apply(ctx context.Context, e *evaluation, fresh []*varve.Reading) error {
 	if e.atomic == nil || !e.written.any {
 		return e.apply(ctx)

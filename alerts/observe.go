@@ -50,7 +50,7 @@ func firstTenant(readings []varve.Reading, verdicts []varve.Verdict) (tenant str
 func (m *Monitor) observeTenant(ctx context.Context, now time.Time, tenant string, readings []varve.Reading, verdicts []varve.Verdict) error {
 	set, err := m.rules.inForce(ctx, tenant)
 	if err != nil {
-		// When the readings are resent, their devices are registered.
+		// The devices are not registered here. They are registered when the readings are resent.
 		rejectAll(verdicts, err)
 		return context.Cause(ctx)
 	}

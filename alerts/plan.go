@@ -9,17 +9,17 @@ import (
 
 // plan is the difference between wanted and recorded episodes.
 type plan struct {
-	// write holds the episodes to be recorded and published, in the order of writing.
+	// write has the episodes to be recorded and published, in the order of writing.
 	write []episode
-	// remove holds the recorded episodes that are no longer wanted.
+	// remove has the recorded episodes that are no longer wanted.
 	remove []episode
 }
 
 func (p *plan) isEmpty() bool { return len(p.write) == 0 && len(p.remove) == 0 }
 
 // planOf returns the plan that turns the recorded episodes into the wanted ones, which are sorted
-// by start. The argument contested holds the starts of episodes that another process changed
-// first. planOf is a pure function.
+// by start. The argument contested has the starts of episodes that another process changed first.
+// planOf is a pure function.
 func planOf(found *findings, known *history, contested map[varve.Position]bool) (p plan) {
 	p.remove = unwanted(found, known)
 	p.write = differing(found, known, p.remove, contested)

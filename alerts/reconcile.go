@@ -14,7 +14,7 @@ import (
 type reconciler struct {
 	subject
 	stores
-	// contested holds the starts of episodes that another process changed first.
+	// contested has the starts of episodes that another process changed first.
 	contested map[varve.Position]bool
 }
 

@@ -22,13 +22,13 @@ const defaultKind Kind = "value"
 type ruleKind interface {
 	// check returns the first error in the fields that depend on the kind.
 	check(r *Rule) error
-	// needsScope reports whether a rule must name a stream or a device.
-	needsScope() bool
+	// needsStreamOrDevice reports whether a rule must name a stream or a device.
+	needsStreamOrDevice() bool
 	// describe returns the condition as alerts show it.
 	describe(r *Rule) string
 }
 
-// kinds holds all kinds. The file of a kind adds its kind in an init function.
+// kinds has all kinds by name. The file of a kind adds its kind in an init function.
 var kinds = map[Kind]ruleKind{}
 
 // Severity is the importance of an alert.
@@ -140,7 +140,7 @@ func (r *Rule) checkScope(kind ruleKind) error {
 			return varve.InvalidParam("device", "%s", err)
 		}
 	}
-	if r.Stream == "" && r.Device == "" && kind != nil && kind.needsScope() {
+	if r.Stream == "" && r.Device == "" && kind != nil && kind.needsStreamOrDevice() {
 		return varve.InvalidParam("stream", "name a stream, a device, or both")
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 // cacheFor is the age at which cached rules are reread.
 const cacheFor = 10 * time.Second
 
-// ruleSet holds the rules of a tenant by scope.
+// ruleSet has the rules of a tenant: by stream, by device and by id.
 type ruleSet struct {
 	streams map[string][]*Rule // rules on all devices of a stream
 	devices map[string][]*Rule // rules on one device
@@ -53,7 +53,7 @@ func (s *ruleSet) of(series varve.Series) []*Rule {
 
 func (s *ruleSet) isEmpty() bool { return len(s.streams)+len(s.devices) == 0 }
 
-// ruleCache holds copies of the tenants' rules. It is safe for concurrent use.
+// ruleCache has copies of the tenants' rules. It is safe for concurrent use.
 type ruleCache struct {
 	mu         sync.RWMutex
 	tenants    map[string]*ruleSet

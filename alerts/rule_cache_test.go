@@ -49,8 +49,8 @@ func newSlow(t *testing.T) (*world, *slow) {
 	return w, s
 }
 
-// TestRuleCache_DropsRulesChangedWhileRead checks that a rule is in force in this process from
-// its creation to its deletion. This holds even if the rules are being read at either moment.
+// TestRuleCache_DropsRulesChangedWhileRead checks that a rule is in force in this process from its
+// creation to its deletion. The rule is in force even if the rules are being read at either moment.
 func TestRuleCache_DropsRulesChangedWhileRead(t *testing.T) {
 	w, s := newSlow(t)
 	r := above(5, 0)

@@ -19,7 +19,7 @@ const leastSilence = time.Minute
 // deadmanKind implements clockKind for deadman rules.
 type deadmanKind struct{}
 
-func (deadmanKind) needsScope() bool { return false }
+func (deadmanKind) needsStreamOrDevice() bool { return false }
 
 func (deadmanKind) describe(r *Rule) string { return "no reading for " + timefmt.FormatDuration(r.For) }
 

@@ -51,8 +51,8 @@ func TestGap_EndsEpisodeInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestGapMeter_TakesTenMedianIntervals checks the measured gap. It does not change if the rule is
-// added once more.
+// TestGapMeter_TakesTenMedianIntervals checks the measured gap. The gap does not change if the rule
+// is added once more.
 func TestGapMeter_TakesTenMedianIntervals(t *testing.T) {
 	every := func(seconds, n int) (all []varve.Reading) {
 		for i := range n {

@@ -12,7 +12,7 @@ import (
 
 const (
 	rulePrefix = "RULE#"
-	// generationAttr is the attribute of rules and alerts that holds the generation.
+	// generationAttr is the attribute of rules and alerts for the generation.
 	generationAttr = "incarnation"
 	// deadmanPK is the partition of the first index that lists the rules that are evaluated every
 	// minute. It has the rules of all tenants.

@@ -160,8 +160,9 @@ func TestComparisons_ApplyToKindsOfValues(t *testing.T) {
 	}
 }
 
-// TestRule_AppliesToScope checks the scope: the tenant, and the stream or device or both.
-func TestRule_AppliesToScope(t *testing.T) {
+// TestRule_AppliesToStreamAndDevice checks that a rule applies only to readings of its stream, its
+// device or both.
+func TestRule_AppliesToStreamAndDevice(t *testing.T) {
 	for _, c := range []struct {
 		stream, device string
 		want           string // one digit each for d, for e, and for d in another stream: 1 if an alert opens

@@ -27,7 +27,7 @@ func Comparisons() []Comparison { return []Comparison{">", ">=", "<", "<=", "=="
 // valueKind implements readingKind for value rules.
 type valueKind struct{}
 
-func (valueKind) needsScope() bool { return true }
+func (valueKind) needsStreamOrDevice() bool { return true }
 
 func (valueKind) describe(r *Rule) string {
 	text := fmt.Sprintf("%s %s %s", r.Field, r.Comparison, r.Threshold)

@@ -7,8 +7,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// timeline holds episodes sorted by start. They do not overlap, unless an evaluation was
-// interrupted.
+// timeline has episodes sorted by start. They do not overlap, unless an evaluation was interrupted.
 type timeline struct {
 	episodes []episode
 	// ends[i] is the latest end among the episodes up to i; nil if one of them is open.

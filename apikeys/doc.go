@@ -8,7 +8,7 @@
 //
 //   - Registry creates, lists, revokes and checks keys.
 //   - Key is a key without its secret.
-//   - Grant holds the rights of one request, and the key's rate.
+//   - Grant has the rights of one request, and the key's rate.
 //   - Scopes is a set of rights: read, write, admin.
 //
 // The id names a key in lists and logs; the secret is 256 random bits. The registry stores the

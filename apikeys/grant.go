@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Grant holds the rights of a valid key. All grants of one key share its rate.
+// Grant has the rights of a valid key. All grants of one key share its rate.
 type Grant struct {
 	ID     string
 	Tenant string

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// usedPartition holds the times at which keys were last used. They are separate from the
-	// items of keys, because processes that must not write keys may write them.
+	// usedPartition is the partition of the times at which keys were last used. They are not
+	// attributes of the keys, because the IAM policy of a router allows no writes to the partition
+	// of the keys.
 	usedPartition = "KEYUSE"
 	attrUsed      = "used"
 	// usedFor is the time after the last use of a key for which its record stays.

@@ -154,7 +154,7 @@ func (s *SeriesReader) manifest(ctx context.Context) (*Manifest, error) {
 }
 
 func (r *Reader) remember(sum string, value any, size int) {
-	r.known.PutSince(r.known.Epoch(), time.Now(), sum, value, size)
+	r.known.PutSince(r.known.Drops(), time.Now(), sum, value, size)
 }
 
 // problem describes the failure of a read to clients. If an erasure or the retention has deleted the

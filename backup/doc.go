@@ -10,5 +10,5 @@
 // all files were written and read back. So an interrupted backup has no manifest, and the next one uses
 // its files.
 //
-// The main types are [Place], which holds backups in an [objectstore.Store], and [Manifest].
+// The main types are [Place], which stores backups in an [objectstore.Store], and [Manifest].
 package backup

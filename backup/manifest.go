@@ -21,10 +21,10 @@ const (
 	runningPrefix = "running/"
 )
 
-// format is the version of manifests that this program writes and reads.
+// format is the number of the only format of manifests that this program writes and reads.
 const format = 1
 
-// nameLayout is the layout of the names of backups. They sort by time.
+// nameLayout is the layout of the names of backups. The names sort in the order of time.
 const nameLayout = "2006-01-02T15-04-05.000000000Z"
 
 // Manifest lists the files of a backup.

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/objectstore"
 )
 
-// Place holds backups of one store. Several processes may call its methods. Only one of them at a time
-// makes a backup or deletes old ones.
+// Place is the folder or bucket with the backups of one store. Several processes may call its
+// methods. Only one of them at a time makes a backup or deletes old ones.
 type Place struct {
 	objects objectstore.Store
 	prefix  string // of all keys; empty, or ends with a slash

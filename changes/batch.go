@@ -18,7 +18,7 @@ const (
 	batchMinutes = 1024
 )
 
-// batch holds the changed devices of a range of arrivals, in the order of their names.
+// batch has the changed devices of a range of arrivals, in the order of their names.
 type batch struct {
 	from, to int64 // arrivals from <= arrival < to, in milliseconds since 1970
 	devices  []changed
@@ -142,8 +142,8 @@ func (r *Rows) minutes(ctx context.Context, b *batch) (list []int64, more bool, 
 // at the sort key from, and reports whether more follow. It returns all markers of a device in a
 // minute, or no markers of this device and minute.
 //
-// If all is set, it returns all markers of the range. It fails if a batch cannot hold them, because no
-// answer had a cursor with such a range.
+// If all is set, it returns all markers of the range. It fails if they are too many for a batch,
+// because no answer had a cursor with such a range.
 func (r *Rows) markers(ctx context.Context, first, last int64, from string, all bool) (list []marker, more bool, err error) {
 	s := r.q.Stream
 	span := registry.Span{PKs: s.shards(), From: max(minuteText(first), from), To: minuteText(last + 1), Limit: batchMarkers, Consistent: true}

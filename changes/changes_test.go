@@ -17,8 +17,8 @@ import (
 )
 
 // TestChanges_EndAtClockReset sets the clock back by an hour. A cursor from before the reset must
-// fail, and a read since the time in the error must return the later reading. This holds after a
-// restart, too, and if the reset is noticed only by a write.
+// fail, and a read since the time in the error must return the later reading. In a second case, the
+// process is restarted. In a third case, only a write notices the reset.
 func TestChanges_EndAtClockReset(t *testing.T) {
 	for _, row := range []struct {
 		name   string

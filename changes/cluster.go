@@ -47,8 +47,9 @@ type ClusterOptions struct {
 // members. The record of a dead member is removed after the time in which its writes could add a
 // reading.
 //
-// A member returns only settled times up to its durable horizon. A process that joins begins after
-// the horizons of all members, even if its clock is slow. So no cursor is after its arrivals.
+// A member returns only settled times up to its durable horizon. A process that joins assigns only
+// arrivals after the horizons of all members, even if its clock is slow. So its arrivals are after
+// every cursor that a member has returned.
 type Cluster struct {
 	o ClusterOptions
 

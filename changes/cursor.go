@@ -82,8 +82,8 @@ func decode(text string) ([]byte, bool) {
 	return b[:end], crc32.ChecksumIEEE(b[:end]) == binary.LittleEndian.Uint32(b[end:])
 }
 
-// ParseCursor parses the text of Encode for the same stream and device. Its errors are of kind Invalid
-// and name the parameter since.
+// ParseCursor parses the text of Encode for the same stream and device. For another text,
+// ParseCursor fails with Invalid, and the error names the parameter since.
 func ParseCursor(text string, s Stream, device string) (c Cursor, err error) {
 	b, ok := decode(text)
 	if !ok {

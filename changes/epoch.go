@@ -8,8 +8,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Epoch is a period without large steps backwards of the clock. A cursor of an earlier epoch is
-// invalid if a reading of a later epoch may have an arrival before the cursor.
+// Epoch is a span of time. In it, the clock of the server was never set back by more than ten
+// minutes. A cursor of an earlier epoch is invalid if a reading of a later epoch may have an
+// arrival before the cursor.
 type Epoch struct {
 	Number int64
 	Since  time.Time // arrivals of the epoch are at this time or later

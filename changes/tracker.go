@@ -24,8 +24,9 @@ const (
 	// fewSpans is the number of markers of a series in one minute after which each further marker covers
 	// a week.
 	fewSpans = 4
-	// liveHours is the number of hours before and after the arrival whose markers cover one hour. Other
-	// markers cover whole days, so an upload of many days needs few of them.
+	// liveHours is the number of hours before and after the arrival whose markers cover one hour.
+	// Markers of other hours cover whole days or weeks, so an upload of many days needs few of
+	// them.
 	liveHours = 1
 	weekHours = 7 * dayHours
 	// extraLife is how much longer a marker lives than the readings that arrived with it.
@@ -245,7 +246,8 @@ func (t *Tracker) findUnmarked(q *markRequest, readings []varve.Reading, verdict
 	}
 }
 
-// isMarked reports whether a remembered marker covers an hour of a device.
+// isMarked reports whether a remembered marker covers an hour of a device. It also records the
+// arrival as the last one of the stream and of the device.
 func (s *trackedStream) isMarked(q *markRequest, device string, hour int64) bool {
 	s.last = max(s.last, q.at)
 	d := s.devices[device]

@@ -90,7 +90,7 @@ func (l lasting) record(batches []store.Batch, results []store.Result) {
 	}
 }
 
-// stage is a place in a write at which it can be stopped.
+// stage is a step of a write before or after which a test can stop the write.
 type stage int
 
 const (

@@ -11,7 +11,7 @@
 //   - Registry learns and stores offsets.
 //   - Corrector corrects readings.
 //
-// These rules hold:
+// These rules always hold:
 //
 //   - Only a live reading is corrected: its corrected time is within Tolerance of its arrival. So a
 //     wrong offset causes an error of at most Tolerance.

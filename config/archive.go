@@ -96,14 +96,14 @@ const dropArchived = "archived"
 func (l *loader) validateArchive(c *Config) {
 	switch {
 	case c.Retention.ArchiveFirst && c.Archive.Kind == "":
-		l.mistake(l.placeOf("retention.drop"), "retention.drop", "archived requires archive.kind: set it to folder or s3")
+		l.mistake(l.originOf("retention.drop"), "retention.drop", "archived requires archive.kind: set it to folder or s3")
 	case c.Archive.Kind == "s3" && c.Archive.Bucket == "":
-		l.mistake(l.placeOf("archive.kind"), "archive.bucket", "is missing: set the bucket of the archives")
+		l.mistake(l.originOf("archive.kind"), "archive.bucket", "is missing: set the bucket of the archives")
 	case c.Archive.Kind == "" && len(c.ArchiveStreams()) > 0:
 		name := slices.Min(slices.Collect(maps.Keys(c.ArchiveStreams())))
-		l.mistake(l.placeOf("streams."+name+".archive"), "streams."+name+".archive", "requires archive.kind: set it to folder or s3")
+		l.mistake(l.originOf("streams."+name+".archive"), "streams."+name+".archive", "requires archive.kind: set it to folder or s3")
 	case c.Archive.Kind != "s3" && c.Archive.Bucket != "":
-		l.mistake(l.placeOf("archive.bucket"), "archive.bucket", "requires archive.kind: s3")
+		l.mistake(l.originOf("archive.bucket"), "archive.bucket", "requires archive.kind: s3")
 	}
 }
 

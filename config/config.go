@@ -7,7 +7,7 @@
 //
 // The main types:
 //
-//   - Config holds all settings, and derives the policies of other packages.
+//   - Config has all settings, and derives the policies of other packages.
 //   - Source names the file, the environment and the flags.
 //   - Mistakes lists all mistakes at once, each with its origin.
 //
@@ -175,7 +175,7 @@ type Console struct{ Enabled bool }
 // Influx configures the routes of InfluxDB's line protocol.
 type Influx struct {
 	Enabled   bool
-	Device    string // tags that may hold the device, separated by commas; the first one that a line has is used
+	Device    string // tags that may contain the device, separated by commas; the first tag of a line counts
 	Tags      string // use of the other tags: series or fields
 	FieldTags string // tags that become fields even if Tags is series, separated by commas
 	Databases string // names of accepted databases and buckets, separated by commas; if empty, any name

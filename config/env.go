@@ -17,7 +17,7 @@ func (l *loader) environ(src Source) {
 		}
 		if !isSettingVariable(name) {
 			if !isInjected(name, value) {
-				l.warnings = append(l.warnings, Mistake{Place: name, Message: "not a setting, ignored: " + suggestVariable(name)})
+				l.warnings = append(l.warnings, Mistake{Origin: name, Message: "not a setting, ignored: " + suggestVariable(name)})
 			}
 			continue
 		}
@@ -107,7 +107,7 @@ func (l *loader) nameOfEnv(group, middle, last string, flags map[string]string) 
 // names returns the names of a group, such as streams, in the file and the flags.
 func (l *loader) names(group string, flags map[string]string) []string {
 	all := map[string]bool{}
-	for path := range l.places {
+	for path := range l.origins {
 		if parts := strings.Split(path, sep); len(parts) > 1 && parts[0] == group {
 			all[parts[1]] = true
 		}

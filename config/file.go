@@ -70,25 +70,25 @@ func (l *loader) node(file, key string, n *yaml.Node, values map[string]any) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	place := fmt.Sprintf("%s:%d", file, n.Line)
+	origin := fmt.Sprintf("%s:%d", file, n.Line)
 	null := n.Kind == yaml.ScalarNode && n.Tag == "!!null"
 	switch {
 	case null || n.Kind == yaml.MappingNode && len(n.Content) == 0:
 		if key != "" && !isGroup(key) {
-			l.known(place, key) // an existing setting without a value has its default
+			l.known(origin, key) // an existing setting without a value has its default
 		}
 	case n.Kind == yaml.MappingNode && l.within[n]:
-		l.mistake(place, key, "contains itself")
+		l.mistake(origin, key, "contains itself")
 	case n.Kind == yaml.MappingNode:
 		l.within[n] = true
 		l.mapping(file, key, n, values)
 		delete(l.within, n)
 	case n.Kind == yaml.ScalarNode && key == "":
-		l.mistake(place, "", "%s is not a configuration: write keys and values", quote.Text(n.Value))
+		l.mistake(origin, "", "%s is not a configuration: write keys and values", quote.Text(n.Value))
 	case n.Kind == yaml.ScalarNode:
-		l.add(values, key, n.Value, place)
+		l.add(values, key, n.Value, origin)
 	default:
-		l.mistake(place, key, "is a list, and one value is wanted")
+		l.mistake(origin, key, "is a list, and one value is wanted")
 	}
 }
 
@@ -99,11 +99,11 @@ func (l *loader) mapping(file, key string, n *yaml.Node, values map[string]any) 
 		if key != "" {
 			at = key + sep + name.Value
 		}
-		if _, there := l.places[at]; there && l.places[at] != "" && strings.HasPrefix(l.places[at], file) {
-			l.mistake(fmt.Sprintf("%s:%d", file, name.Line), at, "is set twice, first on line %s", strings.TrimPrefix(l.places[at], file+":"))
+		if _, there := l.origins[at]; there && l.origins[at] != "" && strings.HasPrefix(l.origins[at], file) {
+			l.mistake(fmt.Sprintf("%s:%d", file, name.Line), at, "is set twice, first on line %s", strings.TrimPrefix(l.origins[at], file+":"))
 			continue
 		}
-		l.places[at] = fmt.Sprintf("%s:%d", file, name.Line)
+		l.origins[at] = fmt.Sprintf("%s:%d", file, name.Line)
 		l.node(file, at, value, values)
 	}
 }

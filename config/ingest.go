@@ -124,17 +124,17 @@ func (l *loader) validateIngest(c *Config) {
 		key := consumer.group + "."
 		if consumer.source == "" {
 			if consumer.records.Stream != "" {
-				l.mistake(l.placeOf(key+"stream"), key+"stream", "requires %s%s", key, consumer.key)
+				l.mistake(l.originOf(key+"stream"), key+"stream", "requires %s%s", key, consumer.key)
 			}
 			continue
 		}
 		_, err := consumer.records.Target()
 		var e *varve.Error
 		if errors.As(err, &e) {
-			l.mistake(l.placeOf(key+e.Param), key+e.Param, "%s", e.Message)
+			l.mistake(l.originOf(key+e.Param), key+e.Param, "%s", e.Message)
 		}
 		if c.Rejects.Limit == 0 || c.Rejects.Retention == 0 {
-			l.mistake(l.placeOf(key+consumer.key), key+consumer.key, "requires rejects: set rejects.limit and rejects.retention to more than 0")
+			l.mistake(l.originOf(key+consumer.key), key+consumer.key, "requires rejects: set rejects.limit and rejects.retention to more than 0")
 		}
 	}
 }

@@ -32,8 +32,8 @@ type Source struct {
 // Loaded is a configuration with the origin of each value.
 type Loaded struct {
 	Config
-	// Origins maps keys to places: varve.yaml:3, VARVE_LOG_LEVEL, --listen. A key that is missing
-	// here has its default value.
+	// Origins maps keys to the line, variable or flag that set them: varve.yaml:3, VARVE_LOG_LEVEL,
+	// --listen. A key that is missing here has its default value.
 	Origins map[string]string
 	// Warnings lists the variables that begin with EnvPrefix and have no effect. Variables that
 	// Kubernetes or Docker adds are omitted.
@@ -43,7 +43,7 @@ type Loaded struct {
 // EnvPrefix is the prefix of variables that set settings: VARVE_SERVER_LISTEN sets server.listen.
 const EnvPrefix = "VARVE_"
 
-// flagVariables maps variables with the name of a flag to the setting of the flag.
+// flagVariables maps variables that are named after a flag to the setting of the flag.
 var flagVariables = map[string]string{"VARVE_STORE": "store.kind", "VARVE_DATA": "store.dir", "VARVE_DROP": "retention.drop"}
 
 // others are variables that begin with EnvPrefix but do not belong to a setting.
@@ -55,7 +55,7 @@ const sep = "\xff"
 
 // Load reads a configuration. The error, if any, is Mistakes.
 func Load(src Source) (*Loaded, error) {
-	l := &loader{merged: koanf.New(sep), places: map[string]string{}, within: map[*yaml.Node]bool{}}
+	l := &loader{merged: koanf.New(sep), origins: map[string]string{}, within: map[*yaml.Node]bool{}}
 	l.file(src)
 	l.environ(src)
 	l.flags(src)
@@ -70,33 +70,33 @@ func Load(src Source) (*Loaded, error) {
 
 type loader struct {
 	merged   *koanf.Koanf
-	places   map[string]string // the place at which each key was set; the parts of the key are separated by sep
+	origins  map[string]string // the origin of each set key; the parts of the key are separated by sep
 	within   map[*yaml.Node]bool
 	mistakes Mistakes
 	warnings []Mistake
 }
 
-func (l *loader) mistake(place, key, format string, args ...any) {
-	l.mistakes = append(l.mistakes, Mistake{place, strings.ReplaceAll(key, sep, "."), fmt.Sprintf(format, args...)})
+func (l *loader) mistake(origin, key, format string, args ...any) {
+	l.mistakes = append(l.mistakes, Mistake{origin, strings.ReplaceAll(key, sep, "."), fmt.Sprintf(format, args...)})
 }
 
 // add puts a value into a layer if its setting exists, and otherwise records a mistake. Values are
 // checked after all layers are merged.
-func (l *loader) add(values map[string]any, path, value, place string) {
-	if l.known(place, path) {
-		values[path], l.places[path] = value, place
+func (l *loader) add(values map[string]any, path, value, origin string) {
+	if l.known(origin, path) {
+		values[path], l.origins[path] = value, origin
 	}
 }
 
 // known reports whether a path is a setting, and records a mistake if it is not.
-func (l *loader) known(place, path string) bool {
+func (l *loader) known(origin, path string) bool {
 	key := strings.ReplaceAll(path, sep, ".")
 	_, ok := find(key)
 	switch {
 	case !ok:
-		l.mistake(place, path, "unknown setting: %s", suggest(key))
+		l.mistake(origin, path, "unknown setting: %s", suggest(key))
 	case pathOf(key) != path:
-		l.mistake(place, path, "write each part of it on a line of its own, below the one before")
+		l.mistake(origin, path, "write each part of it on a line of its own, below the one before")
 		ok = false
 	}
 	return ok
@@ -145,10 +145,10 @@ func (l *loader) decode() *Loaded {
 		key := strings.ReplaceAll(path, sep, ".")
 		s, _ := find(key) // always found: add has added only known keys
 		if err := s.Set(&loaded.Config, l.merged.String(path)); err != nil {
-			l.mistake(l.places[path], path, "%s", err)
+			l.mistake(l.origins[path], path, "%s", err)
 			continue
 		}
-		loaded.Origins[key] = l.places[path]
+		loaded.Origins[key] = l.origins[path]
 	}
 	l.unset(loaded)
 	return loaded
@@ -157,7 +157,7 @@ func (l *loader) decode() *Loaded {
 // unset adds streams and notifiers that are named without any setting. For a class or topic without a
 // setting, it records a mistake.
 func (l *loader) unset(loaded *Loaded) {
-	for path, place := range l.places {
+	for path, origin := range l.origins {
 		parts := strings.Split(path, sep)
 		if len(parts) != 2 {
 			continue
@@ -165,11 +165,11 @@ func (l *loader) unset(loaded *Loaded) {
 		switch name := parts[1]; parts[0] {
 		case "topics":
 			if _, ok := loaded.Topics[name]; !ok {
-				l.mistake(place, path+sep+"pattern", "is missing")
+				l.mistake(origin, path+sep+"pattern", "is missing")
 			}
 		case "classes":
 			if _, ok := loaded.Classes[name]; !ok {
-				l.mistake(place, path+sep+"retention", "is missing")
+				l.mistake(origin, path+sep+"retention", "is missing")
 			}
 		case "streams":
 			if _, ok := loaded.Streams[name]; !ok {
@@ -197,7 +197,7 @@ func (l *loader) validate(loaded *Loaded) {
 		if k, ok := params[key]; ok {
 			key = k
 		}
-		l.mistake(l.placeOf(key), key, "%s", err.Message)
+		l.mistake(l.originOf(key), key, "%s", err.Message)
 	}
 	l.validateTLS(&c.Server)
 	l.validateNotifiers(c)
@@ -208,15 +208,15 @@ func (l *loader) validate(loaded *Loaded) {
 	if request, seal := c.Limits.Request, c.Retention.Seal; request >= seal {
 		const why = "a request could still write to a sealed table"
 		if _, ok := loaded.Origins["limits.request"]; !ok {
-			l.mistake(l.placeOf("retention.seal"), "retention.seal", "%s is not longer than limits.request, %s: %s",
+			l.mistake(l.originOf("retention.seal"), "retention.seal", "%s is not longer than limits.request, %s: %s",
 				timefmt.FormatDuration(seal), timefmt.FormatDuration(request), why)
 		} else {
-			l.mistake(l.placeOf("limits.request"), "limits.request", "%s is not shorter than retention.seal, %s: %s",
+			l.mistake(l.originOf("limits.request"), "limits.request", "%s is not shorter than retention.seal, %s: %s",
 				timefmt.FormatDuration(request), timefmt.FormatDuration(seal), why)
 		}
 	}
 	slices.SortStableFunc(l.mistakes, func(a, b Mistake) int {
-		return cmp.Or(comparePlaces(a.Place, b.Place), strings.Compare(a.Key, b.Key))
+		return cmp.Or(compareOrigins(a.Origin, b.Origin), strings.Compare(a.Key, b.Key))
 	})
 }
 
@@ -224,32 +224,32 @@ func (l *loader) validate(loaded *Loaded) {
 func (l *loader) validateTLS(s *Server) {
 	switch {
 	case s.TLSCert != "" && s.TLSKey == "":
-		l.mistake(l.placeOf("server.tls_cert"), "server.tls_cert", "requires server.tls_key")
+		l.mistake(l.originOf("server.tls_cert"), "server.tls_cert", "requires server.tls_key")
 	case s.TLSKey != "" && s.TLSCert == "":
-		l.mistake(l.placeOf("server.tls_key"), "server.tls_key", "requires server.tls_cert")
+		l.mistake(l.originOf("server.tls_key"), "server.tls_key", "requires server.tls_cert")
 	}
 }
 
-// placeOf returns the place at which a key, or a key above or below it, was set. If none was set, it
+// originOf returns the origin of a key, or of a key above or below it. If none of these was set, it
 // returns "default".
-func (l *loader) placeOf(key string) string {
+func (l *loader) originOf(key string) string {
 	// If key names a whole class or stream, its name may have dots.
 	for _, path := range []string{pathOf(key), strings.Replace(key, ".", sep, 1)} {
-		for _, at := range sortedKeys(l.places) {
+		for _, at := range sortedKeys(l.origins) {
 			if at == path || strings.HasPrefix(at, path+sep) {
-				return l.places[at]
+				return l.origins[at]
 			}
 		}
 	}
 	group, _, _ := strings.Cut(key, ".")
-	if place, ok := l.places[group]; ok {
-		return place
+	if origin, ok := l.origins[group]; ok {
+		return origin
 	}
 	return "default"
 }
 
-// comparePlaces compares places. In one file, it compares their lines.
-func comparePlaces(a, b string) int {
+// compareOrigins orders origins as texts. Lines of one file are in the order of their numbers.
+func compareOrigins(a, b string) int {
 	fa, la, _ := strings.Cut(a, ":")
 	fb, lb, _ := strings.Cut(b, ":")
 	if fa != fb || len(la) == len(lb) {

@@ -49,7 +49,7 @@ func mistakes(t testing.TB, src config.Source) string {
 		t.Fatalf("%v is no mistakes", err)
 	}
 	for _, m := range all {
-		if m.Place == "" || m.Message == "" {
+		if m.Origin == "" || m.Message == "" {
 			t.Errorf("%+v says too little", m)
 		}
 	}

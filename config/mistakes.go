@@ -9,13 +9,13 @@ type Mistakes []Mistake
 
 // Mistake is a single mistake, with its origin and key.
 type Mistake struct {
-	Place   string // a file and a line, a variable, or a flag
+	Origin  string // a file and a line, a variable, or a flag
 	Key     string // "" if the mistake concerns a whole file
 	Message string
 }
 
 func (m Mistake) String() string {
-	s := m.Place
+	s := m.Origin
 	if m.Key != "" {
 		s += ": " + m.Key
 	}

@@ -78,7 +78,7 @@ func at(lines []string, i int) string {
 	return "nothing"
 }
 
-// TestMistakes checks the place and the text of single mistakes.
+// TestMistakes checks the origin and the text of single mistakes.
 func TestMistakes(t *testing.T) {
 	tests := []struct{ reason, yaml, want string }{
 		{"an unknown setting without a value", "bogus:\n", "varve.yaml:1: bogus: unknown setting: varve config print lists all settings"},

@@ -27,8 +27,8 @@ type MQTT struct {
 	Presets                   string // separated by commas
 }
 
-// maxWindow is the largest value of the setting mqtt.window. For each acknowledgement, the library of MQTT
-// 5 searches the messages of the window one by one.
+// maxWindow is the largest value of the setting mqtt.window. For each acknowledgement, the library
+// of MQTT 5 searches all unacknowledged messages one by one.
 const maxWindow = 10_000
 
 func defaultMQTT() MQTT {
@@ -72,7 +72,7 @@ func (l *loader) validateTopics(c *Config) {
 		var e *varve.Error
 		if errors.As(err, &e) {
 			key := "topics." + name + "." + e.Param
-			l.mistake(l.placeOf(key), key, "%s", e.Message)
+			l.mistake(l.originOf(key), key, "%s", e.Message)
 		}
 	}
 	m := &c.MQTT
@@ -83,7 +83,7 @@ func (l *loader) validateTopics(c *Config) {
 		{"mqtt.share", m.Share, "mqtt.url", m.URL},
 	} {
 		if pair.value != "" && pair.needs == "" {
-			l.mistake(l.placeOf(pair.key), pair.key, "requires %s", pair.other)
+			l.mistake(l.originOf(pair.key), pair.key, "requires %s", pair.other)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (l *loader) validateNotifiers(c *Config) {
 		n := c.Notifiers[name]
 		mistake := func(what, format string, args ...any) {
 			key := "notifiers." + name + "." + what
-			l.mistake(l.placeOf(key), key, format, args...)
+			l.mistake(l.originOf(key), key, format, args...)
 		}
 		if err := varve.ValidateName("name", name); err != nil {
 			mistake("kind", "the notifier's name: %s", err)
@@ -151,7 +151,7 @@ func (n *Notifier) check() (what string, err error) {
 
 // mentions reports whether a setting of a notifier is in a source, valid or not.
 func (l *loader) mentions(parts ...string) bool {
-	_, ok := l.places[strings.Join(parts, sep)]
+	_, ok := l.origins[strings.Join(parts, sep)]
 	return ok
 }
 

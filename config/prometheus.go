@@ -9,7 +9,7 @@ import (
 // Query bounds PromQL queries.
 type Query struct {
 	MaxSeries  int           // maximum number of series of a selector
-	MaxSamples int           // maximum number of samples that a query holds in memory
+	MaxSamples int           // maximum number of samples that a query has in memory
 	Timeout    time.Duration // time limit of a query
 }
 

@@ -40,7 +40,7 @@ func StoreKinds() []string { return []string{"local", "dynamodb", "mem"} }
 // all lists all settings, except the settings of single classes, streams, notifiers and topics.
 var all = slices.Concat(baseSettings, archiveSettings, promSettings(), ingestSettings(), outputSettings)
 
-// baseSettings holds the settings that are in no other list.
+// baseSettings has the settings that are in no other list.
 var baseSettings = []setting{
 	text("server.listen", "address and port to listen on; one that other machines reach takes API keys", func(c *Config) *string { return &c.Server.Listen }, checkAddress),
 	text("server.hosts", "names by which a proxy in front calls the server, separated by commas; with API keys, any name is accepted", func(c *Config) *string { return &c.Server.Hosts }, checkHosts),

@@ -34,7 +34,7 @@ type Entry struct {
 }
 
 // Validate checks an entry. If the entry has no id, Validate sets the id that is computed from its
-// content. If the entry is invalid, the error is of kind Invalid.
+// content. For an invalid entry, Validate fails with Invalid.
 func (e *Entry) Validate(now time.Time) error {
 	if err := varve.ValidateNewDevice(e.Device); err != nil {
 		return varve.InvalidParam("device", "%s", err)

@@ -19,7 +19,7 @@ type Options struct {
 	Items store.Items
 	Now   func() time.Time
 	// Retention is the retention of new entries. 0 means DefaultRetention, and retention.Forever
-	// means no limit. The expiry of entries that are stored already does not change.
+	// means no limit. Entries that are stored already expire at the same time as before.
 	Retention time.Duration
 }
 
@@ -64,7 +64,7 @@ func (l *Log) Add(ctx context.Context, sent Entry) (Entry, varve.Verdict, error)
 }
 
 // putByTime writes the item by time of an entry, unless it exists. It returns the stored entry and
-// its expiry.
+// the time at which the entry expires.
 func (l *Log) putByTime(ctx context.Context, e Entry, expires time.Time) (Entry, time.Time, varve.Verdict, error) {
 	byTime, _ := e.items(expires)
 	for {

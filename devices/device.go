@@ -26,7 +26,7 @@ const (
 // Statuses returns all statuses.
 func Statuses() []Status { return []Status{Active, Inactive, Maintenance} }
 
-// ParseStatus parses a status. If the text is not a status, the error is of kind Invalid.
+// ParseStatus parses a status. For another text, ParseStatus fails with Invalid.
 func ParseStatus(s string) (Status, error) {
 	if slices.Contains(Statuses(), Status(s)) {
 		return Status(s), nil
@@ -60,8 +60,8 @@ type Device struct {
 	LastSeenAt time.Time
 }
 
-// Validate checks a device, except its retention. A missing status becomes Active. If the device is
-// invalid, the error is of kind Invalid.
+// Validate checks a device, except its retention. A missing status becomes Active. For an invalid
+// device, Validate fails with Invalid.
 func (d *Device) Validate() error {
 	if err := varve.ValidateNewDevice(d.Device); err != nil {
 		return varve.InvalidParam("device", "%s", err)

@@ -21,7 +21,7 @@ type lastSeen struct {
 	wake       chan struct{}
 }
 
-// touched holds the records of a tenant that readings have touched in the current minute.
+// touched has the records of a tenant that readings have touched in the current minute.
 type touched struct {
 	devices map[string]struct{}
 	series  map[recordID]struct{} // records in the streams that a stream filter selects

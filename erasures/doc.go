@@ -5,9 +5,9 @@
 //	Worker  erases, waits, erases once more, and ends when nothing is left
 //
 // An erasure covers readings by device, stream, event time and arrival. Readings that arrived after
-// the plan are kept, because no operator has seen their number. Windows have whole hours, because a
-// roll-up covers a whole hour. Otherwise a roll-up could have both erased readings and readings that are
-// no longer stored.
+// the plan stay, because no operator has seen their number. Windows have whole hours, because a
+// roll-up covers a whole hour. Otherwise a roll-up could have both erased readings and readings
+// that are no longer stored.
 //
 // A [Record] is one item of the registry. It stays as the proof of the erasure, without any reading.
 //

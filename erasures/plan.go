@@ -26,7 +26,7 @@ type Count struct {
 
 // Traces counts the records that an erasure deletes in addition to readings.
 type Traces struct {
-	Rollups      int // stored roll-ups of hours
+	Rollups      int // stored partials of roll-ups
 	Alerts       int
 	Logs         int // entries of the device's log
 	Rejects      int
@@ -37,7 +37,7 @@ type Traces struct {
 // Plan lists the data that an erasure would delete.
 type Plan struct {
 	Target
-	Arrived time.Time // readings that arrived later are kept
+	Arrived time.Time // readings that arrived later stay
 	Tables  []Count   // tables with readings
 	// Archives has the archives with readings of the target, in whole days and with any arrival.
 	Archives []Count

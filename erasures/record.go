@@ -35,7 +35,7 @@ const (
 type Record struct {
 	ID string
 	Target
-	Arrived time.Time // readings that arrived later are kept
+	Arrived time.Time // readings that arrived later stay
 	Begun   time.Time
 	By      string // id of the API key; "" if keys are off
 	State   State

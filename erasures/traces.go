@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// found holds the records about a device that an erasure deletes. Their keys are in the order of the
+// found has the records about a device that an erasure deletes. Their keys are in the order of the
 // deletion.
 type found struct {
 	Traces

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// heldEvery is how often a held erasure checks whether its tables are released.
+	// heldEvery is how often a held erasure checks whether the holds on its tables have ended.
 	heldEvery = 10 * time.Minute
 	// firstRetry and lastRetry bound the delay after a failed attempt. It doubles with each failure.
 	firstRetry = 10 * time.Second

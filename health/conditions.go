@@ -24,8 +24,8 @@ const (
 	ArchiveFailing     Name = "archive_failing"     // a table cannot be archived, or its archive failed the check before a drop
 )
 
-// kinds describes each condition without details of the deployment. While a condition with blocks
-// holds, readings are rejected.
+// kinds describes each condition without details of the deployment. If blocks is true, readings are
+// rejected during the condition.
 var kinds = []struct {
 	name   Name
 	blocks bool
@@ -51,7 +51,7 @@ func Names() []Name {
 	return names
 }
 
-// Blocks reports whether readings are refused while the condition holds.
+// Blocks reports whether readings are refused while the condition is set.
 func (n Name) Blocks() bool {
 	for i := range kinds {
 		if kinds[i].name == n {
@@ -71,7 +71,7 @@ func (n Name) About() string {
 	return string(n)
 }
 
-// Condition is a condition that holds.
+// Condition is a condition that is set, with its cause.
 type Condition struct {
 	Name    Name
 	Since   time.Time // when the condition was set
@@ -86,12 +86,12 @@ type Options struct {
 	Changed func(c Condition, holds bool)
 }
 
-// Conditions is the set of conditions that hold. It is safe for concurrent use. A nil
-// *Conditions ignores all changes, and is always empty.
+// Conditions has the conditions that are set. It is safe for concurrent use. A nil *Conditions
+// ignores all changes, and is always empty.
 type Conditions struct {
 	opts Options
 	mu   sync.Mutex
-	hold []Condition // in the order of their names
+	all  []Condition // in the order of their names
 }
 
 // New returns an empty set.
@@ -105,7 +105,7 @@ func New(o Options) *Conditions {
 	return &Conditions{opts: o}
 }
 
-// Set records that a condition holds. If it holds already, Set replaces its message.
+// Set records that a condition begins. If the condition is set already, Set replaces its message.
 func (c *Conditions) Set(name Name, message string) {
 	if c == nil {
 		return
@@ -114,15 +114,15 @@ func (c *Conditions) Set(name Name, message string) {
 	defer c.mu.Unlock()
 	at, found := c.find(name)
 	if found {
-		c.hold[at].Message = message
+		c.all[at].Message = message
 		return
 	}
 	set := Condition{Name: name, Since: c.opts.Now().UTC(), Message: message}
-	c.hold = slices.Insert(c.hold, at, set)
+	c.all = slices.Insert(c.all, at, set)
 	c.opts.Changed(set, true)
 }
 
-// Clear records that a condition no longer holds.
+// Clear records that a condition has ended.
 func (c *Conditions) Clear(name Name) {
 	if c == nil {
 		return
@@ -133,22 +133,22 @@ func (c *Conditions) Clear(name Name) {
 	if !found {
 		return
 	}
-	was := c.hold[at]
-	c.hold = slices.Delete(c.hold, at, at+1)
+	was := c.all[at]
+	c.all = slices.Delete(c.all, at, at+1)
 	c.opts.Changed(was, false)
 }
 
-// List returns the conditions that hold, in the order of their names.
+// List returns the conditions that are set, in the order of their names.
 func (c *Conditions) List() []Condition {
 	if c == nil {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.hold)
+	return slices.Clone(c.all)
 }
 
-// Holds reports whether a condition holds.
+// Holds reports whether a condition is set.
 func (c *Conditions) Holds(name Name) bool {
 	if c == nil {
 		return false
@@ -162,5 +162,5 @@ func (c *Conditions) Holds(name Name) bool {
 // find returns the index of a condition, or the index at which to insert it. The caller holds
 // the lock.
 func (c *Conditions) find(name Name) (at int, found bool) {
-	return slices.BinarySearchFunc(c.hold, name, func(have Condition, want Name) int { return cmp.Compare(have.Name, want) })
+	return slices.BinarySearchFunc(c.all, name, func(have Condition, want Name) int { return cmp.Compare(have.Name, want) })
 }

@@ -45,7 +45,7 @@ type AlertData struct {
 	Message    string          `json:"message"`
 	Value      json.RawMessage `json:"value,omitempty"`
 	Since      time.Time       `json:"since"`       // event time at which the condition began to hold
-	OpenedAt   time.Time       `json:"opened_at"`   // event time at which it had held long enough
+	OpenedAt   time.Time       `json:"opened_at"`   // event time at which the condition had held long enough
 	KnownSince time.Time       `json:"known_since"` // when Varve recorded the opening
 	ResolvedAt *time.Time      `json:"resolved_at,omitempty"`
 	ResolvedBy string          `json:"resolved_by,omitempty"`
@@ -161,7 +161,7 @@ type Refresher interface {
 	RefreshResolved() time.Duration
 }
 
-// Closer is implemented by notifiers that hold connections.
+// Closer is implemented by notifiers that have open connections.
 type Closer interface{ Close() }
 
 // Fault classifies a failed attempt to send.

@@ -19,9 +19,10 @@ const (
 	parallel = 8
 	// mostFaults is the number of consecutive failures after which the rest of a batch is postponed.
 	mostFaults = 8
-	// holdBack is the number of failed attempts after which a message no longer holds back later
-	// messages about other alerts of its device. Messages about its own alert are always held back.
-	holdBack = 5
+	// blockingAttempts is the number of failed attempts after which a message no longer delays
+	// later messages about other alerts of its device. It always delays later messages about its
+	// own alert.
+	blockingAttempts = 5
 	// sendTimeout limits one attempt to send or to refresh.
 	sendTimeout = 10 * time.Second
 )
@@ -53,7 +54,7 @@ type part struct {
 // batchResult is the result of a batch: jobs after their attempts, or one refresh.
 type batchResult struct {
 	outlet    *outlet
-	epoch     int // Sender.epoch when the batch began
+	resets    int // Sender.resets when the batch began
 	jobs      []*job
 	refreshed error // result of Refresh, if the batch has no jobs
 }
@@ -112,7 +113,8 @@ func (r *record) order(d *delivery) (at time.Time) {
 }
 
 // dueJobs returns the jobs to be sent now, sorted by device and event time. A job that has to wait
-// holds back later jobs about its alert, and about its device if it has few attempts.
+// delays later jobs about its alert, and about its device if it has fewer than blockingAttempts
+// attempts.
 func dueJobs(all []*job, now time.Time) (due []*job) {
 	slices.SortFunc(all, func(a, b *job) int {
 		return cmp.Or(strings.Compare(a.device, b.device), a.event.Compare(b.event),
@@ -129,7 +131,7 @@ func dueJobs(all []*job, now time.Time) (due []*job) {
 		case held || waiting[j.alert()]:
 		case d.Next.After(now):
 			waiting[j.alert()] = true
-			held = d.Attempts < holdBack
+			held = d.Attempts < blockingAttempts
 		default:
 			due = append(due, j)
 		}
@@ -165,10 +167,10 @@ func (s *Sender) begin(ctx context.Context, o *outlet, jobs []*job) {
 		return
 	}
 	o.busy = true
-	epoch := s.epoch
+	resets := s.resets
 	s.sending.Go(func() {
 		r := send()
-		r.epoch = epoch
+		r.resets = resets
 		s.results <- r
 	})
 }
@@ -215,7 +217,7 @@ func sendOne(ctx context.Context, n Notifier, j *job) {
 // finish records the results of a batch. The next call of deliver begins the next batch.
 func (s *Sender) finish(ctx context.Context, r *batchResult) error {
 	r.outlet.busy = false
-	if r.epoch != s.epoch || s.held == nil {
+	if r.resets != s.resets || s.held == nil {
 		return nil // the works were reset: their messages are resent with the same ids, here or by another process
 	}
 	if r.refreshed != nil {
@@ -224,7 +226,7 @@ func (s *Sender) finish(ctx context.Context, r *batchResult) error {
 	now := s.opts.Now().UTC()
 	changed := map[*record]bool{}
 	for _, j := range r.jobs {
-		s.settleJob(r.outlet, j, now, changed)
+		s.applyResult(r.outlet, j, now, changed)
 	}
 	var list []*record
 	for rec := range changed {
@@ -244,8 +246,8 @@ func (s *Sender) finish(ctx context.Context, r *batchResult) error {
 	return nil
 }
 
-// settleJob applies the result of one job to its deliveries.
-func (s *Sender) settleJob(o *outlet, j *job, now time.Time, changed map[*record]bool) {
+// applyResult applies the result of one job to its deliveries.
+func (s *Sender) applyResult(o *outlet, j *job, now time.Time, changed map[*record]bool) {
 	for _, p := range j.parts {
 		p.sending = false
 	}
@@ -257,7 +259,7 @@ func (s *Sender) settleJob(o *outlet, j *job, now time.Time, changed map[*record
 		state, text = Pending, j.err.Error()
 		s.counts.addAttempt(o.Name)
 		s.opts.Failed("notifier "+o.Name, j.err)
-		j.noteRefusal(now)
+		j.recordRefusal(now)
 		if first := j.parts[0]; hasFailed(j.err, first.Queued, first.Refused, now) {
 			state = Failed
 		}
@@ -283,8 +285,8 @@ func (s *Sender) settleJob(o *outlet, j *job, now time.Time, changed map[*record
 	}
 }
 
-// noteRefusal records when the receiver began to refuse the messages of a job.
-func (j *job) noteRefusal(now time.Time) {
+// recordRefusal records when the receiver began to refuse the messages of a job.
+func (j *job) recordRefusal(now time.Time) {
 	fault, _ := faultOf(j.err)
 	for _, p := range j.parts {
 		if fault != Refused {

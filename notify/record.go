@@ -119,8 +119,8 @@ func muteEnd(a *alerts.Alert, rule *alerts.Rule) time.Time {
 	return a.MutedUntil
 }
 
-// lateFrom is the delay at which an opening counts as late. The delay is the time from its event until
-// Varve recorded it.
+// lateFrom is the delay at which an opening counts as late. The delay is the time from the event
+// time of the opening until Varve recorded the opening.
 const lateFrom = time.Hour
 
 // open adds the message about an opening, and sets the mode for it and for the resolution.

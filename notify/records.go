@@ -21,9 +21,9 @@ const (
 	recordPrefix = "DELIVERY#"
 	// recordKind is the kind of the partitions that list records by state, in the first index.
 	recordKind = "DELIVERY"
-	// keepFor is the lifetime of the record of a resolved alert without pending deliveries, from its
-	// last change on.
-	keepFor = 30 * 24 * time.Hour
+	// recordLife is the lifetime of the record of a resolved alert without pending deliveries, from
+	// its last change on.
+	recordLife = 30 * 24 * time.Hour
 	// writers is the number of concurrent writes.
 	writers = 32
 	// maxChanges bounds the changes of an atomic write.
@@ -87,7 +87,7 @@ func (s *records) item(r *record) (store.Item, error) {
 		SK: recordPrefix + registry.TimeText(r.created) + "#" + r.Alert,
 	}
 	if state != Pending && r.Reported != alerts.Open {
-		it.Expires = s.now().Add(keepFor).UTC().Truncate(time.Second)
+		it.Expires = s.now().Add(recordLife).UTC().Truncate(time.Second)
 	}
 	return it, nil
 }

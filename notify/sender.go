@@ -61,7 +61,7 @@ type Sender struct {
 	leases  lease.Manager
 	held    *lease.Lease
 	current bool      // introduce has succeeded since the acquisition of the lease
-	epoch   int       // number of calls of reset
+	resets  int       // number of calls of reset
 	resting time.Time // nothing is sent until then
 	works   map[alerts.AlertName]*work
 	digests map[digestKey]*openDigest
@@ -109,7 +109,7 @@ func NewSender(o Options) *Sender {
 // reset forgets the lease and all works. The works are reread after the next acquisition of the
 // lease.
 func (s *Sender) reset() {
-	s.epoch++
+	s.resets++
 	s.held, s.current, s.works, s.digests = nil, false, map[alerts.AlertName]*work{}, map[digestKey]*openDigest{}
 	s.counts.setQueues(nil)
 }

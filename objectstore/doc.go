@@ -2,6 +2,6 @@
 //
 //	archive, backup ──▶ Store ◀── folder, s3
 //
-// No object is ever replaced: see [Store]. The package objectstest checks that a store keeps the
+// No object is ever replaced: see [Store]. The package objectstest checks that a store follows the
 // contract.
 package objectstore

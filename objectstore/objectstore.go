@@ -22,7 +22,7 @@ type Object struct {
 	SHA256 string // hexadecimal; List may leave it out
 }
 
-// Store holds objects. Keys consist of parts that slashes separate.
+// Store stores objects by key. A key consists of parts that slashes separate.
 type Store interface {
 	// PutNew writes an object, durably and as a whole. It fails with ErrExists if the key is in use.
 	// After another error, the object may exist.

@@ -73,5 +73,6 @@ func secondsOf(p rollup.Period) int64 {
 	return int64(time.Hour / time.Second)
 }
 
-// startOf returns the start of the period that has an event time, in unix seconds.
+// startOf returns the start of the period that contains an event time. Both are in seconds since
+// 1970.
 func startOf(p rollup.Period, sec int64) int64 { return sec - sec%secondsOf(p) }

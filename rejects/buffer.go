@@ -20,7 +20,7 @@ const (
 	closeWithin = 5 * time.Second
 )
 
-// buffer holds the rejects that wait for the background writer.
+// buffer has the rejects that wait for the background writer.
 type buffer struct {
 	mu      sync.Mutex
 	byID    map[string]*Reject

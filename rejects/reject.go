@@ -128,7 +128,7 @@ func keyOf(tenant, id string) store.Key { return store.Key{PK: tenantPK(tenant),
 
 func (r *Reject) key() store.Key { return keyOf(r.Tenant, r.ID) }
 
-// place is the sort key of the reject in both indexes.
+// place returns the sort key of the reject in both indexes.
 func (r *Reject) place() string { return registry.TimeText(r.Last) + "#" + r.ID }
 
 // item returns the reject as an item. The item expires when the given lifetime has passed since the last

@@ -24,7 +24,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Store is a store that Run can take back to an earlier time.
+// Store is a store from which Run can remove readings.
 type Store interface {
 	store.Store
 	// Partitions returns the partitions of items with a prefix.
@@ -82,8 +82,9 @@ type run struct {
 	arrived time.Time
 }
 
-// rewindTable removes the later readings of a table. A hold protects the readings of the original store.
-// This store is a restored copy, so its hold is released meanwhile, and then put in place again.
+// rewindTable removes the later readings of a table. A hold protects the readings of the original
+// store. This store is a restored copy. So rewindTable releases the hold on the table, and puts it
+// back at the end.
 func (r *run) rewindTable(ctx context.Context, in *store.Info) error {
 	if !in.Month.End().After(r.arrived) {
 		return r.findKept(ctx, in)

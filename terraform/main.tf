@@ -1,5 +1,5 @@
-# The resources around Varve's tables that do not change over time. Varve's rotator creates, tunes
-# and drops the time tables. Terraform does not manage them.
+# Varve's resources on AWS, except the time tables. Varve's rotator creates, tunes and drops these
+# over time, so Terraform does not manage them.
 
 data "aws_region" "current" {}
 

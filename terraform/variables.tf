@@ -1,5 +1,5 @@
 variable "prefix" {
-  description = "Prefix of the names of all tables and other resources; it separates deployments in one account."
+  description = "Beginning of the names of tables and other resources; it separates deployments in one account."
   type        = string
   default     = "varve"
   nullable    = false
@@ -164,7 +164,7 @@ variable "policies" {
 }
 
 variable "erasure" {
-  description = "Whether Varve may delete readings on purpose, for varve erasures; see the module iam."
+  description = "Whether Varve may delete the readings of a device on purpose, as varve devices erase does; see the module iam."
   type        = bool
   default     = false
   nullable    = false
@@ -224,8 +224,8 @@ variable "archive" {
 
 variable "ingest" {
   description = <<-EOT
-    A Kinesis stream for readings; see the module ingest. `stream` is the stream of Varve into which Varve stores its records: without it, no
-    process reads them. `format` is json, ndjson or line, and `params` are parameters such as time=arrival. If null, nothing is created.
+    A Kinesis stream for readings; see the module ingest. `stream` is the stream of Varve for the records of the Kinesis stream: if it is
+    null, no process reads them. `format` is json, ndjson or line, and `params` are parameters such as time=arrival. If null, nothing is created.
   EOT
   type = object({
     shards          = optional(number)
@@ -284,7 +284,7 @@ variable "queue" {
 variable "notifiers" {
   description = <<-EOT
     Receivers of messages about alerts, by name: the settings notifiers. `kind` is webhook, alertmanager, mqtt or sns. `secret_env` names the
-    variable of Varve with the secret; on Fargate, service.secrets sets it. Varve may publish to the topics of the kind sns.
+    environment variable with the secret; on Fargate, service.secrets sets it. Varve may publish to the topics of the kind sns.
   EOT
   type = map(object({
     kind       = string
@@ -330,7 +330,7 @@ variable "alerts" {
 }
 
 variable "rejects" {
-  description = "How many rejected readings a tenant and stream keep, and for how long, such as 30d."
+  description = "Largest number of rejects per tenant and stream, and how long they are stored after their last arrival, such as 30d."
   type = object({
     limit     = optional(number)
     retention = optional(string)

@@ -49,7 +49,7 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// command holds the flags of one command.
+// command has the values of the flags of one command.
 type command struct {
 	Options
 

@@ -20,7 +20,7 @@ import (
 	"github.com/varvedb/varve/ingest"
 )
 
-// BatchReadings is the number of readings that a session of an agent decodes at a time.
+// BatchReadings is the maximum number of readings that a session of an agent decodes at a time.
 const BatchReadings = 500
 
 const (
@@ -59,12 +59,12 @@ func (d *Destination) Admit() (ingest.Request, error) {
 type request struct {
 	to      *Destination
 	arrived time.Time
-	held    bool // whether the request holds a slot of to.decoding
+	hasSlot bool // whether the request has a slot of to.decoding
 	large   bool
 	streams []streamRecords
 }
 
-// streamRecords holds the records of one stream.
+// streamRecords has the records of one stream.
 type streamRecords struct {
 	stream  string
 	records []outbox.Record
@@ -78,12 +78,12 @@ func (q *request) Done() { <-q.to.requests }
 
 // Begin waits for a slot if the request is large.
 func (q *request) Begin(ctx context.Context, large bool) error {
-	if q.large = large; !large || q.held {
+	if q.large = large; !large || q.hasSlot {
 		return nil
 	}
 	select {
 	case q.to.decoding <- struct{}{}:
-		q.held = true
+		q.hasSlot = true
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -91,12 +91,12 @@ func (q *request) Begin(ctx context.Context, large bool) error {
 }
 
 // End frees the slot of the request. It returns false if the request has none.
-func (q *request) End() (held bool) {
-	if held = q.held; held {
-		q.held = false
+func (q *request) End() (hadSlot bool) {
+	if hadSlot = q.hasSlot; hadSlot {
+		q.hasSlot = false
 		<-q.to.decoding
 	}
-	return held
+	return hadSlot
 }
 
 // Check rejects readings that every server would reject.
@@ -116,7 +116,7 @@ func (q *request) Write(ctx context.Context, readings []varve.Reading, verdicts 
 	if len(records) == 0 {
 		return nil
 	}
-	held := q.End() // other requests may decode while the disk syncs
+	hadSlot := q.End() // other requests may decode while the disk syncs
 	verdict := varve.Verdict{Outcome: varve.Queued}
 	if err := q.to.box.Append(ctx, records); err != nil {
 		verdict = varve.Reject(varve.CodeUnavailable, "%s", err)
@@ -129,7 +129,7 @@ func (q *request) Write(ctx context.Context, readings []varve.Reading, verdicts 
 			verdicts[i] = verdict
 		}
 	}
-	if held {
+	if hadSlot {
 		return q.Begin(ctx, q.large)
 	}
 	return nil

@@ -7,7 +7,7 @@
 // The main types:
 //
 //   - Outbox is the folder. Append adds records, Next reads them, and Confirm forgets them.
-//   - Record holds readings of one stream as NDJSON.
+//   - Record has readings of one stream as NDJSON.
 //   - Batch is a range of unconfirmed records of one segment.
 //   - Disk is the file system. Tests replace it to simulate power cuts.
 //

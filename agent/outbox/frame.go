@@ -11,7 +11,7 @@ import (
 // MaxRecord is the maximum length of Record.Lines in bytes.
 const MaxRecord = 1 << 20
 
-// Record holds readings of one stream.
+// Record has readings of one stream.
 type Record struct {
 	Stream   string
 	Readings int
@@ -23,7 +23,7 @@ const (
 	magic       = "varve-o1"
 	headerBytes = 8 + 8 + 8 + 4
 	frameBytes  = 4 + 4 + 8 + 1 // size of a frame without its payload
-	endPayload  = 8 + 8         // readings of the segment, offset of the frame
+	endPayload  = 8 + 8         // number of readings of the segment, offset of the frame
 	endBytes    = frameBytes + endPayload
 	maxPayload  = MaxRecord + 64<<10
 	suffix      = ".outbox"
@@ -74,7 +74,7 @@ func parseFileName(file string) (uint64, bool) {
 	return n, err == nil && fileName(n) == file
 }
 
-// appendFrame appends a frame without its checksum and synced bytes, which seal adds.
+// appendFrame appends a frame. The method completeFrames adds its checksum and its field synced.
 func appendFrame(dst []byte, r *Record) []byte {
 	at := len(dst)
 	dst = append(dst, make([]byte, frameBytes)...)
@@ -87,9 +87,9 @@ func appendFrame(dst []byte, r *Record) []byte {
 	return dst
 }
 
-// seal completes all frames in buf. The argument synced is the number of bytes of the segment that are
-// durable before the first of them.
-func (n name) seal(buf []byte, synced int64) {
+// completeFrames adds the field synced and the checksum to all frames in buf. The argument synced
+// is the number of bytes of the segment that are durable before the first of them.
+func (n name) completeFrames(buf []byte, synced int64) {
 	seed := n.seed()
 	for at := 0; at < len(buf); {
 		size := frameBytes + int(binary.LittleEndian.Uint32(buf[at:]))
@@ -100,14 +100,15 @@ func (n name) seal(buf []byte, synced int64) {
 	}
 }
 
-// endFrame returns the last frame of a segment. The argument at is its offset.
+// endFrame returns the end frame of a segment, which is its last one. The argument at is the offset
+// of the frame.
 func (n name) endFrame(at, readings int64) []byte {
 	dst := make([]byte, frameBytes, endBytes)
 	binary.LittleEndian.PutUint32(dst, endPayload)
 	dst[16] = kindEnd
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(readings))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(at))
-	n.seal(dst, at)
+	n.completeFrames(dst, at)
 	return dst
 }
 
@@ -142,7 +143,7 @@ func (n name) parse(data []byte) (f frame, ok bool) {
 	return f, true
 }
 
-// end returns the content of the last frame of a segment, or false for any other frame.
+// end returns the content of an end frame, or false for any other frame.
 func (f *frame) end() (readings, at int64, ok bool) {
 	if f.kind != kindEnd || len(f.payload) != endPayload {
 		return 0, 0, false

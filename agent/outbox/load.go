@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// load reads the folder at Open, and returns the highest number of its segments.
+// load reads the folder at Open. It returns the highest number of a segment in the folder or in the
+// file CURSOR.
 func (b *Outbox) load() (last uint64, err error) {
 	names, err := b.opts.Disk.List(b.opts.Dir)
 	if err != nil {
@@ -69,7 +70,7 @@ func (b *Outbox) loadSegment(number uint64) (s *segment, err error) {
 	return s, nil
 }
 
-// readEnd reads the last frame of a segment. It returns false if the segment has none.
+// readEnd reads the end frame of a segment. It returns false if the segment has no valid end frame.
 func (s *segment) readEnd(f File) bool {
 	if s.disk < headerBytes+endBytes {
 		return false
@@ -88,7 +89,7 @@ func (s *segment) readEnd(f File) bool {
 	return true
 }
 
-// scan finds the last valid frame of a segment, and counts its readings.
+// scan finds the last valid frame of a segment, and counts the readings of all valid frames.
 func (b *Outbox) scan(f File, s *segment) {
 	var buf []byte
 	at := int64(headerBytes)
@@ -149,8 +150,8 @@ func (s *segment) nextFrame(f File, from, to int64) (at int64, ok bool) {
 	return to, false
 }
 
-// block is the size of the parts that fill reads one by one after a failed read.
-const block = 4 << 10
+// retryBytes is the size of the parts that fill reads one by one after a failed read.
+const retryBytes = 4 << 10
 
 // fill reads bytes of a file. Bytes that cannot be read become zeros, so that their frames are
 // invalid.
@@ -160,7 +161,7 @@ func fill(f File, buf []byte, at int64) {
 		return
 	}
 	for len(buf) > 0 {
-		part := buf[:min(block, len(buf))]
+		part := buf[:min(retryBytes, len(buf))]
 		if n, err := f.ReadAt(part, at); err != nil {
 			clear(part[n:])
 		}

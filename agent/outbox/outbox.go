@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Policy is the rule for records that do not fit into the outbox.
+// Policy decides about records that do not fit into the outbox.
 type Policy int
 
 // The policies.
@@ -64,14 +64,14 @@ const (
 	groupBytes = 256 << 10
 )
 
-// Events holds callbacks. A nil callback is not called. A callback must not call the outbox.
+// Events has callbacks. A nil callback is not called. A callback must not call the outbox.
 type Events struct {
 	// Dropped is called after unconfirmed readings were dropped, because the outbox was full.
 	Dropped func(readings, bytes int64)
 	// Damaged is called after Open or Next skipped invalid bytes of a file.
 	Damaged func(file string, from, to int64)
-	// Torn is called for invalid bytes that a power cut may have left at the end of a file. They
-	// were probably not acknowledged.
+	// Torn is called for invalid bytes that a power cut may have left at the end of a file.
+	// Usually, their write was not acknowledged. But damage of the last write looks the same.
 	Torn func(file string, at, bytes int64)
 	// Failed is called after a failure that lost nothing, such as a file that could not be removed.
 	Failed func(err error)
@@ -86,7 +86,7 @@ type Stats struct {
 	Dropped int64
 	// DamagedBytes is the number of invalid bytes that were skipped since Open.
 	DamagedBytes int64
-	Failed       error // of the last write, or nil
+	Failed       error // error of the last write, or nil
 }
 
 // Outbox is a folder of segments. It is safe for concurrent use. Only one goroutine may call Next and

@@ -119,7 +119,7 @@ func (w *writer) tryWrite(g *group) error {
 		}
 	}
 	s := w.active
-	s.seal(g.buf, s.size)
+	s.completeFrames(g.buf, s.size)
 	_, err := w.file.WriteAt(g.buf, s.size)
 	if err == nil {
 		err = w.file.Sync()

@@ -4,7 +4,7 @@
 //
 // The main types:
 //
-//   - Settings holds all settings.
+//   - Settings has all settings.
 //   - Source names the file, the environment and the flags.
 //   - Loaded has the settings with the origin of each value.
 //

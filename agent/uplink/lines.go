@@ -6,7 +6,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// lines holds readings as NDJSON, one per row.
+// lines has readings as NDJSON, one per line.
 type lines struct{ rows [][]byte }
 
 // add splits a text into lines, and appends each one with its line feed.
@@ -32,7 +32,7 @@ func (l *lines) text(n int) []byte { return bytes.Join(l.rows[:n], nil) }
 func (l *lines) remove(n int) { l.rows = l.rows[n:] }
 
 // replace removes the first n readings, and puts the readings of left in their place.
-func (l *lines) replace(n int, left unsettled) {
+func (l *lines) replace(n int, left retryable) {
 	l.rows = append(append(make([][]byte, 0, len(left.rows)+len(l.rows)-n), left.rows...), l.rows[n:]...)
 }
 

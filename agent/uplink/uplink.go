@@ -4,7 +4,7 @@
 //	                        ▲                             │
 //	                        └───── back-off, halves ──────┘
 //
-// Sender is the only type. These rules always hold:
+// Sender is the main type. These rules always hold:
 //
 //   - A reading is confirmed only by a verdict of the server: stored, duplicate, or rejected permanently.
 //     A queued reading is on the disk of another agent, and is confirmed, too.
@@ -42,17 +42,19 @@ type Options struct {
 	ReadingsPerSecond, BytesPerSecond int
 	// Every is the shortest time between two bodies that are not full. 0 means one second.
 	Every time.Duration
-	// Postpone moves readings that the server cannot store to the end of the outbox, after some tries. It
-	// must be false if the outbox returns the newest records first.
+	// Postpone moves readings that the server cannot store to the end of the outbox, after five
+	// answers. It must be false if the outbox returns the newest records first, because these
+	// readings would be next.
 	Postpone bool
 	// MaxWait limits the wait between two attempts. 0 means 5 minutes.
 	MaxWait time.Duration
 	Events  Events
 }
 
-// Events holds callbacks. A nil callback is not called.
+// Events has callbacks. A nil callback is not called.
 type Events struct {
-	// Sent is called after each answer that confirmed readings, with the compressed bytes of the body.
+	// Sent is called after each valid answer, with the number of verdicts and of compressed bytes
+	// of the body.
 	Sent func(t varve.Tally, bytes int)
 	// Failed is called after each failed attempt, with the time until the next one.
 	Failed func(err error, retry time.Duration)
@@ -244,8 +246,9 @@ func isUnavailable(err error) bool {
 	return errors.As(err, &e) && e.Failure == varve.Unavailable
 }
 
-// unsettled holds the readings of a body that the server may store later.
-type unsettled struct {
+// retryable has the readings of a body that the server may store later, and the reason of the last
+// one.
+type retryable struct {
 	rows   [][]byte
 	reason string
 }
@@ -264,7 +267,7 @@ func (s *Sender) postpone(ctx context.Context, stream string, all *lines, n int)
 }
 
 // attempt sends the first n readings. It returns the readings that the server may store later.
-func (s *Sender) attempt(ctx context.Context, stream string, all *lines, n int) (left unsettled, err error) {
+func (s *Sender) attempt(ctx context.Context, stream string, all *lines, n int) (left retryable, err error) {
 	body, err := s.body.pack(all.text(n))
 	if err != nil {
 		return left, err

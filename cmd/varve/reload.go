@@ -149,6 +149,6 @@ func (r *reloader) settings() []wire.SettingBody {
 // warnOfVariables logs the variables that begin like settings but have no effect.
 func warnOfVariables(loaded *config.Loaded, log zerolog.Logger) {
 	for _, w := range loaded.Warnings {
-		log.Warn().Str("variable", w.Place).Str("remedy", w.Message).Msg("variable ignored")
+		log.Warn().Str("variable", w.Origin).Str("remedy", w.Message).Msg("variable ignored")
 	}
 }

@@ -33,7 +33,7 @@ func TestReload_ReportsChanges(t *testing.T) {
 	next.Log.Level = "debug"
 	next.Limits.Reads = 7
 	next.Classes = map[string]config.Class{"default": next.Classes["default"], "audit": {Retention: 1e15}}
-	next.Warnings = []config.Mistake{{Place: "VARVE_X", Message: "not a setting"}}
+	next.Warnings = []config.Mistake{{Origin: "VARVE_X", Message: "not a setting"}}
 	got := reload()
 	if !strings.Contains(got, `"reloaded":["log.level"],"needs_restart":["classes.audit.retention","limits.reads"],"level":"debug"`) {
 		t.Errorf("reloaded: %s", got)
@@ -50,7 +50,7 @@ func TestReload_ReportsChanges(t *testing.T) {
 	if !strings.Contains(out.String(), `"message":"after"`) {
 		t.Errorf("level debug does not log: %s", &out)
 	}
-	next.Log.Level, fails = "error", config.Mistakes{{Place: "varve.yaml:1", Key: "log.level", Message: "is unknown"}}
+	next.Log.Level, fails = "error", config.Mistakes{{Origin: "varve.yaml:1", Key: "log.level", Message: "is unknown"}}
 	if got = reload(); !strings.Contains(got, "varve.yaml:1: log.level: is unknown") || !strings.Contains(got, `"message":"configuration not reloaded"`) {
 		t.Errorf("a mistake: %s", got)
 	}

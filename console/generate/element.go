@@ -25,7 +25,7 @@ func (e *element) code() string {
 // array.
 func (s *scanner) template() (string, error) {
 	s.found = true
-	open := []*element{{}} // the first one holds the whole template
+	open := []*element{{}} // the first one is the whole template
 	for {
 		inner := open[len(open)-1]
 		text := s.until("<", "${", "`")
@@ -132,7 +132,7 @@ var (
 	unquoted = regexp.MustCompile(`^[^\s"'<>=$` + "`" + `/]+`)
 )
 
-// value reads the value of an attribute. Without one, it is true.
+// value reads the value of an attribute. The value of an attribute without one is true.
 func (s *scanner) value() (string, error) {
 	if !s.skip("=") {
 		return "true", nil

@@ -1,13 +1,13 @@
 // Package main makes the embedded files of the console from its readable sources.
 //
 //	Go module proxy ─ uPlot ─┐
-//	                         ├─▶ check the pinned sum ─▶ source/lib ─┐
+//	                         ├─▶ compare the checksum ─▶ source/lib ─┐
 //	npm registry ─ htm ──────┘                                       ├─▶ esbuild ─▶ assets
 //	                                                       source ───┘
 //
-// Each library is a pinned dependency. A sum that differs fails the run, and changes no file. Copies
-// and assets are committed, because go install builds without a network step. With -offline, the
-// committed copies are used.
+// Each library is a pinned dependency. If a checksum differs, the run fails and changes no file.
+// Copies and assets are committed, because go install builds without a network step. With -offline,
+// the committed copies are used.
 //
 // esbuild joins the modules and removes unused code. Before that, templates become calls, the unused
 // features of uPlot are turned off, and the variables of style sheets get short names. The package is

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// templates are compiled, and compared with the result of htm itself. The names in them are defined
-// in TestCompileTemplates_EqualsHTM.
+// templates are the input of TestCompileTemplates_EqualsHTM, which also defines the names in them.
 var templates = []string{
 	"html`<p class=\"quiet\" hidden>${text} and <b>more</b></p>`",
 	"html`<p>\n  first  \n  <b>a</b> ${n} <i />\n</p>`",
@@ -22,7 +21,8 @@ var templates = []string{
 	"[`no ${n} <template> ${`in ${text}`}`]",
 }
 
-// TestCompileTemplates_EqualsHTM evaluates templates twice in Node.js, which npm needs, too.
+// TestCompileTemplates_EqualsHTM evaluates each template in Node.js, with htm and compiled, and
+// compares the results.
 func TestCompileTemplates_EqualsHTM(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -62,7 +62,8 @@ if (JSON.stringify(plain(want)).length < 500) throw new Error("too little was co
 	}
 }
 
-// TestCompileTemplates_RefusesMistakes has templates that htm would read in another way than meant.
+// TestCompileTemplates_RefusesMistakes compiles templates and scripts with mistakes. htm accepts
+// some of these templates, with another meaning.
 func TestCompileTemplates_RefusesMistakes(t *testing.T) {
 	for code, want := range map[string]string{
 		"\n\nhtml`<p>`":        "line 3: a template lacks a closing tag",

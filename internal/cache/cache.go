@@ -1,11 +1,11 @@
 // Package cache has a bounded cache.
 //
-// Cache maps keys to values, and evicts the least recently used entries. [Limits] can also limit how
+// Cache maps keys to values, and removes the least recently used entries. [Limits] can also limit how
 // long an entry is used, for values that other processes may change.
 //
-//	epoch, at := c.Epoch(), time.Now()
+//	drops, at := c.Drops(), time.Now()
 //	v := readFromDynamoDB()
-//	c.PutSince(epoch, at, key, v, size) // does nothing if entries were dropped meanwhile
+//	c.PutSince(drops, at, key, v, size) // does nothing if entries were dropped meanwhile
 //
 // Invariants: the number of entries and the sum of their sizes do not exceed the limits. A value
 // that was read before a Drop is never stored after it.
@@ -24,7 +24,7 @@ type Limits struct {
 	Age     time.Duration // how long an entry is used; 0 means no limit
 }
 
-// Cache holds values by key. The zero Cache has no limits. A Cache is safe for concurrent use.
+// Cache maps keys to values. The zero Cache has no limits. A Cache is safe for concurrent use.
 type Cache[K comparable, V any] struct {
 	limits Limits
 
@@ -32,7 +32,7 @@ type Cache[K comparable, V any] struct {
 	entries map[K]*list.Element // values are of type *entry
 	used    list.List           // most recently used first
 	size    int
-	epoch   int // increased by each drop
+	drops   int // number of calls of Drop, DropIf and Clear
 }
 
 type entry[K comparable, V any] struct {
@@ -63,19 +63,19 @@ func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
 	return e.value, true
 }
 
-// Put stores a value. It evicts other entries if a limit is exceeded.
+// Put stores a value. It removes the least recently used entries if a limit is exceeded.
 func (c *Cache[K, V]) Put(key K, value V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.store(&entry[K, V]{key: key, value: value, stored: time.Now()})
 }
 
-// PutSince stores a value that was read at a time, during an epoch. If entries were dropped since
-// the epoch began, it stores nothing and returns false.
-func (c *Cache[K, V]) PutSince(epoch int, at time.Time, key K, value V, size int) bool {
+// PutSince stores a value that was read at a time. The argument drops is the result of Drops before
+// the read. If entries were dropped since then, PutSince stores nothing and returns false.
+func (c *Cache[K, V]) PutSince(drops int, at time.Time, key K, value V, size int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.epoch != epoch {
+	if c.drops != drops {
 		return false
 	}
 	c.store(&entry[K, V]{key: key, value: value, size: size, stored: at})
@@ -101,28 +101,28 @@ func (c *Cache[K, V]) Update(key K, change func(old V) (V, bool)) {
 	}
 }
 
-// Epoch returns the current epoch. Callers pass it to PutSince.
-func (c *Cache[K, V]) Epoch() int {
+// Drops returns the number of calls of Drop, DropIf and Clear so far. Callers pass it to PutSince.
+func (c *Cache[K, V]) Drops() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.epoch
+	return c.drops
 }
 
-// Drop removes the entry of a key, and ends the epoch.
+// Drop removes the entry of a key. It makes earlier results of Drops invalid.
 func (c *Cache[K, V]) Drop(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.epoch++
+	c.drops++
 	if el, ok := c.entries[key]; ok {
 		c.remove(el)
 	}
 }
 
-// DropIf removes the entries whose keys match, and ends the epoch.
+// DropIf removes the entries whose keys match. It makes earlier results of Drops invalid.
 func (c *Cache[K, V]) DropIf(matches func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.epoch++
+	c.drops++
 	for key, el := range c.entries {
 		if matches(key) {
 			c.remove(el)
@@ -130,7 +130,7 @@ func (c *Cache[K, V]) DropIf(matches func(K) bool) {
 	}
 }
 
-// Clear removes all entries, and ends the epoch.
+// Clear removes all entries. It makes earlier results of Drops invalid.
 func (c *Cache[K, V]) Clear() { c.DropIf(func(K) bool { return true }) }
 
 // Len returns the number of entries and the sum of their sizes. Expired entries count until they
@@ -141,7 +141,7 @@ func (c *Cache[K, V]) Len() (entries, size int) {
 	return len(c.entries), c.size
 }
 
-// store adds or replaces an entry, and then evicts entries. The caller must hold the lock.
+// store adds or replaces an entry, and then removes the least recently used ones above the limits. The caller must hold the lock.
 func (c *Cache[K, V]) store(e *entry[K, V]) {
 	if el, ok := c.entries[e.key]; ok {
 		c.remove(el)
@@ -165,5 +165,5 @@ func (c *Cache[K, V]) remove(el *list.Element) {
 }
 
 func entryOf[K comparable, V any](el *list.Element) *entry[K, V] {
-	return el.Value.(*entry[K, V]) //nolint:forcetypeassert // the list holds entries only
+	return el.Value.(*entry[K, V]) //nolint:forcetypeassert // the list contains entries only
 }

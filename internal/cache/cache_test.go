@@ -25,12 +25,12 @@ func TestCache_EvictsLeastRecentlyUsed(t *testing.T) {
 func TestCache_BoundsSizes(t *testing.T) {
 	c := cache.New[string, int](cache.Limits{Size: 10})
 	for _, key := range []string{"a", "b", "c", "c"} {
-		c.PutSince(c.Epoch(), time.Now(), key, 0, 4)
+		c.PutSince(c.Drops(), time.Now(), key, 0, 4)
 	}
 	if n, size := c.Len(); n != 2 || size != 8 {
 		t.Errorf("%d entries of size %d, want 2 of size 8", n, size)
 	}
-	c.PutSince(c.Epoch(), time.Now(), "d", 0, 11)
+	c.PutSince(c.Drops(), time.Now(), "d", 0, 11)
 	if n, size := c.Len(); n != 0 || size != 0 {
 		t.Errorf("after an entry above the limit: %d entries of size %d, want none", n, size)
 	}
@@ -61,13 +61,13 @@ func TestCache_IgnoresValuesReadBeforeDrop(t *testing.T) {
 	} {
 		c := cache.New[string, int](cache.Limits{})
 		c.Put("a", 1)
-		epoch := c.Epoch()
+		drops := c.Drops()
 		drop(c)
-		if c.PutSince(epoch, time.Now(), "c", 3, 0) {
-			t.Errorf("%s: a value of an earlier epoch is stored", name)
+		if c.PutSince(drops, time.Now(), "c", 3, 0) {
+			t.Errorf("%s: a value from before the drop is stored", name)
 		}
 		if _, ok := c.Get("c"); ok {
-			t.Errorf("%s: a value of an earlier epoch serves", name)
+			t.Errorf("%s: a value from before the drop serves", name)
 		}
 	}
 }

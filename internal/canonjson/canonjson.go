@@ -23,8 +23,8 @@ const MaxDepth = 16
 
 // Format returns the canonical form of a JSON object or array.
 //
-// It fails for other text, invalid UTF-8, a member that occurs twice, a number that a
-// [decimal.Number] cannot hold, and nesting deeper than MaxDepth.
+// It fails for other text, invalid UTF-8, a member that occurs twice, a number outside the range of
+// [decimal.Number], and nesting deeper than MaxDepth.
 func Format(text []byte) (string, error) {
 	if !utf8.Valid(text) { // the decoder would replace invalid bytes with U+FFFD
 		return "", errors.New("the JSON value is not valid UTF-8")

@@ -1,8 +1,9 @@
 // Package heapfloor makes the garbage collector of a process with little data run less often.
 //
-// By default, a cycle begins when the heap has doubled. A server that holds a few megabytes would then
-// begin a cycle every hundred requests, and spend a quarter of its time in cycles. With a floor, a cycle
-// begins when the heap has doubled and has at least two thirds of the size of the floor.
+// By default, a cycle begins when the heap has doubled. A server with a few megabytes of live data
+// would then begin a cycle every hundred requests, and spend a quarter of its time in cycles. With
+// a floor, a cycle begins when the heap has doubled and has at least two thirds of the size of the
+// floor.
 package heapfloor
 
 import (

@@ -10,26 +10,26 @@ import (
 )
 
 // TestLeast_MergesInOrder checks that repeatedly removing the smallest first value returns the
-// elements of all sources in order.
+// elements of all sequences in order.
 func TestLeast_MergesInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		sources := rapid.SliceOfN(rapid.SliceOf(rapid.IntRange(0, 9)), 0, 5).Draw(t, "sources")
-		want := slices.Concat(sources...)
+		sequences := rapid.SliceOfN(rapid.SliceOf(rapid.IntRange(0, 9)), 0, 5).Draw(t, "sequences")
+		want := slices.Concat(sequences...)
 		slices.Sort(want)
-		for _, s := range sources {
+		for _, s := range sequences {
 			slices.Sort(s)
 		}
 		head := func(i int) *int {
-			if len(sources[i]) == 0 {
+			if len(sequences[i]) == 0 {
 				return nil
 			}
-			return &sources[i][0]
+			return &sequences[i][0]
 		}
 		var got []int
 		for i := 0; i >= 0; {
-			if i = kway.Least(len(sources), head, func(a, b *int) bool { return *a < *b }); i >= 0 {
+			if i = kway.Least(len(sequences), head, func(a, b *int) bool { return *a < *b }); i >= 0 {
 				got = append(got, *head(i))
-				sources[i] = sources[i][1:]
+				sequences[i] = sequences[i][1:]
 			}
 		}
 		if !slices.Equal(got, want) {

@@ -1,4 +1,4 @@
-// Package lanes keeps small writes fast while bulk work uses the processors.
+// Package lanes makes bulk work rest, so that small writes stay fast.
 //
 // Bulk work is the decoding of large requests, and the flushes and compactions of the store. The
 // Go scheduler and the kernel serve goroutines and threads in turn. So a small write would wait
@@ -9,7 +9,7 @@
 // On more processors, it is shorter. If no small writes arrive, bulk work uses all processors
 // without rests.
 //
-// [Lanes] records small writes and limits large requests. A [Pace] belongs to one piece of bulk
+// [Lanes] records small writes and limits large requests. A [Pace] belongs to one task of bulk
 // work, and makes it rest.
 package lanes
 
@@ -34,7 +34,7 @@ const (
 	longest = 5 * time.Millisecond
 )
 
-// Lanes keeps small writes fast. It is safe for concurrent use.
+// Lanes limits bulk work while small writes arrive. It is safe for concurrent use.
 type Lanes struct {
 	large *semaphore.Weighted // limits the large requests that compute while small writes arrive
 	small atomic.Int64        // arrival of the last small write, in ns since 1970
@@ -62,9 +62,9 @@ func (l *Lanes) shared(now time.Time) bool {
 	return now.UnixNano()-l.small.Load() <= int64(recent)
 }
 
-// Enter waits for a free slot for a large request, if small writes arrive. If held is true, the
+// Enter waits for a free slot for a large request, if small writes arrive. If hasSlot is true, the
 // caller must release the slot with Leave. Enter fails if ctx ends.
-func (l *Lanes) Enter(ctx context.Context) (held bool, err error) {
+func (l *Lanes) Enter(ctx context.Context) (hasSlot bool, err error) {
 	if !l.shared(l.now()) {
 		return false, nil
 	}
@@ -77,8 +77,8 @@ func (l *Lanes) Enter(ctx context.Context) (held bool, err error) {
 // Leave releases a slot for which Enter returned true.
 func (l *Lanes) Leave() { l.large.Release(1) }
 
-// Pace makes one piece of bulk work alternate between computing and resting. Only one goroutine
-// may use it.
+// Pace makes one task of bulk work alternate between computing and resting. Only one goroutine may
+// use it.
 type Pace struct {
 	lanes *Lanes
 	since time.Time     // beginning of the current computation

@@ -17,15 +17,15 @@ func TestEnter_LimitsLargeRequests(t *testing.T) {
 		l := lanes.New(time.Now)
 		l.Small()
 		for range lanes.Slots() {
-			if held, err := l.Enter(t.Context()); !held || err != nil {
-				t.Fatalf("a slot is free, but Enter returned %t, %v", held, err)
+			if hasSlot, err := l.Enter(t.Context()); !hasSlot || err != nil {
+				t.Fatalf("a slot is free, but Enter returned %t, %v", hasSlot, err)
 			}
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
 		cancel(gone)
-		if held, err := l.Enter(ctx); held || !errors.Is(err, gone) {
-			t.Fatalf("no slot is free, but Enter returned %t, %v", held, err)
+		if hasSlot, err := l.Enter(ctx); hasSlot || !errors.Is(err, gone) {
+			t.Fatalf("no slot is free, but Enter returned %t, %v", hasSlot, err)
 		}
 		entered := make(chan error)
 		go func() {
@@ -53,8 +53,8 @@ func TestEnter_IsFreeWithoutSmallWrites(t *testing.T) {
 		l.Small()
 		<-time.After(time.Second + 1) // with the fake clock of synctest
 		for range 4 * lanes.Slots() {
-			if held, err := l.Enter(t.Context()); held || err != nil {
-				t.Fatalf("no small write arrives, but Enter returned %t, %v", held, err)
+			if hasSlot, err := l.Enter(t.Context()); hasSlot || err != nil {
+				t.Fatalf("no small write arrives, but Enter returned %t, %v", hasSlot, err)
 			}
 		}
 	})

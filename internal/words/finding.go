@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Finding is a place in a file that breaks a rule.
+// Finding is a line of a file that breaks a rule.
 type Finding struct {
 	File string
 	Line int

@@ -85,7 +85,7 @@ func (t Table) Compare(found Table) (rises, falls []Key) {
 }
 
 // Lower returns a table with the lower of the two counts for each key. A file that is new to the
-// table may have counts that other files lost, so a renamed file keeps its counts.
+// table may have counts that other files lost, so a renamed file still has its counts.
 func (t Table) Lower(found Table) Table {
 	next, room, known := Table{}, map[string]int{}, map[string]bool{}
 	for k, n := range t {

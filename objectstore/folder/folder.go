@@ -28,7 +28,7 @@ type Folder struct {
 
 var _ objectstore.Store = (*Folder)(nil)
 
-// Permissions of new folders. Files have the same, but cannot be executed.
+// Permissions of new folders. New files have the same permissions, but cannot be executed.
 const (
 	Private fs.FileMode = 0o700 // only the user of the process can read objects
 	Shared  fs.FileMode = 0o750 // the group can read them, too

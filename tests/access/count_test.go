@@ -58,7 +58,7 @@ func (o *operations) reset() string {
 type cost struct{ operations, reads, writes string }
 
 // measure returns the cost of a pattern when caches are warm. It performs the pattern until two
-// costs in a row are equal. This excludes background requests of the engine.
+// costs in a row are equal. So background requests of the engine do not count.
 func (w *world) measure(t *testing.T, perform func(i int)) cost {
 	t.Helper()
 	last := cost{operations: "?"}

@@ -95,7 +95,7 @@ func readingOfEach(at time.Time) (bodies [][]byte) {
 	return bodies
 }
 
-// listed holds the checked parts of a page.
+// listed has the checked parts of a page.
 type listed struct {
 	Devices []struct {
 		Device                string

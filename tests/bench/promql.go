@@ -10,7 +10,7 @@ import (
 )
 
 // promQuery is a PromQL query that both peers answer. The formatting verb in its text stands for a
-// selector.
+// selector of PromQL.
 type promQuery struct {
 	name     string
 	text     string

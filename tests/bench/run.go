@@ -50,7 +50,7 @@ type part struct {
 }
 
 // alone reports whether a full run omits the part. The part growth takes minutes. A part whose name
-// has a hyphen runs as a section of the part scale.
+// has a hyphen is a section of the part scale, which a full run includes.
 func (p *part) alone() bool { return p.name == "growth" || strings.Contains(p.name, "-") }
 
 // parts returns all parts. A part whose name has a hyphen is a section of the part scale.

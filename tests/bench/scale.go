@@ -21,7 +21,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// Loads of the part scale. They are short, because the stand-in holds all data in memory.
+// Loads of the part scale. They are short, because the stand-in has all data in memory.
 const (
 	scaleConns  = 96
 	scaleFor    = 8 * time.Second

@@ -33,7 +33,7 @@ func TestKey_IsAskedForOnce(t *testing.T) {
 	if got := evaluate[kept](b, `({Cookie: document.cookie, Local: JSON.stringify(localStorage), Address: location.href})`); got.Cookie != "" || strings.Contains(got.Local+got.Address, key) {
 		t.Errorf("the key or a cookie is kept: %+v", got)
 	}
-	b.press("d") // the theme is kept, and the key is not
+	b.press("d") // the theme stays, and the key does not
 	b.wait(`document.documentElement.dataset.theme === "light" && localStorage.length === 1`)
 	b.eval(`[...document.querySelectorAll("button")].find(b => b.textContent === "Forget key").click()`)
 	b.wait(`document.querySelector("#key") && sessionStorage.length === 0`)

@@ -149,7 +149,7 @@ func TestDevice_WorksWithKeyboard(t *testing.T) {
 	if at := evaluate[string](b, "location.search"); !strings.Contains(at, "point=roof") {
 		t.Errorf("the address is %s", at)
 	}
-	for _, name := range []string{"phone", "dark", "phone dark"} { // the chart follows the size of the window
+	for _, name := range []string{"phone", "dark", "phone dark"} { // the chart follows the size of the screen
 		b.setLook(looks[name])
 		b.wait(`(() => { const p = document.querySelector(".plot"); return Math.abs(p.querySelector(".u-wrap").clientWidth - p.clientWidth) < 2; })()`)
 	}

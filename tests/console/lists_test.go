@@ -59,7 +59,8 @@ func TestRules_OpenThePreviewedAlerts(t *testing.T) {
 	for _, a := range opened.Alerts {
 		got = append(got, a.Device+" "+a.Since)
 	}
-	// Temperature is highest in the evening: 60 hours have two evenings, and 30 hours have one.
+	// The temperature is highest in the evening. The 60 hours of roof have at least two evenings,
+	// and the 30 hours of cellar have at least one.
 	if slices.Sort(got); len(got) < 3 || !slices.Equal(got, drawn) {
 		t.Errorf("opened\n%q\ndrawn\n%q", got, drawn)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// pages lists the addresses that every page test visits. Each page of the console has a line. shot
-// names its picture in docs/console.
+// pages lists the addresses that every page test visits. Each page of the console has a line. The
+// field shot is the name of the page's screenshot in docs/console.
 var pages = []struct{ path, shot string }{
 	{"/ui", "now"},
 	{"/ui/tables", "tables"},
@@ -26,11 +26,11 @@ var pages = []struct{ path, shot string }{
 	{"/ui/settings", "settings"},
 }
 
-var update = flag.Bool("update", false, "write the pictures of docs/console")
+var update = flag.Bool("update", false, "write the screenshots of docs/console")
 
 // TestPages visits each page in both themes, and at the width of a phone. It fails for errors in
 // the browser's console, violations of the content security policy, serious findings of axe, and
-// pages wider than the window.
+// pages wider than the screen.
 func TestPages(t *testing.T) {
 	w := sharedDemo(t)
 	for _, p := range pages {
@@ -45,24 +45,24 @@ func TestPages(t *testing.T) {
 				b.check()
 			}
 			if *update {
-				b.savePicture(p.path, p.shot)
+				b.saveScreenshot(p.path, p.shot)
 			}
 		})
 	}
 }
 
-// TestPictures writes pictures of further states with -update.
-func TestPictures(t *testing.T) {
+// TestScreenshots writes screenshots of further states of pages, with -update.
+func TestScreenshots(t *testing.T) {
 	if !*update {
-		t.Skip("pictures are written with -update")
+		t.Skip("screenshots are written with -update")
 	}
 	at := time.Now().AddDate(0, 0, 45).UTC().Format(time.DateOnly)
-	sharedDemo(t).open(t, "/ui", "").savePicture("/ui/tables?at="+at, "plan")
-	newWorld(t).open(t, "/ui", "").savePicture("/ui", "start")
+	sharedDemo(t).open(t, "/ui", "").saveScreenshot("/ui/tables?at="+at, "plan")
+	newWorld(t).open(t, "/ui", "").saveScreenshot("/ui", "start")
 }
 
-// savePicture writes the picture of a page for the documents.
-func (b *tab) savePicture(path, name string) {
+// saveScreenshot writes the screenshot of a page for the documents.
+func (b *tab) saveScreenshot(path, name string) {
 	b.t.Helper()
 	b.setLook(look{"light", 1200, 860})
 	b.visit(path)

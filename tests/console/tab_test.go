@@ -148,7 +148,7 @@ func (b *tab) press(keys string, options ...chromedp.KeyOption) {
 	b.do(chromedp.KeyEvent(keys, options...))
 }
 
-// click clicks an element by its selector.
+// click clicks the element that a CSS selector selects.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.wait(`document.querySelector(` + quoted(selector) + `)`)
@@ -162,7 +162,7 @@ func (b *tab) settle() {
 	b.eval(`new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))`)
 }
 
-// look is a theme and a size of the window.
+// look is a theme and a size of the screen.
 type look struct {
 	theme         string
 	width, height int64
@@ -172,7 +172,7 @@ var looks = map[string]look{
 	"light": {"light", 1280, 900}, "dark": {"dark", 1280, 900}, "phone": {"light", 360, 740}, "phone dark": {"dark", 360, 740},
 }
 
-// setLook emulates the size of the window and the system's theme.
+// setLook emulates the size of the screen and the system's theme.
 func (b *tab) setLook(l look) {
 	b.t.Helper()
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
@@ -207,7 +207,7 @@ func (b *tab) checkAxe(what string) {
 	}
 }
 
-// checkWidth fails the test if a page is wider than its window.
+// checkWidth fails the test if the page is wider than the screen, or if elements are cut off.
 func (b *tab) checkWidth(what string) {
 	b.t.Helper()
 	if over := evaluate[float64](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
@@ -218,7 +218,7 @@ func (b *tab) checkWidth(what string) {
 	}
 }
 
-// cutOff lists the elements of the page that end outside the window and cannot be reached: no box
+// cutOff lists the elements of the page that end outside the screen and cannot be reached: no box
 // around them scrolls. The rows of tables that stack must fit without scrolling.
 const cutOff = `[...document.querySelectorAll("main *")].filter((e) => {
   const r = e.getBoundingClientRect();

@@ -17,14 +17,15 @@ import (
 )
 
 // platforms lists the platforms for which the tests build a release. The default is the platform of
-// this machine, and one with 32 bits. This command tests all platforms, and takes minutes longer:
+// this machine, and a 32-bit one. This command tests all platforms of Linux, and takes minutes
+// longer:
 //
 //	go test ./tests/dist -platforms linux/amd64,linux/arm64,linux/arm/7
 var platforms = flag.String("platforms", "linux/"+runtime.GOARCH+",linux/arm/7", "platforms of Linux to build")
 
 const root = "../.."
 
-// twice holds the two builds of the release, in different folders.
+// twice has the two builds of the release, in different folders.
 var twice struct {
 	once        sync.Once
 	dir         string
@@ -231,10 +232,11 @@ func TestSBOM_ListsModules(t *testing.T) {
 	}
 }
 
-// unpacked unpacks the archive for an architecture and returns its folder.
+// unpacked unpacks the archive of varve for an architecture, and returns the folder with the
+// program.
 func unpacked(t *testing.T, arch string) string { return unpackedProgram(t, "varve", arch) }
 
-// unpackedAgent unpacks the archive of the agent.
+// unpackedAgent unpacks the archive of the agent, and returns the folder with the program.
 func unpackedAgent(t *testing.T, arch string) string { return unpackedProgram(t, "varve-agent", arch) }
 
 func unpackedProgram(t *testing.T, program, arch string) string {

@@ -137,9 +137,9 @@ func TestTelegraf_AgreesWithStore(t *testing.T) {
 				done := func() bool { return p.answered(http.StatusNoContent) > 0 }
 				switch {
 				case situation.wrongKey && config == "telegraf.conf":
-					done = func() bool { return p.answered(http.StatusUnauthorized) > 1 } // it keeps the points, and retries
+					done = func() bool { return p.answered(http.StatusUnauthorized) > 1 } // Telegraf retries
 				case situation.wrongKey:
-					done = func() bool { return p.answered(http.StatusUnauthorized) > 0 } // it drops the points
+					done = func() bool { return p.answered(http.StatusUnauthorized) > 0 } // Telegraf drops the points
 				case situation.bad > 0:
 					done = func() bool { return p.answered(http.StatusBadRequest) > 0 }
 				}

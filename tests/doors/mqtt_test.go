@@ -84,8 +84,8 @@ func TestMosquitto_DeliversBurst(t *testing.T) {
 	}
 }
 
-// TestMosquitto_ReportsDrops checks that each message that a stock Mosquitto drops is in the status,
-// and that the condition holds.
+// TestMosquitto_ReportsDrops checks that each message that a stock Mosquitto drops is in the
+// status, and that the condition broker_dropping is set.
 func TestMosquitto_ReportsDrops(t *testing.T) {
 	t.Parallel()
 	b := startMosquitto(t, "")
@@ -185,7 +185,7 @@ func TestMQTTJS_ReachesListener(t *testing.T) {
 }
 
 // TestDocs_ShowTestedBrokers checks that docs/mqtt.md has the settings of Mosquitto and the
-// configuration of Varve that are tested, and runs the latter.
+// configuration of Varve that are tested. It also runs Varve with this configuration.
 func TestDocs_ShowTestedBrokers(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/mqtt.md")

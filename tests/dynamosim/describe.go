@@ -53,7 +53,7 @@ type indexDescription struct {
 	ItemCount, IndexSizeBytes        int64
 }
 
-func epoch(t time.Time) float64 {
+func unixSeconds(t time.Time) float64 {
 	if t.IsZero() {
 		return 0
 	}
@@ -91,9 +91,9 @@ func (s *Server) describeLocked(t *table) *description {
 	set := &t.settings
 	now := s.options.Now()
 	d := &description{
-		TableName: t.name, TableID: t.id, TableArn: arn(t.name), TableStatus: set.status(now), CreationDateTime: epoch(t.created),
+		TableName: t.name, TableID: t.id, TableArn: arn(t.name), TableStatus: set.status(now), CreationDateTime: unixSeconds(t.created),
 		KeySchema: t.elements(), ItemCount: t.items.Load(), TableSizeBytes: t.bytes.Load(), DeletionProtectionEnabled: set.protected,
-		ProvisionedThroughput: throughputDescription{set.units, set.loweredToday, epoch(set.lowered)},
+		ProvisionedThroughput: throughputDescription{set.units, set.loweredToday, unixSeconds(set.lowered)},
 	}
 	defined := map[string]bool{}
 	define := func(s *schema) {
@@ -113,7 +113,7 @@ func (s *Server) describeLocked(t *table) *description {
 		})
 	}
 	if set.billing == onDemand || !set.switched.IsZero() {
-		d.BillingModeSummary = &billingSummary{set.billing, epoch(set.switched)}
+		d.BillingModeSummary = &billingSummary{set.billing, unixSeconds(set.switched)}
 	}
 	if set.class != "" {
 		d.TableClassSummary = &classSummary{set.class}

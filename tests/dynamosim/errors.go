@@ -49,7 +49,8 @@ func inUse(format string, args ...any) *failure {
 	return ownError("ResourceInUseException", format, args...)
 }
 
-// conditionFailed returns the error for a condition that does not hold. item may be nil.
+// conditionFailed returns the error for a failed condition. If item is not nil, the error includes
+// it.
 func conditionFailed(item []byte) *failure {
 	return &failure{kind: ownErrors + "ConditionalCheckFailedException", message: "The conditional request failed", item: item}
 }

@@ -24,7 +24,7 @@ type shard struct {
 	sorted []*collection // ordered by hash; nil if they must be sorted first
 }
 
-// collection has the items of one partition key, ordered by position.
+// collection has the items of one partition key, ordered by sort key.
 type collection struct {
 	key     string
 	hash    uint64
@@ -33,17 +33,17 @@ type collection struct {
 
 // entry is an item in a collection.
 type entry struct {
-	position
+	sortKey
 	record *record
 }
 
-// position orders an item in its collection.
-type position struct {
+// sortKey orders the items of a collection.
+type sortKey struct {
 	sort string // bytes of the sort key
 	tie  string // primary key of the item; it orders items that have the same sort key in an index
 }
 
-func (p position) compare(q position) int {
+func (p sortKey) compare(q sortKey) int {
 	if c := strings.Compare(p.sort, q.sort); c != 0 {
 		return c
 	}
@@ -59,9 +59,9 @@ type record struct {
 
 // view is an item as an index has it. The record is nil if the index does not have the item.
 type view struct {
-	hash     string // partition key
-	position position
-	record   *record
+	hash    string // partition key
+	sortKey sortKey
+	record  *record
 }
 
 func hashOf(key string) uint64 { return xxhash.Sum64String(key) }
@@ -69,8 +69,8 @@ func hashOf(key string) uint64 { return xxhash.Sum64String(key) }
 // shardOf returns the shard for a hash.
 func (k *keyspace) shardOf(hash uint64) *shard { return &k.shards[hash>>(64-shardBits)] }
 
-// find returns the record at a position, or nil. The caller must hold the lock.
-func (s *shard) find(key string, p position) *record {
+// find returns the record with the given keys, or nil. The caller must hold the lock.
+func (s *shard) find(key string, p sortKey) *record {
 	c := s.byKey[key]
 	if c == nil {
 		return nil
@@ -81,8 +81,8 @@ func (s *shard) find(key string, p position) *record {
 	return nil
 }
 
-// put stores a record at a position. The caller must hold the lock.
-func (s *shard) put(key string, hash uint64, p position, r *record) {
+// put stores a record under the given keys. The caller must hold the lock.
+func (s *shard) put(key string, hash uint64, p sortKey, r *record) {
 	c := s.byKey[key]
 	if c == nil {
 		if s.byKey == nil {
@@ -100,8 +100,8 @@ func (s *shard) put(key string, hash uint64, p position, r *record) {
 	}
 }
 
-// remove removes the record at a position. The caller must hold the lock.
-func (s *shard) remove(key string, p position) {
+// remove removes the record with the given keys. The caller must hold the lock.
+func (s *shard) remove(key string, p sortKey) {
 	c := s.byKey[key]
 	if c == nil {
 		return
@@ -115,8 +115,8 @@ func (s *shard) remove(key string, p position) {
 	}
 }
 
-func (c *collection) search(p position) (int, bool) {
-	return slices.BinarySearchFunc(c.entries, p, func(e entry, p position) int { return e.compare(p) })
+func (c *collection) search(p sortKey) (int, bool) {
+	return slices.BinarySearchFunc(c.entries, p, func(e entry, p sortKey) int { return e.compare(p) })
 }
 
 // inOrder returns the collections of a shard ordered by their hashes. The caller must hold the

@@ -161,7 +161,7 @@ func (src *source) startOf(start value.Item) (primary, error) {
 		return src.table.primaryOf(start), nil
 	}
 	v := src.index.view(src.table, start, nil)
-	return primary{key: v.hash, hash: hashOf(v.hash), at: v.position}, nil
+	return primary{key: v.hash, hash: hashOf(v.hash), at: v.sortKey}, nil
 }
 
 // keyOf returns the keys of a record, with which a request can continue after the record.

@@ -122,7 +122,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	begin := s.options.Now()
-	b := buffers.Get().(*buffer) // the pool holds only buffers
+	b := buffers.Get().(*buffer) // the pool contains only buffers
 	defer buffers.Put(b)
 	var err error
 	if b.body, err = readBody(r, b.body[:0]); err != nil {

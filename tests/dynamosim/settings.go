@@ -32,7 +32,7 @@ type settings struct {
 	protected    bool
 	encryption   *encryption
 	tags         map[string]string
-	ttl          string // attribute with the expiry, if TTL is on
+	ttl          string // attribute with the time at which an item expires, if TTL is on
 	recovery     bool   // whether point-in-time recovery is on
 	warm         capacity.Units
 	lowered      time.Time // time of the last decrease of the units

@@ -34,7 +34,7 @@ func (s *schema) attrs() []keyAttr {
 type primary struct {
 	key  string
 	hash uint64
-	at   position
+	at   sortKey
 }
 
 // table is a table with its indexes.
@@ -174,9 +174,9 @@ func (ix *index) view(t *table, it value.Item, whole *record) (v view) {
 		if sort == nil {
 			return view{}
 		}
-		v.position.sort = sort.SortKey()
+		v.sortKey.sort = sort.SortKey()
 	}
-	v.position.tie = ix.tieOf(t, it)
+	v.sortKey.tie = ix.tieOf(t, it)
 	v.record = whole
 	if ix.projection != "ALL" {
 		part := ix.project(t, it)

@@ -78,7 +78,7 @@ func (w *write) apply(now time.Time) (res written, err error) {
 	return res, nil
 }
 
-// refusal returns the error for a condition that does not hold.
+// refusal returns the error for a failed condition.
 func (w *write) refusal(stored *record) error {
 	if stored == nil || !w.showItem {
 		return conditionFailed(nil)
@@ -149,9 +149,9 @@ func viewsOf(i int, old, fresh *record) (before, after view) {
 	return before, after
 }
 
-// isMoved reports whether a write changed the position of an item in an index.
+// isMoved reports whether a write changed the keys of an item in an index.
 func isMoved(before, after *view) bool {
-	return before.record != nil && after.record != nil && (before.hash != after.hash || before.position != after.position)
+	return before.record != nil && after.record != nil && (before.hash != after.hash || before.sortKey != after.sortKey)
 }
 
 // indexUnits returns the write units that an index needs. If the write moves the item within the index,
@@ -208,14 +208,14 @@ func (t *table) writeIndexes(now time.Time, old, fresh *record, units []float64)
 		if before.record != nil && (after.record == nil || isMoved(&before, &after)) {
 			s := ix.data.shardOf(hashOf(before.hash))
 			s.mu.Lock()
-			s.remove(before.hash, before.position)
+			s.remove(before.hash, before.sortKey)
 			s.mu.Unlock()
 		}
 		if after.record != nil {
 			hash := hashOf(after.hash)
 			s := ix.data.shardOf(hash)
 			s.mu.Lock()
-			s.put(after.hash, hash, after.position, after.record)
+			s.put(after.hash, hash, after.sortKey, after.record)
 			s.mu.Unlock()
 		}
 		if units[i] > 0 {

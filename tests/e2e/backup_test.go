@@ -23,8 +23,8 @@ type steadyLoad struct {
 	acked atomic.Int64
 }
 
-// run writes to a server until it fails or stop is closed. A reading without an answer is resent to
-// the next server.
+// run writes to a server until a write fails or stop is closed. The next run begins with the
+// reading whose write failed.
 func (l *steadyLoad) run(t *testing.T, url string, stop chan struct{}) {
 	for {
 		select {
@@ -49,8 +49,7 @@ func (l *steadyLoad) run(t *testing.T, url string, stop chan struct{}) {
 }
 
 // TestBackup_SurvivesKills makes backups under load, and kills some of them, and the server during
-// others. Each finished backup can be restored, and has all readings that were acknowledged before
-// it began.
+// others. Each finished backup must have all readings that were acknowledged before it began.
 func TestBackup_SurvivesKills(t *testing.T) {
 	rounds := 24
 	if testing.Short() {
@@ -58,7 +57,9 @@ func TestBackup_SurvivesKills(t *testing.T) {
 	}
 	dir, place := t.TempDir(), filepath.Join(t.TempDir(), "place")
 	var load steadyLoad
-	finished := map[int]int64{} // the number of finished backups, and the acknowledged readings before the last
+	// By the number of finished backups, finished has the number of readings that were acknowledged
+	// before the last of them began.
+	finished := map[int]int64{}
 	made := 0
 	for round := range rounds {
 		s := start(t, dir, "--set", "store.memory=1MiB")
@@ -122,7 +123,7 @@ func backUp(t *testing.T, s *varvetest.Server, place string, mode int, killServe
 		}
 		if err := kill(); err != nil && mode == 2 {
 			t.Fatal(err)
-		} // a command that has ended cannot be killed
+		} // in mode 1, the command may have ended already
 	}
 	err := cmd.Wait()
 	if err != nil && mode == 0 {
@@ -142,8 +143,8 @@ func removeMarks(t *testing.T, place string) {
 	}
 }
 
-// checkRestored restores a backup, and checks that it has at least the acknowledged readings,
-// without gaps.
+// checkRestored restores a backup. The backup must have at least the acknowledged readings, and at
+// most the sent ones.
 func checkRestored(t *testing.T, place, name string, acked, sent int64) {
 	t.Helper()
 	dir := t.TempDir()

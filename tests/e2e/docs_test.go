@@ -14,7 +14,7 @@ const dataModel = "../../docs/data-model.md"
 var vector = regexp.MustCompile("(?m)^\\| `(\\{.*\\})` \\| (\\S+) \\|$")
 
 // TestDocs_ListCorrectIDs compares the ids in docs/data-model.md with the ids that the server
-// computes.
+// computes. With the flag -update, it rewrites the document.
 func TestDocs_ListCorrectIDs(t *testing.T) {
 	text, err := os.ReadFile(dataModel)
 	if err != nil {

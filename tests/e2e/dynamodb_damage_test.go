@@ -177,8 +177,8 @@ func attributes(item map[string]types.AttributeValue) string {
 	return b.String()
 }
 
-// TestRepair_AcceptsLossOnDynamoDB deletes a table outside of Varve. varve doctor and coverages
-// must name the table until a repair accepts its loss.
+// TestRepair_AcceptsLossOnDynamoDB deletes a table outside of Varve. varve doctor and the coverage
+// of answers must name the table until a repair accepts its loss.
 func TestRepair_AcceptsLossOnDynamoDB(t *testing.T) {
 	d := fillDynamo(t)
 	const doctor = "doctor --listen 127.0.0.1:0"

@@ -51,8 +51,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// TestScriptsOnDynamoDB runs scripts on emulators of DynamoDB. It runs the scripts about
-// DynamoDB, and all scripts that do not depend on folders or counts of the embedded store.
+// TestScriptsOnDynamoDB runs scripts on emulators of DynamoDB. It runs the scripts about DynamoDB,
+// and other scripts that do not depend on folders or counts of the embedded store.
 func TestScriptsOnDynamoDB(t *testing.T) {
 	emulators := []dynamotest.Emulator{dynamotest.Dynoxide, dynamotest.Local}
 	if testing.Short() {

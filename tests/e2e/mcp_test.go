@@ -75,7 +75,8 @@ func runWith(t *testing.T, server, key, in string, args ...string) string {
 // host starts varve mcp with a key, as a host of MCP servers does, and returns the session.
 func host(t *testing.T, server, key string) *mcp.ClientSession {
 	t.Helper()
-	cmd := exec.CommandContext(context.Background(), binary, "mcp", "--server", server) // its input ends before it is killed
+	// The context of the test would kill the program before its input ends.
+	cmd := exec.CommandContext(context.Background(), binary, "mcp", "--server", server)
 	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "VARVE_KEY="+key)
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
 	if err != nil {
@@ -335,7 +336,7 @@ func TestMCP_ChangesNothing(t *testing.T) {
 	}
 }
 
-// ofNow matches the times of an answer.
+// ofNow matches the parts of an answer that depend on the time of the request.
 var ofNow = regexp.MustCompile(`(?m)^(Date|Content-Length): .*$|"listed":"[^"]*"|"used":"[^"]*"|"last_used":"[^"]*"`)
 
 // stateOf returns all lists of a server and some readings, by path.

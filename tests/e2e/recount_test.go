@@ -26,7 +26,7 @@ type hourly map[string]map[time.Time][]int
 
 const recountDevices, recountDays = 6, 20
 
-// write writes readings of three weeks and records their values.
+// write writes the readings of recountDays days, and records their values.
 func (h hourly) write(t *testing.T, e *engine.Engine) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -170,9 +170,10 @@ func TestRepair_RecountsRollups(t *testing.T) {
 	}
 }
 
-// damageItems overwrites adjacent blocks of items in the largest file of Pebble. Items are after
-// the chunks in the file. A block has about a twentieth of the items, and each device has more
-// items than a block. So the first partials of at least one device are always lost.
+// damageItems overwrites 100 bytes at each of six offsets, from 60 to 80 % of the largest file of
+// Pebble. Items are after the chunks in the file. A block of Pebble has about a twentieth of the
+// items, so the damaged blocks are adjacent. Each device has more items than a block. So the first
+// partials of at least one device are always lost.
 func damageItems(t *testing.T, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "data", "pebble", "*.sst"))

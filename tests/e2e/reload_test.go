@@ -9,7 +9,8 @@ import (
 )
 
 // TestReload_ReplacesCertificate configures the files of another certificate. After SIGHUP, the
-// server must use it. If the configured files cannot be read, the server must keep its certificate.
+// server must use it. If the configured files cannot be read, the server must continue to use its
+// certificate.
 func TestReload_ReplacesCertificate(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	key := adminKey(t, dir)

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	slowReadings = 5000                   // each has about 100 bytes; together they are more than the buffers of a connection hold
+	slowReadings = 5000                   // of about 100 bytes each; more than the buffers of a connection
 	slowMemory   = 300 << 20              // largest resident memory of the server with all slow readers
 	slowHealth   = 100 * time.Millisecond // limit for the fastest of several answers of /healthz, with all slow readers
 	slowPath     = "/v1/streams/fleet/devices/d0/readings"
@@ -123,8 +123,8 @@ func openSlowReader(t *testing.T, s *varvetest.Server, format string) (status st
 }
 
 // shrinkBuffers gives a connection a small receive buffer and small segments. The kernel also
-// chooses the server's send buffer by the size of segments. Larger buffers would hold a whole
-// answer, so that the server would not have to wait.
+// chooses the server's send buffer by the size of segments. Larger buffers would have room for a
+// whole answer, so that the server would not have to wait.
 func shrinkBuffers(_, _ string, raw syscall.RawConn) error {
 	var set error
 	err := raw.Control(func(fd uintptr) {

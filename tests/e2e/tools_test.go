@@ -18,8 +18,8 @@ func cached(t *testing.T, name ...string) string {
 	return filepath.Join(append([]string{cache, "varve"}, name...)...)
 }
 
-// packaged returns the path of a program: an installed one, or the one in a Debian package,
-// which is fetched into the user's cache once and not installed.
+// packaged returns the path of a program: an installed one, or the one in a Debian package, which
+// is fetched into the user's cache once and not installed. If neither exists, it skips the test.
 func packaged(t *testing.T, program, pkg string) string {
 	t.Helper()
 	if path, err := exec.LookPath(program); err == nil {
@@ -43,8 +43,8 @@ func packaged(t *testing.T, program, pkg string) string {
 	return path
 }
 
-// telegraf returns the path of Telegraf, which is built into the user's cache once. That takes
-// some minutes, so short tests skip it.
+// telegraf returns the path of Telegraf, which is built into the user's cache once. That takes some
+// minutes. So a short run skips the test if Telegraf is not built yet.
 func telegraf(t *testing.T) string {
 	t.Helper()
 	const version = "1.37.2"

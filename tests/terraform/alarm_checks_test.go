@@ -98,8 +98,8 @@ func wantedAlarms() map[string]alarm {
 	return all
 }
 
-// alarms checks that each alarm uses a metric of the program over the right periods, and treats
-// missing data correctly.
+// alarms checks that the plan has exactly the wanted alarms. Each must have a description, and
+// notify a topic.
 func alarms(_ *testing.T, p *planned) (wrong []string) {
 	wanted := wantedAlarms()
 	for _, r := range p.resources("aws_cloudwatch_metric_alarm") {
@@ -140,7 +140,8 @@ func notified(p *planned) (wrong []string) {
 	return wrong
 }
 
-// dashboard checks that the dashboard shows only metrics that exist.
+// dashboard checks that the dashboard shows each metric of Varve, and no metric that Varve does not
+// have.
 func dashboard(_ *testing.T, p *planned) (wrong []string) {
 	boards := p.resources("aws_cloudwatch_dashboard")
 	if len(boards) != 1 {

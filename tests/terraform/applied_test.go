@@ -30,12 +30,12 @@ type stack struct {
 // it destroys the remaining resources.
 func newStack(t *testing.T, e *emulator.Emulator, prefix string, vars map[string]any) *stack {
 	t.Helper()
-	door := newDoor(t, e)
-	all := map[string]any{"prefix": prefix, "endpoint": door.url}
+	endpoint := newEndpoint(t, e)
+	all := map[string]any{"prefix": prefix, "endpoint": endpoint.url}
 	maps.Copy(all, vars)
 	s := &stack{
-		options:  options(t, filepath.Join(copied(t), "examples", "local"), door.url, all),
-		emulator: e, registry: prefix + "_registry", client: dynamotest.Client(door.url),
+		options:  options(t, filepath.Join(copied(t), "examples", "local"), endpoint.url, all),
+		emulator: e, registry: prefix + "_registry", client: dynamotest.Client(endpoint.url),
 	}
 	initialize(t, s.options)
 	t.Cleanup(func() {

@@ -17,17 +17,17 @@ func newEmulator(t *testing.T) *emulator.Emulator {
 	return e
 }
 
-// door is a door to an emulator, with the address at which it is served.
-type door struct {
-	*emulator.Door
+// endpoint is an endpoint of an emulator, with its address.
+type endpoint struct {
+	*emulator.Endpoint
 	url string
 }
 
-// newDoor opens a door to an emulator. If policies are given, the door refuses all calls that the
-// policies do not allow, as AWS does.
-func newDoor(t *testing.T, e *emulator.Emulator, policies ...policy) *door {
+// newEndpoint serves an endpoint of an emulator. If policies are given, the endpoint refuses all
+// calls that the policies do not allow, as AWS does.
+func newEndpoint(t *testing.T, e *emulator.Emulator, policies ...policy) *endpoint {
 	t.Helper()
-	d := &door{Door: e.Door(func(c emulator.Call) string {
+	d := &endpoint{Endpoint: e.Endpoint(func(c emulator.Call) string {
 		if len(policies) == 0 {
 			return ""
 		}

@@ -31,11 +31,11 @@ func TestPoliciesSuffice(t *testing.T) {
 		t.Fatal(wrong)
 	}
 	router, rotator, reader := parts["router"], parts["rotator"], parts["reader"]
-	url := routerAlone(t, s, newDoor(t, e, router))
+	url := routerAlone(t, s, newEndpoint(t, e, router))
 
 	// With all three policies, nothing is refused, from the creation of the first table until
 	// expired tables are dropped.
-	whole := newDoor(t, e, router, rotator, reader)
+	whole := newEndpoint(t, e, router, rotator, reader)
 	dir := t.TempDir()
 	s.configFile(t, dir)
 	if out, err := run(t, dir, nil, varve(t), "doctor", "--config", "varve.json", "--set", "store.endpoint="+whole.url); err != nil {
@@ -54,9 +54,9 @@ func TestPoliciesSuffice(t *testing.T) {
 	if status, answer := write(t, url, "a", time.Now()); status != http.StatusOK {
 		t.Errorf("with its table, a write is answered with %d %s", status, answer)
 	}
-	reading := readerAlone(t, s, newDoor(t, e, reader))
-	readerVerifies(t, s, newDoor(t, e, reader))
-	repairs(t, s, newDoor(t, e, reader), newDoor(t, e, router, reader))
+	reading := readerAlone(t, s, newEndpoint(t, e, reader))
+	readerVerifies(t, s, newEndpoint(t, e, reader))
+	repairs(t, s, newEndpoint(t, e, reader), newEndpoint(t, e, router, reader))
 	for _, alone := range []string{url, reading} {
 		if status, answer := call(t, http.MethodGet, alone+"/readyz", ""); status != http.StatusServiceUnavailable {
 			t.Errorf("a process without the right to rotate is ready: %d %s", status, answer)
@@ -72,13 +72,13 @@ func TestPoliciesSuffice(t *testing.T) {
 			t.Errorf("%s was never called: this test does not show that it is allowed", op)
 		}
 	}
-	keysAreMade(t, s, newDoor(t, e, router), newDoor(t, e, rotator))
+	keysAreMade(t, s, newEndpoint(t, e, router), newEndpoint(t, e, rotator))
 	s.mustPlan(t, noChanges, "after all of it")
 }
 
 // routerAlone checks that a router without a rotator rejects readings whose table is missing, and
-// creates no table.
-func routerAlone(t *testing.T, s *stack, through *door) (url string) {
+// creates no table. It returns the address of the router.
+func routerAlone(t *testing.T, s *stack, through *endpoint) (url string) {
 	t.Helper()
 	dir := t.TempDir()
 	s.configFile(t, dir)
@@ -92,8 +92,9 @@ func routerAlone(t *testing.T, s *stack, through *door) (url string) {
 	return url
 }
 
-// readerAlone checks that a service with the reader policy can read and cannot write.
-func readerAlone(t *testing.T, s *stack, through *door) (url string) {
+// readerAlone checks that a server with the policy of the reader can read and cannot write. It
+// returns the address of the server.
+func readerAlone(t *testing.T, s *stack, through *endpoint) (url string) {
 	t.Helper()
 	dir := t.TempDir()
 	s.configFile(t, dir)
@@ -109,7 +110,7 @@ func readerAlone(t *testing.T, s *stack, through *door) (url string) {
 
 // readerVerifies checks that the reader's policy is sufficient for verifications and for repair
 // plans.
-func readerVerifies(t *testing.T, s *stack, through *door) {
+func readerVerifies(t *testing.T, s *stack, through *endpoint) {
 	t.Helper()
 	dir := t.TempDir()
 	s.configFile(t, dir)
@@ -129,7 +130,7 @@ func readerVerifies(t *testing.T, s *stack, through *door) {
 
 // repairs checks that a lost stream can be repaired with the policies of router and reader
 // together, but not with the policy of the reader alone.
-func repairs(t *testing.T, s *stack, reader, both *door) {
+func repairs(t *testing.T, s *stack, reader, both *endpoint) {
 	t.Helper()
 	_, err := s.client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.registry, Key: map[string]types.AttributeValue{
 		"pk": &types.AttributeValueMemberS{Value: "TENANT#default"}, "sk": &types.AttributeValueMemberS{Value: "STREAM#weather"},
@@ -139,7 +140,7 @@ func repairs(t *testing.T, s *stack, reader, both *door) {
 	}
 	dir := t.TempDir()
 	s.configFile(t, dir)
-	repair := func(d *door) (string, error) {
+	repair := func(d *endpoint) (string, error) {
 		return run(t, dir, nil, varve(t), "repair", "--scan", "--apply", "--config", "varve.json", "--set", "store.endpoint="+d.url)
 	}
 	if out, err := repair(reader); err == nil || len(reader.Refused()) == 0 {
@@ -158,11 +159,11 @@ func repairs(t *testing.T, s *stack, reader, both *door) {
 
 // keysAreMade checks that the rotator's policy allows the creation of API keys, and that the
 // router's policy does not.
-func keysAreMade(t *testing.T, s *stack, router, rotator *door) {
+func keysAreMade(t *testing.T, s *stack, router, rotator *endpoint) {
 	t.Helper()
 	dir := t.TempDir()
 	s.configFile(t, dir)
-	create := func(d *door) (string, error) {
+	create := func(d *endpoint) (string, error) {
 		return run(t, dir, nil, varve(t), "keys", "create", "--config", "varve.json", "--set", "store.endpoint="+d.url, "--scope", "admin", "--name", "ops")
 	}
 	if out, err := create(router); err == nil || len(router.Refused()) == 0 {

@@ -56,8 +56,8 @@ func (s *statement) tooBroad(at string) (wrong []string) {
 	return wrong
 }
 
-// rule is a row of the matrix of permissions.
-type rule struct {
+// permission is a row of the matrix of permissions.
+type permission struct {
 	why       string
 	actions   string
 	resources []string
@@ -74,7 +74,7 @@ func on(names ...string) (arns []string) {
 }
 
 // matrix returns the expected permissions in a deployment with the classes default and audit.
-func matrix() []rule {
+func matrix() []permission {
 	month := grid.MonthOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
 	var own []string
 	for _, prefix := range []string{"varve", "varve-audit"} {
@@ -90,7 +90,7 @@ func matrix() []rule {
 	const make, write, read = "CreateTable DeleteTable UpdateTable TagResource UntagResource UpdateTimeToLive UpdateContinuousBackups", "PutItem UpdateItem", "Query"
 	const all = make + " " + write + " " + read + " DeleteItem GetItem BatchGetItem BatchWriteItem Scan"
 	item := func(pk string) map[string][]string { return map[string][]string{"dynamodb:LeadingKeys": {pk}} }
-	return []rule{
+	return []permission{
 		{"its own tables are the rotator's", make + " DescribeTimeToLive ListTagsOfResource", own, nil, "rotator", false},
 		{"readings are written by the router", write, own, nil, "router", false},
 		{"readings are read by the reader, also whole tables", read + " Scan", own, nil, "reader", false},
@@ -121,12 +121,12 @@ func matrix() []rule {
 }
 
 // keyMatrix returns the expected permissions on the KMS key that encrypts tables.
-func keyMatrix() []rule {
+func keyMatrix() []permission {
 	const use = "Decrypt DescribeKey Encrypt GenerateDataKey"
 	dynamodb := map[string][]string{"kms:ViaService": {"dynamodb." + region + ".amazonaws.com"}}
 	grant := map[string][]string{"kms:ViaService": dynamodb["kms:ViaService"], "kms:GrantIsForAWSResource": {"true"}}
 	another := []string{strings.Replace(kmsKey, "1111", "9999", 1)}
-	return []rule{
+	return []permission{
 		{"through DynamoDB", use, []string{kmsKey}, dynamodb, "router rotator reader", false},
 		{"not by itself", use + " CreateGrant", []string{kmsKey}, nil, "", false},
 		{"nor another", use, another, dynamodb, "", false},
@@ -143,8 +143,8 @@ var everything = policy{[]statement{{Effect: "Allow", Action: oneOrMore{"*"}, Re
 // iamMatrix checks that the planned policies allow exactly what the matrices expect.
 func iamMatrix(_ *testing.T, p *planned) []string {
 	policies, wrong := policiesOf(p)
-	check := func(service string, rules []rule) {
-		for _, row := range rules {
+	check := func(service string, rows []permission) {
+		for _, row := range rows {
 			for action := range strings.FieldsSeq(row.actions) {
 				for _, resource := range row.resources {
 					wrong = append(wrong, row.violations(policies, request{service + ":" + action, resource, row.context})...)
@@ -157,7 +157,7 @@ func iamMatrix(_ *testing.T, p *planned) []string {
 	return wrong
 }
 
-func (row *rule) violations(policies map[string]policy, r request) (wrong []string) {
+func (row *permission) violations(policies map[string]policy, r request) (wrong []string) {
 	for _, part := range []string{"router", "rotator", "reader"} {
 		is, err := allowed([]policy{policies[part]}, r)
 		if err != nil {
@@ -212,8 +212,8 @@ func eraser(_ *testing.T, p *planned) []string {
 	return wrong
 }
 
-// namesMatch checks that the rotator may create tables with all names that the program will use
-// in the next years, but never the registry.
+// namesMatch checks that the rotator may create the tables of 24 arrival months with any name that
+// the program uses, but never the registry.
 func namesMatch(_ *testing.T, p *planned) []string {
 	policies, wrong := policiesOf(p)
 	patterns := tablePatterns(policies["rotator"])

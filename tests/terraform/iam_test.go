@@ -80,14 +80,14 @@ func (s *statement) fits(r request) (bool, error) {
 	return is, nil
 }
 
-// condition reports whether the condition of a statement holds for the values in a request.
+// condition reports whether the condition of a statement is true for the values in a request.
 func condition(operator string, wanted, has []string) (bool, error) {
 	switch operator {
 	case "StringEquals", "Bool":
 		return len(has) == 1 && slices.Contains(wanted, has[0]), nil
 	case "ForAnyValue:StringEquals":
 		return slices.ContainsFunc(has, func(v string) bool { return slices.Contains(wanted, v) }), nil
-	case "ForAllValues:StringNotEquals": // also holds if the request has no values
+	case "ForAllValues:StringNotEquals": // also true if the request has no values
 		return !slices.ContainsFunc(has, func(v string) bool { return slices.Contains(wanted, v) }), nil
 	}
 	return false, fmt.Errorf("condition %s: unknown: add it to this test", operator)
@@ -106,7 +106,8 @@ func tableARN(name string) string {
 	return "arn:aws:dynamodb:" + region + ":" + account + ":table/" + name
 }
 
-// policiesOf returns the planned policies by part of Varve: router, rotator and reader.
+// policiesOf returns the planned policies by the last part of their names, such as router, and the
+// faults. The policies of the router, the rotator and the reader must exist.
 func policiesOf(p *planned) (map[string]policy, []string) {
 	var wrong []string
 	all := map[string]policy{}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// check is a function that returns the faults of a plan. TestChecksCanFail shows that each check
-// can fail.
+// check is a function that returns the faults of a plan. TestChecksCanFail shows that most of the
+// checks of the complete example can fail.
 type check struct {
 	name string
 	of   func(t *testing.T, p *planned) []string

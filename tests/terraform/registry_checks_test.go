@@ -37,7 +37,8 @@ func blocks(attributes map[string]any, name string) (all []map[string]any) {
 	return all
 }
 
-// onlyRegistry checks that the plan has only one table, which is the registry.
+// onlyRegistry checks that the plan has only one table, which is the registry, and nothing else of
+// DynamoDB except items.
 func onlyRegistry(_ *testing.T, p *planned) (wrong []string) {
 	for _, r := range p.ResourcePlannedValuesMap {
 		if r.Mode == tfjson.ManagedResourceMode && (strings.HasPrefix(r.Type, "aws_dynamodb_") || strings.HasPrefix(r.Type, "aws_appautoscaling_")) &&
@@ -240,7 +241,7 @@ func configDecodes(t *testing.T, p *planned) (wrong []string) {
 	return wrong
 }
 
-// configComplete checks that the program receives every setting of the example.
+// configComplete checks that the program receives every setting of the example, and no other.
 func configComplete(t *testing.T, p *planned) (wrong []string) {
 	loaded, err := loadConfig(t, p)
 	if err != nil {

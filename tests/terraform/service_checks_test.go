@@ -29,7 +29,7 @@ type container struct {
 	}
 }
 
-// containersOf returns the containers of the planned task definition.
+// containersOf returns the containers of the planned task definition, and the faults of their logs.
 func containersOf(p *planned) (containers []container, wrong []string) {
 	tasks := p.resources("aws_ecs_task_definition")
 	if len(tasks) != 1 {
@@ -46,8 +46,9 @@ func containersOf(p *planned) (containers []container, wrong []string) {
 	return containers, wrong
 }
 
-// service checks that Varve on Fargate has the settings of service_config and the three policies.
-// It must listen for the load balancer and require API keys.
+// service checks the container of Varve on Fargate. Its settings must equal service_config, but it
+// listens for the load balancer on all addresses. The secrets, the ports and the five policies of
+// the task must be the wanted ones.
 func service(t *testing.T, p *planned) []string {
 	containers, wrong := containersOf(p)
 	if len(containers) != 1 {
@@ -135,8 +136,8 @@ func sameConfig(t *testing.T, p *planned, command []string, listens config.Serve
 	return nil
 }
 
-// archive checks that the bucket is private and encrypted, and that old versions of objects
-// expire.
+// archive checks that the bucket is private and versioned, and has a policy about unencrypted
+// connections. It also checks the encryption and the retention of the Kinesis stream.
 func archive(_ *testing.T, p *planned) (wrong []string) {
 	one := func(kind string) map[string]any {
 		all := p.resources(kind)

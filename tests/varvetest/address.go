@@ -19,7 +19,7 @@ const (
 // itself.
 //
 // No other test takes the port for an outgoing connection or with port 0. Otherwise a test that
-// waits for the program could get the answers of another one.
+// waits for the program could get the answers of another program.
 func FreeAddress() (string, error) {
 	var lc net.ListenConfig
 	var failed error

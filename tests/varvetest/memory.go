@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// memoryDir is a folder that Linux holds in memory. memoryFree is the free space that tests need
-// there.
+// memoryDir is a folder of Linux whose files are in memory. memoryFree is the free space that tests
+// need there.
 const (
 	memoryDir  = "/dev/shm"
 	memoryFree = 2 << 30

@@ -45,7 +45,7 @@ type Server struct {
 	err    error
 }
 
-// lockedBuffer holds the output of a program. It can be read while the program runs.
+// lockedBuffer has the output of a program. It can be read while the program runs.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -184,7 +184,8 @@ func (s *Server) Stop() error {
 	return s.Wait()
 }
 
-// Eventually waits until is returns true. It returns false if that takes longer than readyWithin.
+// Eventually calls a function until it returns true. Eventually returns false if that takes longer
+// than readyWithin.
 func Eventually(is func() bool) bool {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -49,7 +49,8 @@ func archive(entries []entry, at time.Time) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// gzipped compresses without a name or time.
+// gzipped returns the compressed data. The result has no name and no time, so that equal data gives
+// equal bytes.
 func gzipped(data []byte) ([]byte, error) {
 	var buf bytes.Buffer
 	w, err := gzip.NewWriterLevel(&buf, gzip.DefaultCompression)

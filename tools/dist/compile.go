@@ -131,7 +131,7 @@ func (r *release) addGrafana(all []document) ([]document, error) {
 	return all, err
 }
 
-// installed returns the place of a document below /usr.
+// installed returns the path of a document below /usr.
 func (d document) installed() string {
 	switch d.kind {
 	case bashCompletion:
@@ -148,8 +148,8 @@ func (d document) installed() string {
 	}
 }
 
-// archived returns the place of a document in the archive of a release. It has no folder varve, because
-// the program has that name in the archive.
+// archived returns the path of a document in the archive of a release. The path has no folder
+// varve, because the program has that name in the archive.
 func (d document) archived() string {
 	return strings.TrimPrefix(strings.TrimPrefix(d.installed(), "share/"), "varve/")
 }

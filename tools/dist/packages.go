@@ -47,7 +47,7 @@ func (r *release) writePackages(b binary, documents []document) error {
 // packaged describes the packages of a program.
 type packaged struct {
 	summary, description string
-	config               string // place of the settings
+	config               string // path of the configuration file
 	contents             files.Contents
 }
 

@@ -12,8 +12,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeSBOM writes the list of the modules in a binary. The linker recorded them, so the list
-// has no modules of tests and none of other platforms.
+// writeSBOM writes the list of the modules in a binary. The linker recorded these modules, so the
+// list has no modules of tests and none of other platforms.
 func (r *release) writeSBOM(b binary) error {
 	info, err := buildinfo.ReadFile(b.path)
 	if err != nil {

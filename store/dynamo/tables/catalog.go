@@ -72,12 +72,12 @@ func (c *Catalog) cached(ctx context.Context, f *store.Filter) ([]Listed, error)
 	c.mu.Lock()
 	known := cmp.Or(f.Version, c.version)
 	c.mu.Unlock()
-	epoch, at := lists.Epoch(), time.Now()
+	drops, at := lists.Drops(), time.Now()
 	all, err := c.load(ctx, &sel)
 	if err != nil {
 		return nil, err
 	}
-	if lists.PutSince(epoch, at, sel.key(), list{all, known}, 0) && f.Version != "" {
+	if lists.PutSince(drops, at, sel.key(), list{all, known}, 0) && f.Version != "" {
 		c.mu.Lock()
 		c.version = f.Version
 		c.mu.Unlock()

@@ -40,11 +40,12 @@ func (c *closedRows) get(at row.Address) contents {
 	return keys
 }
 
-// epoch returns the epoch for put. Callers read it before they request the row.
-func (c *closedRows) epoch() int { return c.rows.Epoch() }
+// drops returns the number of drops for put. Callers read the number before they request the row.
+func (c *closedRows) drops() int { return c.rows.Drops() }
 
-// put adds a row if the row is closed. It does nothing if a table was dropped since the epoch.
-func (c *closedRows) put(epoch int, at row.Address, r *row.Row) {
+// put adds a row if the row is closed. It does nothing if rows were dropped since the caller read
+// drops.
+func (c *closedRows) put(drops int, at row.Address, r *row.Row) {
 	if r.Bytes < closedBytes {
 		return
 	}
@@ -52,7 +53,7 @@ func (c *closedRows) put(epoch int, at row.Address, r *row.Row) {
 	for key := range keys {
 		size += closedKeyBytes + len(key)
 	}
-	c.rows.PutSince(epoch, time.Now(), at, keys, size)
+	c.rows.PutSince(drops, time.Now(), at, keys, size)
 }
 
 // drop removes all rows of a table that is missing or recreated.

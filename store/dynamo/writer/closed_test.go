@@ -23,7 +23,7 @@ func TestClosedRows_AreBounded(t *testing.T) {
 	oldest, _ := closedRow(0)
 	for n := range 3 * maxClosedRows {
 		at, r := closedRow(n)
-		c.put(c.epoch(), at, r)
+		c.put(c.drops(), at, r)
 		if c.get(oldest) == nil {
 			t.Fatalf("the oldest row, which is used all the time, is missing after %d", n)
 		}
@@ -34,7 +34,7 @@ func TestClosedRows_AreBounded(t *testing.T) {
 	for n := range 100 { // each row uses a tenth of the bytes
 		at, r := closedRow(n)
 		r.Keys = map[string]bool{strings.Repeat("x", maxClosedBytes/10): true}
-		c.put(c.epoch(), at, r)
+		c.put(c.drops(), at, r)
 	}
 	if rows, bytes := c.rows.Len(); bytes > maxClosedBytes || rows == 0 || rows > 10 {
 		t.Errorf("%d rows with %d bytes", rows, bytes)
@@ -52,11 +52,11 @@ func TestClosedRows_ExcludeOpenOldAndDroppedRows(t *testing.T) {
 		c := newClosedRows()
 		at, r := closedRow(1)
 		r.Bytes--
-		if c.put(c.epoch(), at, r); c.get(at) != nil {
+		if c.put(c.drops(), at, r); c.get(at) != nil {
 			t.Error("an open row is cached")
 		}
 		r.Bytes++
-		if c.put(c.epoch(), at, r); c.get(at) == nil {
+		if c.put(c.drops(), at, r); c.get(at) == nil {
 			t.Error("a closed row is not cached")
 		}
 		<-time.After(closedFor + time.Second)
@@ -66,9 +66,9 @@ func TestClosedRows_ExcludeOpenOldAndDroppedRows(t *testing.T) {
 		if rows, bytes := c.rows.Len(); rows != 0 || bytes != 0 {
 			t.Errorf("after the old row: %d rows with %d bytes", rows, bytes)
 		}
-		epoch := c.epoch()
+		drops := c.drops()
 		c.drop(at.Table)
-		if c.put(epoch, at, r); c.get(at) != nil {
+		if c.put(drops, at, r); c.get(at) != nil {
 			t.Error("a row of a dropped table is cached")
 		}
 	})

@@ -31,7 +31,7 @@ func (w *Writer) insert(ctx context.Context, g *group, at row.Address, entries [
 	// The size is recorded if blind updates may follow. It is also recorded if the row is at
 	// least half full, so that all writers agree on when it is closed.
 	it := r.Item(at, closedBytes, g.existing)
-	epoch := w.closed.epoch()
+	drops := w.closed.drops()
 	var out *dynamodb.PutItemOutput
 	err = w.tables.Records.RetryNotFound(ctx, g.Table, "PutItem", func() (err error) {
 		out, err = w.client.PutItem(ctx, &dynamodb.PutItemInput{
@@ -43,10 +43,10 @@ func (w *Writer) insert(ctx context.Context, g *group, at row.Address, entries [
 		return err
 	})
 	if err != nil {
-		return w.refused(ctx, at, "PutItem", epoch, err)
+		return w.refused(ctx, at, "PutItem", drops, err)
 	}
 	w.client.Usage.AddWrite(g.Table.Name(), out.ConsumedCapacity)
-	w.closed.put(epoch, at, &r)
+	w.closed.put(drops, at, &r)
 	return result{stored: true, row: &r}, nil
 }
 
@@ -59,11 +59,11 @@ func (w *Writer) updateSeen(ctx context.Context, g *group, at row.Address, seen 
 	}
 	more.TTL = row.LaterExpiry(seen.TTL, row.Expiry(entries, g.layout.DeleteAfter))
 	x, condition := more.UpdateSeen(seen)
-	epoch := w.closed.epoch()
+	drops := w.closed.drops()
 	res, err := w.update(ctx, at, x, &dynamodb.UpdateItemInput{ConditionExpression: aws.String(condition)})
 	if res.stored {
 		res.row = seen.With(&more)
-		w.closed.put(epoch, at, res.row)
+		w.closed.put(drops, at, res.row)
 	}
 	return res, err
 }
@@ -91,23 +91,23 @@ func (w *Writer) update(ctx context.Context, at row.Address, x *attr.Expression,
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = x.Placeholders()
 	in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-	epoch := w.closed.epoch()
+	drops := w.closed.drops()
 	var out *dynamodb.UpdateItemOutput
 	err := w.tables.Records.RetryNotFound(ctx, at.Table, "UpdateItem", func() (err error) {
 		out, err = w.client.UpdateItem(ctx, in)
 		return err
 	})
 	if err != nil {
-		return w.refused(ctx, at, "UpdateItem", epoch, err)
+		return w.refused(ctx, at, "UpdateItem", drops, err)
 	}
 	w.client.Usage.AddWrite(at.Table.Name(), out.ConsumedCapacity)
-	r, err := w.parse(at, epoch, out.Attributes, false)
+	r, err := w.parse(at, drops, out.Attributes, false)
 	return result{stored: true, row: r}, err
 }
 
 // refused returns the result of a write whose condition failed, with the contents of the row. For
 // any other failure, it returns the error.
-func (w *Writer) refused(ctx context.Context, at row.Address, action string, epoch int, err error) (result, error) {
+func (w *Writer) refused(ctx context.Context, at row.Address, action string, drops int, err error) (result, error) {
 	refused, ok := client.IsConditionFailed(err)
 	if !ok {
 		if err = w.client.Error(action, at.Table.Name(), err); client.IsNoTable(err) {
@@ -119,13 +119,13 @@ func (w *Writer) refused(ctx context.Context, at row.Address, action string, epo
 		return result{}, err
 	}
 	w.client.Usage.AddRefusedWrite(at.Table.Name(), refused.Item)
-	r, err := w.parse(at, epoch, refused.Item, true)
+	r, err := w.parse(at, drops, refused.Item, true)
 	return result{row: r}, err
 }
 
 // parse returns the contents of a row that DynamoDB returned, or nil if it returned none. The
 // argument whole means that the row has all its attributes.
-func (w *Writer) parse(at row.Address, epoch int, it attr.Item, whole bool) (*row.Row, error) {
+func (w *Writer) parse(at row.Address, drops int, it attr.Item, whole bool) (*row.Row, error) {
 	if len(it) == 0 {
 		return nil, nil
 	}
@@ -134,7 +134,7 @@ func (w *Writer) parse(at row.Address, epoch int, it attr.Item, whole bool) (*ro
 	if err != nil {
 		return nil, row.Damaged(at.Table, at.Key(), err)
 	}
-	w.closed.put(epoch, at, &r)
+	w.closed.put(drops, at, &r)
 	return &r, nil
 }
 

@@ -1,6 +1,6 @@
-# Every option of the module: two retention classes, tables with provisioned capacity and your KMS
-# key, alarms by mail, an archive, a stream for readings, and Varve on Fargate behind your load
-# balancer.
+# Most options of the module: two retention classes, tables with provisioned capacity and your KMS
+# key, alarms by e-mail, an archive, a Kinesis stream for readings, notifiers, and Varve on Fargate
+# behind your load balancer.
 
 provider "aws" {
   region = var.region

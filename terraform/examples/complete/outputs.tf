@@ -9,7 +9,7 @@ output "service_name" {
 }
 
 output "archive_bucket" {
-  description = "Name of the bucket for exports."
+  description = "Name of the bucket for archives."
   value       = module.varve.archive_bucket
 }
 

@@ -32,7 +32,7 @@ variable "glacier_after_days" {
 }
 
 variable "expire_after_days" {
-  description = "Days after which objects are deleted. If null, they are never deleted."
+  description = "Days after which objects are hidden; S3 deletes them 30 days later. If null, they are never deleted."
   type        = number
   default     = null
 

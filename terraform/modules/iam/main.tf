@@ -1,6 +1,8 @@
-# Three policies. The router writes readings. The rotator creates, tunes and deletes time tables.
-# The reader reads. A process needs the policies of the parts that it runs. No policy allows
-# changes to the registry's table or the table template, which Terraform manages.
+# Three policies, and up to three more. The router writes readings. The rotator creates, tunes and
+# deletes time tables. The reader reads. If the variables ask for them, the consumer reads streams
+# and queues, the notifier publishes messages about alerts, and the eraser deletes readings. A
+# process needs the policies of the parts that it runs. No policy allows changes to the registry's
+# table or the table template, which Terraform manages.
 
 data "aws_caller_identity" "current" {}
 data "aws_partition" "current" {}
@@ -56,9 +58,9 @@ data "aws_iam_policy_document" "this" {
     resources = local.tables
   }
 
-  # A router must not acquire the lease of the rotator, because it would block the rotation. It
-  # must not create API keys or delete the records of tables. It may delete items of alerts and
-  # roll-ups.
+  # A router must not acquire leases, because with that of the rotator it would block the rotation.
+  # Nor must it create API keys or delete the records of tables. It may write and delete other
+  # items, such as those of alerts and roll-ups.
   dynamic "statement" {
     for_each = each.key == "router" ? {
       PutItem        = ["KEYS", "LEASE"]

@@ -80,7 +80,7 @@ variable "topics" {
 }
 
 variable "erasure" {
-  description = "Whether Varve may delete readings on purpose, for varve erasures. Without it, no policy allows the deletion of single readings."
+  description = "Whether Varve may delete the readings of a device on purpose, as varve devices erase does. If false, no policy allows the deletion of single readings."
   type        = bool
   default     = false
   nullable    = false

@@ -1,12 +1,13 @@
-# A Kinesis stream to which devices can write while Varve is down. Varve reads it with the settings
-# ingest.kinesis. A rule of AWS IoT Core can write the messages of devices to it.
+# A Kinesis stream to which devices can write while Varve is down. Varve reads it if the settings
+# ingest.kinesis name it. A rule of AWS IoT Core can write the messages of devices to it.
 
 data "aws_caller_identity" "current" {}
 data "aws_partition" "current" {}
 data "aws_region" "current" {}
 
 locals {
-  # The resource has the same ARN, which is unknown when policies are planned.
+  # The resource has the same ARN, but only after it is created. Policies need the ARN when they are
+  # planned.
   arn = "arn:${data.aws_partition.current.partition}:kinesis:${data.aws_region.current.region}:${data.aws_caller_identity.current.account_id}:stream/${var.name}"
 }
 

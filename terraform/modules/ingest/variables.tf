@@ -21,7 +21,7 @@ variable "shards" {
 }
 
 variable "retention_hours" {
-  description = "Hours for which the stream stores records. A consumer can be down for that long."
+  description = "Hours for which the stream stores records. A consumer that is down for longer misses records."
   type        = number
   default     = 168
   nullable    = false

@@ -1,8 +1,9 @@
-# The registry, which holds all of Varve's data except readings, and the template from which the
-# rotator creates time tables. The rotator manages the time tables, which change every month.
+# The registry, which stores all of Varve's data except readings, and the template from which the
+# rotator creates time tables. The time tables change every month, so the rotator manages them.
 
 locals {
-  # Unset values are omitted. They get their defaults or, in a class, the general values.
+  # Unset values are omitted: Varve uses the defaults for them or, in a class, the values outside of
+  # classes.
   settings = {
     for name, s in merge({ "" = var.template }, var.template.classes) : name => {
       for field, value in {

@@ -133,7 +133,7 @@ variable "architecture" {
 variable "proxy" {
   description = <<-EOT
     A container beside Varve that authenticates clients as you require, and forwards requests to 127.0.0.1:8278. `secrets` are ARNs of secrets
-    or parameters, by the variable that receives them. If null, Varve listens on port 8278 itself and needs API keys.
+    or parameters, by the environment variable that receives them. If null, Varve listens on port 8278 itself and needs API keys.
   EOT
   type = object({
     image       = string
@@ -151,7 +151,7 @@ variable "proxy" {
 }
 
 variable "secrets" {
-  description = "ARNs of secrets or parameters, by the variable of Varve that receives them, such as the secret_env of a notifier."
+  description = "ARNs of secrets or parameters, by the environment variable that receives them, such as the secret_env of a notifier."
   type        = map(string)
   default     = {}
   nullable    = false
@@ -174,7 +174,7 @@ variable "target_group_arn" {
 }
 
 variable "log_retention_days" {
-  description = "Retention of logs in days."
+  description = "Days for which CloudWatch stores logs."
   type        = number
   default     = 30
   nullable    = false

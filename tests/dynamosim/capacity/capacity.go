@@ -5,7 +5,7 @@
 //	                               │
 //	                 table ── bucket of its provisioned or on-demand throughput
 //
-// The rules, with the places where Amazon documents them:
+// The rules, with the pages of Amazon that state them:
 //
 //   - A partition serves 3,000 read and 1,000 write units a second, even during a burst
 //     (developer guide, "DynamoDB burst and adaptive capacity").
@@ -248,7 +248,7 @@ func (t *Throughput) grow(now time.Time) {
 		return
 	}
 	for k := range t.growth {
-		if t.growth[k].settled(now, t.limits.Growth) {
+		if t.growth[k].applyPeaks(now, t.limits.Growth) {
 			t.reset(now)
 			return
 		}

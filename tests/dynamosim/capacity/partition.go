@@ -52,9 +52,9 @@ func (g *growth) add(now time.Time, units float64) {
 	g.sum += units
 }
 
-// settled applies the pending peaks that ended long enough ago: at least the duration after. It reports
-// whether they raised the allowed throughput.
-func (g *growth) settled(now time.Time, after time.Duration) (raised bool) {
+// applyPeaks applies the pending peaks that ended long enough ago: at least the duration after. It
+// reports whether they raised the allowed throughput.
+func (g *growth) applyPeaks(now time.Time, after time.Duration) (raised bool) {
 	for len(g.pending) > 0 && now.Sub(g.pending[0].end) >= after {
 		raised = raised || 2*g.pending[0].rate > g.allowed
 		g.allowed = max(g.allowed, 2*g.pending[0].rate)

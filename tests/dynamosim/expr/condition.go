@@ -9,7 +9,7 @@ import (
 
 // Condition is a parsed condition of a write, a key condition or a filter.
 type Condition interface {
-	// Holds reports whether the condition holds for an item. A nil item means that the item is
+	// Holds reports whether the condition is true for an item. A nil item means that the item is
 	// missing.
 	Holds(it value.Item) bool
 }

@@ -33,7 +33,7 @@ func ParseProjection(text string, s *Scope) ([]Path, error) {
 	return paths, p.end()
 }
 
-// Project returns an item that has only the given paths. Elements of lists keep their order.
+// Project returns an item that has only the given paths. Elements of lists stay in their order.
 func Project(it value.Item, paths []Path) value.Item {
 	parts := slices.Clone(paths)
 	slices.SortStableFunc(parts, func(a, b Path) int { return slices.CompareFunc(a, b, compareSteps) })

@@ -42,7 +42,7 @@ func (e *Emulator) HasRecovery(table string) bool {
 	return e.recovered[table]
 }
 
-// Call has the parts of a request on which policies depend.
+// Call has the parts of a request on which IAM policies depend.
 type Call struct {
 	Operation string
 	Table     string // "" if the request has no table
@@ -50,9 +50,9 @@ type Call struct {
 	Keys      []string // partition keys of the registry items that the request writes
 }
 
-// Door is an HTTP handler through which one user accesses an emulator. It can refuse calls, and
+// Endpoint is an HTTP handler through which one user accesses an emulator. It can refuse calls, and
 // records which operations were requested.
-type Door struct {
+type Endpoint struct {
 	emulator *Emulator
 	refuse   func(Call) string
 
@@ -61,30 +61,30 @@ type Door struct {
 	refused []string
 }
 
-// Door returns a new door to the emulator. The function refuse returns the reason to refuse a call,
-// or "" to allow it. If refuse is nil, all calls are allowed.
-func (e *Emulator) Door(refuse func(Call) string) *Door {
+// Endpoint returns a new endpoint of the emulator. The function refuse returns the reason to refuse
+// a call, or "" to allow it. If refuse is nil, all calls are allowed.
+func (e *Emulator) Endpoint(refuse func(Call) string) *Endpoint {
 	if refuse == nil {
 		refuse = func(Call) string { return "" }
 	}
-	return &Door{emulator: e, refuse: refuse, calls: map[string]bool{}}
+	return &Endpoint{emulator: e, refuse: refuse, calls: map[string]bool{}}
 }
 
-// Called reports whether an operation was requested through the door.
-func (d *Door) Called(operation string) bool {
+// Called reports whether an operation was requested through the endpoint.
+func (d *Endpoint) Called(operation string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.calls[operation]
 }
 
 // Refused returns the reasons of all refused calls.
-func (d *Door) Refused() []string {
+func (d *Endpoint) Refused() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.refused)
 }
 
-// asked has the parts of a request that are used here.
+// asked has the parts of a request that Endpoint and Emulator use.
 type asked struct {
 	TableName                        string
 	ResourceArn                      string
@@ -125,7 +125,7 @@ func (a *asked) calls(operation string) (all []Call) {
 }
 
 // ServeHTTP implements http.Handler.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	body, err := io.ReadAll(r.Body)
 	var in asked
@@ -154,7 +154,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // record adds a request to the requested operations. It returns the reason if the request is refused,
 // otherwise "".
-func (d *Door) record(operation string, in *asked) string {
+func (d *Endpoint) record(operation string, in *asked) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls[operation] = true
@@ -189,7 +189,7 @@ func (e *Emulator) recovery(w http.ResponseWriter, in *asked) {
 		`"PointInTimeRecoveryDescription":{"PointInTimeRecoveryStatus":%q,"RecoveryPeriodInDays":35}}}`, status)
 }
 
-// warm adds warm throughput to the description of a table in an answer.
+// warm adds warm throughput to the descriptions of a table and its indexes in an answer.
 func warm(r *http.Response) error {
 	r.Header.Del("X-Amz-Crc32") // the checksum does not match the changed body
 	if r.StatusCode != http.StatusOK {

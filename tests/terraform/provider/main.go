@@ -44,7 +44,7 @@ func reduce(args []string) error {
 	return nil
 }
 
-// cut removes the code for all services from a file, except the wanted ones.
+// cut removes the code for all services, except the wanted ones, from a file.
 func cut(path string) error {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)

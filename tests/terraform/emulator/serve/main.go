@@ -46,7 +46,7 @@ func serve(ctx context.Context, address string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "DynamoDB is emulated until Ctrl-C. In another terminal:\n\n"+
 		"  export AWS_ENDPOINT_URL_DYNAMODB=http://%s AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local\n", l.Addr())
-	srv := &http.Server{Handler: e.Door(nil), ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: e.Endpoint(nil), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		<-ctx.Done()
 		_ = srv.Close() // the process ends now
