@@ -41,7 +41,7 @@ func (s *atomicStore) Apply(ctx context.Context, changes []store.Change) error {
 			old = &items[0]
 		}
 		for _, cond := range c.Conds {
-			if !cond.Holds(old) {
+			if !cond.IsTrue(old) {
 				return fmt.Errorf("item %s: %w", c.Item.SK, store.ErrCondition)
 			}
 		}
