@@ -36,6 +36,9 @@ type Options struct {
 	Format Format
 	// State is the file with the progress. If empty, a run copies all readings and cannot be resumed.
 	State string
+	// RegisteredOnly omits devices that are not registered from the first copy. Otherwise, the server
+	// enumerates the series of all tables of the stream, which costs a scan of these tables on DynamoDB.
+	RegisteredOnly bool
 	// FileReadings is the number of readings at which a file is complete. 0 means a default.
 	FileReadings int
 	// Progress, if set, is called after each request.
@@ -144,7 +147,28 @@ func (e *exporter) copyDevices(ctx context.Context) error {
 	return e.endFile()
 }
 
+// devices returns the devices of the first copy, sorted. The settled time must be known before, so that
+// each reading that had arrived by then belongs to one of them.
 func (e *exporter) devices(ctx context.Context) (names []string, err error) {
+	if e.o.RegisteredOnly {
+		return e.registeredDevices(ctx)
+	}
+	for cursor, more := "", true; more; {
+		page, err := e.o.Client.StreamSeries(ctx, e.o.Stream, cursor)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Series {
+			names = append(names, page.Series[i].Device)
+		}
+		slices.Sort(names)
+		names = slices.Compact(names)
+		cursor, more = page.Next, page.Next != ""
+	}
+	return names, nil
+}
+
+func (e *exporter) registeredDevices(ctx context.Context) (names []string, err error) {
 	list := client.List{Limit: 1000}
 	for {
 		page, err := e.o.Client.StreamDevices(ctx, e.o.Stream, client.DeviceQuery{}, list)
@@ -169,6 +193,10 @@ func (e *exporter) copyDevice(ctx context.Context, device string) error {
 	}
 	for {
 		next, err := e.copyPage(ctx, q, device)
+		if varve.FailureOf(err) == varve.NotFound {
+			// A device that is not registered is not found if its last readings expired or were erased.
+			next, err = "", nil
+		}
 		if err != nil {
 			return err
 		}
