@@ -70,7 +70,7 @@ func (h *streamSeriesHandler) listSeries(r *http.Request) (*wire.SeriesList, err
 		for _, device := range slices.Sorted(maps.Keys(devices)) {
 			body.Series = append(body.Series, wire.SeriesBody{Device: device})
 		}
-		if body.Next = mark(rest[0]); len(rest) == 1 {
+		if body.Next = tableMark(rest[0]); len(rest) == 1 {
 			body.Next = ""
 		}
 		rest = rest[1:]
@@ -105,9 +105,9 @@ func (h *streamSeriesHandler) addDevices(ctx context.Context, t grid.Table, of v
 // markBytes is the length of the mark of a table.
 const markBytes = 16
 
-// mark returns the text that stands for a table in a cursor. Only operators may see the names of tables,
+// tableMark returns the text that stands for a table in a cursor. Only operators may see the names of tables,
 // and the tokens of an enumeration can have the devices of other tenants.
-func mark(t grid.Table) string {
+func tableMark(t grid.Table) string {
 	sum := sha256.Sum256([]byte(t.Name()))
 	return hex.EncodeToString(sum[:markBytes])
 }
@@ -115,7 +115,7 @@ func mark(t grid.Table) string {
 // tablesAfter returns the tables whose marks are after a given one, in the order of their marks. So tables
 // that are created or dropped between two pages do not shift the pages.
 func tablesAfter(tables []grid.Table, after string) []grid.Table {
-	tables = slices.DeleteFunc(tables, func(t grid.Table) bool { return mark(t) <= after })
-	slices.SortFunc(tables, func(a, b grid.Table) int { return cmp.Compare(mark(a), mark(b)) })
+	tables = slices.DeleteFunc(tables, func(t grid.Table) bool { return tableMark(t) <= after })
+	slices.SortFunc(tables, func(a, b grid.Table) int { return cmp.Compare(tableMark(a), tableMark(b)) })
 	return tables
 }

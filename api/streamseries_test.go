@@ -46,8 +46,8 @@ func devicesOf(pages []string) string {
 	return strings.Join(slices.Compact(list), " ")
 }
 
-// TestStreamSeries_IncludesUnregisteredDevices lists series in three tables, of which one has only
-// another stream, after a device was deleted. Devices of other streams and tenants are not listed.
+// TestStreamSeries_IncludesUnregisteredDevices lists series in three tables, after a device was
+// deleted. One table has only another stream. Devices of other streams and tenants are not listed.
 func TestStreamSeries_IncludesUnregisteredDevices(t *testing.T) {
 	l := &locked{server: newServer(t, nil)}
 	l.write(readingOf("gone", noon, `"a":1`), readingOf("here", noon, `"a":1`), readingOf("gone", noon.AddDate(0, 0, -200), `"a":1`))

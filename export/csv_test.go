@@ -16,7 +16,7 @@ func TestOutput_JoinsColumnsOfAnswers(t *testing.T) {
 		{"d2", "time,id,arrived,c\r\n"}, // without rows
 		{"d2", "time,id,_version,arrived,\"a,b\",fields.b,fields.time\r\nt2,i2,,a2,1,9,\r\nt2,i2,1,a3,2,,7\r\n"},
 	} {
-		if err := o.addText(strings.NewReader(answer.text), answer.device); err != nil {
+		if err := o.addText([]byte(answer.text), answer.device); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -34,7 +34,7 @@ func TestOutput_JoinsColumnsOfAnswers(t *testing.T) {
 	if o.n != 3 || o.bytes != int64(len(want)) {
 		t.Errorf("%d readings, %d bytes", o.n, o.bytes)
 	}
-	if err := o.addText(strings.NewReader("oops\r\n"), "d1"); err == nil || !strings.Contains(err.Error(), "unknown header") {
+	if err := o.addText([]byte("oops\r\n"), "d1"); err == nil || !strings.Contains(err.Error(), "unknown header") {
 		t.Errorf("a text that is not an answer: %v", err)
 	}
 }
