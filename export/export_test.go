@@ -261,16 +261,18 @@ func (s *server) erase(t *testing.T, device string) {
 	}
 }
 
-// TestExport_RequestsCutAnswerAgain checks that an export repeats the request for an answer in CSV that
-// was cut off, and fails if every answer is cut off.
+// TestExport_RequestsCutAnswerAgain checks that an export repeats the request for an answer that was cut
+// off, and fails if every answer is cut off.
 func TestExport_RequestsCutAnswerAgain(t *testing.T) {
 	s := newServer(t)
 	s.write(t, 3)
-	for cuts, fails := range map[int64]bool{2: false, 3: true} {
-		s.cuts.Store(cuts)
-		p, err := export.Run(t.Context(), export.Options{Client: s.Client, Stream: "weather", Dir: t.TempDir(), Format: export.CSV})
-		if (err != nil) != fails || !fails && p.Readings != 3 || fails && !strings.Contains(err.Error(), "the answer is incomplete") {
-			t.Errorf("%d cuts: %d readings, %v", cuts, p.Readings, err)
+	for _, format := range []export.Format{export.NDJSON, export.CSV, export.Parquet} {
+		for cuts, fails := range map[int64]bool{2: false, 3: true} {
+			s.cuts.Store(cuts)
+			p, err := export.Run(t.Context(), export.Options{Client: s.Client, Stream: "weather", Dir: t.TempDir(), Format: format})
+			if (err != nil) != fails || !fails && p.Readings != 3 || fails && !strings.Contains(err.Error(), "the answer is incomplete") {
+				t.Errorf("%s, %d cuts: %d readings, %v", format, cuts, p.Readings, err)
+			}
 		}
 	}
 }
