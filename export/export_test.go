@@ -163,7 +163,7 @@ func TestExport_MovesReadings(t *testing.T) {
 		t.Run(string(format), func(t *testing.T) {
 			from, to := newServer(t), newServer(t)
 			dir := t.TempDir()
-			o := export.Options{Client: from.Client, Stream: "weather", Dir: dir, Format: format, State: filepath.Join(dir, "progress"), FileReadings: 7}
+			o := export.Options{Client: from.Client, Stream: "weather", Dir: dir, Format: format, State: filepath.Join(dir, "progress"), FileReadings: 4}
 			for run := range 3 {
 				from.write(t, 25)
 				cut := 0
