@@ -41,6 +41,7 @@ var accesses = map[string]access{
 	deviceChangesPattern:                                  reader,
 	"GET /v1/streams":                                     reader,
 	"GET /v1/streams/{stream}/devices":                    reader,
+	"GET /v1/streams/{stream}/series":                     reader,
 	"GET /v1/streams/{stream}/counts":                     reader,
 	"GET /v1/streams/{stream}/devices/{device}/rollups":   reader,
 	"POST /v1/streams/{stream}/devices/{device}/rollups":  admin,

@@ -33,6 +33,7 @@ var access = map[string][]int{
 	"POST /v1/streams/{stream}/devices/{device}/rollups":  {401, 403, 403, 403, 200, 403, 403, 404},
 	"GET /v1/streams":                                    {401, 200, 403, 200, 200, 200, 403, 200},
 	"GET /v1/streams/{stream}/devices":                   {401, 200, 403, 200, 200, 200, 403, 200},
+	"GET /v1/streams/{stream}/series":                    {401, 200, 403, 200, 200, 200, 403, 200},
 	"GET /v1/streams/{stream}/devices/{device}/digests":  {401, 200, 403, 200, 200, 404, 403, 404},
 	"POST /v1/streams/{stream}/devices/{device}/digests": {401, 200, 200, 200, 200, 200, 200, 200},
 	"GET /v1/receipts/key":                               {401, 200, 200, 200, 200, 200, 200, 200},

@@ -324,12 +324,15 @@ func with(path string, params ...string) string {
 }
 
 // thisTable returns the table of readings at noon.
-func thisTable(s *server) grid.Table {
-	layout := grid.DefaultPolicy()
+func thisTable(s *server) grid.Table { return tableAt(s.t, noon) }
+
+// tableAt returns the table of readings at a time that arrive at noon.
+func tableAt(t *testing.T, at time.Time) grid.Table {
+	t.Helper()
 	month := grid.MonthOf(noon)
-	r, ok := layout.Locate(noon, month)
+	r, ok := grid.DefaultPolicy().Locate(at, month)
 	if !ok {
-		s.t.Fatal("no table for noon")
+		t.Fatalf("no table for %s", at)
 	}
 	return grid.Table{Prefix: "varve", Range: r, Month: month}
 }

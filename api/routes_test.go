@@ -45,6 +45,7 @@ var routes = []struct {
 	{"POST /v1/streams/{stream}/devices/{device}/rollups", rollupsPath, "", 200, "application/json"},
 	{"GET /v1/streams", "/v1/streams", "", 200, "application/json"},
 	{"GET /v1/streams/{stream}/devices", "/v1/streams/weather/devices", "", 200, "application/json"},
+	{"GET /v1/streams/{stream}/series", "/v1/streams/weather/series", "", 200, "application/json"},
 	{"GET /v1/streams/{stream}/devices/{device}/digests", "/v1/streams/weather/devices/d1/digests?receipt=true", "", 200, "application/json"},
 	{"POST /v1/streams/{stream}/devices/{device}/digests", "/v1/streams/weather/devices/d1/digests", `{"period":"daily","spans":[{"from":"2026-11-18T00:00:00Z","digests":["AAAAAAAB"]}]}`, 200, "application/json"},
 	{"GET /v1/receipts/key", "/v1/receipts/key", "", 200, "application/json"},

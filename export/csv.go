@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -24,13 +23,9 @@ type rows struct {
 
 // addRows adds an answer in CSV. If device is not empty, all rows belong to this device, and the answer
 // has no column for the device.
-func (o *output) addRows(in io.Reader, device string) error {
-	text, err := io.ReadAll(in)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errIncomplete, err)
-	}
+func (o *output) addRows(text []byte, device string) error {
 	header, rest := cutRow(text)
-	r := rows{text: rest}
+	r := rows{text: slices.Clone(rest)}
 	if device != "" {
 		r.device = wire.AppendCell(nil, device)
 		r.columns = append(r.columns, "device")

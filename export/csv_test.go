@@ -1,6 +1,7 @@
 package export
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,7 @@ func TestOutput_JoinsColumnsOfAnswers(t *testing.T) {
 		{"d2", "time,id,arrived,c\r\n"}, // without rows
 		{"d2", "time,id,_version,arrived,\"a,b\",fields.b,fields.time\r\nt2,i2,,a2,1,9,\r\nt2,i2,1,a3,2,,7\r\n"},
 	} {
-		if err := o.addText(strings.NewReader(answer.text), answer.device); err != nil {
+		if err := o.addText([]byte(answer.text), answer.device); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -34,7 +35,35 @@ func TestOutput_JoinsColumnsOfAnswers(t *testing.T) {
 	if o.n != 3 || o.bytes != int64(len(want)) {
 		t.Errorf("%d readings, %d bytes", o.n, o.bytes)
 	}
-	if err := o.addText(strings.NewReader("oops\r\n"), "d1"); err == nil || !strings.Contains(err.Error(), "unknown header") {
+	if err := o.addText([]byte("oops\r\n"), "d1"); err == nil || !strings.Contains(err.Error(), "unknown header") {
 		t.Errorf("a text that is not an answer: %v", err)
+	}
+}
+
+// TestOutput_InsertsDeviceInLines adds answers in NDJSON to one file. A line without an end is refused, and
+// nothing of its answer is added.
+func TestOutput_InsertsDeviceInLines(t *testing.T) {
+	o := output{format: NDJSON, path: filepath.Join(t.TempDir(), "weather-000001.ndjson")}
+	for _, answer := range []struct{ device, text string }{
+		{"d\"1", `{"time":"t1"}` + "\n" + `{"time":"t2"}` + "\n"},
+		{"d2", ""},
+		{"", `{"device":"d3","time":"t3"}` + "\n"},
+	} {
+		if err := o.addText([]byte(answer.text), answer.device); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, device := range []string{"d1", ""} {
+		if err := o.addText([]byte(`{"time":"t4"}`+"\n"+`{"time":"t5"`), device); !errors.Is(err, errIncomplete) {
+			t.Errorf("device %q: a cut line: %v", device, err)
+		}
+	}
+	if written, err := o.close(); !written || err != nil {
+		t.Fatal(written, err)
+	}
+	got, err := os.ReadFile(o.path)
+	want := `{"device":"d\"1","time":"t1"}` + "\n" + `{"device":"d\"1","time":"t2"}` + "\n" + `{"device":"d3","time":"t3"}` + "\n"
+	if err != nil || string(got) != want || o.n != 3 || o.bytes != int64(len(want)) {
+		t.Errorf("%v, %d readings\n%s\nwant\n%s", err, o.n, got, want)
 	}
 }

@@ -1,9 +1,11 @@
 package export
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,8 +26,8 @@ const (
 	// wholeReadings is the number of readings at which other files are complete. These readings are
 	// collected in memory.
 	wholeReadings = 200_000
-	// pageReadings is the maximum number of readings of one request.
-	pageReadings = 100_000
+	// changesReadings is the maximum number of readings of a request for changes.
+	changesReadings = 100_000
 )
 
 // Options configure an export. Client, Stream, Dir and Format are required.
@@ -36,6 +38,9 @@ type Options struct {
 	Format Format
 	// State is the file with the progress. If empty, a run copies all readings and cannot be resumed.
 	State string
+	// RegisteredOnly omits devices that are not registered from the first copy. Otherwise, the server
+	// enumerates the series of all tables of the stream, which costs a scan of these tables on DynamoDB.
+	RegisteredOnly bool
 	// FileReadings is the number of readings at which a file is complete. 0 means a default.
 	FileReadings int
 	// Progress, if set, is called after each request.
@@ -57,6 +62,8 @@ type exporter struct {
 	o    Options
 	done state
 	out  *output
+	// batch holds the readings of a Parquet page while they are added.
+	batch wire.Batch
 	Progress
 }
 
@@ -129,22 +136,50 @@ func (e *exporter) copyDevices(ctx context.Context) error {
 		return err
 	}
 	e.First, e.Of = true, len(devices)
-	for _, device := range devices {
-		if device < e.done.Device || device == e.done.Device && e.done.Next == "" {
+	q := client.Query{Stream: e.o.Stream, AsOf: e.done.AsOf, Limit: min(pageReadings, e.o.FileReadings), Consistent: true, Versions: true}
+	e.Devices, _ = slices.BinarySearch(devices, e.done.Device)
+	if e.Devices < len(devices) && devices[e.Devices] == e.done.Device {
+		if q.Cursor = e.done.Next; q.Cursor == "" {
 			e.Devices++
-			continue
 		}
-		if err := e.copyDevice(ctx, device); err != nil {
+	}
+	r := &pageReader{client: e.o.Client, query: q, format: e.wire()}
+	defer readPages(ctx, r, devices[e.Devices:])()
+	for p := range r.pages {
+		if err := e.copyPage(&p); err != nil {
 			return err
 		}
-		e.Devices++
-		e.report()
+		r.release(&p)
+	}
+	if r.err != nil {
+		return r.err
 	}
 	e.done.First, e.done.AsOf, e.done.Device, e.done.Next = false, "", "", ""
 	return e.endFile()
 }
 
+// devices returns the devices of the first copy, sorted. The settled time must be known before, so that
+// each reading that had arrived by then belongs to one of them.
 func (e *exporter) devices(ctx context.Context) (names []string, err error) {
+	if e.o.RegisteredOnly {
+		return e.registeredDevices(ctx)
+	}
+	for cursor, more := "", true; more; {
+		page, err := e.o.Client.StreamSeries(ctx, e.o.Stream, cursor)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Series {
+			names = append(names, page.Series[i].Device)
+		}
+		slices.Sort(names)
+		names = slices.Compact(names)
+		cursor, more = page.Next, page.Next != ""
+	}
+	return names, nil
+}
+
+func (e *exporter) registeredDevices(ctx context.Context) (names []string, err error) {
 	list := client.List{Limit: 1000}
 	for {
 		page, err := e.o.Client.StreamDevices(ctx, e.o.Stream, client.DeviceQuery{}, list)
@@ -161,66 +196,61 @@ func (e *exporter) devices(ctx context.Context) (names []string, err error) {
 	}
 }
 
-// copyDevice copies the readings of a device. It continues at the place in the state.
-func (e *exporter) copyDevice(ctx context.Context, device string) error {
-	q := client.Query{Stream: e.o.Stream, Device: device, AsOf: e.done.AsOf, Limit: min(pageReadings, e.o.FileReadings), Consistent: true, Versions: true}
-	if device == e.done.Device {
-		q.Cursor = e.done.Next
+// copyPage adds a page to the current file, and completes the file if it is full.
+func (e *exporter) copyPage(p *page) error {
+	if err := e.addPage(p); err != nil {
+		return err
 	}
+	e.done.Device, e.done.Next = p.device, p.next
+	if p.next == "" {
+		e.Devices++
+	}
+	if err := e.endFullFile(); err != nil {
+		return err
+	}
+	e.report()
+	return nil
+}
+
+// addPage adds a page of a device to the current file.
+func (e *exporter) addPage(p *page) error {
+	if p.text == nil {
+		return nil // the device was not found
+	}
+	out, before := e.output(), e.output().n
+	defer func() { e.Readings += out.n - before }()
+	if e.o.Format == Parquet {
+		return e.decodePage(p)
+	}
+	return out.addText(p.text, p.device)
+}
+
+// decodePage adds the readings of a page to a Parquet file.
+func (e *exporter) decodePage(p *page) error {
+	in := wire.NewAnswerReader(bytes.NewReader(p.text), varve.Series{Tenant: varve.DefaultTenant, Stream: e.o.Stream, Device: p.device})
 	for {
-		next, err := e.copyPage(ctx, q, device)
-		if err != nil {
-			return err
+		e.batch.Reset()
+		end := in.Read(&e.batch)
+		if end != nil && !errors.Is(end, io.EOF) {
+			return fmt.Errorf("%w: %w", errIncomplete, end)
 		}
-		e.done.Device, e.done.Next, q.Cursor = device, next, next
-		if err := e.endFullFile(); err != nil {
-			return err
+		for i := range e.batch.Readings {
+			if err := e.out.addSorted(&e.batch.Readings[i]); err != nil {
+				return err
+			}
 		}
-		if e.report(); next == "" {
+		if end != nil {
 			return nil
 		}
 	}
 }
 
-// copyPage copies a page of a device. It returns the cursor of the next page.
-func (e *exporter) copyPage(ctx context.Context, q client.Query, device string) (next string, err error) {
-	out, before := e.output(), e.output().n
-	defer func() { e.Readings += out.n - before }()
-	if e.o.Format == Parquet {
-		var answer client.Answer
-		for r, err := range e.o.Client.Readings(ctx, q, &answer) {
-			if err == nil {
-				err = out.addSorted(r)
-			}
-			if err != nil {
-				return "", err
-			}
-		}
-		return answer.Next, nil
+// wire returns the format of the answers that the export requests.
+func (e *exporter) wire() wire.Format {
+	if e.o.Format == CSV {
+		return wire.CSV
 	}
-	for tries := 1; ; tries++ {
-		next, err := e.copyText(ctx, q, device)
-		if e.o.Format != CSV || tries == csvTries || !errors.Is(err, errIncomplete) {
-			return next, err
-		}
-	}
-}
-
-// csvTries is the maximum number of requests for a page in CSV. The server cuts off an answer if a new
-// field arrives after the header was sent. The rows of such an answer are not added.
-const csvTries = 3
-
-// copyText copies a page of a device as text.
-func (e *exporter) copyText(ctx context.Context, q client.Query, device string) (next string, err error) {
-	resp, err := e.o.Client.Raw(ctx, q, e.out.wire())
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, resp.Body.Close()) }()
-	if err := e.out.addText(resp.Body, device); err != nil {
-		return "", err
-	}
-	return resp.Trailer.Get(wire.HeaderNext), nil
+	return wire.NDJSON
 }
 
 // copyChanges copies the changes since the cursor in the state.
@@ -245,16 +275,20 @@ func (e *exporter) copyChanges(ctx context.Context) error {
 func (e *exporter) copyChangesPage(ctx context.Context) (p client.ChangesPage, err error) {
 	out, before := e.output(), e.output().n
 	defer func() { e.Readings += out.n - before }()
-	q := client.ChangesQuery{Stream: e.o.Stream, Since: e.done.Cursor, Limit: min(pageReadings, e.o.FileReadings)}
+	q := client.ChangesQuery{Stream: e.o.Stream, Since: e.done.Cursor, Limit: min(changesReadings, e.o.FileReadings)}
 	if e.o.Format == Parquet {
 		return e.o.Client.ReadChanges(ctx, q, out.addUnsorted)
 	}
-	resp, err := e.o.Client.RawChanges(ctx, q, out.wire())
+	resp, err := e.o.Client.RawChanges(ctx, q, e.wire())
 	if err != nil {
 		return p, err
 	}
 	defer func() { err = errors.Join(err, resp.Body.Close()) }()
-	if err := out.addText(resp.Body, ""); err != nil {
+	text, err := readAnswer(resp.Body, nil)
+	if err == nil {
+		err = out.addText(text, "")
+	}
+	if err != nil {
 		return p, err
 	}
 	return client.PageOf(resp)

@@ -23,6 +23,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/export"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
 	"github.com/varvedb/varve/upload"
 )
@@ -34,6 +35,10 @@ type server struct {
 	left atomic.Int64 // the number of requests for readings that are answered; later ones fail
 	cuts atomic.Int64 // the number of answers that are cut off
 	sent int
+	// engine is the engine of the server. Before each request for the readings of a device, the server calls
+	// beforeRead with the path, if it is set.
+	engine     *engine.Engine
+	beforeRead func(path string)
 }
 
 func newServer(t *testing.T) *server {
@@ -47,7 +52,7 @@ func newServer(t *testing.T) *server {
 		Alerts: e.Alerts, Items: e.Store, Changes: e.Changes, Rollups: e.Rollups, Aggregator: e.Aggregator, Conditions: e.Conditions,
 		Now: time.Now, Metrics: prometheus.NewRegistry(),
 	})
-	s := &server{}
+	s := &server{engine: e}
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reads := strings.HasSuffix(r.URL.Path, "/readings") || strings.HasSuffix(r.URL.Path, "/arrivals")
 		if reads && r.Method == http.MethodGet && s.left.Add(-1) < 0 {
@@ -58,6 +63,9 @@ func newServer(t *testing.T) *server {
 			_, _ = io.WriteString(w, "time,id,arrived\r\n2026-")
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
+		}
+		if s.beforeRead != nil && reads {
+			s.beforeRead(r.URL.Path)
 		}
 		handler.ServeHTTP(w, r)
 	}))
@@ -94,7 +102,13 @@ func (s *server) write(t *testing.T, n int) {
 		}
 		lines.Write(append(text, '\n'))
 	}
-	resp, err := http.Post(s.url+"/v1/streams/weather/readings", "application/x-ndjson", strings.NewReader(lines.String()))
+	s.post(t, n, lines.String())
+}
+
+// post stores n readings, as NDJSON.
+func (s *server) post(t *testing.T, n int, lines string) {
+	t.Helper()
+	resp, err := http.Post(s.url+"/v1/streams/weather/readings", "application/x-ndjson", strings.NewReader(lines))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +163,7 @@ func TestExport_MovesReadings(t *testing.T) {
 		t.Run(string(format), func(t *testing.T) {
 			from, to := newServer(t), newServer(t)
 			dir := t.TempDir()
-			o := export.Options{Client: from.Client, Stream: "weather", Dir: dir, Format: format, State: filepath.Join(dir, "progress"), FileReadings: 7}
+			o := export.Options{Client: from.Client, Stream: "weather", Dir: dir, Format: format, State: filepath.Join(dir, "progress"), FileReadings: 4}
 			for run := range 3 {
 				from.write(t, 25)
 				cut := 0
@@ -190,16 +204,75 @@ func TestExport_MovesReadings(t *testing.T) {
 	}
 }
 
-// TestExport_RequestsCutAnswerAgain checks that an export repeats the request for an answer in CSV that
-// was cut off, and fails if every answer is cut off.
+// TestExport_CopiesUnregisteredDevices exports the readings of devices that were deleted from the registry.
+// One of them has readings only in an older table. One is erased after the devices were listed, and does not
+// end the export.
+func TestExport_CopiesUnregisteredDevices(t *testing.T) {
+	for _, format := range []export.Format{export.NDJSON, export.CSV, export.Parquet} {
+		from, to := newServer(t), newServer(t)
+		from.write(t, 6)
+		for _, age := range []int{100, 200} {
+			at := time.Now().AddDate(0, 0, -age).UTC().Format(time.RFC3339Nano)
+			from.post(t, 1, fmt.Sprintf(`{"device":"old %d","time":%q,"fields":{"n":1}}`, age, at))
+		}
+		for _, device := range []string{"d/3", "d\"2", "old 200"} {
+			if err := from.DeleteDevice(t.Context(), device); err != nil {
+				t.Fatal(err)
+			}
+		}
+		from.beforeRead = func(path string) {
+			if strings.HasSuffix(path, "d\"2/readings") {
+				from.erase(t, "d\"2")
+			}
+		}
+		dir := t.TempDir()
+		o := export.Options{Client: from.Client, Stream: "weather", Dir: dir, Format: format, State: filepath.Join(dir, "progress")}
+		p, err := export.Run(t.Context(), o)
+		if err != nil || p.Devices != 5 || p.Readings != 6 {
+			t.Errorf("%s: %+v, %v: want 6 readings of 5 devices", format, p, err)
+		}
+		if stored := to.ingest(t, dir); stored != 6 {
+			t.Errorf("%s: %d readings were stored, want 6", format, stored)
+		}
+		if got, want := to.all(t), from.all(t); len(want) != 6 || !slices.Equal(got, want) {
+			t.Errorf("%s:\n%s\nwant\n%s", format, got, want)
+		}
+		o.State, o.Dir, o.RegisteredOnly = "", t.TempDir(), true
+		if p, err := export.Run(t.Context(), o); err != nil || p.Devices != 2 || p.Readings != 3 {
+			t.Errorf("%s, only registered devices: %+v, %v", format, p, err)
+		}
+	}
+}
+
+// erase deletes all readings of a device from the store.
+func (s *server) erase(t *testing.T, device string) {
+	t.Helper()
+	tables, err := s.engine.Query.TablesOf(t.Context(), varve.DefaultTenant, "weather")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range tables {
+		_, err := s.engine.Store.Erase(t.Context(), store.Erasure{
+			Table: table, Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: device}, Window: varve.AllTime(), Arrived: time.Now(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestExport_RequestsCutAnswerAgain checks that an export repeats the request for an answer that was cut
+// off, and fails if every answer is cut off.
 func TestExport_RequestsCutAnswerAgain(t *testing.T) {
 	s := newServer(t)
 	s.write(t, 3)
-	for cuts, fails := range map[int64]bool{2: false, 3: true} {
-		s.cuts.Store(cuts)
-		p, err := export.Run(t.Context(), export.Options{Client: s.Client, Stream: "weather", Dir: t.TempDir(), Format: export.CSV})
-		if (err != nil) != fails || !fails && p.Readings != 3 || fails && !strings.Contains(err.Error(), "the answer is incomplete") {
-			t.Errorf("%d cuts: %d readings, %v", cuts, p.Readings, err)
+	for _, format := range []export.Format{export.NDJSON, export.CSV, export.Parquet} {
+		for cuts, fails := range map[int64]bool{2: false, 3: true} {
+			s.cuts.Store(cuts)
+			p, err := export.Run(t.Context(), export.Options{Client: s.Client, Stream: "weather", Dir: t.TempDir(), Format: format})
+			if (err != nil) != fails || !fails && p.Readings != 3 || fails && !strings.Contains(err.Error(), "the answer is incomplete") {
+				t.Errorf("%s, %d cuts: %d readings, %v", format, cuts, p.Readings, err)
+			}
 		}
 	}
 }

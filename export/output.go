@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,9 +27,6 @@ const (
 	Parquet Format = "parquet"
 )
 
-// errIncomplete means that an answer was cut off.
-var errIncomplete = errors.New("the answer is incomplete")
-
 // Formats returns the names of all formats.
 func Formats() []string { return []string{string(NDJSON), string(CSV), string(Parquet)} }
 
@@ -49,56 +45,44 @@ type output struct {
 	bytes    int64
 }
 
-// wire returns the format of answers that addText reads.
-func (o *output) wire() wire.Format {
+// addText adds an answer in CSV or NDJSON. If device is not empty, all readings of the answer belong to this
+// device, and the answer does not name it. The text is not used afterwards.
+func (o *output) addText(text []byte, device string) error {
 	if o.format == CSV {
-		return wire.CSV
+		return o.addRows(text, device)
 	}
-	return wire.NDJSON
-}
-
-// addText adds an answer in the format that the method wire returns. If device is not empty, all readings
-// of the answer belong to this device, and the answer does not name it.
-func (o *output) addText(in io.Reader, device string) error {
-	if o.format == CSV {
-		return o.addRows(in, device)
-	}
-	return o.addLines(in, device)
+	return o.addLines(text, device)
 }
 
 // addLines copies NDJSON to the file. If device is not empty, it inserts the device into each line.
-func (o *output) addLines(in io.Reader, device string) error {
+func (o *output) addLines(text []byte, device string) error {
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		return errIncomplete
+	}
 	if o.file == nil {
 		if err := o.create(); err != nil {
 			return err
 		}
 	}
-	var prefix []byte
-	if device != "" {
-		prefix = append(wire.AppendString([]byte(`{"device":`), device), ',')
+	if device == "" {
+		o.n += bytes.Count(text, []byte{'\n'})
+		_, err := o.lines.Write(text)
+		return fileerr.Short(err)
 	}
-	r := bufio.NewReaderSize(in, 1<<20)
-	for begin := true; ; {
-		line, err := r.ReadSlice('\n')
-		if begin && len(line) > 0 && prefix != nil {
-			if _, err := o.lines.Write(prefix); err != nil {
-				return fileerr.Short(err)
-			}
-			line = line[1:]
+	prefix := append(wire.AppendString([]byte(`{"device":`), device), ',')
+	for len(text) > 0 {
+		end := bytes.IndexByte(text, '\n') + 1
+		_, err := o.lines.Write(prefix)
+		if err == nil {
+			_, err = o.lines.Write(text[1:end])
 		}
-		if _, err := o.lines.Write(line); err != nil {
+		if err != nil {
 			return fileerr.Short(err)
 		}
-		if begin = bytes.HasSuffix(line, []byte("\n")); begin {
-			o.n++
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
-			return fmt.Errorf("%w: %w", errIncomplete, err)
-		}
+		text = text[end:]
+		o.n++
 	}
+	return nil
 }
 
 // addSorted adds a reading to a Parquet file. Readings must be sorted by series and position.

@@ -112,6 +112,14 @@ func (c ReadingCalls) StreamDevices(ctx context.Context, stream string, q Device
 	return getJSON[wire.StreamDeviceList](ctx, c.connection, r)
 }
 
+// StreamSeries returns a page of the series of a stream that have stored readings. The argument cursor is
+// Next of the page before, or "". A device may be on several pages, and need not be registered. On
+// DynamoDB, each page scans a table.
+func (c ReadingCalls) StreamSeries(ctx context.Context, stream, cursor string) (wire.SeriesList, error) {
+	l := List{Cursor: cursor}
+	return getJSON[wire.SeriesList](ctx, c.connection, request{method: http.MethodGet, path: streamPath(stream) + "/series", query: l.values()})
+}
+
 // CountQuery selects the readings to count. From, To and During are as in a Query.
 type CountQuery struct {
 	Stream             string

@@ -46,6 +46,17 @@ type StreamDeviceList struct {
 	Next    string         `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`
 }
 
+// SeriesBody names a series of a stream.
+type SeriesBody struct {
+	Device string `json:"device"`
+}
+
+// SeriesList is a page of the series of a stream.
+type SeriesList struct {
+	Series []SeriesBody `json:"series" doc:"by device"`
+	Next   string       `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`
+}
+
 // CountsBody has the numbers of devices and readings of a stream in a window.
 type CountsBody struct {
 	Source   string          `json:"source" enum:"readings,rollups" doc:"readings: live readings were counted; rollups: also expired ones"`

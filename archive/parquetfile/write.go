@@ -225,24 +225,49 @@ func (g *group) decimalsTexts(l *layout) map[int32]string {
 	for _, v := range g.loose {
 		loosened[looseKey{v.row, v.name}] = true
 	}
-	texts := map[int32]string{}
+	return g.joinDecimals(l, long, func(row int32, name string) bool { return len(loosened) > 0 && loosened[looseKey{row, name}] })
+}
+
+// joinDecimals returns the texts of the rows for which long is true. It omits loose numbers.
+func (g *group) joinDecimals(l *layout, long []bool, isLoose func(row int32, name string) bool) map[int32]string {
+	forms := []string{""}          // different texts: few, because the rows of a device are alike
+	numbers := map[formKey]int32{} // the index in forms of each text
+	at := make([]int32, len(long)) // the index in forms of the text of each row
 	for _, name := range l.names {
 		f := g.fields[name]
 		if f == nil || f.kind != varve.KindNumber {
 			continue
 		}
 		for i, row := range f.rows {
-			if !long[row] || len(loosened) > 0 && loosened[looseKey{row, name}] {
+			if !long[row] || isLoose(row, name) {
 				continue
 			}
-			text := strconv.Itoa(f.decimals(i))
-			if before, ok := texts[row]; ok {
-				text = before + "," + text
+			key := formKey{at[row], f.decimals(i)}
+			next, ok := numbers[key]
+			if !ok {
+				text := strconv.Itoa(key.decimals)
+				if before := forms[key.before]; before != "" {
+					text = before + "," + text
+				}
+				next = int32(len(forms))
+				forms, numbers[key] = append(forms, text), next
 			}
-			texts[row] = text
+			at[row] = next
+		}
+	}
+	texts := map[int32]string{}
+	for row, form := range at {
+		if form > 0 {
+			texts[int32(row)] = forms[form]
 		}
 	}
 	return texts
+}
+
+// formKey identifies a text by the text without its last number, and that number.
+type formKey struct {
+	before   int32
+	decimals int
 }
 
 // looseKey identifies a loose value.

@@ -41,6 +41,7 @@ func exportCommand(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&format, "format", string(export.NDJSON), "ndjson, csv or parquet")
+	f.BoolVar(&o.RegisteredOnly, "registered-only", false, "omit devices that are not registered from the first copy: cheaper on DynamoDB")
 	f.StringVar(&o.State, "since", "", "continue from the progress in this `file`, and record it there")
 	a.words(cmd, "format", export.Formats()...)
 	return a.remote(cmd, "text", "json")
@@ -76,7 +77,10 @@ func (a *app) runExport(ctx context.Context, o export.Options) error {
 		return writeJSON(a.out, map[string]any{"readings": done.Readings, "files": done.Files, "bytes": done.Bytes, "first": done.First})
 	}
 	kind := "changes"
-	if done.First {
+	switch {
+	case done.First && o.RegisteredOnly:
+		kind = "all readings of registered devices"
+	case done.First:
 		kind = "all readings"
 	}
 	fmt.Fprintf(a.out, "Copied %s: %s in %s.\n", kind, count(done.Readings, "reading"), count(done.Files, "file"))

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/api/writes"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+)
+
+// streamSeriesHandler lists the series of a stream from its tables.
+type streamSeriesHandler struct {
+	*responder
+	*directory
+	tables store.Enumerator
+	reads  *reads
+}
+
+func (h *streamSeriesHandler) addRoutes(o *operations) {
+	o.raw(http.MethodGet, "/v1/streams/{stream}/series", serveJSON(h.responder, h.listSeries), &huma.Operation{
+		OperationID: "list-stream-series", Summary: "The series of a stream, from its tables", Tags: []string{"devices"},
+		Description: "Includes each device with a stored reading, also if it is not registered. All pages together have each device that had a reading before the first page. " +
+			"A page has the series of one table, so a device may be on several pages. Devices whose readings have expired may be included. " +
+			"On DynamoDB, a page scans the rows of a table, and DynamoDB bills them as if they were read.",
+		Parameters: append([]*huma.Param{pathParam("stream", "the stream")}, queryParams("cursor", "next of the page before")...),
+		Responses:  o.responses(reflect.TypeFor[wire.SeriesList](), "200"),
+	})
+}
+
+// listSeries serves GET /v1/streams/{stream}/series.
+func (h *streamSeriesHandler) listSeries(r *http.Request) (*wire.SeriesList, error) {
+	ctx, tenant, stream := r.Context(), tenantOf(r.Context()), r.PathValue("stream")
+	asked := r.URL.Query()
+	if err := writes.Known(asked, "cursor"); err != nil {
+		return nil, err
+	}
+	after := asked.Get("cursor")
+	if n, err := hex.DecodeString(after); err != nil || asked.Has("cursor") && len(n) != markBytes {
+		return nil, varve.InvalidParam("query.cursor", "malformed: use the unchanged value of next")
+	}
+	if err := varve.ValidateName("stream", stream); err != nil {
+		return nil, varve.InvalidParam("path.stream", "%s", err)
+	}
+	if err := h.checkStream(ctx, tenant, stream); err != nil {
+		return nil, err
+	}
+	tables, err := h.query.TablesOf(ctx, tenant, stream)
+	if err != nil {
+		return nil, err
+	}
+	body := &wire.SeriesList{Series: []wire.SeriesBody{}}
+	rest := tablesAfter(tables, after)
+	for len(rest) > 0 && len(body.Series) == 0 {
+		devices := map[string]bool{}
+		if err := h.addDevices(ctx, rest[0], varve.Series{Tenant: tenant, Stream: stream}, devices); err != nil {
+			return nil, err
+		}
+		for _, device := range slices.Sorted(maps.Keys(devices)) {
+			body.Series = append(body.Series, wire.SeriesBody{Device: device})
+		}
+		if body.Next = tableMark(rest[0]); len(rest) == 1 {
+			body.Next = ""
+		}
+		rest = rest[1:]
+	}
+	return body, nil
+}
+
+// addDevices adds the devices of a stream that have readings in a table. If the table is dropped
+// meanwhile, its readings have expired, and the rest of them is left out.
+func (h *streamSeriesHandler) addDevices(ctx context.Context, t grid.Table, of varve.Series, devices map[string]bool) error {
+	for after, more := "", true; more; {
+		err := h.reads.inTurn(ctx, func() error {
+			page, err := h.tables.Series(ctx, t, after)
+			for _, s := range page.Series {
+				if s.Tenant == of.Tenant && s.Stream == of.Stream {
+					devices[s.Device] = true
+				}
+			}
+			after, more = page.Next, page.Next != ""
+			return err
+		})
+		if errors.Is(err, store.ErrNoTable) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markBytes is the length of the mark of a table.
+const markBytes = 16
+
+// tableMark returns the text that stands for a table in a cursor. Only operators may see the names of tables,
+// and the tokens of an enumeration can have the devices of other tenants.
+func tableMark(t grid.Table) string {
+	sum := sha256.Sum256([]byte(t.Name()))
+	return hex.EncodeToString(sum[:markBytes])
+}
+
+// tablesAfter returns the tables whose marks are after a given one, in the order of their marks. So tables
+// that are created or dropped between two pages do not shift the pages.
+func tablesAfter(tables []grid.Table, after string) []grid.Table {
+	tables = slices.DeleteFunc(tables, func(t grid.Table) bool { return tableMark(t) <= after })
+	slices.SortFunc(tables, func(a, b grid.Table) int { return cmp.Compare(tableMark(a), tableMark(b)) })
+	return tables
+}

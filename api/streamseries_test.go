@@ -1,0 +1,133 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/apikeys"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/tablescan"
+)
+
+const seriesPath = "/v1/streams/weather/series"
+
+// seriesPages returns the devices of each page of the series of stream weather. Between two pages, it
+// calls the function between.
+func seriesPages(t *testing.T, get func(path string) *reply, between func()) (pages []string) {
+	t.Helper()
+	for path := seriesPath; ; between() {
+		r := get(path)
+		page := decode[wire.SeriesList](r)
+		var names []string
+		for _, s := range page.Series {
+			names = append(names, s.Device)
+		}
+		pages = append(pages, strings.Join(names, " "))
+		if page.Next == "" {
+			return pages
+		}
+		if strings.Contains(page.Next, "varve") {
+			t.Errorf("%s has the name of a table", r.body)
+		}
+		path = with(seriesPath, "cursor", page.Next)
+	}
+}
+
+func devicesOf(pages []string) string {
+	list := strings.Fields(strings.Join(pages, " "))
+	slices.Sort(list)
+	return strings.Join(slices.Compact(list), " ")
+}
+
+// TestStreamSeries_IncludesUnregisteredDevices lists series in three tables, after a device was
+// deleted. One table has only another stream. Devices of other streams and tenants are not listed.
+func TestStreamSeries_IncludesUnregisteredDevices(t *testing.T) {
+	l := &locked{server: newServer(t, nil)}
+	l.write(readingOf("gone", noon, `"a":1`), readingOf("here", noon, `"a":1`), readingOf("gone", noon.AddDate(0, 0, -200), `"a":1`))
+	l.send("POST", "/v1/streams/other/readings", readingOf("o1", noon.AddDate(0, 0, -100), `"a":1`), "Content-Type", "application/x-ndjson")
+	operator, reader := l.create(apikeys.Draft{Scopes: apikeys.Admin}), l.create(apikeys.Draft{Tenant: otherTenant, Scopes: apikeys.Read})
+	writer := l.create(apikeys.Draft{Tenant: otherTenant, Scopes: apikeys.Write})
+	get := func(path string) *reply { return l.as(operator, http.MethodGet, path, "") }
+	l.as(reader, http.MethodGet, seriesPath, "").problem(http.StatusNotFound, "", "stream weather: not found")
+	l.as(writer, http.MethodPost, writePath, readingOf("theirs", noon, `"a":1`), "Content-Type", "application/x-ndjson")
+	if r := l.as(operator, http.MethodDelete, "/v1/devices/gone", ""); r.status != http.StatusOK {
+		t.Fatal(r.body)
+	}
+	if pages := seriesPages(t, get, func() {}); len(pages) != 2 || devicesOf(pages) != "gone here" {
+		t.Errorf("pages %q, want one per table with readings of the stream", pages)
+	}
+	if pages := seriesPages(t, func(path string) *reply { return l.as(reader, http.MethodGet, path, "") }, func() {}); devicesOf(pages) != "theirs" {
+		t.Errorf("the other tenant has %q", pages)
+	}
+	for cursor, param := range map[string]string{"x": "query.cursor", "00": "query.cursor", "": "query.cursor"} {
+		get(with(seriesPath, "cursor", cursor)).problem(http.StatusBadRequest, param, "malformed")
+	}
+	get(with(seriesPath, "limit", "1")).problem(http.StatusBadRequest, "query.limit", "")
+	get("/v1/streams/none/series").problem(http.StatusNotFound, "", "stream none: not found")
+}
+
+// dropping drops a table before its series are listed.
+type dropping struct {
+	tablescan.Source
+	drop func(grid.Table)
+}
+
+func (d *dropping) Series(ctx context.Context, t grid.Table, after string) (store.SeriesPage, error) {
+	d.drop(t)
+	return d.Source.Series(ctx, t, after)
+}
+
+// TestStreamSeries_OmitsDroppedTables drops tables between two pages, and while a page is made.
+func TestStreamSeries_OmitsDroppedTables(t *testing.T) {
+	var s *server
+	var within grid.Table // is dropped when it is listed
+	drop := func(table grid.Table) {
+		if err := s.store.Retire(t.Context(), table, s.clock()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.store.Drop(t.Context(), table); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = start(t, nil, nil, func(o *api.Options) {
+		o.Tables = &dropping{o.Tables, func(table grid.Table) {
+			if table == within {
+				drop(table)
+			}
+		}}
+	})
+	tables := map[string]grid.Table{} // the table of each device
+	for i, device := range []string{"d1", "d2", "d3"} {
+		at := noon.AddDate(0, 0, -100*i)
+		s.write(readingOf(device, at, `"a":1`))
+		tables[device] = tableAt(t, at)
+	}
+	all := seriesPages(t, func(path string) *reply { return s.get(path) }, func() {})
+	if len(all) != 3 {
+		t.Fatalf("pages %q, want one for each of three tables", all)
+	}
+	within = tables[all[1]]
+	got := seriesPages(t, func(path string) *reply { return s.get(path) }, func() {
+		drop(tables[all[0]])
+	})
+	if want := []string{all[0], all[2]}; !slices.Equal(got, want) {
+		t.Errorf("pages %q, want %q", got, want)
+	}
+}
+
+// TestStreamSeries_OmitsExpiredTables checks that a table whose readings have all expired is not listed.
+func TestStreamSeries_OmitsExpiredTables(t *testing.T) {
+	s := newServer(t, nil)
+	s.write(good(noon))
+	s.advance(2 * 365 * 24 * time.Hour)
+	if got := seriesPages(t, func(path string) *reply { return s.get(path) }, func() {}); devicesOf(got) != "" {
+		t.Errorf("pages %q, want no device", got)
+	}
+}
