@@ -10,10 +10,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TablesOf returns the existing tables that can hold live readings of a stream, by name. They include
+// TablesOf returns the existing tables that can contain live readings of a stream, by name. They include
 // all tables with readings that were acknowledged before the call.
 func (e *Engine) TablesOf(ctx context.Context, tenant, stream string) (tables []grid.Table, err error) {
-	k, err := e.look(ctx, tenant, stream, true)
+	k, err := e.knownStream(ctx, tenant, stream, true)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (e *Engine) TablesOf(ctx context.Context, tenant, stream string) (tables []
 	now := e.opts.Now()
 	for i := range infos {
 		in := &infos[i]
-		if in.Owned && in.Status != store.Gone && !spent(in.Table, retention.Cutoff(now, keeps[in.Prefix])) {
+		if in.Owned && in.Status != store.Gone && !hasExpired(in.Table, retention.Cutoff(now, keeps[in.Prefix])) {
 			tables = append(tables, in.Table)
 		}
 	}
