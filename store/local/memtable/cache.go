@@ -56,8 +56,8 @@ func (c *Cache) remove(p *packed) {
 	c.bytes -= p.bytes
 }
 
-// segment is the part of a Selection that is in one row block.
-type segment struct {
+// blockRange is the part of a Selection that is in one row block.
+type blockRange struct {
 	home     *rowBlock
 	cached   *packed // nil if the block has no columns, or they are out of date
 	inserts  uint32  // rowBlock.inserts of these rows
@@ -67,7 +67,7 @@ type segment struct {
 
 // cachedTo returns the index in the selection after the last row whose columns are cached. It returns
 // from if they are not used, because they lack the first row or at least minRows later ones.
-func (s *segment) cachedTo(minRows int) int {
+func (s *blockRange) cachedTo(minRows int) int {
 	p := s.cached
 	if p == nil || p.first > s.first {
 		return s.from
@@ -79,19 +79,19 @@ func (s *segment) cachedTo(minRows int) int {
 	return end
 }
 
-// excludes reports whether the cached columns of the segment have none of its rows.
-func (s *segment) excludes() bool {
+// excludes reports whether the cached columns of the row block have none of its rows.
+func (s *blockRange) excludes() bool {
 	p := s.cached
 	return p != nil && (p.first+p.n <= s.first || p.first >= s.first+s.to-s.from)
 }
 
-// segmentOf returns the segment of row i.
-func (s *Selection) segmentOf(i int) *segment {
+// rangeOf returns the range of row i.
+func (s *Selection) rangeOf(i int) *blockRange {
 	k := 0
-	for s.segments[k].to <= i {
+	for s.ranges[k].to <= i {
 		k++
 	}
-	return &s.segments[k]
+	return &s.ranges[k]
 }
 
 // Run narrows the range of rows from <= i < to to rows that LoadColumns can load together. It returns
@@ -100,9 +100,9 @@ func (v *View) Run(from, to int, desc bool) (int, int) {
 	if v.cache == nil {
 		return from, to
 	}
-	s := v.selection.segmentOf(from)
+	s := v.selection.rangeOf(from)
 	if desc {
-		s = v.selection.segmentOf(to - 1)
+		s = v.selection.rangeOf(to - 1)
 	}
 	from, to = max(from, s.from), min(to, s.to)
 	switch end := s.cachedTo(v.cache.MinRows); {
@@ -121,7 +121,7 @@ func (v *View) LoadColumns(from, to int, b *block.Block) error {
 	if v.cache == nil {
 		return v.Columns(from, to, b)
 	}
-	s := v.selection.segmentOf(from)
+	s := v.selection.rangeOf(from)
 	if s.cachedTo(v.cache.MinRows) >= to {
 		first := s.first - s.cached.first - s.from // of the packed rows, for row 0
 		b.Series = v.series

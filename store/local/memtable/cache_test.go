@@ -158,51 +158,75 @@ func TestView_CachedColumnsEqualRows(t *testing.T) {
 	})
 }
 
+// addPlain appends n readings with one number each, ten seconds apart.
+func (c *cacheMachine) addPlain(n int) {
+	for range n {
+		c.last += 10
+		c.add(&varve.Reading{
+			Series: cacheSeries, Time: time.Unix(c.last, 0), Arrived: time.UnixMilli(cacheBase),
+			Fields: []varve.Field{{Name: "a", Value: varve.IntValue(c.last)}},
+		}, false)
+	}
+}
+
+// readRows loads the columns of n rows from a row on, and returns the number of runs.
+func (c *cacheMachine) readRows(t *testing.T, first, n int) (runs int) {
+	t.Helper()
+	begin := varve.Position{Time: int64(first+1) * 10 * 1e9}
+	v := c.m.View(cacheSeries, cacheBase, c.rows.FirstRows(n, c.rows.Seek(&c.m.Content, begin), c.rows.End()))
+	defer v.Release()
+	for from := 0; from < v.Len(); runs++ {
+		_, to := v.Run(from, v.Len(), false)
+		if err := v.LoadColumns(from, to, &c.block); err != nil {
+			t.Fatal(err)
+		}
+		from = to
+	}
+	return runs
+}
+
 // TestCache_HoldsSecondRead shows the rules of the cache: columns are cached at their second read,
 // appended rows leave them valid, and an insert does not.
 func TestCache_HoldsSecondRead(t *testing.T) {
 	c := &cacheMachine{limits: memtable.Caching{Bytes: 1 << 20, MinRows: 64}}
 	c.replace(nil)
-	n := 0
-	add := func(count int) {
-		for range count {
-			n++
-			c.add(&varve.Reading{
-				Series: cacheSeries, Time: time.Unix(int64(10*n), 0), Arrived: time.UnixMilli(cacheBase),
-				Fields: []varve.Field{{Name: "a", Value: varve.IntValue(int64(n))}},
-			}, false)
-		}
-	}
-	read := func() (runs int) {
-		v := c.m.View(cacheSeries, cacheBase, c.rows.FirstRows(n, memtable.Spot{}, c.rows.End()))
-		defer v.Release()
-		for from := 0; from < n; runs++ {
-			_, to := v.Run(from, n, false)
-			if err := v.LoadColumns(from, to, &c.block); err != nil {
-				t.Fatal(err)
-			}
-			from = to
-		}
-		return runs
-	}
-	expect := func(what string, runs, wantRuns, wantEntries int) {
+	expect := func(what string, wantRuns, wantEntries int) {
 		t.Helper()
+		runs := c.readRows(t, 0, c.rows.Len())
 		if entries, _, _ := c.m.CacheSize(); entries != wantEntries || runs != wantRuns {
-			t.Fatalf("%s: %d runs, %d blocks in the cache; want %d, %d", what, runs, entries, wantRuns, wantEntries)
+			t.Fatalf("%s: %d runs, %d row blocks in the cache; want %d, %d", what, runs, entries, wantRuns, wantEntries)
 		}
 	}
-	add(100)
-	expect("first read", read(), 1, 0)
-	expect("second read", read(), 1, 1)
-	add(63)
-	expect("few new rows", read(), 2, 1)
-	add(1)
-	expect("many new rows", read(), 1, 1)
-	add(1)
-	expect("one new row after them", read(), 2, 1)
+	c.addPlain(100)
+	expect("first read", 1, 0)
+	expect("second read", 1, 1)
+	c.addPlain(63)
+	expect("few new rows", 2, 1)
+	c.addPlain(1)
+	expect("many new rows", 1, 1)
+	c.addPlain(1)
+	expect("one new row after them", 2, 1)
 	late := varve.Reading{Series: cacheSeries, Time: time.Unix(15, 0), Arrived: time.UnixMilli(cacheBase), Fields: []varve.Field{{Name: "a", Value: varve.IntValue(0)}}}
 	memtable.SetID(&late)
 	c.add(&late, true)
-	n++
-	expect("a late row", read(), 1, 1)
+	expect("a late row", 1, 1)
+}
+
+// TestCache_HoldsOneOfTwoHalves reads the halves of a row block in turn. If each replaced the other one,
+// no read would find columns.
+func TestCache_HoldsOneOfTwoHalves(t *testing.T) {
+	c := &cacheMachine{limits: memtable.Caching{Bytes: 1 << 20, MinRows: 64}}
+	c.replace(nil)
+	c.addPlain(400)
+	for range 2 {
+		c.readRows(t, 200, 200)
+	}
+	c.readRows(t, 0, 200)
+	if first := c.m.FirstCached(0); first != 200 {
+		t.Fatalf("after a read of the other half, the cached rows begin at %d, want 200", first)
+	}
+	c.readRows(t, 100, 200)
+	if first := c.m.FirstCached(0); first != 100 {
+		t.Fatalf("after a read of an overlapping range, the cached rows begin at %d, want 100", first)
+	}
 }

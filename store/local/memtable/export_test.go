@@ -18,3 +18,6 @@ func (m *Memtable) CacheSize() (entries int, counted, sum int64) {
 	}
 	return len(m.cache.entries), m.cache.bytes, sum
 }
+
+// FirstCached returns the index of the first cached row of an entry of the cache.
+func (m *Memtable) FirstCached(entry int) int { return m.cache.entries[entry].first }

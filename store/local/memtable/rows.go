@@ -173,16 +173,16 @@ func (b *rowBlock) insert(i int, w Row) {
 
 // Selection holds copies of rows, and refers to their cached columns.
 type Selection struct {
-	rows     []Row
-	segments []segment
+	rows   []Row
+	ranges []blockRange
 }
 
 var selections = sync.Pool{New: func() any { return new(Selection) }}
 
 // release makes the memory of the selection available to other selections.
 func (s *Selection) release() {
-	clear(s.segments) // row blocks may be large, and end with their memtable
-	s.rows, s.segments = s.rows[:0], s.segments[:0]
+	clear(s.ranges) // row blocks may be large, and end with their memtable
+	s.rows, s.ranges = s.rows[:0], s.ranges[:0]
 	selections.Put(s)
 }
 
@@ -203,7 +203,7 @@ func (r *Rows) FirstRows(n int, from, to Spot) *Selection {
 		if len(s.rows) == 0 {
 			blocks := min(to.block, len(r.blocks)-1) - b
 			s.rows = slices.Grow(s.rows, min(n, end-begin+blocks*blockRows))
-			s.segments = slices.Grow(s.segments, blocks+1)
+			s.ranges = slices.Grow(s.ranges, blocks+1)
 		}
 		end = min(end, begin+n-len(s.rows))
 		s.add(r.blocks[b], begin, end)
@@ -219,7 +219,7 @@ func (s *Selection) add(b *rowBlock, begin, end int) {
 	if cached != nil && cached.inserts != b.inserts {
 		cached = nil
 	}
-	s.segments = append(s.segments, segment{home: b, cached: cached, inserts: b.inserts, first: begin, from: from, to: len(s.rows)})
+	s.ranges = append(s.ranges, blockRange{home: b, cached: cached, inserts: b.inserts, first: begin, from: from, to: len(s.rows)})
 }
 
 // LastRows returns the last rows between two spots, at most n.
