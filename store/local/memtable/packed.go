@@ -96,22 +96,36 @@ func (p *packed) packInts(list []int64, linear bool) packedInts {
 	}
 	x.base = first + uint64(least)
 	x.width = widthOf(uint64(most) - uint64(least))
-	p.data = slices.Grow(p.data, x.n*x.width)
-	line = x.base
-	for _, v := range list {
-		switch offset := uint64(v) - line; x.width {
-		case 1:
-			p.data = append(p.data, byte(offset))
-		case 2:
-			p.data = binary.LittleEndian.AppendUint16(p.data, uint16(offset))
-		case 4:
-			p.data = binary.LittleEndian.AppendUint32(p.data, uint32(offset))
-		case 8:
-			p.data = binary.LittleEndian.AppendUint64(p.data, offset)
-		}
-		line += x.step
-	}
+	p.data = slices.Grow(p.data, x.n*x.width)[:x.at+x.n*x.width]
+	x.putOffsets(p.data[x.at:], list)
 	return x
+}
+
+// putOffsets writes the offsets of integers to data.
+func (x *packedInts) putOffsets(data []byte, list []int64) {
+	line := x.base
+	switch x.width {
+	case 1:
+		for i, v := range list {
+			data[i] = byte(uint64(v) - line)
+			line += x.step
+		}
+	case 2:
+		for i, v := range list {
+			binary.LittleEndian.PutUint16(data[2*i:], uint16(uint64(v)-line))
+			line += x.step
+		}
+	case 4:
+		for i, v := range list {
+			binary.LittleEndian.PutUint32(data[4*i:], uint32(uint64(v)-line))
+			line += x.step
+		}
+	case 8:
+		for i, v := range list {
+			binary.LittleEndian.PutUint64(data[8*i:], uint64(v)-line)
+			line += x.step
+		}
+	}
 }
 
 // widthOf returns the number of bytes of offsets up to most.
