@@ -44,13 +44,14 @@ func (c *collector) field(name string) *samples {
 }
 
 func (c *collector) addPart(p *query.Part) {
+	rows := p.Len()
 	for i := range p.Columns {
 		part := &p.Columns[i]
 		c.addLags(part)
 		for j := range part.Block.Columns {
 			column := &part.Block.Columns[j]
 			if s := c.field(column.Name); s != nil {
-				s.addColumn(part, column)
+				s.addColumn(part, column, rows)
 				c.added += part.Len()
 			}
 		}

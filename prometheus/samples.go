@@ -44,16 +44,14 @@ func (s *samples) add(t int64, f float64) {
 // millisecond returns the millisecond that contains an event time. Event times are not negative.
 func millisecond(nanoseconds int64) int64 { return nanoseconds / int64(time.Millisecond) }
 
-// addColumn appends the numbers of a column, in the order of their times.
-func (s *samples) addColumn(p *block.Part, c *block.Column) {
+// addColumn appends the numbers of a column, in the order of their times. The argument rows is the
+// number of readings in all columns of the page, for which the first call reserves memory.
+func (s *samples) addColumn(p *block.Part, c *block.Column, rows int) {
 	if s.list == nil {
-		s.list = make([]promql.FPoint, 0, p.Len())
+		s.list = make([]promql.FPoint, 0, rows)
 	}
 	if c.Plain {
-		scale := scaleOf(c.Least)
-		for row := p.From; row < p.To; row++ {
-			s.add(millisecond(p.Times[row]), scale.float(c.Coefs[row]))
-		}
+		s.addPlain(p.Times[p.From:p.To], c.Coefs[p.From:p.To], scaleOf(c.Least))
 		return
 	}
 	for row := p.From; row < p.To; row++ {
@@ -61,6 +59,24 @@ func (s *samples) addColumn(p *block.Part, c *block.Column) {
 			s.add(millisecond(p.Times[row]), v.Number().Float64())
 		}
 	}
+}
+
+// addPlain appends scaled numbers.
+func (s *samples) addPlain(times, coefs []int64, scale scale) {
+	list := s.list // a local variable, because appending to the field would store it for each sample
+	last := int64(-1)
+	if n := len(list); n > 0 {
+		last = list[n-1].T
+	}
+	for i, coef := range coefs {
+		point := promql.FPoint{T: millisecond(times[i]), F: scale.float(coef)}
+		if point.T == last {
+			list[len(list)-1] = point
+			continue
+		}
+		list, last = append(list, point), point.T
+	}
+	s.list = list
 }
 
 // scale converts coefficients of one exponent to floats.

@@ -10,13 +10,18 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// readBoth reads a page with Read, and compares it with the pages of ReadBlocks. If they differ, it
-// repeats both, because background work may find and repair damage between the two reads.
+// readBoth reads a page with Read, and compares it with the pages of ReadBlocks, twice: columns in
+// memory are cached at their second read. If they differ, it repeats all, because background work may
+// find and repair damage between the reads.
 func readBoth(ctx context.Context, s *local.Store, r store.Range, dst []varve.Reading) (page store.Page, err error) {
 	why := ""
 	for range 3 {
 		page, err = s.Read(ctx, r, dst)
-		if why = differentBlocks(ctx, s, r, page.Readings, err); why == "" {
+		why = differentBlocks(ctx, s, r, page.Readings, err)
+		if why == "" {
+			why = differentBlocks(ctx, s, r, page.Readings, err)
+		}
+		if why == "" {
 			return page, err
 		}
 	}

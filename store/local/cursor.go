@@ -84,9 +84,9 @@ func comparePosition(rs rows, i int, p varve.Position) int {
 	return rs.ID(i).Compare(p.ID)
 }
 
-// rowsOf returns copies of the rows in the span, sorted by position. If the span has more rows than
+// rowsOf returns the rows in the span, sorted by position. If the span has more rows than
 // the argument most, it returns only the first ones in the order of the span.
-func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) []memtable.Row {
+func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) *memtable.Selection {
 	from, to := r.Seek(c, varve.Position{Time: sp.first}), r.End()
 	if sp.last < math.MaxInt64 {
 		to = r.Seek(c, varve.Position{Time: sp.last + 1})
@@ -165,6 +165,7 @@ type merge struct {
 
 	borrowed []*chunk.Chunk // chunks from the pool; Close puts them back, except the lent ones
 	lent     []*chunk.Chunk // chunks whose columns are in the page; Release of the page puts them back
+	views    []*memtable.View
 }
 
 // Close releases the memory of the merge, which must not be used afterwards.
@@ -174,7 +175,10 @@ func (m *merge) Close() error {
 			chunks.Put(c)
 		}
 	}
-	m.borrowed, m.cursors = nil, nil
+	for _, v := range m.views {
+		v.Release()
+	}
+	m.borrowed, m.views, m.cursors = nil, nil, nil
 	if m.iter == nil {
 		return nil
 	}
@@ -296,20 +300,21 @@ func (m *merge) addParts(ctx context.Context, want int) (parts []block.Part, n i
 		if ahead < minPart {
 			return parts, n, nil
 		}
-		ahead = min(ahead, want-n)
-		p, err := m.part(c, ahead)
-		if err != nil {
-			return parts, n, err
+		for end := n + min(ahead, want-n); n < end; {
+			p, err := m.part(c, end-n)
+			if err != nil {
+				return parts, n, err
+			}
+			parts = append(parts, p)
+			c.skip(p.Len())
+			n += p.Len()
 		}
-		parts = append(parts, p)
-		c.skip(ahead)
-		n += ahead
 	}
 	return parts, n, nil
 }
 
-// part returns the next n readings of a cursor as columns. Readings of a memtable are converted to
-// columns.
+// part returns some of the next n readings of a cursor as columns. Readings of a memtable are
+// converted to columns.
 func (m *merge) part(c *cursor, n int) (block.Part, error) {
 	from := c.i
 	if m.desc {
@@ -317,11 +322,14 @@ func (m *merge) part(c *cursor, n int) (block.Part, error) {
 	}
 	ch, ok := c.rows.(*chunk.Chunk)
 	if !ok {
+		view := c.rows.(*memtable.View)
+		from, to := view.Run(from, from+n, m.desc)
 		ch = m.chunk()
-		if err := c.rows.(*memtable.View).Columns(from, from+n, &ch.Block); err != nil {
+		if err := view.LoadColumns(from, to, &ch.Block); err != nil {
 			return block.Part{}, fmt.Errorf("read from memory: %w", err)
 		}
-		from = 0
+		m.lent = append(m.lent, ch)
+		return block.Part{Block: &ch.Block, To: to - from, Desc: m.desc}, nil
 	}
 	if !slices.Contains(m.lent, ch) {
 		m.lent = append(m.lent, ch)

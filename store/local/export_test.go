@@ -5,11 +5,20 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve/store/local/memtable"
 )
 
 // WithBlockBytes returns options with another size of Pebble blocks.
 func (o Options) WithBlockBytes(n int) Options {
 	o.blockBytes = n
+	return o
+}
+
+// WithCachedColumns returns options with another size of the cached columns of a memtable. If bytes is
+// negative, columns are not cached.
+func (o Options) WithCachedColumns(bytes int64, minRows int) Options {
+	o.columns = memtable.Caching{Bytes: bytes, MinRows: minRows}
 	return o
 }
 

@@ -124,7 +124,7 @@ func (f *flusher) rotate() error {
 	defer f.mem.mu.Unlock()
 	f.mem.immutable = f.mem.mutable
 	f.mem.immutable.Segment = f.db.journal.Rotate()
-	f.mem.mutable = memtable.New(1 - f.mem.immutable.Parity)
+	f.mem.mutable = memtable.New(1-f.mem.immutable.Parity, f.db.opts.columnCache())
 	return nil
 }
 

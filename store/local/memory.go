@@ -66,7 +66,7 @@ type memory struct {
 func newMemory(db *database) *memory {
 	return &memory{
 		db:        db,
-		mutable:   memtable.New(0),
+		mutable:   memtable.New(0, db.opts.columnCache()),
 		room:      make(chan struct{}),
 		flushes:   make(chan struct{}, 1),
 		evictions: make(chan struct{}, 1),
@@ -165,7 +165,7 @@ func (m *memory) countEntries(b *seriesBuffer, n, body int) {
 
 // view returns a view of rows of a series buffer. The caller has locked mu.
 func (b *seriesBuffer) view(m *memtable.Memtable, rows []memtable.Row) *memtable.View {
-	return m.View(b.Series, b.table.base(), rows)
+	return m.Content.View(b.Series, b.table.base(), rows)
 }
 
 // table returns a table by its name. The caller has locked mu.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local/memtable"
 )
 
 // Options configures a store. The zero value of each field except Dir is useful.
@@ -56,6 +57,25 @@ type Options struct {
 	Events Events
 
 	blockBytes int // of Pebble; 0 means defaultBlockBytes
+
+	// columns limits the cached columns of a memtable. If its Bytes are 0, they are a quarter of
+	// MemtableBytes. If they are negative, columns are not cached.
+	columns memtable.Caching
+}
+
+// minCachedRows is the default of memtable.Caching.MinRows.
+const minCachedRows = 64
+
+// columnCache returns the limits of the cached columns of a memtable.
+func (o *Options) columnCache() memtable.Caching {
+	c := o.columns
+	if c.Bytes == 0 {
+		c.Bytes = o.MemtableBytes / 4
+	}
+	if c.MinRows == 0 {
+		c.MinRows = minCachedRows
+	}
+	return c
 }
 
 // Events has callbacks. They run in the goroutine in which the event happens, and must not call the

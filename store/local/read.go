@@ -89,11 +89,13 @@ func (rd *reader) views(r *store.Range, m *merge, want int) (number uint32, chun
 		}
 		// The rows are copied, because an insert moves them. It does not move their bodies.
 		rows := m.rowsOf(&b.rows[mt.Parity], &mt.Content, want)
-		if len(rows) == 0 {
+		if rows.Len() == 0 {
 			continue
 		}
-		m.cursors = append(m.cursors, newCursor(b.view(mt, rows), &m.span))
-		chunks = chunks && !(m.desc && len(rows) >= want && b.flushedKnown && rows[0].Time > b.maxFlushed)
+		v := mt.View(b.Series, b.table.base(), rows)
+		m.views = append(m.views, v)
+		m.cursors = append(m.cursors, newCursor(v, &m.span))
+		chunks = chunks && !(m.desc && rows.Len() >= want && b.flushedKnown && rows.FirstTime() > b.maxFlushed)
 	}
 	if b.flushedKnown && m.span.first > b.maxFlushed {
 		chunks = false

@@ -227,7 +227,7 @@ func (c *changeLog) replay(payload []byte) (err error) {
 func (rc *recovery) flushReplayed(segment uint64) error {
 	mt := rc.mem.mutable
 	mt.Segment = segment
-	rc.mem.mutable, rc.mem.immutable = memtable.New(1-mt.Parity), mt
+	rc.mem.mutable, rc.mem.immutable = memtable.New(1-mt.Parity, rc.db.opts.columnCache()), mt
 	return rc.flusher.flushImmutable(context.Background())
 }
 

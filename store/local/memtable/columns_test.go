@@ -65,12 +65,12 @@ func TestView_ColumnsEqualRows(t *testing.T) {
 	var b block.Block
 	rapid.Check(t, func(t *rapid.T) {
 		list := genReadings(t, series, base)
-		m, rows := memtable.New(0), new(memtable.Rows)
+		m, rows := memtable.New(0, memtable.Caching{}), new(memtable.Rows)
 		for i := range list {
 			bodies, e := memtable.Encode(nil, &list[i], base)
 			m.Append(rows, []memtable.Entry{e}, m.Shape(list[i].Fields, 0), bodies)
 		}
-		v := m.View(series, base, rows.All())
+		v := m.Content.View(series, base, rows.All())
 		from := rapid.IntRange(0, len(list)-1).Draw(t, "from")
 		to := rapid.IntRange(from+1, len(list)).Draw(t, "to")
 		if err := v.Columns(from, to, &b); err != nil || b.Len() != to-from {

@@ -54,12 +54,35 @@ func (c *Content) View(series varve.Series, base int64, rows []Row) *View {
 	return &View{Content: *c, series: series, base: base, rows: rows}
 }
 
+// View returns a view of selected rows of a series, which uses the cache of the memtable. The base is
+// the start of the table's arrival month in ms. The caller holds the lock.
+func (m *Memtable) View(series varve.Series, base int64, s *Selection) *View {
+	v := m.Content.View(series, base, s.rows)
+	v.selection = s
+	if m.cache.Bytes > 0 {
+		v.cache = &m.cache
+	}
+	return v
+}
+
+// Release makes the memory of a view of a selection available to other views. The view must not be
+// used afterwards.
+func (v *View) Release() {
+	if v.selection != nil {
+		v.selection.release()
+	}
+	v.selection, v.rows = nil, nil
+}
+
 // View is a copy of rows that can be read without the lock.
 type View struct {
 	Content
 	series varve.Series
 	base   int64
 	rows   []Row
+
+	selection *Selection // nil if the view has other rows
+	cache     *Cache     // nil if columns are not cached
 }
 
 // Len returns the number of rows.

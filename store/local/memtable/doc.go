@@ -8,8 +8,12 @@
 // [Memtable] holds the bodies, and [Rows] hold the order of one series. A [View] is a copy of rows
 // for readers. A [Record] is the payload of one frame of the journal.
 //
-// The package knows no tables and reads no files. It has no locks: the store guards memtables and
-// rows with one lock. Bodies never move, so a View stays valid after the lock is released.
+// A View converts rows to columns. The [Cache] of a memtable holds packed columns of rows that were
+// read before.
+//
+// The package knows no tables and reads no files. The store guards memtables and rows with one lock.
+// Only the cache has a lock of its own. Bodies never move, so a View stays valid after the lock of the
+// store is released.
 //
 // Only invalid bytes cause errors: [Decode], [ReadBody] and the methods of a View return [ErrBody].
 package memtable

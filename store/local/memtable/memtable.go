@@ -16,11 +16,12 @@ type Memtable struct {
 	Readings int64
 	Bytes    int64 // including the rows and the series buffers
 	shapeIDs map[string]uint32
+	cache    Cache
 }
 
 // New returns an empty memtable.
-func New(parity int) *Memtable {
-	return &Memtable{Parity: parity, shapeIDs: map[string]uint32{}}
+func New(parity int, c Caching) *Memtable {
+	return &Memtable{Parity: parity, shapeIDs: map[string]uint32{}, cache: Cache{Caching: c}}
 }
 
 // Entry is a new reading, encoded for a memtable and the journal.

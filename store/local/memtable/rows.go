@@ -3,6 +3,8 @@ package memtable
 import (
 	"slices"
 	"sort"
+	"sync"
+	"sync/atomic"
 
 	"github.com/varvedb/varve"
 )
@@ -10,8 +12,19 @@ import (
 // Rows holds the readings of one series in one table, sorted by position. It consists of blocks,
 // so that an insert at the front moves few rows.
 type Rows struct {
-	blocks [][]Row // no block is empty
-	n      int     // rows in all blocks
+	blocks []*rowBlock // no block is empty
+	n      int         // rows in all blocks
+}
+
+// rowBlock holds consecutive rows, and refers to their cached columns.
+//
+// Between two inserts, rows are only appended, or moved from the end to another block. So an index
+// refers to the same row, and columns with the current number of inserts are up to date.
+type rowBlock struct {
+	rows    []Row
+	inserts uint32                 // number of inserts
+	read    atomic.Bool            // readers have decoded rows
+	packed  atomic.Pointer[packed] // cached columns, which may be out of date
 }
 
 // Row is one reading of a series.
@@ -26,9 +39,10 @@ const (
 	NoTime = -1
 	// rowBytes is the size of a row without its body.
 	rowBytes = 16
-	// blockRows is the maximum number of rows in a block.
-	blockRows = 512
 )
+
+// blockRows is the maximum number of rows in a block. Tests reduce it.
+var blockRows = 512
 
 // Spot is an index in Rows.
 type Spot struct{ block, i int }
@@ -37,15 +51,15 @@ type Spot struct{ block, i int }
 func (r *Rows) Len() int { return r.n }
 
 // All returns copies of all rows.
-func (r *Rows) All() []Row { return r.FirstRows(r.n, Spot{}, r.End()) }
+func (r *Rows) All() []Row { return r.FirstRows(r.n, Spot{}, r.End()).rows }
 
 // End returns the spot after the last row.
 func (r *Rows) End() Spot { return Spot{len(r.blocks), 0} }
 
 // Last returns the last row. At least one must exist.
 func (r *Rows) Last() Row {
-	b := r.blocks[len(r.blocks)-1]
-	return b[len(b)-1]
+	rows := r.blocks[len(r.blocks)-1].rows
+	return rows[len(rows)-1]
 }
 
 // LastTime returns the last event time, or NoTime.
@@ -61,15 +75,16 @@ func (r *Rows) append(rows []Row) {
 	r.n += len(rows)
 	for len(rows) > 0 {
 		b := len(r.blocks) - 1
-		if b < 0 || len(r.blocks[b]) >= blockRows {
-			r.blocks = append(r.blocks, nil)
+		if b < 0 || len(r.blocks[b].rows) >= blockRows {
+			r.blocks = append(r.blocks, &rowBlock{})
 			b++
 		}
-		if b > 0 && r.blocks[b] == nil {
-			r.blocks[b] = make([]Row, 0, blockRows)
+		block := r.blocks[b]
+		if b > 0 && block.rows == nil {
+			block.rows = make([]Row, 0, blockRows)
 		}
-		n := min(len(rows), blockRows-len(r.blocks[b]))
-		r.blocks[b] = append(r.blocks[b], rows[:n]...)
+		n := min(len(rows), blockRows-len(block.rows))
+		block.rows = append(block.rows, rows[:n]...)
 		rows = rows[n:]
 	}
 }
@@ -80,8 +95,8 @@ func (r *Rows) Seek(c *Content, p varve.Position) Spot {
 		return r.End() // the most common case
 	}
 	// The last block that begins before the position, or the first block.
-	b := max(sort.Search(len(r.blocks), func(i int) bool { return c.compare(r.blocks[i][0], p) >= 0 })-1, 0)
-	block := r.blocks[b]
+	b := max(sort.Search(len(r.blocks), func(i int) bool { return c.compare(r.blocks[i].rows[0], p) >= 0 })-1, 0)
+	block := r.blocks[b].rows
 	i := sort.Search(len(block), func(i int) bool { return c.compare(block[i], p) >= 0 })
 	if i == len(block) {
 		return Spot{b + 1, 0}
@@ -116,7 +131,7 @@ func SetID(r *varve.Reading) {
 }
 
 // At returns the row at a spot.
-func (r *Rows) At(at Spot) Row { return r.blocks[at.block][at.i] }
+func (r *Rows) At(at Spot) Row { return r.blocks[at.block].rows[at.i] }
 
 // insert adds a row at a spot of Find.
 func (r *Rows) insert(at Spot, w Row) {
@@ -124,53 +139,100 @@ func (r *Rows) insert(at Spot, w Row) {
 	if at.i == 0 && at.block > 0 {
 		// The end of the previous block is the same spot.
 		at.block--
-		at.i = len(r.blocks[at.block])
+		at.i = len(r.blocks[at.block].rows)
 	}
 	if at.block == len(r.blocks) {
-		r.blocks = append(r.blocks, []Row{w})
+		r.blocks = append(r.blocks, &rowBlock{rows: []Row{w}})
 		return
 	}
 	block := r.blocks[at.block]
-	if len(block) < blockRows {
-		r.blocks[at.block] = slices.Insert(block, at.i, w)
+	if len(block.rows) < blockRows {
+		block.insert(at.i, w)
 		return
 	}
-	if at.i == len(block) {
-		r.blocks = slices.Insert(r.blocks, at.block+1, append(make([]Row, 0, blockRows), w))
+	if at.i == len(block.rows) {
+		r.blocks = slices.Insert(r.blocks, at.block+1, &rowBlock{rows: append(make([]Row, 0, blockRows), w)})
 		return
 	}
-	half := len(block) / 2
-	right := append(make([]Row, 0, blockRows), block[half:]...)
-	r.blocks[at.block] = block[:half]
+	half := len(block.rows) / 2
+	right := &rowBlock{rows: append(make([]Row, 0, blockRows), block.rows[half:]...)}
+	block.rows = block.rows[:half]
 	r.blocks = slices.Insert(r.blocks, at.block+1, right)
 	if at.i > half {
-		at = Spot{at.block + 1, at.i - half}
+		right.insert(at.i-half, w)
+		return
 	}
-	r.blocks[at.block] = slices.Insert(r.blocks[at.block], at.i, w)
+	block.insert(at.i, w)
 }
 
-// FirstRows returns copies of the first rows between two spots, at most n.
-func (r *Rows) FirstRows(n int, from, to Spot) (rows []Row) {
-	for b := from.block; b < len(r.blocks) && b <= to.block && len(rows) < n; b++ {
-		block := r.part(b, from, to)
-		if rows == nil {
-			rows = make([]Row, 0, min(n, len(block)+(min(to.block, len(r.blocks)-1)-b)*blockRows))
+// insert adds a row at an index. It makes cached columns out of date.
+func (b *rowBlock) insert(i int, w Row) {
+	b.rows = slices.Insert(b.rows, i, w)
+	b.inserts++
+}
+
+// Selection holds copies of rows, and refers to their cached columns.
+type Selection struct {
+	rows   []Row
+	ranges []blockRange
+}
+
+var selections = sync.Pool{New: func() any { return new(Selection) }}
+
+// release makes the memory of the selection available to other selections.
+func (s *Selection) release() {
+	clear(s.ranges) // row blocks may be large, and end with their memtable
+	s.rows, s.ranges = s.rows[:0], s.ranges[:0]
+	selections.Put(s)
+}
+
+// Len returns the number of rows.
+func (s *Selection) Len() int { return len(s.rows) }
+
+// FirstTime returns the event time of the first row. At least one must exist.
+func (s *Selection) FirstTime() int64 { return s.rows[0].Time }
+
+// FirstRows returns the first rows between two spots, at most n.
+func (r *Rows) FirstRows(n int, from, to Spot) *Selection {
+	s := selections.Get().(*Selection)
+	for b := from.block; b < len(r.blocks) && b <= to.block && len(s.rows) < n; b++ {
+		begin, end := r.part(b, from, to)
+		if end == begin {
+			continue
 		}
-		rows = append(rows, block[:min(len(block), n-len(rows))]...)
+		if len(s.rows) == 0 {
+			blocks := min(to.block, len(r.blocks)-1) - b
+			s.rows = slices.Grow(s.rows, min(n, end-begin+blocks*blockRows))
+			s.ranges = slices.Grow(s.ranges, blocks+1)
+		}
+		end = min(end, begin+n-len(s.rows))
+		s.add(r.blocks[b], begin, end)
 	}
-	return rows
+	return s
 }
 
-// LastRows returns copies of the last rows between two spots, at most n.
-func (r *Rows) LastRows(n int, from, to Spot) []Row {
-	b := min(to.block, len(r.blocks)-1)
-	for have := 0; b >= from.block; b-- {
-		if have += len(r.part(b, from, to)); have >= n {
+// add adds the rows of a row block from begin up to end.
+func (s *Selection) add(b *rowBlock, begin, end int) {
+	from := len(s.rows)
+	s.rows = append(s.rows, b.rows[begin:end]...)
+	cached := b.packed.Load()
+	if cached != nil && cached.inserts != b.inserts {
+		cached = nil
+	}
+	s.ranges = append(s.ranges, blockRange{home: b, cached: cached, inserts: b.inserts, first: begin, from: from, to: len(s.rows)})
+}
+
+// LastRows returns the last rows between two spots, at most n.
+func (r *Rows) LastRows(n int, from, to Spot) *Selection {
+	have := 0
+	for b := min(to.block, len(r.blocks)-1); b >= from.block; b-- {
+		begin, end := r.part(b, from, to)
+		if have += end - begin; have >= n {
+			from = Spot{b, begin + have - n}
 			break
 		}
 	}
-	rows := r.FirstRows(r.n, Spot{max(b, from.block), 0}.OrLater(from), to)
-	return rows[max(len(rows)-n, 0):]
+	return r.FirstRows(n, from, to)
 }
 
 // Next returns the spot after the row at s.
@@ -184,15 +246,14 @@ func (s Spot) OrLater(t Spot) Spot {
 	return t
 }
 
-// part returns the rows of a block between two spots.
-func (r *Rows) part(b int, from, to Spot) []Row {
-	block := r.blocks[b]
-	begin, end := 0, len(block)
+// part returns the range of rows of a block between two spots.
+func (r *Rows) part(b int, from, to Spot) (begin, end int) {
+	end = len(r.blocks[b].rows)
 	if b == from.block {
 		begin = from.i
 	}
 	if b == to.block {
 		end = to.i
 	}
-	return block[begin:max(begin, end)]
+	return begin, max(begin, end)
 }
