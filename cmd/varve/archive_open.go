@@ -17,9 +17,9 @@ import (
 
 // archiveMetrics exports the counters of archiving and of reads from archives.
 type archiveMetrics struct {
-	engine                                          *engine.Engine
+	engine                                                  *engine.Engine
 	tables, readings, bytes, seconds, last, refused, merged *prometheus.Desc
-	readRequests, readBytes                         *prometheus.Desc
+	readRequests, readBytes                                 *prometheus.Desc
 }
 
 func newArchiveMetrics(e *engine.Engine) archiveMetrics {
