@@ -3,6 +3,7 @@ package archive_test
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +100,9 @@ func TestMerge_KeepsSingleFilesDuringHold(t *testing.T) {
 // The merged archive must lose them, too, and keep the readings of its other tables.
 func TestErase_RemovesLeftoverOfMergedArchive(t *testing.T) {
 	withMergeWorld(t, func(t *rapid.T, w *mergeWorld) {
+		if len(w.want[w.tables[0]]) < 8 {
+			t.SkipNow() // it may have no reading of each device
+		}
 		ctx, a, tb := context.Background(), w.whole(), w.tables[0]
 		for range 2 {
 			_, err := a.Merge(ctx, nil, true)
@@ -115,12 +119,12 @@ func TestErase_RemovesLeftoverOfMergedArchive(t *testing.T) {
 		if err != nil || len(left) != 1 || left[0] != tb {
 			t.Fatalf("leftovers: %v, %v", left, err)
 		}
-		all := func(*varve.Reading) bool { return true }
-		_, err = a.Erase(ctx, []grid.Table{tb}, all)
+		covers := func(r *varve.Reading) bool { return r.Device == "a" && tb.Window().Contains(r.Time) }
+		_, err = a.Erase(ctx, []grid.Table{tb}, covers)
 		must(t, err)
-		w.want[tb] = nil
+		w.want[tb] = slices.DeleteFunc(w.want[tb], func(r varve.Reading) bool { return covers(&r) })
 		w.check(t)
-		checkErased(t, w.objects, func(r *varve.Reading) bool { return tb.Window().Contains(r.Time) })
+		checkErased(t, w.objects, covers)
 	})
 }
 
