@@ -93,10 +93,13 @@ func (a *Archiver) archive(ctx context.Context, in *store.Info) (Record, error) 
 		class := a.opts.ClassOf(in.Table)
 		r = Record{Table: in.Table, State: Writing, Class: class, Dir: Dir(a.opts.Prefix, class, in.Table), Generation: 1}
 	}
+	if r.Merged != "" {
+		r.Generation++ // the table gets an archive of its own again, whose names were never used
+	}
 	// If the archive has a manifest already, it is not written once more. A process that died may have
 	// left it, or the table was retired since.
 	for ; ; r.Generation++ {
-		key := r.ManifestKey()
+		key := r.singleKey()
 		body, err := a.opts.Objects.Get(ctx, key, 0, -1)
 		if errors.Is(err, objectstore.ErrMissing) {
 			done, err := a.attempt(ctx, &r, in, begin)
@@ -120,7 +123,7 @@ func (a *Archiver) archive(ctx context.Context, in *store.Info) (Record, error) 
 
 // adopt records an archive that has a manifest, if its files are whole and equal the table.
 func (a *Archiver) adopt(ctx context.Context, r *Record, in *store.Info, begin time.Time, body []byte) error {
-	m, err := parseManifest(body, in.Table)
+	m, err := parseManifest(body, in.Table.Name())
 	if err != nil {
 		return contentError{err}
 	}
@@ -147,15 +150,8 @@ func (a *Archiver) attempt(ctx context.Context, r *Record, in *store.Info, begin
 	if err != nil {
 		return *r, err
 	}
-	if err := a.files.putNew(ctx, r.ManifestKey(), body); err != nil {
-		return *r, fmt.Errorf("write manifest: %w", err)
-	}
-	stored, err := a.opts.Objects.Get(ctx, r.ManifestKey(), 0, -1)
-	if err != nil {
-		return *r, fmt.Errorf("read manifest back: %w", err)
-	}
-	if objectstore.SumOf(stored) != objectstore.SumOf(body) {
-		return *r, errors.New("the manifest differs from the one that was written")
+	if err := a.files.putManifest(ctx, r.singleKey(), body); err != nil {
+		return *r, err
 	}
 	if err := a.files.verify(ctx, m, r.Dir); err != nil {
 		return *r, err
@@ -196,6 +192,7 @@ func (a *Archiver) finish(ctx context.Context, r *Record, m *Manifest, begin tim
 	}
 	done := *r
 	done.State, done.Attempts, done.Manifest, done.Digest = Archived, nil, objectstore.SumOf(body), m.Digest
+	done.Merged, done.Single = "", false
 	done.Readings, done.Series, done.Bytes, done.Files, done.At = m.Readings, m.Series, m.Bytes(), int64(len(m.Files)), begin
 	if err := a.catalog.put(ctx, &done); err != nil {
 		return err
@@ -245,7 +242,7 @@ func (o *files) attemptsWithManifest(ctx context.Context, r *Record) (map[string
 		if err != nil {
 			return nil, err
 		}
-		m, err := parseManifest(body, r.Table)
+		m, err := parseManifest(body, r.Table.Name())
 		if err != nil {
 			continue // not a manifest of an archive
 		}

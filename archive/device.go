@@ -21,8 +21,10 @@ func (a *Archiver) CountDevice(ctx context.Context, r *Record, tenant, device st
 	if err := r.checkWhole(); err != nil {
 		return nil, false, err
 	}
-	if earlier, err = a.hasEarlier(ctx, r); err != nil {
-		return nil, false, err
+	if earlier = r.Single; !earlier {
+		if earlier, err = a.hasEarlier(ctx, r); err != nil {
+			return nil, false, err
+		}
 	}
 	counts, err = a.countDevice(ctx, r, tenant, device, w)
 	if err != nil {
@@ -36,12 +38,14 @@ func (a *Archiver) countDevice(ctx context.Context, r *Record, tenant, device st
 	if err != nil {
 		return nil, err
 	}
-	days, err := a.files.openDays(ctx, m, r.Dir)
+	days, err := a.files.openDays(ctx, m, r.FilesDir())
 	if err != nil {
 		return nil, err
 	}
+	table := r.Table.Window()
+	days.only = &table // a merged archive has the days of other tables, too
 	for {
-		d, ok, err := days.reader.Next()
+		d, ok, err := days.next()
 		if err != nil || !ok {
 			return counts, err
 		}

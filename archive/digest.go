@@ -29,8 +29,9 @@ const dayNanos = 24 * 60 * 60 * 1e9
 // tally counts sorted readings, and passes the count of each series and day to emit. It fails if readings
 // are not in strictly ascending order, so it counts each reading once.
 type tally struct {
-	emit  func(parquetfile.DayDigest) error
-	total Totals
+	emit   func(parquetfile.DayDigest) error
+	total  Totals
+	tables *tableCounts // if set, counts by table, too
 
 	day    parquetfile.DayDigest
 	last   varve.Position
@@ -100,6 +101,7 @@ func (t *tally) beginSeries(s varve.Series) error {
 	t.begun, t.last = true, varve.Position{Time: -1}
 	t.day = parquetfile.DayDigest{Series: s}
 	t.total.Series++
+	t.tables.beginSeries()
 	return nil
 }
 
@@ -119,7 +121,7 @@ func (t *tally) count(at varve.Position, arrived int64, content uint64, own varv
 	t.day.Digest += hash
 	t.total.Readings++
 	t.total.Digest += hash
-	return nil
+	return t.tables.add(at.Time, hash)
 }
 
 // endDay reports the current day.

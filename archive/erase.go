@@ -14,28 +14,76 @@ import (
 	"github.com/varvedb/varve/store/tablescan"
 )
 
-// Erase rewrites the archive of a table without the covered readings, and returns their number. All
-// other readings stay as they are.
+// Erase rewrites the archives of tables without the covered readings, and returns their number by table. All
+// other readings stay as they are. Tables of one merged archive should be erased in one call.
 //
-// The new files are read back and recounted before the record changes. After that, the files of all
-// earlier archives of the table are deleted. Erase may be repeated after an interruption. It fails with
-// a store.HoldError if the archive is on hold. The caller makes sure that the table is not on hold.
-func (a *Archiver) Erase(ctx context.Context, t grid.Table, covers func(*varve.Reading) bool) (erased int64, err error) {
-	r, found, err := a.catalog.Get(ctx, t)
-	if err != nil || !found {
-		return 0, err
+// The new files are read back and recounted before the records change. After that, the files of all earlier
+// archives of the tables are deleted. Erase may be repeated after an interruption. It fails with a
+// store.HoldError if an archive is on hold. The caller makes sure that no table is on hold.
+func (a *Archiver) Erase(ctx context.Context, tables []grid.Table, covers func(*varve.Reading) bool) (erased map[grid.Table]int64, err error) {
+	erased = map[grid.Table]int64{}
+	for _, t := range tables {
+		if err := a.catalog.checkErasable(ctx, t); err != nil {
+			return erased, err
+		}
 	}
-	if err := r.checkWhole(); err != nil {
-		return 0, err
-	}
-	if r.Hold != "" {
-		return 0, fmt.Errorf("erase readings of archive %s: %w", t, &store.HoldError{Reason: r.Hold})
-	}
-	erased, err = a.eraseFrom(ctx, &r, covers)
-	if err != nil {
-		return 0, fmt.Errorf("erase readings of archive %s: %w", t, err)
+	for _, t := range tables {
+		if err := a.eraseTable(ctx, t, erased, tables, covers); err != nil {
+			return erased, fmt.Errorf("erase readings of archive %s: %w", t, err)
+		}
 	}
 	return erased, nil
+}
+
+// checkErasable fails if the archive of a table is on hold, being written or being deleted.
+func (c Catalog) checkErasable(ctx context.Context, t grid.Table) error {
+	r, found, err := c.Get(ctx, t)
+	if err != nil || !found {
+		return err
+	}
+	if err := r.checkWhole(); err != nil {
+		return err
+	}
+	if r.Hold != "" {
+		return fmt.Errorf("erase readings of archive %s: %w", t, &store.HoldError{Reason: r.Hold})
+	}
+	return nil
+}
+
+// eraseTable erases readings of a table from its own archive, and then from the merged archives that have
+// readings of it, for all the given tables at once.
+func (a *Archiver) eraseTable(ctx context.Context, t grid.Table, erased map[grid.Table]int64, tables []grid.Table, covers func(*varve.Reading) bool) error {
+	r, found, err := a.catalog.Get(ctx, t)
+	if err != nil {
+		return err
+	}
+	if found && r.Merged == "" {
+		n, err := a.eraseFrom(ctx, &r, covers)
+		erased[t] += n
+		if err != nil {
+			return err
+		}
+	}
+	// The merged archives are listed after the record has changed. A merge that begins later reads the
+	// changed archive.
+	list, err := a.catalog.ListMerged(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if m := &list[i]; slices.Contains(m.Tables, t) {
+			if err := (merger{a}).eraseMerged(ctx, m, erased, tables, covers); err != nil {
+				return fmt.Errorf("%s: %w", m.Name, err)
+			}
+		}
+	}
+	if r, found, err = a.catalog.Get(ctx, t); err != nil || !found || !r.Single {
+		return err
+	}
+	if err := a.Verify(ctx, &r); err != nil {
+		return err
+	}
+	return merger{a}.deleteSingle(ctx, &r)
 }
 
 // checkWhole fails unless the archive is complete. An archive that is being written or deleted may
@@ -96,7 +144,7 @@ func (a *Archiver) rewrite(ctx context.Context, r *Record, old *Manifest, rest i
 	if err := a.claim(ctx, r, attempt); err != nil {
 		return err
 	}
-	m, err := a.writeFrom(ctx, r, attempt, func(to tablescan.Sink) error {
+	m, err := a.writeFrom(ctx, r.place(attempt), func(to tablescan.Sink) error {
 		return a.files.eachBlockExactly(ctx, old, r.Dir, func(b *block.Block) error { return passRest(b, covers, to) })
 	})
 	if err != nil {
@@ -106,7 +154,7 @@ func (a *Archiver) rewrite(ctx context.Context, r *Record, old *Manifest, rest i
 		return fmt.Errorf("%d readings were written, want %d", m.Readings, rest)
 	}
 	next := *r
-	body, err := a.putManifest(ctx, &next, m)
+	body, err := a.putNextManifest(ctx, &next, m)
 	if err != nil {
 		return err
 	}
@@ -137,29 +185,18 @@ func passRest(b *block.Block, covers func(*varve.Reading) bool, to tablescan.Sin
 	return nil
 }
 
-// putManifest writes a manifest under the next free number, and reads it back. It sets the number in the
+// putNextManifest writes a manifest under the next free number, and reads it back. It sets the number in the
 // record.
-func (a *Archiver) putManifest(ctx context.Context, r *Record, m *Manifest) (body []byte, err error) {
+func (a *Archiver) putNextManifest(ctx context.Context, r *Record, m *Manifest) (body []byte, err error) {
 	if body, err = m.encode(); err != nil {
 		return nil, err
 	}
 	for r.Generation++; ; r.Generation++ {
-		err := a.files.putNew(ctx, r.ManifestKey(), body)
-		if err == nil {
-			break
-		}
+		err := a.files.putManifest(ctx, r.singleKey(), body)
 		if !errors.Is(err, objectstore.ErrExists) {
-			return nil, fmt.Errorf("write manifest: %w", err)
+			return body, err
 		}
 	}
-	stored, err := a.opts.Objects.Get(ctx, r.ManifestKey(), 0, -1)
-	if err != nil {
-		return nil, fmt.Errorf("read manifest back: %w", err)
-	}
-	if objectstore.SumOf(stored) != objectstore.SumOf(body) {
-		return nil, errors.New("the manifest differs from the one that was written")
-	}
-	return body, nil
 }
 
 // deleteEarlier deletes the archives with lower numbers. A manifest is deleted after the files that it
@@ -174,9 +211,9 @@ func (a *Archiver) deleteEarlier(ctx context.Context, r *Record) error {
 		if err != nil {
 			return err
 		}
-		m, err := parseManifest(body, r.Table)
+		m, err := parseManifest(body, r.Table.Name())
 		if err != nil {
-			if err := a.checkUnnamed(ctx, r, key); err != nil {
+			if err := a.files.checkUnnamed(ctx, r, key); err != nil {
 				return err
 			}
 			continue // an object of another program
@@ -205,20 +242,4 @@ func (a *Archiver) hasEarlier(ctx context.Context, r *Record) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// checkUnnamed fails if files exist that no manifest and no attempt names. They belong to a manifest
-// that cannot be read, and may have any reading of the table.
-func (a *Archiver) checkUnnamed(ctx context.Context, r *Record, manifest string) error {
-	named, err := a.files.attemptsWithManifest(ctx, r)
-	if err != nil {
-		return err
-	}
-	return a.opts.Objects.List(ctx, r.Dir, func(o objectstore.Object) error {
-		attempt := attemptOf(o.Key[len(r.Dir):])
-		if attempt == "" || named[attempt] || slices.Contains(r.Attempts, attempt) {
-			return nil
-		}
-		return fmt.Errorf("%s belongs to no manifest, and %s is not readable: delete both by hand", o.Key, manifest)
-	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/archive"
 	"github.com/varvedb/varve/archive/parquetfile"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/objectstore"
 	"github.com/varvedb/varve/objectstore/folder"
 	"github.com/varvedb/varve/store"
@@ -44,7 +45,8 @@ func TestErase_RemovesCoveredReadingsAlone(t *testing.T) {
 				covers := genCover(t)
 				p := genProcess(t)
 				a := archiver(s, faultyItems{s, p}, faultyObjects{objects, p}, faultySource{s, p})
-				n, err := a.Erase(ctx, table, covers)
+				erased, err := a.Erase(ctx, []grid.Table{table}, covers)
+				n := erased[table]
 				if err != nil && p.at < 0 && !strings.Contains(err.Error(), "by hand") {
 					t.Fatalf("without a fault: %v", err)
 				}
@@ -82,7 +84,7 @@ func TestReader_AsksForRetryDuringErasure(t *testing.T) {
 			return
 		}
 		erased := a.want[0].Device
-		_, err := a.archiver.Erase(context.Background(), table, func(r *varve.Reading) bool { return r.Device == erased })
+		_, err := a.archiver.Erase(context.Background(), []grid.Table{table}, func(r *varve.Reading) bool { return r.Device == erased })
 		must(t, err)
 		rng := store.Range{Table: table, Series: a.want[len(a.want)-1].Series, Window: varve.AllTime()}
 		if _, err := a.read(&rng, 100); varve.FailureOf(err) != varve.Unavailable || !strings.Contains(err.Error(), table.Name()) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/objectstore"
 )
 
 // Expire deletes the archives that are older than the retention and whose tables are dropped. The
@@ -32,11 +31,15 @@ func (a *Archiver) Expire(ctx context.Context, retention time.Duration, exists f
 		}
 		deleted = append(deleted, *r)
 	}
+	if len(deleted) > 0 {
+		errs = append(errs, merger{a}.discardUnused(ctx))
+	}
 	return deleted, errors.Join(errs...)
 }
 
-// deleteArchive deletes the objects of all generations, and then the record. It first marks the
-// record, so that no reader relies on the files.
+// deleteArchive deletes the table's own objects of all generations, and then the record. It first marks the
+// record, so that no reader relies on the files. The files of a merged archive are deleted once no record
+// points to it: see discardUnused.
 func (a *Archiver) deleteArchive(ctx context.Context, r *Record) error {
 	if r.State != Expiring {
 		marked := *r
@@ -46,24 +49,11 @@ func (a *Archiver) deleteArchive(ctx context.Context, r *Record) error {
 		}
 		*r = marked
 	}
-	var files []string
-	ours, err := a.files.attemptsWithManifest(ctx, r)
+	files, manifests, err := a.files.ownObjects(ctx, r)
 	if err != nil {
 		return err
 	}
-	err = a.opts.Objects.List(ctx, r.Dir, func(o objectstore.Object) error {
-		if ours[attemptOf(o.Key[len(r.Dir):])] {
-			files = append(files, o.Key)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	// A manifest names the files, so it is deleted after them.
-	for n := 1; n <= r.Generation; n++ {
-		files = append(files, r.Dir+manifestName(n))
-	}
+	files = append(files, manifests...) // a manifest names the files, so it is deleted after them
 	for _, key := range files {
 		if err := a.opts.Objects.Delete(ctx, key); err != nil {
 			return err

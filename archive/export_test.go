@@ -10,7 +10,7 @@ func (a *Archiver) FilesOf(ctx context.Context, r *Record) []string {
 	}
 	keys := []string{}
 	for _, f := range m.allFiles() {
-		keys = append(keys, r.Dir+f.Name)
+		keys = append(keys, r.FilesDir()+f.Name)
 	}
 	return keys
 }

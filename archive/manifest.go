@@ -17,11 +17,12 @@ import (
 // ManifestVersion is the version of the manifest that this program writes.
 const ManifestVersion = 1
 
-// Manifest describes the archive of one table. It is stored as an object beside the files of the archive.
+// Manifest describes the archive of one table, or a merged archive. It is stored as an object beside the
+// files of the archive.
 type Manifest struct {
 	Version int       `json:"version"`
 	Schema  string    `json:"schema"` // version of the columns
-	Table   string    `json:"table"`
+	Table   string    `json:"table"`  // of a merged archive: its name
 	Class   string    `json:"class"`
 	Attempt string    `json:"attempt"`
 	Created time.Time `json:"created"`
@@ -30,8 +31,17 @@ type Manifest struct {
 	Series   int64  `json:"series"`
 	Digest   string `json:"digest"` // sum of the hashes of all readings, hexadecimal
 
-	Files   []FileEntry `json:"files"`
-	Digests FileEntry   `json:"digests"` // the count and digest of each series and day
+	Tables  []TableEntry `json:"tables,omitempty"` // of a merged archive, in the order of their event ranges
+	Files   []FileEntry  `json:"files"`
+	Digests FileEntry    `json:"digests"` // the count and digest of each series and day
+}
+
+// TableEntry counts the readings of one table in a merged archive.
+type TableEntry struct {
+	Table    string `json:"table"`
+	Readings int64  `json:"readings"`
+	Series   int64  `json:"series"`
+	Digest   string `json:"digest"`
 }
 
 // FileEntry describes a file of an archive.
@@ -110,9 +120,9 @@ func (m *Manifest) allFiles() []FileEntry {
 	return append(m.Files[:len(m.Files):len(m.Files)], m.Digests)
 }
 
-// parseManifest parses a manifest of a table. The names of its files are checked, so that no other
-// object is read or deleted in their place.
-func parseManifest(body []byte, t grid.Table) (*Manifest, error) {
+// parseManifest parses a manifest of a table or of a merged archive. The names of its files are checked,
+// so that no other object is read or deleted in their place.
+func parseManifest(body []byte, name string) (*Manifest, error) {
 	m := &Manifest{}
 	if err := json.Unmarshal(body, m); err != nil {
 		return nil, fmt.Errorf("parse manifest: %w", err)
@@ -120,7 +130,7 @@ func parseManifest(body []byte, t grid.Table) (*Manifest, error) {
 	if m.Version != ManifestVersion {
 		return nil, fmt.Errorf("manifest has version %d, want %d", m.Version, ManifestVersion)
 	}
-	if m.Table != t.Name() {
+	if m.Table != name {
 		return nil, fmt.Errorf("manifest is for table %s", m.Table)
 	}
 	for _, f := range m.allFiles() {
@@ -131,12 +141,26 @@ func parseManifest(body []byte, t grid.Table) (*Manifest, error) {
 	return m, nil
 }
 
+// entryOf returns the counts of a table in a merged archive, or nil if it lacks the table.
+func (m *Manifest) entryOf(t grid.Table) *TableEntry {
+	for i := range m.Tables {
+		if m.Tables[i].Table == t.Name() {
+			return &m.Tables[i]
+		}
+	}
+	return nil
+}
+
 // Dir returns the prefix of the keys of a table's objects, with a slash at its end. The parts
 // are named like Hive partitions, so that tools such as DuckDB read them as columns.
 func Dir(prefix, class string, t grid.Table) string {
-	w := t.Window()
+	return dirOf(prefix, class, t.Month, t.Range, t.Name())
+}
+
+func dirOf(prefix, class string, month grid.Month, r grid.Range, name string) string {
+	w := r.Window()
 	span := w.From.Format("20060102") + "-" + w.To.Format("20060102")
-	return path.Join(prefix, "class="+class, fmt.Sprintf("month=%s", t.Month.Start().Format("2006-01")), "range="+span, "table="+t.Name()) + "/"
+	return path.Join(prefix, "class="+class, fmt.Sprintf("month=%s", month.Start().Format("2006-01")), "range="+span, "table="+name) + "/"
 }
 
 // manifestName returns the name of the manifest of a generation. The first generation is 1.

@@ -69,21 +69,13 @@ func (r *Reader) List(ctx context.Context, prefixes []string, w varve.Window) ([
 // Open returns a reader of a range of an archived table. It makes no request before Next. Limit,
 // Consistent and Layout of the range are ignored.
 func (r *Reader) Open(rec *Record, rng store.Range) *SeriesReader {
-	return &SeriesReader{reader: r, record: *rec, rng: rng}
+	return r.Share().Open(rec, rng)
 }
 
 // Estimate returns the number of requests that a complete read of a range needs. It reads the
 // manifest.
 func (r *Reader) Estimate(ctx context.Context, rec *Record, rng store.Range) (requests int, err error) {
-	s := r.Open(rec, rng)
-	if err := s.begin(ctx); err != nil {
-		return 0, err
-	}
-	requests = 1 // the manifest
-	for len(s.left) > 0 {
-		requests += len(s.takeRun().ranges(false))
-	}
-	return requests, nil
+	return r.Share().Estimate(ctx, rec, rng)
 }
 
 func changedError(key string, at *RangeEntry) error {
@@ -140,7 +132,7 @@ func (s *SeriesReader) manifest(ctx context.Context) (*Manifest, error) {
 	if objectstore.SumOf(body) != rec.Manifest {
 		return nil, contentError{fmt.Errorf("%s has changed", nameOf(key))}
 	}
-	m, err := parseManifest(body, rec.Table)
+	m, err := rec.parse(body)
 	if err != nil {
 		return nil, contentError{err}
 	}

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -31,6 +32,8 @@ const (
 	attrDigest     = "digest"
 	attrAt         = "at"
 	attrHold       = "hold"
+	attrMerged     = "merged"
+	attrSingle     = "single"
 	attrVersion    = "version"
 )
 
@@ -49,17 +52,23 @@ type Record struct {
 	Table    grid.Table
 	State    State
 	Class    string
-	Dir      string   // prefix of the keys of its objects
+	Dir      string   // prefix of the keys of the table's own objects
 	Attempts []string // attempts that may have left files without a manifest
 	Hold     string   // why the archive must be kept after its retention; "" if it need not be
 
+	// Merged is the prefix of the merged archive that has the readings of the table. It is "" if the
+	// table has an archive of its own.
+	Merged string
+	// Single means that the archive is merged, and that the files of the table's own one may still exist.
+	Single bool
+
 	// The fields below are set once the table is archived.
-	Generation int       // number of its manifest
+	Generation int       // number of the manifest of its own archive
 	Manifest   string    // checksum of the manifest
 	Digest     string    // digest of all readings
 	Readings   int64     // distinct readings
 	Series     int64     // series
-	Bytes      int64     // size of all files
+	Bytes      int64     // size of all files; of a merged archive, a share by the number of readings
 	Files      int64     // number of files with readings
 	At         time.Time // begin of the last read of the table that found it equal to its archive
 
@@ -67,7 +76,18 @@ type Record struct {
 }
 
 // ManifestKey returns the key of the manifest.
-func (r *Record) ManifestKey() string { return r.Dir + manifestName(r.Generation) }
+func (r *Record) ManifestKey() string {
+	if r.Merged != "" {
+		return r.Merged + manifestName(1)
+	}
+	return r.singleKey()
+}
+
+// singleKey returns the key of the manifest of the table's own archive.
+func (r *Record) singleKey() string { return r.Dir + manifestName(r.Generation) }
+
+// FilesDir returns the prefix of the keys of the files that have the readings of the table.
+func (r *Record) FilesDir() string { return cmp.Or(r.Merged, r.Dir) }
 
 // Catalog has the records of archives in the registry.
 type Catalog struct{ Items store.Items }
@@ -131,7 +151,11 @@ func (r *Record) item() store.Item {
 	registry.PutText(attrs, attrManifest, r.Manifest)
 	registry.PutText(attrs, attrDigest, r.Digest)
 	registry.PutText(attrs, attrHold, r.Hold)
+	registry.PutText(attrs, attrMerged, r.Merged)
 	registry.PutTime(attrs, attrAt, r.At)
+	if r.Single {
+		attrs[attrSingle] = varve.IntValue(1)
+	}
 	return store.Item{Key: recordKey(r.Table), Attrs: attrs}
 }
 
@@ -146,6 +170,7 @@ func parseRecord(it *store.Item) (Record, error) {
 		Table: t, State: State(rd.Text(attrState)), Class: rd.Text(attrClass), Dir: rd.Text(attrDir), Attempts: strings.Fields(rd.Text(attrAttempts)),
 		Generation: int(n(attrGeneration)), Manifest: rd.Text(attrManifest), Digest: rd.Text(attrDigest),
 		Readings: n(attrReadings), Series: n(attrSeries), Bytes: n(attrBytes), Files: n(attrFiles), At: rd.Time(attrAt), Hold: rd.Text(attrHold), version: n(attrVersion),
+		Merged: rd.Text(attrMerged), Single: n(attrSingle) == 1,
 	}
 	return r, rd.Err()
 }

@@ -49,8 +49,9 @@ func (a *Archiver) Restore(ctx context.Context, r *Record, to Target) error {
 		batch.Readings = nil
 		return err
 	}
-	err = a.files.eachBlockExactly(ctx, m, r.Dir, func(b *block.Block) error {
-		for i := range b.Len() {
+	err = a.files.eachBlockExactly(ctx, m, r.FilesDir(), func(b *block.Block) error {
+		from, to := rowsIn(b, r.Table.Window())
+		for i := from; i < to; i++ {
 			var rd varve.Reading
 			b.Fill(i, &rd)
 			batch.Readings = append(batch.Readings, rd)
@@ -122,15 +123,20 @@ func writeRestored(ctx context.Context, to Target, batch store.Batch) error {
 
 // compareTable compares a table with the digests of its archive.
 func (a *Archiver) compareTable(ctx context.Context, m *Manifest, r *Record) error {
-	days, err := a.files.openDays(ctx, m, r.Dir)
+	days, err := a.files.openDays(ctx, m, r.FilesDir())
 	if err != nil {
 		return err
+	}
+	want, rows := m.total(), m.Digests.Rows
+	if e := m.entryOf(r.Table); e != nil {
+		w := r.Table.Window() // it begins and ends with a day
+		want, rows, days.only = *e, -1, &w
 	}
 	count := tally{emit: days.expect}
 	if err := a.scan(ctx, r.Table, tablescan.Sink{Part: count.addPart, Reading: count.addReading}); err != nil {
 		return err
 	}
-	return days.end(m, &count)
+	return days.end(want, rows, &count)
 }
 
 // eachBlockExactly is like eachBlock, but the numbers have the decimals with which they were written.

@@ -22,6 +22,7 @@ type SeriesReader struct {
 	reader *Reader
 	record Record
 	rng    store.Range
+	shared *sharedGroups // nil unless the archive is merged
 	begun  bool
 	left   []group      // row groups that are not read yet, in the order of the range
 	parts  []block.Part // decoded, and not returned yet
@@ -82,12 +83,39 @@ func (s *SeriesReader) begin(ctx context.Context) error {
 	if s.begun {
 		return nil
 	}
-	m, err := s.manifest(ctx)
+	m, err := s.sharedManifest(ctx)
 	if err != nil {
 		return err
 	}
 	s.begun = true
-	w, of := s.window(), s.rng.Series
+	if s.record.Merged != "" {
+		s.rng.Window = clipWindow(s.rng.Window, s.record.Table.Window())
+	}
+	s.left = s.groupsIn(m, s.rng.Window)
+	return nil
+}
+
+// sharedManifest returns the manifest. The readers of a merged archive request it once.
+func (s *SeriesReader) sharedManifest(ctx context.Context) (m *Manifest, err error) {
+	g := s.shared
+	if g == nil {
+		return s.manifest(ctx)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.manifest == nil {
+		if m, err = s.manifest(ctx); err != nil {
+			return nil, err
+		}
+		g.manifest, g.all = m, s.groupsIn(m, s.rng.Window)
+	}
+	return g.manifest, s.record.checkEntry(g.manifest)
+}
+
+// groupsIn returns the row groups that may have readings of the range in a window, in the order of the
+// range.
+func (s *SeriesReader) groupsIn(m *Manifest, w varve.Window) (list []group) {
+	w, of := s.afterIn(w), s.rng.Series
 	between := func(first, last SeriesKey) bool {
 		return first.Series().Compare(of) <= 0 && of.Compare(last.Series()) <= 0
 	}
@@ -98,19 +126,29 @@ func (s *SeriesReader) begin(ctx context.Context) error {
 		}
 		for n := range f.Groups {
 			if g := &f.Groups[n]; between(g.First, g.Last) && g.From.Before(w.To) && !g.To.Before(w.From) {
-				s.left = append(s.left, group{f, n})
+				list = append(list, group{f, n})
 			}
 		}
 	}
 	if s.rng.Order == varve.Descending {
-		slices.Reverse(s.left)
+		slices.Reverse(list)
 	}
-	return nil
+	return list
 }
 
-// window returns the part of the window that can have readings after the position of the range.
-func (s *SeriesReader) window() varve.Window {
-	w := s.rng.Window
+// clipWindow returns the part of a window that is in another one.
+func clipWindow(w, other varve.Window) varve.Window {
+	if w.From.Before(other.From) {
+		w.From = other.From
+	}
+	if w.To.After(other.To) {
+		w.To = other.To
+	}
+	return w
+}
+
+// afterIn returns the part of a window that can have readings after the position of the range.
+func (s *SeriesReader) afterIn(w varve.Window) varve.Window {
 	if s.rng.After == nil {
 		return w
 	}
@@ -128,20 +166,20 @@ type run struct {
 	first, last int
 }
 
-// takeRun removes and returns the next row groups, which are read in one request.
-func (s *SeriesReader) takeRun() run {
-	g := s.left[0]
+// takeRun returns the first row groups of a list, which are read in one request, and the rest of the list.
+func takeRun(left []group) (run, []group) {
+	g := left[0]
 	r := run{g.file, g.index, g.index}
-	s.left = s.left[1:]
-	for len(s.left) > 0 && s.left[0].file == r.file {
+	left = left[1:]
+	for len(left) > 0 && left[0].file == r.file {
 		next := r
-		next.first, next.last = min(r.first, s.left[0].index), max(r.last, s.left[0].index)
+		next.first, next.last = min(r.first, left[0].index), max(r.last, left[0].index)
 		if next.last-next.first > r.last-r.first+1 || next.body().Size > fetchBytes || next.rows() > fetchRows {
 			break
 		}
-		r, s.left = next, s.left[1:]
+		r, left = next, left[1:]
 	}
-	return r
+	return r, left
 }
 
 // rows returns the number of rows.
@@ -174,26 +212,19 @@ func (r run) ranges(footerKnown bool) []RangeEntry {
 
 // readRun reads and decodes the next row groups.
 func (s *SeriesReader) readRun(ctx context.Context) error {
-	r := s.takeRun()
-	body := r.body()
-	weight := min(body.Size+r.file.Footer.Size, fetchedBytes)
-	if err := s.reader.fetching.Acquire(ctx, weight); err != nil {
-		return context.Cause(ctx)
+	var blocks []*block.Block
+	var err error
+	if s.shared != nil {
+		blocks, err = s.shared.takeGroup(ctx, s)
+	} else {
+		var r run
+		r, s.left = takeRun(s.left)
+		blocks, err = s.decodeRun(ctx, r)
 	}
-	defer s.reader.fetching.Release(weight)
-	known, err := s.fetchRun(ctx, r)
 	if err != nil {
 		return err
 	}
-	rd, err := parquetfile.OpenRanges(known)
-	if err != nil {
-		return contentError{err}
-	}
-	for i := r.first; i <= r.last; i++ {
-		b, err := rd.ReadSeries(i, s.rng.Series)
-		if err != nil {
-			return contentError{err}
-		}
+	for _, b := range blocks {
 		if b == nil {
 			continue
 		}
@@ -207,9 +238,36 @@ func (s *SeriesReader) readRun(ctx context.Context) error {
 	return nil
 }
 
+// decodeRun reads row groups, and decodes the readings of the series: one block per row group, or nil if
+// a row group has none.
+func (s *SeriesReader) decodeRun(ctx context.Context, r run) (blocks []*block.Block, err error) {
+	body := r.body()
+	weight := min(body.Size+r.file.Footer.Size, fetchedBytes)
+	if err := s.reader.fetching.Acquire(ctx, weight); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	defer s.reader.fetching.Release(weight)
+	known, err := s.fetchRun(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	rd, err := parquetfile.OpenRanges(known)
+	if err != nil {
+		return nil, contentError{err}
+	}
+	for i := r.first; i <= r.last; i++ {
+		b, err := rd.ReadSeries(i, s.rng.Series)
+		if err != nil {
+			return nil, contentError{err}
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks, nil
+}
+
 // fetchRun reads row groups and the footer of a file, and compares them with their checksums.
 func (s *SeriesReader) fetchRun(ctx context.Context, r run) (*parquetfile.Ranges, error) {
-	key, f := s.record.Dir+r.file.Name, r.file
+	key, f := s.record.FilesDir()+r.file.Name, r.file
 	footer, footerKnown := s.reader.known.Get(f.Footer.SHA256)
 	ranges := r.ranges(footerKnown)
 	bodies := make([][]byte, len(ranges))
@@ -256,8 +314,7 @@ func (s *SeriesReader) fetchRun(ctx context.Context, r run) (*parquetfile.Ranges
 
 // clip returns the readings of a block that are in the range.
 func (s *SeriesReader) clip(b *block.Block) block.Part {
-	from := sort.Search(b.Len(), func(i int) bool { return b.Times[i] >= s.rng.Window.From.UnixNano() })
-	to := from + sort.Search(b.Len()-from, func(i int) bool { return b.Times[from+i] >= s.rng.Window.To.UnixNano() })
+	from, to := rowsIn(b, s.rng.Window)
 	if after := s.rng.After; after != nil {
 		s.forms.Reset(b)
 		compare := func(i int) int {

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/archive/parquetfile"
 	"github.com/varvedb/varve/block"
 	"github.com/varvedb/varve/objectstore"
@@ -22,7 +25,7 @@ func (a *Archiver) Verify(ctx context.Context, r *Record) error {
 	}
 	m, err := a.files.manifest(ctx, r)
 	if err == nil {
-		err = a.files.verify(ctx, m, r.Dir)
+		err = a.files.verify(ctx, m, r.FilesDir())
 	}
 	if err != nil {
 		return fmt.Errorf("archive of %s: %w", r.Table, err)
@@ -39,11 +42,35 @@ func (o *files) manifest(ctx context.Context, r *Record) (*Manifest, error) {
 	if objectstore.SumOf(body) != r.Manifest {
 		return nil, contentError{fmt.Errorf("%s has changed", r.ManifestKey())}
 	}
-	m, err := parseManifest(body, r.Table)
+	m, err := r.parse(body)
 	if err != nil {
 		return nil, contentError{err}
 	}
 	return m, nil
+}
+
+// parse parses the manifest of a record. A merged archive must have the readings of the record's table.
+func (r *Record) parse(body []byte) (*Manifest, error) {
+	if r.Merged == "" {
+		return parseManifest(body, r.Table.Name())
+	}
+	m, err := parseManifest(body, NameOfMerged(r.Merged))
+	if err != nil {
+		return nil, err
+	}
+	return m, r.checkEntry(m)
+}
+
+// checkEntry fails unless a merged archive has the readings of the record.
+func (r *Record) checkEntry(m *Manifest) error {
+	switch e := m.entryOf(r.Table); {
+	case e == nil:
+		return fmt.Errorf("merged archive %s lacks table %s", m.Table, r.Table)
+	case e.Readings != r.Readings || e.Digest != r.Digest:
+		return fmt.Errorf("merged archive %s has other readings of table %s", m.Table, r.Table)
+	default:
+		return nil
+	}
 }
 
 // Check compares the objects of an archive with its record, without reading them all. It fails unless
@@ -64,15 +91,20 @@ func (a *Archiver) Check(ctx context.Context, r *Record, in *store.Info) error {
 	if err != nil {
 		return err
 	}
+	return a.files.examine(ctx, m, r.FilesDir())
+}
+
+// examine compares the sizes and checksums of all files with the manifest.
+func (o *files) examine(ctx context.Context, m *Manifest, dir string) error {
 	for _, f := range m.allFiles() {
-		o, err := a.opts.Objects.Stat(ctx, r.Dir+f.Name)
+		stored, err := o.objects.Stat(ctx, dir+f.Name)
 		switch {
 		case err != nil:
-			return fmt.Errorf("examine %s: %w", r.Dir+f.Name, err)
-		case o.Size != f.Size:
-			return contentError{fmt.Errorf("%s has %d bytes, want %d", r.Dir+f.Name, o.Size, f.Size)}
-		case o.SHA256 != f.SHA256:
-			return contentError{fmt.Errorf("the checksum of %s differs", r.Dir+f.Name)}
+			return fmt.Errorf("examine %s: %w", dir+f.Name, err)
+		case stored.Size != f.Size:
+			return contentError{fmt.Errorf("%s has %d bytes, want %d", dir+f.Name, stored.Size, f.Size)}
+		case stored.SHA256 != f.SHA256:
+			return contentError{fmt.Errorf("the checksum of %s differs", dir+f.Name)}
 		}
 	}
 	return nil
@@ -84,7 +116,11 @@ func (o *files) verify(ctx context.Context, m *Manifest, dir string) error {
 	if err != nil {
 		return err
 	}
-	count := tally{emit: days.expect}
+	counts, err := tableCountsOf(m)
+	if err != nil {
+		return contentError{err}
+	}
+	count := tally{emit: days.expect, tables: counts}
 	err = o.eachBlock(ctx, m, dir, func(b *block.Block) error {
 		if err := count.addPart(&block.Part{Block: b, From: 0, To: b.Len()}); err != nil {
 			return contentError{err}
@@ -94,7 +130,13 @@ func (o *files) verify(ctx context.Context, m *Manifest, dir string) error {
 	if err != nil {
 		return err
 	}
-	return days.end(m, &count)
+	if err := days.end(m.total(), m.Digests.Rows, &count); err != nil {
+		return err
+	}
+	if !slices.Equal(counts.entries(), m.Tables) {
+		return contentError{fmt.Errorf("the tables have %+v, the manifest has %+v", counts.entries(), m.Tables)}
+	}
+	return nil
 }
 
 // compare reads a table and compares it with the digests of an archive. It also recounts the files.
@@ -121,12 +163,23 @@ func (o *files) openDays(ctx context.Context, m *Manifest, dir string) (*expecte
 // expectedDays compares counted series and days with the digests of an archive, in order.
 type expectedDays struct {
 	reader *parquetfile.DigestReader
+	only   *varve.Window // if set, other days are skipped
 	rows   int64
+}
+
+// next returns the next series and day of the archive, or false after the last one.
+func (e *expectedDays) next() (parquetfile.DayDigest, bool, error) {
+	for {
+		d, ok, err := e.reader.Next()
+		if !ok || err != nil || e.only == nil || e.only.Contains(time.Unix(int64(d.Day)*24*3600, 0)) {
+			return d, ok, err
+		}
+	}
 }
 
 // expect compares the next series and day.
 func (e *expectedDays) expect(d parquetfile.DayDigest) error {
-	want, ok, err := e.reader.Next()
+	want, ok, err := e.next()
 	switch {
 	case err != nil:
 		return contentError{err}
@@ -140,17 +193,18 @@ func (e *expectedDays) expect(d parquetfile.DayDigest) error {
 	return nil
 }
 
-// end compares the last day and the totals, and fails if the archive has further days.
-func (e *expectedDays) end(m *Manifest, count *tally) error {
+// end compares the last day and the totals, and fails if the archive has further days. If rows is
+// negative, the number of days is not compared.
+func (e *expectedDays) end(want TableEntry, rows int64, count *tally) error {
 	total, err := count.end()
 	if err != nil {
 		return err
 	}
-	if d, ok, err := e.reader.Next(); ok || err != nil {
+	if d, ok, err := e.next(); ok || err != nil {
 		return contentError{errors.Join(fmt.Errorf("series %s, day %d: only the archive has it", d.Series, d.Day), err)}
 	}
-	if total.Readings != m.Readings || total.Series != m.Series || digestText(total.Digest) != m.Digest || e.rows != m.Digests.Rows {
-		return contentError{fmt.Errorf("%d readings of %d series, the manifest has %d of %d", total.Readings, total.Series, m.Readings, m.Series)}
+	if total.entry(want.Table) != want || rows >= 0 && e.rows != rows {
+		return contentError{fmt.Errorf("%d readings of %d series, the manifest has %d of %d", total.Readings, total.Series, want.Readings, want.Series)}
 	}
 	return nil
 }

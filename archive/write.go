@@ -18,7 +18,7 @@ import (
 
 // write writes the files of an attempt from a table, and returns the manifest that describes them.
 func (a *Archiver) write(ctx context.Context, r *Record, in *store.Info, attempt string) (*Manifest, error) {
-	m, err := a.writeFrom(ctx, r, attempt, func(to tablescan.Sink) error { return a.scan(ctx, in.Table, to) })
+	m, err := a.writeFrom(ctx, r.place(attempt), func(to tablescan.Sink) error { return a.scan(ctx, in.Table, to) })
 	if err != nil {
 		return nil, err
 	}
@@ -34,27 +34,41 @@ func (a *Archiver) scan(ctx context.Context, t grid.Table, to tablescan.Sink) er
 	return err
 }
 
+// place is the name of an archive, and the place and attempt of its new files.
+type place struct {
+	name    string // of the table or of the merged archive
+	class   string
+	dir     string
+	attempt string
+	tables  []grid.Table // of a merged archive, in the order of their event ranges
+}
+
+// place returns the place of the table's own archive.
+func (r *Record) place(attempt string) place {
+	return place{name: r.Table.Name(), class: r.Class, dir: r.Dir, attempt: attempt}
+}
+
 // writeFrom writes the files of an attempt. The function scan passes the readings, sorted by series and
 // position.
-func (a *Archiver) writeFrom(ctx context.Context, r *Record, attempt string, scan func(to tablescan.Sink) error) (*Manifest, error) {
-	m := &Manifest{Version: ManifestVersion, Schema: parquetfile.SchemaVersion, Table: r.Table.Name(), Class: r.Class, Attempt: attempt, Created: a.opts.Now().UTC(), Files: []FileEntry{}}
+func (a *Archiver) writeFrom(ctx context.Context, at place, scan func(to tablescan.Sink) error) (*Manifest, error) {
+	m := &Manifest{Version: ManifestVersion, Schema: parquetfile.SchemaVersion, Table: at.name, Class: at.class, Attempt: at.attempt, Created: a.opts.Now().UTC(), Files: []FileEntry{}}
 	put := func(name string, body []byte) (FileEntry, error) {
-		if err := a.files.putNew(ctx, r.Dir+name, body); err != nil {
+		if err := a.files.putNew(ctx, at.dir+name, body); err != nil {
 			return FileEntry{}, fmt.Errorf("write %s: %w", name, err)
 		}
 		return FileEntry{Name: name, Size: int64(len(body)), SHA256: objectstore.SumOf(body)}, nil
 	}
 	builder := parquetfile.NewBuilder(parquetfile.Options{
-		Table: r.Table.Name(), GroupRows: a.opts.GroupRows, MaxBytes: a.opts.FileBytes,
+		Table: at.name, GroupRows: a.opts.GroupRows, MaxBytes: a.opts.FileBytes,
 		Put: func(f parquetfile.File) error {
-			entry, err := put(partName(attempt, len(m.Files)), f.Body)
+			entry, err := put(partName(at.attempt, len(m.Files)), f.Body)
 			entry.describe(&f)
 			m.Files = append(m.Files, entry)
 			return err
 		},
 	})
 	days := parquetfile.NewDigestWriter()
-	count := tally{emit: days.Add}
+	count := tally{emit: days.Add, tables: newTableCounts(at.tables)}
 	err := scan(tablescan.Sink{
 		Part: func(p *block.Part) error {
 			if err := count.addPart(p); err != nil {
@@ -83,11 +97,12 @@ func (a *Archiver) writeFrom(ctx context.Context, r *Record, attempt string, sca
 	if err != nil {
 		return nil, err
 	}
-	if m.Digests, err = put(digestsName(attempt), body); err != nil {
+	if m.Digests, err = put(digestsName(at.attempt), body); err != nil {
 		return nil, err
 	}
 	m.Digests.Rows = rows
 	m.Readings, m.Series, m.Digest = total.Readings, total.Series, digestText(total.Digest)
+	m.Tables = count.tables.entries()
 	return m, nil
 }
 
@@ -101,6 +116,21 @@ func (o *files) putNew(ctx context.Context, key string, body []byte) error {
 	stored, bad := o.objects.Stat(ctx, key)
 	if bad != nil || stored.Size != int64(len(body)) || stored.SHA256 != objectstore.SumOf(body) {
 		return errors.Join(err, bad)
+	}
+	return nil
+}
+
+// putManifest writes a manifest and reads it back. It fails with ErrExists if another manifest exists.
+func (o *files) putManifest(ctx context.Context, key string, body []byte) error {
+	if err := o.putNew(ctx, key, body); err != nil {
+		return fmt.Errorf("write manifest: %w", err)
+	}
+	stored, err := o.objects.Get(ctx, key, 0, -1)
+	if err != nil {
+		return fmt.Errorf("read manifest back: %w", err)
+	}
+	if objectstore.SumOf(stored) != objectstore.SumOf(body) {
+		return errors.New("the manifest differs from the one that was written")
 	}
 	return nil
 }

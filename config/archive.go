@@ -21,13 +21,14 @@ type Archive struct {
 	Region    string // s3: the region; if empty, the environment's
 	Rate      int    // readings per second that are read from the store; 0 means no limit
 	Retention time.Duration
+	Merge     bool // merge the archives of dropped tables
 }
 
 // ArchiveKinds returns the values of archive.kind, except the empty one.
 func ArchiveKinds() []string { return []string{"folder", "s3"} }
 
 func defaultArchive() Archive {
-	return Archive{Dir: "archive", Prefix: "varve", Retention: retention.Forever}
+	return Archive{Dir: "archive", Prefix: "varve", Retention: retention.Forever, Merge: true}
 }
 
 var archiveSettings = []setting{
@@ -38,6 +39,7 @@ var archiveSettings = []setting{
 	text("archive.endpoint", "s3: address of another service than AWS; if empty, AWS", func(c *Config) *string { return &c.Archive.Endpoint }, checkEndpoint),
 	text("archive.region", "s3: region; if empty, AWS_REGION or the profile", func(c *Config) *string { return &c.Archive.Region }, nil),
 	whole("archive.rate", "maximum readings per second that are read to be archived; 0 means no limit", 0, func(c *Config) *int { return &c.Archive.Rate }),
+	truth("archive.merge", "merge the archives of dropped tables by class and arrival month", func(c *Config) *bool { return &c.Archive.Merge }),
 	positive(span("archive.retention", "how long archives of dropped tables are kept", func(c *Config) *time.Duration { return &c.Archive.Retention })),
 }
 

@@ -120,6 +120,7 @@ archive:
   kind: s3
   dir: /var/lib/archive
   bucket: acme-archive
+  merge: false
   prefix: plant/varve
   endpoint: http://127.0.0.1:7070
   region: eu-central-1

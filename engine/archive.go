@@ -27,10 +27,14 @@ type Archive struct {
 	Rate    float64           // readings per second that are read; 0 means no limit
 	// Retention is the time after which the archives of dropped tables are deleted. 0 means never.
 	Retention time.Duration
+	// Merge merges the archives of dropped tables.
+	Merge bool
 	// ExactCounts means that the catalog of the store counts readings exactly.
 	ExactCounts bool
 	// Archived is called after each attempt to archive a table. If nil, it is skipped.
 	Archived func(t grid.Table, r archive.Record, took time.Duration, err error)
+	// Merged is called after each attempt to merge archives. If nil, it is skipped.
+	Merged func(done []archive.Merged, took time.Duration, err error)
 	// Expired is called after each attempt to delete archives. If nil, it is skipped.
 	Expired func(deleted []archive.Record, err error)
 }
@@ -59,6 +63,7 @@ type ArchiveStats struct {
 	Archived int64 // tables
 	Failed   int64 // attempts to archive a table
 	Refused  int64 // drops of tables
+	Merged   int64 // tables whose archives were merged
 	Readings int64
 	Bytes    int64
 	Took     time.Duration
@@ -122,6 +127,9 @@ func (e *Engine) wireArchive(o Options) {
 	if e.archives.opts.Archived == nil {
 		e.archives.opts.Archived = func(grid.Table, archive.Record, time.Duration, error) {}
 	}
+	if e.archives.opts.Merged == nil {
+		e.archives.opts.Merged = func([]archive.Merged, time.Duration, error) {}
+	}
 	if e.archives.opts.Expired == nil {
 		e.archives.opts.Expired = func([]archive.Record, error) {}
 	}
@@ -176,8 +184,8 @@ func (e *Engine) checkArchive() func(context.Context, *store.Info) error {
 	}
 }
 
-// archiveTables archives the tables whose readings have all expired, one after the other, and
-// deletes archives after their retention. Only one process does so at a time. The next run
+// archiveTables archives the tables whose readings have all expired, one after the other. It merges the
+// archives of dropped tables, and deletes archives after their retention. Only one process does so at a time. The next run
 // continues an interrupted run.
 func (e *Engine) archiveTables() {
 	if e.Archiver == nil || !e.archives.running.TryLock() {
@@ -190,7 +198,7 @@ func (e *Engine) archiveTables() {
 		if err != nil {
 			return err
 		}
-		return errors.Join(e.archiveDue(ctx, infos), e.expireArchives(ctx, infos))
+		return errors.Join(e.archiveDue(ctx, infos), e.mergeArchives(ctx, infos), e.expireArchives(ctx, infos))
 	})
 	switch {
 	case e.background.Err() != nil:

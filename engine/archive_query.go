@@ -31,15 +31,16 @@ func (a *archivedTables) List(ctx context.Context, prefixes []string, w varve.Wi
 		return nil, err
 	}
 	list := make([]query.Archived, len(records))
+	reads := a.reader.Share() // of one query
 	for i := range records {
 		r := &records[i]
 		list[i] = query.Archived{
 			Table: r.Table,
 			Open: func(rng store.Range) func(context.Context, int) (store.BlockPage, error) {
-				return a.reader.Open(r, rng).Next
+				return reads.Open(r, rng).Next
 			},
 			Estimate: func(ctx context.Context, rng store.Range) (store.Cost, error) {
-				n, err := a.reader.Estimate(ctx, r, rng)
+				n, err := reads.Estimate(ctx, r, rng)
 				return store.Cost{Requests: n}, err
 			},
 			IsIn: func(in *store.Info) bool { return a.isIn(in, r) },

@@ -118,7 +118,7 @@ func openArchivePast(t *rapid.T, open func(dir string, now func() time.Time) (st
 	policy.Retention = &retention.Policy{Prefix: p.prefix, Classes: []retention.Class{{Name: retention.DefaultClass, Retention: 30 * day}}}
 	p.Engine, err = engine.Open(context.Background(), engine.Options{
 		Store: st, Rotation: policy, Now: now, NoRollups: true, Schedule: "@yearly",
-		Archive: engine.Archive{Objects: objects, Prefix: "p", ExactCounts: exact},
+		Archive: engine.Archive{Objects: objects, Prefix: "p", ExactCounts: exact, Merge: true},
 	})
 	p.must(t, err)
 	p.WaitForFirst()

@@ -46,7 +46,7 @@ func openArchiveWorld(t *testing.T) *archiveWorld {
 	policy.Drop, policy.ArchiveFirst = true, true
 	w.Engine, err = engine.Open(t.Context(), engine.Options{
 		Store: st, Rotation: policy, Now: now, NoRollups: true,
-		Archive: engine.Archive{Objects: w.objects, Prefix: "p", ExactCounts: true, Retention: 30 * day},
+		Archive: engine.Archive{Objects: w.objects, Prefix: "p", ExactCounts: true, Retention: 30 * day, Merge: true},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,9 @@ package erasures
 import (
 	"cmp"
 	"context"
+	"errors"
+	"maps"
+	"slices"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/archive"
@@ -13,6 +16,7 @@ import (
 // foundArchive is an archive that may have readings of a target.
 type foundArchive struct {
 	table  grid.Table
+	merged string  // the merged archive that has its readings, if any
 	hold   string  // the reason of the hold on its table, or on the archive itself
 	counts []Count // readings in whole days
 	// earlier means that earlier archives of the table exist, which may have readings of the target.
@@ -29,20 +33,25 @@ func (e *Eraser) findArchives(ctx context.Context, s *scope) (list []foundArchiv
 	for i := range s.tables {
 		holds[s.tables[i].Table] = s.tables[i].Hold
 	}
+	leftover, err := e.leftover(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for i := range records {
 		r := &records[i]
 		if !r.Table.Overlaps(s.Window) {
 			continue
 		}
 		if e.opts.Archiver == nil {
-			return nil, varve.Errorf(varve.Conflict, "the archive of %s may have readings of device %s: set archive.kind first", r.Table, s.Device)
+			return nil, errNoArchiver(r.Table, s)
 		}
-		found := foundArchive{table: r.Table, hold: cmp.Or(holds[r.Table], r.Hold)}
+		found := foundArchive{table: r.Table, merged: r.Merged, hold: cmp.Or(holds[r.Table], r.Hold)}
 		series, earlier, err := e.opts.Archiver.CountDevice(ctx, r, s.Tenant, s.Device, s.Window)
 		if err != nil {
 			return nil, err
 		}
-		found.earlier = earlier
+		found.earlier = earlier || leftover[r.Table]
+		delete(leftover, r.Table)
 		for _, c := range series {
 			if s.Stream == "" || c.Series.Stream == s.Stream {
 				found.counts = append(found.counts, Count{Table: r.Table.Name(), Stream: c.Series.Stream, Readings: c.Readings, Hold: found.hold})
@@ -52,7 +61,30 @@ func (e *Eraser) findArchives(ctx context.Context, s *scope) (list []foundArchiv
 			list = append(list, found)
 		}
 	}
+	for _, t := range slices.SortedFunc(maps.Keys(leftover), grid.Table.Compare) { // these have no records
+		if t.Overlaps(s.Window) {
+			if e.opts.Archiver == nil {
+				return nil, errNoArchiver(t, s)
+			}
+			list = append(list, foundArchive{table: t, hold: holds[t], earlier: true})
+		}
+	}
 	return list, nil
+}
+
+// errNoArchiver means that an archive may have readings of a target, and no archive is configured.
+func errNoArchiver(t grid.Table, s *scope) error {
+	return varve.Errorf(varve.Conflict, "the archive of %s may have readings of device %s: set archive.kind first", t, s.Device)
+}
+
+// leftover returns the tables with readings in merged archives that are not their archives.
+func (e *Eraser) leftover(ctx context.Context) (map[grid.Table]bool, error) {
+	set := map[grid.Table]bool{}
+	tables, err := archive.Catalog{Items: e.opts.Items}.Leftover(ctx)
+	for _, t := range tables {
+		set[t] = true
+	}
+	return set, err
 }
 
 // archiveOf is the prefix of the name of an archive in the counts of a record.
@@ -71,31 +103,53 @@ func (p *pass) eraseArchives(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var open []foundArchive
 	for i := range archives {
-		found := &archives[i]
-		if found.hold != "" {
-			p.keepArchive(found)
-			continue
+		if archives[i].hold != "" {
+			p.keepArchive(&archives[i])
+		} else {
+			open = append(open, archives[i])
 		}
-		if err := p.lease.Check(ctx); err != nil {
+	}
+	for len(open) > 0 {
+		// The tables of a merged archive are erased together, so that it is rewritten once.
+		same := func(f foundArchive) bool {
+			return f.table == open[0].table || f.merged != "" && f.merged == open[0].merged
+		}
+		var tables []grid.Table
+		for _, f := range open {
+			if same(f) {
+				tables = append(tables, f.table)
+			}
+		}
+		if err := p.eraseTogether(ctx, tables); err != nil {
 			return err
 		}
-		x := store.Erasure{Window: r.Window, Arrived: r.Arrived}
-		n, err := p.e.opts.Archiver.Erase(ctx, found.table, func(rd *varve.Reading) bool {
-			return rd.Tenant == r.Tenant && rd.Device == r.Device && (r.Stream == "" || rd.Stream == r.Stream) && x.Covers(rd.Time, rd.Arrived)
-		})
-		if err != nil {
-			return err
-		}
-		if n > 0 {
+		open = slices.DeleteFunc(open, func(f foundArchive) bool { return slices.Contains(tables, f.table) })
+	}
+	return nil
+}
+
+// eraseTogether rewrites the archives of tables, and counts the erased readings.
+func (p *pass) eraseTogether(ctx context.Context, tables []grid.Table) error {
+	if err := p.lease.Check(ctx); err != nil {
+		return err
+	}
+	r := p.record
+	x := store.Erasure{Window: r.Window, Arrived: r.Arrived}
+	erased, failed := p.e.opts.Archiver.Erase(ctx, tables, func(rd *varve.Reading) bool {
+		return rd.Tenant == r.Tenant && rd.Device == r.Device && (r.Stream == "" || rd.Stream == r.Stream) && x.Covers(rd.Time, rd.Arrived)
+	})
+	for _, t := range slices.SortedFunc(maps.Keys(erased), grid.Table.Compare) {
+		if n := erased[t]; n > 0 {
 			p.erased += n
-			r.Erased = addCount(r.Erased, archiveOf+found.table.Name(), r.Stream, n)
+			r.Erased = addCount(r.Erased, archiveOf+t.Name(), r.Stream, n)
 			if err := p.e.put(ctx, r); err != nil {
-				return err
+				return errors.Join(failed, err)
 			}
 		}
 	}
-	return nil
+	return failed
 }
 
 // keepArchive records that an archive stays because of a hold. Earlier archives are not counted, but they

@@ -116,8 +116,8 @@ func (a archiveCommands) list() *cobra.Command {
 
 func (a archiveCommands) showArchives(list *wire.ArchiveList) error {
 	g := listing{
-		header:   []string{"from", "to", "written", "class", "state", "readings", "bytes", "archived", "dropped", "hold", "table", "manifest"},
-		optional: []string{"manifest", "hold", "table", "class"},
+		header:   []string{"from", "to", "written", "class", "state", "readings", "bytes", "archived", "dropped", "merged", "hold", "table", "manifest"},
+		optional: []string{"manifest", "merged", "hold", "table", "class"},
 		empty:    "No table is archived.",
 	}
 	if list.Location == "" {
@@ -129,7 +129,7 @@ func (a archiveCommands) showArchives(list *wire.ArchiveList) error {
 		if r.Exists {
 			dropped = "no"
 		}
-		g.add(date(r.From), date(r.To), r.WriteMonth, r.Class, r.State, a.number(r.Readings), a.bytes(r.Bytes), dateOrNever(r.At), dropped, r.Hold, r.Table, r.Manifest)
+		g.add(date(r.From), date(r.To), r.WriteMonth, r.Class, r.State, a.number(r.Readings), a.bytes(r.Bytes), dateOrNever(r.At), dropped, r.Merged, r.Hold, r.Table, r.Manifest)
 	}
 	return a.show(&g, list)
 }

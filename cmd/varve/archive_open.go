@@ -17,9 +17,9 @@ import (
 
 // archiveMetrics exports the counters of archiving and of reads from archives.
 type archiveMetrics struct {
-	engine                                          *engine.Engine
-	tables, readings, bytes, seconds, last, refused *prometheus.Desc
-	readRequests, readBytes                         *prometheus.Desc
+	engine                                                  *engine.Engine
+	tables, readings, bytes, seconds, last, refused, merged *prometheus.Desc
+	readRequests, readBytes                                 *prometheus.Desc
 }
 
 func newArchiveMetrics(e *engine.Engine) archiveMetrics {
@@ -34,6 +34,7 @@ func newArchiveMetrics(e *engine.Engine) archiveMetrics {
 		seconds:      desc("varve_archive_seconds_total", "Time spent on archiving tables."),
 		last:         desc("varve_archive_last_success_timestamp_seconds", "When this process last archived a table; 0 before the first one."),
 		refused:      desc("varve_archive_refused_total", "Drops of tables that were refused, because their archive was not intact."),
+		merged:       desc("varve_archive_merged_tables_total", "Dropped tables whose archives this process merged."),
 		readRequests: desc("varve_archive_read_requests_total", "Requests of queries to archives."),
 		readBytes:    desc("varve_archive_read_bytes_total", "Bytes that queries read from archives."),
 	}
@@ -41,7 +42,7 @@ func newArchiveMetrics(e *engine.Engine) archiveMetrics {
 
 // Describe implements prometheus.Collector.
 func (m archiveMetrics) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.tables, m.readings, m.bytes, m.seconds, m.last, m.refused, m.readRequests, m.readBytes} {
+	for _, d := range []*prometheus.Desc{m.tables, m.readings, m.bytes, m.seconds, m.last, m.refused, m.merged, m.readRequests, m.readBytes} {
 		out <- d
 	}
 }
@@ -58,6 +59,7 @@ func (m archiveMetrics) Collect(out chan<- prometheus.Metric) {
 	counter(m.bytes, float64(s.Bytes))
 	counter(m.seconds, s.Took.Seconds())
 	counter(m.refused, float64(s.Refused))
+	counter(m.merged, float64(s.Merged))
 	read := m.engine.Archives.Stats()
 	counter(m.readRequests, float64(read.Requests))
 	counter(m.readBytes, float64(read.Bytes))
@@ -79,6 +81,15 @@ func openArchive(ctx context.Context, c *config.Config, log zerolog.Logger) (a e
 		a.Objects, err = s3.Open(ctx, s3.Options{Bucket: c.Archive.Bucket, Prefix: c.Archive.Prefix, Endpoint: c.Archive.Endpoint, Region: c.Archive.Region})
 	}
 	a.Prefix, a.Rate, a.Retention, a.ExactCounts = c.Archive.Prefix, float64(c.Archive.Rate), c.Archive.Retention, kindOf(c).exactCounts()
+	a.Merge = c.Archive.Merge
+	a.Merged = func(done []archive.Merged, took time.Duration, err error) {
+		for i := range done {
+			log.Info().Str("archive", done[i].Name).Int("tables", len(done[i].Tables)).Str("directory", done[i].Dir).Stringer("took", rounded(took)).Msg("archives merged")
+		}
+		if err != nil {
+			log.Error().Err(err).Stringer("took", rounded(took)).Msg("archives not merged")
+		}
+	}
 	a.Archived = func(t grid.Table, r archive.Record, took time.Duration, err error) {
 		if err != nil {
 			log.Error().Err(err).Str("table", t.Name()).Stringer("took", rounded(took)).Msg("table not archived")

@@ -41,8 +41,8 @@ var month = grid.MonthOf(time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC))
 
 func clock() time.Time { return time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC) }
 
-// TestArchive_RecountedByDuckDB archives tables to a bucket and to a folder. DuckDB reads the files with
-// plain SQL, and finds the same counts and the same exact sums.
+// TestArchive_RecountedByDuckDB archives tables to a bucket and to a folder, and merges the archives. DuckDB
+// reads the files with plain SQL before and after that, and finds the same counts and the same exact sums.
 func TestArchive_RecountedByDuckDB(t *testing.T) {
 	endpoint, inBucket := startS3(t)
 	b, err := s3.Open(t.Context(), s3.Options{Bucket: bucket, Endpoint: endpoint})
@@ -55,11 +55,26 @@ func TestArchive_RecountedByDuckDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	for root, objects := range map[string]objectstore.Store{inBucket: b, inFolder: f} {
-		want := archiveTables(t, objects)
-		got := recount(t, root)
-		if text, wanted := fmt.Sprint(got), fmt.Sprint(want); text != wanted {
-			t.Errorf("%s:\n got %s\nwant %s", objects.Location(), text, wanted)
+		a, want := archiveTables(t, objects)
+		compareCounts(t, recount(t, root), want, objects.Location())
+		for range 2 { // the second call deletes the replaced files
+			if _, err := a.Merge(t.Context(), nil, true); err != nil {
+				t.Fatal(err)
+			}
 		}
+		merged, err := a.Catalog().ListMerged(t.Context())
+		if err != nil || len(merged) != 1 || len(merged[0].Tables) != len(want["partitions"]) {
+			t.Fatalf("merged archives: %+v, %v", merged, err)
+		}
+		want["partitions"] = []map[string]any{{"class": "default", "month": "2026-10", "table": merged[0].Name}}
+		compareCounts(t, recount(t, root), want, objects.Location()+", merged")
+	}
+}
+
+func compareCounts(t *testing.T, got, want counts, where string) {
+	t.Helper()
+	if text, wanted := fmt.Sprint(got), fmt.Sprint(want); text != wanted {
+		t.Errorf("%s:\n got %s\nwant %s", where, text, wanted)
 	}
 }
 
@@ -83,15 +98,15 @@ func recount(t *testing.T, root string) (c counts) {
 }
 
 // archiveTables archives two tables of readings, and returns the expected recount.
-func archiveTables(t *testing.T, objects objectstore.Store) counts {
+func archiveTables(t *testing.T, objects objectstore.Store) (*archive.Archiver, counts) {
 	t.Helper()
 	s := mem.New(clock)
-	defer s.Close()
+	t.Cleanup(func() { s.Close() })
 	a := archive.New(archive.Options{
 		Store: s, Items: s, Objects: objects, Prefix: "p", ClassOf: func(grid.Table) string { return "default" }, Now: clock, ExactCounts: true,
 		GroupRows: 500, FileBytes: 8000,
 	})
-	begin := time.Date(2026, 10, 12, 0, 0, 0, 0, time.UTC)
+	begin := time.Date(2026, 10, 8, 12, 40, 0, 0, time.UTC) // 1000 readings are in the week of this day
 	tables := map[grid.Table][]varve.Reading{}
 	temperature := [2]decimal.Sum{}
 	const each = 2000
@@ -126,14 +141,14 @@ func archiveTables(t *testing.T, objects objectstore.Store) counts {
 	for _, tb := range sorted(tables) {
 		partitions = append(partitions, map[string]any{"class": "default", "month": "2026-10", "table": tb.Name()})
 	}
-	days := 2 * (each*5/60/24 + 1)
+	days := 2 * 8
 	device := func(d int) map[string]any {
 		return map[string]any{"device": fmt.Sprint("d", d), "rows": fmt.Sprint(each), "temperature": temperature[d].String(),
 			"exact": "12345678901234567890.123456789", "mixed": fmt.Sprint(7 * each / 100), "texts": fmt.Sprint(each / 10)}
 	}
-	return counts{
+	return a, counts{
 		"total": {{"rows": fmt.Sprint(2 * each), "distinct_rows": fmt.Sprint(2 * each), "series": "2",
-			"first": "2026-10-12 00:00:00+00", "last_arrival": "2026-10-18 22:35:01.5+00"}},
+			"first": "2026-10-08 12:40:00+00", "last_arrival": "2026-10-15 11:15:01.5+00"}},
 		"sums":       {device(0), device(1)},
 		"partitions": partitions,
 		"days":       {{"readings": fmt.Sprint(2 * each), "days": fmt.Sprint(days)}},

@@ -43,7 +43,7 @@ func (b archivePart) runPart() (err error) {
 	if err != nil {
 		return err
 	}
-	var rates, sizes, shares, months, requests []float64
+	var rates, sizes, shares, merges, months, requests []float64
 	for range b.rounds {
 		run, err := b.write(st, infos)
 		if err != nil {
@@ -53,6 +53,11 @@ func (b archivePart) runPart() (err error) {
 		if err != nil {
 			return err
 		}
+		begin := time.Now()
+		if err := run.merge(); err != nil {
+			return err
+		}
+		merges = append(merges, float64(run.readings)/time.Since(begin).Seconds())
 		ms, asked, err := run.readMonths()
 		if err != nil {
 			return err
@@ -65,6 +70,7 @@ func (b archivePart) runPart() (err error) {
 	b.out.median(fmt.Sprintf("archive of %d tables, written and verified", len(infos)), rates, "readings/s")
 	b.out.median("… size of all files", sizes, "B/reading")
 	b.out.median("… verification, as a share of that time", shares, "%")
+	b.out.median("… merged and verified", merges, "readings/s")
 	b.out.median("a cold month of a device (43,200 readings) from the archive", months, "ms")
 	b.out.median("… range requests", requests, "requests")
 	return nil
@@ -108,6 +114,17 @@ func (run *archiveRun) verifyAll() (time.Duration, error) {
 	return time.Since(begin), nil
 }
 
+// merge merges all archives, and deletes the single files.
+func (run *archiveRun) merge() (err error) {
+	for range 2 {
+		if _, err := run.Merge(context.Background(), nil, true); err != nil {
+			return err
+		}
+	}
+	run.records, err = run.Catalog().List(context.Background())
+	return err
+}
+
 // readMonths reads the month of each device that uploaded one, each with a new reader that has no cached
 // data. It returns the mean time in milliseconds, and the mean number of requests.
 func (run *archiveRun) readMonths() (took, requests float64, err error) {
@@ -115,9 +132,9 @@ func (run *archiveRun) readMonths() (took, requests float64, err error) {
 	for i := range uploads {
 		reader := archive.NewReader(run.Archiver)
 		of := varve.Series{Tenant: varve.DefaultTenant, Stream: "bench", Device: fmt.Sprintf("late-%02d", i)}
-		n := 0
+		n, reads := 0, reader.Share()
 		for j := range run.records {
-			part, err := readSeries(reader, &run.records[j], of)
+			part, err := readSeries(reads, &run.records[j], of)
 			if err != nil {
 				return 0, 0, err
 			}
@@ -132,8 +149,8 @@ func (run *archiveRun) readMonths() (took, requests float64, err error) {
 }
 
 // readSeries returns the number of the readings of a series in an archive.
-func readSeries(reader *archive.Reader, r *archive.Record, of varve.Series) (n int, err error) {
-	next := reader.Open(r, store.Range{Table: r.Table, Series: of, Window: varve.AllTime()}).Next
+func readSeries(reads *archive.SharedReads, r *archive.Record, of varve.Series) (n int, err error) {
+	next := reads.Open(r, store.Range{Table: r.Table, Series: of, Window: varve.AllTime()}).Next
 	for {
 		page, err := next(context.Background(), 2048)
 		if err != nil {

@@ -1,0 +1,141 @@
+package archive
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/block"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store/tablescan"
+)
+
+// mergedErasure selects the readings that stay in a merged archive.
+type mergedErasure struct {
+	tables  []grid.Table                // of the merged archive
+	pointed map[grid.Table]bool         // its record points to the merged archive
+	erase   []grid.Table                // covered readings of these tables are erased
+	covers  func(r *varve.Reading) bool // of one of these tables
+	erased  map[grid.Table]int64        // covered readings, by table
+	dropped int64                       // covered readings of other tables whose records do not point here
+	stay    int64
+}
+
+// omits reports whether a reading does not stay.
+func (e *mergedErasure) omits(r *varve.Reading) bool {
+	t, ok := e.tableOf(r)
+	return ok && (!e.pointed[t] || slices.Contains(e.erase, t) && e.covers(r))
+}
+
+func (e *mergedErasure) tableOf(r *varve.Reading) (grid.Table, bool) {
+	sec := r.Time.Unix()
+	i := slices.IndexFunc(e.tables, func(t grid.Table) bool { return t.Start <= sec && sec < t.End })
+	if i < 0 {
+		return grid.Table{}, false
+	}
+	return e.tables[i], true
+}
+
+// count counts the readings of a block.
+func (e *mergedErasure) count(b *block.Block) {
+	for i := range b.Len() {
+		var r varve.Reading
+		b.Fill(i, &r)
+		t, ok := e.tableOf(&r)
+		switch covered := e.covers(&r); {
+		case ok && !e.pointed[t]:
+			if covered {
+				e.dropped++
+			}
+		case ok && covered && slices.Contains(e.erase, t):
+			e.erased[t]++
+		default:
+			e.stay++
+		}
+	}
+}
+
+// eraseMerged replaces a merged archive by one without the covered readings of the given tables. The new one
+// also lacks the readings of tables whose records do not point to it. Other tables may be on hold, because
+// their readings stay as they are.
+func (a merger) eraseMerged(ctx context.Context, m *Merged, erased map[grid.Table]int64, tables []grid.Table, covers func(*varve.Reading) bool) error {
+	if m.State != Archived {
+		return errMerging(m.Tables[0])
+	}
+	records, err := a.recordsOf(ctx, m)
+	if err != nil {
+		return err
+	}
+	records = slices.DeleteFunc(records, func(r Record) bool { return !m.has(&r) })
+	if len(records) == 0 {
+		return a.discardMerged(ctx, m)
+	}
+	old, err := a.files.manifest(ctx, &records[0])
+	if err != nil {
+		return err
+	}
+	e := &mergedErasure{tables: m.Tables, pointed: map[grid.Table]bool{}, erase: tables, covers: covers, erased: map[grid.Table]int64{}}
+	for i := range records {
+		e.pointed[records[i].Table] = true
+	}
+	err = a.files.eachBlockExactly(ctx, old, m.Dir, func(b *block.Block) error {
+		e.count(b)
+		return nil
+	})
+	if err != nil || len(e.erased) == 0 && e.dropped == 0 {
+		return err
+	}
+	if err := a.rewriteMerged(ctx, m, old, e, records); err != nil {
+		return err
+	}
+	for t, n := range e.erased {
+		erased[t] += n
+	}
+	return a.discardMerged(ctx, m)
+}
+
+// rewriteMerged writes the merged archive that replaces another one, and points the records to it.
+func (a merger) rewriteMerged(ctx context.Context, m *Merged, old *Manifest, e *mergedErasure, records []Record) error {
+	next, err := a.beginMerged(ctx, records)
+	if err != nil {
+		return err
+	}
+	manifest, body, err := a.writeMerged(ctx, &next, old.Class, func(to tablescan.Sink) error {
+		return a.files.eachBlockExactly(ctx, old, m.Dir, func(b *block.Block) error { return passRest(b, e.omits, to) })
+	})
+	if err != nil {
+		return err
+	}
+	if manifest.Readings != e.stay {
+		return fmt.Errorf("%d readings were written, want %d", manifest.Readings, e.stay)
+	}
+	for i := range records {
+		t := records[i].Table
+		was, is := old.entryOf(t), manifest.entryOf(t)
+		if n := e.erased[t]; is.Readings != was.Readings-n || n == 0 && *is != *was {
+			return fmt.Errorf("the rewritten archive has %+v, want %+v without %d readings", *is, *was, n)
+		}
+	}
+	return a.adoptMerged(ctx, &next, manifest, body, records)
+}
+
+// discardUnused deletes the merged archives to which no record points.
+func (a merger) discardUnused(ctx context.Context) error {
+	list, err := a.catalog.ListMerged(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		records, err := a.recordsOf(ctx, &list[i])
+		if err != nil {
+			return err
+		}
+		if list[i].State == Archived && !refersAny(&list[i], records) {
+			if err := a.discardMerged(ctx, &list[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

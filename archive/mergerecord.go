@@ -1,0 +1,135 @@
+package archive
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/registry"
+	"github.com/varvedb/varve/store"
+)
+
+// MergedPK is the partition of the registry with the merged archives.
+const MergedPK = "ARCHIVE_MERGED"
+
+// attrTables is the attribute with the tables of a merged archive.
+const attrTables = "tables"
+
+// mergedPrefix begins the names of merged archives. No table has such a name.
+const mergedPrefix = "merged-"
+
+// Merged describes a merged archive, in the registry. It exists from before the first file is written until
+// after the last one is deleted.
+type Merged struct {
+	Name   string       // merged-<attempt>
+	State  State        // Archived: the files were read back and recounted
+	Dir    string       // prefix of the keys of its objects
+	Tables []grid.Table // in the order of their event ranges
+
+	version int64
+}
+
+// NameOfMerged returns the name of the merged archive with a prefix of keys, as in Record.Merged. It is "" if
+// the prefix is.
+func NameOfMerged(dir string) string {
+	_, name, _ := strings.Cut(path.Base(dir), "table=")
+	return name
+}
+
+// attempt returns the attempt that names the files.
+func (m *Merged) attempt() string { return strings.TrimPrefix(m.Name, mergedPrefix) }
+
+// manifestKey returns the key of the manifest.
+func (m *Merged) manifestKey() string { return m.Dir + manifestName(1) }
+
+// has reports whether a record points to the merged archive.
+func (m *Merged) has(r *Record) bool { return r.Merged == m.Dir }
+
+// ListMerged returns all merged archives, including unfinished ones.
+func (c Catalog) ListMerged(ctx context.Context) (list []Merged, err error) {
+	for it, err := range registry.All(ctx, c.Items, store.ItemQuery{PK: MergedPK, Consistent: true}) {
+		if err != nil {
+			return nil, fmt.Errorf("list merged archives: %w", err)
+		}
+		m, err := parseMerged(it)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// getMerged returns a merged archive, or false if it is missing.
+func (c Catalog) getMerged(ctx context.Context, name string) (Merged, bool, error) {
+	items, err := c.Items.Get(ctx, []store.Key{{PK: MergedPK, SK: name}}, true)
+	if err != nil || len(items) == 0 {
+		return Merged{}, false, err
+	}
+	m, err := parseMerged(&items[0])
+	return m, err == nil, err
+}
+
+// putMerged writes the record of a merged archive, unless another process has changed it.
+func (c Catalog) putMerged(ctx context.Context, m *Merged, state State) error {
+	cond := store.IfAbsent()
+	if m.version > 0 {
+		cond = store.IfEquals(attrVersion, varve.IntValue(m.version))
+	}
+	names := make([]string, len(m.Tables))
+	for i, t := range m.Tables {
+		names[i] = t.Name()
+	}
+	attrs := map[string]varve.Value{attrState: varve.StringValue(string(state)), attrVersion: varve.IntValue(m.version + 1)}
+	registry.PutText(attrs, attrDir, m.Dir)
+	registry.PutText(attrs, attrTables, strings.Join(names, " "))
+	if err := c.Items.Put(ctx, store.Item{Key: store.Key{PK: MergedPK, SK: m.Name}, Attrs: attrs}, cond); err != nil {
+		return fmt.Errorf("write record of %s: %w", m.Name, err)
+	}
+	m.State = state
+	m.version++
+	return nil
+}
+
+// deleteMerged removes the record of a merged archive, unless another process has changed it.
+func (c Catalog) deleteMerged(ctx context.Context, m *Merged) error {
+	return c.Items.Delete(ctx, store.Key{PK: MergedPK, SK: m.Name}, store.IfEquals(attrVersion, varve.IntValue(m.version)))
+}
+
+// Leftover returns the tables with readings in merged archives to which their records do not point. Examples
+// are tables whose archives have expired or were replaced, and merges that were interrupted.
+func (c Catalog) Leftover(ctx context.Context) ([]grid.Table, error) {
+	list, err := c.ListMerged(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var tables []grid.Table
+	for i := range list {
+		for _, t := range list[i].Tables {
+			r, _, err := c.Get(ctx, t)
+			if err != nil {
+				return nil, err
+			}
+			if !list[i].has(&r) {
+				tables = append(tables, t)
+			}
+		}
+	}
+	return tables, nil
+}
+
+func parseMerged(it *store.Item) (Merged, error) {
+	rd := registry.NewReader(it)
+	m := Merged{Name: it.SK, State: State(rd.Text(attrState)), Dir: rd.Text(attrDir), version: registry.Int(it.Attrs[attrVersion])}
+	for _, name := range strings.Fields(rd.Text(attrTables)) {
+		t, ok := grid.Parse(name)
+		if !ok {
+			return m, fmt.Errorf("record of %s: %.80q is not the name of a table", m.Name, name)
+		}
+		m.Tables = append(m.Tables, t)
+	}
+	return m, rd.Err()
+}

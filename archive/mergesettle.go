@@ -1,0 +1,185 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/objectstore"
+)
+
+// errChanged means that another process has changed a record.
+var errChanged = errors.New("another process changed the archive: retry later")
+
+// settleAll completes or discards the merged archives of earlier calls.
+func (a merger) settleAll(ctx context.Context, existing []grid.Table) error {
+	list, err := a.catalog.ListMerged(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range list {
+		if err := a.settleMerged(ctx, &list[i], existing); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", list[i].Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// settleMerged completes a merge: all records point to the merged archive, and the files that it has
+// replaced are deleted. A merged archive to which no record points is deleted instead.
+func (a merger) settleMerged(ctx context.Context, m *Merged, existing []grid.Table) error {
+	records, err := a.recordsOf(ctx, m)
+	if err != nil {
+		return err
+	}
+	if m.State != Archived || !refersAny(m, records) {
+		return a.discardMerged(ctx, m)
+	}
+	manifest, sum, err := a.wholeManifest(ctx, m, records)
+	if err != nil {
+		return err
+	}
+	// A process that discards the merged archive changes its record before it changes the records of the
+	// tables. So if the former is unchanged now, the latter can be changed only as they were read.
+	if now, found, err := a.catalog.getMerged(ctx, m.Name); err != nil || !found || now.version != m.version {
+		return errors.Join(err, errChanged)
+	}
+	waits := false
+	for i := range records {
+		r := &records[i]
+		switch same := r.State == Archived && r.Merged == "" && r.checkEntry(manifest) == nil; {
+		case r.Hold != "":
+			waits = true
+		case same && !slices.Contains(existing, r.Table):
+			if err := a.point(ctx, r, m, manifest, sum); err != nil {
+				return err
+			}
+		case same:
+			waits = true // it may be dropped, and then be merged
+		}
+	}
+	if waits {
+		return nil
+	}
+	for i := range records {
+		if r := &records[i]; m.has(r) && r.Single {
+			if err := a.deleteSingle(ctx, r); err != nil {
+				return fmt.Errorf("archive of %s: %w", r.Table, err)
+			}
+		}
+	}
+	return nil
+}
+
+// recordsOf returns the records of the tables of a merged archive, whether they point to it or not.
+func (a merger) recordsOf(ctx context.Context, m *Merged) (records []Record, err error) {
+	for _, t := range m.Tables {
+		r, found, err := a.catalog.Get(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			records = append(records, r)
+		}
+	}
+	return records, nil
+}
+
+func refersAny(m *Merged, records []Record) bool {
+	for i := range records {
+		if m.has(&records[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// wholeManifest returns the manifest of a merged archive, if all its files are whole.
+func (a merger) wholeManifest(ctx context.Context, m *Merged, records []Record) (manifest *Manifest, sum string, err error) {
+	for i := range records {
+		r := &records[i]
+		if !m.has(r) {
+			continue
+		}
+		if manifest, err = a.files.manifest(ctx, r); err != nil {
+			return nil, "", err
+		}
+		sum = r.Manifest
+	}
+	if manifest == nil {
+		return nil, "", errors.New("no record points to it")
+	}
+	return manifest, sum, a.files.examine(ctx, manifest, m.Dir)
+}
+
+// deleteSingle deletes the files of a table's own archive, whose readings are in a merged one. The caller
+// has compared the files of the merged archive.
+func (a merger) deleteSingle(ctx context.Context, r *Record) error {
+	files, manifests, err := a.files.ownObjects(ctx, r)
+	if err != nil {
+		return err
+	}
+	for _, key := range append(files, manifests...) {
+		if err := a.opts.Objects.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	next := *r
+	next.Single, next.Attempts = false, nil
+	if err := a.catalog.put(ctx, &next); err != nil {
+		return err
+	}
+	*r = next
+	return nil
+}
+
+// discardMerged deletes a merged archive to which no record points.
+//
+// A process that was interrupted may still try to point records to it. So the records are written once
+// more, unchanged: then the attempts of that process fail.
+func (a merger) discardMerged(ctx context.Context, m *Merged) error {
+	if m.State != Expiring {
+		if err := a.catalog.putMerged(ctx, m, Expiring); err != nil {
+			return err
+		}
+	}
+	records, err := a.recordsOf(ctx, m)
+	if err != nil {
+		return err
+	}
+	for i := range records {
+		if !m.has(&records[i]) {
+			err := a.catalog.put(ctx, &records[i])
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		return errors.Join(a.catalog.putMerged(ctx, m, Archived), errors.New("a record points to it, and it is not deleted"))
+	}
+	var keys []string
+	err = a.opts.Objects.List(ctx, m.Dir, func(o objectstore.Object) error {
+		if attempt := attemptOf(o.Key[len(m.Dir):]); attempt != "" && attempt == m.attempt() {
+			keys = append(keys, o.Key)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range append(keys, m.manifestKey()) { // the manifest names the files, so it is the last one
+		if err := a.opts.Objects.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return a.catalog.deleteMerged(ctx, m)
+}
+
+// errMerging means that a merged archive with readings of a table is being written or deleted.
+func errMerging(t grid.Table) error {
+	return varve.Errorf(varve.Unavailable, "the archive of %s is being merged: retry later", t)
+}

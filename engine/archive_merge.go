@@ -1,0 +1,31 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+)
+
+// mergeArchives merges the archives of dropped tables. A table that is restored meanwhile may be among them:
+// its archive is then a merged one, too.
+func (e *Engine) mergeArchives(ctx context.Context, infos []store.Info) error {
+	existing := make([]grid.Table, len(infos))
+	for i := range infos {
+		existing[i] = infos[i].Table
+	}
+	begin := time.Now()
+	done, err := e.Archiver.Merge(ctx, existing, e.archives.opts.Merge)
+	tables := 0
+	for i := range done {
+		tables += len(done[i].Tables)
+	}
+	e.archives.mu.Lock()
+	e.archives.stats.Merged += int64(tables)
+	e.archives.mu.Unlock()
+	if len(done) > 0 || err != nil {
+		e.archives.opts.Merged(done, time.Since(begin), err)
+	}
+	return err
+}
