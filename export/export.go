@@ -228,21 +228,19 @@ func (e *exporter) addPage(p *page) error {
 // decodePage adds the readings of a page to a Parquet file.
 func (e *exporter) decodePage(p *page) error {
 	in := wire.NewAnswerReader(bytes.NewReader(p.text), varve.Series{Tenant: varve.DefaultTenant, Stream: e.o.Stream, Device: p.device})
-	for {
+	for done := false; !done; {
 		e.batch.Reset()
-		end := in.Read(&e.batch)
-		if end != nil && !errors.Is(end, io.EOF) {
-			return fmt.Errorf("%w: %w", errIncomplete, end)
+		err := in.Read(&e.batch)
+		if done = errors.Is(err, io.EOF); err != nil && !done {
+			return fmt.Errorf("%w: %w", errIncomplete, err)
 		}
 		for i := range e.batch.Readings {
 			if err := e.out.addSorted(&e.batch.Readings[i]); err != nil {
 				return err
 			}
 		}
-		if end != nil {
-			return nil
-		}
 	}
+	return nil
 }
 
 // wire returns the format of the answers that the export requests.
