@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// fleet is the number of devices that share the tables of the month.
+// fleet is the number of devices whose readings the test of this file writes.
 const fleet = 20
 
 // TestQuery_ReadsMonthByRanges writes a month of readings of several devices, one a minute. It archives

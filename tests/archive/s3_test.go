@@ -78,7 +78,7 @@ func compareCounts(t *testing.T, got, want counts, where string) {
 	}
 }
 
-// counts is the result of a recount.
+// counts has the rows that testdata/recount.mjs counts, by the name of the query.
 type counts map[string][]map[string]any
 
 func recount(t *testing.T, root string) (c counts) {
@@ -169,7 +169,8 @@ func sorted(tables map[grid.Table][]varve.Reading) (names []grid.Table) {
 	return names
 }
 
-// readingOf returns a reading with an exact temperature, and rare fields of other kinds.
+// readingOf returns reading i of device d. Each reading has a temperature. A few also have a number of
+// 29 digits, or a field that is sometimes a number and sometimes a string.
 func readingOf(d int, at time.Time, i int) varve.Reading {
 	r := varve.Reading{
 		Series: varve.Series{Tenant: "acme", Stream: "weather", Device: fmt.Sprint("d", d)},

@@ -155,7 +155,8 @@ func TestDevice_WorksWithKeyboard(t *testing.T) {
 	}
 }
 
-// TestDevice_SavesWhatItShows compares the CSV of readings and of a band with the list of values.
+// TestDevice_SavesWhatItShows compares the saved CSV with the page's list of values. The chart shows first
+// readings, and then a band of minima and maxima.
 func TestDevice_SavesWhatItShows(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, "weather", live(time.Now(), "roof", 30)...)
@@ -182,7 +183,8 @@ func TestDevice_SavesWhatItShows(t *testing.T) {
 	}
 }
 
-// savedValues returns the rows of a file as the list writes them: the time, humidity and temperature.
+// savedValues returns the rows of a CSV file in the format of the page's list: the time, humidity and
+// temperature.
 func savedValues(t *testing.T, rows [][]string) (all []string) {
 	t.Helper()
 	column := func(name string) int { return slices.Index(rows[0], name) }
@@ -238,7 +240,7 @@ func TestDevice_DrawsManyReadings(t *testing.T) {
 	}
 }
 
-// TestDevices_ListsWorstFirst checks the order, the search and the way to a device.
+// TestDevices_ListsWorstFirst checks the order of the list, the search, and the link to a device's page.
 func TestDevices_ListsWorstFirst(t *testing.T) {
 	w := newWorld(t)
 	w.must(t, "POST", "/v1/alert-rules", `{"id":"hot","stream":"weather","field":"temperature","comparison":">","threshold":90,"severity":"critical"}`)

@@ -192,7 +192,7 @@ func TestTenants_SeeOnlyTheirOwn(t *testing.T) {
 		b.settle()
 		shown := b.text("body")
 		if path == "/ui/device/"+secret {
-			shown = strings.ReplaceAll(shown, secret+"\n", "") // the title is the address
+			shown = strings.ReplaceAll(shown, secret+"\n", "") // the title repeats the device in the address
 		}
 		if strings.Contains(shown, secret) {
 			t.Errorf("%s shows another tenant's %s:\n%s", path, secret, shown)

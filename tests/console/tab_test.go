@@ -18,7 +18,7 @@ import (
 // patience limits the wait for a page. It is much longer than even a busy machine needs.
 const patience = 60 * time.Second
 
-// tab is a tab with a storage of its own.
+// tab is a tab of the browser. Tabs share no storage.
 type tab struct {
 	t       *testing.T
 	ctx     context.Context
@@ -229,6 +229,6 @@ const cutOff = `[...document.querySelectorAll("main *")].filter((e) => {
 }).slice(0, 5).map((e) => e.outerHTML.slice(0, 100))`
 
 func quoted(text string) string {
-	q, _ := json.Marshal(text) // a text always has a form in JSON
+	q, _ := json.Marshal(text) // never fails for a string
 	return string(q)
 }

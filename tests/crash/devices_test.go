@@ -40,7 +40,7 @@ func TestKill_DevicesStayRegistered(t *testing.T) {
 		}
 		rules = append(rules, made.Rule.ID)
 	}
-	w.advance(t, time.Hour) // from now on, each reading must be known to the rules
+	w.advance(t, time.Hour) // the readings below arrive an hour after the rules were added
 	for _, n := range []int{100, 5000} {
 		readings := make([]varve.Reading, n)
 		for i := range readings {

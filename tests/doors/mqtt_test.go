@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// status returns the state of MQTT.
+// status returns what the server reports about MQTT.
 func (s *server) status(t *testing.T) (body wire.MQTTBody) {
 	t.Helper()
 	code, text := s.call(t, http.MethodGet, "/v1/mqtt", "")
@@ -38,7 +38,7 @@ func startSubscribed(t *testing.T, b *broker, args ...string) *server {
 	return s
 }
 
-// sender publishes with MQTT 3.1.1.
+// sender returns a connected client that publishes with MQTT 3.1.1.
 func sender(t *testing.T, address, id string) paho.Client {
 	t.Helper()
 	c := paho.NewClient(paho.NewClientOptions().AddBroker("tcp://" + address).SetClientID(id).SetProtocolVersion(4).SetAutoReconnect(false))
