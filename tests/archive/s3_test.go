@@ -57,7 +57,7 @@ func TestArchive_RecountedByDuckDB(t *testing.T) {
 	for root, objects := range map[string]objectstore.Store{inBucket: b, inFolder: f} {
 		a, want := archiveTables(t, objects)
 		compareCounts(t, recount(t, root), want, objects.Location())
-		for range 2 { // the second call deletes the replaced files
+		for range 2 { // the second call deletes the files of the single archives
 			if _, err := a.Merge(t.Context(), nil, true); err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func recount(t *testing.T, root string) (c counts) {
 	return c
 }
 
-// archiveTables archives two tables of readings, and returns the expected recount.
+// archiveTables archives two tables of readings. It returns the archiver and the expected recount.
 func archiveTables(t *testing.T, objects objectstore.Store) (*archive.Archiver, counts) {
 	t.Helper()
 	s := mem.New(clock)
@@ -106,7 +106,7 @@ func archiveTables(t *testing.T, objects objectstore.Store) (*archive.Archiver, 
 		Store: s, Items: s, Objects: objects, Prefix: "p", ClassOf: func(grid.Table) string { return "default" }, Now: clock, ExactCounts: true,
 		GroupRows: 500, FileBytes: 8000,
 	})
-	begin := time.Date(2026, 10, 8, 12, 40, 0, 0, time.UTC) // 1000 readings are in the week of this day
+	begin := time.Date(2026, 10, 8, 12, 40, 0, 0, time.UTC) // each device has 1,000 readings in this week, and 1,000 in the next one
 	tables := map[grid.Table][]varve.Reading{}
 	temperature := [2]decimal.Sum{}
 	const each = 2000

@@ -114,7 +114,8 @@ func (run *archiveRun) verifyAll() (time.Duration, error) {
 	return time.Since(begin), nil
 }
 
-// merge merges all archives, and deletes the single files.
+// merge merges all archives, and then deletes the files of the single archives. It also loads the changed
+// records.
 func (run *archiveRun) merge() (err error) {
 	for range 2 {
 		if _, err := run.Merge(context.Background(), nil, true); err != nil {
