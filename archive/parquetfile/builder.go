@@ -41,8 +41,8 @@ type File struct {
 	Groups   []Group
 }
 
-// Builder writes sorted readings to files. Its memory is bounded by the size of a file and of a row
-// group, or of two row groups if it is concurrent.
+// Builder writes sorted readings to files. In memory, it has at most one file and one row group, or two row
+// groups if it is concurrent.
 type Builder struct {
 	opts    Options
 	group   *group     // collects rows

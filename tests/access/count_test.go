@@ -25,7 +25,7 @@ type operations struct {
 	seen map[string]int
 }
 
-// client returns a copy of c that counts its operations. A retry is not counted.
+// client returns a copy of c that counts its operations. It does not count retries.
 func (o *operations) client(c *dynamodb.Client) *dynamodb.Client {
 	count := middleware.InitializeMiddlewareFunc("CountOperations", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		o.mu.Lock()

@@ -17,7 +17,8 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// archivePart measures how fast all tables are archived in a folder, and verified and read there.
+// archivePart measures how fast Varve archives all tables in a folder, verifies and merges the archives, and
+// reads them.
 type archivePart struct{ *bench }
 
 // archiveRun is the archive of one round.

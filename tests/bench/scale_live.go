@@ -44,7 +44,7 @@ type loadPlan struct {
 	reading func(b []byte, conn, i int) []byte
 }
 
-// drive sends a load until ctx ends. Rejected readings are counted.
+// drive sends a load until ctx ends. It counts stored and rejected readings.
 func (p *loadPlan) drive(ctx context.Context) (res loadResult, err error) {
 	latencies, errs := make([][]time.Duration, p.conns), make([]error, p.conns)
 	var readings, failed atomic.Int64

@@ -91,8 +91,8 @@ func (in *intact) damageOnce(t *testing.T, seed uint64) {
 	d.repair(t, len(found) > 0)
 }
 
-// serve opens a copy of the damaged store and compares its data. It returns whether the start or
-// a part of the data was refused.
+// serve opens a copy of the damaged store and compares its data. It returns whether the
+// store refused to start, or refused to read a part of the data.
 func (d *damage) serve(t *testing.T) (harmed bool) {
 	t.Helper()
 	var recovery local.Recovery

@@ -30,7 +30,7 @@ type world struct {
 	made map[[2]int][]varve.Reading // the readings by table and device; a cache, because comparisons are frequent
 }
 
-// worlds returns the worlds whose stores are damaged.
+// worlds returns the worlds whose stores the test damages.
 func worlds() []world {
 	return []world{
 		{name: "small", tables: tables(2), devices: 4, each: 40, items: 40, memtable: 1 << 20},

@@ -1,7 +1,8 @@
-// Package doors tests the doors of Varve with the clients that users have.
+// Package doors tests Varve with the clients, brokers and programs that users have.
 //
-// Each client writes ten points through a proxy that fails as networks do, and the test compares the
-// stored readings with the client's own report. See run.sh for the programs that are needed.
+// Each client of line protocol writes ten points through a proxy that fails as networks do. The test
+// compares the stored readings with the client's own report. The script tools.sh fetches the programs
+// that the tests need.
 package doors
 
 import (

@@ -109,7 +109,7 @@ func canonical(t *testing.T, status int, text []byte) string {
 	return line
 }
 
-// volatile lists the fields of answers that are not compared, because they differ between runs.
+// volatile lists the fields of answers that the test does not compare, because they differ between runs.
 var volatile = []string{
 	"CreationDateTime", "TableId", "TableArn", "IndexArn", "LastUpdateToPayPerRequestDateTime", "LastIncreaseDateTime", "LastDecreaseDateTime",
 	"TableStatus", "IndexStatus", "TableThroughputModeSummary", "NumberOfDecreasesToday", "OnDemandThroughput", "WarmThroughput", "TableSizeBytes", "IndexSizeBytes", "ItemCount", "ThrottlingReasons",
@@ -202,8 +202,8 @@ func areAlike(a, b string) bool {
 	return kindOf(a) == kindOf(b)
 }
 
-// rewrite writes the file of expectations with the current answers. The stand-in's answers must
-// be reviewed afterwards.
+// rewrite writes the file of expectations with the current answers. Review the stand-in's
+// answers afterwards.
 func rewrite(t *testing.T, list []exchange, all []dynamotest.Emulator, answers [][]string) {
 	t.Helper()
 	var b strings.Builder

@@ -62,8 +62,8 @@ type permission struct {
 	actions   string
 	resources []string
 	context   map[string][]string
-	may       string // the parts of Varve that may perform the actions; all other parts must be denied
-	never     bool   // must be denied even if another policy allows everything
+	may       string // the parts of Varve to which the policies must allow the actions; they must allow them to no other part
+	never     bool   // whether each policy must deny the actions even beside a policy that allows everything
 }
 
 func on(names ...string) (arns []string) {
@@ -169,7 +169,7 @@ func (row *permission) violations(policies map[string]policy, r request) (wrong 
 	}
 	for part, p := range policies {
 		if part == "consumer" || part == "notifier" {
-			continue // these policies allow no action of DynamoDB, and are only attached beside others
+			continue // these policies say nothing about DynamoDB, and a process has them only beside others
 		}
 		is, err := allowed([]policy{p, everything}, r)
 		if err != nil || row.never && is {

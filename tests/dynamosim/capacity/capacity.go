@@ -24,8 +24,8 @@
 // assumption. Here, the items of one partition key are never split. Amazon may split them, but
 // not if sort keys only increase, as times do. Splits at 10 GB are not modelled.
 //
-// A request is admitted if its buckets are not empty. It is charged afterwards, because its cost
-// is known only then. So a bucket may have a negative number of tokens for a moment.
+// Admit admits a request if its buckets are not empty. Consume charges the request afterwards, because
+// its cost is known only then. So a bucket may have a negative number of tokens for a moment.
 package capacity
 
 import (
