@@ -191,7 +191,7 @@ func (a *assembly) writtenDecimals(from, to int) (map[int][]int, error) {
 }
 
 // fillNumbers forms the numbers of a column, with the decimals in written if a row has some there. It
-// removes the decimals that it uses, so that each list begins with those of the next column.
+// removes the decimals that it uses, so that each list begins with the decimals of the next column.
 func (a *assembly) fillNumbers(c *block.Column, t fieldType, written map[int][]int) error {
 	c.Kind = varve.KindNumber
 	if c.Wide != nil {

@@ -99,8 +99,8 @@ func newLayout(types map[string]fieldType, versioned bool) *layout {
 	return l
 }
 
-// join returns a layout that covers m, and has the columns of l that are compatible with m. It returns m
-// alone if the result would have too many columns, or two columns with the same field id.
+// join returns a layout that covers m, with the columns of l where they are compatible. It returns m alone
+// if the result would have too many columns, or two columns with the same field id.
 func (l *layout) join(m *layout) *layout {
 	types := maps.Clone(m.types)
 	lower := map[string]bool{}

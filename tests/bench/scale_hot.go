@@ -53,8 +53,8 @@ func (p *loadPlan) driveFor(d time.Duration) (loadResult, error) {
 	return p.drive(ctx)
 }
 
-// hotPhase is the result of one phase of driveHot: the load of the other devices, and the number of requests
-// that the stand-in throttled, for the other devices and for the hot one.
+// hotPhase is the result of one phase of driveHot. It has the load of the other devices, and the numbers
+// of requests of these and of the hot device that the stand-in throttled.
 type hotPhase struct {
 	what                    string
 	others                  loadResult

@@ -145,8 +145,8 @@ func (in *intact) readJournal(t *testing.T) {
 	}
 }
 
-// addItems adds the world's items in a frame to s. The payload is that of a frame with item changes,
-// which ends at the offset end.
+// addItems adds the items of a frame to s. The frame has item changes in its payload, and ends at the
+// offset end.
 func (w *world) addItems(s *segment, payload []byte, end int64) {
 	for i := range w.items {
 		key := w.item(i).Key

@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// status returns what the server reports about MQTT.
+// status returns the server's report on its MQTT client and listener.
 func (s *server) status(t *testing.T) (body wire.MQTTBody) {
 	t.Helper()
 	code, text := s.call(t, http.MethodGet, "/v1/mqtt", "")

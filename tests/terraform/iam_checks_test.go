@@ -169,7 +169,7 @@ func (row *permission) violations(policies map[string]policy, r request) (wrong 
 	}
 	for part, p := range policies {
 		if part == "consumer" || part == "notifier" {
-			continue // these policies say nothing about DynamoDB, and a process has them only beside others
+			continue // these policies have no statements about DynamoDB, and a process has them only beside others
 		}
 		is, err := allowed([]policy{p, everything}, r)
 		if err != nil || row.never && is {

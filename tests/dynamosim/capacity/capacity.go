@@ -203,8 +203,8 @@ func (t *Throughput) find(hash uint64) int {
 	return i
 }
 
-// Admit returns the reason for which a request is throttled, or "" if it is admitted. The hash is
-// that of the request's partition key.
+// Admit returns the reason for which a request is throttled, or "" if it is admitted. The
+// argument hash is the hash of the request's partition key.
 func (t *Throughput) Admit(now time.Time, k Kind, hash uint64) Reason {
 	t.mu.Lock()
 	defer t.mu.Unlock()
