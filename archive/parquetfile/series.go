@@ -112,7 +112,7 @@ func (c *column) readRows(chunk parquet.ColumnChunk, from, to int) (err error) {
 func firstPage(chunk parquet.ColumnChunk, row int) int {
 	index, err := chunk.OffsetIndex()
 	if err != nil || index == nil {
-		return 0 // ReadSeries then reads the pages from the first one
+		return 0 // readRows then reads the pages from the first one
 	}
 	n := sort.Search(index.NumPages(), func(i int) bool { return index.FirstRowIndex(i) > int64(row) })
 	if n == 0 {

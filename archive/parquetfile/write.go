@@ -170,8 +170,8 @@ func (f *field) parquetNumber(i int, t fieldType) (parquet.Value, bool) {
 	return parquet.FixedLenByteArrayValue(appendWide(nil, neg, hi, lo)), true
 }
 
-// narrowOf returns the 64-bit coefficient with which n is coefficient × 10^-scale. It returns false if n
-// has more than scale decimals, or if the coefficient has more than 18 digits.
+// narrowOf returns n as a 64-bit coefficient: n = coefficient × 10^-scale. It returns false if n has more
+// than scale decimals, or if the coefficient has more than 18 digits.
 func narrowOf(n varve.Number, scale int) (parquet.Value, bool) {
 	neg, hi, lo, ok := wideOf(n, scale)
 	if !ok || hi != 0 || lo >= 1e18 {
@@ -200,8 +200,8 @@ func (g *group) othersTexts() (map[int32]string, error) {
 	return texts, nil
 }
 
-// decimalsTexts returns the values of the column decimals by row. Such a text, as in 1,0,2, has the number
-// of digits after the point for each number of the row. Rows without superfluous decimals have no text.
+// decimalsTexts returns the values of the column decimals by row. A value, such as 1,0,2, states how many
+// digits each number of the row has after the point. Rows without superfluous decimals have no value.
 func (g *group) decimalsTexts(l *layout) map[int32]string {
 	var long []bool
 	for _, name := range l.names {
@@ -229,8 +229,8 @@ func (g *group) decimalsTexts(l *layout) map[int32]string {
 	return g.joinDecimals(l, long, func(row int32, name string) bool { return len(loosened) > 0 && loosened[looseKey{row, name}] })
 }
 
-// joinDecimals returns the texts of decimalsTexts for the rows in which long is true. The texts omit loose
-// numbers.
+// joinDecimals returns the result of decimalsTexts. Only rows for which long is true have a text, and the
+// texts omit loose numbers.
 func (g *group) joinDecimals(l *layout, long []bool, isLoose func(row int32, name string) bool) map[int32]string {
 	forms := []string{""}          // different texts: few, because the rows of a device are alike
 	numbers := map[formKey]int32{} // the index in forms of each text

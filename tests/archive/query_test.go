@@ -57,7 +57,7 @@ func checkMonth(t *testing.T, objects objectstore.Store) {
 }
 
 // checkReads queries the month before at of one device twice: first without cached manifests and footers
-// (cold), and then with them (warm). The map most limits the number of requests of each query.
+// (cold), and then with them (warm). For cold and warm, most has the largest number of requests.
 func (w *droppedMonth) checkReads(t *testing.T, at time.Time, archived int, most map[string]int) {
 	t.Helper()
 	for _, kind := range []string{"cold", "warm"} {

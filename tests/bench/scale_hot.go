@@ -53,8 +53,8 @@ func (p *loadPlan) driveFor(d time.Duration) (loadResult, error) {
 	return p.drive(ctx)
 }
 
-// hotPhase is the result of one phase of driveHot. It has the load of the other devices, and the numbers
-// of requests of these and of the hot device that the stand-in throttled.
+// hotPhase is the result of one phase of driveHot. The stand-in has throttled as many requests of the other
+// devices as throttled states, and as many of the hot device as hotThrottled states.
 type hotPhase struct {
 	what                    string
 	others                  loadResult
@@ -81,7 +81,7 @@ func (b onStandIn) driveHot(sim *standIn, prefix string, others, hot *loadPlan) 
 		}
 		ph := hotPhase{what: what}
 		end := time.Now().Add(splitWithin)
-		for part := range 100 { // each lasts two seconds; three suffice, except in the phase that waits for the split
+		for part := range 100 { // each part lasts two seconds; three parts suffice, except in the phase that waits for the split
 			res, err := others.driveFor(scaleFor / 4)
 			if err != nil {
 				return nil, hotLoad, 0, err

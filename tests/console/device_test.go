@@ -155,8 +155,8 @@ func TestDevice_WorksWithKeyboard(t *testing.T) {
 	}
 }
 
-// TestDevice_SavesWhatItShows compares the saved CSV with the page's list of values. The chart shows first
-// readings, and then a band of minima and maxima.
+// TestDevice_SavesWhatItShows compares the saved CSV with the page's list of values. The chart first
+// shows readings, and then a band of minima and maxima.
 func TestDevice_SavesWhatItShows(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, "weather", live(time.Now(), "roof", 30)...)

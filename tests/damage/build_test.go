@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// The environment of a separate process that creates a store. The process closes the store if the world
-// requires that. Otherwise the test kills it once the store has acknowledged all data, and then damages
-// the files that the kill leaves.
+// Names of environment variables of a separate process, which creates a store. The process closes the
+// store if the world requires that. Otherwise the test kills the process once the store has acknowledged
+// all data, and then damages the files that the kill leaves.
 const (
 	buildWorld = "VARVE_DAMAGE_WORLD"
 	buildDir   = "VARVE_DAMAGE_DIR"

@@ -225,7 +225,7 @@ func (p *proxy) answered(status int) (n int) {
 	return n
 }
 
-// points returns ten points. The first ones have no device; bad is the number of these.
+// points returns ten points. The first points have no device; bad is their number.
 func points(stream string, bad int) []string {
 	at := time.Now().Add(-time.Hour).Truncate(time.Second)
 	var all []string

@@ -130,8 +130,8 @@ func (s *Server) checkWrites(r *request) (tables []*table, writes [][]write, err
 	return tables, writes, nil
 }
 
-// batchGetItem reads up to 100 items. If a read is throttled, or its item does not fit into the answer, it
-// returns the key as unprocessed.
+// batchGetItem reads up to 100 items. It returns keys as unprocessed if their reads are throttled, or if
+// their items do not fit into the answer.
 func (s *Server) batchGetItem(r *request, out *jx.Writer) error {
 	plans, err := s.checkReads(r)
 	if err != nil {

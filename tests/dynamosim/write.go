@@ -193,7 +193,7 @@ func (t *table) admitIndexes(now time.Time, old, fresh *record) ([]float64, erro
 }
 
 // hashOfWrite returns the hash of the partition key that an index has for the item after the write. If
-// the write removes the item from the index, it uses the key from before the write.
+// the write removes the item from the index, the hash is for the key from before the write.
 func (*index) hashOfWrite(before, after *view) uint64 {
 	if after.record != nil {
 		return hashOf(after.hash)

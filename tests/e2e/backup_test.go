@@ -135,8 +135,8 @@ func backUp(t *testing.T, s *varvetest.Server, place string, mode int, killServe
 	return err == nil
 }
 
-// removeMarks removes the marks that a killed backup leaves. Until then, the next backup is refused, and
-// its message advises to remove them.
+// removeMarks removes the marks that a killed backup leaves. While they exist, Varve refuses further
+// backups, and advises to remove them.
 func removeMarks(t *testing.T, place string) {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(place, "running")); err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// check is a named check of a plan. The function of returns the faults of the plan. TestChecksCanFail
-// shows that most of the checks of the complete example can fail.
+// check is a named function that returns the faults of a plan. TestChecksCanFail shows that most of the
+// checks of the complete example can fail.
 type check struct {
 	name string
 	of   func(t *testing.T, p *planned) []string
