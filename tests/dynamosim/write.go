@@ -24,7 +24,7 @@ type write struct {
 
 // written is the result of a write.
 type written struct {
-	oldItem, newItem value.Item // only if needed; nil if the item is missing
+	oldItem, newItem value.Item // items before and after the write, or nil; oldItem is only set if it is needed
 	units            float64    // units of the table
 	indexUnits       []float64  // units of each index
 }
