@@ -184,8 +184,9 @@ func TestMQTTJS_ReachesListener(t *testing.T) {
 	}
 }
 
-// TestDocs_ShowTestedBrokers checks that docs/mqtt.md has the settings of Mosquitto and the
-// configuration of Varve that are tested. It also runs Varve with this configuration.
+// TestDocs_ShowTestedBrokers checks that docs/mqtt.md has the settings of Mosquitto and NATS with which
+// these tests run, and the configuration of Varve in docs/examples. It also runs Varve with this
+// configuration.
 func TestDocs_ShowTestedBrokers(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/mqtt.md")
