@@ -21,7 +21,7 @@ func fast(device string, before time.Time, n int, step time.Duration) []string {
 	return lines
 }
 
-// waitChart waits until the chart shows the window in the address of the page.
+// waitChart waits until a chart of a kind, readings or band, shows the window in the address of the page.
 func (b *tab) waitChart(kind string) {
 	b.t.Helper()
 	b.wait(`document.querySelector(".plot[data-kind=` + kind + `][data-drawn]") && !document.querySelector(".stale")`)
@@ -63,7 +63,7 @@ func TestDevice_SwitchesBetweenRollupsAndReadings(t *testing.T) {
 	b.wait(`document.querySelector(".plot[data-kind=readings]")`)
 }
 
-// clickPoint clicks a value of the first line of the chart.
+// clickPoint clicks value i of the first line of the chart.
 func (b *tab) clickPoint(i int) {
 	b.t.Helper()
 	b.eval(`document.querySelector(".plot").scrollIntoView({ block: "center" })`)

@@ -10,8 +10,8 @@ import (
 // Limits of the console. The times are limits for the best of several tries, because other programs use
 // the machine, too.
 const (
-	maxPaint  = 300.0 // milliseconds to the first paint with content
-	maxScript = 50.0  // milliseconds of script for a grid of 1,000 tables
+	maxPaint  = 300.0   // milliseconds to the first paint with content
+	maxScript = 50.0    // milliseconds of script for a grid of 1,000 tables
 	maxLoaded = 150_000 // bytes that a page loads
 )
 
