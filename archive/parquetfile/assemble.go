@@ -116,8 +116,8 @@ func (a *assembly) fillVersions(b *block.Block, from, to int) error {
 	return nil
 }
 
-// takeColumn returns the values of the next rows of a column, or nil if no row has one. It does not
-// form numbers: fillNumbers does so later, from the coefficients in Coefs or the bytes in Bools.
+// takeColumn returns the values of the rows in [from, to) of a column, or nil if no row has one. It does
+// not form numbers: fillNumbers does so later, from the coefficients in Coefs or the bytes in Bools.
 func (a *assembly) takeColumn(c *column, name string, from, to int) *block.Column {
 	out := &block.Column{Name: name}
 	n := 0
@@ -148,7 +148,7 @@ func (a *assembly) takeColumn(c *column, name string, from, to int) *block.Colum
 		out.Coefs = c.ints[first : first+n]
 	case c.bytes != nil:
 		out.Wide = make([]varve.Number, n)
-		out.Bools = c.bytes[first*wideBytes : (first+n)*wideBytes] // until fillNumbers
+		out.Bools = c.bytes[first*wideBytes : (first+n)*wideBytes] // 16 bytes per number; fillNumbers moves the numbers to Wide
 	case c.texts != nil:
 		out.Texts = c.texts[first : first+n]
 	default:
@@ -162,9 +162,9 @@ func (a *assembly) takeColumn(c *column, name string, from, to int) *block.Colum
 	return out
 }
 
-// writtenDecimals returns, for each row in [from, to), the digits after the point of its numbers, in the
-// order of the columns. It omits rows whose numbers were all sent in their shortest form. In the map, the
-// first row of the range has the key 0.
+// writtenDecimals returns, by row, how many digits after the point the sender wrote in each number with a
+// column, in the order of the columns. It omits rows whose numbers all came in their shortest form. The
+// row from has the key 0.
 func (a *assembly) writtenDecimals(from, to int) (map[int][]int, error) {
 	c := &a.columns[a.layout.decimals()]
 	var written map[int][]int
@@ -190,8 +190,8 @@ func (a *assembly) writtenDecimals(from, to int) (map[int][]int, error) {
 	return written, nil
 }
 
-// fillNumbers sets the exponents of a column of numbers. If it uses the written decimals of a row, it
-// removes their first element.
+// fillNumbers forms the numbers of a column, with the decimals in written if a row has some there. It
+// removes the decimals that it uses, so that each list begins with the decimals of the next column.
 func (a *assembly) fillNumbers(c *block.Column, t fieldType, written map[int][]int) error {
 	c.Kind = varve.KindNumber
 	if c.Wide != nil {
@@ -226,8 +226,8 @@ func (a *assembly) fillNumbers(c *block.Column, t fieldType, written map[int][]i
 	return writeNarrow(c, written)
 }
 
-// eachWritten calls the function do for each number whose row has written decimals. It removes the
-// decimals of that number.
+// eachWritten calls do for each number of a column whose row is in written. It passes the index of the
+// number and the first element of the row's list, and removes that element.
 func eachWritten(c *block.Column, written map[int][]int, do func(slot, digits int) error) error {
 	for row, digits := range written {
 		slot := row
@@ -259,8 +259,8 @@ func writeWide(c *block.Column, written map[int][]int) error {
 	})
 }
 
-// writeNarrow sets the exponents of the numbers to their written decimals. If one has more decimals than
-// the column allows, all numbers become wide.
+// writeNarrow gives numbers of 64 bits the decimals in written. If a number has more decimals than the
+// column allows, writeNarrow moves all numbers of the column to Wide.
 func writeNarrow(c *block.Column, written map[int][]int) error {
 	var more map[int]int
 	err := eachWritten(c, written, func(slot, digits int) error {

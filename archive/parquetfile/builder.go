@@ -26,8 +26,8 @@ type Options struct {
 	GroupRows int              // rows of a row group; 0 means GroupRows
 	MaxBytes  int              // size at which a file ends; 0 means MaxFileBytes
 	Put       func(File) error // receives each file, in order
-	// Concurrent, if set, writes a row group while the next one is collected. Another goroutine may call
-	// Put then, and an error may be returned by a later call.
+	// If Concurrent is set, another goroutine writes a row group and calls Put, while the Builder collects
+	// the next one. The Builder then returns an error of Put from a later call.
 	Concurrent bool
 }
 
@@ -41,18 +41,18 @@ type File struct {
 	Groups   []Group
 }
 
-// Builder writes sorted readings to files. Its memory is bounded by the size of a file and of a row
-// group, or of two row groups if it is concurrent.
+// Builder writes sorted readings to files. In memory, it has at most one file and one row group, or two row
+// groups if it is concurrent.
 type Builder struct {
 	opts    Options
 	group   *group     // collects rows
-	spare   *group     // if the Builder is concurrent, the other group
-	writing chan error // receives the result of the group that is being written; nil if none is
+	spare   *group     // if the Builder is concurrent, a second group: empty, or being written
+	writing chan error // receives the result of writing spare; nil if no group is being written
 
 	// The fields below belong to the goroutine that writes a group.
 	body   bytes.Buffer
 	writer *parquet.GenericWriter[any] // nil if no file has begun
-	layout *layout                     // of the current file
+	layout *layout                     // of the current file, or of the last one if no file has begun
 	file   File
 	values []parquet.Value
 }
@@ -165,8 +165,8 @@ func (b *Builder) appendGroup(g *group) error {
 	return nil
 }
 
-// beginFile begins a file. Its layout covers the needed one, and also the previous one if the columns
-// of both are not too many.
+// beginFile begins a file. Its layout covers the needed one. It also has the columns of the previous file,
+// unless that would be too many.
 func (b *Builder) beginFile(needed *layout) {
 	if b.layout != nil {
 		if joined := b.layout.join(needed); joined.covers(needed) {

@@ -12,16 +12,18 @@
 //	fields                 a struct with one column per field
 //	others                 JSON of the fields that have no column; null without such fields
 //	decimals               digits after the point of each number; null if all are the shortest
-//	version                integer; null for original readings; only in files with corrections
+//	version                integer; null for original readings; files without corrections may lack it
 //
 // A column of numbers is DECIMAL(18, scale), or DECIMAL(38, scale) if a number needs it. Columns of
 // strings, booleans and JSON have these types. A value has no column, and is in others, if:
 //
 //   - the first value of the field in the row group has another kind,
 //   - no DECIMAL(38) can hold all numbers of the field, and this one does not fit DECIMAL(38, 18),
-//   - the name of its field differs from another name only in case, or 400 fields have columns already.
+//   - a field with a column has the same name except for case, or the same field id,
+//   - 400 other fields have columns.
 //
-// The rows are sorted by series and time. A row group has at most [GroupRows] rows. The first row
-// group of a file determines the types of its columns. If later rows do not fit, another
-// file begins, with wider types. Each column has a field id, which depends on its name alone.
+// The rows are sorted by series and time. A row group has at most [GroupRows] rows by default. The
+// first row group of a file and the previous file determine the types of its columns. If later rows do
+// not fit, another file begins, with wider types. Each column has a field id, which depends on its
+// name alone.
 package parquetfile

@@ -10,18 +10,18 @@ import (
 // field collects the values of one field in a row group.
 type field struct {
 	name string
-	kind varve.Kind // kind of its first value; other kinds are in others
+	kind varve.Kind // kind of its first value; values of other kinds go to the column others
 	rows []int32    // row of each value
 
-	coefs []int64        // numbers: coefficients, unless wide is used
-	exps  []int8         // numbers: exponents
-	wide  []varve.Number // if not empty, all numbers
+	coefs []int64        // coefficients of numbers, if wide is empty
+	exps  []int8         // exponents of numbers, if wide is empty
+	wide  []varve.Number // all numbers, if one does not fit into coefs and exps; otherwise empty
 	texts []string
 	bools []bool
 
-	largest [2*decimal.MaxScale + 1]int64 // largest absolute coefficient per exponent
-	low     int                           // smallest and largest exponent
-	high    int
+	largest [2*decimal.MaxScale + 1]int64 // largest absolute coefficient that addScaled got, by exponent + decimal.MaxScale
+	low     int                           // smallest exponent that addScaled got
+	high    int                           // largest exponent that addScaled got
 }
 
 func (f *field) reset(kind varve.Kind) {
@@ -32,7 +32,7 @@ func (f *field) reset(kind varve.Kind) {
 	f.low, f.high = math.MaxInt, math.MinInt
 }
 
-// addScaled adds a number that is a coefficient of 64 bits with an exponent.
+// addScaled adds the number coef × 10^exp.
 func (f *field) addScaled(row int32, coef int64, exp int) {
 	if len(f.wide) > 0 {
 		f.addWide(row, decimal.FromScaled(coef, exp))
@@ -82,7 +82,7 @@ func (f *field) add(row int32, v varve.Value) bool {
 	return true
 }
 
-// number returns the number at an index.
+// number returns the number of row f.rows[i].
 func (f *field) number(i int) varve.Number {
 	if len(f.wide) > 0 {
 		return f.wide[i]
@@ -90,7 +90,7 @@ func (f *field) number(i int) varve.Number {
 	return decimal.FromScaled(f.coefs[i], int(f.exps[i]))
 }
 
-// value returns the value at an index.
+// value returns the value of row f.rows[i].
 func (f *field) value(i int) varve.Value {
 	switch f.kind {
 	case varve.KindNumber:
@@ -121,7 +121,7 @@ func (f *field) neededType() fieldType {
 		if most := f.largest[exp+decimal.MaxScale]; most > 0 {
 			t.scale, t.whole = max(t.scale, -exp), max(t.whole, decimal.FromInt(most).Digits()+exp)
 		} else if len(f.wide) == 0 && exp < 0 && exp >= -usualScale {
-			t.scale = max(t.scale, -exp) // a zero that is written with decimals
+			t.scale = max(t.scale, -exp) // all numbers with this exponent are zeros, such as 0.00
 		}
 	}
 	for _, n := range f.wide {
@@ -134,7 +134,7 @@ func (f *field) neededType() fieldType {
 	return t
 }
 
-// isShort reports whether the number at an index is written with the fewest decimals.
+// isShort reports whether number i has no superfluous decimal, such as the 0 of 1.50.
 func (f *field) isShort(i int) bool {
 	if len(f.wide) > 0 {
 		return f.decimals(i) == -shortestExponent(f.wide[i])
@@ -142,7 +142,7 @@ func (f *field) isShort(i int) bool {
 	return f.exps[i] >= 0 || f.coefs[i]%10 != 0
 }
 
-// decimals returns the number of digits after the point of the number at an index.
+// decimals returns how many digits number i has after the point.
 func (f *field) decimals(i int) int {
 	if len(f.wide) > 0 {
 		_, _, _, exp := f.wide[i].Parts()

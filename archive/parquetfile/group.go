@@ -17,7 +17,7 @@ type seriesRun struct {
 	from   int
 }
 
-// ownID is the id of a row that is not its content id.
+// ownID is the id of a row whose reading has another id than its content id.
 type ownID struct {
 	row int32
 	id  varve.ID
@@ -37,7 +37,7 @@ type group struct {
 	arrived []int64
 	ids     []ownID
 	fields  map[string]*field
-	recent  []*field // fields of the last reading, by position
+	recent  []*field // a cache: the field that a recent reading had at each index
 	loose   []loose
 }
 
@@ -65,8 +65,8 @@ func (g *group) beginSeries(s varve.Series) {
 	}
 }
 
-// field returns the field with the given name. The argument at is its expected index among the
-// recent fields.
+// field returns the field with the given name. The argument at is the index of the field in the reading:
+// consecutive readings usually have the same fields in the same order.
 func (g *group) field(at int, name string, kind varve.Kind) *field {
 	if at < len(g.recent) && g.recent[at].name == name {
 		return g.recent[at]
@@ -87,7 +87,7 @@ func (g *group) field(at int, name string, kind varve.Kind) *field {
 	return f
 }
 
-// add adds a reading. The id is the zero ID for a content id.
+// add adds a reading. If the reading has its content id, the argument id is the zero ID.
 func (g *group) add(r *varve.Reading, id varve.ID) {
 	g.beginSeries(r.Series)
 	row := int32(g.rows())
@@ -140,7 +140,8 @@ func (g *group) addPart(p *block.Part) {
 	}
 }
 
-// needed returns the layout that the rows need. It moves fields without a column to the loose values.
+// needed returns the layout that the rows need. It moves the values of fields without a column to the
+// loose values.
 func (g *group) needed() *layout {
 	var used []*field
 	for _, f := range g.fields {
@@ -148,7 +149,7 @@ func (g *group) needed() *layout {
 			used = append(used, f)
 		}
 	}
-	// The fields with most values get columns.
+	// If not all fields can have columns, the fields with the most values get them.
 	slices.SortFunc(used, func(a, b *field) int {
 		return cmp.Or(-cmp.Compare(len(a.rows), len(b.rows)), cmp.Compare(a.name, b.name))
 	})

@@ -22,8 +22,8 @@ type Reader struct {
 	layout *layout
 }
 
-// Open opens a file, and reads its footer. If the file can be read but is damaged, the error wraps
-// ErrMalformed.
+// Open opens a file, and reads its footer. Every error wraps ErrMalformed. If r fails, the error also
+// wraps the error of r.
 func Open(r io.ReaderAt, size int64) (rd *Reader, err error) {
 	defer recoverPanic(&err)
 	return open(r, size, parquet.SkipPageIndex(true))
@@ -128,8 +128,8 @@ func numberTypeOf(leaf *parquet.Column) (fieldType, error) {
 	return fieldType{kind: varve.KindNumber, scale: int(d.Scale), whole: int(d.Precision - d.Scale)}, nil
 }
 
-// ReadGroup returns the readings of a row group, one block per series. If exact is false, numbers may
-// have more decimals than they were written with. That suffices to compare values.
+// ReadGroup returns the readings of a row group, one block per series. If exact is false, numbers are
+// equal to the stored ones, but may have more or fewer zeros at the end. That suffices to compare values.
 func (rd *Reader) ReadGroup(i int, exact bool) (blocks []*block.Block, err error) {
 	defer recoverPanic(&err)
 	g := rd.file.RowGroups()[i]
@@ -149,15 +149,15 @@ func (rd *Reader) ReadGroup(i int, exact bool) (blocks []*block.Block, err error
 
 // column has the values of a column in a row group.
 type column struct {
-	defs  []byte // 1 for each row with a value; empty if all rows have one
+	defs  []byte // by row: 1 if the row has a value, otherwise 0; empty if all rows have one
 	ints  []int64
-	bytes []byte // values of 16 bytes
+	bytes []byte // wide numbers, 16 bytes each
 	texts []string
 	bools []byte // one bit per value
 	count int    // number of values
 
 	dictionary []string
-	next       int // index of the next value, while blocks are assembled
+	next       int // index of the first value that no block has yet
 }
 
 // read reads all pages of a column.

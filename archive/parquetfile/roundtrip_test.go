@@ -212,8 +212,8 @@ func read(t tester, files []parquetfile.File, exact bool) (all []varve.Reading) 
 	return all
 }
 
-// TestOpen_RefusesDamage checks that a damaged file leads to an error or to the same readings, and
-// never to a panic.
+// TestOpen_RefusesDamage opens and reads a damaged file. That may fail or return readings, but must not
+// panic.
 func TestOpen_RefusesDamage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		files := write(t, genReadings(t), parquetfile.Options{GroupRows: 20}, false)

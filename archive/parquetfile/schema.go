@@ -30,14 +30,14 @@ const (
 	wideBytes    = 16
 )
 
-// fieldType is the type of the column of a field. For numbers, it has the digits that they need
-// after and before the point.
+// fieldType is the type of the column of a field. For numbers, scale is the number of digits that they
+// need after the point, and whole the number before it.
 type fieldType struct {
 	kind         varve.Kind
 	scale, whole int
 }
 
-// precision returns the digits of a column of numbers.
+// precision returns the number of digits of a DECIMAL column of numbers: 18 or 38.
 func (t fieldType) precision() int {
 	if t.scale+t.whole > narrowDigits {
 		return wideDigits
@@ -64,7 +64,7 @@ const (
 	colTime
 	colArrived
 	colID
-	colFields // the first column of a field, if any
+	colFields // the first column of a field; if no field has a column, the column others
 )
 
 // layout is the schema of a file. It has the types of the columns of fields.
@@ -99,8 +99,8 @@ func newLayout(types map[string]fieldType, versioned bool) *layout {
 	return l
 }
 
-// join returns a layout that covers both layouts, or m alone if the result would have too many
-// columns.
+// join returns a layout that covers m, with the columns of l where they are compatible. It returns m alone
+// if the result would have too many columns, or two columns with the same field id.
 func (l *layout) join(m *layout) *layout {
 	types := maps.Clone(m.types)
 	lower := map[string]bool{}

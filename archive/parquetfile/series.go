@@ -18,8 +18,9 @@ func OpenRanges(r *Ranges) (rd *Reader, err error) {
 	return open(r, r.Length, parquet.SkipMagicBytes(true))
 }
 
-// ReadSeries returns the readings of a series in a row group, or nil if it has none. It decodes only
-// the pages of these rows.
+// ReadSeries returns the readings of a series in a row group, or nil if it has none. It decodes the
+// tenants, streams and devices of all rows. Of the other columns, it decodes only the pages with rows of
+// the series.
 func (rd *Reader) ReadSeries(group int, of varve.Series) (b *block.Block, err error) {
 	defer recoverPanic(&err)
 	g := rd.file.RowGroups()[group]
@@ -49,7 +50,7 @@ func (rd *Reader) ReadSeries(group int, of varve.Series) (b *block.Block, err er
 	return assembleSeries(rd.layout, columns, of, to-from)
 }
 
-// assembleSeries forms a block from the next rows of the columns, which belong to one series.
+// assembleSeries forms a block of the series from the rows that readRows has read into the columns.
 func assembleSeries(l *layout, columns []column, of varve.Series, rows int) (*block.Block, error) {
 	for _, c := range []int{colTime, colArrived} {
 		if next := columns[c].next; len(columns[c].ints) < next+rows {
@@ -65,8 +66,8 @@ func assembleSeries(l *layout, columns []column, of varve.Series, rows int) (*bl
 	return b, nil
 }
 
-// readRows reads the pages of a column that have the rows in [from, to). Then the first row of the range
-// is the first row of the column, and next is the index of the first value in the range.
+// readRows reads the pages of a column that have the rows in [from, to). Afterwards, defs begins with the
+// row from, unless it is empty, and next is the index of the first value in the range.
 func (c *column) readRows(chunk parquet.ColumnChunk, from, to int) (err error) {
 	pages := chunk.Pages()
 	defer func() { err = errors.Join(err, pages.Close()) }()
@@ -111,7 +112,7 @@ func (c *column) readRows(chunk parquet.ColumnChunk, from, to int) (err error) {
 func firstPage(chunk parquet.ColumnChunk, row int) int {
 	index, err := chunk.OffsetIndex()
 	if err != nil || index == nil {
-		return 0 // the pages are read one by one
+		return 0 // readRows then reads the pages from the first one
 	}
 	n := sort.Search(index.NumPages(), func(i int) bool { return index.FirstRowIndex(i) > int64(row) })
 	if n == 0 {

@@ -45,7 +45,7 @@ const magic = "PAR1"
 
 // Ranges is an io.ReaderAt over some ranges of a file. A read of other bytes fails.
 type Ranges struct {
-	Length int64 // of the file
+	Length int64 // length of the whole file
 	known  []span
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// wideOf returns the sign and the 128-bit coefficient of a number at a scale. It returns false if the
-// coefficient has more than 38 digits.
+// wideOf returns n as a sign and a 128-bit coefficient: n = ±coefficient × 10^-scale. It returns false if n
+// has more than scale decimals, or if the coefficient has more than 38 digits.
 func wideOf(n varve.Number, scale int) (neg bool, hi, lo uint64, ok bool) {
 	n = n.Canonical()
 	neg, hi, lo, exp := n.Parts()
@@ -79,8 +79,8 @@ func withExponent(n varve.Number, exp int) (varve.Number, bool) {
 	return m, err == nil
 }
 
-// shortestExponent returns the exponent with which a number has the fewest decimals, and no
-// scientific notation.
+// shortestExponent returns the exponent at which a number has the fewest decimals without scientific
+// notation: -1 for 1.50, and 0 for 100.
 func shortestExponent(n varve.Number) int {
 	_, _, _, exp := n.Canonical().Parts()
 	return min(exp, 0)

@@ -9,7 +9,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// chunkRows is the number of values that are written to a column at once. Pages end between them.
+// chunkRows is how many values of a column writeGroup passes to the Parquet writer at once. The writer
+// ends a page only after such a chunk.
 const chunkRows = 1 << 14
 
 // writeGroup writes the rows of a group to the columns of the current file.
@@ -95,7 +96,7 @@ func (g *group) fillIDs(values []parquet.Value) {
 	}
 }
 
-// fillVersions fills the column of versions. Original readings have none.
+// fillVersions fills the column of versions, with null for original readings.
 func (g *group) fillVersions(values []parquet.Value, column int) {
 	fillNull(values, column)
 	for _, own := range g.ids {
@@ -121,8 +122,8 @@ func fillTexts(values []parquet.Value, column int, texts map[int32]string) {
 
 func textValue(s string) parquet.Value { return parquet.ByteArrayValue([]byte(s)) }
 
-// fillField fills the column of a field. Numbers that the column cannot hold become null there, and
-// are added to the loose values.
+// fillField fills the column of a field. For a number that the column cannot hold, it writes null, and
+// adds the number to the loose values.
 func (g *group) fillField(values []parquet.Value, column int, f *field, t fieldType) {
 	if f == nil || len(f.rows) < len(values) {
 		fillNull(values, column)
@@ -148,14 +149,14 @@ func (g *group) fillField(values []parquet.Value, column int, f *field, t fieldT
 	}
 }
 
-// parquetNumber returns the number at an index as a value of a column, or false if the column cannot
-// hold the number.
+// parquetNumber returns number i as a value of a column of type t, or false if the column cannot hold the
+// number.
 func (f *field) parquetNumber(i int, t fieldType) (parquet.Value, bool) {
 	if t.precision() == narrowDigits {
 		if len(f.wide) > 0 {
 			return narrowOf(f.wide[i], t.scale)
 		}
-		// The type was chosen so that all scaled numbers fit.
+		// The type has room for every number in coefs, so that the product does not overflow.
 		power, ok := decimal.PowerOf10(int64(int(f.exps[i]) + t.scale))
 		if !ok {
 			return narrowOf(f.number(i), t.scale)
@@ -169,8 +170,8 @@ func (f *field) parquetNumber(i int, t fieldType) (parquet.Value, bool) {
 	return parquet.FixedLenByteArrayValue(appendWide(nil, neg, hi, lo)), true
 }
 
-// narrowOf returns the 64-bit coefficient of a number at a scale, or false if it has more than 18
-// digits.
+// narrowOf returns n as a 64-bit coefficient: n = coefficient × 10^-scale. It returns false if n has more
+// than scale decimals, or if the coefficient has more than 18 digits.
 func narrowOf(n varve.Number, scale int) (parquet.Value, bool) {
 	neg, hi, lo, ok := wideOf(n, scale)
 	if !ok || hi != 0 || lo >= 1e18 {
@@ -199,8 +200,8 @@ func (g *group) othersTexts() (map[int32]string, error) {
 	return texts, nil
 }
 
-// decimalsTexts returns, for each row, the digits after the point of its numbers. A row whose numbers
-// all have the fewest possible decimals has an empty text.
+// decimalsTexts returns the values of the column decimals by row. A value, such as 1,0,2, states how many
+// digits each number of the row has after the point. Rows without superfluous decimals have no value.
 func (g *group) decimalsTexts(l *layout) map[int32]string {
 	var long []bool
 	for _, name := range l.names {
@@ -228,7 +229,8 @@ func (g *group) decimalsTexts(l *layout) map[int32]string {
 	return g.joinDecimals(l, long, func(row int32, name string) bool { return len(loosened) > 0 && loosened[looseKey{row, name}] })
 }
 
-// joinDecimals returns the texts of the rows for which long is true. It omits loose numbers.
+// joinDecimals returns the result of decimalsTexts. Only rows for which long is true have a text, and the
+// texts omit loose numbers.
 func (g *group) joinDecimals(l *layout, long []bool, isLoose func(row int32, name string) bool) map[int32]string {
 	forms := []string{""}          // different texts: few, because the rows of a device are alike
 	numbers := map[formKey]int32{} // the index in forms of each text
@@ -264,7 +266,8 @@ func (g *group) joinDecimals(l *layout, long []bool, isLoose func(row int32, nam
 	return texts
 }
 
-// formKey identifies a text by the text without its last number, and that number.
+// formKey identifies a text of joinDecimals: before is the index in forms of the text without its last
+// number, and decimals is that number.
 type formKey struct {
 	before   int32
 	decimals int

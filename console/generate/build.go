@@ -76,7 +76,7 @@ func (b *builder) bundle(entry string) ([]byte, error) {
 	return result.OutputFiles[0].Contents, nil
 }
 
-// unusedFeatures lists the features of uPlot that are left out. The console draws lines and points
+// unusedFeatures lists the features of uPlot that bundle turns off. The console draws lines and points
 // itself, and has a legend of its own.
 var unusedFeatures = []string{"LEGEND", "POINTS", "PATHS", "PATHS_LINEAR", "PATHS_STEPPED", "PATHS_BARS", "PATHS_SPLINE", "PATHS_SPLINE2", "JOIN"}
 
@@ -102,7 +102,7 @@ func (b *builder) setup(esbuild api.PluginBuild) {
 		return features.ReplaceAllString(strings.Replace(text, legendOff, legendEmpty, 1), ""), nil
 	})
 	load(`/lib/uplot/.*\.js$`, api.LoaderJS, func(text string) (string, error) {
-		return features.ReplaceAllString(text, ""), nil // Define replaces the names
+		return features.ReplaceAllString(text, ""), nil // the option Define gives the features their values
 	})
 	load(`/lib/uplot/.*\.css$`, api.LoaderCSS, func(text string) (string, error) {
 		return legend.ReplaceAllString(text, ""), nil
@@ -117,14 +117,16 @@ func (b *builder) setup(esbuild api.PluginBuild) {
 	load(`\.css$`, api.LoaderCSS, func(text string) (string, error) { return b.shorten(text), nil })
 }
 
-// Without its legend, uPlot still sets a property of it when the pointer moves, so it stays an object.
+// The line of uPlot that creates its legend, and its replacement. When the pointer moves, uPlot sets a
+// property of the legend, even if the legend is turned off. So it must remain an object.
 const (
 	legendOff   = "const legend     = FEAT_LEGEND && (self.legend = assign({}, legendOpts, opts.legend));"
 	legendEmpty = "const legend = self.legend = {};"
 )
 
-// parser is the beginning of the function html of htm. Compiled templates do not call it. The
-// plugin marks its initial value as pure, so that esbuild can remove the function.
+// parser is the beginning of htm's function html, which parses templates in the browser. Compiled
+// templates do not call it. The method setup marks the expression that creates the function as pure, so
+// that esbuild can remove it.
 const parser = ",fe=function(e){var n=se.get(this);"
 
 var (

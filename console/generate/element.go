@@ -9,12 +9,12 @@ import (
 // element is a part of a template: <p class="quiet">…</p>.
 type element struct {
 	name     string   // as code: "p" in quotes, or a component
-	props    []string // members of an object
+	props    []string // code of the members of its object of properties
 	children []string // code
 }
 
 func (e *element) code() string {
-	props := "0" // like null, which is longer
+	props := "0" // means no properties, as null does, and is shorter
 	if len(e.props) > 0 {
 		props = "{" + strings.Join(e.props, ",") + "}"
 	}
@@ -156,7 +156,7 @@ func (s *scanner) value() (string, error) {
 		switch {
 		case s.skip(quote):
 			if len(parts) == 1 {
-				return parts[0], nil // as it is, and not as a text
+				return parts[0], nil // a placeholder alone keeps its type, and is not converted to a string
 			}
 			return strings.Join(append([]string{`""`}, parts...), "+"), nil
 		case s.skip("${"):

@@ -31,7 +31,7 @@ const factory = "_createElement"
 type scanner struct {
 	text  string
 	at    int
-	found bool // a template
+	found bool // whether the module has a template
 }
 
 // code copies code up to its end, or up to the brace that closes a placeholder. It compiles the

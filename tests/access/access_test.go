@@ -19,7 +19,7 @@ const (
 
 var update = flag.Bool("update", false, "write the costs of patterns into the document")
 
-// row is the line of a pattern in the tables of the document:
+// row is the line of an access pattern in docs/access-patterns.md, whose tables have the columns
 // | # | pattern | call | on DynamoDB | read units | write units | test |.
 type row struct {
 	line  int
@@ -30,8 +30,8 @@ const columns = 7
 
 func (r *row) cost() cost { return cost{r.cells[3], r.cells[4], r.cells[5]} }
 
-// readRows returns the lines of the document, and the rows of patterns by the text of their first
-// cell.
+// readRows returns the lines of docs/access-patterns.md, and the rows of its tables. The first cell
+// of a row, such as AP1, is its key.
 func readRows(t *testing.T) (lines []string, rows map[string]*row) {
 	t.Helper()
 	text, err := os.ReadFile(document)
@@ -53,9 +53,9 @@ func readRows(t *testing.T) (lines []string, rows map[string]*row) {
 	return lines, rows
 }
 
-// TestCosts performs every pattern of the document and compares its cost. DynamoDB Local counts
-// the units. A short run uses another emulator, which is faster, and compares only the
-// operations.
+// TestCosts runs every access pattern of docs/access-patterns.md and compares its cost. DynamoDB
+// Local counts the units. A short run uses another emulator, which is faster, and compares only
+// the operations.
 func TestCosts(t *testing.T) {
 	emulator := dynamotest.Local
 	if testing.Short() {

@@ -13,19 +13,19 @@ import (
 	"github.com/varvedb/varve/store/dynamo"
 )
 
-// shown lists the counted operations, in the order of the document. It omits operations that only
-// describe tables, because they cost nothing.
+// shown lists the operations that docs/access-patterns.md shows, in their order there. It omits
+// operations that only describe tables, because they cost nothing.
 var shown = []string{
 	"Query", "Scan", "GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "CreateTable", "DeleteTable",
 }
 
-// operations counts the operations that a client performs.
+// operations counts the requests of a DynamoDB client by the name of their operation.
 type operations struct {
 	mu   sync.Mutex
 	seen map[string]int
 }
 
-// client returns a copy of c that counts its operations. A retry is not counted.
+// client returns a copy of c that counts its operations. It does not count retries.
 func (o *operations) client(c *dynamodb.Client) *dynamodb.Client {
 	count := middleware.InitializeMiddlewareFunc("CountOperations", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		o.mu.Lock()
@@ -54,11 +54,11 @@ func (o *operations) reset() string {
 	return strings.Join(parts, ", ")
 }
 
-// cost is the cost of a pattern, in the form of the document's table.
+// cost is the cost of an access pattern, as the cells of docs/access-patterns.md show it.
 type cost struct{ operations, reads, writes string }
 
-// measure returns the cost of a pattern when caches are warm. It performs the pattern until two
-// costs in a row are equal. So background requests of the engine do not count.
+// measure returns the cost of an access pattern when caches are warm. It calls perform until two
+// calls in a row cost the same. The cost then includes no background request of the engine.
 func (w *world) measure(t *testing.T, perform func(i int)) cost {
 	t.Helper()
 	last := cost{operations: "?"}

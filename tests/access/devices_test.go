@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/devices"
 )
 
-// ofDevices returns the patterns about devices, logs, rules and alerts. Patterns that add items
-// are at the end.
+// ofDevices returns the access patterns about devices, logs, rules and alerts. The lists come
+// before the patterns that add to them.
 func ofDevices() []pattern {
 	return []pattern{
 		{"AP1", func(t *testing.T, w *world, _ int) {

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// pattern is an access pattern of the document. The parameter i of perform is the number of earlier
-// calls.
+// pattern is an access pattern of docs/access-patterns.md. The function perform runs it once; i is
+// the number of earlier calls of perform.
 type pattern struct {
 	id      string
 	perform func(t *testing.T, w *world, i int)
@@ -27,7 +27,8 @@ func during(t *testing.T, s string) varve.Window {
 	return w
 }
 
-// readRange returns a pattern that reads a time range of a series.
+// readRange returns a pattern that reads a time range, such as 2026-11, of a series. It expects want
+// readings.
 func readRange(id string, want int, s varve.Series, stretch string, more ...func(*query.Query)) pattern {
 	return pattern{id, func(t *testing.T, w *world, _ int) {
 		q := query.Query{Series: s, Window: during(t, stretch)}
@@ -83,8 +84,8 @@ func write(id string, s varve.Series, n int, at time.Time) pattern {
 	}}
 }
 
-// ofReadings returns the patterns about readings and roll-ups. A write is after the reads of the
-// same range, and uses times that no other pattern uses.
+// ofReadings returns the access patterns about readings and roll-ups. In the list, each write comes
+// after the reads of its time range, and uses times at which no other pattern writes.
 func ofReadings() []pattern {
 	return []pattern{
 		readRange("AP3", 60, sensor, "2026-11-19T14"),

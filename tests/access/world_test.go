@@ -22,7 +22,7 @@ import (
 var (
 	began   = time.Date(2026, 9, 10, 12, 0, 0, 0, time.UTC)  // arrival of the first readings
 	day     = time.Date(2026, 11, 19, 0, 0, 0, 0, time.UTC)  // the day on which the sensor reports every minute
-	noon    = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) // the time at which patterns are performed
+	noon    = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) // the time at which the test runs the access patterns
 	month   = 30 * 24 * time.Hour
 	sensor  = series("sensor_01")
 	hot     = series("hot")
@@ -35,7 +35,7 @@ func series(device string) varve.Series {
 }
 
 // world is an engine on an emulator, with a clock that the test sets. It has the readings, logs,
-// alerts, rules and roll-ups that the document describes.
+// alerts, rules and roll-ups that the access patterns read.
 type world struct {
 	*engine.Engine
 	store      *dynamo.Store
@@ -85,7 +85,7 @@ func newWorld(t *testing.T, emulator dynamotest.Emulator) *world {
 	return w
 }
 
-// fill writes the data that the patterns need, and recounts all dirty hours.
+// fill writes the data that the access patterns need, and recounts all dirty hours.
 func (w *world) fill(t *testing.T) {
 	t.Helper()
 	var readings []varve.Reading

@@ -25,8 +25,8 @@ type ledger struct {
 
 const start = 1_700_000_000
 
-// send sends batches of new readings to the agent until the context ends. If a batch gets no answer, its
-// readings are resent half of the time, as devices do.
+// send sends batches of new readings to the agent until the context ends. If a request fails, send resends
+// the readings of the batch half of the time, as some devices do.
 func (l *ledger) send(ctx context.Context, c *client.Client, device string) {
 	rng := rand.New(rand.NewPCG(uint64(len(device)), uint64(device[len(device)-1])))
 	for n := 0; ctx.Err() == nil; {
@@ -116,7 +116,8 @@ func TestKills_LoseNoReading(t *testing.T) {
 	}
 }
 
-// compare checks the readings of the server against the ledger, and returns the number of these readings.
+// compare checks the readings on the server against the ledger, and returns the number of readings on the
+// server.
 func (l *ledger) compare(t *testing.T, url string) (found int) {
 	t.Helper()
 	c, err := client.New(url)

@@ -97,7 +97,8 @@ func flood(t *testing.T, url, device string, bodies, perBody int) error {
 	return nil
 }
 
-// TestBuilds_AreStatic builds the agent for small devices. The programs need no interpreter.
+// TestBuilds_AreStatic builds the agent for small devices. The programs must run without a dynamic
+// loader, which ELF calls an interpreter.
 func TestBuilds_AreStatic(t *testing.T) {
 	for _, target := range []struct {
 		arch, arm string

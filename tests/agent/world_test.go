@@ -54,7 +54,7 @@ func freeAddress(t *testing.T) string {
 	return address
 }
 
-// program is a server or an agent that is started and killed many times, always at one address.
+// program is a server or an agent that is started and killed many times, always at the same address.
 type program struct {
 	path, address string
 	args          []string

@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// fleet is the number of devices that share the tables of the month.
+// fleet is the number of devices whose readings the test of this file writes.
 const fleet = 20
 
 // TestQuery_ReadsMonthByRanges writes a month of readings of several devices, one a minute. It archives
@@ -45,7 +45,7 @@ func checkMonth(t *testing.T, objects objectstore.Store) {
 	w.fill(t, at.AddDate(0, -1, 0))
 	archived := w.archiveAndDrop(t)
 	w.checkReads(t, at, archived, map[string]int{"cold": 2 * archived, "warm": archived})
-	for range 2 { // the second run deletes the replaced files
+	for range 2 { // the second call deletes the files of the single archives
 		if _, err := w.Archiver.Merge(t.Context(), nil, true); err != nil {
 			t.Fatal(err)
 		}
@@ -56,8 +56,8 @@ func checkMonth(t *testing.T, objects objectstore.Store) {
 	w.checkReads(t, at, archived, map[string]int{"cold": 4, "warm": 2})
 }
 
-// checkReads queries a month of one device, first without cached manifests and footers. The map has the
-// largest numbers of requests.
+// checkReads queries the month before at of one device twice: first without cached manifests and footers
+// (cold), and then with them (warm). For cold and warm, most has the largest number of requests.
 func (w *droppedMonth) checkReads(t *testing.T, at time.Time, archived int, most map[string]int) {
 	t.Helper()
 	for _, kind := range []string{"cold", "warm"} {

@@ -57,7 +57,7 @@ func TestArchive_RecountedByDuckDB(t *testing.T) {
 	for root, objects := range map[string]objectstore.Store{inBucket: b, inFolder: f} {
 		a, want := archiveTables(t, objects)
 		compareCounts(t, recount(t, root), want, objects.Location())
-		for range 2 { // the second call deletes the replaced files
+		for range 2 { // the second call deletes the files of the single archives
 			if _, err := a.Merge(t.Context(), nil, true); err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func compareCounts(t *testing.T, got, want counts, where string) {
 	}
 }
 
-// counts is the result of a recount.
+// counts has the rows that testdata/recount.mjs counts, by the name of the query.
 type counts map[string][]map[string]any
 
 func recount(t *testing.T, root string) (c counts) {
@@ -97,7 +97,7 @@ func recount(t *testing.T, root string) (c counts) {
 	return c
 }
 
-// archiveTables archives two tables of readings, and returns the expected recount.
+// archiveTables archives two tables of readings. It returns the archiver and the expected recount.
 func archiveTables(t *testing.T, objects objectstore.Store) (*archive.Archiver, counts) {
 	t.Helper()
 	s := mem.New(clock)
@@ -106,7 +106,7 @@ func archiveTables(t *testing.T, objects objectstore.Store) (*archive.Archiver, 
 		Store: s, Items: s, Objects: objects, Prefix: "p", ClassOf: func(grid.Table) string { return "default" }, Now: clock, ExactCounts: true,
 		GroupRows: 500, FileBytes: 8000,
 	})
-	begin := time.Date(2026, 10, 8, 12, 40, 0, 0, time.UTC) // 1000 readings are in the week of this day
+	begin := time.Date(2026, 10, 8, 12, 40, 0, 0, time.UTC) // each device has 1,000 readings in this week, and 1,000 in the next one
 	tables := map[grid.Table][]varve.Reading{}
 	temperature := [2]decimal.Sum{}
 	const each = 2000
@@ -169,7 +169,8 @@ func sorted(tables map[grid.Table][]varve.Reading) (names []grid.Table) {
 	return names
 }
 
-// readingOf returns a reading with an exact temperature, and rare fields of other kinds.
+// readingOf returns reading i of device d. Each reading has a temperature. A few also have a number of
+// 29 digits, or a field that is sometimes a number and sometimes a string.
 func readingOf(d int, at time.Time, i int) varve.Reading {
 	r := varve.Reading{
 		Series: varve.Series{Tenant: "acme", Stream: "weather", Device: fmt.Sprint("d", d)},

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fetches an implementation of S3 and DuckDB into the user's cache, for the tests of the archive. Go's
-# checksum database and the checksums below guard them. With --if-cached, it fails with 3 in place of
-# fetching anything.
+# checksum database and the checksums below guard them. With --if-cached, the script fetches nothing, and
+# exits with 3 if a tool is missing.
 set -eu
 cd "$(dirname "$0")"
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/varve/archive"

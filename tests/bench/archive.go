@@ -17,7 +17,8 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// archivePart measures how fast all tables are archived in a folder, and verified and read there.
+// archivePart measures how fast Varve archives all tables in a folder, verifies and merges the archives, and
+// reads them.
 type archivePart struct{ *bench }
 
 // archiveRun is the archive of one round.
@@ -114,7 +115,8 @@ func (run *archiveRun) verifyAll() (time.Duration, error) {
 	return time.Since(begin), nil
 }
 
-// merge merges all archives, and deletes the single files.
+// merge merges all archives, and then deletes the files of the single archives. It also loads the changed
+// records.
 func (run *archiveRun) merge() (err error) {
 	for range 2 {
 		if _, err := run.Merge(context.Background(), nil, true); err != nil {

@@ -16,8 +16,8 @@ type peer struct {
 	name                     string
 	start                    func(dir string) (*server, error)
 	dayOf, latestOf, hoursOf func(device string, from, to time.Time) string
-	// inDay, inLatest and inHours are texts in the answers. Each must occur as often as days, latest
-	// and hours state.
+	// An answer to dayOf must contain the text inDay exactly days times. The same holds for latestOf,
+	// inLatest and latest, and for hoursOf, inHours and hours.
 	inDay, inLatest, inHours string
 	days, latest, hours      int
 }

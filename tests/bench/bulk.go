@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// bulk measures writes of the readings of day and backlog into a new server. The folder of the last
-// round remains.
+// bulk measures how fast a new server stores the readings of the functions day and backlog. The data
+// folder of the last round remains for other parts.
 func (b *bench) bulk(name, contentType string, f form, header string) error {
 	dayBodies := day(f, header, b.end.Add(-24*time.Hour))
 	var late [][]byte

@@ -51,8 +51,8 @@ func (b *bench) stored(dir string) (n int64, err error) {
 	return n, err
 }
 
-// drop measures the time to drop the tables of the month once all their readings have expired. It
-// also measures the time until disk space is released, and the released share.
+// drop measures the time to drop all tables once all their readings have expired. It also measures the
+// time until the store releases their disk space, and the share of disk space that it releases.
 func (b *bench) drop() (err error) {
 	dir := b.folder("ndjson")
 	before, err := chunkBytes(dir)
@@ -97,7 +97,7 @@ func (b *bench) drop() (err error) {
 // givenBackWithin limits the wait for the release of disk space.
 const givenBackWithin = 20 * time.Second
 
-// chunkBytes returns the size of the files of chunks.
+// chunkBytes returns the size of all files with chunks.
 func chunkBytes(dir string) (sum int64, err error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "pebble", "*.sst"))
 	if err != nil {

@@ -40,8 +40,8 @@ type onDynamo struct {
 	bareRate float64 // readings per second of a loop that uses only the SDK
 }
 
-// dynamo measures the store on DynamoDB, first on the fast emulator. Then it measures only writes
-// on Amazon's emulator. On both, it compares live writes with live writes of the bare SDK.
+// dynamo measures the store on DynamoDB, first on Dynoxide, a fast emulator. Then it measures only
+// writes on Amazon's emulator. On both, it compares live writes with live writes of the bare SDK.
 func (b *bench) dynamo() error {
 	if err := b.dynamoOn(dynamotest.Dynoxide, (*onDynamo).live, (*onDynamo).upload, (*onDynamo).reads, (*onDynamo).naive); err != nil {
 		return err
@@ -147,8 +147,8 @@ func (d *onDynamo) submit(ctx context.Context, readings []varve.Reading) error {
 	return nil
 }
 
-// live measures single readings with distinct timestamps, and for comparison a loop of
-// UpdateItem of the SDK.
+// live measures writes of single readings with distinct timestamps. For comparison, it also measures a
+// loop that calls UpdateItem of the SDK.
 func (d *onDynamo) live(ctx context.Context) error {
 	table := "bench_bare"
 	if err := d.plainTable(ctx, table, types.ScalarAttributeTypeN); err != nil {
@@ -210,7 +210,7 @@ func (d *onDynamo) bare(ctx context.Context, table string, r varve.Reading) erro
 	return err
 }
 
-// plainTable creates a table for comparison.
+// plainTable creates a DynamoDB table for the writes with which Varve is compared.
 func (d *onDynamo) plainTable(ctx context.Context, name string, sortKey types.ScalarAttributeType) error {
 	_, err := d.client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,

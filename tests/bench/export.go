@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/export"
 )
 
-// export measures the first copy of all readings in each format. The formats take turns, because the speed
+// export measures an export of all readings in each format. The formats take turns, because the speed
 // of a machine varies.
 func (b *bench) export() (err error) {
 	s, err := start(b.binary, b.folder("ndjson"))

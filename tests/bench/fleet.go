@@ -63,7 +63,7 @@ func (b fleetPart) latestOfMany(addr string) error {
 
 // register writes two readings of each device. After the first one, the server registers the device.
 // After the second one, it records the last-seen time. When a server stops, it writes all pending
-// records. So each of the two steps uses its own server, and includes the stop.
+// records. So each of the two steps uses its own server, and the measured time includes its stop.
 func (b fleetPart) register() error {
 	if err := os.RemoveAll(b.folder("fleet")); err != nil {
 		return err
@@ -95,7 +95,7 @@ func readingOfEach(at time.Time) (bodies [][]byte) {
 	return bodies
 }
 
-// listed has the checked parts of a page.
+// listed has the parts of a page of devices that listAll checks.
 type listed struct {
 	Devices []struct {
 		Device                string
@@ -106,8 +106,8 @@ type listed struct {
 
 func nameOf(i int) string { return fmt.Sprintf("dev-%06d", i) }
 
-// list measures the requests for all active devices, page by page. The check of the answers is
-// not measured.
+// list measures the requests for all active devices, page by page. The time to check the answers is
+// not included.
 func (b fleetPart) list(addr string) error {
 	var all, p50s []float64
 	for range b.rounds {

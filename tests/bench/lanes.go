@@ -15,7 +15,7 @@ const (
 	liveAlone = 5 * time.Second
 )
 
-// lanesPart measures live writes beside a backlog.
+// lanesPart measures live writes while other connections upload a backlog.
 type lanesPart struct{ *bench }
 
 // runPart measures live writes of one reading, alone and during the upload of a million readings

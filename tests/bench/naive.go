@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// The input of every design: readings that share some timestamps, and a client that retries
+// Every design gets the same input: readings that share some timestamps, from a client that retries
 // after a lost answer.
 const (
 	naiveReadings = 5000
@@ -22,7 +22,7 @@ const (
 	naiveRetried  = 20 // on average, one in this many readings is sent twice
 )
 
-// design is a way to store readings.
+// design is a way to store readings in DynamoDB: Varve, or a simpler one for comparison.
 type design struct {
 	name  string
 	table string
@@ -71,7 +71,7 @@ func (d *onDynamo) naive(ctx context.Context) error {
 	return nil
 }
 
-// submitTo writes directly to a table.
+// submitTo writes a batch directly to the store, without the router.
 func (d *onDynamo) submitTo(ctx context.Context, b store.Batch) error {
 	for i := range b.Readings {
 		b.Readings[i].Arrived = time.Now().Truncate(time.Millisecond)
@@ -91,7 +91,8 @@ func (d *onDynamo) submitTo(ctx context.Context, b store.Batch) error {
 	return nil
 }
 
-// putItem writes a reading in one of the plain designs.
+// putItem writes a reading as one item, as the designs other than Varve do. The sort key sk depends on the
+// design.
 func (d *onDynamo) putItem(ctx context.Context, table, sk string, r *varve.Reading) (float64, error) {
 	item := map[string]types.AttributeValue{
 		"series": &types.AttributeValueMemberS{Value: r.Series.String()},
@@ -124,7 +125,7 @@ func (d *onDynamo) try(ctx context.Context, one design, readings []varve.Reading
 			requests, units = requests+1, units+u
 		}
 	}
-	if after := d.store.Usage(); after != before { // the design is Varve's
+	if after := d.store.Usage(); after != before { // the store was used, so the design is Varve
 		requests, units = float64(after.Writes.Requests-before.Writes.Requests), after.Writes.Units-before.Writes.Units
 	}
 	there, distinct, bytes, err := d.count(ctx, one.table)

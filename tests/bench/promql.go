@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// promQuery is a PromQL query that both peers answer. The formatting verb in its text stands for a
+// promQuery is a PromQL query that both peers answer. The verb %s in its text stands for a
 // selector of PromQL.
 type promQuery struct {
 	name     string
 	text     string
 	hundred  bool // whether the query is about 100 devices instead of one
 	step     time.Duration
-	series   int // in the answer
+	series   int // number of series in the answer
 	requests int
 }
 
@@ -28,8 +28,8 @@ var promQueries = []promQuery{
 	{"24 h of 100 devices, maxima of ten minutes", "max by (device) (max_over_time(%s[10m]))", true, 5 * time.Minute, 100, 40},
 }
 
-// target returns the path of a query of the day before end. In VictoriaMetrics, the name of the stream
-// precedes the name of a field. In Varve, the stream is a label.
+// target returns the request path of the query for the 24 hours before end. The number i selects the
+// device. In VictoriaMetrics, a metric's name is the stream and the field. In Varve, the stream is a label.
 func (q *promQuery) target(i int, victoria bool, end time.Time) string {
 	device := fmt.Sprintf(`device="dev-%04d"`, i*37%devices)
 	if q.hundred {

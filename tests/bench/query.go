@@ -28,7 +28,7 @@ func askFor(addr string, n int, target func(i int) string, what string, want int
 		if err != nil {
 			return 0, 0, err
 		}
-		if i >= n/10 { // the first requests warm up
+		if i >= n/10 { // the earlier requests only warm up the server
 			lat = append(lat, time.Since(t))
 		}
 		if got := bytes.Count(body, []byte(what)); got != want {

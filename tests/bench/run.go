@@ -19,7 +19,7 @@ type bench struct {
 	dir    string
 	rounds int
 	days   int       // number of days that the part growth loads
-	end    time.Time // end of the day and of the backlog
+	end    time.Time // time before which all readings of the functions day and backlog happen
 	out    *report
 }
 

@@ -21,7 +21,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// Loads of the part scale. They are short, because the stand-in has all data in memory.
+// Loads of the part scale. They are short, because the stand-in for DynamoDB, tests/dynamosim, has all
+// data in memory.
 const (
 	scaleConns  = 96
 	scaleFor    = 8 * time.Second
@@ -95,7 +96,8 @@ func (b onStandIn) startStandIn() (*standIn, error) {
 	return sim, nil
 }
 
-// usage returns the consumption of all tables, and the consumption of the tables with a prefix.
+// usage returns the usage of all tables of the stand-in, and the sums over the tables whose names have a
+// prefix.
 func (s *standIn) usage(prefix string) (all dynamosim.Usage, own dynamosim.TableUsage, err error) {
 	resp, err := http.Get(s.url)
 	if err != nil {
@@ -116,7 +118,8 @@ func (s *standIn) usage(prefix string) (all dynamosim.Usage, own dynamosim.Table
 	return all, own, err
 }
 
-// serveOn starts processes of the service on the stand-in, with tables of their own.
+// serveOn starts n processes of the service on the stand-in. They share tables, whose names have the
+// prefix.
 func (b onStandIn) serveOn(sim *standIn, prefix string, n int, more ...string) (servers []*server, err error) {
 	defer func() {
 		if err != nil {

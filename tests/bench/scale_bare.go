@@ -71,7 +71,8 @@ func (b onStandIn) scaleBare(sim *standIn) (err error) {
 	return nil
 }
 
-// sameItem puts the row of one reading, as Varve does, on the condition that it is missing.
+// sameItem writes one reading as an item with the attributes of Varve's row, with PutItem. The condition
+// of the request is that the item is missing.
 func (d *onDynamo) sameItem(ctx context.Context, r varve.Reading) error {
 	if v := r.Normalize(); v.Outcome == varve.Rejected {
 		return fmt.Errorf("%s", v)

@@ -15,7 +15,7 @@ const (
 	splitWithin = 20 * time.Second
 )
 
-// scaleHot measures the readings of other devices before and while one device sends more than
+// scaleHot measures the writes of many devices, first alone, and then while another device sends more than
 // its partition accepts.
 func (b onStandIn) scaleHot(sim *standIn) error {
 	const prefix = "scalehot"
@@ -53,7 +53,8 @@ func (p *loadPlan) driveFor(d time.Duration) (loadResult, error) {
 	return p.drive(ctx)
 }
 
-// hotPhase is the load of the other devices in a phase, and the throttled requests.
+// hotPhase is the result of one phase of driveHot. The stand-in has throttled as many requests of the other
+// devices as throttled states, and as many of the hot device as hotThrottled states.
 type hotPhase struct {
 	what                    string
 	others                  loadResult
@@ -80,7 +81,7 @@ func (b onStandIn) driveHot(sim *standIn, prefix string, others, hot *loadPlan) 
 		}
 		ph := hotPhase{what: what}
 		end := time.Now().Add(splitWithin)
-		for part := range 100 { // parts of two seconds: three of them, or as many as the split needs
+		for part := range 100 { // each part lasts two seconds; three parts suffice, except in the phase that waits for the split
 			res, err := others.driveFor(scaleFor / 4)
 			if err != nil {
 				return nil, hotLoad, 0, err

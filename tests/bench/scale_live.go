@@ -22,7 +22,7 @@ const (
 type loadResult struct {
 	readings, failed int64
 	took             time.Duration
-	latencies        []time.Duration // in order
+	latencies        []time.Duration // in ascending order
 }
 
 func (l *loadResult) rate() float64 { return float64(l.readings) / l.took.Seconds() }
@@ -44,7 +44,7 @@ type loadPlan struct {
 	reading func(b []byte, conn, i int) []byte
 }
 
-// drive sends a load until ctx ends. Rejected readings are counted.
+// drive sends a load until ctx ends. It counts stored and rejected readings.
 func (p *loadPlan) drive(ctx context.Context) (res loadResult, err error) {
 	latencies, errs := make([][]time.Duration, p.conns), make([]error, p.conns)
 	var readings, failed atomic.Int64
@@ -117,14 +117,14 @@ type measured struct {
 	loadResult
 
 	cpu, simCPU float64 // µs per reading
-	writes      float64 // units per reading, of all tables
+	writes      float64 // units per reading, of the tables whose names have the prefix of the servers
 	reads       float64
 	idle        float64
 	throttled   int64
 	bytes       float64 // per reading
 }
 
-// measure warms up, and drives a load for a while.
+// measure sends a load for scaleWarmUp, and then measures it for scaleFor.
 func (b onStandIn) measure(sim *standIn, servers []*server, prefix string, p *loadPlan) (m measured, err error) {
 	for _, s := range servers {
 		p.addrs = append(p.addrs, s.addr)
@@ -180,7 +180,7 @@ func (m *measured) bill(b *bench, what string, rate float64) {
 	b.out.line("… storage of that month, at 0.25 dollars a GB", n*m.bytes/1e9*0.25, "dollars a month")
 }
 
-// scaleLive measures how one process writes live readings, with one and with ten in a request.
+// scaleLive measures how fast one process writes live readings: one per request, and ten per request.
 func (b onStandIn) scaleLive(sim *standIn) error {
 	servers, err := b.serveOn(sim, "scalelive", 1)
 	if err != nil {

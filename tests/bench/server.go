@@ -29,7 +29,8 @@ func start(binary, dir string, more ...string) (*server, error) {
 	})
 }
 
-// startProgram starts a server with additional variables, and waits until it answers at a path.
+// startProgram starts a server with additional environment variables, and waits until it answers a request
+// for the path ready.
 func startProgram(dir, ready string, env []string, command func(addr string) *exec.Cmd) (*server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestKey_IsAskedForOnce opens the console of a server with keys. A wrong key is refused. A right key
-// stays in the tab, and is forgotten on demand. No cookie is set.
+// TestKey_IsAskedForOnce opens the console of a server with keys. The server refuses a wrong key. The tab
+// keeps a right key until a button removes it. The console sets no cookie.
 func TestKey_IsAskedForOnce(t *testing.T) {
 	w := newWorld(t)
 	key := w.createKey(t, `{"scopes":["admin"]}`)
@@ -33,7 +33,7 @@ func TestKey_IsAskedForOnce(t *testing.T) {
 	if got := evaluate[kept](b, `({Cookie: document.cookie, Local: JSON.stringify(localStorage), Address: location.href})`); got.Cookie != "" || strings.Contains(got.Local+got.Address, key) {
 		t.Errorf("the key or a cookie is kept: %+v", got)
 	}
-	b.press("d") // the theme stays, and the key does not
+	b.press("d") // changes the theme; localStorage then has the theme, and never the key
 	b.wait(`document.documentElement.dataset.theme === "light" && localStorage.length === 1`)
 	b.eval(`[...document.querySelectorAll("button")].find(b => b.textContent === "Forget key").click()`)
 	b.wait(`document.querySelector("#key") && sessionStorage.length === 0`)

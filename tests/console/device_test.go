@@ -21,7 +21,7 @@ func fast(device string, before time.Time, n int, step time.Duration) []string {
 	return lines
 }
 
-// waitChart waits until the chart shows the window in the address of the page.
+// waitChart waits until a chart of a kind, readings or band, shows the window in the address of the page.
 func (b *tab) waitChart(kind string) {
 	b.t.Helper()
 	b.wait(`document.querySelector(".plot[data-kind=` + kind + `][data-drawn]") && !document.querySelector(".stale")`)
@@ -63,7 +63,7 @@ func TestDevice_SwitchesBetweenRollupsAndReadings(t *testing.T) {
 	b.wait(`document.querySelector(".plot[data-kind=readings]")`)
 }
 
-// clickPoint clicks a value of the first line of the chart.
+// clickPoint clicks value i of the first line of the chart.
 func (b *tab) clickPoint(i int) {
 	b.t.Helper()
 	b.eval(`document.querySelector(".plot").scrollIntoView({ block: "center" })`)
@@ -155,7 +155,8 @@ func TestDevice_WorksWithKeyboard(t *testing.T) {
 	}
 }
 
-// TestDevice_SavesWhatItShows compares the CSV of readings and of a band with the list of values.
+// TestDevice_SavesWhatItShows compares the saved CSV with the page's list of values. The chart first
+// shows readings, and then a band of minima and maxima.
 func TestDevice_SavesWhatItShows(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, "weather", live(time.Now(), "roof", 30)...)
@@ -182,7 +183,8 @@ func TestDevice_SavesWhatItShows(t *testing.T) {
 	}
 }
 
-// savedValues returns the rows of a file as the list writes them: the time, humidity and temperature.
+// savedValues returns the rows of a CSV file in the format of the page's list: the time, humidity and
+// temperature.
 func savedValues(t *testing.T, rows [][]string) (all []string) {
 	t.Helper()
 	column := func(name string) int { return slices.Index(rows[0], name) }
@@ -238,7 +240,7 @@ func TestDevice_DrawsManyReadings(t *testing.T) {
 	}
 }
 
-// TestDevices_ListsWorstFirst checks the order, the search and the way to a device.
+// TestDevices_ListsWorstFirst checks the order of the list, the search, and the link to a device's page.
 func TestDevices_ListsWorstFirst(t *testing.T) {
 	w := newWorld(t)
 	w.must(t, "POST", "/v1/alert-rules", `{"id":"hot","stream":"weather","field":"temperature","comparison":">","threshold":90,"severity":"critical"}`)

@@ -26,7 +26,8 @@ func (b *tab) button(text string) {
 }
 
 // TestRules_OpenThePreviewedAlerts drafts a rule in the console. For the same readings, the saved rule
-// must open the previewed alerts. The alert of a second rule is acknowledged, muted and resolved.
+// must open the previewed alerts. Then the test acknowledges, mutes and resolves the alert
+// of a second rule.
 func TestRules_OpenThePreviewedAlerts(t *testing.T) {
 	w := newWorld(t)
 	lines := append(live(time.Now(), "roof", 60), live(time.Now(), "cellar", 30)...)
@@ -192,7 +193,7 @@ func TestTenants_SeeOnlyTheirOwn(t *testing.T) {
 		b.settle()
 		shown := b.text("body")
 		if path == "/ui/device/"+secret {
-			shown = strings.ReplaceAll(shown, secret+"\n", "") // the title is the address
+			shown = strings.ReplaceAll(shown, secret+"\n", "") // the title repeats the device in the address
 		}
 		if strings.Contains(shown, secret) {
 			t.Errorf("%s shows another tenant's %s:\n%s", path, secret, shown)

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	binary  string          // the program under test; its clock is in the file clock of its folder
+	binary  string          // the program under test; the file clock in its data folder sets its clock
 	browser context.Context // all tabs belong to one browser
 	axe     string          // the script of axe-core
 )

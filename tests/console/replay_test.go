@@ -11,8 +11,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// arrivedBy returns the number of readings of each table of an arrival month that had arrived by the end
-// of a day. It counts the changes of each stream, and does not request tables.
+// arrivedBy returns a function that counts the readings that had arrived by the end of a day, for each table
+// of an arrival month. It counts the changes of each stream, and not the counts that tables report.
 func (w *world) arrivedBy(t *testing.T, month time.Time) func(day string) map[string]int64 {
 	t.Helper()
 	type change struct{ Time, Arrived time.Time }

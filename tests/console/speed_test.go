@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// Limits of the console. Each is the best of some tries, because other programs use the machine, too.
+// Limits of the console. The times are limits for the best of several tries, because other programs use
+// the machine, too.
 const (
-	maxPaint  = 300.0 // milliseconds to the first paint with content
-	maxScript = 50.0  // milliseconds of script for a grid of 1,000 tables
-	maxLoaded = 150_000
+	maxPaint  = 300.0   // milliseconds to the first paint with content
+	maxScript = 50.0    // milliseconds of script for a grid of 1,000 tables
+	maxLoaded = 150_000 // bytes that a page loads
 )
 
 // TestPaint_IsFast limits the time to the first paint of a page that is loaded for the first time.

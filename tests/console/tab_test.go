@@ -18,14 +18,14 @@ import (
 // patience limits the wait for a page. It is much longer than even a busy machine needs.
 const patience = 60 * time.Second
 
-// tab is a tab with a storage of its own.
+// tab is a tab of the browser. Tabs share no storage.
 type tab struct {
 	t       *testing.T
 	ctx     context.Context
 	server  *world
 	mu      sync.Mutex
 	errors  []string
-	allowed []string // parts of messages that are expected
+	allowed []string // check ignores messages that contain one of these texts
 }
 
 // watch records violations of the content security policy in a page.
@@ -218,8 +218,8 @@ func (b *tab) checkWidth(what string) {
 	}
 }
 
-// cutOff lists the elements of the page that end outside the screen and cannot be reached: no box
-// around them scrolls. The rows of tables that stack must fit without scrolling.
+// cutOff lists the elements that end outside the screen, and that a user cannot reach, because no box
+// around them scrolls. On a phone, the rows of stacked tables must fit without scrolling.
 const cutOff = `[...document.querySelectorAll("main *")].filter((e) => {
   const r = e.getBoundingClientRect();
   if (r.width === 0 || r.height === 0 || r.right <= innerWidth + 1 || e.closest(".unseen, svg, thead")) return false;
@@ -229,6 +229,6 @@ const cutOff = `[...document.querySelectorAll("main *")].filter((e) => {
 }).slice(0, 5).map((e) => e.outerHTML.slice(0, 100))`
 
 func quoted(text string) string {
-	q, _ := json.Marshal(text) // a text always has a form in JSON
+	q, _ := json.Marshal(text) // never fails for a string
 	return string(q)
 }

@@ -173,8 +173,8 @@ func newDropWorld(t *testing.T) *world {
 	return w
 }
 
-// TestApply_DropsShownTables applies a plan. The second question names each table that is dropped,
-// and exactly these tables are gone afterwards.
+// TestApply_DropsShownTables applies a plan. A dialog first names each table that will be dropped, and
+// exactly these tables are gone afterwards.
 func TestApply_DropsShownTables(t *testing.T) {
 	w := newDropWorld(t)
 	before := w.listTables(t)
@@ -209,7 +209,7 @@ func TestApply_DropsShownTables(t *testing.T) {
 	b.wait(`!document.querySelector("#apply")`)
 }
 
-// TestApply_RefusesChangedPlan changes the plan while its question is shown. Nothing is dropped then.
+// TestApply_RefusesChangedPlan changes the plan while the dialog is open. The server must then drop nothing.
 func TestApply_RefusesChangedPlan(t *testing.T) {
 	w := newDropWorld(t)
 	before := w.listTables(t)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fetches axe-core into the user's cache. The checksum below guards it. With --if-cached, it fails
-# with 3 in place of fetching anything.
+# Fetches axe-core into the user's cache. The checksum below guards it. With --if-cached, the
+# script fetches nothing, and exits with 3 if axe-core is missing.
 set -eu
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/varve/console"
 version=4.14.1

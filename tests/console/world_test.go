@@ -21,7 +21,7 @@ import (
 type world struct {
 	*varvetest.Server
 	dir string
-	key string // API key of requests of the test; "" before the first key
+	key string // API key that the test sends with its requests; "" before the first key
 }
 
 var starts sync.Mutex
@@ -44,7 +44,7 @@ func (w *world) start(t *testing.T, args ...string) {
 	}
 	w.Server = v
 	if w == shared {
-		return // runTests stops it
+		return // runTests stops the shared server
 	}
 	t.Cleanup(func() {
 		if err := v.Stop(); err != nil {
@@ -201,7 +201,7 @@ func (w *world) fill(t *testing.T, settings ...string) {
 		w.must(t, http.MethodPost, "/v1/tables/apply", "")
 		w.write(t, "weather", live(now, "north", 10*24)...)
 		w.write(t, "weather", live(now, "south", 10*12)...)
-		if ago%40 == 10 { // the cellar has no network for 40 days
+		if ago%40 == 10 { // the cellar had no network, and sends the readings of 40 days at once
 			w.write(t, "weather", live(now, "cellar", 40*24)...)
 		}
 		w.write(t, "machines", live(now, "press", 10*6)...)

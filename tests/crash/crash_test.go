@@ -136,7 +136,7 @@ func (w *world) write(ctx context.Context, c *client.Client, seed uint64) {
 	}
 }
 
-// rotate runs the rotator and advances the clock repeatedly until the server ends.
+// rotate advances the clock and runs the rotator repeatedly, until ctx or the server ends.
 func (w *world) rotate(ctx context.Context, t *testing.T, c *client.Client, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		w.advance(t, time.Duration(rng.Int64N(int64(36*time.Hour))))
@@ -179,8 +179,8 @@ func TestKill_KeepsAcknowledgedReadings(t *testing.T) {
 	}
 }
 
-// lifeReadings limits the number of new acknowledged readings for which life waits before a kill.
-// It is a number of readings instead of a time, so that a slow machine does the same work.
+// lifeReadings limits how many new readings the server acknowledges before life kills it. A limit in
+// readings instead of time makes a slow machine do the same work.
 const lifeReadings = 600
 
 // acknowledged returns the number of distinct acknowledged readings so far.
@@ -215,7 +215,7 @@ func (w *world) life(t *testing.T, binary, dir string, rng *rand.Rand, n uint64)
 	if !varvetest.Eventually(func() bool { return w.acknowledged() >= target }) {
 		t.Errorf("%d readings are acknowledged after a long wait, want %d", w.acknowledged(), target)
 	}
-	// The kill happens at a random moment between two acknowledgements.
+	// After the random pause, the kill can interrupt any step of a write or a rotation.
 	timer := time.NewTimer(pause)
 	<-timer.C
 	if err := s.Kill(); err != nil {

@@ -20,12 +20,12 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// hook is a receiver of alerts that fails, hangs, and answers 500 and 429. It also cuts connections
-// after it has accepted a message, so that its answer is lost.
+// hook is a receiver of alerts that fails at random: it hangs, cuts the connection, or answers 500 or 429.
+// Sometimes it accepts a message and then cuts the connection, so that the service gets no answer.
 type hook struct {
 	mu       sync.Mutex
 	rng      *rand.Rand
-	good     bool // no request fails any more
+	good     bool // whether hook has stopped failing
 	accepted map[string]string
 	copies   int
 	faults   map[string]int
@@ -109,7 +109,7 @@ type probe struct {
 	name string
 	at   time.Time
 	n    int64
-	sent *varve.Reading // not acknowledged yet
+	sent *varve.Reading // reading that the server has not acknowledged; nil if it has acknowledged all
 	acks int
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// TestKill_DevicesStayRegistered checks that devices are registered if their first readings were
-// acknowledged just before a kill. After the kill, the devices do not report, and deadman rules must
-// open alerts for them.
+// TestKill_DevicesStayRegistered kills the server just after it has acknowledged the first readings of
+// devices. The devices must be registered. They do not report after the kill, and deadman rules must open
+// alerts for two of them.
 func TestKill_DevicesStayRegistered(t *testing.T) {
 	dir := t.TempDir()
 	clock := filepath.Join(dir, "clock")
@@ -40,7 +40,7 @@ func TestKill_DevicesStayRegistered(t *testing.T) {
 		}
 		rules = append(rules, made.Rule.ID)
 	}
-	w.advance(t, time.Hour) // from now on, each reading must be known to the rules
+	w.advance(t, time.Hour) // the readings below arrive an hour after the rules were added
 	for _, n := range []int{100, 5000} {
 		readings := make([]varve.Reading, n)
 		for i := range readings {

@@ -1,3 +1,2 @@
-// Package crash repeatedly kills the real program while readings are written and tables are
-// rotated.
+// Package crash repeatedly kills the real program while clients write readings and the rotator runs.
 package crash

@@ -72,12 +72,12 @@ func (m *member) get() (*varvetest.Server, *client.Client) {
 	return m.server, m.client
 }
 
-// Amounts of work before a kill. They are not measured in time, so that a slow machine does the
-// same work.
+// Amounts of work before a kill, and a time limit. The amounts are not times, so that a slow machine
+// does the same work.
 const (
 	readingsPerKill = 60               // distinct acknowledged readings
 	leasesTaken     = 10               // lease changes before the first kill, because the lease of a killed server blocks the others for a while
-	fleetDeadline   = 20 * time.Minute // in addition to -within
+	fleetDeadline   = 20 * time.Minute // limit of the whole test, in addition to the flag -within
 )
 
 // killSome kills and restarts one server after the other, each after enough work. If the work is
@@ -109,9 +109,9 @@ func (f *fleet) killSome(ctx context.Context, t *testing.T, kills int, giveUp co
 	return done
 }
 
-// work waits until enough readings were acknowledged, all readings were read from a server, and the
-// function also returns true. Then it waits for some further readings, so that a kill may happen
-// during a read. It returns false if ctx ends first.
+// work waits until the servers have acknowledged readingsPerKill new readings, one server has returned
+// all its readings, and the call also() returns true. Then it waits for some further readings, so that
+// a kill may happen during a read. It returns false if ctx ends first.
 func (f *fleet) work(ctx context.Context, t *testing.T, also func() bool) bool {
 	t.Helper()
 	firstAcked, firstReads := f.counts()

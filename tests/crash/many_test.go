@@ -26,7 +26,7 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// turnOfMonth is the initial time of the server whose clock is between the others.
+// turnOfMonth is the initial time of the server whose clock is between the clocks of the others.
 var turnOfMonth = time.Date(2026, 11, 30, 23, 59, 50, 0, time.UTC)
 
 // leaseWatch observes which server holds the rotator's lease, and which servers create and drop

@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-// A separate process creates each store. It closes the store if the world requires that. Otherwise
-// it is killed once all data is acknowledged, so the tests damage the files that a kill leaves.
+// Names of environment variables of a separate process, which creates a store. The process closes the
+// store if the world requires that. Otherwise the test kills the process once the store has acknowledged
+// all data, and then damages the files that the kill leaves.
 const (
 	buildWorld = "VARVE_DAMAGE_WORLD"
 	buildDir   = "VARVE_DAMAGE_DIR"
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 }
 
 // build fills the store of a world. If the world requires it, build closes the store. Otherwise
-// it reports that the store is filled, and waits until the process is killed.
+// it reports that it has filled the store, and waits until the test kills the process.
 func build(name, dir string) error {
 	for _, w := range worlds() {
 		if w.name != name {

@@ -24,9 +24,9 @@ var (
 
 func isDamaged(err error) bool { return errors.Is(err, store.ErrDamaged) }
 
-// TestDamage_IsContainedFoundAndRepaired damages the files of stores at random. No process may
-// end, no wrong value may be returned, and no data may be missing without a report. Verify must
-// find the damage. After a repair, the store must verify, and only reported data may be missing.
+// TestDamage_IsContainedFoundAndRepaired damages the files of stores at random. The store must not
+// end the process, return a wrong value, or lack data without a report. Verify must find the damage.
+// After a repair, the store must verify, and only reported data may be missing.
 func TestDamage_IsContainedFoundAndRepaired(t *testing.T) {
 	n := *cases
 	switch {
@@ -41,7 +41,7 @@ func TestDamage_IsContainedFoundAndRepaired(t *testing.T) {
 	for i := range list {
 		w := &list[i]
 		whole := newIntact(t, w, made(t, w))
-		// Each world may use an equal share of the time.
+		// Each world gets an equal share of the flag -within. Its share ends this long after begin.
 		share := *within * time.Duration(i+1) / time.Duration(len(list))
 		t.Run(w.name, func(t *testing.T) {
 			for seed := range n / len(list) {
@@ -91,8 +91,8 @@ func (in *intact) damageOnce(t *testing.T, seed uint64) {
 	d.repair(t, len(found) > 0)
 }
 
-// serve opens a copy of the damaged store and compares its data. It returns whether the start or
-// a part of the data was refused.
+// serve opens a copy of the damaged store and compares its data. It returns whether the
+// store refused to start, or refused to read a part of the data.
 func (d *damage) serve(t *testing.T) (harmed bool) {
 	t.Helper()
 	var recovery local.Recovery

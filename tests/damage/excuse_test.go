@@ -37,7 +37,7 @@ func (d *damage) tornEnd(t *testing.T, r *local.Recovery, losses []local.Loss) *
 			}
 			end = &tornEnd{d.journal[n], at}
 		case end == nil:
-			end = &tornEnd{segment: &segment{}} // the torn segment is a later one that has no frames
+			end = &tornEnd{segment: &segment{}} // nothing is missing from this segment: it has no frames, or a loss reports it
 		}
 	}
 	return end

@@ -18,7 +18,8 @@ type injury struct {
 
 func (i injury) String() string { return fmt.Sprintf("%s %s (%s)", i.kind, i.file, i.what) }
 
-// injuries lists the kinds of damage. Kinds that occur several times are more frequent.
+// injuries lists the kinds of damage, from which injure chooses at random. A kind that must be frequent
+// occurs several times.
 var injuries = []string{"flip", "flip", "flip", "flip", "truncate", "delete", "zero", "swap"}
 
 // injure damages a random file of a store. It skips empty files, such as the lock file, and the

@@ -96,8 +96,8 @@ type readingKey struct {
 
 func keyOf(r *varve.Reading) readingKey { return readingKey{r.Device, r.Time.UnixNano()} }
 
-// readJournal reads the segments of the journal. Each frame of readings must equal one write of
-// fill. The last frame must be the last write.
+// readJournal reads the segments of the journal. Their frames of readings must be the last writes of
+// world.fill, in the same order.
 func (in *intact) readJournal(t *testing.T) {
 	t.Helper()
 	var frames []journal.Frame
@@ -145,7 +145,8 @@ func (in *intact) readJournal(t *testing.T) {
 	}
 }
 
-// addItems adds the items that a frame with item changes contains.
+// addItems adds the items of a frame to s. The frame has item changes in its payload, and ends at the
+// offset end.
 func (w *world) addItems(s *segment, payload []byte, end int64) {
 	for i := range w.items {
 		key := w.item(i).Key

@@ -24,13 +24,13 @@ type world struct {
 	each     int // number of readings of each device in a table
 	items    int
 	text     int  // bytes of text in each reading
-	closed   bool // whether the store was closed instead of killed
+	closed   bool // whether the process that fills the store closes it; otherwise the test kills the process
 	memtable int64
 
 	made map[[2]int][]varve.Reading // the readings by table and device; a cache, because comparisons are frequent
 }
 
-// worlds returns the worlds whose stores are damaged.
+// worlds returns the worlds whose stores the test damages.
 func worlds() []world {
 	return []world{
 		{name: "small", tables: tables(2), devices: 4, each: 40, items: 40, memtable: 1 << 20},
@@ -113,8 +113,8 @@ func (w *world) item(i int) store.Item {
 	return it
 }
 
-// fill writes the content of the world. It mixes items and readings, so that each part of the
-// store has both.
+// fill writes the content of the world. It writes items between the readings, so that the segments of
+// the journal contain both.
 func (w *world) fill(s *local.Store) error {
 	ctx := context.Background()
 	for _, t := range w.tables {

@@ -67,7 +67,7 @@ func release(t *testing.T) string {
 	return twice.first
 }
 
-// architectures returns the architectures that are built, such as arm/7.
+// architectures returns the architectures for which the tests build a release, such as arm/7.
 func architectures() (all []string) {
 	for _, p := range strings.Split(*platforms, ",") {
 		all = append(all, strings.TrimPrefix(p, "linux/"))

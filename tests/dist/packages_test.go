@@ -95,7 +95,7 @@ func checkLife(t *testing.T, install, remove, after string, files ...string) {
 	}
 }
 
-// execStart returns the command of the unit.
+// execStart returns the command that the systemd unit runs.
 func execStart(t *testing.T) string {
 	t.Helper()
 	unit, err := os.ReadFile(filepath.Join(root, "packaging/systemd/varve.service"))

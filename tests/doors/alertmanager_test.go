@@ -20,7 +20,7 @@ import (
 // people receives the notifications of an Alertmanager.
 type people struct {
 	mu   sync.Mutex
-	told map[string]map[string]string // annotations, by status and device
+	told map[string]map[string]string // annotations, by status, device, severity and name of the alert
 }
 
 func (p *people) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
@@ -32,7 +32,7 @@ func (p *people) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 	text, err := io.ReadAll(r.Body)
 	if err != nil || json.Unmarshal(text, &body) != nil {
-		return // the test misses the notification
+		return // the test fails, because this notification is missing
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -124,7 +124,7 @@ func (r *restarted) waitStored(n int) {
 	}
 }
 
-// rejects returns the senders of rejects by their texts.
+// rejects returns the door and the sender of each reject, by the text of the reject.
 func (r *restarted) rejects() map[string]string {
 	r.t.Helper()
 	status, text := r.call(r.t, http.MethodGet, "/v1/rejects?limit=1000", "")

@@ -24,7 +24,7 @@ func measuring(t *testing.T) {
 	}
 }
 
-// TestMeasure_MQTT prints the rate of messages.
+// TestMeasure_MQTT prints how many MQTT messages per second Varve stores.
 func TestMeasure_MQTT(t *testing.T) {
 	measuring(t)
 	for _, protocol := range []string{"5", "3.1.1"} {
@@ -42,8 +42,8 @@ func TestMeasure_MQTT(t *testing.T) {
 	}
 }
 
-// TestMeasure_MQTTBacklog prints the time of live writes over HTTP, without and with a backlog at the
-// broker that is stored at the same time.
+// TestMeasure_MQTTBacklog prints the time of live writes over HTTP: first alone, and then while Varve stores
+// a backlog from the broker.
 func TestMeasure_MQTTBacklog(t *testing.T) {
 	measuring(t)
 	b := startMosquitto(t, goodMosquitto)
@@ -83,7 +83,7 @@ func TestMeasure_MQTTBacklog(t *testing.T) {
 	}
 }
 
-// liveFor is the time for which live writes are measured.
+// liveFor is how long a test measures live writes.
 const liveFor = 5 * time.Second
 
 // flood publishes n messages of QoS 1 over three connections.

@@ -46,7 +46,7 @@ func (b *broker) start(t *testing.T) {
 	}
 }
 
-// stop ends the broker. Before Mosquitto ends, it writes its messages to a file.
+// stop ends the broker with a signal. After SIGTERM, Mosquitto writes its messages to a file before it ends.
 func (b *broker) stop(t *testing.T, signal os.Signal) {
 	t.Helper()
 	if err := b.cmd.Process.Signal(signal); err != nil {

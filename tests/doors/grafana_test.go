@@ -52,7 +52,7 @@ type grafana struct {
 	t        *testing.T
 	key      string
 	sources  map[string]string // address of each data source, by uid
-	values   map[string]string // of variables
+	values   map[string]string // values of the variables of the dashboard, by name
 	from, to time.Time
 }
 
@@ -97,7 +97,8 @@ func promData[T any](g *grafana, method, address string, form url.Values) (data 
 
 var valuesOf = regexp.MustCompile(`^label_values\((?:(.*), *)?(\w+)\)$`)
 
-// loadVariables sets the variables of a dashboard to their first values, or to all of them.
+// loadVariables sets each variable of a dashboard to its first value. A variable with several values gets all
+// of them.
 func (g *grafana) loadVariables(d *dashboard) {
 	g.t.Helper()
 	g.values = map[string]string{}
@@ -148,7 +149,8 @@ func (g *grafana) stepOf(p *panel) time.Duration {
 
 var legendLabel = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
-// checkMetric runs a PromQL query. The answer must have values, and the labels of its legend.
+// checkMetric runs a PromQL query. The answer must have values, and the labels that the panel's legend
+// names.
 func (g *grafana) checkMetric(where string, p *panel, q *target) {
 	g.t.Helper()
 	step := g.stepOf(p)
@@ -179,8 +181,8 @@ func (g *grafana) checkMetric(where string, p *panel, q *target) {
 	}
 }
 
-// checkTable runs a query of the data source Infinity. The answer must have rows, and a value in each
-// column.
+// checkTable runs a query of the data source Infinity. The answer must have rows. Each column must have a
+// value in at least one row.
 func (g *grafana) checkTable(where string, p *panel, q *target) {
 	g.t.Helper()
 	var answer map[string]json.RawMessage
@@ -283,7 +285,7 @@ func TestGrafana_PanelsHaveData(t *testing.T) {
 	}
 }
 
-// waitForScrapes waits until Prometheus has rates, and sets the range.
+// waitForScrapes waits until Prometheus can compute rates of Varve's metrics. It also sets from and to.
 func (g *grafana) waitForScrapes() {
 	g.t.Helper()
 	ready := func() bool {
@@ -294,11 +296,11 @@ func (g *grafana) waitForScrapes() {
 	if !varvetest.Eventually(ready) {
 		g.t.Fatal("Prometheus has no metrics of Varve")
 	}
-	g.to = g.to.Add(time.Minute) // the next step of a range follows all scrapes
+	g.to = g.to.Add(time.Minute) // rounded down to a step, the end of the range is still after all scrapes
 }
 
-// TestGrafana_RequestSequence sends the requests of Grafana's data source of type Prometheus: the
-// test of the connection, completion, Explore, and its probes.
+// TestGrafana_RequestSequence sends the requests of Grafana's data source of type Prometheus. Grafana sends
+// them to test the connection, to probe features, for completion, and in Explore.
 func TestGrafana_RequestSequence(t *testing.T) {
 	s := startServer(t)
 	to := time.Now().UTC().Truncate(time.Second)

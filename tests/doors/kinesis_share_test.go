@@ -165,7 +165,7 @@ func TestKinesis_SharesShards(t *testing.T) {
 	s.putReadings(200, 300)
 	next := time.Now()
 	await("a took over", func() bool {
-		if time.Now().After(next) { // a minute for b's leases to end, slowly enough for a to extend its own
+		if time.Now().After(next) { // the clock runs fast, so that b's leases end; a still has time to extend its own
 			w.ahead.Add(int64(5 * time.Second))
 			next = time.Now().Add(time.Second)
 		}

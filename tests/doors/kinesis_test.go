@@ -196,7 +196,8 @@ func TestKinesis_ReadsRecreatedStream(t *testing.T) {
 		_, err := s.client.DescribeStreamSummary(t.Context(), &kinesis.DescribeStreamSummaryInput{StreamName: &s.name})
 		return err != nil
 	}
-	// The emulator's sequence numbers have the second in which a stream was created.
+	// The emulator's sequence numbers contain the second in which a stream was created. So the new stream
+	// must begin in a later second.
 	if !varvetest.Eventually(func() bool { return isGone() && time.Now().Unix() > created }) {
 		t.Fatal("the stream was not deleted")
 	}

@@ -13,8 +13,8 @@ import (
 	influxdb1 "github.com/influxdata/influxdb1-client"
 )
 
-// libraries are the client libraries of the matrix. go2-async drops the errors of partial writes,
-// because their message has the words "partial write".
+// libraries are the clients that TestClients_AgreeWithStore runs. The library go2-async does not report a
+// partial write: it drops errors whose messages have the words "partial write".
 var libraries = []client{
 	{name: "go1", write: writeGo1},
 	{name: "go2", write: writeGo2},
@@ -59,7 +59,7 @@ func writeGo2Async(_ *testing.T, address, key string, lines []string) error {
 		var last error
 		for err := range failures {
 			if !strings.Contains(err.Error(), "unavailable") && !strings.Contains(err.Error(), "EOF") {
-				last = err // others are retried
+				last = err // the library retries after other errors
 			}
 		}
 		failed <- last

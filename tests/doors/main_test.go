@@ -1,7 +1,8 @@
-// Package doors tests the doors of Varve with the clients that users have.
+// Package doors tests Varve with the clients, brokers and programs that users have.
 //
-// Each client writes ten points through a proxy that fails as networks do, and the test compares the
-// stored readings with the client's own report. See run.sh for the programs that are needed.
+// Each client of line protocol writes ten points through a proxy that fails as networks do. The test
+// compares the stored readings with the client's own report. The script tools.sh fetches the programs
+// that the tests need.
 package doors
 
 import (
@@ -39,7 +40,7 @@ func runTests(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // the system cleans the rest
 	binary = filepath.Join(dir, "varve")
-	build := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-o", binary, "./cmd/varve") // of the other module
+	build := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-o", binary, "./cmd/varve") // the program is in the root module, and not in the module of the tests
 	if text, err := build.CombinedOutput(); err != nil {
 		log.Printf("go build: %v\n%s", err, text)
 		return 1
@@ -100,7 +101,7 @@ func (s *server) stored(t *testing.T, stream string) int {
 	t.Helper()
 	status, text := s.call(t, http.MethodGet, "/v1/streams/"+stream+"/devices/d1/readings?format=ndjson", "")
 	if status == http.StatusNotFound && (strings.Contains(string(text), "stream "+stream+": not found") || strings.Contains(string(text), "device d1: not found")) {
-		return 0 // a stream and a device begin with their first reading
+		return 0 // the first reading creates a stream and a device
 	}
 	if status != http.StatusOK {
 		t.Fatalf("%d %s", status, text)
@@ -108,8 +109,8 @@ func (s *server) stored(t *testing.T, stream string) int {
 	return strings.Count(string(text), "\n")
 }
 
-// occupy occupies a server that accepts one write at a time with a slow write. It returns when the
-// server refuses other writes. The slow write ends after d.
+// occupy starts a slow write to a server that accepts one write at a time. It returns when the server
+// refuses other writes. The slow write ends after d.
 func (s *server) occupy(t *testing.T, d time.Duration) {
 	t.Helper()
 	slow, done := s.startSlowWrite(t)
@@ -148,7 +149,7 @@ func (s *server) startSlowWrite(t *testing.T) (slow *io.PipeWriter, done chan st
 			_ = resp.Body.Close() // the answer does not matter
 		}
 	}()
-	return slow, done // the client sends the header before the body has a byte
+	return slow, done // the write is under way, because the client sends the header before the body has a byte
 }
 
 // proxy forwards requests to a server. It can cut the connection after a request was served.
@@ -224,7 +225,7 @@ func (p *proxy) answered(status int) (n int) {
 	return n
 }
 
-// points returns ten points. The parameter bad is the number of first points without a device.
+// points returns ten points. The first points have no device; bad is their number.
 func points(stream string, bad int) []string {
 	at := time.Now().Add(-time.Hour).Truncate(time.Second)
 	var all []string

@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// status returns the state of MQTT.
+// status returns the server's report on its MQTT client and listener.
 func (s *server) status(t *testing.T) (body wire.MQTTBody) {
 	t.Helper()
 	code, text := s.call(t, http.MethodGet, "/v1/mqtt", "")
@@ -38,7 +38,7 @@ func startSubscribed(t *testing.T, b *broker, args ...string) *server {
 	return s
 }
 
-// sender publishes with MQTT 3.1.1.
+// sender returns a connected client that publishes with MQTT 3.1.1.
 func sender(t *testing.T, address, id string) paho.Client {
 	t.Helper()
 	c := paho.NewClient(paho.NewClientOptions().AddBroker("tcp://" + address).SetClientID(id).SetProtocolVersion(4).SetAutoReconnect(false))
@@ -184,8 +184,9 @@ func TestMQTTJS_ReachesListener(t *testing.T) {
 	}
 }
 
-// TestDocs_ShowTestedBrokers checks that docs/mqtt.md has the settings of Mosquitto and the
-// configuration of Varve that are tested. It also runs Varve with this configuration.
+// TestDocs_ShowTestedBrokers checks that docs/mqtt.md has the settings of Mosquitto and NATS with which
+// these tests run, and the configuration of Varve in docs/examples. It also runs Varve with this
+// configuration.
 func TestDocs_ShowTestedBrokers(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/mqtt.md")

@@ -23,13 +23,14 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// promWindow returns the window of the fleet's readings: the 36 hours before the last full hour.
+// promWindow returns the window of the readings of promtest.Fleet: the 36 hours before the last full hour.
 func promWindow() varve.Window {
 	end := time.Now().UTC().Truncate(time.Hour)
 	return varve.Window{From: end.Add(-36 * time.Hour), To: end}
 }
 
-// startWithFleet starts Varve without keys, with the fleet and its readings.
+// startWithFleet starts Varve without keys. It registers the devices of promtest.Fleet, and writes their
+// readings of w.
 func startWithFleet(t *testing.T, w varve.Window) *server {
 	t.Helper()
 	v, err := varvetest.Start(context.WithoutCancel(t.Context()), binary, t.TempDir(), "--set", "prometheus.lookback=5m")

@@ -24,7 +24,7 @@ type topic struct {
 	config aws.Config
 	queues *sqs.Client
 	queue  string // URL
-	// received has the messages in the order of the queue. A copy replaces the message with its id.
+	// received has the messages in the order of the queue. Further messages with the same id are dropped.
 	received []snsMessage
 }
 
@@ -90,7 +90,7 @@ func (p *topic) receive(n int) []snsMessage {
 	return p.received
 }
 
-// add adds a message of the queue, and deletes it there.
+// add adds a message of the queue to received, and deletes it in the queue.
 func (p *topic) add(m *types.Message) {
 	p.t.Helper()
 	var envelope struct {
@@ -130,7 +130,7 @@ func startNotifying(t *testing.T, endpoint, name string) *restarted {
 	return r
 }
 
-// measure writes a value of device d1.
+// measure writes a reading of device d1 with the value v.
 func (r *restarted) measure(at time.Time, v int) {
 	r.t.Helper()
 	body := fmt.Sprintf(`{"device":"d1","time":%q,"fields":{"v":%d}}`, at.Format(time.RFC3339), v)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Fetches the clients that the tests of doors run, into the user's cache. Go's checksum database and
-# the checksums below guard them. With --if-cached, it fails with 3 in place of fetching anything.
+# the checksums below guard them. With --if-cached, the script fetches nothing, and exits with 3 if a
+# client is missing.
 set -eu
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/varve/doors"
 telegraf=1.37.2
@@ -72,7 +73,7 @@ if [ "$(cat "$cache/mqtt-versions" 2>/dev/null)" != "$mqtt" ]; then
 	debian mosquitto mosquitto-clients libmosquitto1 libwrap0 libdlt2 libwebsockets17 libcjson1 libev4 libuv1
 	echo "$mqtt" >"$cache/mqtt-versions"
 fi
-# Prometheus and promtool, of Debian. Elsewhere, their tests are skipped.
+# Prometheus and promtool from Debian. On other systems, their tests are skipped.
 if [ ! -f "$cache/debian/prometheus-fetched" ]; then
 	[ "${1:-}" != --if-cached ] || exit 3
 	mkdir -p "$cache/debian"
@@ -90,7 +91,7 @@ if [ ! -f "$cache/debian/prometheus-fetched" ]; then
 	fi
 	: >"$cache/debian/prometheus-fetched"
 fi
-# A second broker of MQTT that keeps its messages in files. Elsewhere than on Debian, its test is
+# A second broker of MQTT that stores its messages in files. On systems other than Debian, its test is
 # skipped.
 nats="nats-server"
 if [ "$(cat "$cache/nats-version" 2>/dev/null)" != "$nats" ]; then

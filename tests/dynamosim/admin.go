@@ -187,7 +187,7 @@ func (s *settings) setBilling(in *tableInput) error {
 	return nil
 }
 
-// warmUp raises the warm throughput of a table. It never lowers it.
+// warmUp sets the warm throughput of a table. It may raise the limits of the table, and never lowers them.
 func (t *table) warmUp(set *settings, w *warmUnits, now time.Time) {
 	set.warm = capacity.Units{float64(w.ReadUnitsPerSecond), float64(w.WriteUnitsPerSecond)}
 	if t.units.limited != nil {
@@ -303,8 +303,8 @@ func (s control) deleteTable(in *tableInput) (any, error) {
 	return map[string]any{"TableDescription": d}, nil
 }
 
-// existing returns a table that has not been deleted, or nil. The caller must hold the write
-// lock.
+// existing returns a table that has not been deleted, or nil. The caller must hold the
+// server's write lock.
 func (s *Server) existing(name string) *table {
 	t := s.tables[name]
 	if t == nil {

@@ -60,7 +60,7 @@ func readExchanges(t *testing.T) (list []exchange) {
 	return list
 }
 
-// post sends a request and returns the answer as one line. The line is sorted JSON, or the type
+// post sends a request and returns the answer as one line. The line is sorted JSON, or the status, type
 // and message of an error.
 func post(t *testing.T, url, request string) string {
 	t.Helper()
@@ -109,7 +109,7 @@ func canonical(t *testing.T, status int, text []byte) string {
 	return line
 }
 
-// volatile lists the fields of answers that are not compared, because they differ between runs.
+// volatile lists the fields of answers that the test does not compare, because they differ between runs or emulators.
 var volatile = []string{
 	"CreationDateTime", "TableId", "TableArn", "IndexArn", "LastUpdateToPayPerRequestDateTime", "LastIncreaseDateTime", "LastDecreaseDateTime",
 	"TableStatus", "IndexStatus", "TableThroughputModeSummary", "NumberOfDecreasesToday", "OnDemandThroughput", "WarmThroughput", "TableSizeBytes", "IndexSizeBytes", "ItemCount", "ThrottlingReasons",
@@ -202,8 +202,8 @@ func areAlike(a, b string) bool {
 	return kindOf(a) == kindOf(b)
 }
 
-// rewrite writes the file of expectations with the current answers. The stand-in's answers must
-// be reviewed afterwards.
+// rewrite writes the file of expectations with the current answers. Review the stand-in's
+// answers afterwards.
 func rewrite(t *testing.T, list []exchange, all []dynamotest.Emulator, answers [][]string) {
 	t.Helper()
 	var b strings.Builder

@@ -14,7 +14,8 @@ const (
 // doubled is the error message for a batch in which a key occurs twice.
 const doubled = "Provided list of item keys contains duplicates"
 
-// batchWriteItem writes up to 25 items. It returns throttled writes as unprocessed.
+// batchWriteItem writes up to 25 items. It returns throttled writes as unprocessed, and fails if all are
+// throttled.
 func (s *Server) batchWriteItem(r *request, out *jx.Writer) error {
 	tables, writes, err := s.checkWrites(r)
 	if err != nil {
@@ -130,8 +131,8 @@ func (s *Server) checkWrites(r *request) (tables []*table, writes [][]write, err
 	return tables, writes, nil
 }
 
-// batchGetItem reads up to 100 items. If a read is throttled, or its item does not fit into the answer,
-// the key is returned as unprocessed.
+// batchGetItem reads up to 100 items. It returns keys as unprocessed if their reads are throttled, or once
+// the items of the answer exceed 16 MB. It fails if all reads are throttled.
 func (s *Server) batchGetItem(r *request, out *jx.Writer) error {
 	plans, err := s.checkReads(r)
 	if err != nil {

@@ -125,7 +125,7 @@ func (s *Server) describeLocked(t *table) *description {
 	return d
 }
 
-// warmth returns the warm throughput of a table, or nil if nothing is throttled.
+// warmth returns the warm throughput of a table, or nil if the server has no limits.
 func (t *table) warmth() *warmDescription {
 	if t.units.limited == nil {
 		return nil

@@ -17,7 +17,7 @@ const (
 	checkErrors   = "com.amazon.coral.validate#"
 )
 
-// failure is an error that is sent to the client.
+// failure is an error that the server sends to the client.
 type failure struct {
 	status   int // HTTP status; 0 means 400
 	kind     string
@@ -71,7 +71,7 @@ func throttled(onDemand bool, scope string, reason capacity.Reason, resource str
 	return f
 }
 
-// asFailure converts an error to the failure that is sent to the client.
+// asFailure converts an error to the failure that the server sends to the client.
 func asFailure(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {

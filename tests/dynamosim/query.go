@@ -179,8 +179,8 @@ func segmentOf(segment, segments int) (first, last uint64) {
 	return first, next - 1
 }
 
-// scanPage reads a page of a scan into p. It reads the hashes from first to last, and begins
-// after start if start is not nil.
+// scanPage reads a page of a scan into p. It reads the items whose hashes are from first to last. If
+// start is not nil, it begins after that item.
 func (src *source) scanPage(start *primary, first, last uint64, p *page) {
 	for i := first >> (64 - shardBits); i <= last>>(64-shardBits); i++ {
 		shard := &src.data.shards[i]

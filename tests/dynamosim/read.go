@@ -77,8 +77,8 @@ func (s *Server) readRecord(t *table, at primary, consistent bool) (r *record, u
 	return r, units, nil
 }
 
-// projection selects the parts of items that are returned.
-type projection []expr.Path // if nil, whole items are returned
+// projection selects the parts of items that a request returns.
+type projection []expr.Path // if nil, the request returns whole items
 
 func (r *request) projection() (projection, error) {
 	if r.projects == "" {

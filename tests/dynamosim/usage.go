@@ -26,7 +26,7 @@ func (c *counts) addFailure(f *failure) {
 	}
 }
 
-// maxThrottled is the largest number of keys whose throttled requests are counted separately.
+// maxThrottled is the largest number of keys for which throttles counts requests separately.
 const maxThrottled = 1 << 16
 
 // throttles counts throttled requests by the hashes of their partition keys.

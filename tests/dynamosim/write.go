@@ -24,7 +24,7 @@ type write struct {
 
 // written is the result of a write.
 type written struct {
-	oldItem, newItem value.Item // only if needed; nil if the item is missing
+	oldItem, newItem value.Item // items before and after the write, or nil; oldItem is only set if it is needed
 	units            float64    // units of the table
 	indexUnits       []float64  // units of each index
 }
@@ -193,7 +193,7 @@ func (t *table) admitIndexes(now time.Time, old, fresh *record) ([]float64, erro
 }
 
 // hashOfWrite returns the hash of the partition key that an index has for the item after the write. If
-// the write removes the item from the index, the key from before the write is used.
+// the write removes the item from the index, the hash is for the key from before the write.
 func (*index) hashOfWrite(before, after *view) uint64 {
 	if after.record != nil {
 		return hashOf(after.hash)

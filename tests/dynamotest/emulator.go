@@ -31,8 +31,8 @@ type Emulator struct {
 	command func(dir, port string) *exec.Cmd
 }
 
-// StandIn is the stand-in in tests/dynamosim, without limits and latency. It is built when it is
-// started.
+// StandIn is the stand-in in tests/dynamosim, without limits and latency. Start and Run
+// build it.
 var StandIn = Emulator{
 	Name: "stand-in",
 	command: func(dir, port string) *exec.Cmd {

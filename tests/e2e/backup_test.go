@@ -57,8 +57,8 @@ func TestBackup_SurvivesKills(t *testing.T) {
 	}
 	dir, place := t.TempDir(), filepath.Join(t.TempDir(), "place")
 	var load steadyLoad
-	// By the number of finished backups, finished has the number of readings that were acknowledged
-	// before the last of them began.
+	// finished[n] is the number of readings that the server had acknowledged before the n-th finished
+	// backup began.
 	finished := map[int]int64{}
 	made := 0
 	for round := range rounds {
@@ -130,12 +130,13 @@ func backUp(t *testing.T, s *varvetest.Server, place string, mode int, killServe
 		t.Errorf("%v: %s", err, out.String())
 	}
 	if mode == 1 && out.Len() > 0 {
-		return true // the kill came after the last line
+		return true // the command reported its backup before the kill
 	}
 	return err == nil
 }
 
-// removeMarks removes the marks of a dead backup, as the message of a refused backup advises.
+// removeMarks removes the marks that a killed backup leaves. While they exist, Varve refuses further
+// backups, and advises to remove them.
 func removeMarks(t *testing.T, place string) {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(place, "running")); err != nil {

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// TestDamage_IsReportedToClients flips a bit on disk. No process may end. Reads of the affected
-// device must be refused with the code damaged, reads of other devices must succeed, and writes
-// must continue. The damage must be reported to the operator. A restart must change nothing.
+// TestDamage_IsReportedToClients flips a bit on disk. The server must not end. It must refuse reads of
+// the affected device with the code damaged, serve reads of other devices, and accept writes. It must
+// report the damage to the operator. A restart must change nothing.
 func TestDamage_IsReportedToClients(t *testing.T) {
 	const devices, n = 5, 20000
 	dir := t.TempDir()
@@ -66,8 +66,8 @@ func TestDamage_IsReportedToClients(t *testing.T) {
 	}
 }
 
-// checkPages reads the first page of each device in both orders, and its latest reading. Each
-// page must be returned or refused as damaged. The latest reading must always be returned.
+// checkPages reads the first page of each device in both orders, and its latest reading. The
+// server must return each page or refuse it as damaged. It must always return the latest reading.
 func checkPages(t *testing.T, s *varvetest.Server, devices, life int) {
 	t.Helper()
 	for i := range devices {

@@ -37,8 +37,8 @@ var mcpTools = map[string]map[string]any{
 // exactNumber has more digits than a 64-bit float.
 const exactNumber = "12345678901234567890.123456789"
 
-// mcpServer starts a server with keys and readings of the tenant acme. It returns its address, an
-// operator's key and a read key of the tenant.
+// mcpServer starts a server with keys and readings of the tenant acme, and a reading of the tenant default.
+// It returns its address, an operator's key and a read key of acme.
 func mcpServer(t *testing.T) (server, operator, reader string) {
 	t.Helper()
 	s := start(t, t.TempDir())

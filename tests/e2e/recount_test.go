@@ -55,8 +55,7 @@ func (h hourly) write(t *testing.T, e *engine.Engine) {
 	}
 }
 
-// lines returns the roll-ups of a device as varve rollups prints them, without the columns from
-// the mean on.
+// lines returns the roll-ups of a device as varve rollups prints them, up to the column of the maximum.
 func (h hourly) lines(device string, width time.Duration) string {
 	sums := map[time.Time][]int{}
 	for at, list := range h[device] {

@@ -108,8 +108,8 @@ func startAt(t *testing.T, dir string, reach varvetest.Reach, args ...string) *v
 }
 
 // TestTLS_ServesWithKeys checks a server with API keys and TLS that other hosts can reach.
-// Readings are written and read over HTTP/2, and clients trust the configured certificate. If the
-// certificate changes, the server must use the new one at once, unless the file cannot be read.
+// It writes and reads readings over HTTP/2, with a client that trusts the configured certificate. If the
+// files of the certificate change, the server must use the new one at once, unless it cannot read them.
 func TestTLS_ServesWithKeys(t *testing.T) {
 	dir := t.TempDir()
 	key := adminKey(t, dir)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// alarm has the properties of an alarm that are compared.
+// alarm has the properties of an alarm that the checks compare.
 type alarm struct {
 	metrics  []string // namespace, name, dimensions, statistic, period
 	compares string   // operator and threshold, as text

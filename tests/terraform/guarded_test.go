@@ -33,8 +33,8 @@ func TestPoliciesSuffice(t *testing.T) {
 	router, rotator, reader := parts["router"], parts["rotator"], parts["reader"]
 	url := routerAlone(t, s, newEndpoint(t, e, router))
 
-	// With all three policies, nothing is refused, from the creation of the first table until
-	// expired tables are dropped.
+	// With all three policies, the endpoint refuses nothing, from the creation of the first table until
+	// the rotator has dropped expired tables.
 	whole := newEndpoint(t, e, router, rotator, reader)
 	dir := t.TempDir()
 	s.configFile(t, dir)

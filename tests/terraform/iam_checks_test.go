@@ -16,8 +16,8 @@ const kmsKey = "arn:aws:kms:" + region + ":" + account + ":key/11111111-2222-333
 // broad lists the actions that IAM allows only for the resource *.
 var broad = []string{"dynamodb:ListTables", "dynamodb:DescribeLimits", "ecr:GetAuthorizationToken"}
 
-// narrow checks that no policy uses a pattern as an action, and that resources are as specific as
-// IAM allows.
+// narrow checks that no policy uses a pattern as an action. No policy may allow an action on all resources,
+// unless IAM requires that, or on all tables.
 func narrow(_ *testing.T, p *planned) (wrong []string) {
 	seen := 0
 	for _, kind := range []string{"aws_iam_policy", "aws_iam_role_policy"} {
@@ -62,8 +62,8 @@ type permission struct {
 	actions   string
 	resources []string
 	context   map[string][]string
-	may       string // the parts of Varve that may perform the actions; all other parts must be denied
-	never     bool   // must be denied even if another policy allows everything
+	may       string // the parts of Varve to which the policies must allow the actions; they must allow them to no other part
+	never     bool   // whether each policy must deny the actions even beside a policy that allows everything
 }
 
 func on(names ...string) (arns []string) {
@@ -169,7 +169,7 @@ func (row *permission) violations(policies map[string]policy, r request) (wrong 
 	}
 	for part, p := range policies {
 		if part == "consumer" || part == "notifier" {
-			continue // these policies allow no action of DynamoDB, and are only attached beside others
+			continue // these policies have no statements about DynamoDB, and a process has them only beside others
 		}
 		is, err := allowed([]policy{p, everything}, r)
 		if err != nil || row.never && is {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// check is a function that returns the faults of a plan. TestChecksCanFail shows that most of the
+// check is a named function that returns the faults of a plan. TestChecksCanFail shows that most of the
 // checks of the complete example can fail.
 type check struct {
 	name string

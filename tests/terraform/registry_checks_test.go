@@ -61,7 +61,7 @@ func registryOf(p *planned) string {
 }
 
 // registryTable checks that the keys, indexes, TTL and tag of the planned registry are as the
-// program expects, and that the registry is protected.
+// program expects. The registry must have deletion protection and point-in-time recovery.
 func registryTable(_ *testing.T, p *planned) (wrong []string) {
 	tables := p.resources("aws_dynamodb_table")
 	if len(tables) == 0 {

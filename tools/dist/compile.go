@@ -25,7 +25,7 @@ type binary struct {
 	path string
 }
 
-// file returns the name of a file of the release about the binary, without its extension.
+// file returns the name of the binary's archive and SBOM, without their extensions.
 func (b binary) file(version string) string {
 	return fmt.Sprintf("%s_%s_%s", b.name, version, b.platform)
 }

@@ -127,7 +127,7 @@ func skeletonEntries() ([]entry, error) {
 	var certificates bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint != nil {
-			continue // a file of certificates cannot express the constraint
+			continue // such a root is trusted only in part, which a file of certificates cannot express
 		}
 		if err := pem.Encode(&certificates, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}); err != nil {
 			return nil, err

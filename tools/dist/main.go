@@ -42,10 +42,10 @@ func main() {
 // release is one run of the command.
 type release struct {
 	root    string // the repository
-	out     string // receives the files
+	out     string // folder for the files of the release
 	work    string // temporary files
 	version version
-	time    time.Time // of all files
+	time    time.Time // modification time of all files of the release
 	log     io.Writer
 }
 

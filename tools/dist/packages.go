@@ -17,7 +17,7 @@ import (
 func (r *release) writePackages(b binary, documents []document) error {
 	kinds := []struct {
 		name    string
-		useradd string // the package of this command
+		useradd string // the package that has the command useradd
 		kind    interface {
 			nfpm.Packager
 			ConventionalFileName(info *nfpm.Info) string

@@ -14,7 +14,7 @@ import (
 
 // version is the version of a release in its two forms.
 type version struct {
-	described string // by git, as varve version prints it
+	described string // as git describes the commit, and as varve version prints it
 	packaged  string // a semantic version without v, as package managers order it
 }
 
@@ -57,8 +57,8 @@ var (
 	commitOnly = regexp.MustCompile(`^([0-9a-f]+)(-dirty)?$`)
 )
 
-// packageVersion returns the semantic version of a commit that git describes. Versions without a tag
-// sort before 0.0.1, and among each other by the time of their commit.
+// packageVersion returns the semantic version of a commit that git describes. If no earlier
+// commit has a tag, the version sorts before 0.0.1, and by the time of the commit.
 func packageVersion(described string, at time.Time) string {
 	if m := tagged.FindStringSubmatch(described); m != nil {
 		return m[1]

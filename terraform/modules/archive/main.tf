@@ -1,6 +1,6 @@
 # A bucket for the archives of tables: Varve copies each table to it before it drops the table.
-# Varve never replaces an object. It deletes only the files of failed attempts, and archives that
-# are older than archive.retention.
+# Varve never replaces an object. It deletes only the files of failed attempts, archives that it has
+# merged or rewritten, and archives that are older than archive.retention.
 
 resource "aws_s3_bucket" "this" {
   bucket = var.bucket

@@ -1,5 +1,5 @@
 # Three policies, and up to three more. The router writes readings. The rotator creates, tunes and
-# deletes time tables. The reader reads. If the variables ask for them, the consumer reads streams
+# deletes time tables. The reader reads. If the variables enable them, the consumer reads streams
 # and queues, the notifier publishes messages about alerts, and the eraser deletes readings. A
 # process needs the policies of the parts that it runs. No policy allows changes to the registry's
 # table or the table template, which Terraform manages.
@@ -58,7 +58,7 @@ data "aws_iam_policy_document" "this" {
     resources = local.tables
   }
 
-  # A router must not acquire leases, because with that of the rotator it would block the rotation.
+  # A router must not acquire leases: a router that holds the rotator's lease would block the rotation.
   # Nor must it create API keys or delete the records of tables. It may write and delete other
   # items, such as those of alerts and roll-ups.
   dynamic "statement" {

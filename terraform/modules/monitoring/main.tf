@@ -59,12 +59,12 @@ resource "aws_cloudwatch_metric_alarm" "tables_ready_ahead" {
   namespace           = local.varve
   metric_name         = "TablesReadyAhead"
   dimensions          = local.dimension
-  statistic           = "Maximum" # one run that created all of them is enough
+  statistic           = "Maximum" # one rotation that has created all these tables is enough
   comparison_operator = "LessThanThreshold"
   threshold           = 1
   period              = var.heartbeat_period
   evaluation_periods  = 2
-  treat_missing_data  = "ignore" # the heartbeat alarm covers missing runs
+  treat_missing_data  = "ignore" # the alarm rotation_heartbeat covers missing rotations
   alarm_actions       = [local.topic]
   ok_actions          = [local.topic]
   tags                = var.tags
@@ -120,7 +120,7 @@ resource "aws_cloudwatch_metric_alarm" "rollup_backlog" {
   threshold           = var.rollup_backlog
   period              = 300
   evaluation_periods  = 6
-  treat_missing_data  = "notBreaching" # the heartbeat alarm covers processes that are down
+  treat_missing_data  = "notBreaching" # the alarm rotation_heartbeat covers processes that are down
   alarm_actions       = [local.topic]
   ok_actions          = [local.topic]
   tags                = var.tags
@@ -139,7 +139,7 @@ resource "aws_cloudwatch_metric_alarm" "deliveries_failed" {
   threshold           = 0
   period              = 300
   evaluation_periods  = 1
-  treat_missing_data  = "notBreaching" # the heartbeat alarm covers processes that are down
+  treat_missing_data  = "notBreaching" # the alarm rotation_heartbeat covers processes that are down
   alarm_actions       = [local.topic]
   ok_actions          = [local.topic]
   tags                = var.tags
@@ -153,7 +153,7 @@ resource "aws_cloudwatch_metric_alarm" "delivery_age" {
   namespace           = local.varve
   metric_name         = "DeliveryAge"
   dimensions          = local.dimension
-  statistic           = "Maximum" # only the process that delivers knows the age
+  statistic           = "Maximum" # only the process that delivers messages knows the age
   comparison_operator = "GreaterThanThreshold"
   threshold           = var.delivery_age
   period              = 300

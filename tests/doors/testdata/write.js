@@ -6,7 +6,7 @@ const api = new InfluxDB({ url, token }).getWriteApi('org', 'bucket', 'ns', {
   maxRetries: 30, minRetryDelay: 300, maxRetryDelay: 1000, retryJitter: 100, maxRetryTime: 60000,
   writeSuccess: () => process.exit(0),
   writeFailed: (error, _, attempt) => {
-    if (attempt > 30 || error.statusCode && error.statusCode < 429) { // the library gives up
+    if (attempt > 30 || error.statusCode && error.statusCode < 429) { // the library does not retry
       console.error(String(error), error.body)
       process.exit(1)
     }
@@ -14,4 +14,4 @@ const api = new InfluxDB({ url, token }).getWriteApi('org', 'bucket', 'ns', {
 })
 setInterval(() => {}, 1000) // the process lives until a callback ends it
 api.writeRecords(lines)
-api.flush().catch(() => {}) // the callbacks report
+api.flush().catch(() => {}) // the callbacks above report the failure

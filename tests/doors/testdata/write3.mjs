@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { InfluxDBClient, setLogger } from '@influxdata/influxdb3-client'
 
 const [host, token, file, route] = process.argv.slice(2)
-setLogger({ error() {}, warn() {} }) // the error below says all
+setLogger({ error() {}, warn() {} }) // the script prints the error below
 const client = new InfluxDBClient({ host, token, database: 'db' })
 try {
   await client.write(readFileSync(file, 'utf8').trim(), 'db', 'org', { noSync: route === 'v3' })

@@ -24,8 +24,8 @@
 // assumption. Here, the items of one partition key are never split. Amazon may split them, but
 // not if sort keys only increase, as times do. Splits at 10 GB are not modelled.
 //
-// A request is admitted if its buckets are not empty. It is charged afterwards, because its cost
-// is known only then. So a bucket may have a negative number of tokens for a moment.
+// Admit admits a request if its buckets are not empty. Consume charges the request afterwards, because
+// its cost is known only then. So a bucket may have a negative number of tokens for a moment.
 package capacity
 
 import (
@@ -48,9 +48,9 @@ type Units [2]float64
 
 // Limits are the limits of tables and partitions, in units per second.
 type Limits struct {
-	Partition  Units         // of a partition
-	Initial    Units         // of a new on-demand table
-	Quota      Units         // of every table
+	Partition  Units         // units that a partition serves
+	Initial    Units         // units that a new on-demand table serves
+	Quota      Units         // most units that any table serves
 	Burst      time.Duration // how long unused provisioned units are saved
 	Growth     time.Duration // time after which an on-demand table can serve double its peak
 	SplitAfter time.Duration // how long a partition must be hot before it is split
@@ -150,8 +150,9 @@ func (t *Throughput) reset(now time.Time) {
 	t.spread(now)
 }
 
-// spread splits partitions until they can serve the throughput of the table. The partitions of a
-// new table are equal. Later, partitions are split in half.
+// spread splits partitions until they can serve the throughput of the table. It splits a single
+// partition into equal parts. Of several partitions, it halves the ones that are too wide. It also fills
+// the buckets of all partitions.
 func (t *Throughput) spread(now time.Time) {
 	need := 1
 	for k := range t.table {
@@ -202,8 +203,8 @@ func (t *Throughput) find(hash uint64) int {
 	return i
 }
 
-// Admit returns the reason for which a request is throttled, or "" if it is admitted. The hash is
-// the hash of its partition key.
+// Admit returns the reason for which a request is throttled, or "" if it is admitted. The
+// argument hash is the hash of the request's partition key.
 func (t *Throughput) Admit(now time.Time, k Kind, hash uint64) Reason {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -255,8 +256,7 @@ func (t *Throughput) grow(now time.Time) {
 	}
 }
 
-// measure splits a partition if it has been hot for long enough. It does so at the end of each
-// second.
+// measure checks a partition once a second, and splits it if it has been hot for long enough.
 func (t *Throughput) measure(i int, now time.Time) {
 	if !t.partitions[i].endSecond(&t.limits, now) {
 		return
@@ -271,7 +271,7 @@ func (t *Throughput) measure(i int, now time.Time) {
 type State struct {
 	Partitions int
 	Splits     int   // number of splits of hot partitions
-	Rate       Units // units of the table per second
+	Rate       Units // units per second that the table serves
 }
 
 // State returns the current state.

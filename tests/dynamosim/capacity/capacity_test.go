@@ -65,7 +65,7 @@ func TestPartition_ServesThousandWritesAndThreeThousandReads(t *testing.T) {
 
 func TestProvisioned_SavesUnusedUnitsForFiveMinutes(t *testing.T) {
 	c := capacity.NewProvisioned(capacity.Amazon(), capacity.Units{100, 100}, start)
-	idle := time.Hour // longer than five minutes
+	idle := time.Hour // longer than the five minutes for which the table saves units
 	from, d := start.Add(idle), 60*time.Second
 	// The 30,000 saved units plus 100 per second last for 60 s at 600 per second.
 	if got := load(c, capacity.Write, from, d, 600, anywhere()); got != 600*60 {

@@ -64,7 +64,7 @@ func (g *growth) applyPeaks(now time.Time, after time.Duration) (raised bool) {
 }
 
 const (
-	samples = 64  // number of hashes of recent requests that are remembered
+	samples = 64  // number of recent requests whose hashes a partition remembers
 	warmth  = 0.8 // a partition is hot at this share of its limit
 )
 
@@ -113,8 +113,8 @@ func (p *partition) endSecond(l *Limits, now time.Time) bool {
 	return !p.hot.IsZero() && now.Sub(p.hot) >= l.SplitAfter
 }
 
-// parts returns the hashes at which the partitions begin after a split. A hash with most of the
-// requests gets a partition of its own. Otherwise, each part gets half of the requests.
+// parts returns the hashes at which the partitions begin after a split. A hash with more than
+// half of the requests gets a partition of its own. Otherwise, each part gets half of the requests.
 func (p *partition) parts() (firsts []uint64) {
 	hashes := slices.Sorted(slices.Values(p.recent[:min(p.sampled, samples)]))
 	if len(hashes) == 0 {

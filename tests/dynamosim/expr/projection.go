@@ -55,8 +55,8 @@ func projectFields(it value.Item, paths []Path) (out value.Item) {
 	return out
 }
 
-// projectBelow returns a value that has only the given paths. The first step of each path leads
-// to the value itself.
+// projectBelow returns the part of v that the paths of a group select. The first step of these paths has
+// led to v.
 func projectBelow(v *value.Value, group []Path) (value.Value, bool) {
 	if len(group[0]) == 1 {
 		return *v, true

@@ -113,7 +113,7 @@ func (d decimal) text() string {
 }
 
 // numberSize returns the size of a number in bytes. It is one byte for each pair of digits, plus
-// one byte, plus one for a minus sign.
+// one byte, plus one for a minus sign, but at most 21. The size of 0 is 1.
 func numberSize(text string) int {
 	d, _ := parseDecimal(text)
 	if d.digits == "" {

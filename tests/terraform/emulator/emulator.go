@@ -50,8 +50,8 @@ type Call struct {
 	Keys      []string // partition keys of the registry items that the request writes
 }
 
-// Endpoint is an HTTP handler through which one user accesses an emulator. It can refuse calls, and
-// records which operations were requested.
+// Endpoint is an HTTP handler through which one user accesses an emulator. It can refuse
+// calls, and records the operations that the user requests.
 type Endpoint struct {
 	emulator *Emulator
 	refuse   func(Call) string
@@ -62,7 +62,7 @@ type Endpoint struct {
 }
 
 // Endpoint returns a new endpoint of the emulator. The function refuse returns the reason to refuse
-// a call, or "" to allow it. If refuse is nil, all calls are allowed.
+// a call, or "" to allow it. If refuse is nil, it allows all calls.
 func (e *Emulator) Endpoint(refuse func(Call) string) *Endpoint {
 	if refuse == nil {
 		refuse = func(Call) string { return "" }
@@ -70,7 +70,7 @@ func (e *Emulator) Endpoint(refuse func(Call) string) *Endpoint {
 	return &Endpoint{emulator: e, refuse: refuse, calls: map[string]bool{}}
 }
 
-// Called reports whether an operation was requested through the endpoint.
+// Called reports whether the user has requested an operation.
 func (d *Endpoint) Called(operation string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -152,8 +152,8 @@ func (d *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// record adds a request to the requested operations. It returns the reason if the request is refused,
-// otherwise "".
+// record adds a request to the requested operations. It returns the reason to refuse the request, or "" to
+// allow it.
 func (d *Endpoint) record(operation string, in *asked) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
