@@ -94,8 +94,8 @@ type firehoseRequest struct {
 	at     time.Time // the time of the request
 	target *records.Target
 	from   string // the Firehose stream
-	count  int    // of all records
-	size   int    // of the records in part
+	count  int    // number of records read so far
+	size   int    // bytes of the records in part
 	part   []records.Record
 }
 

@@ -200,7 +200,7 @@ func (h *iotHandler) enable(ctx context.Context, address string) error {
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {
-			err = u.Err // the address has the token
+			err = u.Err // u also has the address, which contains the secret token
 		}
 		return varve.Errorf(varve.Unavailable, "AWS IoT Core cannot be reached: %s: confirm the destination by hand", err)
 	}

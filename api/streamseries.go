@@ -102,7 +102,7 @@ func (h *streamSeriesHandler) addDevices(ctx context.Context, t grid.Table, of v
 	return nil
 }
 
-// markBytes is the length of the mark of a table.
+// markBytes is the number of bytes that tableMark returns in hexadecimal.
 const markBytes = 16
 
 // tableMark returns the text that stands for a table in a cursor. Only operators may see the names of tables,

@@ -37,7 +37,7 @@ type output struct {
 	path     string
 	file     *os.File // nil before the first line
 	lines    *bufio.Writer
-	rows     []rows               // in CSV
+	rows     []rows               // in CSV, the rows until the file is complete
 	parquet  *parquetfile.Builder // nil before the first reading
 	files    []string             // the Parquet files of this output
 	readings []varve.Reading      // in Parquet, the changes, until they are sorted

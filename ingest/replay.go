@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/rejects"
 )
 
-// Replay describes how rejects are resubmitted. With the zero Replay, their texts are reread with
-// the parameters with which they were sent.
+// Replay describes how Session.Replay rereads the texts of rejects. The zero Replay uses the parameters
+// that the sender used.
 type Replay struct {
 	Precision wire.Precision // unit of numeric times; 0 means the unit as sent
 	Shift     time.Duration  // is added to all event times

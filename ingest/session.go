@@ -92,7 +92,7 @@ type state struct {
 	request Request
 	turn    Turn
 	invalid int64         // readings rejected permanently, except conflicts
-	first   varve.Verdict // the first verdict that invalid counts
+	first   varve.Verdict // the verdict on the first of these invalid readings
 	charged bool          // whether readings of the body were charged to the key's rate
 }
 

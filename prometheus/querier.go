@@ -24,7 +24,7 @@ type queryStorage struct {
 	ctx      context.Context // of the reads that selectors have begun
 	cancel   context.CancelFunc
 	tenant   string
-	rollups  map[*labels.Matcher]bucketed // selectors that roll-ups answer, by their marker
+	rollups  map[*labels.Matcher]bucketed // aggregates that come from roll-ups, by the matcher with which rewrite marks their selector
 	read     atomic.Int64                 // samples read so far
 	selected []*selection
 }

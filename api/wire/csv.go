@@ -225,7 +225,7 @@ func (c *csvReader) assign(names []string) error {
 		case "arrived":
 			r.use = useNothing
 		default:
-			r.name = FieldName(name) // in answers, a field with a reserved name has the prefix
+			r.name = FieldName(name) // in answers, a field with a reserved name has the prefix "fields."
 		}
 		c.roles = append(c.roles, r)
 	}

@@ -129,7 +129,7 @@ func (c *csvReader) longFields(b *Batch, name string, value []byte, cells [][]by
 		}
 	}
 	if len(c.present(value)) == 0 {
-		return verdict // the other columns describe a value
+		return verdict // without a value, the other columns have nothing to describe
 	}
 	add(name, value, c.Kinds[c.Value])
 	for i := range c.roles {

@@ -178,7 +178,7 @@ func (a pictures) ofReadings(cmd *cobra.Command, c *client.Client, q client.Quer
 			}
 		}
 	}
-	below, omitted := 6, all.leftOut("Choose others with --fields.") // lines of sayAnswer and others
+	below, omitted := 6, all.leftOut("Choose others with --fields.") // 6 lines are for the texts below the chart
 	if len(all.order) > 0 {
 		slices.Sort(all.order)
 		chart := all.chart(plot.GapOf)

@@ -19,7 +19,7 @@ type Rule struct {
 	// Stream, Device, Tenant and Field are texts with names of the pattern in braces. The default of
 	// Stream is {stream} if the pattern has this name, and so on.
 	Stream, Device, Tenant, Field string
-	Time                          string // of readings without one: arrival (default) or required
+	Time                          string // arrival (default) gives readings without a time their arrival; required rejects them
 	TimeAt                        string // path of the time in the payload, as in uplink.received_at
 	FieldsAt                      string // path of the object with the fields
 	Precision                     string // unit of numeric times: s, ms, us or ns
@@ -41,7 +41,7 @@ const (
 type Route struct {
 	pattern                       *Pattern
 	payload                       payload
-	stream, device, tenant, field *template // nil if the pattern lacks the name
+	stream, device, tenant, field *template // nil if neither the rule nor the pattern has the name
 	timeAt, fieldsAt              []string
 	format                        wire.TimeFormat
 	columns                       wire.Columns
