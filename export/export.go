@@ -53,7 +53,7 @@ type Progress struct {
 	Devices  int // number of devices that are copied completely
 	Of       int // number of devices in the first copy; 0 while changes are copied
 	Files    int
-	Bytes    int64 // of complete files
+	Bytes    int64 // bytes of the complete files
 	First    bool  // the run makes the first copy
 }
 

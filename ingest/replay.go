@@ -30,7 +30,7 @@ type Replay struct {
 type Replayed struct {
 	ID    string
 	Tally varve.Tally
-	Valid int64 // of a dry run: readings that can be stored, or are stored already
+	Valid int64 // in a dry run, the number of readings that can be stored, or are stored already
 	// Skipped means that the reject was not read: its text is cut, or its text, format or stream is
 	// missing.
 	Skipped bool

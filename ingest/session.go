@@ -172,9 +172,9 @@ type Source struct {
 
 // Rejection is a rejected reading of a source. Its memory is reused after the call of Source.Rejected.
 type Rejection struct {
-	Index   int64  // of the reading in the source
-	Line    int    // of the source, from 1; 0 if the format has no lines
-	Text    []byte // of the reading; nil if Options.Rejects is off, except for line protocol
+	Index   int64  // index of the reading in the source
+	Line    int    // first line of the reading in the source, from 1; 0 if the format has no lines
+	Text    []byte // text of the reading; nil if Options.Rejects is off, except for line protocol
 	Verdict *varve.Verdict
 }
 

@@ -48,7 +48,7 @@ func NewReceiver(o ReceiverOptions) *Receiver { return &Receiver{o} }
 type Result struct {
 	Outcome Outcome
 	Tally   varve.Tally
-	Verdict varve.Verdict // of the first rejection
+	Verdict varve.Verdict // verdict on the first rejected reading, or on the whole message
 	Rejects []wire.Reject // the first rejections, up to maxListed
 }
 

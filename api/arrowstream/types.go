@@ -15,7 +15,7 @@ import (
 )
 
 // ErrChanged means that a reading arrived after the types were collected and does not fit them. It has
-// a new field, or a value that does not fit the type of its field.
+// a new field, the first version, or a value that does not fit the type of its field.
 var ErrChanged = errors.New("readings arrived while the answer was written: send the request again")
 
 // Numbers selects the type of fields whose values are all numbers.

@@ -195,7 +195,7 @@ func (s *ColumnSet) AppendTo(dst []byte) []byte {
 		}
 		dst = append(AppendString(append(dst, '\n'), f.name), ':')
 		dst = appendArray(dst, f.text)
-		f.text = nil // not needed twice
+		f.text = nil // frees the memory, because dst has a copy
 	}
 	return append(dst, '}')
 }

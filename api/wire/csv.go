@@ -37,7 +37,7 @@ type Columns struct {
 	// Name and Value name the columns of the long form, which has one row per value. See longForm.
 	Name, Value string
 	// DeviceColumns, if set, means that each column is a device, and names the field of all cells.
-	// The columns of the time and the id, and "arrived", keep their meaning.
+	// The columns of the time, the id and the version, and "arrived", keep their meaning.
 	DeviceColumns string
 	Nulls         []string // texts of cells that stand for missing values
 	Decimal       rune     // the decimal separator of numbers: a comma; 0 means a point

@@ -39,8 +39,8 @@ type deferredRow struct {
 // keyUse reports whether a column identifies a reading.
 func keyUse(u use) bool { return u == useTime || u == useDevice || u == useID || u == useVersion }
 
-// isNext reports whether a row belongs to the group: its time, device, id and version are the same, and
-// its name is new.
+// isNext reports whether a row belongs to the group: its time, device, id and version are the same, its
+// name is new, and the group has fewer than maxGroup rows.
 func (l *longForm) isNext(roles []role, cells [][]byte) bool {
 	if !l.isOpen() || len(cells) != len(roles) || l.rows >= maxGroup {
 		return false
@@ -194,7 +194,8 @@ func (c *csvReader) present(cell []byte) []byte {
 // IsReshaped reports whether the rows of a file are not one reading each.
 func (c *Columns) IsReshaped() bool { return c.Name != "" || c.DeviceColumns != "" }
 
-// keyColumns returns the indexes of the columns that identify a reading.
+// keyColumns returns, for the long form, the indexes of the columns that identify a reading. For other
+// files, it returns nil.
 func (c *Columns) keyColumns(names []string) (key []int) {
 	if c.Name == "" {
 		return nil

@@ -28,7 +28,7 @@ type Record struct {
 // Receiver stores queue records. It is safe for concurrent use.
 type Receiver struct {
 	Ingester *ingest.Ingester
-	Lines    *wire.LineMapping // of line protocol; if nil, the default mapping applies
+	Lines    *wire.LineMapping // assigns the tags of line protocol; if nil, the default mapping applies
 	Now      func() time.Time
 }
 

@@ -23,7 +23,7 @@ type Rule struct {
 	TimeAt                        string // path of the time in the payload, as in uplink.received_at
 	FieldsAt                      string // path of the object with the fields
 	Precision                     string // unit of numeric times: s, ms, us or ns
-	Timezone                      string // of times without a zone; default UTC
+	Timezone                      string // zone of times without a zone; default UTC
 	Columns                       string // names of the columns of CSV without a header
 }
 
@@ -161,14 +161,14 @@ func (t Table) Filters() []string {
 type Message struct {
 	Topic        string
 	Payload      []byte
-	Client, User string // of the connection; empty for messages of a broker
+	Client, User string // client id and user of the connection; empty for messages of a broker
 }
 
 // Delivery is a message that was converted to a body of readings.
 type Delivery struct {
 	Format        wire.Format
 	Body          []byte
-	Defaults      wire.Defaults // without a tenant if the topic has none
+	Defaults      wire.Defaults // the tenant is empty if neither the rule nor the topic names one
 	Columns       wire.Columns
 	ArrivalIsTime bool
 }
