@@ -110,7 +110,7 @@ func pointsOf(lists [][]rollup.FieldRollup, width int64, function string) (point
 }
 
 // rollupSelector returns the selector of a range query, if the query is a single call that roll-ups can
-// answer. Otherwise it returns false.
+// answer, and has no offset. Otherwise it returns false.
 func (v *queryStorage) rollupSelector(s *parser.EvalStmt) (*parser.VectorSelector, bool) {
 	expr := s.Expr
 	for {
