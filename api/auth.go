@@ -27,7 +27,8 @@ type guard struct {
 	now          func() time.Time
 }
 
-// enter checks a request and adds its grant, or returns the reason for its refusal.
+// enter checks a request, and returns it with its grant. If enter refuses the request, the error has the
+// reason.
 func (g *guard) enter(r *http.Request) (*http.Request, error) {
 	if showsKey(r.URL) {
 		if isInflux(r.URL.Path) {

@@ -127,7 +127,7 @@ func (o *operations) responses(t reflect.Type, statuses ...string) map[string]*h
 	return all
 }
 
-// readingsResponses describes the answers of a query in its formats.
+// readingsResponses describes the answers of a query for readings, one for each format.
 func (o *operations) readingsResponses() map[string]*huma.Response {
 	all := o.responses(reflect.TypeFor[wire.ReadingsBody](), "200")
 	forms := all["200"].Content

@@ -79,7 +79,7 @@ func (h *streamSeriesHandler) listSeries(r *http.Request) (*wire.SeriesList, err
 }
 
 // addDevices adds the devices of a stream that have readings in a table. If the table is dropped
-// meanwhile, its readings have expired, and the rest of them is left out.
+// meanwhile, its readings have expired, and addDevices leaves out the devices that it has not read yet.
 func (h *streamSeriesHandler) addDevices(ctx context.Context, t grid.Table, of varve.Series, devices map[string]bool) error {
 	for after, more := "", true; more; {
 		err := h.reads.inTurn(ctx, func() error {

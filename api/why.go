@@ -113,7 +113,8 @@ func (h *whyHandler) getWhy(ctx context.Context, in *whyQuery) (*reply[wire.WhyB
 // maxOtherIDs limits the ids that an answer names besides the requested one.
 const maxOtherIDs = 5
 
-// otherIDs returns the ids of copies that a request did not ask for.
+// otherIDs returns the ids of copies other than the requested id, up to maxOtherIDs. If the request has no
+// id, it returns none.
 func otherIDs(copies []query.TracedCopy, id string) (others []string) {
 	for i := range copies {
 		if text := copies[i].ID.String(); id != "" && text != id && !slices.Contains(others, text) && len(others) < maxOtherIDs {

@@ -62,7 +62,7 @@ type exporter struct {
 	o    Options
 	done state
 	out  *output
-	// batch holds the readings of a Parquet page while they are added.
+	// batch holds readings of a page while decodePage adds them to a Parquet file.
 	batch wire.Batch
 	Progress
 }

@@ -44,8 +44,8 @@ func (s *samples) add(t int64, f float64) {
 // millisecond returns the millisecond that contains an event time. Event times are not negative.
 func millisecond(nanoseconds int64) int64 { return nanoseconds / int64(time.Millisecond) }
 
-// addColumn appends the numbers of a column, in the order of their times. The argument rows is the
-// number of readings in all columns of the page, for which the first call reserves memory.
+// addColumn appends the numbers of a column, in the order of their times. The argument rows is the number
+// of readings of the query.Part. The first call reserves memory for as many samples.
 func (s *samples) addColumn(p *block.Part, c *block.Column, rows int) {
 	if s.list == nil {
 		s.list = make([]promql.FPoint, 0, rows)
