@@ -23,7 +23,7 @@ var everything = apikeys.Everything()
 type guard struct {
 	keys         *apikeys.Registry // if nil, keys do not exist
 	keysRequired bool
-	hosts        []string // further names of the server
+	hosts        []string // names of the server besides localhost and loopback addresses
 	now          func() time.Time
 }
 

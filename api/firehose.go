@@ -93,7 +93,7 @@ type firehoseRequest struct {
 	id     string
 	at     time.Time // the time of the request
 	target *records.Target
-	from   string // the Firehose stream
+	from   string // ARN of the Firehose stream; if the request has none, the id of the API key
 	count  int    // number of records read so far
 	size   int    // bytes of the records in part
 	part   []records.Record

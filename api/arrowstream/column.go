@@ -105,7 +105,7 @@ func (c *column) addNumber(neg bool, hi, lo uint64, exp int) bool {
 	}
 	for ; exp > -c.scale; exp-- {
 		if hi > maxHi || hi == maxHi && lo > maxLo {
-			return false // ten times as much has more than 38 digits
+			return false // a coefficient ten times as large has more than 38 digits
 		}
 		h, l := bits.Mul64(lo, 10)
 		hi, lo = hi*10+h, l

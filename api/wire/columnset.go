@@ -33,7 +33,7 @@ type ColumnSet struct {
 	version           fieldText
 	clock, arrivals   Clock
 	fields            []fieldText
-	index             map[string]int // index in fields of each field, by name
+	index             map[string]int // position of each field in the list fields, by name
 	forms             block.Forms
 }
 

@@ -132,7 +132,7 @@ func appendEscape(dst []byte, c byte) []byte {
 // RowWriter writes readings of one series as CSV rows with the given fields. AppendPart also writes
 // JSON and NDJSON.
 type RowWriter struct {
-	Fields []string // sorted
+	Fields []string // names of the fields, sorted
 	// Versioned adds the column _version, after id.
 	Versioned bool
 	Writer
