@@ -140,7 +140,7 @@ type beginning struct {
 }
 
 // lastBytes is the number of bytes from the end of an answer that beginning keeps. Coverage and
-// notes are longer only if thousands of tables were read, or fields are misspelt.
+// notes are longer only if a query reads thousands of tables, or names thousands of missing fields.
 const lastBytes = 512 << 10
 
 func (b *beginning) Write(p []byte) (int, error) {

@@ -57,8 +57,8 @@ func warnOfQuota(ctx context.Context, c *config.Config, log zerolog.Logger) {
 }
 
 // forecastTables returns the forecast for varve doctor on DynamoDB. The forecast has a remedy if the
-// quota will be reached. The finding is only a warning if that day is more than a year away and if
-// the cause is that some tables are never dropped.
+// quota will be reached. The finding is only a warning if this happens in more than a year, and if some
+// tables are never dropped.
 func forecastTables(c *config.Config) dynamo.Forecaster {
 	return func(ctx context.Context, tables []store.Info, others int) (found, remedy string, warning bool, err error) {
 		p, at := c.Rotation(), now()
