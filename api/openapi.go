@@ -26,7 +26,7 @@ func newOperations(mux humago.Mux, version string) *operations {
 	config := huma.DefaultConfig("Varve", version)
 	config.Info.Description = "Device readings in time-bucketed tables."
 	config.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
-	config.DocsPath = "" // served from the binary, by docs.go
+	config.DocsPath = "" // huma adds no page of the API, because docs.go serves one from the binary
 	config.CreateHooks = nil
 	config.Servers = []*huma.Server{{URL: "/", Description: "this server"}}
 	config.Transformers = append(config.Transformers, clearer)

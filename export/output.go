@@ -180,7 +180,7 @@ func (o *output) closeParquet() (written bool, err error) {
 		return cmp.Or(a.Series.Compare(b.Series), a.Position().Compare(b.Position()))
 	})
 	for i := range o.readings {
-		o.n-- // addSorted counts it again
+		o.n-- // addSorted counts the reading again
 		if err := o.addSorted(&o.readings[i]); err != nil {
 			return false, err
 		}

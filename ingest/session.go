@@ -119,7 +119,7 @@ func (in *Ingester) Begin(g *apikeys.Grant) (*Session, error) {
 }
 
 // Pace returns a pace for sources that wait in a queue. It rests while live writes arrive at the
-// router. With another destination, it never rests.
+// router. If the destination is not a router, the pace never rests.
 func (in *Ingester) Pace() *lanes.Pace {
 	if in.opts.Router == nil {
 		return lanes.New(in.opts.Now).Pace()

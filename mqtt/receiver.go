@@ -68,7 +68,7 @@ const (
 	Unreadable Outcome = "unreadable" // the payload is too long, or no reading is readable
 	Misnamed   Outcome = "misnamed"   // the topic gives an invalid tenant, stream or device
 	Unmatched  Outcome = "unmatched"  // no pattern matches the topic
-	Forbidden  Outcome = "forbidden"  // the key may not write there
+	Forbidden  Outcome = "forbidden"  // the key may not write to the tenant that the topic or its rule gives
 	Ignored    Outcome = "ignored"    // an old copy that the broker retained
 	Failed     Outcome = "failed"     // one attempt to store failed; a retry may succeed
 )

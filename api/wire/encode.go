@@ -26,7 +26,7 @@ type Writer struct {
 // key is the name of a field and its JSON text.
 type key struct {
 	name string
-	text []byte // "name":
+	text []byte // the name as a JSON string, and a colon
 }
 
 // appendID appends an id as a JSON string. An id that is a hash needs no escapes.

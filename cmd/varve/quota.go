@@ -51,7 +51,7 @@ func quotaRemedy(c *config.Config) string {
 func warnOfQuota(ctx context.Context, c *config.Config, log zerolog.Logger) {
 	text, wrong, err := quotaFinding(ctx, c)
 	if err != nil || !wrong {
-		return // either the process ends, or varve config check and the plan give enough warning
+		return // after an error, the process ends; otherwise varve config check and the plan warn early enough
 	}
 	log.Warn().Str("found", text).Str("remedy", quotaRemedy(c)).Msg("quota of tables too small")
 }
