@@ -47,8 +47,8 @@ type Result struct {
 	varve.Tally
 	Conflicts int64 // rejections because of other stored values
 	Resumed   int64 // readings that an earlier run sent
-	// Present is the number of readings that were not sent, because their hours do not differ from the
-	// store, or may have expired.
+	// Present is the number of readings that a reconciliation did not send. Their hours do not differ
+	// from the store, or may have expired.
 	Present int64
 	// ExpiredPeriods is the number of days and hours that differ, but whose readings may have expired.
 	// They were not sent.

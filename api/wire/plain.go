@@ -145,8 +145,8 @@ func (p *plain) id(r *varve.Reading) bool {
 	return err == nil
 }
 
-// fields reads the property "fields". If one of the recorded shapes has the same names in the same order,
-// fields stores the values by their sorted names, without sorting them once more.
+// fields reads the property "fields" of the object. If a recorded shape has the same names in the same
+// order, the shape also has their sorted order. So fields need not sort them.
 func (p *plain) fields(b *Batch) bool {
 	if !p.takeByte('{') {
 		return false
