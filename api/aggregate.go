@@ -213,7 +213,7 @@ func (h *aggregateHandler) notes(r *http.Request, q *aggregateQuery, a *aggregat
 	return append(devices, notes...), err
 }
 
-// compute returns an answer, and reserves h.memory for its values. The caller must release it.
+// compute returns an answer, and reserves h.memory for its values. The caller must release this memory.
 func (h *aggregateHandler) compute(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
 	if err := h.memory.Acquire(ctx, aggregate.MaxValues); err != nil {
 		return nil, context.Cause(ctx)

@@ -20,7 +20,7 @@ var aggregatesParams = append([]string{"devices", "device", "status", "device_ty
 type aggregateQuery struct {
 	aggregate.Query
 	format wire.Format
-	limit  int // of buckets; 0 means all
+	limit  int // maximum number of buckets; 0 means all
 	zone   *time.Location
 }
 

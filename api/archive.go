@@ -28,8 +28,9 @@ type Archive struct {
 	Target archive.Target
 }
 
-// addTo adds the time at which a table was archived to two parts of its description: at and why. A
-// failure leaves them unchanged, because the description is useful without this time.
+// addTo adds the time at which a table was archived to the description of the table. The arguments at and
+// why are parts of this description. After a failure, addTo changes neither, because the description is
+// useful without this time.
 func (a *Archive) addTo(ctx context.Context, t grid.Table, at **time.Time, why *string) {
 	if a.Archiver == nil {
 		return

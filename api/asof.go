@@ -33,8 +33,7 @@ func asOfOf(asked url.Values, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// arrivedBy returns the words that as_of adds to a message about missing readings. Without as_of, it
-// returns "".
+// arrivedBy returns words about as_of for a message about missing readings. Without as_of, it returns "".
 func arrivedBy(asOf time.Time) string {
 	if asOf.IsZero() {
 		return ""

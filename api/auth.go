@@ -21,13 +21,14 @@ var everything = apikeys.Everything()
 
 // guard checks the host, origin, key and rate of a request, before routing.
 type guard struct {
-	keys         *apikeys.Registry // if nil, keys do not exist
+	keys         *apikeys.Registry // if nil, no keys exist, and every request may do everything
 	keysRequired bool
-	hosts        []string // further names of the server
+	hosts        []string // names of the server besides localhost and loopback addresses
 	now          func() time.Time
 }
 
-// enter checks a request and adds its grant, or returns the reason for its refusal.
+// enter checks a request, and returns it with its grant. If enter refuses the request, the error has the
+// reason.
 func (g *guard) enter(r *http.Request) (*http.Request, error) {
 	if showsKey(r.URL) {
 		if isInflux(r.URL.Path) {

@@ -31,7 +31,7 @@ const (
 	maxChanges     = 100_000
 	maxCollected   = 32 << 20 // bytes of readings in memory, after which an answer in CSV or Arrow ends early
 	maxWait        = time.Minute
-	maxWaiting     = 1024 // requests that wait for changes
+	maxWaiting     = 1024 // maximum number of requests that wait for changes
 )
 
 // waits reports whether the requests of a route may wait for changes. Such a request counts as a read

@@ -34,7 +34,7 @@ const (
 	firehosePath = "/v1/aws/firehose"
 	// maxFirehose is the maximum size of a request before compression, as AWS documents it.
 	maxFirehose = 64 << 20
-	// maxFirehosePart is the size of records in bytes from which they are stored, before more are read.
+	// maxFirehosePart is the number of bytes of records that are read before these records are stored.
 	maxFirehosePart = 4 << 20
 	// maxFirehoseError is the maximum length of an error message, as AWS documents it.
 	maxFirehoseError = 8192
@@ -93,9 +93,9 @@ type firehoseRequest struct {
 	id     string
 	at     time.Time // the time of the request
 	target *records.Target
-	from   string // the Firehose stream
-	count  int    // of all records
-	size   int    // of the records in part
+	from   string // ARN of the Firehose stream; if the request has none, the id of the API key
+	count  int    // number of records read so far
+	size   int    // bytes of the records in part
 	part   []records.Record
 }
 
@@ -276,7 +276,7 @@ func failFirehose(w http.ResponseWriter, r *http.Request, e *varve.Error) {
 	})
 }
 
-// writeFirehose writes an answer with its length, because Firehose accepts no other encoding.
+// writeFirehose writes an answer with a Content-Length, because Firehose accepts no chunked answers.
 func writeFirehose(w http.ResponseWriter, status int, a wire.FirehoseAnswer) {
 	// The answer has texts and a number, and can always be marshalled.
 	text, _ := wire.MarshalJSON(a)

@@ -40,7 +40,7 @@ type faulty struct {
 	items error
 	drops error // error of DeleteAll
 
-	tables func(store.Filter) error // only changed before the store is used
+	tables func(store.Filter) error // must be set before the store is used, because mu does not guard it
 }
 
 func (f *faulty) Tables(ctx context.Context, filter store.Filter) ([]store.Info, error) {

@@ -66,7 +66,7 @@ func (h *influxHandler) ready(w http.ResponseWriter, r *http.Request) {
 // statements lists the statements of InfluxQL that clients send before they write.
 var statements = []struct {
 	form    *regexp.Regexp
-	name    string // of the series in InfluxDB's answer; if empty, the answer has no series
+	name    string // name of the series in InfluxDB's answer; if empty, the answer has no series
 	columns []string
 }{
 	{regexp.MustCompile(`(?i)^CREATE (DATABASE|RETENTION POLICY)\b`), "", nil},
@@ -134,7 +134,8 @@ func (h *influxHandler) statement(text, database string) wire.InfluxResult {
 	return wire.InfluxResult{Error: "InfluxQL is not supported: read with GET /v1/streams/{stream}/devices/{device}/readings"}
 }
 
-// databases returns the names of the databases that a client may see.
+// databases returns the configured names of databases. If none is configured, every name is accepted. Then
+// it returns the name in the request, or else varve.
 func (h *influxHandler) databases(asked string) []string {
 	switch {
 	case len(h.Databases) > 0:

@@ -24,7 +24,7 @@ import (
 )
 
 // iotPath is the path at which AWS IoT Core confirms the HTTP destinations of its rules. IoT Core adds a
-// slash to this path. The URL of each rule must begin with it.
+// slash to this path. The URL of each rule must begin with iotPath.
 const iotPath = "/v1/aws/iot"
 
 // isConfirmation reports whether IoT Core sends confirmations of HTTP destinations to a path. These
@@ -200,7 +200,7 @@ func (h *iotHandler) enable(ctx context.Context, address string) error {
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {
-			err = u.Err // the address has the token
+			err = u.Err // u also has the address, which contains the secret token
 		}
 		return varve.Errorf(varve.Unavailable, "AWS IoT Core cannot be reached: %s: confirm the destination by hand", err)
 	}

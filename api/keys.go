@@ -16,7 +16,7 @@ import (
 // keysHandler serves API keys.
 type keysHandler struct {
 	*responder
-	registry *apikeys.Registry // if nil, keys do not exist
+	registry *apikeys.Registry // if nil, the server has no keys
 	events   Events
 	now      func() time.Time
 }

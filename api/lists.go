@@ -23,8 +23,8 @@ type Paging struct {
 	Cursor string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`
 }
 
-// prefixParam adds the part of the request to the parameter of an error, as in query.limit. The part is
-// "path" for the parameters that are listed in path, and rest for all others.
+// prefixParam adds a prefix and a dot to the parameter of an error, as in query.limit. The prefix is "path"
+// for the parameters that the argument path lists. For all others, it is the argument rest.
 func prefixParam(err error, rest string, path ...string) error {
 	e := classify(err)
 	if e.Param == "" {

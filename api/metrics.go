@@ -115,7 +115,7 @@ func (m *metrics) refused(err error) {
 // door is the name of a door in metrics.
 type door string
 
-// The doors. Readings of a replay are counted as of a door of their own.
+// The doors. A replay of rejects counts as a door, too.
 const (
 	doorHTTP     door = "http"
 	doorInflux   door = "influx"

@@ -26,7 +26,7 @@ func newOperations(mux humago.Mux, version string) *operations {
 	config := huma.DefaultConfig("Varve", version)
 	config.Info.Description = "Device readings in time-bucketed tables."
 	config.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
-	config.DocsPath = "" // served from the binary, by docs.go
+	config.DocsPath = "" // huma adds no page of the API, because docs.go serves one from the binary
 	config.CreateHooks = nil
 	config.Servers = []*huma.Server{{URL: "/", Description: "this server"}}
 	config.Transformers = append(config.Transformers, clearer)
@@ -127,7 +127,7 @@ func (o *operations) responses(t reflect.Type, statuses ...string) map[string]*h
 	return all
 }
 
-// readingsResponses describes the answers of a query in its formats.
+// readingsResponses describes the answers of a query for readings, one for each format.
 func (o *operations) readingsResponses() map[string]*huma.Response {
 	all := o.responses(reflect.TypeFor[wire.ReadingsBody](), "200")
 	forms := all["200"].Content

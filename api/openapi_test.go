@@ -39,10 +39,10 @@ func TestDescribedKinds(t *testing.T) {
 		for _, op := range ops {
 			for _, p := range op.Parameters {
 				if p.Name == "format" && strings.HasSuffix(path, "/readings") && fmt.Sprint(p.Schema.Enum) == "[json ndjson csv columns arrow]" {
-					continue // the parameter of a read, whose formats are as expected
+					continue // the expected formats of a read
 				}
 				if p.Name == "format" && strings.HasSuffix(path, "/readings") && fmt.Sprint(p.Schema.Enum) == "[json ndjson csv line]" {
-					continue // of writes
+					continue // the expected formats of a write
 				}
 				if w := want[p.Name]; w != "" && fmt.Sprint(p.Schema.Type, " ", p.Schema.Enum) != w {
 					t.Errorf("%s: %s is %+v, want %s", path, p.Name, p.Schema, w)

@@ -35,7 +35,7 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 	f.Choice = wire.EarlierLocal
 	text := q.Get(name)
 	if strings.HasPrefix(text, " ") {
-		text = "+" + text[1:] // an unescaped + is a blank
+		text = "+" + text[1:] // the client did not escape the +, so decoding has made it a space
 	}
 	switch {
 	case text == "":

@@ -41,7 +41,7 @@ func classify(err error) *varve.Error {
 	}
 }
 
-// Sentinel errors with a status of their own.
+// Errors in varve.Error.Err. The HTTP status of such an error does not follow from its failure.
 var (
 	errMethod = errors.New("method not allowed")
 	errNoKey  = errors.New("no valid key")

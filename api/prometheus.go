@@ -117,7 +117,8 @@ func (h *prometheusHandler) addRoutes(o *operations) {
 
 var promContent = map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}}}
 
-// promAnswer is an answer without the JSON object of Prometheus around it, which has the status.
+// promAnswer has the data, the warnings and the infos of a successful answer. The function serve writes
+// them as one JSON object.
 type promAnswer struct {
 	data            func(dst []byte) []byte // appends the value of the property "data"
 	warnings, infos []string

@@ -87,7 +87,7 @@ type answer struct {
 	q      query.Query
 	asked  url.Values
 	format wire.Format
-	table  wire.RowWriter  // writes the readings in all formats except columns
+	table  wire.RowWriter  // writes the readings in all formats except columns and arrow
 	set    *wire.ColumnSet // only in the format columns
 	arrow  arrowAnswer     // only in the format arrow
 	begun  bool
@@ -156,7 +156,7 @@ func (a *answer) send() error {
 func (a *answer) sendPages() error {
 	a.absent = newMissingFields(a.q.Fields)
 	// If a damaged row is found after the answer has begun, the answer can only be cut off. So
-	// while damage is known, the answer is read completely before it is sent.
+	// while damage is known, an answer in JSON or NDJSON is read completely before it is sent.
 	if a.h.conditions.Holds(health.DataDamaged) && a.format != wire.CSV && a.format != wire.ColumnJSON && a.format != wire.Arrow {
 		if err := a.scan(func(*query.Part) {}); err != nil {
 			return err
@@ -280,7 +280,7 @@ func (a *answer) begin() {
 }
 
 // flush sends the collected text. It does not send the last bytes of an Arrow stream that is not
-// complete: see withheld.
+// complete: see arrowAnswer.withheld.
 func (a *answer) flush() error {
 	a.sent = true
 	withheld := a.arrow.withheld(a.out)

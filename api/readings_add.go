@@ -40,7 +40,7 @@ func (a *answer) add(part *query.Part) error {
 			if a.out, missing = a.table.AppendRow(a.out, &readings[i]); missing != "" && len(a.q.Fields) == 0 {
 				return lateField(missing)
 			}
-		case wire.ColumnJSON, wire.Arrow, wire.Line: // see above; answers are never line protocol
+		case wire.ColumnJSON, wire.Arrow, wire.Line: // the first two have returned above; answers are never line protocol
 		}
 		a.n++
 	}

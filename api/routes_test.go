@@ -231,7 +231,7 @@ func TestDescribedParameters(t *testing.T) {
 			continue // other forms of errors and parameters: see the tests of these doors
 		}
 		if template == "/v1/devices/{device}/erasures" {
-			continue // its digest belongs to one plan, whose route has the same parameters
+			continue // it needs the digest of a plan for equal parameters; the route of the plan has the same parameters
 		}
 		for method, op := range ops {
 			base := path.Replace(template) + "?"

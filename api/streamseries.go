@@ -79,7 +79,7 @@ func (h *streamSeriesHandler) listSeries(r *http.Request) (*wire.SeriesList, err
 }
 
 // addDevices adds the devices of a stream that have readings in a table. If the table is dropped
-// meanwhile, its readings have expired, and the rest of them is left out.
+// meanwhile, its readings have expired, and addDevices leaves out the devices that it has not read yet.
 func (h *streamSeriesHandler) addDevices(ctx context.Context, t grid.Table, of varve.Series, devices map[string]bool) error {
 	for after, more := "", true; more; {
 		err := h.reads.inTurn(ctx, func() error {
@@ -102,7 +102,7 @@ func (h *streamSeriesHandler) addDevices(ctx context.Context, t grid.Table, of v
 	return nil
 }
 
-// markBytes is the length of the mark of a table.
+// markBytes is the number of bytes that tableMark returns in hexadecimal.
 const markBytes = 16
 
 // tableMark returns the text that stands for a table in a cursor. Only operators may see the names of tables,

@@ -68,7 +68,7 @@ func (h *whyHandler) getWhy(ctx context.Context, in *whyQuery) (*reply[wire.WhyB
 	}
 	names, err := h.streamsOf(ctx, in.Stream)
 	if varve.FailureOf(err) == varve.NotFound && len(found) > 0 {
-		err = nil // all readings of the stream were rejected
+		err = nil // the stream does not exist, because all its readings were rejected
 	}
 	if err != nil {
 		return nil, h.problem(err)
@@ -113,7 +113,8 @@ func (h *whyHandler) getWhy(ctx context.Context, in *whyQuery) (*reply[wire.WhyB
 // maxOtherIDs limits the ids that an answer names besides the requested one.
 const maxOtherIDs = 5
 
-// otherIDs returns the ids of copies that a request did not ask for.
+// otherIDs returns the ids of copies other than the requested id, up to maxOtherIDs. If the request has no
+// id, it returns none.
 func otherIDs(copies []query.TracedCopy, id string) (others []string) {
 	for i := range copies {
 		if text := copies[i].ID.String(); id != "" && text != id && !slices.Contains(others, text) && len(others) < maxOtherIDs {
@@ -157,8 +158,8 @@ func (h *whyHandler) streamsOf(ctx context.Context, stream string) (names []stri
 	return names, nil
 }
 
-// unitOf returns the precision with which a time was given. The time stands for all readings in this
-// duration from it: a whole second for all readings in the second.
+// unitOf returns the unit to which a time is exact: a second, a millisecond, a microsecond or a
+// nanosecond. A request with a whole second selects all readings in this second, and so on.
 func unitOf(at time.Time) time.Duration {
 	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
 		if at.Nanosecond()%int(unit) == 0 {

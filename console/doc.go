@@ -33,7 +33,7 @@
 //   - path: the address below /ui, in one word.
 //   - name: the entry of the navigation.
 //   - question: the question that the page answers, shown below its title.
-//   - hotkey: the letter that opens the page after g.
+//   - hotkey: the letter that opens the page, if a user types it after g.
 //   - allowed: reports whether a grant may see the page. The page is hidden otherwise.
 //   - component: the default export of the module.
 //

@@ -50,10 +50,10 @@ type Options struct {
 // Progress counts the exported readings.
 type Progress struct {
 	Readings int
-	Devices  int // devices that are copied completely
-	Of       int // devices of the first copy; 0 for changes
+	Devices  int // number of devices that are copied completely
+	Of       int // number of devices in the first copy; 0 while changes are copied
 	Files    int
-	Bytes    int64 // of complete files
+	Bytes    int64 // bytes of the complete files
 	First    bool  // the run makes the first copy
 }
 
@@ -62,7 +62,7 @@ type exporter struct {
 	o    Options
 	done state
 	out  *output
-	// batch holds the readings of a Parquet page while they are added.
+	// batch holds readings of a page while decodePage adds them to a Parquet file.
 	batch wire.Batch
 	Progress
 }
@@ -111,7 +111,8 @@ func (e *exporter) fileReadings() int {
 	}
 }
 
-// begin begins the first copy, which has the readings that arrived until the settled time.
+// begin begins the first copy, which has the readings that arrived before the settled time. If the stream
+// has no index by arrival, the first copy has all readings.
 func (e *exporter) begin(ctx context.Context) error {
 	if old, err := filepath.Glob(filepath.Join(e.o.Dir, e.o.Stream+"-[0-9][0-9][0-9][0-9][0-9][0-9].*")); err != nil || len(old) > 0 {
 		return errors.Join(err, fmt.Errorf("%s has files of another export: use the --since file of that export, or another folder", e.o.Dir))
@@ -119,7 +120,7 @@ func (e *exporter) begin(ctx context.Context) error {
 	p, err := e.o.Client.ReadChanges(ctx, client.ChangesQuery{Stream: e.o.Stream, Since: "now"}, func(*varve.Reading) error { return nil })
 	switch {
 	case varve.FailureOf(err) == varve.Conflict && e.o.State == "":
-		e.done.First = true // without an index by arrival, one copy is possible
+		e.done.First = true // without an index by arrival, a single copy is possible, but no copy of later changes
 		return nil
 	case err != nil:
 		return err
@@ -129,7 +130,7 @@ func (e *exporter) begin(ctx context.Context) error {
 	return e.done.save(e.o.State)
 }
 
-// copyDevices copies, for all devices, the readings that had arrived by the settled time.
+// copyDevices copies the readings of the first copy, device by device.
 func (e *exporter) copyDevices(ctx context.Context) error {
 	devices, err := e.devices(ctx)
 	if err != nil {
@@ -158,8 +159,8 @@ func (e *exporter) copyDevices(ctx context.Context) error {
 	return e.endFile()
 }
 
-// devices returns the devices of the first copy, sorted. The settled time must be known before, so that
-// each reading that had arrived by then belongs to one of them.
+// devices returns the devices of the first copy, sorted. The caller must know the settled time already, so
+// that each reading that arrived before it belongs to one of these devices.
 func (e *exporter) devices(ctx context.Context) (names []string, err error) {
 	if e.o.RegisteredOnly {
 		return e.registeredDevices(ctx)

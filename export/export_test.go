@@ -32,11 +32,11 @@ import (
 type server struct {
 	*client.Client
 	url  string
-	left atomic.Int64 // the number of requests for readings that are answered; later ones fail
-	cuts atomic.Int64 // the number of answers that are cut off
+	left atomic.Int64 // how many more requests for readings or arrivals are answered; later ones fail
+	cuts atomic.Int64 // how many more answers with the readings of a device are cut off
 	sent int
-	// engine is the engine of the server. Before each request for the readings of a device, the server calls
-	// beforeRead with the path, if it is set.
+	// engine is the engine of the server. If beforeRead is set, the server calls it with the path of each
+	// request for readings or arrivals, before it answers the request.
 	engine     *engine.Engine
 	beforeRead func(path string)
 }

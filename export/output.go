@@ -37,7 +37,7 @@ type output struct {
 	path     string
 	file     *os.File // nil before the first line
 	lines    *bufio.Writer
-	rows     []rows               // in CSV
+	rows     []rows               // in CSV, the rows until the file is complete
 	parquet  *parquetfile.Builder // nil before the first reading
 	files    []string             // the Parquet files of this output
 	readings []varve.Reading      // in Parquet, the changes, until they are sorted
@@ -180,7 +180,7 @@ func (o *output) closeParquet() (written bool, err error) {
 		return cmp.Or(a.Series.Compare(b.Series), a.Position().Compare(b.Position()))
 	})
 	for i := range o.readings {
-		o.n-- // addSorted counts it again
+		o.n-- // addSorted counts the reading again
 		if err := o.addSorted(&o.readings[i]); err != nil {
 			return false, err
 		}

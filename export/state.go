@@ -19,8 +19,8 @@ type state struct {
 	Cursor string `json:"cursor"`
 	First  bool   `json:"first,omitempty"`  // the first copy is not complete
 	AsOf   string `json:"as_of,omitempty"`  // time of the first copy; "" if the stream has no index by arrival
-	Device string `json:"device,omitempty"` // the last device of the first copy
-	Next   string `json:"next,omitempty"`   // the cursor in its readings; "" if all are copied
+	Device string `json:"device,omitempty"` // the device that the first copy has reached
+	Next   string `json:"next,omitempty"`   // the cursor after the copied readings of Device; "" if all are copied
 	Files  int    `json:"files"`            // number of the last file
 }
 

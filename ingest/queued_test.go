@@ -43,7 +43,7 @@ func TestPace_RestsForLiveWritesOnly(t *testing.T) {
 			if err := session.Read(t.Context(), src); err != nil || session.Tally.Stored != 1 {
 				t.Fatalf("%+v %v", session.Tally, err)
 			}
-			<-time.After(3 * time.Millisecond) // the bulk work computes
+			<-time.After(3 * time.Millisecond) // stands for a step of bulk work
 			before := time.Now()
 			pace.Rest()
 			if rested := time.Since(before) > 0; rested == queued {

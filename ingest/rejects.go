@@ -25,7 +25,7 @@ func (s *Session) recordRejects(ctx context.Context, src *Source) error {
 	}
 	options := ""
 	var soon, durable []rejects.Reject
-	var verdicts []*varve.Verdict // for each durable reject, the verdict to change, or nil without quarantine
+	var verdicts []*varve.Verdict // for each durable reject, the verdict to change; nil if the reading is not quarantined
 	for i := range s.batch.Lines {
 		at := s.batch.Index(i)
 		v := &s.batch.Verdicts[at]

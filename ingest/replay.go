@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/rejects"
 )
 
-// Replay describes how rejects are resubmitted. With the zero Replay, their texts are reread with
-// the parameters with which they were sent.
+// Replay describes how Session.Replay rereads the texts of rejects. The zero Replay uses the parameters
+// that the sender used.
 type Replay struct {
 	Precision wire.Precision // unit of numeric times; 0 means the unit as sent
 	Shift     time.Duration  // is added to all event times
@@ -30,7 +30,7 @@ type Replay struct {
 type Replayed struct {
 	ID    string
 	Tally varve.Tally
-	Valid int64 // of a dry run: readings that can be stored, or are stored already
+	Valid int64 // in a dry run, the number of readings that can be stored, or are stored already
 	// Skipped means that the reject was not read: its text is cut, or its text, format or stream is
 	// missing.
 	Skipped bool
@@ -51,7 +51,7 @@ const replayAtOnce = 500
 // repeated: readings that it stored are duplicates. Other rejects stay as they are.
 //
 // An error means that some rejects were not replayed, or not deleted after their replay. Even then,
-// each reject has a result. If a reject was not replayed, its problem is unavailable.
+// each reject has a result. If a reject was not replayed, its problem has the code varve.CodeUnavailable.
 func (s *Session) Replay(ctx context.Context, list []rejects.Reject, how *Replay) ([]Replayed, error) {
 	results := make([]Replayed, 0, len(list))
 	for len(list) > 0 {

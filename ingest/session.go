@@ -92,7 +92,7 @@ type state struct {
 	request Request
 	turn    Turn
 	invalid int64         // readings rejected permanently, except conflicts
-	first   varve.Verdict // the first verdict that invalid counts
+	first   varve.Verdict // the verdict on the first of these invalid readings
 	charged bool          // whether readings of the body were charged to the key's rate
 }
 
@@ -119,7 +119,7 @@ func (in *Ingester) Begin(g *apikeys.Grant) (*Session, error) {
 }
 
 // Pace returns a pace for sources that wait in a queue. It rests while live writes arrive at the
-// router. With another destination, it never rests.
+// router. If the destination is not a router, the pace never rests.
 func (in *Ingester) Pace() *lanes.Pace {
 	if in.opts.Router == nil {
 		return lanes.New(in.opts.Now).Pace()
@@ -172,9 +172,9 @@ type Source struct {
 
 // Rejection is a rejected reading of a source. Its memory is reused after the call of Source.Rejected.
 type Rejection struct {
-	Index   int64  // of the reading in the source
-	Line    int    // of the source, from 1; 0 if the format has no lines
-	Text    []byte // of the reading; nil if Options.Rejects is off, except for line protocol
+	Index   int64  // index of the reading in the source
+	Line    int    // first line of the reading in the source, from 1; 0 if the format has no lines
+	Text    []byte // text of the reading; nil if Options.Rejects is off, except for line protocol
 	Verdict *varve.Verdict
 }
 

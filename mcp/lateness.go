@@ -131,7 +131,7 @@ func (l *latenesses) fill(answer *latenessAnswer) {
 		return
 	}
 	slices.Sort(l.all)
-	at := func(part float64) float64 { // the nearest rank
+	at := func(part float64) float64 { // returns a percentile by nearest rank, in seconds
 		rank := int(math.Ceil(part * float64(len(l.all))))
 		return math.Round(l.all[max(rank, 1)-1].Seconds()*1000) / 1000
 	}

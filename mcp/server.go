@@ -57,7 +57,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	out = &lockedWriter{out: out}
 	lines := &lineReader{in: bufio.NewReader(in), out: out}
 	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(lines), Writer: nopWriteCloser{out}})
-	isEnd := ctx.Err() != nil || errors.Is(err, io.EOF) // by the user or the host
+	isEnd := ctx.Err() != nil || errors.Is(err, io.EOF) // the user or the host ended the session
 	if err != nil && !isEnd {
 		return fmt.Errorf("serve MCP: %w", err)
 	}

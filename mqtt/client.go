@@ -23,9 +23,9 @@ type ClientOptions struct {
 	Protocol       string // auto, 5 or 3.1.1
 	Filters        []string
 	Share          string        // name of a shared subscription; if empty, the subscription is not shared
-	Tenant         string        // of topics that name none
+	Tenant         string        // tenant of the readings whose topic names none
 	Window         int           // maximum number of received messages that are not acknowledged
-	Session        time.Duration // how long a session survives a lost connection at the broker, with MQTT 5
+	Session        time.Duration // how long the broker keeps the session after the connection ends; only with MQTT 5
 	TLS            *tls.Config
 	// Patience is how long a message that cannot be stored is retried. Then the client disconnects, so
 	// that the broker resends it. 0 means 30 seconds.
@@ -40,11 +40,11 @@ type ClientOptions struct {
 type ClientEvents struct {
 	Connected func(protocol string)
 	// Disconnected is called after the connection was lost, and after each failed attempt to connect.
-	// The client reconnects after the pause retry.
+	// The argument retry is the pause before the next attempt.
 	Disconnected func(err error, retry time.Duration)
 }
 
-// The pauses between two attempts to connect.
+// The shortest and the longest pause between two attempts to connect.
 const (
 	firstPause = time.Second / 2
 	lastPause  = 30 * time.Second
@@ -66,11 +66,11 @@ type Client struct {
 type clientState struct {
 	connected bool
 	protocol  string
-	since     time.Time // time of the last change of connected
+	since     time.Time // when connected last changed
 	last      error     // the last failure; a reconnect does not clear it
 	connects  int64
 	messages  int64
-	at        time.Time // of the last message
+	at        time.Time // when the last message was processed
 }
 
 // StartClient starts a client. It connects in the background, and reconnects until Close.

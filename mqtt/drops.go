@@ -45,7 +45,7 @@ func (d *drops) report(payload []byte) {
 			"the broker dropped %d messages since its last report: for Mosquitto, set max_inflight_messages 1000 and max_queued_messages 0", n-d.count))
 	}
 	if !d.isKnown || n < d.count {
-		d.first = n // the broker was restarted
+		d.first = n // this is the first report, or the broker was restarted
 	}
 	d.isKnown, d.count = true, n
 }

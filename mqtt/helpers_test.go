@@ -37,7 +37,7 @@ type world struct {
 	conditions *health.Conditions
 
 	mu   sync.Mutex
-	fail error // of the next additions of rejects
+	fail error // if set, Add fails with this error
 }
 
 // Add implements mqtt.RejectStore with the rejects of the engine.
@@ -57,7 +57,7 @@ func newWorld(t *testing.T, writes int) *world {
 	return newWorldAt(t, writes, clock)
 }
 
-// newWorldAt is like newWorld, with a clock.
+// newWorldAt is like newWorld, but the world has the given clock.
 func newWorldAt(t *testing.T, writes int, clock func() time.Time) *world {
 	t.Helper()
 	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(clock), Now: clock, MaxRequests: writes, Rejects: rejects.Options{Limit: 100, Retention: time.Hour}})
@@ -104,7 +104,7 @@ func (w *world) rejected(t *testing.T) []rejects.Reject {
 	return page.Items
 }
 
-// stored returns the number of readings of a device of the stream w.
+// stored returns the number of readings of a device in stream w.
 func (w *world) stored(t *testing.T, tenant, device string) (n int) {
 	t.Helper()
 	rows, err := w.engine.Query.Open(t.Context(), query.Query{
@@ -144,12 +144,12 @@ func (w *world) occupy(t *testing.T) (release func()) {
 	}
 }
 
-// reading returns a reading with its own time as JSON.
+// reading returns a reading as JSON. Its time is an hour before noon, plus i milliseconds.
 func reading(i int) string {
 	return fmt.Sprintf(`{"time":%d,"fields":{"a":%d}}`, noon.Add(-time.Hour).UnixMilli()+int64(i), i)
 }
 
-// within waits for a condition.
+// within waits until a condition holds. After 20 seconds, the test fails.
 func within(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	limit := time.NewTimer(20 * time.Second)

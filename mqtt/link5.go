@@ -161,8 +161,8 @@ const (
 	subscribePause = 50 * time.Millisecond
 )
 
-// subscribeOnce subscribes to topic filters. If the broker refuses a filter, it returns the filter and
-// the code of the refusal.
+// subscribeOnce subscribes to topic filters. If the broker refuses a filter, subscribeOnce returns the
+// filter and the reason code of the broker.
 func (l *link5) subscribeOnce(ctx context.Context, filters []string) (filter string, code byte, err error) {
 	s := &paho.Subscribe{}
 	for _, f := range filters {

@@ -354,7 +354,7 @@ func TestListener_CloseEndsSilentConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	d, _ := connect(t, listener.Addr().String(), "c1", "", "") // the silent one was accepted before it
+	d, _ := connect(t, listener.Addr().String(), "c1", "", "") // the listener has accepted the silent connection before this one
 	began := time.Now()
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)

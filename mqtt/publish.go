@@ -126,7 +126,7 @@ func codeOf(r *Result) packets.Code {
 // maxReason is the maximum length of a reason string in bytes.
 const maxReason = 400
 
-// acknowledge acknowledges an MQTT 5 message with a code, and with the first verdict as reason.
+// acknowledge acknowledges an MQTT 5 message with a code, and with the verdict of the result as reason.
 func acknowledge(cl *server.Client, pk *packets.Packet, code packets.Code, r *Result) {
 	kind := packets.Puback
 	if pk.FixedHeader.Qos == 2 {

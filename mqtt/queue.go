@@ -30,7 +30,7 @@ type queue struct {
 	cancel context.CancelFunc
 
 	resting sync.Mutex
-	pace    *lanes.Pace // of a backlog; guarded by resting
+	pace    *lanes.Pace // pauses a backlog while live writes arrive; guarded by resting
 }
 
 // entry is a received message, and the result of its storage.
@@ -50,7 +50,7 @@ func newQueue(ctx context.Context, c *Client) *queue {
 	return q
 }
 
-// receive accepts a message. It blocks while ClientOptions.Window messages are not acknowledged.
+// receive accepts a message. It blocks while more than ClientOptions.Window messages are not acknowledged.
 func (q *queue) receive(m *message) {
 	e := &entry{message: m, done: make(chan struct{})}
 	q.open.Add(1)
@@ -136,7 +136,8 @@ func (q *queue) acknowledge() {
 // drainLimit is how long received messages are still stored before a connection is closed.
 const drainLimit = 10 * time.Second
 
-// drain stops the acceptance of messages, and waits until the accepted ones are acknowledged.
+// drain stops the acceptance of messages, and waits until the accepted ones are acknowledged. It stops
+// waiting after drainLimit, or when the remaining messages can no longer be acknowledged.
 func (q *queue) drain(failed <-chan struct{}) {
 	q.cancel()
 	limit := time.NewTimer(drainLimit)

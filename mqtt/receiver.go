@@ -48,7 +48,7 @@ func NewReceiver(o ReceiverOptions) *Receiver { return &Receiver{o} }
 type Result struct {
 	Outcome Outcome
 	Tally   varve.Tally
-	Verdict varve.Verdict // of the first rejection
+	Verdict varve.Verdict // verdict on the first rejected reading, or on the whole message
 	Rejects []wire.Reject // the first rejections, up to maxListed
 }
 
@@ -66,9 +66,9 @@ const (
 	Stored     Outcome = "stored"     // all readings are stored or duplicates
 	Rejected   Outcome = "rejected"   // some or all readings are rejected
 	Unreadable Outcome = "unreadable" // the payload is too long, or no reading is readable
-	Misnamed   Outcome = "misnamed"   // the topic gives an invalid stream or device
+	Misnamed   Outcome = "misnamed"   // the topic gives an invalid tenant, stream or device
 	Unmatched  Outcome = "unmatched"  // no pattern matches the topic
-	Forbidden  Outcome = "forbidden"  // the key may not write there
+	Forbidden  Outcome = "forbidden"  // the key may not write to the tenant that the topic or its rule gives
 	Ignored    Outcome = "ignored"    // an old copy that the broker retained
 	Failed     Outcome = "failed"     // one attempt to store failed; a retry may succeed
 )
@@ -88,7 +88,7 @@ type Sender struct {
 func (r *Receiver) Receive(ctx context.Context, s Sender, m *topic.Message) (Result, error) {
 	begin := time.Now()
 	result, tenant, err := r.store(ctx, s, m)
-	if err == nil && result.Outcome != Stored && result.Tally.Rejected == 0 { // the session has stored other rejects
+	if err == nil && result.Outcome != Stored && result.Tally.Rejected == 0 { // otherwise the session has stored the rejects
 		now := r.opts.Now()
 		_, err = r.opts.Rejects.Add(ctx, []rejects.Reject{{
 			Tenant: tenant, Door: "mqtt", From: m.Topic, First: now, Last: now, Times: 1,

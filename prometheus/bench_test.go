@@ -13,7 +13,8 @@ import (
 	"github.com/varvedb/varve/prometheus"
 )
 
-// fill writes readings with three fields of devices in the embedded store, up to noon.
+// fill writes the given number of readings of each device, up to noon. Each reading has three fields. Then
+// fill moves the clock to three hours later, and counts the roll-ups.
 func (w *world) fill(devices, readings int, interval time.Duration) {
 	w.t.Helper()
 	list := make([]varve.Reading, readings)

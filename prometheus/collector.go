@@ -21,8 +21,8 @@ type collector struct {
 	matchers []*labels.Matcher
 	list     []*samples
 	names    map[string]*samples // by field; nil for fields that the matchers exclude
-	lag      *samples            // of lagMetric; nil unless it is selected
-	added    int                 // upper bound of the samples since the last takeNew
+	lag      *samples            // samples of lagMetric; nil unless it is selected
+	added    int                 // upper bound of the samples added since the last call of takeNew
 }
 
 // field returns the samples of a field, or nil if the matchers exclude it.

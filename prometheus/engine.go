@@ -36,9 +36,9 @@ type Options struct {
 	// Parallel is the number of devices that a query reads at a time. 0 means one per processor.
 	Parallel int
 
-	MaxSeries  int           // series of a selector; 0 means DefaultMaxSeries
-	MaxSamples int           // samples in memory of a query; 0 means DefaultMaxSamples
-	Timeout    time.Duration // of a query; 0 means DefaultTimeout
+	MaxSeries  int           // maximum number of series that a selector selects; 0 means DefaultMaxSeries
+	MaxSamples int           // maximum number of samples that a query has in memory; 0 means DefaultMaxSamples
+	Timeout    time.Duration // time limit of a query; 0 means DefaultTimeout
 	// Lookback is the look-back of all queries. 0 means three times the longest observed interval of
 	// the series that a query selects, from 5 minutes to 7 days.
 	Lookback time.Duration

@@ -33,7 +33,7 @@ type oracleSeries struct {
 }
 
 type oracleSample struct {
-	chunks.Sample // histograms, which no sample has
+	chunks.Sample // has the methods for histograms, which no test calls
 	t             int64
 	f             float64
 }

@@ -198,9 +198,9 @@ func appendFloat(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, format, -1, 64)
 }
 
-// maxThousandths is the largest number of thousandths of a number that appendThousandths appends. It
-// has 15 digits. No two decimals of 15 digits have the same nearest float64, so the shortest decimal
-// that parses to the number is unique.
+// maxThousandths is the largest absolute value that appendFloat passes to appendThousandths. It has 15
+// digits. No two decimals of 15 digits have the same nearest float64, so the shortest decimal that parses
+// to the number is unique.
 const maxThousandths = 999_999_999_999_999
 
 // appendThousandths appends n / 1000 without trailing zeros.

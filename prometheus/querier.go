@@ -21,10 +21,10 @@ import (
 type queryStorage struct {
 	*Engine
 	memory
-	ctx      context.Context // of the reads that selectors have begun
+	ctx      context.Context // context of the reads that Select has begun
 	cancel   context.CancelFunc
 	tenant   string
-	rollups  map[*labels.Matcher]bucketed // selectors that roll-ups answer, by their marker
+	rollups  map[*labels.Matcher]bucketed // aggregates that come from roll-ups, by the matcher with which rewrite marks their selector
 	read     atomic.Int64                 // samples read so far
 	selected []*selection
 }

@@ -30,7 +30,7 @@ type Result struct {
 	Value    parser.Value
 	Warnings []string
 	Infos    []string
-	// FromRollups is the number of calls that roll-ups answered.
+	// FromRollups is the number of function calls in the query whose results come from roll-ups.
 	FromRollups int
 	close       func()
 }

@@ -110,7 +110,7 @@ func pointsOf(lists [][]rollup.FieldRollup, width int64, function string) (point
 }
 
 // rollupSelector returns the selector of a range query, if the query is a single call that roll-ups can
-// answer. Otherwise it returns false.
+// answer, and has no offset. Otherwise it returns false.
 func (v *queryStorage) rollupSelector(s *parser.EvalStmt) (*parser.VectorSelector, bool) {
 	expr := s.Expr
 	for {
@@ -147,7 +147,7 @@ func (v *queryStorage) readMatrix(ctx context.Context, s *parser.EvalStmt, selec
 		}
 		m = append(m, promql.Series{Metric: labels.NewBuilder(series.metric).Del(nameLabel).Labels(), Floats: series.list})
 	}
-	sort.Sort(m) // without names, the order may differ
+	sort.Sort(m) // the list was sorted by name, too, and the results have no names
 	if m.ContainsSameLabelset() {
 		return nil, errors.New("vector cannot contain metrics with the same labelset")
 	}

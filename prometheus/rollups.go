@@ -17,7 +17,7 @@ import (
 // bucketed describes an aggregate over time that is computed from roll-ups.
 type bucketed struct {
 	function string // avg, min, max, sum or count
-	length   int64  // milliseconds
+	length   int64  // range of the function, in milliseconds
 }
 
 // rollupFunctions maps the functions that are computed from roll-ups to their aggregates.

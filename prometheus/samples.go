@@ -44,8 +44,8 @@ func (s *samples) add(t int64, f float64) {
 // millisecond returns the millisecond that contains an event time. Event times are not negative.
 func millisecond(nanoseconds int64) int64 { return nanoseconds / int64(time.Millisecond) }
 
-// addColumn appends the numbers of a column, in the order of their times. The argument rows is the
-// number of readings in all columns of the page, for which the first call reserves memory.
+// addColumn appends the numbers of a column, in the order of their times. The argument rows is the number
+// of readings of the query.Part. The first call reserves memory for as many samples.
 func (s *samples) addColumn(p *block.Part, c *block.Column, rows int) {
 	if s.list == nil {
 		s.list = make([]promql.FPoint, 0, rows)
@@ -61,7 +61,7 @@ func (s *samples) addColumn(p *block.Part, c *block.Column, rows int) {
 	}
 }
 
-// addPlain appends scaled numbers.
+// addPlain appends a sample for each time. The argument scale converts the coefficients to floats.
 func (s *samples) addPlain(times, coefs []int64, scale scale) {
 	list := s.list // a local variable, because appending to the field would store it for each sample
 	last := int64(-1)
@@ -79,10 +79,10 @@ func (s *samples) addPlain(times, coefs []int64, scale scale) {
 	s.list = list
 }
 
-// scale converts coefficients of one exponent to floats.
+// scale converts numbers of the form coefficient × 10^exp to floats. All of them have the same exponent.
 type scale struct {
 	exp     int
-	divisor float64 // if not 0, an exact power of 10
+	divisor float64 // 10^-exp, if a float represents it exactly; otherwise 0
 }
 
 // maxExactPower is the largest exponent of a power of 10 that a float represents exactly.
@@ -102,8 +102,8 @@ func scaleOf(exp int64) scale {
 	return s
 }
 
-// float returns the float nearest to a scaled number. The division of two exact floats rounds
-// once, so its result is the nearest float.
+// float returns the float nearest to the number with a coefficient. The division of two exact floats
+// rounds once, so its result is the nearest float.
 func (s *scale) float(coefficient int64) float64 {
 	if s.divisor != 0 && coefficient < maxExactInt && coefficient > -maxExactInt {
 		return float64(coefficient) / s.divisor

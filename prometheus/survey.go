@@ -14,7 +14,7 @@ const (
 	surveyed          = 64              // maximum number of readings that a survey reads
 	surveyAge         = time.Minute     // maximum age of a survey
 	missingAge        = 5 * time.Second // maximum age of a survey that found no reading
-	maxSurveys        = 1 << 16         // number of surveys in memory
+	maxSurveys        = 1 << 16         // maximum number of surveys in memory
 	minLookback       = 5 * time.Minute // look-back of devices that report often
 	maxLookback       = 7 * 24 * time.Hour
 	lookbackIntervals = 3 // look-back as a multiple of the observed interval
@@ -22,7 +22,7 @@ const (
 
 // survey has facts from the last readings of a device in a stream.
 type survey struct {
-	fields   []string // with numbers, sorted
+	fields   []string // names of the fields that have numbers, sorted
 	last     time.Time
 	interval time.Duration // median of the time between readings; 0 means unknown
 	made     time.Time

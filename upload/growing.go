@@ -44,7 +44,7 @@ func (s *Source) endAtLine(r *file) (unfinished bool, err error) {
 			return false, err
 		}
 		if end == 0 && s.format == wire.CSV {
-			end = s.size // the first line is needed as the header
+			end = s.size // the header is read even if its line has no line feed yet
 		}
 	}
 	section := io.NewSectionReader(raw, 0, end)

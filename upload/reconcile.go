@@ -168,7 +168,7 @@ func (f *fileSender) onlyMissing(p *wire.Piece) (wire.Piece, error) {
 	return p.Only(which), nil
 }
 
-// countPresent counts readings that are not sent, because the store has them.
+// countPresent counts readings that a reconciliation does not send: see Result.Present.
 func (u *Upload) countPresent(readings, bytes int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

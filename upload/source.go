@@ -24,7 +24,7 @@ type Source struct {
 	device      string // device of readings without one
 	deviceGiven bool   // the user named the device
 	size        int64  // 0 if unknown
-	mtime       int64  // in nanoseconds
+	mtime       int64  // time of the last change of the file, in nanoseconds since 1970
 }
 
 // FileError is an error about one source.
@@ -52,9 +52,9 @@ func (e *HeaderError) Error() string { return e.Err.Error() }
 
 func (e *HeaderError) Unwrap() error { return e.Err }
 
-// deviceParam returns the parameter device of the source's pieces. It is "" for a CSV file if its
-// device columns are given. For a CSV file with a device column and for line protocol, it is set
-// only if the user named a device.
+// deviceParam returns the parameter device of the source's pieces. It is "" for a CSV file in which each
+// column is a device. For a CSV file with a device column and for line protocol, it is set only if the
+// user named a device.
 func (s *Source) deviceParam(names []string, c wire.Columns) string {
 	if s.format == wire.CSV && c.DeviceColumns != "" {
 		return ""

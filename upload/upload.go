@@ -25,8 +25,8 @@ type Options struct {
 	Client      *client.Client
 	Server      string     // the address of the client's server, for the checkpoint
 	Params      url.Values // the parameters of each write, as in the API, without the device
-	Parallel    int        // pieces that are sent at a time; 0 means 1
-	Batch       int        // readings in a piece; 0 means wire.BatchReadings
+	Parallel    int        // number of pieces that are sent at a time; 0 means 1
+	Batch       int        // maximum number of readings in a piece; 0 means wire.BatchReadings
 	Compression string     // compression of pieces: none, gzip or zstd; empty means none
 	Checkpoint  string     // the file that records the progress; if empty, progress is not recorded
 	// Reconcile compares the files with the store first, and sends only the hours that differ.
@@ -47,8 +47,8 @@ type Result struct {
 	varve.Tally
 	Conflicts int64 // rejections because of other stored values
 	Resumed   int64 // readings that an earlier run sent
-	// Present is the number of readings that were not sent, because their hours do not differ from the
-	// store.
+	// Present is the number of readings that a reconciliation did not send. Their hours do not differ
+	// from the store, or may have expired.
 	Present int64
 	// ExpiredPeriods is the number of days and hours that differ, but whose readings may have expired.
 	// They were not sent.

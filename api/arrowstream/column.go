@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// column builds the values of a field. Of decimals, floats, bools and texts, only the builder of the
-// column's type is set. It is the same builder as the field builder.
+// column builds the values of a field. Of decimals, floats, bools and texts, only the one for the type of
+// the column is set. It is the same object as builder.
 type column struct {
 	name     string
 	builder  array.Builder
@@ -101,11 +101,11 @@ func (c *column) addScaled(coefficient int64, exp int) bool {
 // whether the number fits.
 func (c *column) addNumber(neg bool, hi, lo uint64, exp int) bool {
 	if hi == 0 && lo == 0 {
-		exp = -c.scale // 0 fits each scale
+		exp = -c.scale // the number 0 fits each scale
 	}
 	for ; exp > -c.scale; exp-- {
 		if hi > maxHi || hi == maxHi && lo > maxLo {
-			return false // ten times as much has more than 38 digits
+			return false // a coefficient ten times as large has more than 38 digits
 		}
 		h, l := bits.Mul64(lo, 10)
 		hi, lo = hi*10+h, l

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrChanged means that a reading arrived after the types were collected and does not fit them. It has
-// a new field, or a value that does not fit the type of its field.
+// a new field, the first version, or a value that does not fit the type of its field.
 var ErrChanged = errors.New("readings arrived while the answer was written: send the request again")
 
 // Numbers selects the type of fields whose values are all numbers.
@@ -30,10 +30,10 @@ const (
 // maxFields limits the columns of a stream, because each batch describes all of them.
 const maxFields = 4096
 
-// kindKey is the key of a field's metadata that has the kind of its values.
+// kindKey is the key in the metadata of a column. Its value is the kind of the values of the column.
 const kindKey = "varve.kind"
 
-// mixed is the kind of a field whose values have different kinds.
+// mixed is the value of kindKey for a column whose values have different kinds.
 const mixed = "mixed"
 
 // TypeSet collects the fields of readings and the types that they need.
@@ -41,7 +41,7 @@ type TypeSet struct {
 	only   bool // other fields than the requested ones are ignored
 	device bool // the first column has the device
 	fields []fieldType
-	index  map[string]int // index in fields of each field, by name
+	index  map[string]int // position of each field in the list fields, by name
 	// versioned means that a reading has a version.
 	versioned bool
 }

@@ -16,7 +16,7 @@ import (
 // CalendarQuery has the options of a forecast.
 type CalendarQuery struct {
 	Years          int      // 0 means the server's default
-	ReadingsPerDay []string // CLASS=N, the load of a class instead of the measured one
+	ReadingsPerDay []string // as CLASS=N: assumes N readings a day for the class, instead of the measured load
 }
 
 // Calendar returns the forecast of the tables for some years. If p is set, it simulates p instead

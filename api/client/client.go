@@ -246,7 +246,7 @@ func problem(resp *http.Response) error {
 		return fmt.Errorf("%s, and its body cannot be read: %w", resp.Status, err)
 	}
 	var p wire.Problem
-	var answer wire.WriteAnswer // the body if all readings were rejected, but may be stored later
+	var answer wire.WriteAnswer // the body of the answer, if all readings were rejected and may be stored later
 	switch {
 	case json.Unmarshal(text, &p) == nil && p.Detail != "":
 	case json.Unmarshal(text, &answer) == nil && len(answer.Rejects) > 0:

@@ -90,7 +90,7 @@ func (c DeviceCalls) Devices(ctx context.Context, status string, l List) (wire.D
 // mean the server's defaults.
 type HealthQuery struct {
 	Search, Status, Type string
-	Window               string // for completeness, as in 7d
+	Window               string // the window in which completeness is computed, as in 7d
 	Sort                 string // worst, name, last_seen, lag or completeness
 }
 

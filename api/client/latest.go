@@ -28,7 +28,7 @@ type LatestQuery struct {
 	DeviceType string   // without Devices: only devices of this type
 	Fields     []string // if empty, all fields
 	AsOf       string   // only readings that had arrived by this time, as in a Query
-	List                // the page; without Devices
+	List                // selects a page of devices; only without Devices
 }
 
 // LatestPage is a page of latest readings. A page may be empty even if others follow.

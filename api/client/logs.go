@@ -20,7 +20,7 @@ func (c DeviceCalls) AddLog(ctx context.Context, device string, l wire.LogPost) 
 // Exactly one of the three must be set. From, To and During are as in a Query.
 type LogQuery struct {
 	Device, Operator, Supervisor string
-	State                        string // of a device or supervisor; WARNING* means a prefix, "" any
+	State                        string // a state, or a prefix as in WARNING*; "" means any; must be empty with Operator
 	From, To, During             string
 	Order                        varve.Order // by time; the zero value is ascending, unlike the API's default
 }

@@ -79,7 +79,7 @@ func (q *Query) values() url.Values {
 type Answer struct {
 	Next     string // the cursor of the next page; "" after the last
 	Coverage query.Coverage
-	Notes    []wire.Note // requested fields that no reading has
+	Notes    []wire.Note // remarks on names that do not exist, such as a requested field that no reading has
 }
 
 // Readings yields the readings of a query in order, while it receives the answer. A reading is valid

@@ -12,7 +12,7 @@ import (
 type Batch struct {
 	Readings []varve.Reading
 	Verdicts []varve.Verdict // zero for a reading that is valid so far
-	Lines    []int           // number of the first line of each reading, from 1; 0 in JSON
+	Lines    []int           // number of the first line of each reading, from 1; 0 in a JSON object or array
 	// SkippedCells is the number of cells that were omitted, because they are not values.
 	SkippedCells int64
 	// TextNumbers is the number of cells that look like numbers, such as 1,50, and were read as text.
@@ -175,7 +175,7 @@ const maxNames = 16 << 10
 
 func (in *interner) get(b []byte) string {
 	if len(b) > varve.MaxDeviceBytes {
-		return string(b) // too long for a valid name, so that it is not worth a copy
+		return string(b) // too long for a valid name, so that it is not added to names
 	}
 	if s, ok := in.names[string(b)]; ok {
 		return s

@@ -63,7 +63,8 @@ type SubmittedReading struct {
 	Device string `json:"device,omitempty" doc:"1 to 256 bytes; optional if the parameter device is given"`
 	Time   any    `json:"time" doc:"RFC 3339, or a number since 1970 in the precision"`
 	ID     string `json:"id,omitempty" doc:"optional; without one, the same values at the same time are the same reading"`
-	// Version is of a correction. It supersedes the reading with the same time and id and a lower version.
+	// Version is the version of a correction. The correction supersedes readings with the same time and id
+	// and a lower version.
 	Version uint32         `json:"version,omitempty" maximum:"2147483647" doc:"of a correction: supersedes the reading with the same time and id and a lower version; requires id"`
 	Fields  map[string]any `json:"fields" doc:"1 to 256 values; null equals absent"`
 }

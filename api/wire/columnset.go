@@ -33,7 +33,7 @@ type ColumnSet struct {
 	version           fieldText
 	clock, arrivals   Clock
 	fields            []fieldText
-	index             map[string]int // index in fields of each field, by name
+	index             map[string]int // position of each field in the list fields, by name
 	forms             block.Forms
 }
 
@@ -195,7 +195,7 @@ func (s *ColumnSet) AppendTo(dst []byte) []byte {
 		}
 		dst = append(AppendString(append(dst, '\n'), f.name), ':')
 		dst = appendArray(dst, f.text)
-		f.text = nil // not needed twice
+		f.text = nil // frees the memory, because dst has a copy
 	}
 	return append(dst, '}')
 }

@@ -37,7 +37,7 @@ type Columns struct {
 	// Name and Value name the columns of the long form, which has one row per value. See longForm.
 	Name, Value string
 	// DeviceColumns, if set, means that each column is a device, and names the field of all cells.
-	// The columns of the time and the id, and "arrived", keep their meaning.
+	// The columns of the time, the id and the version, and "arrived", keep their meaning.
 	DeviceColumns string
 	Nulls         []string // texts of cells that stand for missing values
 	Decimal       rune     // the decimal separator of numbers: a comma; 0 means a point
@@ -156,8 +156,8 @@ func (c *csvReader) Read(b *Batch) error {
 	return nil
 }
 
-// keepRow records the last row as the text of the readings that were added for it, from index from on. In
-// the long form, a row can also add a line to the text of an earlier reading.
+// keepRow records the last row as the text of the readings that the row added. The first of them has the
+// index from. In the long form, a row can also add a line to the text of an earlier reading.
 func (c *csvReader) keepRow(b *Batch, from int) {
 	switch {
 	case !b.KeepTexts:
@@ -225,7 +225,7 @@ func (c *csvReader) assign(names []string) error {
 		case "arrived":
 			r.use = useNothing
 		default:
-			r.name = FieldName(name) // in answers, a field with a reserved name has the prefix
+			r.name = FieldName(name) // in answers, a field with a reserved name has the prefix "fields."
 		}
 		c.roles = append(c.roles, r)
 	}

@@ -39,8 +39,8 @@ type deferredRow struct {
 // keyUse reports whether a column identifies a reading.
 func keyUse(u use) bool { return u == useTime || u == useDevice || u == useID || u == useVersion }
 
-// isNext reports whether a row belongs to the group: its time, device, id and version are the same, and
-// its name is new.
+// isNext reports whether a row belongs to the group: its time, device, id and version are the same, its
+// name is new, and the group has fewer than maxGroup rows.
 func (l *longForm) isNext(roles []role, cells [][]byte) bool {
 	if !l.isOpen() || len(cells) != len(roles) || l.rows >= maxGroup {
 		return false
@@ -129,7 +129,7 @@ func (c *csvReader) longFields(b *Batch, name string, value []byte, cells [][]by
 		}
 	}
 	if len(c.present(value)) == 0 {
-		return verdict // the other columns describe a value
+		return verdict // without a value, the other columns have nothing to describe
 	}
 	add(name, value, c.Kinds[c.Value])
 	for i := range c.roles {
@@ -194,7 +194,8 @@ func (c *csvReader) present(cell []byte) []byte {
 // IsReshaped reports whether the rows of a file are not one reading each.
 func (c *Columns) IsReshaped() bool { return c.Name != "" || c.DeviceColumns != "" }
 
-// keyColumns returns the indexes of the columns that identify a reading.
+// keyColumns returns, for the long form, the indexes of the columns that identify a reading. For other
+// files, it returns nil.
 func (c *Columns) keyColumns(names []string) (key []int) {
 	if c.Name == "" {
 		return nil

@@ -26,7 +26,7 @@ type Writer struct {
 // key is the name of a field and its JSON text.
 type key struct {
 	name string
-	text []byte // "name":
+	text []byte // the name as a JSON string, and a colon
 }
 
 // appendID appends an id as a JSON string. An id that is a hash needs no escapes.
@@ -132,7 +132,7 @@ func appendEscape(dst []byte, c byte) []byte {
 // RowWriter writes readings of one series as CSV rows with the given fields. AppendPart also writes
 // JSON and NDJSON.
 type RowWriter struct {
-	Fields []string // sorted
+	Fields []string // names of the fields, sorted
 	// Versioned adds the column _version, after id.
 	Versioned bool
 	Writer

@@ -22,7 +22,7 @@ type Defaults struct {
 	Device         string // device of readings without one; if empty, each reading must have a device
 	Time           TimeFormat
 	Arrival        time.Time // if set, the time of readings without one
-	Flat           bool      // all properties of JSON objects except device, time, id and stream are fields
+	Flat           bool      // all properties of JSON objects are fields, except device, time, id, _version and stream
 	// Lines assigns the tags of line protocol. If nil, the default mapping applies.
 	Lines *LineMapping
 	// Now returns the time of points of line protocol without a time. If nil, such points are
@@ -37,8 +37,8 @@ type Defaults struct {
 //	{"device": "sensor_01", "time": "2026-04-20T14:00:00Z", "id": "…", "fields": {"temperature": 22.4}}
 //
 // The id is optional. A correction has the id of its reading and the property "version", or "_version" if
-// Flat is set. The property "arrived", as in answers, is skipped, because the server sets the arrival. A
-// field that is null is absent.
+// Flat is set. Unless Flat is set, the property "arrived", as in answers, is skipped, because the server
+// sets the arrival. A field that is null is absent.
 type object struct {
 	Defaults
 	plain    plain
@@ -218,8 +218,7 @@ func (o *object) time(r *varve.Reading, d *jx.Decoder, note func(varve.Verdict))
 	return nil
 }
 
-// stream checks the stream that a flat object names. It must be the stream in the address of the
-// request.
+// stream checks the stream that a flat object names. It must be Defaults.Stream.
 func (o *object) stream(d *jx.Decoder, note func(varve.Verdict)) error {
 	if d.Next() != jx.String {
 		note(varve.Reject(varve.CodeStreamInvalid, "the stream is not a string"))

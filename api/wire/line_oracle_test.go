@@ -228,7 +228,7 @@ func FuzzLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) <= fuzzLimit {
 			checkOracle(t, text)
-			checkOracle(t, slices.Concat(text, []byte("\n"), text, []byte("\n"), text)) // the series and the names are known
+			checkOracle(t, slices.Concat(text, []byte("\n"), text, []byte("\n"), text)) // the reader caches the names of the first copy
 			checkBody(t, wire.Line, string(text), wire.Columns{})
 		}
 	})

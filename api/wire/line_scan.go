@@ -13,7 +13,7 @@ type pointScan struct {
 	text []byte
 	at   int // offset of the next byte
 
-	shapes [fewShapes]shape // shapes of earlier points
+	shapes [fewShapes]shape // the names of the fields of earlier points
 	last   int              // the shape of the last point
 	next   int              // the shape that is replaced next
 }

@@ -18,7 +18,7 @@ type LineMapping struct {
 	Device []string
 	// TagFields stores all labels as fields. Otherwise they are part of the device's name.
 	TagFields bool
-	// FieldTags names tags that are fields in either case.
+	// FieldTags names tags that are fields even if TagFields is false.
 	FieldTags []string
 }
 
@@ -109,7 +109,7 @@ func (c *seriesCache) known(point []byte) (*lineSeries, int) {
 }
 
 // find returns the series of a point, and the offset of its fields. It parses a series that is not in the
-// cache. The verdict is set if the point cannot have a valid series.
+// cache. The verdict is set if the measurement or a tag is malformed, or if no fields follow them.
 func (c *seriesCache) find(point []byte) (*lineSeries, int, varve.Verdict) {
 	end := seriesLength(point)
 	if end < 0 {

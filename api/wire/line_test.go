@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// at is a time of points, in nanoseconds.
+// at is the end of a point: a space and the time in nanoseconds.
 const at = " 1475001526000000000"
 
 // readLines reads line protocol whose measurements are the streams.

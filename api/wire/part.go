@@ -34,7 +34,7 @@ const (
 // property is a column that is written as a property of a JSON object.
 type property struct {
 	*block.Column
-	key []byte // ,"name":
+	key []byte // a comma, the name as a JSON string, and a colon
 }
 
 // partRows is the number of readings whose ids are computed at once.

@@ -9,7 +9,7 @@ import (
 )
 
 // plain reads objects in the form that almost all clients send: strings without escapes in
-// visible ASCII, numbers without exponent, no null, and no nested values. It is several times
+// printable ASCII, numbers without exponent, no null, and no nested values. It is several times
 // faster than the JSON decoder.
 //
 // All other texts, including invalid ones, are left to the type object, which reads them with the
@@ -145,8 +145,8 @@ func (p *plain) id(r *varve.Reading) bool {
 	return err == nil
 }
 
-// fields reads the property "fields". If one of the recorded shapes has the same names, the values are
-// stored in the order of the sorted names without sorting.
+// fields reads the property "fields" of the object. If a recorded shape has the same names in the same
+// order, the shape also has their sorted order. So fields need not sort them.
 func (p *plain) fields(b *Batch) bool {
 	if !p.takeByte('{') {
 		return false
@@ -161,8 +161,8 @@ func (p *plain) fields(b *Batch) bool {
 	return p.anyFields(b)
 }
 
-// predicted reads fields with the names of a shape. If the names differ, it returns false, and p.at and
-// the batch are as before.
+// predicted reads fields with the names of a shape. If the names differ or a value is not plain, it
+// returns false, and p.at and the batch are as before.
 func (p *plain) predicted(b *Batch, s *shape) bool {
 	at, size, from := p.at, b.size, b.begin()
 	n := len(s.names)
@@ -313,7 +313,7 @@ func (p *plain) key() ([]byte, bool) {
 	return key, ok && p.takeByte(':')
 }
 
-// string reads a string of visible ASCII and spaces. The result shares the memory of the text.
+// string reads a string of printable ASCII. The result shares the memory of the text.
 func (p *plain) string() ([]byte, bool) {
 	if !p.takeByte('"') {
 		return nil, false

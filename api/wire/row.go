@@ -21,7 +21,7 @@ type rowReader struct {
 	comma  []byte
 	cells  [][]byte
 	spare  []byte // buffer for unescaped cells
-	text   []byte // of the last row, without its newline; valid until the next call
+	text   []byte // text of the last row, without its newline; valid until the next call of next
 }
 
 // next returns the cells of the next row that is not blank, and the number of its first line. The

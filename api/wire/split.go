@@ -26,7 +26,7 @@ type fileReading struct{ index, line int64 }
 
 // PieceReject is a reading that cannot be sent, such as a line that is too long.
 type PieceReject struct {
-	Index, Line int64 // of the reading in the file
+	Index, Line int64 // index and first line of the reading in the file
 	Verdict     varve.Verdict
 }
 

@@ -47,7 +47,7 @@ func (e *elementCutter) cut(s *Splitter, p *Piece) error {
 		return io.EOF
 	case err != nil:
 		return err
-	case bytes.HasPrefix(text, byteOrderMark): // at the beginning of a line, the server would skip the mark
+	case bytes.HasPrefix(text, byteOrderMark): // a server would skip the mark, and accept the element
 		s.leaveOut(p, varve.Reject(varve.CodeMalformed, "not a JSON object: it begins with a byte order mark"))
 		return nil
 	}

@@ -19,7 +19,7 @@ func LineKeyIn(h http.Header) string {
 		switch {
 		case strings.EqualFold(scheme, "Bearer"), strings.EqualFold(scheme, "Token"):
 			if i := strings.LastIndexByte(text, ':'); i >= 0 {
-				text = text[i+1:] // user:key
+				text = text[i+1:] // the text was USER:KEY
 			}
 		case strings.EqualFold(scheme, "Basic"):
 			text = basicKey(text)

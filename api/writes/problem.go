@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// Sentinel errors with a status of their own.
+// Errors in varve.Error.Err. The HTTP status of such an error does not follow from its failure.
 var (
 	ErrTooLarge    = errors.New("body too large")
 	ErrUnsupported = errors.New("unsupported body")

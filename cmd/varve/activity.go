@@ -9,7 +9,8 @@ import (
 	"github.com/varvedb/varve/internal/plot"
 )
 
-// Limits of the counts of readings for a list of devices. If a limit is exceeded, the list has no bars.
+// The hours of a bar, and the limits for counting the readings of a list of devices. If the count exceeds
+// a limit, the list has no bars.
 const (
 	activityHours   = 24
 	activityWithin  = 500 * time.Millisecond

@@ -48,8 +48,8 @@ func backupCommand(a *app) *cobra.Command {
 	return a.remote(cmd, "table", "json")
 }
 
-// openPlace opens the place of backups that an argument names. If reads is set, a folder must exist, and
-// the caller writes nothing to the place.
+// openPlace opens the place of backups that an argument names. If reads is set, the caller only reads the
+// place. Then a folder must exist already.
 func openPlace(ctx context.Context, name string, reads bool) (*backup.Place, error) {
 	rest, isBucket := strings.CutPrefix(name, "s3://")
 	if !isBucket {

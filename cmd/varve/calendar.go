@@ -51,7 +51,8 @@ func (a tableCommands) simulate(cmd *cobra.Command, q client.CalendarQuery, p *w
 
 // policyOf returns the policy of a configuration file, for a simulated forecast. Without a file, it
 // returns nil. It ignores the environment variables of this machine, because the server may have others.
-// The prefix, the kind of store and the quota are the server's unless the file sets them.
+// The prefix and the kind of store are the server's unless the file sets them. The quota is the server's
+// unless the file sets the quota or the kind of store.
 func policyOf(a *app, file string) (*wire.PolicyBody, error) {
 	if file == "" {
 		return nil, nil

@@ -28,7 +28,7 @@ func damageSetAside(log zerolog.Logger) func(file string, lost []local.Loss) {
 	}
 }
 
-// logLosses logs the losses that are refused until varve repair accepts them.
+// logLosses logs losses. Reads of lost data fail until varve repair accepts the loss.
 func logLosses(log zerolog.Logger, lost []local.Loss) {
 	for i := range lost {
 		l := &lost[i]

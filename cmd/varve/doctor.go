@@ -98,7 +98,7 @@ func examineServer(ctx context.Context, a *app, c *config.Config) []dynamo.Findi
 	return findings
 }
 
-// askWithin limits the wait for a running service's conditions.
+// askWithin limits the wait for the conditions of a running service, and for an MQTT broker.
 const askWithin = 5 * time.Second
 
 // examineRunning returns the conditions of the running service. Without a key, the service reports only

@@ -61,7 +61,8 @@ type printer struct {
 	out    []byte
 }
 
-// Write implements io.Writer. It writes the bytes of an incomplete character in the next call.
+// Write implements io.Writer. If text ends with an incomplete character or a carriage return, the next
+// call writes it.
 func (p *printer) Write(text []byte) (int, error) {
 	n := len(text)
 	if len(p.rest) > 0 {

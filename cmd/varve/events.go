@@ -153,8 +153,8 @@ func (w logWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// destinationConfirmed logs the confirmation of an HTTP destination of AWS IoT Core. After a failure, the
-// log has the address at which an operator can confirm the destination.
+// destinationConfirmed logs the confirmation of an HTTP destination of AWS IoT Core. If Varve could not
+// confirm it, the log has the address at which an operator can. If Varve refused, enableURL is "".
 func destinationConfirmed(log zerolog.Logger, arn, enableURL string, err error) {
 	switch {
 	case err == nil:

@@ -15,7 +15,7 @@ func TestMeasured_ReadsOncePerPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loads, fails := 0, false
 		m := &measured{every: time.Minute, value: math.NaN(), load: func(context.Context) (float64, error) {
-			time.Sleep(time.Second) //nolint:forbidigo // in the bubble, time passes at once
+			time.Sleep(time.Second) //nolint:forbidigo // synctest skips this wait
 			if loads++; fails {
 				return 0, errors.New("no answer")
 			}
@@ -31,7 +31,7 @@ func TestMeasured_ReadsOncePerPeriod(t *testing.T) {
 			t.Errorf("a scrape waits for %s", took)
 		}
 		after := func(wait time.Duration) float64 {
-			time.Sleep(wait) //nolint:forbidigo // in the bubble, time passes at once
+			time.Sleep(wait) //nolint:forbidigo // synctest skips this wait
 			synctest.Wait()
 			return m.read()
 		}

@@ -109,7 +109,7 @@ func (r *ingestReport) summarize(u *upload.Result, took time.Duration, failed er
 	return nil
 }
 
-// presentText describes the readings that were not sent, because a reconciliation found them stored.
+// presentText describes the readings that a reconciliation did not send, and the periods that it left out.
 func presentText(u *upload.Result) (text string) {
 	if u.Present > 0 {
 		text = fmt.Sprintf(" (%s were not sent: the store has them)", thousands(u.Present))

@@ -28,7 +28,7 @@ type mqttDoor struct {
 	client   atomic.Pointer[mqtt.Client]
 	listener atomic.Pointer[mqtt.Listener]
 	password string
-	secure   *tls.Config          // of the client
+	secure   *tls.Config          // TLS configuration of the client
 	metrics  *prometheus.Registry // set by newHandler
 }
 

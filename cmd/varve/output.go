@@ -20,8 +20,8 @@ type listing struct {
 	header []string
 	rows   [][]string
 	empty  string // printed instead of an empty table
-	// optional are the columns that a terminal without room for them does not show, the
-	// least important first. --wide shows them.
+	// optional lists columns, the least important first. A terminal without enough room hides some of
+	// them. --wide shows all.
 	optional []string
 	// below is a column that a terminal without room for it shows on lines of its own, below each row.
 	below     string
@@ -105,7 +105,7 @@ func writeJSON(w io.Writer, value any) error {
 	return enc.Encode(value)
 }
 
-// jsonIf writes value as JSON if is is true.
+// jsonIf writes value as JSON, unless its first argument is false.
 func (a *app) jsonIf(is bool, value any) error {
 	if !is {
 		return nil

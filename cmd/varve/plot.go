@@ -178,7 +178,7 @@ func (a pictures) ofReadings(cmd *cobra.Command, c *client.Client, q client.Quer
 			}
 		}
 	}
-	below, omitted := 6, all.leftOut("Choose others with --fields.") // lines of sayAnswer and others
+	below, omitted := 6, all.leftOut("Choose others with --fields.") // 6 lines are for the texts below the chart
 	if len(all.order) > 0 {
 		slices.Sort(all.order)
 		chart := all.chart(plot.GapOf)
@@ -232,8 +232,8 @@ func (a pictures) ofBuckets(cmd *cobra.Command, c *client.Client, q client.Aggre
 	return queryCommands(a).reportSkipped(answer.Coverage, len(answer.Buckets) == 0)
 }
 
-// linesOfBuckets returns a line for each device, field and function. A name has only the parts in
-// which lines differ.
+// linesOfBuckets returns a line for each device, field and function. The name of a line has the parts in
+// which lines differ. If all buckets are of one device, the name also has the field.
 func linesOfBuckets(buckets []wire.AggregateBody, functions []string) (*lines, error) {
 	devices, fields := map[string]bool{}, map[string]bool{}
 	for i := range buckets {

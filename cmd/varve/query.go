@@ -140,7 +140,7 @@ type beginning struct {
 }
 
 // lastBytes is the number of bytes from the end of an answer that beginning keeps. Coverage and
-// notes are longer only if thousands of tables were read, or fields are misspelt.
+// notes are longer only if a query reads thousands of tables, or names thousands of missing fields.
 const lastBytes = 512 << 10
 
 func (b *beginning) Write(p []byte) (int, error) {
@@ -279,7 +279,7 @@ func (a queryCommands) sayLatest(ctx context.Context, c *client.Client, q *clien
 func (a queryCommands) sayAnswer(q *client.Query, answer *client.Answer, n int, missing []string) {
 	a.saySkipped(&answer.Coverage)
 	a.sayAsOf(&answer.Coverage)
-	a.sayNotes(slices.DeleteFunc(answer.Notes, func(n wire.Note) bool { return n.Param == "query.fields" })) // see missing
+	a.sayNotes(slices.DeleteFunc(answer.Notes, func(n wire.Note) bool { return n.Param == "query.fields" })) // sayMissing reports these fields
 	if n == 0 {
 		a.printText(noReadings(q, answer.Coverage.Expiry))
 		if line := expiryText(answer.Coverage.Expiry, true); line != "" {

@@ -51,14 +51,14 @@ func quotaRemedy(c *config.Config) string {
 func warnOfQuota(ctx context.Context, c *config.Config, log zerolog.Logger) {
 	text, wrong, err := quotaFinding(ctx, c)
 	if err != nil || !wrong {
-		return // either the process ends, or varve config check and the plan give enough warning
+		return // after an error, the process ends; otherwise varve config check and the plan warn early enough
 	}
 	log.Warn().Str("found", text).Str("remedy", quotaRemedy(c)).Msg("quota of tables too small")
 }
 
 // forecastTables returns the forecast for varve doctor on DynamoDB. The forecast has a remedy if the
-// quota will be reached. The finding is only a warning if that day is more than a year away and if
-// the cause is that some tables are never dropped.
+// quota will be reached. The finding is only a warning if this happens in more than a year, and if some
+// tables are never dropped.
 func forecastTables(c *config.Config) dynamo.Forecaster {
 	return func(ctx context.Context, tables []store.Info, others int) (found, remedy string, warning bool, err error) {
 		p, at := c.Rotation(), now()

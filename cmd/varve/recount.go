@@ -75,8 +75,8 @@ func droppedBefore(c *config.Config) time.Time {
 	return now().Add(-least).UTC().Truncate(time.Second)
 }
 
-// recountRollups recounts the roll-ups that were lost, and returns a line for each series with
-// such roll-ups.
+// recountRollups recounts the roll-ups that were lost, and returns a line for each series with such
+// roll-ups. If roll-ups are disabled, it recounts none, and returns one line for all series.
 func recountRollups(ctx context.Context, c *config.Config, s *local.Store, losses []local.Loss) (list []wire.Damage, err error) {
 	ranges := lostKeysOf(s.Unrecounted())
 	if len(ranges) > 0 && !c.Rollups.Enabled {
@@ -167,7 +167,7 @@ func goneOf(c *config.Config, s varve.Series, losses []local.Loss) (gone []varve
 	return gone
 }
 
-// mayContainKeys reports whether lost items may be API keys.
+// mayContainKeys reports whether API keys may be among the items of a loss.
 func mayContainKeys(l local.Loss) bool {
 	rollups := rollup.SeriesPrefix()
 	return l.Journal || l.Items && !l.Index && !(strings.HasPrefix(l.FirstItem.PK, rollups) && strings.HasPrefix(l.LastItem.PK, rollups))

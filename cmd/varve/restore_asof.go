@@ -54,7 +54,7 @@ func (c backupCommands) restoreAsOf(ctx context.Context, place string, f *restor
 }
 
 // rewindFolder removes the readings that arrived after a time from a folder that is being restored. It
-// fails if no reading is left, because then the time is probably wrong.
+// fails if it has removed all readings, because then the time is probably wrong.
 func rewindFolder(ctx context.Context, dir string, m *backup.Manifest, at time.Time) (r rewind.Report, err error) {
 	st, err := local.Open(local.Options{Dir: dir, Now: now, MinFree: -1, Restoring: true})
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	exitOK       = 0
 	exitFailure  = 1
 	exitUsage    = 2
-	exitRejected = 3 // everything was sent, and some readings were rejected
+	exitRejected = 3 // the server answered all requests, and rejected or skipped some readings
 )
 
 // std are the standard streams.

@@ -26,7 +26,7 @@ type storeKind struct {
 	// greeting names the open store in the line "data" that serve prints.
 	greeting func(ctx context.Context, c *config.Config, st store.Store) string
 	// checkExists fails if the store does not exist and opening would create it.
-	// If nil, opening creates nothing.
+	// If nil, commands open the store without this check.
 	checkExists func(c *config.Config) error
 	// examine checks that the store can work, for varve doctor. If all is true, it reads
 	// everything in the store.

@@ -57,8 +57,8 @@ func (a pictures) ofTables(list *wire.TableList, all bool) error {
 	return nil
 }
 
-// withReadings omits the tables before the first and after the last one with readings or a hold. It
-// returns the number of omitted tables.
+// withReadings omits the tables before the first and after the last one with readings or a hold. If no
+// table has either, it omits none. The result hidden is the number of omitted tables.
 func withReadings(tables []*wire.TableInfo) (shown []*wire.TableInfo, hidden int) {
 	var from, to time.Time
 	for _, t := range tables {

@@ -29,7 +29,7 @@ func versionText() string {
 type versionInfo struct {
 	Version  string        `json:"version"`
 	Commit   string        `json:"commit"`
-	Date     string        `json:"date"` // of the commit
+	Date     string        `json:"date"` // date of the commit
 	Modified bool          `json:"modified"`
 	Go       string        `json:"go"`
 	OS       string        `json:"os"`

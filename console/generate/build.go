@@ -57,7 +57,7 @@ func (b *builder) bundle(entry string) ([]byte, error) {
 	}
 	mangle := ""
 	if strings.HasPrefix(entry, "lib/uplot/") {
-		mangle = "^_." // names of private members
+		mangle = "^_." // esbuild shortens these names, which uPlot uses for private members
 	}
 	result := api.Build(api.BuildOptions{
 		EntryPoints: []string{filepath.Join(b.source, filepath.FromSlash(entry))},

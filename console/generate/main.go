@@ -34,7 +34,7 @@ type library struct {
 	// in package-lock.json.
 	sum      string
 	download func(ctx context.Context, l *library, dir string) (root string, err error)
-	files    map[string]string // by name in source/lib
+	files    map[string]string // path in the package, by the name of the copy in source/lib
 }
 
 var libraries = []library{

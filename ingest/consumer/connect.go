@@ -17,7 +17,7 @@ import (
 // Connection configures an AWS client.
 type Connection struct {
 	Region   string // if empty, the region of the environment
-	Endpoint string // of an emulator; if empty, AWS
+	Endpoint string // URL of an emulator; if empty, requests go to AWS
 }
 
 // Load returns the configuration of a client. It sends no request. For AWS, it has the default

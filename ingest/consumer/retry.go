@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The pauses between two attempts.
+// The shortest and the longest pause between two attempts.
 const (
 	firstPause = 200 * time.Millisecond
 	lastPause  = 15 * time.Second

@@ -32,7 +32,7 @@ const forgetAfter = 24 * time.Hour
 type checkpoint struct {
 	shard    string
 	start    string // first sequence number of the shard; a new stream of the same name has another
-	sequence string // of the last durable record; "" for none
+	sequence string // sequence number of the last durable record; "" if none is durable
 	ended    bool   // the shard has been read to its end
 	token    int64  // fencing token of the lease
 }

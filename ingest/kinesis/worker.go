@@ -66,7 +66,7 @@ func (c *Consumer) startWorker(ctx context.Context, shard, start string) error {
 			close(w.done)
 			select {
 			case c.wake <- struct{}{}:
-			default: // a search is due already
+			default: // another worker has already woken the search for shards
 			}
 		}()
 		w.readShard(reading)

@@ -18,8 +18,8 @@ type Record struct {
 	Data []byte
 	From string // names the record in rejects, such as a shard and a sequence number
 	// At is the time at which the record arrived at the queue. Readings without a time get it as event
-	// time, so that a retry stores the same readings. If zero, they get the time at which Varve receives
-	// them.
+	// time if the target allows them, so that a retry stores the same readings. If At is zero, they get
+	// the time at which Varve receives them.
 	At time.Time
 	// Err is the reason why Data is not readable. If set, Data is stored as a reject.
 	Err error
@@ -28,7 +28,7 @@ type Record struct {
 // Receiver stores queue records. It is safe for concurrent use.
 type Receiver struct {
 	Ingester *ingest.Ingester
-	Lines    *wire.LineMapping // of line protocol; if nil, the default mapping applies
+	Lines    *wire.LineMapping // assigns the tags of line protocol; if nil, the default mapping applies
 	Now      func() time.Time
 }
 

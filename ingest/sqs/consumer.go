@@ -48,7 +48,7 @@ const (
 type Consumer struct {
 	opts  Options
 	grant *apikeys.Grant
-	name  string // of the queue
+	name  string // name of the queue
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 }

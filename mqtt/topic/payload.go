@@ -54,7 +54,7 @@ func Payloads() []string { return slices.Sorted(maps.Keys(payloads)) }
 func keepPayload(*Route, *Delivery, string) error { return nil }
 
 // convertJSON leaves the payload unchanged. If the first object has no object "fields", it marks all
-// objects as flat: their properties are fields, except device, time, id and stream.
+// objects as flat: their properties are fields, except device, time, id, _version and stream.
 func convertJSON(_ *Route, d *Delivery, _ string) error {
 	if len(bytes.TrimSpace(d.Body)) == 0 {
 		return malformed("the payload is empty: send a reading as JSON")

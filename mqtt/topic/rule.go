@@ -19,11 +19,11 @@ type Rule struct {
 	// Stream, Device, Tenant and Field are texts with names of the pattern in braces. The default of
 	// Stream is {stream} if the pattern has this name, and so on.
 	Stream, Device, Tenant, Field string
-	Time                          string // of readings without one: arrival (default) or required
+	Time                          string // arrival (default) gives readings without a time their arrival; required rejects them
 	TimeAt                        string // path of the time in the payload, as in uplink.received_at
 	FieldsAt                      string // path of the object with the fields
 	Precision                     string // unit of numeric times: s, ms, us or ns
-	Timezone                      string // of times without a zone; default UTC
+	Timezone                      string // zone of times without a zone; default UTC
 	Columns                       string // names of the columns of CSV without a header
 }
 
@@ -41,7 +41,7 @@ const (
 type Route struct {
 	pattern                       *Pattern
 	payload                       payload
-	stream, device, tenant, field *template // nil if the pattern lacks the name
+	stream, device, tenant, field *template // nil if neither the rule nor the pattern has the name
 	timeAt, fieldsAt              []string
 	format                        wire.TimeFormat
 	columns                       wire.Columns
@@ -161,14 +161,14 @@ func (t Table) Filters() []string {
 type Message struct {
 	Topic        string
 	Payload      []byte
-	Client, User string // of the connection; empty for messages of a broker
+	Client, User string // client id and user of the connection; empty for messages of a broker
 }
 
 // Delivery is a message that was converted to a body of readings.
 type Delivery struct {
 	Format        wire.Format
 	Body          []byte
-	Defaults      wire.Defaults // without a tenant if the topic has none
+	Defaults      wire.Defaults // the tenant is empty if neither the rule nor the topic names one
 	Columns       wire.Columns
 	ArrivalIsTime bool
 }

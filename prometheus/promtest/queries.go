@@ -37,7 +37,7 @@ func (g *generator) query(end time.Time) Query {
 	g.hours = mode == 1
 	q.Text = g.vector(2)
 	switch mode {
-	case 0: // an instant
+	case 0: // an instant query
 	case 1: // whole hours, which roll-ups may answer
 		q.End = q.Start.Truncate(time.Hour)
 		q.Step = time.Duration(1+g.IntN(3)) * time.Hour
