@@ -57,7 +57,7 @@ type Manager struct {
 	TTL    time.Duration // the lifetime of a lease without a check
 
 	mu   sync.Mutex
-	seen map[string]sight // by name, the state in which this process has read each lease of another process
+	seen map[string]sight // by name, the state that this process last read of each lease that another process holds
 }
 
 // sight is the state of a lease, and the time at which it was first observed.

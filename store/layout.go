@@ -34,7 +34,7 @@ type StreamLayout struct {
 	Tenant   string
 	Stream   string
 	Prefixes []string       // prefixes of the tables that contain or contained its readings, sorted
-	Window   time.Duration  // row window that finds its rows in all tables; 0 if the stream has no rows
+	Window   time.Duration  // a row window with which reads find its rows in all tables; 0 if the stream has no rows
 	Shards   map[string]int // number of shards by device; only spread devices
 }
 

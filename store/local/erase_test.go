@@ -18,7 +18,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// erasureOf selects all readings of a device in a table that arrived at the time arrived or before.
+// erasureOf selects all readings of a device in the table of e. They arrived not after the time in the
+// variable arrived.
 func erasureOf(e *expiring, device string) store.Erasure {
 	return store.Erasure{
 		Table: e.table, Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "s", Device: device}, Window: varve.AllTime(), Arrived: arrived,

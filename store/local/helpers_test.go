@@ -104,7 +104,7 @@ func create(t *testing.T, s *local.Store, tables ...grid.Table) {
 	}
 }
 
-// eventually waits until is returns true. It fails after about two minutes.
+// eventually waits until the function is returns true. It fails the test after about two minutes.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -20,8 +20,8 @@ type beforeRemoval struct {
 	mem *vfs.MemFS
 
 	mu    sync.Mutex
-	last  *vfs.MemFS // copy from before the last change of the chain
-	taken *vfs.MemFS // copy from before the change that the first removal followed
+	last  *vfs.MemFS // copy from before the latest change of the journal's chain
+	taken *vfs.MemFS // the value of last when the first segment is removed; nil before
 }
 
 func (b *beforeRemoval) MaybeError(op errorfs.Op) error {

@@ -188,8 +188,8 @@ func (cr *chunkReader) seekLevel1(first int64) bool {
 
 var chunks = sync.Pool{New: func() any { return new(chunk.Chunk) }}
 
-// chunk returns memory for a decoded chunk. Close of the merge releases the memory, unless it is
-// lent to a page.
+// chunk returns memory for a decoded chunk. The method Close of the merge releases the memory, unless
+// a page uses it.
 func (m *merge) chunk() *chunk.Chunk {
 	c := chunks.Get().(*chunk.Chunk)
 	m.borrowed = append(m.borrowed, c)

@@ -86,8 +86,9 @@ func examineFile(disk vfs.FS, path string, o *pebble.Options) (*examined, error)
 	return e, nil
 }
 
-// lostOf returns the lost ranges of a part, and the spans to be replaced for them. A span includes
-// an intact key on each side, so that no later read touches the damage.
+// lostOf returns the lost ranges of a part, and the spans to be replaced for them. A span includes the
+// last intact key before the damage and the first one after it, so that no later read touches the
+// damage. At an end of the part without such a key, the span ends where the part ends.
 func (r *repairer) lostOf(p *part) (ranges []lost, spans []keySpan, err error) {
 	e, err := r.examine(p)
 	if err != nil {

@@ -86,7 +86,7 @@ func (rd *Reader) Latest(ctx context.Context, l store.Latest) (best varve.Readin
 	if m == nil {
 		return best, false, cost, rd.admin.Exists(ctx, l.Table.Name())
 	}
-	var higher varve.Position // position of the previous live reading, which is higher in this order
+	var higher varve.Position // position of the live reading before the current one; it is higher, because the order is descending
 	for {
 		list, err := m.next(ctx)
 		if err != nil || len(list) == 0 {

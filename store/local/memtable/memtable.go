@@ -12,7 +12,7 @@ import (
 type Memtable struct {
 	Content
 	Parity   int    // 0 or 1, and alternates from one memtable to the next
-	Segment  uint64 // the last journal segment with its readings, once immutable
+	Segment  uint64 // if the memtable is immutable, the last journal segment with its readings
 	Readings int64
 	Bytes    int64 // including the rows and the series buffers
 	shapeIDs map[string]uint32
