@@ -127,7 +127,7 @@ func (m *merge) addChunks(d *database, number uint32, series varve.Series) (err 
 	return nil
 }
 
-// level1Chunks returns a function that returns the next chunk of level 1 that overlaps the span.
+// level1Chunks returns a function that returns the next chunk of level 1 that may overlap the span.
 func (m *merge) level1Chunks(cr *chunkReader) func() (rows, error) {
 	var c *chunk.Chunk
 	begun := false

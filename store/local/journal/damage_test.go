@@ -241,8 +241,8 @@ func TestChain_ComparesWithPebble(t *testing.T) {
 	}
 }
 
-// TestReplay_IgnoresPreparedSegment checks that a segment that was created but not begun may be
-// in any state.
+// TestReplay_IgnoresPreparedSegment checks that the file of a segment that is not in the chain yet may
+// be in any state.
 func TestReplay_IgnoresPreparedSegment(t *testing.T) {
 	for _, data := range [][]byte{nil, []byte("half a hea"), make([]byte, 100), header{number: 4, id: testID, length: fillBytes}.bytes()} {
 		fs := written(t)
