@@ -225,7 +225,7 @@ type fileDamage struct {
 	name, glob string // the glob selects the damaged file, unless it is empty
 	at         int    // if the glob is empty, the index of a Pebble file, in the order of decreasing size
 	do         func(t *testing.T, path string)
-	all        bool // if true, no data may be refused
+	all        bool // if true, no data may be refused; if false, the damage must be reported
 }
 
 // path returns the path of the file to damage.
