@@ -55,7 +55,9 @@ type ledger struct {
 
 // lostRecord is the content of DAMAGE.
 type lostRecord struct {
-	Rebuilt time.Time `json:"rebuilt,omitzero"` // time of a rebuild, which may have restored outdated items; zero if none, or if it was accepted
+	// Rebuilt is the time of a rebuild that is not accepted yet, or zero. The rebuild may have restored
+	// outdated items.
+	Rebuilt time.Time `json:"rebuilt,omitzero"`
 	Ranges  []lost    `json:"ranges"`
 	// Pending has the accepted ranges of items whose roll-ups are not recounted yet.
 	Pending []lost `json:"pending,omitempty"`

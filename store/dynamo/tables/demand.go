@@ -65,7 +65,7 @@ func (r *report) item(process string) (store.Item, error) {
 // demand is the use of tables by all processes.
 type demand struct {
 	now, peak map[string]client.Units
-	throttled map[string]usage // by table, usages of which only ReadsThrottled and WritesThrottled are set
+	throttled map[string]usage // by table; only ReadsThrottled and WritesThrottled are set in each usage
 	// hours has the peaks of all reported hours, also of those before the last scaleHours.
 	hours map[string]map[int64]client.Units
 	// isComplete means that the reports cover all hours whose peaks count.

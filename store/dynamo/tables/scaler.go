@@ -25,7 +25,8 @@ import (
 //
 // Every process reports the units that it used. One process scales: it raises the capacity of a table
 // at once. It lowers the capacity at most once an hour, as far as the peak of the last hours permits.
-// An idle cold table is checked once an hour. The capacity of cold tables also follows their largest use in the last month.
+// An idle cold table is checked once an hour. The capacity of cold tables also follows their largest
+// use in the last month.
 type Scaler struct {
 	lifecycle *Lifecycle
 	used      func() map[string]client.TableUse

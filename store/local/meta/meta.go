@@ -107,6 +107,6 @@ func SyncFolder(fs vfs.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// IsTemp reports whether a file is a temporary file of Write, and returns the name of the file that
-// Write was to replace with it.
+// IsTemp reports whether a name is the name of a temporary file of Write. It returns the name of the
+// file that Write was about to replace.
 func IsTemp(name string) (of string, ok bool) { return strings.CutSuffix(name, suffixTemp) }
