@@ -30,7 +30,7 @@ type world struct {
 	clock *clock
 	items *mem.Store
 	procs []*process
-	still bool // calls are not interrupted
+	still bool // if true, calls are not interrupted
 }
 
 func newWorld(t *rapid.T) *world {

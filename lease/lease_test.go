@@ -92,7 +92,7 @@ func TestAcquire_TakesOverIdleLease(t *testing.T) {
 		}
 		want(t, "a's check", la.Check(t.Context()), nil)
 	}
-	for _, d := range []time.Duration{0, ttl / 2, ttl / 2} { // a was killed
+	for _, d := range []time.Duration{0, ttl / 2, ttl / 2} { // process a does not extend its lease any more
 		c.pass(d)
 		_, err := b.Acquire(t.Context(), "job")
 		want(t, "b, not long enough after", err, lease.ErrHeld)

@@ -160,7 +160,7 @@ func (c *cursor) fillUp(sp *span) error {
 type merge struct {
 	span
 	cursors []cursor
-	iter    *pebble.Iterator // of the chunks; nil if no chunks are read
+	iter    *pebble.Iterator // iterator over the chunks; nil if no chunks are read
 	cost    store.Cost
 
 	borrowed []*chunk.Chunk // chunks from the pool; Close puts them back, except the lent ones

@@ -29,7 +29,7 @@ type database struct {
 	life    *lifetime
 	opts    Options
 
-	versions store.ItemVersions // of the items in Pebble
+	versions store.ItemVersions // versions of the items in Pebble
 
 	// aside is read-locked by commits to Pebble, and write-locked while damaged files are set
 	// aside. In the order of locks, only the lock of memory follows it.

@@ -168,7 +168,7 @@ func (o *opener) startEmpty() error {
 
 // listing is the content of Pebble's folder.
 type listing struct {
-	manifest string           // named by the marker; empty if the marker is missing
+	manifest string           // name of the MANIFEST in the marker; empty if the marker is missing
 	tables   map[uint64]int64 // sizes of files, by number
 	options  []string
 }

@@ -55,7 +55,7 @@ type Options struct {
 	// Events receives the events of the store.
 	Events Events
 
-	blockBytes int // of Pebble; 0 means defaultBlockBytes
+	blockBytes int // size of Pebble's blocks; 0 means defaultBlockBytes
 }
 
 // Events has callbacks. They run in the goroutine in which the event happens, and must not call the

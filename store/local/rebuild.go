@@ -233,7 +233,7 @@ type rewriter struct {
 	db      *pebble.DB
 	flushed uint64                // the last segment of the journal in the database
 	counts  map[uint32]tableStats // statistics of tables, by number
-	prefix  []byte                // of the previous series
+	prefix  []byte                // prefix of the keys of the previous series
 	reach   int64                 // the last event time of that series in level 1 so far
 }
 

@@ -23,14 +23,14 @@ type repairer struct {
 	db    *database
 	parts []part
 	files map[uint64]*examined
-	lost  []lost // the recorded ranges
-	made  int    // number of spans for which files were written; part of their names
+	lost  []lost // the lost ranges that were recorded so far
+	made  int    // number of spans for which files were written; the names of the files contain it
 }
 
 // examined is the result of reading a file.
 type examined struct {
 	file   *sst.File // nil if the whole file is unreadable
-	err    error     // the reason
+	err    error     // the reason, if the whole file is unreadable
 	extent sst.Extent
 	rest   error // damage outside of the entries
 }

@@ -66,7 +66,7 @@ type pendingWrite struct {
 	groups  []group
 	next    int              // the first group that is not inserted completely
 	last    *journal.Commit  // commit of the inserted readings, or nil
-	rows    []memtable.Entry // of all groups
+	rows    []memtable.Entry // rows of all groups
 	bodies  []byte
 	late    []*lookup
 	met     []meeting

@@ -33,7 +33,7 @@ const (
 
 // usage is the use of a table by one process, in units per second.
 type usage struct {
-	Now   client.Units           `json:"now"`             // of the last interval
+	Now   client.Units           `json:"now"`             // use in the last interval
 	Hours map[int64]client.Units `json:"hours,omitempty"` // the peak of each hour
 
 	ReadsThrottled  bool `json:"reads_throttled,omitempty"`

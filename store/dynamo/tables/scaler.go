@@ -222,8 +222,8 @@ type limits struct{ least, most int64 }
 // use is the number of used units of one kind per second.
 type use struct {
 	now         float64
-	peak        float64 // of the last hours
-	isThrottled bool    // requests were refused
+	peak        float64 // the largest use in the last hours
+	isThrottled bool    // whether requests were refused because the capacity was used up
 }
 
 // The use of a table should be the share targetUse of its capacity. If the use is at least the share

@@ -30,9 +30,9 @@ type Writer struct {
 	chain Chain
 
 	mu       sync.Mutex
-	work     sync.Cond // signals changes of queue or closed
+	work     sync.Cond // signals that queue or closed has changed
 	segment  *segment  // receives new frames
-	prepared *segment  // the next segment after Prepare
+	prepared *segment  // the next segment, if Prepare has created it; otherwise nil
 	open     *group    // the group that collects frames; may be nil
 	queue    []*group  // groups to be written, in order; open is the last one
 	failed   error     // error of the last write, which is being retried
@@ -48,7 +48,7 @@ type Writer struct {
 type group struct {
 	segment *segment
 	buf     []byte
-	last    bool // it ends its segment
+	last    bool // whether the group ends its segment
 	commit  *Commit
 }
 

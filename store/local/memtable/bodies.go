@@ -6,7 +6,7 @@ import "github.com/varvedb/varve"
 // a copy of a bodies value can be read without the lock.
 type bodies struct {
 	pages [][]byte
-	used  int // bytes of the last page
+	used  int // number of used bytes of the last page
 }
 
 const (

@@ -28,7 +28,7 @@ type Entry struct {
 	Time  int64  // ns since 1970
 	From  uint32 // offset of its body among the bodies of the write
 	To    uint32
-	OwnID bool // its id differs from its content id
+	OwnID bool // whether its id differs from its content id
 }
 
 // Encode appends the body of a reading, and returns its entry. The base is the start of the

@@ -33,7 +33,7 @@ type Record struct {
 	shapes map[uint32]uint64
 	time   int64
 	rows   int
-	packed []byte // memory of Payload
+	packed []byte // memory for the result of Payload
 }
 
 const (
