@@ -65,8 +65,8 @@ const (
 	ExpectExisting               // the row exists
 )
 
-// Validate returns an Invalid error with the parameter row_window or shards if this value is not
-// permitted.
+// Validate returns an Invalid error with the parameter row_window or shards if the value of this
+// parameter is not permitted.
 func (l Layout) Validate() error {
 	switch w := l.RowWindow; {
 	case w == 0:

@@ -13,7 +13,7 @@ const (
 	// pageBits is the number of bits of an offset inside a page.
 	pageBits = 20
 	// firstPage is the size of the first page. Each page is twice as large as the previous page, up
-	// to the size that pageBits permits.
+	// to the size that pageBits permits. A body that is larger than its page gets a page of its size.
 	firstPage = 64 << 10
 )
 

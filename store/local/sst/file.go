@@ -121,7 +121,7 @@ func openSource(fs vfs.FS, path string) (*source, error) {
 var _ objstorage.Readable = (*source)(nil)
 
 // ReadAt implements objstorage.Readable. A read beyond the end of the file counts as damage,
-// because a damaged data block refers to that offset.
+// because only a damaged part of the file refers to such an offset.
 func (s *source) ReadAt(_ context.Context, p []byte, off int64) error {
 	s.last = off
 	if off < 0 || off+int64(len(p)) > s.size {
