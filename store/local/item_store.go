@@ -55,8 +55,8 @@ func putItems(b *pebble.Batch, sorted []keyAt, item func(i int) *store.Item) err
 	return nil
 }
 
-// PutAbsent implements store.Items with one batch and one sync. If all items exist, it needs no
-// batch and no sync.
+// PutAbsent implements store.Items with one batch and one sync. If all items exist, it writes
+// nothing.
 func (s *itemStore) PutAbsent(ctx context.Context, items []store.Item) (written []bool, err error) {
 	if err := s.db.life.enter(ctx); err != nil {
 		return nil, err
