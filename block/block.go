@@ -11,7 +11,7 @@ type Block struct {
 	Series  varve.Series
 	Times   []int64    // event times in nanoseconds since 1970
 	Arrived []int64    // arrivals in milliseconds since 1970
-	IDs     []varve.ID // empty if every id is the content id; a zero element is a content id
+	IDs     []varve.ID // empty if every id is the content id; a zero element stands for the content id of its reading
 	Columns []Column   // sorted by name
 }
 

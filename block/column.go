@@ -13,11 +13,11 @@ type Column struct {
 	Slots []int32    // for each reading, the index of its value in the group, or -1 without a value; if empty, value i belongs to reading i
 
 	Plain bool           // if true, every reading has a number, and all numbers have the exponent Least
-	Exps  []int64        // exponents with which the scaled numbers are written
-	Coefs []int64        // coefficients of scaled numbers, all scaled to the exponent Least
+	Exps  []int64        // for each number, the exponent of its own notation, such as -2 for 21.50
+	Coefs []int64        // for each number, its coefficient for the exponent Least, such as 2150 for 21.5 if Least is -2
 	Least int64          // the smallest of Exps
 	Most  int64          // the largest of Exps
-	Wide  []varve.Number // if not empty, has the numbers instead of Exps and Coefs
+	Wide  []varve.Number // if not empty, has all numbers, because one of them does not fit into Exps and Coefs
 	Bools []byte         // one bit per boolean
 	Texts []string       // strings and JSON texts
 }

@@ -7,7 +7,7 @@ type Forms struct {
 	block *Block
 	names [][]byte // canonical form of the name of each column
 	forms []byte   // canonical forms of several readings, one after the other
-	ends  []int    // end of the form of each reading in forms; -1 if a client chose the id
+	ends  []int    // for each reading, the end of its form in forms, or -1 if a client chose its id
 	ids   []varve.ID
 }
 

@@ -11,7 +11,7 @@ type Numbers struct {
 	Min, Max    varve.Number // the zero number if Count is 0
 	First, Last int          // indexes of the readings with the first and the last number
 
-	total coefficients // of scaled numbers
+	total coefficients // summary of the elements of Column.Coefs
 	exp   int          // exponent of total
 	wide  decimal.Sum  // sum of the numbers of Column.Wide
 }
@@ -59,8 +59,8 @@ func (c *Column) Numbers(from, to int) (n Numbers) {
 	return n
 }
 
-// coefficients summarizes scaled numbers. Their sum is high × 2^32 + low. So the sum of fewer than
-// 2^31 numbers cannot overflow.
+// coefficients summarizes elements of Column.Coefs. Their sum is high × 2^32 + low. So the sum of
+// fewer than 2^31 elements cannot overflow.
 type coefficients struct{ least, most, low, high int64 }
 
 func (t *coefficients) add(coef int64) {

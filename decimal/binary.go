@@ -33,7 +33,7 @@ func (n Number) AppendCanonical(dst []byte) []byte {
 
 // AppendCanonicalScaled appends the canonical form of FromScaled(coefficient, exp).
 func AppendCanonicalScaled(dst []byte, coefficient int64, exp int) []byte {
-	// Fast path: a small number needs one byte for the exponent and two for the coefficient.
+	// Fast path: a small number needs one byte for the exponent and at most three for the coefficient.
 	if u := uint64(coefficient); u-1 < 1<<14-1 && u%10 != 0 && -16 <= exp && exp < 16 {
 		zigzag := byte(exp<<2) ^ byte(exp>>15) // zigzag encoding of 2*exp, for a positive coefficient
 		if u < 0x80 {

@@ -224,8 +224,8 @@ func FromScaled(coefficient int64, exp int) Number {
 	return n
 }
 
-// Int64 returns n as an integer. It returns false if n is not an integer or does not fit an
-// int64.
+// Int64 returns n as an integer. It returns false if n is not an integer, or if n or -n does not fit
+// an int64.
 func (n Number) Int64() (int64, bool) {
 	c, exp, ok := n.Canonical().Scaled()
 	if !ok || exp < 0 {
@@ -248,8 +248,8 @@ func PowerOf10(n int64) (int64, bool) {
 	return int64(powersOf10[n]), true
 }
 
-// Scaled returns the coefficient and the exponent with which [FromScaled] returns n. If none exist,
-// it returns false. The coefficient can be negated without overflow.
+// Scaled returns a coefficient and an exponent for which [FromScaled] returns the same number. It
+// returns false if none exist, or if the negated coefficient would overflow.
 func (n Number) Scaled() (coefficient int64, exp int, ok bool) {
 	if n.hi != 0 || n.lo > math.MaxInt64 || n.exp < -MaxScale || n.exp > MaxScale {
 		return 0, 0, false

@@ -210,7 +210,7 @@ func tenTo(n int) *big.Int {
 }
 
 // Short returns the sum as a number. It returns false if the sum uses a big.Int, or if its exponent
-// exceeds MaxScale.
+// is not from -MaxScale to MaxScale.
 func (d *Sum) Short() (Number, bool) {
 	if d.big != nil || d.exp < -MaxScale || d.exp > MaxScale {
 		return Number{}, false

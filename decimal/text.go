@@ -60,8 +60,8 @@ func Parse[T ~string | ~[]byte](s T) (Number, error) {
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-// scanExponent parses [+-]digits from s[i:]. It limits the result to ±100,000. A number with such
-// an exponent is out of range, even with 64 KiB of zeros before it.
+// scanExponent parses [+-]digits from s[i:]. It limits the result to ±100,000. A number other than 0
+// with such an exponent is out of range, even with 64 KiB of zeros before the exponent.
 func scanExponent[T ~string | ~[]byte](s T, i int) (e, next int, ok bool) {
 	neg := false
 	if i < len(s) && (s[i] == '+' || s[i] == '-') {
@@ -78,12 +78,12 @@ func scanExponent[T ~string | ~[]byte](s T, i int) (e, next int, ok bool) {
 	return e, i, i > first
 }
 
-// decimalScan collects digits into a coefficient of at most 38 digits. It delays trailing zeros
-// until another digit follows, so that 1000…0 of any length fits.
+// decimalScan collects digits into a coefficient of at most 38 digits. It only counts the zeros after
+// 38 digits, so that 1000…0 of any length fits.
 type decimalScan struct {
 	hi, lo  uint64
 	digits  int // number of significant digits in the coefficient
-	zeros   int // number of delayed zeros
+	zeros   int // number of zeros after 38 digits
 	exp     int
 	neg     bool
 	toomany bool
@@ -103,7 +103,7 @@ func (d *decimalScan) digit(c byte) {
 	}
 }
 
-// wide appends the delayed zeros and then digit c to the 128-bit coefficient.
+// wide appends digit c to the 128-bit coefficient, after the zeros that were only counted.
 func (d *decimalScan) wide(c byte) {
 	if d.digits+d.zeros >= MaxDigits {
 		d.toomany = true
@@ -133,12 +133,12 @@ func (d *decimalScan) number() (Number, error) {
 // String returns the number in JSON syntax; see [Number.Append].
 func (n Number) String() string { return string(n.Append(nil)) }
 
-// longestPlain is the largest length of a number's text without an exponent: 38 digits, a sign, a
-// point and a leading zero.
+// longestPlain is the largest length of a number's text without an exponent. The sign does not
+// count.
 const longestPlain = MaxDigits + 3
 
 // Append appends n to dst in JSON syntax, with all decimals of its scale. It uses an exponent
-// only if the text would exceed 41 characters without one.
+// only if the text would exceed 41 characters without one. The sign does not count.
 func (n Number) Append(dst []byte) []byte {
 	if n.neg {
 		dst = append(dst, '-')

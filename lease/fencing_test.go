@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// process is one of several processes that compete for the lease. Its clock is ahead of the
-// others by up to the allowed difference.
+// process is one of several processes that compete for the lease. Its clock is ahead of the clock
+// of the world by at most the takeover margin.
 type process struct {
 	world *world
 	ahead time.Duration
@@ -30,7 +30,7 @@ type world struct {
 	clock *clock
 	items *mem.Store
 	procs []*process
-	still bool // calls are not interrupted
+	still bool // if true, calls are not interrupted
 }
 
 func newWorld(t *rapid.T) *world {
@@ -115,8 +115,8 @@ func (w *world) passing() []string {
 }
 
 // TestLease_HasOneHolder draws calls of several processes. Their reads and writes take effect
-// in any order, with pauses of any length and clocks within the allowed difference. Two
-// processes must never pass their checks at one time.
+// in any order, with pauses of any length. The clocks of two processes differ by at most the takeover
+// margin. Two processes must never pass their checks at one time.
 func TestLease_HasOneHolder(t *testing.T) {
 	rounds := 40
 	if testing.Short() {
@@ -144,7 +144,7 @@ func TestLease_HasOneHolder(t *testing.T) {
 	}
 }
 
-// once calls do before the next write takes effect.
+// once calls the function do once, before the next write takes effect.
 type once struct {
 	store.Items
 	do func()

@@ -7,8 +7,8 @@
 //     extends the lease fails if the stored token is newer.
 //   - A lease is taken over after its end. Other processes wait for a margin after the end, because
 //     their clocks may differ from the holder's.
-//   - A lease is also taken over if another process sees it unchanged for its whole lifetime, by
-//     the clock of that process alone.
+//   - A lease is also taken over if another process sees it unchanged for longer than its lifetime,
+//     by the clock of that process alone.
 //
 // If a holder stops, its lease is taken over later. If the registry fails, acquisitions and
 // extensions fail, too.
@@ -57,7 +57,7 @@ type Manager struct {
 	TTL    time.Duration // the lifetime of a lease without a check
 
 	mu   sync.Mutex
-	seen map[string]sight // by name, the state in which this process has read each lease of another process
+	seen map[string]sight // by name, the state that this process last read of each lease that another process holds
 }
 
 // sight is the state of a lease, and the time at which it was first observed.
@@ -137,9 +137,9 @@ func (l *Lease) put(ctx context.Context, conds ...store.Cond) error {
 	return err
 }
 
-// Check verifies that this process holds the lease. In the first half of the lifetime, Check makes
-// no request. After that, it extends the lease, or fails with ErrLost if the lease was acquired
-// once more.
+// Check verifies that this process holds the lease. In the first half of the lifetime, Check assumes
+// that, and makes no request. After that, it extends the lease, or fails with ErrLost if the lease
+// was acquired once more.
 func (l *Lease) Check(ctx context.Context) error {
 	if l.k.Now().Before(l.until.Add(-l.k.TTL / 2)) {
 		return nil

@@ -75,8 +75,9 @@ func TestAcquire_TakesOverAfterEnd(t *testing.T) {
 	want(t, "b's check", lb.Check(t.Context()), nil)
 }
 
-// TestAcquire_TakesOverIdleLease takes a lease over after it was seen unchanged for its lifetime. The
-// clock of its holder must not matter. A lease that is extended must not be taken over.
+// TestAcquire_TakesOverIdleLease takes a lease over after another process saw it unchanged for longer
+// than its lifetime. The clock of its holder must not matter. A lease that is extended must not be
+// taken over.
 func TestAcquire_TakesOverIdleLease(t *testing.T) {
 	c, ahead := newClock(), newClock()
 	ahead.pass(10 * time.Minute)
@@ -92,7 +93,7 @@ func TestAcquire_TakesOverIdleLease(t *testing.T) {
 		}
 		want(t, "a's check", la.Check(t.Context()), nil)
 	}
-	for _, d := range []time.Duration{0, ttl / 2, ttl / 2} { // a was killed
+	for _, d := range []time.Duration{0, ttl / 2, ttl / 2} { // process a does not extend its lease any more
 		c.pass(d)
 		_, err := b.Acquire(t.Context(), "job")
 		want(t, "b, not long enough after", err, lease.ErrHeld)
@@ -103,8 +104,8 @@ func TestAcquire_TakesOverIdleLease(t *testing.T) {
 	want(t, "a's check", la.Check(t.Context()), lease.ErrLost)
 }
 
-// TestAcquire_ToleratesSkewedClocks sets clocks far apart. No lease that is extended may be
-// taken over.
+// TestAcquire_ToleratesSkewedClocks sets clocks apart by MaxClockSkew. No lease that is extended may
+// be taken over.
 func TestAcquire_ToleratesSkewedClocks(t *testing.T) {
 	for _, d := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
 		c, other := newClock(), newClock()

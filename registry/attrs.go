@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// keyTime is the format of times in keys and attributes. All texts have the same length, so they
-// sort in the order of their times.
+// keyTime is the format of times in keys and attributes. All texts of the years 0 to 9999 have the
+// same length, so they sort in the order of their times.
 const keyTime = "2006-01-02T15:04:05.000000000Z"
 
 // TimeText formats a time for keys and attributes.

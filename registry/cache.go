@@ -29,12 +29,12 @@ type CacheOptions[V any] struct {
 	// Lasting, if set, reports whether a value never changes again. Copies of such values do not
 	// expire.
 	Lasting func(V) bool
-	// Older, if set, reports whether the first value is older than the second. An
-	// older value does not replace a copy.
+	// Older, if set, reports whether the first value is older than the second. An older value does
+	// not replace a copy.
 	Older func(a, b V) bool
 }
 
-// copied is a value, and the time at which its read began.
+// copied is a value, and the time at which Get began to read it or Set received it.
 type copied[V any] struct {
 	value V
 	read  time.Time
@@ -77,8 +77,9 @@ func (c *Cache[K, V]) Set(key K, v V) {
 	c.put(key, copied[V]{value: v, read: c.o.Now()})
 }
 
-// valid returns the copy for a key, and the number of calls of Forget. ok is true if the copy has not expired.
-// A copy with a negative age, from before the clock was set back, has expired.
+// valid returns the copy for a key, and the number of calls of Forget. ok is true if the copy has not
+// expired. A copy with a negative age, from before the clock was set back, has expired, unless its
+// value is lasting.
 func (c *Cache[K, V]) valid(key K, now time.Time) (v V, forgets int64, ok bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

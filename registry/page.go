@@ -44,8 +44,8 @@ func hashOf(question []string) uint64 {
 	return h.Sum64()
 }
 
-// ParseCursor returns the n texts of the argument place of EncodeCursor. If the cursor is invalid,
-// or belongs to another question, it fails with an Invalid error for the parameter cursor.
+// ParseCursor returns the n texts that EncodeCursor received in the argument place. If the cursor is
+// invalid, or belongs to another question, it fails with an Invalid error for the parameter cursor.
 func ParseCursor(text string, question []string, n int) ([]string, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) < 9+checksumBytes || b[0] != cursorVersion {

@@ -12,8 +12,8 @@ func DevicePK(tenant, device string) string { return "DEVICE#" + tenant + "/" + 
 // TenantPK returns the partition of items that belong to a tenant as a whole.
 func TenantPK(tenant string) string { return "TENANT#" + tenant }
 
-// ShardPK returns the index partition for an item of a device. The items of such a partition have
-// the same kind and the same word. The word can be a status or a severity, for example.
+// ShardPK returns the index partition for an item of a device. All items of such a partition have
+// the same kind, such as devices, and the same word, such as a status or a severity.
 func ShardPK(kind, tenant, word, device string) string {
 	return numberedPK(kind, tenant, word, int(xxhash.Sum64String(device)%shards))
 }

@@ -7,7 +7,7 @@
 //	query                      Reader, Catalog, Items
 //	rotator                    Catalog, Creator, Lifecycle, Items
 //	archive                    Reader, Enumerator, Catalog, Items
-//	rollup                     Items; Reserver while the disk is full
+//	rollup                     Items
 //	streams, fields, devices   Items
 //	alerts, apikeys, lease     Items
 //	engine, api, cmd/varve     Store, and the optional contracts

@@ -180,8 +180,8 @@ type Items interface {
 // Reserver is the optional contract of stores that accept some items even if the disk is almost
 // full.
 type Reserver interface {
-	// Reserve returns a registry for writes that must succeed before tables can be dropped. Two
-	// jobs use it: the rotation and the aggregator of roll-ups.
+	// Reserve returns a registry for jobs that free space, or whose writes must succeed before
+	// tables can be dropped. Examples are the rotation, the archive and the aggregator of roll-ups.
 	Reserve() Items
 }
 

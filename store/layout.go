@@ -34,7 +34,7 @@ type StreamLayout struct {
 	Tenant   string
 	Stream   string
 	Prefixes []string       // prefixes of the tables that contain or contained its readings, sorted
-	Window   time.Duration  // row window that finds its rows in all tables; 0 if the stream has no rows
+	Window   time.Duration  // a row window with which reads find its rows in all tables; 0 if the stream has no rows
 	Shards   map[string]int // number of shards by device; only spread devices
 }
 
@@ -65,8 +65,8 @@ const (
 	ExpectExisting               // the row exists
 )
 
-// Validate returns an Invalid error with the parameter row_window or shards if this value is not
-// permitted.
+// Validate returns an Invalid error with the parameter row_window or shards if the value of this
+// parameter is not permitted.
 func (l Layout) Validate() error {
 	switch w := l.RowWindow; {
 	case w == 0:

@@ -79,7 +79,7 @@ type Result struct {
 	Err error
 }
 
-// Writer stores readings. A version of a reading is a reading with an id of its own.
+// Writer stores readings. Each version of a reading counts as a reading with its own id.
 type Writer interface {
 	// Write stores batches and returns one result per batch, in the same order.
 	//

@@ -16,7 +16,7 @@ type Tier uint8
 const (
 	Hot  Tier = iota + 1 // receives and contains current readings
 	Warm                 // may still receive readings
-	Cold                 // sealed: is only read
+	Cold                 // sealed: receives no further readings
 )
 
 func (t Tier) String() string {

@@ -60,7 +60,7 @@ func (l *coldLife) scale() {
 	}
 }
 
-// runUntil advances the clock hour by hour up to the time at, and scales the tables each time.
+// runUntil advances the clock hour by hour to a given time, and scales the tables after each hour.
 func (l *coldLife) runUntil(at time.Time) {
 	l.t.Helper()
 	for l.clock.now().Add(time.Hour).Before(at) {
@@ -106,7 +106,7 @@ func TestScale_ColdTableFollowsLastMonth(t *testing.T) {
 	l.runUntil(time.Date(2026, 12, 5, 3, 0, 0, 0, time.UTC))
 	l.use(14, 0)
 	l.runUntil(time.Date(2026, 12, 10, 3, 0, 0, 0, time.UTC))
-	l.use(0, 70) // corrections and erasures write to cold tables, too
+	l.use(0, 70) // erasures also write to cold tables
 	l.runUntil(time.Date(2026, 12, 12, 3, 0, 0, 0, time.UTC))
 	l.open()
 	l.runUntil(time.Date(2027, 1, 15, 3, 0, 0, 0, time.UTC))
@@ -135,8 +135,8 @@ func TestTune_KeepsCapacityOfUnknownUse(t *testing.T) {
 	}
 }
 
-// TestTune_RespectsDailyDecreases seals a table that was lowered four times today. DynamoDB refuses
-// a fifth decrease within an hour, so Tune must report that, and succeed an hour later.
+// TestTune_RespectsDailyDecreases seals a table whose capacity was lowered four times today. DynamoDB
+// refuses a fifth decrease within an hour, so Tune must report that, and succeed an hour later.
 func TestTune_RespectsDailyDecreases(t *testing.T) {
 	t.Parallel()
 	l := newColdLife(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// broken is a transport that, while on is set, refuses every request or does not answer.
+// broken is a transport. While the field on is true, it refuses every request or does not answer.
 type broken struct {
 	on     atomic.Bool
 	status int
@@ -35,8 +35,8 @@ func (b *broken) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// noCredentials is a provider of credentials. While on is set, it fails, as on a machine without
-// credentials.
+// noCredentials is a provider of credentials. While the field on is true, it fails, as on a machine
+// without credentials.
 type noCredentials struct {
 	on     *atomic.Bool
 	others aws.CredentialsProvider

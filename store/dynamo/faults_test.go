@@ -24,8 +24,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// faulty is a transport that makes about every fifth request fail while on is set. The request is
-// throttled, fails, or loses its connection before or after it was executed.
+// faulty is a transport that makes about every fifth request fail while the field on is true. The
+// request is throttled, fails, or loses its connection before or after it was executed.
 type faulty struct {
 	next http.RoundTripper
 	on   atomic.Bool

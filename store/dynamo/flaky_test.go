@@ -23,7 +23,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// flaky is a transport that makes about every fifth request fail in one of seven ways.
+// flaky is a transport. While the field on is true, it makes about every fifth request fail in one of
+// seven ways.
 type flaky struct {
 	on     atomic.Bool
 	faults atomic.Int64
@@ -101,8 +102,9 @@ func flakyClient(url string, f *flaky) *dynamodb.Client {
 	})
 }
 
-// TestStore_WorksWhileFifthOfRequestsFails makes every fifth request fail. Starts, batches,
-// queries over two years and roll-ups must succeed in time.
+// TestStore_WorksWhileFifthOfRequestsFails makes about every fifth request fail. All starts must
+// succeed. Of the batches, the queries over two years and the reads of roll-ups, 99 % must succeed in
+// time.
 func TestStore_WorksWhileFifthOfRequestsFails(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -181,7 +183,7 @@ func (o *outcomes) String() string {
 	return fmt.Sprintf("%d of %d, slowest %s, last error %v", o.good, o.good+o.bad, o.slowest.Round(time.Millisecond), o.last)
 }
 
-// limited runs do with a time limit of 30 seconds, and returns how long it took.
+// limited calls the function do with a time limit of 30 seconds, and returns how long it took.
 func limited(t *testing.T, do func(context.Context) error) (time.Duration, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -121,8 +121,8 @@ func TestScale_FollowsUseOfAllProcesses(t *testing.T) {
 	}
 }
 
-// lowers advances the clock hour by hour. The table must be lowered only when the peak is older than
-// the hours that count. One process restarts meanwhile, which must not matter.
+// lowers advances the clock hour by hour. The capacity of the table may fall only when the peak is
+// older than the hours that count. One process restarts meanwhile, which must not matter.
 func lowers(t *testing.T, clock *movedClock, url string, tb grid.Table, one, two *dynamo.Store) {
 	t.Helper()
 	for hour := 1; hour <= 6; hour++ {

@@ -81,8 +81,8 @@ func TestTune_LowersCapacityWithoutClass(t *testing.T) {
 	}
 }
 
-// classLimited is a transport that refuses changes of table classes, as DynamoDB does after two
-// changes.
+// classLimited is a transport. While the field on is true, it refuses changes of table classes, as
+// DynamoDB does after two changes.
 type classLimited struct{ on atomic.Bool }
 
 func (c *classLimited) RoundTrip(r *http.Request) (*http.Response, error) {

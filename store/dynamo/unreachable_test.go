@@ -53,7 +53,7 @@ func TestConditions_ReportUnreachableDynamoDB(t *testing.T) {
 	}
 }
 
-// eventually calls is() until the result is true. After a minute, it fails the test.
+// eventually calls the function is until it returns true. After a minute, eventually fails the test.
 func eventually(t *testing.T, otherwise string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

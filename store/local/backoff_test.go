@@ -46,7 +46,7 @@ func TestFlush_BacksOff(t *testing.T) {
 	begin := time.Now()
 	eventually(t, "writes are refused", func() bool { return varve.FailureOf(send()) == varve.Unavailable })
 	for range 200 {
-		_ = send() // refused, and each would request a flush
+		_ = send() // refused; without the delay, each of these writes would cause a flush
 	}
 	most := int64(2 + time.Since(begin)/time.Second)
 	if got := failures.Load(); got == 0 || got > most {

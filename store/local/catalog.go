@@ -43,10 +43,10 @@ type catalog struct {
 
 	// mu serializes changes of tables and chunks in Pebble. It guards the fields below.
 	mu         sync.Mutex
-	generation uint64  // of the last change
+	generation uint64  // generation of the last change
 	unsaved    bool    // CATALOG lacks the last change
 	nextTable  uint32  // number of the next table
-	last       *change // the last change if its outcome is open
+	last       *change // the last change, if its outcome is open; otherwise nil
 
 	nextChunk atomic.Uint64 // number of the last chunk
 }

@@ -24,7 +24,7 @@ type changeLog struct {
 	barrier sync.RWMutex
 
 	mu        sync.Mutex
-	unapplied []*change // in the order of the journal
+	unapplied []*change // changes that are not applied yet, in the order of the journal
 }
 
 // change is a batch in the journal. Its outcome is open if the write failed or the caller stopped

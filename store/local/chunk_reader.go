@@ -23,7 +23,7 @@ type chunkReader struct {
 	level0 []*chunk.Chunk // decoded chunks of level 0 of the series
 	level1 chunk.Chunk    // the chunk of level 1 that was decoded last
 	key    []byte         // key of level1
-	at     int            // the last result of seek in level1
+	at     int            // the last result of the method seek: an index of a reading in level1
 
 	lenient bool // includes the remaining data of lost ranges instead of refusing them
 }
@@ -90,7 +90,7 @@ func (cr *chunkReader) header() (chunk.Header, error) {
 	return h, cr.reportBroken(err)
 }
 
-// eachLevel0 calls do for every chunk of level 0 of the series.
+// eachLevel0 calls the function do for every chunk of level 0 of the series.
 func (cr *chunkReader) eachLevel0(do func(h chunk.Header, data []byte) error) error {
 	first := appendChunkKey(nil, cr.prefix, level0, 0, 0)
 	if err := cr.intact(first, cr.level1Start()); err != nil {
@@ -124,7 +124,8 @@ func (cr *chunkReader) loadLevel0(first, last int64) error {
 	})
 }
 
-// eachLevel1 calls do for every chunk of level 1 that may hold a reading with a given event time.
+// eachLevel1 calls the function do for every chunk of level 1 that may hold a reading with a given event
+// time.
 func (cr *chunkReader) eachLevel1(at int64, do func(c *chunk.Chunk)) error {
 	if at == math.MaxInt64 {
 		return nil

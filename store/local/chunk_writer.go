@@ -28,7 +28,7 @@ type chunkWriter struct {
 	first   int64
 	last    int64
 	chunks  int
-	bytes   int64 // of all chunks
+	bytes   int64 // size of the keys and contents of all chunks
 	key     []byte
 	data    []byte
 }

@@ -19,7 +19,7 @@ import (
 // account records acknowledged data of one writer: the value of each item, and the number of
 // stored readings. A pending change may or may not have happened.
 type account struct {
-	items   map[string]int64 // no value means deleted or never put
+	items   map[string]int64 // by sort key; an item without a value is deleted or was never put
 	pending map[string]int64 // -1 means a pending deletion
 	stored  int
 	sending int
@@ -53,7 +53,7 @@ type crashes struct {
 	cuts     []cut
 	share    float64 // share of the writes and syncs before which the power is cut
 	most     int
-	whole    bool // either all unsynced data survives, or none of it
+	whole    bool // if true, either all unsynced data survives a cut, or none of it
 }
 
 func (c *crashes) MaybeError(op errorfs.Op) error {

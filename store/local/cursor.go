@@ -23,7 +23,7 @@ type rows interface {
 	Time(i int) int64    // ns since 1970
 	Arrived(i int) int64 // ms since 1970
 	ID(i int) varve.ID
-	Derived(i int) bool // the id is the content id
+	Derived(i int) bool // whether the id is the content id
 	Fill(i int, r *varve.Reading, arena *chunk.Arena) error
 }
 
@@ -109,7 +109,7 @@ func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) *memtabl
 	return r.FirstRows(most, from, to)
 }
 
-// cursor iterates over rows. If more is set, it returns further rows when these end.
+// cursor iterates over rows. If the function more is not nil, it returns further rows when these end.
 type cursor struct {
 	rows rows
 	i    int
@@ -160,7 +160,7 @@ func (c *cursor) fillUp(sp *span) error {
 type merge struct {
 	span
 	cursors []cursor
-	iter    *pebble.Iterator // of the chunks; nil if no chunks are read
+	iter    *pebble.Iterator // iterator over the chunks; nil if no chunks are read
 	cost    store.Cost
 
 	borrowed []*chunk.Chunk // chunks from the pool; Close puts them back, except the lent ones

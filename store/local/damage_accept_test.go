@@ -121,7 +121,7 @@ func TestDamage_ItemsFailClosed(t *testing.T) {
 }
 
 // checkItemsRefused fails unless each read and write that includes the lost item 1 is refused. The
-// item with the number absent is outside of the loss.
+// argument absent is the number of a missing item. Some writes include it next to item 1.
 func checkItemsRefused(t *testing.T, s *local.Store, absent, life int) {
 	t.Helper()
 	refusals := map[string]error{}

@@ -23,8 +23,8 @@ type world struct {
 	rng      *rand.Rand
 	fs       *vfs.MemFS
 	s        *local.Store
-	readings map[string]map[int]int64 // values of each device, by second
-	items    map[int]int              // versions by number
+	readings map[string]map[int]int64 // for each device, the written values by second
+	items    map[int]int              // by number of an item, the version that was written last
 	version  int
 }
 

@@ -18,25 +18,25 @@ type Loss struct {
 	Number      uint32       // the number of the table; 0 for Items and Catalog
 	First, Last varve.Series // the first and last series; zero means all series of the table
 	From, To    time.Time    // the event times; zero if unknown
-	Items       bool         // items of the registry, or their index entries
+	Items       bool         // whether items of the registry or their index entries are lost
 	FirstItem   store.Key    // the first of the items; zero if unknown
 	LastItem    store.Key
-	Index       bool // only index entries, which a repair recreates from the items
-	Catalog     bool // tables and counters
+	Index       bool // whether only index entries are lost, which a repair recreates from the items
+	Catalog     bool // whether tables and counters are lost
 	File        string
 	Found       time.Time
 	Reason      string
-	Journal     bool   // frames of the journal, of unknown series and items
+	Journal     bool   // whether frames of the journal are lost; their series and items are unknown
 	Segment     uint64 // number of the segment of the journal; 0 if unknown
 	Bytes       int64  // number of damaged bytes in the segment; 0 if unknown
-	Harmless    bool   // no stored data is lost
-	Rebuilt     bool   // the remaining items in the range may be outdated
+	Harmless    bool   // whether no stored data is lost
+	Rebuilt     bool   // whether the remaining items in the range may be outdated
 }
 
 // damageReport describes lost key ranges as losses of tables and items, and checks files.
 type damageReport struct {
 	db  *database
-	mem *memory // names of tables
+	mem *memory // has the names of the tables
 }
 
 // Losses returns the data that is refused because of damage.

@@ -222,10 +222,10 @@ func TestDamage_AnyFileLetsStoreOpen(t *testing.T) {
 
 // fileDamage is one way to damage a file of a store.
 type fileDamage struct {
-	name, glob string // if the glob is empty, at is the rank by size of a Pebble file
-	at         int
+	name, glob string // the glob selects the damaged file, unless it is empty
+	at         int    // if the glob is empty, the index of a Pebble file, in the order of decreasing size
 	do         func(t *testing.T, path string)
-	all        bool // no data is lost
+	all        bool // if true, no data may be refused; if false, the damage must be reported
 }
 
 // path returns the path of the file to damage.
@@ -264,8 +264,8 @@ func (d fileDamage) check(t *testing.T, dir string, devices, n, life int) state 
 	return st
 }
 
-// fileDamages returns each kind of file with each way to damage it. The arguments are the ranks
-// of the largest and the smallest Pebble file.
+// fileDamages returns each kind of file with each way to damage it. The arguments are the indexes of
+// the largest and the smallest Pebble file, in the order of decreasing size.
 func fileDamages(largest, smallest int) []fileDamage {
 	truncate := edited(func(data []byte) []byte { return data[:len(data)/2] })
 	zero := edited(func(data []byte) []byte { return make([]byte, len(data)) })

@@ -74,7 +74,8 @@ func flip(t *testing.T, path string, at int64) {
 	}
 }
 
-// within returns an offset inside the data of one of six devices in the largest file.
+// within returns an offset at three eighths of a file. If the file has the data of six devices, one after
+// another, the offset is inside the data of the third one.
 func within(t *testing.T, path string) int64 {
 	t.Helper()
 	return sizeOf(t, path) * 3 / 8

@@ -29,7 +29,7 @@ type database struct {
 	life    *lifetime
 	opts    Options
 
-	versions store.ItemVersions // of the items in Pebble
+	versions store.ItemVersions // versions of the items in Pebble
 
 	// aside is read-locked by commits to Pebble, and write-locked while damaged files are set
 	// aside. In the order of locks, only the lock of memory follows it.
@@ -75,7 +75,7 @@ func (d *database) flushToCheck(ctx context.Context) error {
 	}
 }
 
-// visit calls do for the keys from <= key < to, with their values.
+// visit calls the function do with each key in from <= key < to and its value.
 func (d *database) visit(ctx context.Context, from, to []byte, do func(key, value []byte) error) (err error) {
 	iter, err := d.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// erasureOf selects all readings of a device in a table that arrived at the time arrived or before.
+// erasureOf returns an erasure of the readings of a device in the table of e. It covers readings that
+// arrived at the time in the variable arrived, or before.
 func erasureOf(e *expiring, device string) store.Erasure {
 	return store.Erasure{
 		Table: e.table, Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "s", Device: device}, Window: varve.AllTime(), Arrived: arrived,
@@ -225,8 +226,8 @@ func (s *stages) MaybeError(op errorfs.Op) error {
 func (s *stages) String() string { return "stages" }
 
 // TestErase_LeavesConcurrentWrites writes readings of two series while one of them is erased again
-// and again. All readings of the other series stay, and so do readings that arrive after the end of
-// the erased range.
+// and again. All readings of the other series stay. Readings of the erased series stay if they arrived
+// after the latest arrival that the erasure covers.
 func TestErase_LeavesConcurrentWrites(t *testing.T) {
 	opts := small(local.Options{Dir: "data", FS: vfs.NewMem(), MemtableBytes: 20_000})
 	s := open(t, opts)

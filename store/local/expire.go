@@ -98,7 +98,7 @@ type remover struct {
 	covers    func(at, arrived time.Time) bool // reports whether a reading is deleted
 	last      time.Time                        // no reading with a later event time is deleted
 	permitted func(*store.Info) error          // returns an error if the table must not be changed
-	deleted   int64                            // number of readings
+	deleted   int64                            // number of deleted readings
 }
 
 // removeReadings deletes the covered readings from the chunks of both levels, and returns how many.

@@ -15,10 +15,10 @@ type part struct {
 	first, last []byte
 	end         []byte // the first key after the part
 	seq         uint64 // the sequence number of all entries; 0 means that each has its own
-	oldest      uint64 // the lowest sequence number
-	newest      uint64 // the highest sequence number
+	oldest      uint64 // the lowest sequence number of the part
+	newest      uint64 // the highest sequence number of the part
 	size        uint64
-	virtual     bool // the part is not the whole file
+	virtual     bool // whether the part is less than the whole file
 }
 
 func (p *part) overlaps(first, last []byte) bool {

@@ -13,7 +13,7 @@ var (
 )
 
 // seedsFor returns the number of seeds for n cases, if each seed has the given number of cases. If n is
-// 0, it returns usual, or short in short tests.
+// 0, it returns the argument short in short tests, and otherwise the argument usual.
 func seedsFor(n, each int, usual, short uint64) uint64 {
 	switch {
 	case n > 0:
@@ -25,7 +25,8 @@ func seedsFor(n, each int, usual, short uint64) uint64 {
 	}
 }
 
-// soakEnds returns a function that reports whether the time of -within has passed.
+// soakEnds returns a function that reports whether the time of the flag -within has passed. Without the
+// flag, it always returns false.
 func soakEnds() func() bool {
 	begin := time.Now()
 	return func() bool { return *withinFlag > 0 && time.Since(begin) > *withinFlag }

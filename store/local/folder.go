@@ -21,7 +21,7 @@ import (
 type folder struct {
 	fs      vfs.FS
 	dir     string
-	salvage bool // continue if a missing part can be replaced
+	salvage bool // whether to continue if a missing part can be replaced
 	// restoring means that the folder is not restored yet, so its VARVE file has another name.
 	restoring bool
 	lock      io.Closer

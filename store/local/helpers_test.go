@@ -13,7 +13,8 @@ import (
 
 var arrived = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// week returns the table of the week that is the given number of weeks before arrived.
+// week returns the table of the week that is the given number of weeks before the time in the variable
+// arrived.
 func week(t *testing.T, back int) grid.Table {
 	t.Helper()
 	month := grid.MonthOf(arrived)
@@ -104,7 +105,7 @@ func create(t *testing.T, s *local.Store, tables ...grid.Table) {
 	}
 }
 
-// eventually waits until is returns true. It fails after about two minutes.
+// eventually waits until the function is returns true. It fails the test after about two minutes.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -56,8 +56,8 @@ func parseIdentity(sealed string) (id meta.ID, err error) {
 	return meta.ParseID(hex)
 }
 
-// identify determines the kind of folder. It changes nothing, and fails unless the folder contains
-// a whole store or is new.
+// identify determines the kind of folder. It changes nothing. Without Salvage, it fails unless the
+// folder contains a whole store or is new. With Salvage, it records most missing parts as losses.
 func (f *folder) identify() error {
 	text, err := f.read(identityFile(f.restoring))
 	switch {
@@ -166,7 +166,8 @@ func (f *folder) replaceIdentity(problem string) error {
 	return f.checkParts()
 }
 
-// checkParts checks that the folders of a store exist and belong to it.
+// checkParts checks that the folders of a store exist and belong to it. With Salvage, one of the two may
+// be missing, and it is recorded as a loss.
 func (f *folder) checkParts() error {
 	var missing []string
 	for _, part := range []string{"journal", "pebble"} {
@@ -197,7 +198,8 @@ func (f *folder) checkParts() error {
 	return f.checkPebbleName()
 }
 
-// checkPebbleName checks that the database in pebble/ belongs to this store.
+// checkPebbleName checks that the database in pebble/ belongs to this store. With Salvage, pebble/VARVE
+// may be missing or damaged.
 func (f *folder) checkPebbleName() error {
 	text, err := f.read("pebble/VARVE")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -55,8 +55,8 @@ func putItems(b *pebble.Batch, sorted []keyAt, item func(i int) *store.Item) err
 	return nil
 }
 
-// PutAbsent implements store.Items with one batch and one sync. If all items exist, it needs no
-// batch and no sync.
+// PutAbsent implements store.Items with one batch and one sync. If all items exist, it writes
+// nothing.
 func (s *itemStore) PutAbsent(ctx context.Context, items []store.Item) (written []bool, err error) {
 	if err := s.db.life.enter(ctx); err != nil {
 		return nil, err
@@ -140,8 +140,8 @@ func (s *itemStore) Apply(ctx context.Context, changes []store.Change) error {
 // replace replaces the items of some keys, if the disk has room and all conditions are true.
 //
 // It removes the index entries of the old items. The function do writes or deletes the items, and
-// adds the new index entries. The argument sorted of do has the keys in ascending order. If conds
-// is nil, no conditions apply.
+// adds the new index entries. It receives the keys in ascending order. If conds is nil, no conditions
+// apply.
 func (s *itemStore) replace(ctx context.Context, room func() error, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, sorted []keyAt) error) error {
 	if err := s.db.life.enter(ctx); err != nil {
 		return err

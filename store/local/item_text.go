@@ -107,7 +107,7 @@ func appendJSON(dst []byte, text string) []byte {
 	return append(append(append(dst, '"'), text...), '"')
 }
 
-// decodeItem parses the JSON of appendItem. It uses no reflection, so that roll-ups can read many
+// decodeItem parses JSON that appendItem wrote. It uses no reflection, so that roll-ups can read many
 // items fast.
 func decodeItem(k store.Key, data []byte) (*store.Item, error) {
 	it := &store.Item{Key: k, Attrs: map[string]varve.Value{}}

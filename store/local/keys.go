@@ -19,12 +19,13 @@ import (
 //	n                                        the next table's number, 4 bytes
 //	q                                        the last chunk's number, 8 bytes
 //	t name                                   a table; see tableRecord
-//	s number                                 its statistics in chunks: readings and bytes, 8 bytes each
+//	s number                                 statistics of a table's chunks: readings and bytes, 8 bytes each
 //	c number tenant 0 stream 0 device 0 …    a chunk
 //	    … level first sequence               1, 8 and 8 bytes: 0 or 1, first event time, unique number
 //	i pk sk                                  an item, both parts escaped
-//	1 pk sk ipk isk                          an item's entry in the first index: no value
-//	2 …                                      and in the second
+//	1 ipk isk pk sk                          an item's entry in the first index, without a value:
+//	                                         its key in the index, and then its primary key
+//	2 …                                      the same in the second index
 //
 // Integers are big-endian, so keys sort as numbers. Tables have numbers, so that a table that is
 // recreated after a drop shares nothing with the old one.

@@ -55,7 +55,9 @@ type ledger struct {
 
 // lostRecord is the content of DAMAGE.
 type lostRecord struct {
-	Rebuilt time.Time `json:"rebuilt,omitzero"` // time of a rebuild; items may be out of date since
+	// Rebuilt is the time of a rebuild that is not accepted yet, or zero. The rebuild may have restored
+	// outdated items.
+	Rebuilt time.Time `json:"rebuilt,omitzero"`
 	Ranges  []lost    `json:"ranges"`
 	// Pending has the accepted ranges of items whose roll-ups are not recounted yet.
 	Pending []lost `json:"pending,omitempty"`
@@ -143,8 +145,8 @@ func (l *ledger) findKey(key []byte) *lost {
 	return nil
 }
 
-// change calls do with the record of the list, and stores the changed record durably before it
-// returns.
+// change calls the function do with the record of the list, and stores the changed record durably before
+// it returns.
 func (l *ledger) change(do func(*lostRecord)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -45,7 +45,7 @@ func (rd *reader) isSuperseded(ctx context.Context, l *store.Latest, of *varve.R
 // table. It reads all readings of the series in this table.
 func (rd *reader) scanNewest(ctx context.Context, l store.Latest, cost store.Cost) (best varve.Reading, found bool, _ store.Cost, err error) {
 	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.AllTime(), Order: varve.Descending}
-	var higher varve.Position // of the live reading before the current one
+	var higher varve.Position // position of the live reading that was read before
 	for {
 		page, err := rd.Read(ctx, r, nil)
 		cost.Add(page.Cost)

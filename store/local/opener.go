@@ -126,8 +126,8 @@ func (o *opener) inspect(chain journal.Chain) (unfit map[uint64]error, err error
 }
 
 // checkAge returns an error if Pebble and the journal do not fit together. The error is an
-// errRebuild if Pebble is older and files exist that the MANIFEST does not name. With Salvage, no
-// other error is returned.
+// errRebuild if Pebble is older than the journal and files exist that the MANIFEST does not name. With
+// Salvage, no other error is returned.
 func (o *opener) checkAge(chain journal.Chain, flushed uint64, unnamed bool) error {
 	p := chain.Lost(flushed)
 	if p == nil {
@@ -168,7 +168,7 @@ func (o *opener) startEmpty() error {
 
 // listing is the content of Pebble's folder.
 type listing struct {
-	manifest string           // named by the marker; empty if the marker is missing
+	manifest string           // name of the MANIFEST in the marker; empty if the marker is missing
 	tables   map[uint64]int64 // sizes of files, by number
 	options  []string
 }
@@ -198,8 +198,9 @@ func (o *opener) openReadOnly(l listing) (*pebble.DB, error) {
 	return nil, &errRebuild{reason: err}
 }
 
-// mayBeDamage reports whether a failure to open may be caused by damage. Failures of the disk, of a
-// newer format and of Pebble's log are excluded.
+// mayBeDamage reports whether damage may be the cause of a failure to open Pebble. It returns false if
+// the disk failed, if the format is newer than this version supports, or if Pebble could not replay its
+// write-ahead log. The cause may be damage if a file is missing.
 func mayBeDamage(err error) bool {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) && !errors.Is(err, fs.ErrNotExist) {

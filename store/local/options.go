@@ -56,7 +56,7 @@ type Options struct {
 	// Events receives the events of the store.
 	Events Events
 
-	blockBytes int // of Pebble; 0 means defaultBlockBytes
+	blockBytes int // size of Pebble's blocks; 0 means defaultBlockBytes
 
 	// columns limits the cached columns of a memtable. If its Bytes are 0, they are a quarter of
 	// MemtableBytes. If they are negative, columns are not cached.

@@ -51,7 +51,7 @@ func pebbleOptions(o Options, w *watcher) *pebble.Options {
 	// An ingestion must not return before the replacement of a damaged range is in place.
 	opts.Experimental.DisableIngestAsFlushable = func() bool { return true }
 	opts.EventListener = &pebble.EventListener{
-		DataCorruption: w.corrupted, // the default ends the process
+		DataCorruption: w.corrupted, // by default, Pebble would end the process
 		BackgroundError: func(err error) {
 			if !pebble.IsCorruptionError(err) { // corruption is reported already
 				o.Events.Failed("pebble", err)

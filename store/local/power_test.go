@@ -20,8 +20,8 @@ type beforeRemoval struct {
 	mem *vfs.MemFS
 
 	mu    sync.Mutex
-	last  *vfs.MemFS // copy from before the last change of the chain
-	taken *vfs.MemFS // copy from before the change that the first removal followed
+	last  *vfs.MemFS // copy from before the latest change of the journal's chain
+	taken *vfs.MemFS // the value of last when the first segment is removed; nil before
 }
 
 func (b *beforeRemoval) MaybeError(op errorfs.Op) error {
@@ -127,7 +127,7 @@ func TestOpen_SurvivesLostSync(t *testing.T) {
 		},
 	}
 	for way, lose := range ways {
-		// No content of the last segment is in Pebble.
+		// The last segment stays whole, because none of its content is in Pebble.
 		for _, path := range append(slices.Clone(tables), segments[:len(segments)-1]...) {
 			t.Run(disk.PathBase(path)+" "+way, func(t *testing.T) {
 				t.Parallel()
@@ -141,7 +141,7 @@ func TestOpen_SurvivesLostSync(t *testing.T) {
 					if err != nil {
 						t.Fatalf("life %d: %v", life, err)
 					}
-					// A file may have contained more than the journal, so its range is refused.
+					// A lost file of Pebble may have had more data than the journal, so reads of its range are refused.
 					readStore(t, s, inBothDevices, inBothReadings)
 					if _, err := s.AcceptLosses(t.Context()); err != nil {
 						t.Fatal(err)

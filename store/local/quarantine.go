@@ -157,8 +157,8 @@ func SetAside(dir string) (places []string, err error) {
 	return append(places, segments...), err
 }
 
-// retryAfterDamage calls do. While do fails because of damage that can be set aside, it is called
-// again, at most a hundred times.
+// retryAfterDamage calls the function do. While do fails because of damage, retryAfterDamage sets the
+// damage aside and calls do once more, at most a hundred times.
 func (q *quarantine) retryAfterDamage(do func() error) error {
 	const most, mostAside = 100, 10
 	for try := 0; ; try++ {

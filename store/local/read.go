@@ -129,7 +129,7 @@ func (m *merge) addChunks(d *database, number uint32, series varve.Series) (err 
 	return nil
 }
 
-// level1Chunks returns a function that returns the next chunk of level 1 that overlaps the span.
+// level1Chunks returns a function that returns the next chunk of level 1 that may overlap the span.
 func (m *merge) level1Chunks(cr *chunkReader) func() (rows, error) {
 	var c *chunk.Chunk
 	begun := false
@@ -190,8 +190,8 @@ func (cr *chunkReader) seekLevel1(first int64) bool {
 
 var chunks = sync.Pool{New: func() any { return new(chunk.Chunk) }}
 
-// chunk returns memory for a decoded chunk. Close of the merge releases the memory, unless it is
-// lent to a page.
+// chunk returns memory for a decoded chunk. The method Close of the merge releases the memory, unless
+// a page uses it.
 func (m *merge) chunk() *chunk.Chunk {
 	c := chunks.Get().(*chunk.Chunk)
 	m.borrowed = append(m.borrowed, c)

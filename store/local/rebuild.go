@@ -110,7 +110,7 @@ func (o *opener) rebuild(chain journal.Chain, damage *errRebuild) error {
 // CATALOG and the journal replace them.
 func (o *opener) outdatedCatalog(now time.Time) []lost {
 	spaces := []byte{spaceFlushed, spaceTables, spaceChunks}
-	// Without a copy, the rebuilt records remain.
+	// Without a readable CATALOG, the records of tables that the rebuild found are used.
 	if generation, _, err := o.db.folder.readPair(catalogFile); err == nil && generation > 0 {
 		spaces = append(spaces, spaceGeneration, spaceTable)
 	}
@@ -233,8 +233,8 @@ type rewriter struct {
 	db      *pebble.DB
 	flushed uint64                // the last segment of the journal in the database
 	counts  map[uint32]tableStats // statistics of tables, by number
-	prefix  []byte                // of the previous series
-	reach   int64                 // the last event time of its level 1
+	prefix  []byte                // prefix of the keys of the previous series
+	reach   int64                 // the last event time of that series in level 1 so far
 }
 
 func (c *rewriter) copyAll(sources []sst.Part) error {

@@ -61,9 +61,9 @@ type recovery struct {
 }
 
 // readFlushed returns the last segment of the journal that need not be replayed, as recorded in
-// Pebble. If the record is lost, or the chain includes this segment and is readable as a whole, it
-// returns the segment before the chain. Then all segments of the chain are replayed, because a file
-// of Pebble may lack their contents.
+// Pebble. It returns the segment before the chain if the record is lost. It does so, too, if the chain
+// includes the recorded segment and all segments of the chain are readable. Then all of them are
+// replayed, because a file of Pebble may lack their contents.
 func (rc *recovery) readFlushed() (segment uint64, err error) {
 	segment, err = flushedSegment(rc.db.DB)
 	if err != nil && !isDamage(err) {

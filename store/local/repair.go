@@ -26,8 +26,8 @@ type repair struct {
 // accepted losses.
 //
 // Items in a lost range are deleted, because the remaining copies may be out of date, such as a
-// revoked API key. The items of restore whose keys are in a lost range are written instead. Files
-// that were set aside stay. Lost roll-ups must be recounted: see Unrecounted.
+// revoked API key. If the argument restore has items with keys in a lost range, these are written
+// instead. Files that were set aside stay. Lost roll-ups must be recounted: see Unrecounted.
 func (r *repair) AcceptLosses(ctx context.Context, restore ...store.Item) (accepted []Loss, err error) {
 	if err := r.db.life.enter(ctx); err != nil {
 		return nil, err
@@ -88,8 +88,9 @@ func (l *lost) bounded(space byte) (from, to []byte, ok bool) {
 	return from, to, bytes.Compare(from, to) < 0
 }
 
-// dropOldItems deletes the remaining items in a lost range, and writes the items of restore that
-// belong there. No writer can change them meanwhile, because writes are refused.
+// dropOldItems deletes the remaining items in a lost range, and writes the items in the argument
+// restore whose keys are in that range. No writer can change them meanwhile, because writes are
+// refused.
 func (r *repair) dropOldItems(ctx context.Context, l *lost, restore []store.Item) (err error) {
 	from, to, ok := l.bounded(spaceItem)
 	if !ok {

@@ -23,14 +23,14 @@ type repairer struct {
 	db    *database
 	parts []part
 	files map[uint64]*examined
-	lost  []lost // the recorded ranges
-	made  int    // number of spans for which files were written; part of their names
+	lost  []lost // the lost ranges that were recorded so far
+	made  int    // number of spans for which files were written; the names of the files contain it
 }
 
 // examined is the result of reading a file.
 type examined struct {
 	file   *sst.File // nil if the whole file is unreadable
-	err    error     // the reason
+	err    error     // the reason, if the whole file is unreadable
 	extent sst.Extent
 	rest   error // damage outside of the entries
 }
@@ -86,8 +86,9 @@ func examineFile(disk vfs.FS, path string, o *pebble.Options) (*examined, error)
 	return e, nil
 }
 
-// lostOf returns the lost ranges of a part, and the spans to be replaced for them. A span includes
-// an intact key on each side, so that no later read touches the damage.
+// lostOf returns the lost ranges of a part, and the spans to be replaced for them. A span includes the
+// last intact key before the damage and the first one after it, so that no later read touches the
+// damage. At an end of the part without such a key, the span ends where the part ends.
 func (r *repairer) lostOf(p *part) (ranges []lost, spans []keySpan, err error) {
 	e, err := r.examine(p)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestSalvage_RecoversUndamagedData(t *testing.T) {
 		harm    func(t *testing.T, dir string)
 		says    string
 		items   []string // nil means all items
-		missing int      // of device d
+		missing int      // number of missing readings of device d
 	}{
 		{"VARVE missing", func(t *testing.T, dir string) { removeAll(t, dir, "VARVE") }, "VARVE was missing", nil, 0},
 		{"VARVE and chain missing", func(t *testing.T, dir string) { removeAll(t, dir, "VARVE", "journal/CHAIN.0", "journal/CHAIN.1") }, "CHAIN.0 is missing", nil, 0},

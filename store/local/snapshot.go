@@ -22,7 +22,7 @@ const snapshotsDir = "snapshots"
 // Its large files are links to files of the store, so it takes little time and room. But files
 // that the store deletes later take room until Remove.
 type Snapshot struct {
-	Dir     string // its folder; Open and Examine accept it like a data folder
+	Dir     string // folder of the snapshot; Open and Examine accept it like a data folder
 	Store   string // id of the store
 	Created time.Time
 	fs      vfs.FS

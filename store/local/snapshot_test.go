@@ -26,7 +26,7 @@ import (
 type steadyWriter struct {
 	device string
 	list   []varve.Reading
-	acked  atomic.Int64 // readings whose item is acknowledged
+	acked  atomic.Int64 // number of readings in the last acknowledged item
 }
 
 func (w *steadyWriter) key() store.Key { return store.Key{PK: "written", SK: w.device} }

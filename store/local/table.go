@@ -58,7 +58,7 @@ type tableRecord struct {
 // the journal.
 type tableStats struct {
 	readings int64
-	bytes    int64 // before compression
+	bytes    int64 // size of the chunks and their keys, before Pebble compresses them
 }
 
 func (st tableStats) put(b *pebble.Batch, number uint32) error {

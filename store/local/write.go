@@ -66,7 +66,7 @@ type pendingWrite struct {
 	groups  []group
 	next    int              // the first group that is not inserted completely
 	last    *journal.Commit  // commit of the inserted readings, or nil
-	rows    []memtable.Entry // of all groups
+	rows    []memtable.Entry // rows of all groups
 	bodies  []byte
 	late    []*lookup
 	met     []meeting
@@ -154,8 +154,8 @@ func (w *pendingWrite) place(ctx context.Context) (*journal.Commit, error) {
 	}
 }
 
-// findBuffers finds the series buffers of the groups, and looks up readings in chunks if chunks may
-// have them. It may read from disk, so it runs while memory is unlocked.
+// findBuffers finds or creates the series buffers of the groups, and looks up readings in chunks if
+// chunks may have them. It may read from disk, so it runs while memory is unlocked.
 func (w *pendingWrite) findBuffers() error {
 	if w.findExisting() > 0 {
 		w.makeMissing()
@@ -230,7 +230,7 @@ func (w *pendingWrite) insert() (done bool, err error) {
 	return true, nil
 }
 
-// insertSome inserts some readings while it locks memory.
+// insertSome locks memory and inserts at most insertAtOnce readings.
 func (w *pendingWrite) insertSome() (done bool, err error) {
 	w.mem.mu.Lock()
 	defer w.mem.mu.Unlock()

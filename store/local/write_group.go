@@ -27,7 +27,7 @@ type group struct {
 type lookup struct {
 	group   *group
 	reading *varve.Reading
-	ownID   bool          // its id differs from its content id
+	ownID   bool          // whether its id differs from its content id
 	inChunk varve.Verdict // the verdict if chunks have the reading or are damaged
 }
 

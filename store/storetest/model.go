@@ -199,7 +199,7 @@ func (m *machine) latest(t *rapid.T) {
 	}
 }
 
-// both calls do with the model and with the subject, and compares the errors.
+// both calls the function do with the model and with the subject, and compares the errors.
 func (m *machine) both(t *rapid.T, what string, do func(store.Store) error) {
 	if want, got := do(m.model), do(m.subject); !sameError(got, want) {
 		t.Fatalf("%s: %v, want %v", what, got, want)

@@ -13,7 +13,7 @@ import (
 
 // ArrivalDay is the number of readings of a table that arrived on a UTC day.
 type ArrivalDay struct {
-	Day      time.Time // its begin
+	Day      time.Time // beginning of the day, in UTC
 	Readings int64
 }
 

@@ -166,7 +166,7 @@ type layoutCache struct {
 	layout store.StreamLayout
 }
 
-// of returns a layout that is as wide as every layout with which a series was written.
+// of returns a layout that is at least as wide as every layout with which a series was written.
 func (c *layoutCache) of(ctx context.Context, s varve.Series) (store.Layout, error) {
 	reader, ok := c.store.(store.LayoutReader)
 	if !ok {

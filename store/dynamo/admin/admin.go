@@ -64,8 +64,8 @@ func (a *Admin) Await(ctx context.Context, name string) (*types.TableDescription
 	}
 }
 
-// Names lists the tables whose names sort after a given name. It passes the names to each, one at
-// a time and in order, and stops when each returns false.
+// Names lists the tables whose names sort after a given name. It passes the names to the function
+// each, one at a time and in order. It stops when that function returns false.
 func (a *Admin) Names(ctx context.Context, after string, each func(name string) bool) error {
 	in := &dynamodb.ListTablesInput{}
 	if after != "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// EncodeValue returns the attribute of a value. DynamoDB drops the trailing zeros of a number. If
-// it does, decimals is the number of decimals as written, otherwise -1.
+// EncodeValue returns the attribute of a value. DynamoDB drops trailing zeros after a decimal point. If
+// the value has such zeros, decimals is the number of its decimals with them, otherwise -1.
 func EncodeValue(v varve.Value) (av types.AttributeValue, decimals int, err error) {
 	switch v.Kind() {
 	case varve.KindNumber:

@@ -23,7 +23,8 @@ type Use struct {
 }
 
 // Usage is the use of a store since it was opened. DynamoDB does not report the units of a write
-// whose condition failed, so they are computed from the size of the row.
+// whose condition failed. For a row, they are computed from its size. For an item whose size is
+// unknown, one unit is counted.
 type Usage struct {
 	Writes, Reads                 Use // use by writes and reads of readings
 	RegistryWrites, RegistryReads Use // use by writes and reads of registry items

@@ -47,7 +47,7 @@ const (
 	Good       State = "good"
 	Warning    State = "warning" // works now, and will fail at a known time
 	Wrong      State = "wrong"
-	NotChecked State = "not checked" // the endpoint does not support the check
+	NotChecked State = "not checked" // the check was not possible, for example because the endpoint does not support it
 )
 
 // Options are the parts of a store that the checks use, and facts about its tables.

@@ -23,8 +23,8 @@ type streamIn struct {
 type knownRows struct {
 	mu   sync.RWMutex
 	rows map[streamIn]*row.Stream
-	// remembered is the number of rows in rows for each table. found is the number that the
-	// last read of the table returned.
+	// For each table, remembered is the number of its stream rows in the field rows. The number of
+	// stream rows that the last read of the table returned is in found.
 	remembered, found map[grid.Table]int
 }
 

@@ -86,7 +86,8 @@ func (rd *Reader) Latest(ctx context.Context, l store.Latest) (best varve.Readin
 	if m == nil {
 		return best, false, cost, rd.admin.Exists(ctx, l.Table.Name())
 	}
-	var higher varve.Position // position of the previous live reading, which is higher in this order
+	// higher is the position of the live reading before the current one in the descending order.
+	var higher varve.Position
 	for {
 		list, err := m.next(ctx)
 		if err != nil || len(list) == 0 {

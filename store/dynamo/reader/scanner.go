@@ -226,7 +226,7 @@ func dropCopies(list []varve.Reading) []varve.Reading {
 	return unique
 }
 
-// isWanted reports whether a reading is in the window and after After, in the order of the range.
+// isWanted reports whether a reading is in Range.Window and after Range.After, in the order of the range.
 func (sc *scanner) isWanted(r *varve.Reading) bool {
 	if !sc.r.Window.Contains(r.Time) {
 		return false

@@ -28,8 +28,8 @@ import (
 
 // Options control the search for missing stream rows.
 type Options struct {
-	// Scan reads all rows of all tables. If it is false, only tables without readable stream rows
-	// are read as a whole.
+	// Scan reads all rows of all tables. If it is false, a table is read as a whole only if it has
+	// no stream row, or has an unreadable one.
 	Scan bool
 	// Rate limits the read units per second of these reads. 0 means no limit.
 	Rate float64

@@ -22,7 +22,7 @@ func TestAddress_OverflowPathFollowsTimeThenHash(t *testing.T) {
 	}
 	for _, c := range []struct {
 		offset time.Duration
-		want   string // ninths of an hour: 400 s, 44.4 s, 4.94 s, 549 ms, 61 ms, 6.8 ms
+		want   string // overflow path; its digits count ninths of an hour, and ninths of those: 400 s, 44.4 s, 4.94 s, 549 ms, 61 ms, 6.8 ms
 	}{
 		{0, "111111"},
 		{400*time.Second - 1, "199999"},

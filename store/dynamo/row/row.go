@@ -87,7 +87,7 @@ func (r *Row) HasKeys(entries []Entry) bool {
 	return !slices.ContainsFunc(entries, func(e Entry) bool { return !r.Keys[e.Key] })
 }
 
-// With returns a copy of the row with the readings of more added.
+// With returns a copy of the row that also has the readings of the argument more.
 func (r *Row) With(more *Row) *Row {
 	sum := &Row{Keys: maps.Clone(r.Keys), Maps: maps.Clone(r.Maps), Bytes: r.Bytes + more.Bytes, Sized: true, TTL: more.TTL, Whole: r.Whole}
 	maps.Copy(sum.Keys, more.Keys)
@@ -107,7 +107,8 @@ func (r *Row) SortedKeys() []string { return slices.Sorted(maps.Keys(r.Keys)) }
 func (r *Row) SortedMaps() []string { return slices.Sorted(maps.Keys(r.Maps)) }
 
 // Item returns the attributes of a new row at an address. It adds the size of the keys to Bytes.
-// It includes the attribute with the size if sized is set or the row is at least half full.
+// The argument full is the size at which a row is closed. The row records its size if sized is true,
+// or if its size is at least half of full.
 func (r *Row) Item(at Address, full int, sized bool) attr.Item {
 	it := at.Key()
 	r.Bytes += attr.Size(it) + len(AttrIDs)

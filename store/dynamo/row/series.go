@@ -11,7 +11,8 @@ import (
 )
 
 // seriesKey returns the hash key of a shard of a series. The key of shard 0 is the name of the
-// series. A colon separates other shards, because names of streams contain no colon.
+// series. In the key of another shard, a colon and the shard follow the stream's name. That name
+// contains no colon, so ParseSeriesKey can find the end of it.
 func seriesKey(s varve.Series, shard int) string {
 	if shard == 0 {
 		return s.String()

@@ -34,7 +34,8 @@ func (r *Row) UpdateSeen(seen *Row) (x *attr.Expression, condition string) {
 
 // UpdateBlind returns the update that adds readings to a row that was not read, and its condition.
 // The condition is true if the row exists, is smaller than full, has all attributes of the
-// readings, and has none of their keys.
+// readings, and has none of their keys. The row must not expire later than the readings. If the
+// readings never expire, the row must not expire either.
 func (r *Row) UpdateBlind(full int) (x *attr.Expression, condition string) {
 	x = attr.NewExpression()
 	r.addTo(x, func(string) bool { return true })

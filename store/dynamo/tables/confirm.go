@@ -42,7 +42,8 @@ func newConfirmed(r *Records, a *admin.Admin) *Confirmed {
 }
 
 // Confirm makes sure that the record of a table marks it as used. It returns whether the table
-// was recreated since the last confirmation. It fails with ErrNoTable if the table is missing.
+// was recreated since the last confirmation. While that confirmation is valid, Confirm returns false
+// without a request. It fails with ErrNoTable if the registry has no usable record of the table.
 func (c *Confirmed) Confirm(ctx context.Context, t grid.Table) (recreated bool, err error) {
 	last, known := c.tables.Get(t)
 	if known && time.Since(last.at) < confirmedFor {

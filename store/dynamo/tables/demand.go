@@ -33,7 +33,7 @@ const (
 
 // usage is the use of a table by one process, in units per second.
 type usage struct {
-	Now   client.Units           `json:"now"`             // of the last interval
+	Now   client.Units           `json:"now"`             // use in the last interval
 	Hours map[int64]client.Units `json:"hours,omitempty"` // the peak of each hour
 
 	ReadsThrottled  bool `json:"reads_throttled,omitempty"`
@@ -65,7 +65,7 @@ func (r *report) item(process string) (store.Item, error) {
 // demand is the use of tables by all processes.
 type demand struct {
 	now, peak map[string]client.Units
-	throttled map[string]usage // only its members about throttling
+	throttled map[string]usage // by table; only ReadsThrottled and WritesThrottled are set in each usage
 	// hours has the peaks of all reported hours, also of those before the last scaleHours.
 	hours map[string]map[int64]client.Units
 	// isComplete means that the reports cover all hours whose peaks count.

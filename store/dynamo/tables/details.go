@@ -11,7 +11,7 @@ import (
 )
 
 // addDetails adds DynamoDB's counts to the tables, and removes tables that are missing. The
-// counts are numbers of rows, and may be hours old.
+// counts are numbers of rows, and may be hours old. It also adopts tables without a record.
 func (c *Catalog) addDetails(ctx context.Context, infos []store.Info) ([]store.Info, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(c.parallel)

@@ -84,9 +84,9 @@ func (l *Lifecycle) createTable(ctx context.Context, t grid.Table, tier store.Ti
 	return l.endCreate(ctx, t)
 }
 
-// beginCreate writes the record of a table before the table is created. If a missing table has a record,
-// the new record takes over its use, its loss and its hold. Another process may do the same at the same
-// time.
+// beginCreate writes the record of a table before the table is created. If a missing table has an old
+// record, the new record takes over the mark of use, the loss and the hold. Another process may do the
+// same at the same time.
 func (l *Lifecycle) beginCreate(ctx context.Context, t grid.Table, tier store.Tier, old *record) error {
 	r := &record{Phase: making, Tier: tier, Created: l.now().UTC()}
 	if old == nil {

@@ -20,7 +20,7 @@ import (
 type Records struct {
 	items *items.Items
 	admin *admin.Admin
-	lists *cache.Cache[string, list] // cleared by every change of a record
+	lists *cache.Cache[string, list] // cached lists of tables; every change of a record clears them
 }
 
 func newLists(age time.Duration) *cache.Cache[string, list] {

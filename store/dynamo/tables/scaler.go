@@ -23,9 +23,10 @@ import (
 // Scaler changes the capacity of provisioned tables by their use, between the limits of the
 // template.
 //
-// Every process reports the units that it used. One process scales: it raises a table at once, and
-// lowers it at most once an hour, to the peak of the last hours. An idle cold table is checked once an
-// hour. The capacity of cold tables also follows their largest use in the last month.
+// Every process reports the units that it used. One process scales: it raises the capacity of a table
+// at once. It lowers the capacity at most once an hour, as far as the peak of the last hours permits.
+// An idle cold table is checked once an hour. The capacity of cold tables also follows their largest
+// use in the last month.
 type Scaler struct {
 	lifecycle *Lifecycle
 	used      func() map[string]client.TableUse
@@ -221,8 +222,8 @@ type limits struct{ least, most int64 }
 // use is the number of used units of one kind per second.
 type use struct {
 	now         float64
-	peak        float64 // of the last hours
-	isThrottled bool    // requests were refused
+	peak        float64 // the largest use in the last hours
+	isThrottled bool    // whether requests were refused because the capacity was used up
 }
 
 // The use of a table should be the share targetUse of its capacity. If the use is at least the share

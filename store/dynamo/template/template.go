@@ -27,7 +27,8 @@ import (
 type Template struct {
 	Settings
 	// Classes has settings for the tables of single retention classes, by name. A field that is
-	// set replaces the general field. Tags are added to the general tags.
+	// set replaces the general field. In a map, such as Tags or Capacity, only the given entries
+	// are added or replaced.
 	Classes map[string]Settings `json:"classes,omitempty"`
 }
 

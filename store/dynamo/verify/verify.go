@@ -33,8 +33,8 @@ type Options struct {
 	Found func(store.DamagedRow)
 	// Progress, if set, is called with the counts after each request.
 	Progress func(Result)
-	// Reading, if set, is called for each row, with the series and event time of one of its
-	// readings.
+	// Reading, if set, is called for each intact row with readings. The arguments are the series and
+	// the event time of one of these readings.
 	Reading func(varve.Series, time.Time)
 	// Table, if set, is called for each table before the table is read.
 	Table func(grid.Table)

@@ -40,11 +40,12 @@ func (c *closedRows) get(at row.Address) contents {
 	return keys
 }
 
-// drops returns the number of drops for put. Callers read the number before they request the row.
+// drops returns the number of drops so far. Callers read it before they request a row, and pass it to
+// put with the row.
 func (c *closedRows) drops() int { return c.rows.Drops() }
 
 // put adds a row if the row is closed. It does nothing if rows were dropped since the caller read
-// drops.
+// the number of drops.
 func (c *closedRows) put(drops int, at row.Address, r *row.Row) {
 	if r.Bytes < closedBytes {
 		return

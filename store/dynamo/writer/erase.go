@@ -124,8 +124,8 @@ func (w *Writer) readRows(ctx context.Context, ref row.Ref, in *dynamodb.QueryIn
 	return rows, next, nil
 }
 
-// eraseWindow erases readings from the rows of one first millisecond. If another process changes a
-// row meanwhile, it reads the rows once more.
+// eraseWindow erases readings from a first row and the overflow rows below it. If another process
+// changes one of these rows meanwhile, it reads all of them once more.
 func (w *Writer) eraseWindow(ctx context.Context, e *store.Erasure, ref row.Ref, rows []row.Stored) (erased int64, err error) {
 	ref.MS = rows[0].MS
 	for try := 0; ; try++ {

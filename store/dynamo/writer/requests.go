@@ -68,8 +68,8 @@ func (w *Writer) updateSeen(ctx context.Context, g *group, at row.Address, seen 
 	return res, err
 }
 
-// updateBlind adds readings to a row that was not read. If the row is missing or closed, or has
-// one of the readings, nothing is stored.
+// updateBlind adds readings to a row that was not read. If the condition of Row.UpdateBlind is false,
+// nothing is stored. For example, the row may be missing or closed, or have one of the readings.
 func (w *Writer) updateBlind(ctx context.Context, g *group, at row.Address, entries []row.Entry) (result, error) {
 	more, err := row.New(entries)
 	if err != nil {

@@ -12,10 +12,10 @@ const version = 1
 // The zero Builder is ready to use.
 type Builder struct {
 	times   []int64
-	arrived []int64 // ms
+	arrived []int64 // arrivals in ms since 1970
 	ids     []varve.ID
-	derived []bool // the id is the content id
-	custom  bool   // at least one id is not the content id
+	derived []bool // for each reading, whether its id is the content id
+	custom  bool   // whether at least one id is not the content id
 	fields  []fieldBuilder
 	bytes   int
 	scratch []int64

@@ -49,7 +49,7 @@ type Chunk struct {
 	Header
 	Block block.Block
 
-	scratch varve.Reading // used by ID
+	scratch varve.Reading // memory for the method ID
 	arena   Arena
 }
 

@@ -30,8 +30,8 @@ func TestGuard_RefusesBelowLimits(t *testing.T) {
 	for _, c := range []struct {
 		free              uint64
 		min               int64
-		found             error // result of a write
-		readings, items   bool  // permitted
+		found             error // error of an earlier write, or nil
+		readings, items   bool  // whether readings and items may be written
 		reserve, reported bool
 	}{
 		{free: minFree, min: minFree, readings: true, items: true, reserve: true},

@@ -13,7 +13,7 @@ import (
 type Chain struct {
 	Store       meta.ID
 	Generation  uint64 // increases by one with each change
-	First, Last uint64 // segments that were begun and not removed since
+	First, Last uint64 // the first and the last segment that were created durably and not removed since
 }
 
 const chainFormat = "varve journal chain 1\nstore %s\ngeneration %d\nfirst %d\nlast %d\n"

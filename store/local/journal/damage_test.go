@@ -77,15 +77,16 @@ func written(t *testing.T) vfs.FS {
 
 const all9 = "[1axx 1bxx 1cxx 2axx 2bxx 2cxx 3axx 3bxx 3cxx]"
 
-// frameAt returns the offset of a frame in a segment of written.
+// frameAt returns the offset of frame i in any segment of the journal that the function written returns.
 func frameAt(i int) int { return headerBytes + i*(frameBytes+4) }
 
-// journalDamage is one way to damage the journal of written, and its expected result.
+// journalDamage is one way to damage the journal that the function written returns, and the expected
+// results of Replay.
 type journalDamage struct {
 	reason  string
 	harm    func(*testing.T, vfs.FS)
-	problem string // a part of Replay's error
-	left    string // the frames that Salvage returns
+	problem string // a part of the error that Replay returns
+	left    string // the frames that Replay returns with Salvage
 }
 
 // journalDamages returns ways to damage a journal that differ from a crash.
@@ -240,8 +241,8 @@ func TestChain_ComparesWithPebble(t *testing.T) {
 	}
 }
 
-// TestReplay_IgnoresPreparedSegment checks that a segment that was created but not begun may be
-// in any state.
+// TestReplay_IgnoresPreparedSegment checks that the file of a segment that is not in the chain yet may
+// be in any state.
 func TestReplay_IgnoresPreparedSegment(t *testing.T) {
 	for _, data := range [][]byte{nil, []byte("half a hea"), make([]byte, 100), header{number: 4, id: testID, length: fillBytes}.bytes()} {
 		fs := written(t)

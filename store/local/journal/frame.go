@@ -37,7 +37,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // encoding defines the bytes of the frames in one segment.
 type encoding struct {
 	first int    // offset of the first frame
-	frame int    // bytes before a payload
+	frame int    // number of bytes of a frame before its payload
 	seed  uint32 // checksum of the store id and the segment number, which all frames include in their checksums
 }
 
@@ -58,7 +58,7 @@ func encodingOf1(number uint64) encoding {
 type header struct {
 	number uint64
 	id     meta.ID
-	length int64 // of the file before its first frame
+	length int64 // length of the file before its first frame
 }
 
 // bytes returns the encoded header.
@@ -91,9 +91,9 @@ type Frame struct {
 	Kind    Kind
 	Payload []byte
 
-	synced int64 // durable bytes of the segment when it was appended
+	synced int64 // durable bytes of the segment when the frame was appended
 	length int64 // length of the file at that time; 0 if not recorded
-	size   int   // of the frame
+	size   int   // size of the frame
 }
 
 // appendTo appends the encoded frame.

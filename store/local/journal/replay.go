@@ -30,9 +30,9 @@ func Check(fs vfs.FS, dir string) (Report, error) {
 	return Source{FS: fs, Dir: dir, Salvage: true}.Replay(func(Frame) error { return nil })
 }
 
-// Replay calls do for each frame in the segments after Source.After, in order.
+// Replay calls the function do for each frame in the segments after Source.After, in order.
 //
-// It fails with the first error of do. At the first problem it fails with ErrDamaged, unless
+// It fails with the first error that do returns. At the first problem it fails with ErrDamaged, unless
 // Salvage is set. Payloads must not be retained. The last segment may end in an interrupted write.
 // So a new segment must be begun before the next append, because frames after a broken one would
 // count as damage.

@@ -38,10 +38,10 @@ type segment struct {
 	number   uint64
 	encoding encoding
 	file     vfs.File
-	synced   int64 // durable bytes of frames; guarded by Writer.mu
+	synced   int64 // durable bytes of header and frames; guarded by Writer.mu
 	durable  int64 // durable length of the file; guarded by Writer.mu
 	appended int64 // bytes of frames; guarded by Writer.mu
-	length   int64 // of the file
+	length   int64 // length of the file
 	zeroed   int64 // offset up to which zeros were written
 }
 

@@ -14,7 +14,7 @@ var syncBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .
 // SyncTimes are the durations of successful group commits: the write and the sync.
 type SyncTimes struct {
 	Count   uint64
-	Seconds float64            // their sum
+	Seconds float64            // sum of the durations
 	Buckets map[float64]uint64 // number of commits that took at most the seconds in the key
 }
 

@@ -30,9 +30,9 @@ type Writer struct {
 	chain Chain
 
 	mu       sync.Mutex
-	work     sync.Cond // signals changes of queue or closed
+	work     sync.Cond // signals that queue or closed has changed
 	segment  *segment  // receives new frames
-	prepared *segment  // the next segment after Prepare
+	prepared *segment  // the next segment, if Prepare has created it; otherwise nil
 	open     *group    // the group that collects frames; may be nil
 	queue    []*group  // groups to be written, in order; open is the last one
 	failed   error     // error of the last write, which is being retried
@@ -48,7 +48,7 @@ type Writer struct {
 type group struct {
 	segment *segment
 	buf     []byte
-	last    bool // it ends its segment
+	last    bool // whether the group ends its segment
 	commit  *Commit
 }
 
@@ -85,8 +85,8 @@ func Begin(fs vfs.FS, dir string, id meta.ID, number uint64) (*Writer, error) {
 	return w, nil
 }
 
-// Start makes the segment of Begin the only one of the journal, and removes earlier ones. If Start
-// fails, the writer cannot be used.
+// Start makes the segment that Begin created the only one of the journal, and removes earlier ones. If
+// Start fails, the writer cannot be used.
 func (w *Writer) Start() error {
 	number := w.segment.number
 	for range 2 { // rewrites both files of the chain
@@ -203,8 +203,8 @@ func (w *Writer) Prepare() error {
 	return nil
 }
 
-// Rotate ends the current segment, and directs later frames to the segment of Prepare, which must
-// have been called. It returns the number of the ended segment.
+// Rotate ends the current segment, and directs later frames to the segment that Prepare created. It
+// panics if Prepare was not called before. It returns the number of the ended segment.
 func (w *Writer) Rotate() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -218,8 +218,8 @@ func (w *Writer) Rotate() uint64 {
 	return ended
 }
 
-// Remove deletes all segments up to upTo, which is a result of Rotate. Before that, it removes them
-// from the chain.
+// Remove deletes all segments up to the number upTo, which Rotate returned. Before that, it removes
+// them from the chain.
 func (w *Writer) Remove(upTo uint64) error {
 	if upTo >= w.chain.First {
 		if err := w.advance(upTo+1, w.chain.Last); err != nil {

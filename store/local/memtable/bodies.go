@@ -6,14 +6,14 @@ import "github.com/varvedb/varve"
 // a copy of a bodies value can be read without the lock.
 type bodies struct {
 	pages [][]byte
-	used  int // bytes of the last page
+	used  int // number of used bytes of the last page
 }
 
 const (
 	// pageBits is the number of bits of an offset inside a page.
 	pageBits = 20
 	// firstPage is the size of the first page. Each page is twice as large as the previous page, up
-	// to the size that pageBits permits.
+	// to the size that pageBits permits. A body that is larger than its page gets a page of its size.
 	firstPage = 64 << 10
 )
 

@@ -42,7 +42,7 @@ func (v *View) Columns(from, to int, b *block.Block) error {
 	return nil
 }
 
-// ahead is the number of bodies that touch loads at a time.
+// ahead is the number of bodies that the function touch loads at a time.
 const ahead = 64
 
 // touch reads a byte of each body, to load the bodies into the cache of the processor. The bodies of
@@ -105,7 +105,7 @@ func (c *columns) emptyColumn(i int, name string) block.Column {
 	}
 }
 
-// columnBuilder adds values to a column. Until finish, each coefficient in Coefs has its own
+// columnBuilder adds values to a column. Until finish is called, each coefficient in Coefs has its own
 // exponent in Exps, and Least and Most are not set.
 type columnBuilder struct {
 	block.Column

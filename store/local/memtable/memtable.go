@@ -12,7 +12,7 @@ import (
 type Memtable struct {
 	Content
 	Parity   int    // 0 or 1, and alternates from one memtable to the next
-	Segment  uint64 // the last journal segment with its readings, once immutable
+	Segment  uint64 // if the memtable is immutable, the last journal segment with its readings
 	Readings int64
 	Bytes    int64 // including the rows and the series buffers
 	shapeIDs map[string]uint32
@@ -29,7 +29,7 @@ type Entry struct {
 	Time  int64  // ns since 1970
 	From  uint32 // offset of its body among the bodies of the write
 	To    uint32
-	OwnID bool // its id differs from its content id
+	OwnID bool // whether its id differs from its content id
 }
 
 // Encode appends the body of a reading, and returns its entry. The base is the start of the

@@ -133,7 +133,7 @@ func SetID(r *varve.Reading) {
 // At returns the row at a spot.
 func (r *Rows) At(at Spot) Row { return r.blocks[at.block].rows[at.i] }
 
-// insert adds a row at a spot of Find.
+// insert adds a row at a spot that Find or FindReading returned for the position of the row.
 func (r *Rows) insert(at Spot, w Row) {
 	r.n++
 	if at.i == 0 && at.block > 0 {

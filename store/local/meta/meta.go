@@ -40,7 +40,7 @@ func (id ID) String() string { return hex.EncodeToString(id[:]) }
 // IsZero reports whether the ID is not set.
 func (id ID) IsZero() bool { return id == ID{} }
 
-// ParseID parses the text of String.
+// ParseID parses a text that String returned.
 func ParseID(text string) (id ID, err error) {
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != len(id) {
@@ -107,5 +107,6 @@ func SyncFolder(fs vfs.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// IsTemp returns the name of the file that a temporary file of Write was to replace.
+// IsTemp reports whether a name is the name of a temporary file of Write. It returns the name of the
+// file that Write was about to replace.
 func IsTemp(name string) (of string, ok bool) { return strings.CutSuffix(name, suffixTemp) }

@@ -97,14 +97,13 @@ func (f *File) CheckRest() error {
 	return err
 }
 
-// source is a file on disk that records the offset of the last read. It verifies the data blocks of
-// the file before Pebble does, because Pebble would search for a flipped bit for about a second per
-// block.
+// source is a file on disk that records the offset of the last read. It verifies the blocks of the
+// file before Pebble does, because Pebble would search for a flipped bit for about a second per block.
 type source struct {
 	file   vfs.File
 	size   int64
 	last   int64 // offset of the last read
-	checks bool  // verify data blocks, because nothing else is read from now on
+	checks bool  // if true, each read is one block, and ReadAt verifies its checksum
 }
 
 func openSource(fs vfs.FS, path string) (*source, error) {
@@ -122,7 +121,7 @@ func openSource(fs vfs.FS, path string) (*source, error) {
 var _ objstorage.Readable = (*source)(nil)
 
 // ReadAt implements objstorage.Readable. A read beyond the end of the file counts as damage,
-// because a damaged data block refers to that offset.
+// because only a damaged part of the file refers to such an offset.
 func (s *source) ReadAt(_ context.Context, p []byte, off int64) error {
 	s.last = off
 	if off < 0 || off+int64(len(p)) > s.size {
@@ -139,7 +138,7 @@ func (s *source) ReadAt(_ context.Context, p []byte, off int64) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// whole reports whether the checksum of a data block is correct. The checksum is rotated and offset
+// whole reports whether the checksum of a block is correct. The checksum is rotated and offset
 // as in LevelDB.
 func whole(block []byte) bool {
 	if len(block) < 5 {

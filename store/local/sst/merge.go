@@ -21,7 +21,7 @@ type Merge struct {
 	sources   sources
 	deletions []Deletion
 	entry     Entry
-	key       []byte // memory of Entry.Key
+	key       []byte // memory for Entry.Key
 	value     []byte
 	part      int
 	holes     [][]Hole

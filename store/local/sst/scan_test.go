@@ -82,8 +82,8 @@ func put(t *testing.T, fs vfs.FS, path string, data []byte) {
 	}
 }
 
-// TestScan_SkipsDamagedBlocks flips bits anywhere in a file. Each key is either read or in a
-// hole, and a hole is not wider than the damaged blocks.
+// TestScan_SkipsDamagedBlocks flips bits anywhere in a file. If the file can be opened, each key is
+// either read or in a hole. If the index is intact, a hole is not wider than the damaged blocks.
 func TestScan_SkipsDamagedBlocks(t *testing.T) {
 	for _, indexBlock := range []int{1 << 20, 256} { // an index of one level, and of two
 		fs := vfs.NewMem()
