@@ -66,7 +66,8 @@ type blockRange struct {
 }
 
 // cachedTo returns the index in the selection after the last row whose columns are cached. It returns
-// from if they are not used, because they lack the first row or at least minRows later ones.
+// from, and so does not use the cached columns, if they lack the first row or at least minRows of the
+// last rows.
 func (s *blockRange) cachedTo(minRows int) int {
 	p := s.cached
 	if p == nil || p.first > s.first {
@@ -123,7 +124,7 @@ func (v *View) LoadColumns(from, to int, b *block.Block) error {
 	}
 	s := v.selection.rangeOf(from)
 	if s.cachedTo(v.cache.MinRows) >= to {
-		first := s.first - s.cached.first - s.from // of the packed rows, for row 0
+		first := s.first - s.cached.first - s.from // index in the packed rows, minus the index in the selection
 		b.Series = v.series
 		s.cached.unpack(first+from, first+to, b)
 		return nil

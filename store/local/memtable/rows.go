@@ -23,7 +23,7 @@ type Rows struct {
 type rowBlock struct {
 	rows    []Row
 	inserts uint32                 // number of inserts
-	read    atomic.Bool            // readers have decoded rows
+	read    atomic.Bool            // whether a reader has decoded rows of the block
 	packed  atomic.Pointer[packed] // cached columns, which may be out of date
 }
 
@@ -181,7 +181,7 @@ var selections = sync.Pool{New: func() any { return new(Selection) }}
 
 // release makes the memory of the selection available to other selections.
 func (s *Selection) release() {
-	clear(s.ranges) // row blocks may be large, and end with their memtable
+	clear(s.ranges) // otherwise, the ranges would keep row blocks of flushed memtables in memory
 	s.rows, s.ranges = s.rows[:0], s.ranges[:0]
 	selections.Put(s)
 }
