@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/varvedb/varve/archive/parquetfile"
 	"github.com/varvedb/varve/block"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/objectstore"
@@ -17,9 +18,10 @@ const (
 	// mergedBytes is the largest size of the files that are merged, so that large archives are not
 	// rewritten.
 	mergedBytes = 1 << 30
-	// mergedTables is the largest number of tables of a merged archive. One row group of each is in memory
-	// at a time.
+	// mergedTables is the largest number of tables of a merged archive.
 	mergedTables = 32
+	// mergedRows bounds the rows in memory during a merge: one row group of each table.
+	mergedRows = 4 * parquetfile.GroupRows
 )
 
 // merger merges archives, and changes and deletes merged ones.
@@ -93,23 +95,24 @@ func splitGroup(records []Record) (groups [][]Record) {
 		return cmp.Or(cmp.Compare(a.Table.Start, b.Table.Start), cmp.Compare(a.Table.End, b.Table.End))
 	})
 	var group []Record
-	size, end := int64(0), int64(0)
+	size, rows, end := int64(0), int64(0), int64(0)
 	flush := func() {
 		if len(group) > 1 {
 			groups = append(groups, group)
 		}
-		group, size = nil, 0
+		group, size, rows = nil, 0, 0
 	}
 	for i := range records {
 		r := &records[i]
 		if r.Table.Start < end {
 			continue
 		}
-		if len(group) == mergedTables || size+r.Bytes > mergedBytes {
+		groupRows := min(r.Readings, parquetfile.GroupRows)
+		if len(group) == mergedTables || size+r.Bytes > mergedBytes || rows+groupRows > mergedRows {
 			flush()
 		}
 		if r.Bytes <= mergedBytes {
-			group, size, end = append(group, *r), size+r.Bytes, r.Table.End
+			group, size, rows, end = append(group, *r), size+r.Bytes, rows+groupRows, r.Table.End
 		}
 	}
 	flush()

@@ -39,6 +39,9 @@ func (a merger) settleMerged(ctx context.Context, m *Merged, existing []grid.Tab
 	if m.State != Archived || !refersAny(m, records) {
 		return a.discardMerged(ctx, m)
 	}
+	if !slices.ContainsFunc(records, func(r Record) bool { return r.State == Archived && (r.Merged == "" || m.has(&r) && r.Single) }) {
+		return nil // the merge is complete
+	}
 	manifest, sum, err := a.wholeManifest(ctx, m, records)
 	if err != nil {
 		return err

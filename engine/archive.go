@@ -185,20 +185,20 @@ func (e *Engine) checkArchive() func(context.Context, *store.Info) error {
 }
 
 // archiveTables archives the tables whose readings have all expired, one after the other. It merges the
-// archives of dropped tables, and deletes archives after their retention. Only one process does so at a time. The next run
-// continues an interrupted run.
+// archives of dropped tables, and deletes archives after their retention. Only one process does so at a
+// time. The next run continues an interrupted run.
 func (e *Engine) archiveTables() {
 	if e.Archiver == nil || !e.archives.running.TryLock() {
 		return
 	}
 	defer e.archives.running.Unlock()
 	unsafe := e.keepExpired()
-	err := e.withArchiveLease(func(ctx context.Context) error {
+	err := e.withArchiveLease(e.background, func(ctx context.Context) error {
 		infos, err := e.Rotator.Tables(ctx)
 		if err != nil {
 			return err
 		}
-		return errors.Join(e.archiveDue(ctx, infos), e.mergeArchives(ctx, infos), e.expireArchives(ctx, infos))
+		return errors.Join(e.archiveDue(ctx, infos), e.mergeArchives(ctx, infos), e.expireArchives(ctx))
 	})
 	switch {
 	case e.background.Err() != nil:
@@ -226,13 +226,13 @@ func (e *Engine) keepExpired() error {
 
 // withArchiveLease calls a function while this process holds the lease. The context ends if the lease
 // is lost.
-func (e *Engine) withArchiveLease(do func(context.Context) error) (err error) {
-	l, err := e.archives.lease.Acquire(e.background, "archive")
+func (e *Engine) withArchiveLease(ctx context.Context, do func(context.Context) error) (err error) {
+	l, err := e.archives.lease.Acquire(ctx, "archive")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.Release(context.WithoutCancel(e.background))) }()
-	ctx, cancel := context.WithCancelCause(e.background)
+	defer func() { err = errors.Join(err, l.Release(context.WithoutCancel(ctx))) }()
+	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer cancel(nil)
@@ -252,6 +252,21 @@ func (e *Engine) withArchiveLease(do func(context.Context) error) (err error) {
 		}
 	})
 	return do(ctx)
+}
+
+// aloneWithArchives calls a function while neither this process nor another one archives, merges or expires
+// tables. It does not wait.
+func (e *Engine) aloneWithArchives(ctx context.Context, do func(context.Context) error) error {
+	busy := varve.Errorf(varve.Unavailable, "another job writes or deletes archives: this is retried")
+	if !e.archives.running.TryLock() {
+		return busy
+	}
+	defer e.archives.running.Unlock()
+	err := e.withArchiveLease(ctx, do)
+	if errors.Is(err, lease.ErrHeld) {
+		return busy
+	}
+	return err
 }
 
 // archiveDue archives the tables that are due, in the order of their retirement. If a table cannot
@@ -307,11 +322,16 @@ func joinFew(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// expireArchives deletes the archives of dropped tables after their retention.
-func (e *Engine) expireArchives(ctx context.Context, infos []store.Info) error {
+// expireArchives deletes the archives of dropped tables after their retention. It lists the tables once
+// more, because one may have been restored while others were archived.
+func (e *Engine) expireArchives(ctx context.Context) error {
 	keep := e.archives.opts.Retention
 	if keep <= 0 || keep == retention.Forever {
 		return nil
+	}
+	infos, err := e.Rotator.Tables(ctx)
+	if err != nil {
+		return err
 	}
 	existing := map[grid.Table]bool{}
 	for i := range infos {

@@ -29,7 +29,8 @@ func (e *Engine) wireErasures(o Options) {
 			defer e.aggregating.Unlock()
 			return do()
 		},
-		Now: o.Now, LastArrival: e.Router.LastArrival, Holder: o.Holder, Settle: settle, Changed: o.Events.Erasure,
+		AloneWithArchives: e.aloneWithArchives,
+		Now:               o.Now, LastArrival: e.Router.LastArrival, Holder: o.Holder, Settle: settle, Changed: o.Events.Erasure,
 	})
 }
 

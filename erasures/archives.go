@@ -57,7 +57,7 @@ func (e *Eraser) findArchives(ctx context.Context, s *scope) (list []foundArchiv
 				found.counts = append(found.counts, Count{Table: r.Table.Name(), Stream: c.Series.Stream, Readings: c.Readings, Hold: found.hold})
 			}
 		}
-		if earlier || len(found.counts) > 0 {
+		if found.earlier || len(found.counts) > 0 {
 			list = append(list, found)
 		}
 	}
@@ -94,12 +94,26 @@ const archiveOf = "archive of "
 // archives of tables on hold. It runs after the erasure of tables. So an archive never lacks a reading
 // that its table still has, and no table is dropped without a copy of its readings.
 func (p *pass) eraseArchives(ctx context.Context) error {
-	r := p.record
-	now, err := p.e.find(ctx, r.Target) // a table may have been put on hold meanwhile
-	if err != nil {
+	archives, err := p.findArchives(ctx)
+	if err != nil || len(archives) == 0 {
 		return err
 	}
-	archives, err := p.e.findArchives(ctx, &now)
+	return p.e.opts.AloneWithArchives(ctx, p.eraseArchivesAlone)
+}
+
+// findArchives finds the archives of the target. It also finds the tables once more, because one may have
+// been put on hold meanwhile.
+func (p *pass) findArchives(ctx context.Context) ([]foundArchive, error) {
+	now, err := p.e.find(ctx, p.record.Target)
+	if err != nil {
+		return nil, err
+	}
+	return p.e.findArchives(ctx, &now)
+}
+
+// eraseArchivesAlone is eraseArchives while no other job writes or deletes archives.
+func (p *pass) eraseArchivesAlone(ctx context.Context) error {
+	archives, err := p.findArchives(ctx)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options configure an Eraser. All but Layouts, Rejects, Archiver, Alone, LastArrival and
-// Changed are required.
+// Options configure an Eraser. All but Layouts, Rejects, Archiver, Alone, AloneWithArchives, LastArrival
+// and Changed are required.
 type Options struct {
 	Store   store.Store
 	Items   store.Items // accepts writes even if the disk is full
@@ -32,7 +32,10 @@ type Options struct {
 	// Alone calls a function while this process does not aggregate roll-ups. If nil, this process never
 	// aggregates.
 	Alone func(func() error) error
-	Now   func() time.Time
+	// AloneWithArchives calls a function while no other job writes, merges or deletes archives. It fails if
+	// such a job runs: the erasure is retried. If nil, no such job exists.
+	AloneWithArchives func(ctx context.Context, do func(context.Context) error) error
+	Now               func() time.Time
 	// LastArrival returns the last arrival that stored readings may have. It may be later than Now after the
 	// clock was set back. If nil, no stored arrival is later than Now.
 	LastArrival func() time.Time
@@ -57,6 +60,9 @@ const leaseTTL = 5 * time.Minute
 func New(o Options) *Eraser {
 	if o.Alone == nil {
 		o.Alone = func(do func() error) error { return do() }
+	}
+	if o.AloneWithArchives == nil {
+		o.AloneWithArchives = func(ctx context.Context, do func(context.Context) error) error { return do(ctx) }
 	}
 	if o.LastArrival == nil {
 		o.LastArrival = o.Now
