@@ -14,7 +14,7 @@ type retirement struct {
 	generation string
 	reason     string // ByRuleDeleted or ByRuleChanged
 	at         time.Time
-	passed     bool // finish has resolved the alerts once
+	passed     bool // retirer.finish has resolved the open alerts once
 }
 
 // retire adds a retirement of a generation.

@@ -19,7 +19,7 @@ type Snapshot struct {
 	Dir     string
 	Store   string // id of the store
 	Created time.Time
-	Version string // of this program
+	Version string // version of this program
 }
 
 // Report counts the work of Make.

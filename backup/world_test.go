@@ -36,7 +36,7 @@ type world struct {
 	*testing.T
 	store *local.Store
 	table grid.Table
-	dir   string // of the place
+	dir   string // folder of the place
 	place *backup.Place
 	clock time.Time
 	sent  int

@@ -110,7 +110,7 @@ type simulation struct {
 	due      map[grid.Table]time.Time // when a table is retired or dropped next
 	load     map[grid.Table]Load
 	arrivals map[grid.Table][]arrival
-	opened   []store.Info // reused
+	opened   []store.Info // last result of open, whose memory the next call reuses
 	stored   Load
 	forecast Forecast
 }

@@ -58,8 +58,8 @@ type Cluster struct {
 	mu     sync.Mutex // of the fields below
 	joined bool
 	closed bool
-	self   member // as stored
-	epoch  Epoch  // was durable when it was read
+	self   member // record of this process, as it was last stored
+	epoch  Epoch  // epoch of the cluster, as it was last read or stored
 	resets int    // number of resets of the router's clock that the record and the epoch include
 	// safe is at or after all settled times that were returned before this process joined.
 	safe time.Time
@@ -337,7 +337,7 @@ func (c *Cluster) Close(ctx context.Context) error {
 	m.ends = m.until.Add(Linger + lease.MaxClockSkew)
 	err := c.o.Items.Put(ctx, m.item(), store.IfEquals(attrUntil, old))
 	if errors.Is(err, store.ErrCondition) {
-		return nil // the record has a later end
+		return nil // the record was removed, or a renewal with an unknown result gave it a later end
 	}
 	return err
 }

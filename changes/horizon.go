@@ -36,11 +36,11 @@ type Horizon struct {
 	safe atomic.Int64
 
 	mu     sync.Mutex
-	until  time.Time // durable
-	epoch  Epoch     // durable
+	until  time.Time // the horizon as it is stored
+	epoch  Epoch     // the epoch as it is stored
 	resets int       // number of resets of the router's clock that the epoch includes
 
-	renewed atomic.Int64 // equals resets
+	renewed atomic.Int64 // a copy of resets, which Admit reads without the lock
 }
 
 // attrUntil is the durable settled time of a horizon.

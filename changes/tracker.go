@@ -70,7 +70,7 @@ type trackedStream struct {
 
 // trackedDevice is the memory of a tracker about a series.
 type trackedDevice struct {
-	minute int64 // of the spans
+	minute int64 // the minute whose markers cover spans
 	spans  []hours
 	last   int64 // the last arrival, in milliseconds since 1970
 

@@ -140,10 +140,10 @@ type world struct {
 	engine  *engine.Engine
 	flights []*flight
 	shared  bool          // other worlds write to the store
-	offset  time.Duration // of the clock of this process
+	offset  time.Duration // difference of this process's clock from the clock of the model
 	readers []*consumer
 	indexed bool
-	real    bool          // if true, the real clock
+	real    bool          // if true, the world uses the real clock
 	behind  time.Duration // how far the clock was set back
 }
 

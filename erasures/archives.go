@@ -17,8 +17,8 @@ import (
 type foundArchive struct {
 	table  grid.Table
 	merged string  // the merged archive that has its readings, if any
-	hold   string  // the reason of the hold on its table, or on the archive itself
-	counts []Count // readings in whole days
+	hold   string  // the reason of the hold on its table, or on the archive itself; "" if neither is on hold
+	counts []Count // number of readings by stream, in all days that the window touches
 	// earlier means that earlier archives of the table exist, which may have readings of the target.
 	earlier bool
 }

@@ -74,8 +74,8 @@ type scope struct {
 	tables  []store.Info
 }
 
-// find returns the streams and the tables that may have data of a target. It never includes foreign
-// tables.
+// find returns the streams and the tables that may have data of a target. It never includes tables
+// that belong to other programs.
 func (e *Eraser) find(ctx context.Context, t Target) (s scope, err error) {
 	s.Target = t
 	if t.Stream != "" {

@@ -39,7 +39,8 @@ type Plan struct {
 	Target
 	Arrived time.Time // readings that arrived later stay
 	Tables  []Count   // tables with readings
-	// Archives has the archives with readings of the target, in whole days and with any arrival.
+	// Archives has the archives with readings of the target. The counts include readings with any
+	// arrival, in all days that the window touches.
 	Archives []Count
 	Traces
 }

@@ -34,8 +34,8 @@ type plan struct {
 	asOf     *AsOf        // nil unless the query has AsOf
 	complete time.Time    // event time from which no reading of the window can have expired
 	expiry   *Expiry      // nil if no reading of the window can have expired
-	lost     []string     // deleted by another program
-	layout   store.Layout // of the series
+	lost     []string     // tables that another program deleted
+	layout   store.Layout // layout of the series
 	listed   time.Time    // the plan includes all tables that were used before this time
 }
 

@@ -63,7 +63,7 @@ type Registry struct {
 	opts    Options
 	buffer  buffer
 	writing sync.Mutex        // held while items are read, merged and written
-	totals  map[string]*total // by partition of an index; guarded by writing
+	totals  map[string]*total // numbers of rejects, by partition of an index; guarded by writing
 
 	counting sync.Mutex
 	counts   Counts

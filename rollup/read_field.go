@@ -68,7 +68,7 @@ type fieldReader struct {
 	*Reader
 	q      FieldQuery
 	pk     string
-	hours  int64 // in a period
+	hours  int64 // number of hours in a period
 	stored []*rollupList
 }
 

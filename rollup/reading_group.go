@@ -23,7 +23,7 @@ type corrections struct {
 	plain map[slot]*tally
 	// superseding are slots with versions that supersede a reading of an earlier arrival day.
 	superseding map[slot]bool
-	// versioned are slots with readings of groups.
+	// versioned are slots with readings that have several versions.
 	versioned map[slot]bool
 }
 

@@ -79,9 +79,9 @@ type Events struct {
 
 // Stats describes an outbox.
 type Stats struct {
-	Bytes    int64 // of all segment files
+	Bytes    int64 // size of all segment files
 	Segments int
-	Readings int64 // that are not confirmed
+	Readings int64 // number of readings that are not confirmed
 	// Dropped is the number of unconfirmed readings that were dropped since Open.
 	Dropped int64
 	// DamagedBytes is the number of invalid bytes that were skipped since Open.
