@@ -107,7 +107,7 @@ func (v *evaluator) readBack(readings samples) error {
 		trusted = in != nil && in.published && len(before) >= trustAfter && in.opened.Compare(one.at) < 0
 		return !trusted
 	})
-	// If the first readings of a recorded episode are deleted, the recorded start is used.
+	// If the first readings of a recorded episode are deleted, the episode still has its recorded start.
 	deleted := in != nil && !v.stored[in.start] && (bound == nil || bound.Compare(in.start) < 0)
 	if in != nil && in.start != v.lo && (trusted || deleted) {
 		v.current = &episode{start: in.start, opened: in.opened, opening: in.opening}

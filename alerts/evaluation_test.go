@@ -238,7 +238,7 @@ func TestShuffledArrivals_EndWithSameAlerts(t *testing.T) {
 // failures.
 func atTimes(rng *rand.Rand, failures int) func(store.Key) error {
 	var mu sync.Mutex
-	rng = rand.New(rand.NewPCG(rng.Uint64(), 1)) // not shared: writes are concurrent
+	rng = rand.New(rand.NewPCG(rng.Uint64(), 1)) // a generator of its own, because writes are concurrent
 	return func(k store.Key) error {
 		mu.Lock()
 		defer mu.Unlock()

@@ -37,8 +37,8 @@ type OutboxEntry struct {
 	At      time.Time // when the entry was written
 }
 
-// concerns reports whether the difference between two versions of an alert is to be delivered. The
-// argument old is nil for a new alert.
+// concerns reports whether a change of an alert needs an outbox entry: the alert is new, was resolved
+// or reopened, or was replaced or withdrawn. The argument old is nil for a new alert.
 func (o *outbox) concerns(old, a *Alert) bool {
 	return o != nil && (old == nil || old.Open() != a.Open() || old.moved.IsZero() != a.moved.IsZero())
 }

@@ -69,7 +69,7 @@ func (p *Place) Make(ctx context.Context, s Snapshot) (_ *Report, err error) {
 func (p *Place) last(ctx context.Context, store string) (*Manifest, error) {
 	list, err := p.Manifests(ctx)
 	if err != nil && len(list) == 0 {
-		return nil, err // all are unreadable, so the store is unknown
+		return nil, err // no manifest can be read, so the store of the backups is unknown
 	}
 	for _, m := range list {
 		if m.Store != store {

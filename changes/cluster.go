@@ -55,7 +55,7 @@ type Cluster struct {
 
 	changing sync.Mutex // held while the record of this process is written
 
-	mu     sync.Mutex // of the fields below
+	mu     sync.Mutex // guards the fields below, except seen
 	joined bool
 	closed bool
 	self   member // record of this process, as it was last stored

@@ -35,7 +35,7 @@ type Reader struct {
 	o ReaderOptions
 
 	mu      sync.Mutex
-	indexes map[Stream]cachedIndex // only if other processes write to the store
+	indexes map[Stream]cachedIndex // used only if other processes write to the store
 }
 
 // cachedIndex is the record about an index, and the time at which it was read.

@@ -55,7 +55,7 @@ type Tracker struct {
 	streams map[Stream]*trackedStream
 	size    int   // number of devices in streams
 	last    int64 // the last minute with a marker; it is durable
-	own     int64 // all arrivals from this one on, in milliseconds since 1970, are of this process
+	own     int64 // since this arrival, in milliseconds since 1970, only this process has put markers
 }
 
 // trackedStream is the memory of a tracker about a stream.

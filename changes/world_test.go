@@ -149,7 +149,7 @@ type world struct {
 
 // model is the expected state. Worlds that share a store share a model.
 type model struct {
-	mu    sync.Mutex // of clock, which only the test changes
+	mu    sync.Mutex // guards clock, which only the test changes
 	clock time.Time
 	made  []varve.Reading // all readings that were sent
 	acked map[string]bool // acknowledged readings

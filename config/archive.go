@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/retention"
 )
 
-// Archive configures the copies of tables that are made before the tables are dropped.
+// Archive configures the archive, to which the server copies tables before it drops them.
 type Archive struct {
 	Kind      string // folder or s3; if empty, tables are not archived
 	Dir       string // for the kind folder: path of the folder

@@ -38,7 +38,7 @@ type Traces struct {
 type Plan struct {
 	Target
 	Arrived time.Time // readings that arrived later stay
-	Tables  []Count   // tables with readings
+	Tables  []Count   // numbers of readings of the target, by table and stream
 	// Archives has the archives with readings of the target. The counts include readings with any
 	// arrival, in all days that the window touches.
 	Archives []Count

@@ -156,7 +156,7 @@ func (p *pass) eraseReadings(ctx context.Context) error {
 				p.erased += n
 				p.record.Erased = addCount(p.record.Erased, in.Name(), p.scope.streams[j].Name, n)
 			}
-			if err != nil && !errors.Is(err, store.ErrNoTable) { // it was dropped meanwhile
+			if err != nil && !errors.Is(err, store.ErrNoTable) { // ErrNoTable: the table was dropped meanwhile
 				return err
 			}
 		}

@@ -249,8 +249,8 @@ type total struct {
 }
 
 const (
-	// recountAfter is the age at which a total at its bound is recounted, because rejects
-	// expire.
+	// recountAfter is the age at which a total at its bound is recounted, because rejects may have
+	// expired meanwhile.
 	recountAfter = 10 * time.Minute
 	// maxTotals bounds the remembered totals.
 	maxTotals = 10_000

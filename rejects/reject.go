@@ -92,7 +92,8 @@ func (r *Reject) prepare() {
 // idBytes is the length of the hash in an id.
 const idBytes = 12
 
-// cut returns the text, or a copy of its first bytes if it is longer than most.
+// cut returns a text. If the text is longer than the argument most, cut returns a copy of its first
+// bytes.
 func cut(text string, most int) string {
 	if len(text) > most {
 		return strings.Clone(text[:most])

@@ -127,8 +127,8 @@ func (r *Router) Idle() bool {
 
 // Settled returns the settled time. Every write with an earlier arrival has ended, and no later
 // write has such an arrival. It also returns the last reset of the clock. The settled time can be a
-// millisecond after the time of the clock. If the clock was set back, or after ArriveFrom, it can
-// be up to lease.MaxClockSkew after it.
+// millisecond after the clock. If the clock was set back, or after ArriveFrom, the settled time can be
+// up to lease.MaxClockSkew after the clock.
 func (r *Router) Settled() (time.Time, ClockReset) {
 	c := r.arrivals
 	c.mu.Lock()
