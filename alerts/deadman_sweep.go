@@ -215,7 +215,7 @@ func (s *sweep) seemsSilent(d *devices.Device, state *deviceState) bool {
 }
 
 // evaluate updates the episodes of a device. It reports whether an episode has changed. If none
-// has, open reports whether an alert about the current silence is open.
+// has, the result open reports whether an alert about the current silence is open.
 func (s *sweep) evaluate(ctx context.Context, d *devices.Device, seen lastSeen) (changed, open bool, err error) {
 	c := reconciler{
 		subject: subjectOf(s.rule, varve.Series{Tenant: s.rule.Tenant, Stream: s.rule.Stream, Device: d.Device}),

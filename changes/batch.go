@@ -138,9 +138,9 @@ func (r *Rows) minutes(ctx context.Context, b *batch) (list []int64, more bool, 
 	return list, false, nil
 }
 
-// markers returns the markers of a range of minutes, in the order of minutes and devices. It begins
-// at the sort key from, and reports whether more follow. It returns all markers of a device in a
-// minute, or no markers of this device and minute.
+// markers returns the markers of a range of minutes, in the order of minutes and devices. The first
+// marker is at the sort key in the argument from, or after it. The result more reports whether others
+// follow. For a device and a minute, markers returns all markers or none.
 //
 // If all is set, it returns all markers of the range. It then fails if the range has more markers than
 // a batch: no answer had a cursor with such a range, so a client has forged the cursor.

@@ -36,7 +36,7 @@ const (
 	memberPrefix  = clusterPrefix + "WRITER#"
 )
 
-// The keys of the settled time of ended members, and of the epoch of the cluster.
+// The keys of two items: the horizon of ended members, and the epoch of the cluster.
 var (
 	endedKey = store.Key{PK: partition, SK: clusterPrefix + "ENDED"}
 	epochKey = store.Key{PK: partition, SK: clusterPrefix + "EPOCH"}

@@ -168,7 +168,7 @@ type markRequest struct {
 	streams    []Stream
 	unmarked   map[varve.Series][]int64 // hours without a marker, not sorted
 	chosen     map[varve.Series][]hours
-	minutes    []Stream // streams whose item of the minute is new
+	minutes    []Stream // streams that have no item for the minute yet
 }
 
 func (q *markRequest) knows(s Stream) bool {

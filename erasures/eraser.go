@@ -33,8 +33,8 @@ type Options struct {
 	// aggregates.
 	Alone func(func() error) error
 	Now   func() time.Time
-	// LastArrival returns the last arrival that stored readings may have. It may be later than Now after the
-	// clock was set back. If nil, no stored arrival is later than Now.
+	// LastArrival returns the last arrival that stored readings may have. After the clock was set back, the
+	// result may be later than Now. If LastArrival is nil, no stored arrival is later than Now.
 	LastArrival func() time.Time
 	Holder      string // names this process in leases
 	// Settle is how long an erasure waits before it reads everything once more. It exceeds the limit

@@ -128,8 +128,8 @@ func (t *tally) merge(p *Partial) {
 	}
 }
 
-// fieldIndex returns the index of a field. If the field is new, it adds the field. It tries index
-// next first, because most readings have the same fields as the reading before.
+// fieldIndex returns the index of a field. If the field is new, it adds the field. It first tries the
+// index in the argument next, because most readings have the same fields as the reading before.
 func (t *tally) fieldIndex(name string, next int) int {
 	fields := t.sum.Fields
 	if next < len(fields) && fields[next].Name == name {

@@ -63,8 +63,8 @@ func (c *arrivalClock) arrival() time.Time {
 	return time.UnixMilli(c.read()).UTC()
 }
 
-// begin registers a running write. It returns the arrival of the request, or a later arrival if
-// that one is settled.
+// begin registers a running write. It returns the arrival of the request, or a later arrival if the
+// arrival of the request is settled already.
 func (c *arrivalClock) begin(arrived time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

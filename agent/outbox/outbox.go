@@ -45,7 +45,7 @@ type Options struct {
 	Dir string
 	// Disk is the file system. If nil, the outbox uses the one of the operating system.
 	Disk Disk
-	// MaxBytes limits the sum of the segment files. It is at least MinBytes.
+	// MaxBytes limits the total size of the segment files. It is at least MinBytes.
 	MaxBytes int64
 	Full     Policy
 	Order    Order
