@@ -178,7 +178,7 @@ func (s *sweep) checkDevice(ctx context.Context, d *devices.Device, state device
 	return err
 }
 
-// refresh rereads the last-seen time of a device that seems silent, because lists may lag.
+// refresh rereads the last-seen time of a device that seems silent, because lists may be outdated.
 // Last-seen records of a stream are only written while a deadman rule on the stream is in force. So
 // if the device was last seen before the rule was added, refresh reads the last arrival from the
 // tables, once. This is not necessary for a device that was registered after the rule.

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// trustAfter is the number of samples of an episode that are read on each side of a span. The
-// record is trusted for the rest of the episode.
+// trustAfter is the number of samples of an episode that an evaluation reads on each side of a span.
+// For the rest of the episode, it trusts the record.
 const trustAfter = 1000
 
 // span is a range of positions, from the first to the last of some stored readings.

@@ -43,7 +43,8 @@ func (o *outbox) concerns(old, a *Alert) bool {
 	return o != nil && (old == nil || old.Open() != a.Open() || old.moved.IsZero() != a.moved.IsZero())
 }
 
-// room returns the capacity that a list of changes needs, including the entries of alerts.
+// room returns the capacity of a list of writes: the given changes, and the given entries if changes of
+// alerts are delivered.
 func (o *outbox) room(changes, entries int) int {
 	if o == nil {
 		return changes

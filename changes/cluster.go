@@ -183,8 +183,9 @@ func (c *Cluster) renew(ctx context.Context) error {
 	return c.removeDead(ctx, &ro)
 }
 
-// join stores a record that the settled times of other members respect. Then it reads the settled
-// times that were returned before, and makes the router assign later arrivals.
+// join stores a record of this process, so that the settled times of other members stay before its
+// arrivals. Then it reads the settled times that were returned before, and makes the router assign
+// later arrivals.
 func (c *Cluster) join(ctx context.Context) error {
 	ro, returned, err := readReturned(ctx, c.o.Items)
 	if err != nil {

@@ -35,7 +35,7 @@ func newLastSeen() lastSeen {
 }
 
 // untouched returns the records that readings of one tenant touch for the first time in this
-// minute. A record may occur several times. The names share the memory of the readings.
+// minute. A record may occur several times. The names in it share the memory of the readings.
 func (s *lastSeen) untouched(now time.Time, tenant string, filter StreamFilter, readings []varve.Reading, verdicts []varve.Verdict) (fresh []recordID) {
 	minute := now.Unix() / 60
 	var last varve.Series

@@ -72,8 +72,8 @@ type fieldReader struct {
 	stored []*rollupList
 }
 
-// readStoredLists reads the stored roll-ups of a span, from the cache if possible. It adds periods with
-// unclear partials to recounted.
+// readStoredLists reads the stored roll-ups of a span, from the cache if possible. It adds a period to
+// recounted if one of its partials lacks parts or replaces others.
 func (f *fieldReader) readStoredLists(ctx context.Context, h span, recounted map[int64]bool) error {
 	last := ""
 	for _, prefix := range f.prefixes(h) {
