@@ -145,8 +145,8 @@ func TestAlerts_FollowReadingsOfSeries(t *testing.T) {
 	}
 }
 
-// expected returns the alerts of a rule by brute force: the episodes among all readings in
-// order.
+// expected computes the alerts of a rule by brute force. It finds the episodes in all readings, in the
+// order of event time.
 func expected(readings []varve.Reading, threshold int64, held, gap time.Duration) string {
 	var all []string
 	var start, opened, last *varve.Reading

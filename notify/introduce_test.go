@@ -90,7 +90,7 @@ func TestSender_AnnouncesOpenAlertsToAddedNotifier(t *testing.T) {
 }
 
 // TestSender_AnnouncesAlertsOfTimeWithoutNotifiers checks that the first notifier receives the alerts
-// that are open already. A muted alert waits, and the route limits the alerts.
+// that are open already. It receives a muted alert when the mute ends, and only alerts of its route.
 func TestSender_AnnouncesAlertsOfTimeWithoutNotifiers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, r := newStore(), &receiver{}
