@@ -3,7 +3,7 @@ package rollup
 // pagePartials collects the partials of a page, and records which of them are replaced.
 type pagePartials struct {
 	list []pagePartial
-	// replaced maps hours to the last arrival day whose partial replaces those of earlier arrival days;
+	// replaced maps hours to the last arrival day whose partial replaces earlier partials of the hour;
 	// see Partial.replaces.
 	replaced map[int64]int64
 }

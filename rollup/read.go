@@ -247,9 +247,9 @@ func (b *pageBuilder) addExcept(partials map[slot]*Partial, skip func(slot) bool
 	}
 }
 
-// addStored adds the stored partials of slots that are not dirty. In three cases, it does not use the
-// partials of a day, but adds up the hours that need no recount: the day has dirty hours, one of its
-// partials replaces others, or the cut divides one of them.
+// addStored adds the stored partials of slots that are not dirty. In three cases, it adds the hours of a
+// day that need no recount, and not the partials of the day. The day has dirty hours, one of its
+// partials replaces others, or the cut divides one.
 func (b *pageBuilder) addStored(ctx context.Context) error {
 	skip := func(at slot) bool { return b.dirty[at] || b.cut.divides(at, b.hourly[at]) }
 	if b.q.Period == Hourly {
