@@ -185,8 +185,8 @@ func (e *Engine) checkArchive() func(context.Context, *store.Info) error {
 }
 
 // archiveTables archives the tables whose readings have all expired, one after the other. It merges the
-// archives of dropped tables, and deletes archives after their retention. Only one process does so at a time. The next run
-// continues an interrupted run.
+// archives of dropped tables, and deletes archives after their retention. Only one process does so at a
+// time. The next run continues an interrupted run.
 func (e *Engine) archiveTables() {
 	if e.Archiver == nil || !e.archives.running.TryLock() {
 		return

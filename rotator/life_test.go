@@ -70,7 +70,7 @@ type life struct {
 // slowRequest is an admitted request whose reading is not written yet.
 type slowRequest struct {
 	*router.Request
-	at time.Time // time at which it is written
+	at time.Time // time at which the reading is written
 }
 
 func newLife(t *testing.T, seed uint64, maxDays int) *life {
