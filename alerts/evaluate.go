@@ -34,7 +34,7 @@ func (h *history) isInside(p varve.Position) bool {
 
 // findings are the result of an evaluation.
 type findings struct {
-	span                           // the evaluated span; it begins before the given one if readBack has moved lo
+	span                           // the evaluated span; it begins before the span given to evaluate if readBack has moved its begin
 	wanted []episode               // the episodes that touch the span
 	stored map[varve.Position]bool // history.stored, and the recorded starts that this evaluation has read
 }

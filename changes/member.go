@@ -25,7 +25,7 @@ type member struct {
 	ends time.Time
 }
 
-// Attributes of a member. The attribute attrUntil is shared with the horizon.
+// Attributes of a member. It also has attrUntil and attrFrom, which other records have, too.
 const (
 	attrHorizon = "horizon"
 	attrEnds    = "ends"

@@ -299,7 +299,7 @@ func addLife(d time.Duration) time.Duration {
 	return d + extraLife
 }
 
-// rememberMarkers adds the chosen markers to memory after they were stored.
+// rememberMarkers adds the chosen markers of a request to memory after they were stored.
 func (t *Tracker) rememberMarkers(q *markRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 )
 
 // tally adds up readings and partials. An addition takes time proportional to the number of fields.
-// Fields are in the order of their first occurrence until result sorts them by name.
+// Fields are in the order of their first occurrence until the method result sorts them by name.
 type tally struct {
 	sum    Partial
 	only   fieldSet
@@ -193,7 +193,7 @@ func (l *readingList) add(arrived int64, digest uint64) {
 	*l = append(*l, countedReading{arrived: arrived, digest: digest})
 }
 
-// setUnclear sets unclear on all readings of the list, which may be nil.
+// setUnclear marks all readings of the list as unclear. The list may be nil.
 func (l *readingList) setUnclear() {
 	if l == nil {
 		return
