@@ -31,7 +31,7 @@ const (
 type outlet struct {
 	Target
 	busy      bool      // a batch is being sent
-	paused    time.Time // the receiver asked for a pause until then
+	paused    time.Time // end of the last pause that the receiver asked for
 	refreshed time.Time
 }
 
