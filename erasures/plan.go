@@ -21,7 +21,7 @@ const maxPlanAge = 24 * time.Hour
 type Count struct {
 	Table, Stream string
 	Readings      int64
-	Hold          string // the reason of a hold, for which these readings stay
+	Hold          string // reason of the hold that keeps these readings; "" without a hold
 }
 
 // Traces counts the records that an erasure deletes in addition to readings.

@@ -40,11 +40,11 @@ type Reject struct {
 	Message     string
 	Format      string // name of the format of Text; "" if Text is an unreadable message
 	Header      string // first row of the CSV body to which Text belongs
-	Options     string // parameters with which it was sent, as the query of a URL
+	Options     string // parameters of the write that sent the reading, as the query of a URL
 	Text        string
 	Cut         bool // Text, Header or Options was too long, and only its beginning is stored
 
-	buffered int // bytes that the buffer counts for it
+	buffered int // bytes that the buffer counts for the reject
 }
 
 // Replayable reports whether the reject has all that is needed to resubmit it.
