@@ -24,7 +24,7 @@ type metrics struct {
 	attempts  *prometheus.CounterVec
 	postponed prometheus.Counter
 	reachable prometheus.Gauge
-	lastError atomic.Pointer[string] // of the last attempt; nil if it succeeded
+	lastError atomic.Pointer[string] // error of the last attempt to send; nil if it succeeded
 }
 
 func newMetrics(stats func() outbox.Stats, maxBytes int64) *metrics {

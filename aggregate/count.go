@@ -17,7 +17,7 @@ type CountQuery struct {
 	Tenant, Stream string
 	Devices        []string
 	Window         varve.Window
-	Where          filter.Filter // if set, only matching readings are counted; an error for roll-ups
+	Where          filter.Filter // if set, only matching readings are counted; must be empty for FromRollups
 	Source         Source
 	Consistent     bool      // includes every acknowledged reading
 	SkipDamaged    bool      // omits damaged rows and lists them in the coverage
@@ -28,7 +28,7 @@ type CountQuery struct {
 type Counts struct {
 	Devices  []DeviceCount // devices with at least one reading, sorted by name
 	Readings int64
-	Coverage query.Coverage // of all devices; empty for roll-ups
+	Coverage query.Coverage // coverage of all devices; empty if the source is roll-ups
 	// Profile has the fields and kinds of values that were compared with Where.
 	Profile filter.Profile
 }

@@ -93,7 +93,7 @@ type Query struct {
 	Step           Step
 	Functions      []Function
 	Fields         []string      // if empty, all fields
-	Where          filter.Filter // if set, only matching readings are used; an error for roll-ups
+	Where          filter.Filter // if set, only matching readings are used; must be empty for FromRollups
 	Fill           Fill
 	Merge          bool // if true, one row per bucket for all devices together, instead of one per device
 	Top            Top

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// budget counts the values of one query, and the numbers that are collected for percentiles. It fails
-// the query above their limits.
+// budget counts the values of one query, and the numbers that are collected for percentiles. If one of
+// them exceeds its limit, the query fails.
 type budget struct{ values, collected int }
 
 func (b *budget) addValues(n int) error {

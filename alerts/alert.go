@@ -106,8 +106,8 @@ func (a *Alert) resolve(by string, now time.Time) bool {
 
 // updated returns the alert that replaces a stored one. The argument now is the alert as computed
 // from readings. The stored alert's acknowledgement, mute, KnownAt, severity and final resolution
-// stay. If the stored alert was replaced or withdrawn, only its acknowledgement, its mute and
-// KnownAt stay.
+// stay; see isFinal. If the stored alert was replaced or withdrawn, only its acknowledgement, its
+// mute and KnownAt stay.
 func (a *Alert) updated(now Alert) Alert {
 	s := a.remarks()
 	s.merge(now.remarks())

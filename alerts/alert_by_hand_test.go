@@ -117,12 +117,12 @@ func TestInterruptedCut_KeepsResolutionByHand(t *testing.T) {
 	}
 }
 
-// failNth returns a function that fails the nth write of a record or an alert. It sets hit when
-// it does.
+// failNth returns a function that fails the nth write of a record or an alert, and sets *hit at that
+// write.
 func failNth(nth int, hit *bool) func(store.Key) error { return failNthOf(nth, hit, "RUN#", "ALERT#") }
 
 // failNthOf returns a function that fails the nth write of an item whose sort key has one of the
-// prefixes. It sets hit when it does.
+// prefixes. The function sets *hit at that write.
 func failNthOf(nth int, hit *bool, prefixes ...string) func(store.Key) error {
 	*hit = false
 	var mu sync.Mutex

@@ -30,7 +30,7 @@ func (m *Monitor) AcknowledgeAlert(ctx context.Context, tenant, id, by, comment 
 	}
 	return m.stores.alerts.change(ctx, tenant, id, func(a *Alert) bool {
 		if a.Acknowledged.By == by && a.Acknowledged.Comment == comment && !a.Acknowledged.At.IsZero() {
-			return false // a repeated request
+			return false // the alert has this acknowledgement already
 		}
 		a.Acknowledged = Acknowledgement{By: by, At: m.time(), Comment: comment}
 		return true

@@ -21,7 +21,7 @@ func TestMovedAlert_LeadsToSuccessor(t *testing.T) {
 		before, then []varve.Reading
 		want         int    // start of the alert to which the first id leads, in seconds after noon
 		by           string // why that alert is resolved; "" if it is open
-		other        bool   // that alert has no remarks of the first one, because the first one was withdrawn in between
+		other        bool   // whether that alert lacks the remarks of the first alert, because the first one was withdrawn in between
 	}{
 		{"it begins earlier", 0, []varve.Reading{valued(5, 9)}, []varve.Reading{valued(3, 9)}, 3, "", false},
 		{"earlier, and once more", 0, []varve.Reading{valued(5, 9)}, []varve.Reading{valued(3, 9), valued(1, 9)}, 1, "", false},

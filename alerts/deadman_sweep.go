@@ -178,7 +178,7 @@ func (s *sweep) checkDevice(ctx context.Context, d *devices.Device, state device
 	return err
 }
 
-// refresh rereads the last-seen time of a device that seems silent, because lists may lag.
+// refresh rereads the last-seen time of a device that seems silent, because lists may be outdated.
 // Last-seen records of a stream are only written while a deadman rule on the stream is in force. So
 // if the device was last seen before the rule was added, refresh reads the last arrival from the
 // tables, once. This is not necessary for a device that was registered after the rule.
@@ -215,7 +215,7 @@ func (s *sweep) seemsSilent(d *devices.Device, state *deviceState) bool {
 }
 
 // evaluate updates the episodes of a device. It reports whether an episode has changed. If none
-// has, open reports whether an alert about the current silence is open.
+// has, the result open reports whether an alert about the current silence is open.
 func (s *sweep) evaluate(ctx context.Context, d *devices.Device, seen lastSeen) (changed, open bool, err error) {
 	c := reconciler{
 		subject: subjectOf(s.rule, varve.Series{Tenant: s.rule.Tenant, Stream: s.rule.Stream, Device: d.Device}),

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// trustAfter is the number of samples of an episode that are read on each side of a span. The
-// record is trusted for the rest of the episode.
+// trustAfter is the number of samples of an episode that an evaluation reads on each side of a span.
+// For the rest of the episode, it trusts the record.
 const trustAfter = 1000
 
 // span is a range of positions, from the first to the last of some stored readings.
@@ -34,7 +34,7 @@ func (h *history) isInside(p varve.Position) bool {
 
 // findings are the result of an evaluation.
 type findings struct {
-	span                           // the evaluated span; it begins before the given one if readBack has moved lo
+	span                           // the evaluated span; it begins before the span given to evaluate if readBack has moved its begin
 	wanted []episode               // the episodes that touch the span
 	stored map[varve.Position]bool // history.stored, and the recorded starts that this evaluation has read
 }
@@ -107,7 +107,7 @@ func (v *evaluator) readBack(readings samples) error {
 		trusted = in != nil && in.published && len(before) >= trustAfter && in.opened.Compare(one.at) < 0
 		return !trusted
 	})
-	// If the first readings of a recorded episode are deleted, the recorded start is used.
+	// If the first readings of a recorded episode are deleted, the episode still has its recorded start.
 	deleted := in != nil && !v.stored[in.start] && (bound == nil || bound.Compare(in.start) < 0)
 	if in != nil && in.start != v.lo && (trusted || deleted) {
 		v.current = &episode{start: in.start, opened: in.opened, opening: in.opening}

@@ -44,10 +44,10 @@ func (w *written) add(p varve.Position, mayHold, mayFail bool) {
 	w.holds, w.fails = w.holds && !mayFail, w.fails && !mayHold
 }
 
-// add records whether the condition may hold or fail for a reading of the write. A duplicate or a
-// conflict with its own id may have other values than the stored reading. The evaluation uses the
-// stored values, so both results are possible. Both are also possible for a correction: its values
-// may differ from the earlier version, and a higher version may be stored.
+// add records whether the condition may hold or fail for a reading of the write. If the client chose
+// the id, a duplicate or a conflict may have other values than the stored reading. The evaluation
+// uses the stored values, so both results are possible. Both are also possible for a correction: its
+// values may differ from the earlier version, and a higher version may be stored.
 func (e *evaluation) add(r *varve.Reading, o varve.Outcome) {
 	one := &e.scratch
 	counts := e.kind.sample(e.rule, r, one)
@@ -213,7 +213,7 @@ func (e *evaluation) unaffected() (bool, error) {
 	switch gap := e.rule.maxSilence(); {
 	case gap == 0:
 		return true, nil
-	case in.byGap: // the last reading of the episode stays the last
+	case in.byGap: // the end stays, unless a written reading is later than the episode's last reading
 		return w.hi.Time <= in.end.Time-1-int64(gap), nil
 	case in.end != nil:
 		return true, nil

@@ -145,8 +145,8 @@ func TestAlerts_FollowReadingsOfSeries(t *testing.T) {
 	}
 }
 
-// expected returns the alerts of a rule by brute force: the episodes among all readings in
-// order.
+// expected computes the alerts of a rule by brute force. It finds the episodes in all readings, in the
+// order of event time.
 func expected(readings []varve.Reading, threshold int64, held, gap time.Duration) string {
 	var all []string
 	var start, opened, last *varve.Reading
@@ -238,7 +238,7 @@ func TestShuffledArrivals_EndWithSameAlerts(t *testing.T) {
 // failures.
 func atTimes(rng *rand.Rand, failures int) func(store.Key) error {
 	var mu sync.Mutex
-	rng = rand.New(rand.NewPCG(rng.Uint64(), 1)) // not shared: writes are concurrent
+	rng = rand.New(rand.NewPCG(rng.Uint64(), 1)) // a generator of its own, because writes are concurrent
 	return func(k store.Key) error {
 		mu.Lock()
 		defer mu.Unlock()

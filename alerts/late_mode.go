@@ -13,9 +13,9 @@ type LateMode string
 
 // The modes.
 const (
-	LateNotify LateMode = "notify" // as other alerts, each in a message of its own
+	LateNotify LateMode = "notify" // each late alert has messages of its own, as other alerts have
 	LateDigest LateMode = "digest" // many alerts in one message
-	LateSilent LateMode = "silent" // not at all
+	LateSilent LateMode = "silent" // late alerts are not delivered
 )
 
 // LateModes returns all modes.

@@ -13,8 +13,8 @@ import (
 // the store. A concurrent write may have stored samples in between. They are evaluated when that
 // write is observed.
 //
-// It is correct only if no other process writes. newestSamples is safe for concurrent use. The
-// caller of apply holds the lock of the series.
+// This is correct only if no other process writes to the store. newestSamples is safe for concurrent
+// use. The caller of apply holds the lock of the series.
 type newestSamples struct {
 	mu         sync.Mutex
 	bySampling map[sampling]varve.Position

@@ -37,13 +37,14 @@ type OutboxEntry struct {
 	At      time.Time // when the entry was written
 }
 
-// concerns reports whether the difference between two versions of an alert is to be delivered. The
-// argument old is nil for a new alert.
+// concerns reports whether a change of an alert needs an outbox entry: the alert is new, was resolved
+// or reopened, or was replaced or withdrawn. The argument old is nil for a new alert.
 func (o *outbox) concerns(old, a *Alert) bool {
 	return o != nil && (old == nil || old.Open() != a.Open() || old.moved.IsZero() != a.moved.IsZero())
 }
 
-// room returns the capacity that a list of changes needs, including the entries of alerts.
+// room returns the capacity of a list of writes: the given changes, and the given entries if changes of
+// alerts are delivered.
 func (o *outbox) room(changes, entries int) int {
 	if o == nil {
 		return changes

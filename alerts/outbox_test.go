@@ -77,7 +77,8 @@ func (w *world) checkEntries(died int) {
 	}
 }
 
-// TestOutbox_KeepsLaterEntry checks that an entry is removed only at the version that was read.
+// TestOutbox_KeepsLaterEntry checks that Remove leaves an entry that a later change has replaced since
+// it was read.
 func TestOutbox_KeepsLaterEntry(t *testing.T) {
 	w := newWorld(t, delivering)
 	w.rule(gapped(5, 0, 0))

@@ -14,7 +14,7 @@ import (
 type reconciler struct {
 	subject
 	stores
-	// contested has the starts of episodes that another process changed first.
+	// contested has the starts of episodes that another process has changed since they were read.
 	contested map[varve.Position]bool
 }
 
@@ -34,8 +34,8 @@ func (c *reconciler) reconcile(ctx context.Context, found *findings, known *hist
 		err = w.apply(ctx, p)
 	}
 	if errors.Is(err, store.ErrCondition) {
-		// Another process has changed an episode first. The next try compares the new records
-		// with the stored readings. This try may have overwritten an alert already.
+		// Another process has changed an episode since it was read. The next try compares the new
+		// records with the stored readings. This try may have overwritten an alert already.
 		if c.contested == nil {
 			c.contested = map[varve.Position]bool{}
 		}

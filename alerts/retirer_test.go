@@ -162,7 +162,7 @@ func TestResolveAlerts_ResolvesChoicePageByPage(t *testing.T) {
 	for _, c := range []struct {
 		reason string
 		choice alerts.AlertChoice
-		left   []string // "rule device" of the alerts that stay open
+		left   []string // rule and device of each alert that stays open
 	}{
 		{"of a rule", alerts.AlertChoice{Rule: "a"}, []string{"b d0", "b d1", "b d2"}},
 		{"of a device", alerts.AlertChoice{Device: "d1"}, []string{"a d0", "a d2", "b d0", "b d2"}},

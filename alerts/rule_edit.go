@@ -33,7 +33,7 @@ func (m *Monitor) AddRule(ctx context.Context, r Rule) (Rule, varve.Outcome, err
 			return r, 0, err
 		}
 		if old != nil && old.deletedAt.IsZero() {
-			m.rules.cache.drop(r.Tenant) // another process may have added the rule, and its answer was lost
+			m.rules.cache.drop(r.Tenant) // another process may have added the rule, so the cache may lack it
 			if !old.equalContent(&r) {
 				return r, 0, varve.Errorf(varve.Conflict,
 					"rule %s exists with other content (%s): edit or delete it, or choose another id", r.ID, old)

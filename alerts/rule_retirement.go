@@ -14,10 +14,10 @@ type retirement struct {
 	generation string
 	reason     string // ByRuleDeleted or ByRuleChanged
 	at         time.Time
-	passed     bool // finish has resolved the alerts once
+	passed     bool // retirer.finish has resolved the open alerts once
 }
 
-// retire adds a retirement of a generation.
+// retire records that a generation of the rule has ended, with the reason and the time.
 func (r *Rule) retire(generation, reason string, at time.Time) {
 	list, _ := parseRetirements(r.retired) // never fails: ruleOf has parsed the text before
 	r.retired = retirementsText(append(list, retirement{generation: generation, reason: reason, at: at}))

@@ -90,7 +90,8 @@ func (s *ruleStore) query(ctx context.Context, q store.ItemQuery) (rules []Rule,
 	}
 }
 
-// put writes a rule in its next version if a condition is met, and reports whether it is.
+// put writes the next version of a rule if the stored item meets a condition, and reports whether it
+// does.
 func (s *ruleStore) put(ctx context.Context, r *Rule, cond store.Cond) (bool, error) {
 	err := s.items.Put(ctx, r.item(), cond)
 	s.cache.drop(r.Tenant)

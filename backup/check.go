@@ -10,7 +10,7 @@ import (
 // Problem is a file of a backup that is missing, or whose content differs from its checksum.
 type Problem struct {
 	File    *File
-	Backups []string // the names of the backups that need it
+	Backups []string // names of the backups that need the file
 	Err     error
 }
 

@@ -19,7 +19,7 @@ type Snapshot struct {
 	Dir     string
 	Store   string // id of the store
 	Created time.Time
-	Version string // of this program
+	Version string // version of this program
 }
 
 // Report counts the work of Make.
@@ -69,7 +69,7 @@ func (p *Place) Make(ctx context.Context, s Snapshot) (_ *Report, err error) {
 func (p *Place) last(ctx context.Context, store string) (*Manifest, error) {
 	list, err := p.Manifests(ctx)
 	if err != nil && len(list) == 0 {
-		return nil, err // all are unreadable, so the store is unknown
+		return nil, err // no manifest can be read, so the store of the backups is unknown
 	}
 	for _, m := range list {
 		if m.Store != store {

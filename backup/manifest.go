@@ -32,7 +32,7 @@ type Manifest struct {
 	Format  int       `json:"format"`
 	Store   string    `json:"store"`   // id of the store
 	Created time.Time `json:"created"` // time of the snapshot
-	Version string    `json:"version"` // of the program that made it
+	Version string    `json:"version"` // version of the program that made the backup
 	Files   []File    `json:"files"`   // ordered by path
 	// Sum is the SHA-256 of the manifest with an empty Sum.
 	Sum string `json:"sum"`

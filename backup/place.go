@@ -15,7 +15,7 @@ import (
 // methods. Only one of them at a time makes a backup or deletes old ones.
 type Place struct {
 	objects objectstore.Store
-	prefix  string // of all keys; empty, or ends with a slash
+	prefix  string // prefix of all keys; empty, or ends with a slash
 	now     func() time.Time
 	// Progress is called with the number of bytes that were read so far, and with the expected total. It
 	// may be nil.

@@ -36,7 +36,7 @@ type world struct {
 	*testing.T
 	store *local.Store
 	table grid.Table
-	dir   string // of the place
+	dir   string // folder of the place
 	place *backup.Place
 	clock time.Time
 	sent  int
@@ -163,8 +163,8 @@ func count(t *testing.T, s *local.Store, in grid.Table) (n int) {
 
 var errInjected = errors.New("injected")
 
-// unreliable counts operations down from left, and fails the one that reaches 0. If dies is set, all
-// later ones fail, too.
+// unreliable counts operations down in the field left, and fails the one that reaches 0. If the field
+// dies is set, all later ones fail, too.
 type unreliable struct {
 	objectstore.Store
 	left int

@@ -52,10 +52,10 @@ type Options struct {
 type Month struct {
 	Month                                      grid.Month
 	Created, Tuned, Retired, Restored, Dropped int
-	Tables                                     int  // at the end of the month
+	Tables                                     int  // number of tables at the end of the month
 	Most                                       int  // the largest number of tables in the month
-	Arrived                                    Load // in the month
-	Stored                                     Load // at the end of the month
+	Arrived                                    Load // load that arrived in the month
+	Stored                                     Load // load that is stored at the end of the month
 }
 
 // Actions returns the number of actions of the rotator in the month.
@@ -110,12 +110,12 @@ type simulation struct {
 	due      map[grid.Table]time.Time // when a table is retired or dropped next
 	load     map[grid.Table]Load
 	arrivals map[grid.Table][]arrival
-	opened   []store.Info // reused
+	opened   []store.Info // last result of open, whose memory the next call reuses
 	stored   Load
 	forecast Forecast
 }
 
-// month returns the forecast of the month of a time.
+// month returns the forecast of the month that contains a time.
 func (s *simulation) month(now time.Time) *Month {
 	m := grid.MonthOf(now)
 	if n := len(s.forecast.Months); n == 0 || s.forecast.Months[n-1].Month != m {

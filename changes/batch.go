@@ -138,12 +138,12 @@ func (r *Rows) minutes(ctx context.Context, b *batch) (list []int64, more bool, 
 	return list, false, nil
 }
 
-// markers returns the markers of a range of minutes, in the order of minutes and devices. It begins
-// at the sort key from, and reports whether more follow. It returns all markers of a device in a
-// minute, or no markers of this device and minute.
+// markers returns the markers of a range of minutes, in the order of minutes and devices. The first
+// marker is at the sort key in the argument from, or after it. The result more reports whether others
+// follow. For a device and a minute, markers returns all markers or none.
 //
-// If all is set, it returns all markers of the range. It fails if they are too many for a batch,
-// because no answer had a cursor with such a range.
+// If all is set, it returns all markers of the range. It then fails if the range has more markers than
+// a batch: no answer had a cursor with such a range, so a client has forged the cursor.
 func (r *Rows) markers(ctx context.Context, first, last int64, from string, all bool) (list []marker, more bool, err error) {
 	s := r.q.Stream
 	span := registry.Span{PKs: s.shards(), From: max(minuteText(first), from), To: minuteText(last + 1), Limit: batchMarkers, Consistent: true}

@@ -55,11 +55,11 @@ type Cluster struct {
 
 	changing sync.Mutex // held while the record of this process is written
 
-	mu     sync.Mutex // of the fields below
+	mu     sync.Mutex // guards the fields below, except seen
 	joined bool
 	closed bool
-	self   member // as stored
-	epoch  Epoch  // was durable when it was read
+	self   member // record of this process, as it was last stored
+	epoch  Epoch  // epoch of the cluster, as it was last read or stored
 	resets int    // number of resets of the router's clock that the record and the epoch include
 	// safe is at or after all settled times that were returned before this process joined.
 	safe time.Time
@@ -183,8 +183,9 @@ func (c *Cluster) renew(ctx context.Context) error {
 	return c.removeDead(ctx, &ro)
 }
 
-// join stores a record that the settled times of other members respect. Then it reads the settled
-// times that were returned before, and makes the router assign later arrivals.
+// join stores a record of this process, so that the settled times of other members stay before its
+// arrivals. Then it reads the settled times that were returned before, and makes the router assign
+// later arrivals.
 func (c *Cluster) join(ctx context.Context) error {
 	ro, returned, err := readReturned(ctx, c.o.Items)
 	if err != nil {
@@ -337,7 +338,7 @@ func (c *Cluster) Close(ctx context.Context) error {
 	m.ends = m.until.Add(Linger + lease.MaxClockSkew)
 	err := c.o.Items.Put(ctx, m.item(), store.IfEquals(attrUntil, old))
 	if errors.Is(err, store.ErrCondition) {
-		return nil // the record has a later end
+		return nil // the record was removed, or a renewal with an unknown result gave it a later end
 	}
 	return err
 }

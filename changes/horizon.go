@@ -36,11 +36,11 @@ type Horizon struct {
 	safe atomic.Int64
 
 	mu     sync.Mutex
-	until  time.Time // durable
-	epoch  Epoch     // durable
+	until  time.Time // the horizon as it is stored
+	epoch  Epoch     // the epoch as it is stored
 	resets int       // number of resets of the router's clock that the epoch includes
 
-	renewed atomic.Int64 // equals resets
+	renewed atomic.Int64 // a copy of resets, which Admit reads without the lock
 }
 
 // attrUntil is the durable settled time of a horizon.
@@ -111,8 +111,9 @@ func (h *Horizon) Settled(ctx context.Context) (time.Time, Epoch, error) {
 	return at, h.epoch, nil
 }
 
-// Admit makes the epoch durable after a reset of the clock, and retries a failed Open. It must be called
-// before readings with earlier arrivals are written. It returns the zero time: writes have no limit.
+// Admit makes the epoch durable after a reset of the clock, and retries a failed Open. After a reset,
+// arrivals are earlier than before, so Admit must be called before the next readings are written. It
+// returns the zero time: writes have no limit.
 func (h *Horizon) Admit(ctx context.Context, arrived time.Time) (by time.Time, err error) {
 	if count := h.router.ClockResets(); h.opened.Load() && int64(count) == h.renewed.Load() {
 		return by, h.checkArrival(arrived)
@@ -123,7 +124,8 @@ func (h *Horizon) Admit(ctx context.Context, arrived time.Time) (by time.Time, e
 	return by, h.checkArrival(arrived)
 }
 
-// checkArrival fails if a late Open followed the arrival, so that the arrival may be settled.
+// checkArrival fails if a late Open followed the arrival of a write. Such an arrival may be settled
+// already.
 func (h *Horizon) checkArrival(arrived time.Time) error {
 	if arrived.UnixMilli() < h.safe.Load() && h.router.ClockResets() == 0 {
 		return varve.Errorf(varve.Unavailable, "the arrival of the write is settled already: retry")

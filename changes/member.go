@@ -25,7 +25,7 @@ type member struct {
 	ends time.Time
 }
 
-// Attributes of a member. The attribute attrUntil is shared with the horizon.
+// Attributes of a member. It also has attrUntil and attrFrom, which other records have, too.
 const (
 	attrHorizon = "horizon"
 	attrEnds    = "ends"
@@ -36,7 +36,7 @@ const (
 	memberPrefix  = clusterPrefix + "WRITER#"
 )
 
-// The keys of the settled time of ended members, and of the epoch of the cluster.
+// The keys of two items: the horizon of ended members, and the epoch of the cluster.
 var (
 	endedKey = store.Key{PK: partition, SK: clusterPrefix + "ENDED"}
 	epochKey = store.Key{PK: partition, SK: clusterPrefix + "EPOCH"}
@@ -108,8 +108,8 @@ func readReturned(ctx context.Context, items store.Items) (ro roster, returned t
 	return ro, returned, nil
 }
 
-// oldest returns the earliest time from which a member other than the named one may still write, or
-// at if at is earlier.
+// oldest returns the earliest time from which a member other than the named one may still write. If the
+// argument at is earlier, it returns that.
 func (ro *roster) oldest(at time.Time, except string) time.Time {
 	for i := range ro.members {
 		if m := &ro.members[i]; m.name != except && m.from.Before(at) {

@@ -35,7 +35,7 @@ type Reader struct {
 	o ReaderOptions
 
 	mu      sync.Mutex
-	indexes map[Stream]cachedIndex // only if other processes write to the store
+	indexes map[Stream]cachedIndex // used only if other processes write to the store
 }
 
 // cachedIndex is the record about an index, and the time at which it was read.
@@ -95,7 +95,8 @@ func (r *Reader) Open(ctx context.Context, q Query) (*Rows, error) {
 }
 
 // oldest returns the time since which the changes of a stream are complete. The zero time means that
-// all changes are complete. If the index of the stream is not recorded yet, it begins at end.
+// all changes are complete. If the index of the stream is not recorded yet, oldest returns the argument
+// end.
 func (r *Reader) oldest(ctx context.Context, s Stream, end time.Time) (time.Time, error) {
 	keep := r.o.Tracker.o.Retention(s.Name)
 	ix, err := r.index(ctx, s)

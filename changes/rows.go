@@ -28,7 +28,7 @@ type Rows struct {
 
 	batch *batch // nil if the next markers must be read
 	out   []varve.Reading
-	size  int // of out, in bytes
+	size  int // size of out, in bytes
 	err   error
 }
 

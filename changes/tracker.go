@@ -55,7 +55,7 @@ type Tracker struct {
 	streams map[Stream]*trackedStream
 	size    int   // number of devices in streams
 	last    int64 // the last minute with a marker; it is durable
-	own     int64 // all arrivals from this one on, in milliseconds since 1970, are of this process
+	own     int64 // since this arrival, in milliseconds since 1970, only this process has put markers
 }
 
 // trackedStream is the memory of a tracker about a stream.
@@ -70,7 +70,7 @@ type trackedStream struct {
 
 // trackedDevice is the memory of a tracker about a series.
 type trackedDevice struct {
-	minute int64 // of the spans
+	minute int64 // the minute whose markers cover spans
 	spans  []hours
 	last   int64 // the last arrival, in milliseconds since 1970
 
@@ -168,7 +168,7 @@ type markRequest struct {
 	streams    []Stream
 	unmarked   map[varve.Series][]int64 // hours without a marker, not sorted
 	chosen     map[varve.Series][]hours
-	minutes    []Stream // streams whose item of the minute is new
+	minutes    []Stream // streams that have no item for the minute yet
 }
 
 func (q *markRequest) knows(s Stream) bool {
@@ -299,7 +299,7 @@ func addLife(d time.Duration) time.Duration {
 	return d + extraLife
 }
 
-// rememberMarkers adds the chosen markers to memory after they were stored.
+// rememberMarkers adds the chosen markers of a request to memory after they were stored.
 func (t *Tracker) rememberMarkers(q *markRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -140,16 +140,16 @@ type world struct {
 	engine  *engine.Engine
 	flights []*flight
 	shared  bool          // other worlds write to the store
-	offset  time.Duration // of the clock of this process
+	offset  time.Duration // difference of this process's clock from the clock of the model
 	readers []*consumer
 	indexed bool
-	real    bool          // if true, the real clock
+	real    bool          // if true, the world uses the real clock
 	behind  time.Duration // how far the clock was set back
 }
 
 // model is the expected state. Worlds that share a store share a model.
 type model struct {
-	mu    sync.Mutex // of clock, which only the test changes
+	mu    sync.Mutex // guards clock, which only the test changes
 	clock time.Time
 	made  []varve.Reading // all readings that were sent
 	acked map[string]bool // acknowledged readings

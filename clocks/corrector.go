@@ -101,7 +101,8 @@ func (c *Corrector) Correct(ctx context.Context, r *varve.Reading, arrived time.
 }
 
 // repeat returns the verdict on a reading that is already stored with a corrected time. It tries all
-// offsets except the one with index except. If the reading is not found, the verdict is zero.
+// offsets, but omits the one whose index is the argument except. If the reading is not found, the
+// verdict is zero.
 func (c *Corrector) repeat(ctx context.Context, r *varve.Reading, offsets []Offset, except int) (v varve.Verdict, err error) {
 	for i, o := range offsets {
 		if i == except || r.Time.Before(o.From) {

@@ -49,7 +49,8 @@ type Registry struct {
 
 type streamKey struct{ tenant, stream string }
 
-// sample has the times of one reading in the future.
+// sample has two times of a reading: the time that its device sent, and its arrival. The sent time
+// was in the future at the arrival.
 type sample struct {
 	sent, arrived time.Time
 }
@@ -94,8 +95,9 @@ func decode(it *store.Item) (offsets []Offset, err error) {
 	return offsets, nil
 }
 
-// Observe adds a reading in the future as a sample. If the last samples are consistent, it stores their
-// offset and returns true. The offset applies from the sent time of this reading on.
+// Observe adds a sample: a reading whose sent time was in the future when it arrived. If the last
+// samples are consistent, it stores their offset and returns true. The offset applies from the sent
+// time of this reading on.
 //
 // If a similar offset is stored already, Observe stores none and returns true. If the series already
 // has maxOffsets offsets, Observe stores none and returns false.

@@ -11,14 +11,14 @@ import (
 	"github.com/varvedb/varve/retention"
 )
 
-// Archive configures the copies of tables that are made before the tables are dropped.
+// Archive configures the archive, to which the server copies tables before it drops them.
 type Archive struct {
 	Kind      string // folder or s3; if empty, tables are not archived
-	Dir       string // folder: the folder
-	Bucket    string // s3: the bucket
-	Prefix    string // prefix of all keys
-	Endpoint  string // s3: the address of another service than AWS; if empty, AWS
-	Region    string // s3: the region; if empty, the environment's
+	Dir       string // for the kind folder: path of the folder
+	Bucket    string // for the kind s3: name of the bucket
+	Prefix    string // prefix of the keys of all archives
+	Endpoint  string // for the kind s3: address of a service other than AWS; if empty, AWS
+	Region    string // for the kind s3: region; if empty, the environment or the profile has it
 	Rate      int    // readings per second that are read from the store; 0 means no limit
 	Retention time.Duration
 	Merge     bool // merge the archives of dropped tables

@@ -13,7 +13,7 @@ type AWS struct {
 
 // IoT configures the routes for AWS IoT Core.
 type IoT struct {
-	Accounts string // separated by commas; if empty, the routes do not exist
+	Accounts string // numbers of AWS accounts, separated by commas; if empty, the routes do not exist
 }
 
 // AccountList returns the accounts in Accounts.

@@ -101,14 +101,14 @@ func (s Server) HostList() []string { return words(s.Hosts) }
 // Store configures the store of all data.
 type Store struct {
 	Kind     string // local, mem or dynamodb
-	Dir      string // local: the data folder
-	Memory   Size   // local: memory for readings that are not in chunks yet
-	Cache    Size   // local: memory for cached chunks
-	MinFree  Size   // local: the free space on the disk below which readings are refused
-	Endpoint string // dynamodb: the address of an emulator; if empty, AWS
-	Region   string // dynamodb: the region; if empty, the environment's
-	Registry string // dynamodb: the registry's table; if empty, <prefix>_registry
-	// TableQuota is the quota of tables of the account and region; dynamodb only.
+	Dir      string // for local: the data folder
+	Memory   Size   // for local: memory for readings that are not in chunks yet
+	Cache    Size   // for local: memory for cached chunks
+	MinFree  Size   // for local: the free space on the disk below which readings are refused
+	Endpoint string // for dynamodb: address of an emulator; if empty, AWS
+	Region   string // for dynamodb: region; if empty, the environment or the profile has it
+	Registry string // for dynamodb: name of the registry's table; if empty, <prefix>_registry
+	// TableQuota is, for dynamodb, the number of tables that the account may have in the region.
 	TableQuota int
 }
 
@@ -139,7 +139,7 @@ type Receipts struct {
 // Rollups configures hourly and daily roll-ups.
 type Rollups struct {
 	Enabled bool
-	Resent  string // ignore or count
+	Resent  string // whether a reading counts that may be a copy of a dropped one: ignore or count
 }
 
 // Class is a retention class.
@@ -149,12 +149,12 @@ type Class struct{ Retention time.Duration }
 type Stream struct {
 	Class       string
 	Retention   time.Duration
-	RowWindow   time.Duration // dynamodb: the time that a row covers; 0 means a millisecond
+	RowWindow   time.Duration // for dynamodb: the time that a row covers; 0 means a millisecond
 	ClockPolicy string        // for readings with an unacceptable time: refuse, quarantine or correct; if empty, refuse
 	Lookback    time.Duration // look-back of PromQL; 0 means the look-back of all streams
 	Archive     bool          // queries read archived tables by default
 	Arrivals    string        // whether changes are recorded by arrival: true or false; if empty, true except on dynamodb
-	Expect      string        // dynamodb: whether most rows are expected to exist: auto, new or existing; if empty, auto
+	Expect      string        // for dynamodb: whether the store expects that most rows exist: auto, new or existing; if empty, auto
 }
 
 // Limits bounds the duration, size and number of requests.
@@ -194,8 +194,8 @@ type Logs struct{ Retention time.Duration }
 
 // Rejects configures the storage of rejected readings.
 type Rejects struct {
-	Limit     int           // maximum number per tenant and stream; 0 means that none is stored
-	Retention time.Duration // how long one lives after its last arrival; 0 means that none is stored
+	Limit     int           // maximum number of rejects per tenant and stream; 0 means that none is stored
+	Retention time.Duration // how long a reject lives after its last arrival; 0 means that none is stored
 }
 
 // Log configures the log of the process.

@@ -82,9 +82,9 @@ func (l *loader) keyOfEnv(name string, flags map[string]string) (key, wrong stri
 }
 
 // nameOfEnv returns the class, stream, notifier or topic that a variable names. A variable has no dots,
-// hyphens or small letters, so several names may map to it. The name is looked up among the names in
-// the file and the flags. If none maps to the variable, the variable's middle part in small letters is
-// the name. For a stream, that part must not contain an underscore.
+// hyphens or small letters, so several names may map to it. nameOfEnv compares it with the names in the
+// file and the flags. If none maps to the variable, the variable's middle part in small letters is the
+// name. For a stream, that part must not contain an underscore.
 func (l *loader) nameOfEnv(group, middle, last string, flags map[string]string) (name, wrong string) {
 	var meant []string
 	for _, name := range l.names(group, flags) {

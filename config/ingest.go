@@ -20,7 +20,7 @@ type Ingest struct {
 // SQS configures the consumer of a queue of Amazon SQS.
 type SQS struct {
 	Queue     string // URL; if empty, no consumer
-	Receivers int    // requests at the same time
+	Receivers int    // number of concurrent requests for messages
 	Records
 }
 
@@ -33,7 +33,7 @@ type Kinesis struct {
 // Records configures the readings in the records of a consumer.
 type Records struct {
 	Tenant string
-	Stream string // of Varve; line protocol needs none
+	Stream string // Varve's stream for the readings; empty for line protocol, whose lines name it
 	Format string // json, ndjson or line
 	Params string // parameters of a write, as in precision=ms&time=arrival
 	// Region and Endpoint locate the queue or stream. If Region is empty, it comes from the URL or ARN of

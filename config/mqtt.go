@@ -13,18 +13,18 @@ import (
 
 // MQTT configures the client of a broker, and the listener for devices.
 type MQTT struct {
-	URL                       string // of the broker; if empty, no client
+	URL                       string // address of the broker; if empty, the server has no client
 	User, PasswordFile        string
 	ClientID                  string
-	Protocol                  string // auto, 5 or 3.1.1
+	Protocol                  string // version of MQTT: auto, 5 or 3.1.1
 	CAFile, CertFile, KeyFile string
-	Share                     string // of a shared subscription; if empty, none
-	Tenant                    string // of topics that name none
+	Share                     string // name of a shared subscription; if empty, no other process shares the messages
+	Tenant                    string // tenant of messages whose topics name none
 	Window                    int    // maximum number of received messages that are not acknowledged
 	Session                   time.Duration
-	Listen                    string // if empty, no listener
+	Listen                    string // address and port of the listener; if empty, none
 	MaxMessage                Size
-	Presets                   string // separated by commas
+	Presets                   string // names of presets, separated by commas
 }
 
 // maxWindow is the largest value of the setting mqtt.window. For each acknowledgement, the library

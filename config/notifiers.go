@@ -19,11 +19,11 @@ import (
 type Notifier struct {
 	Kind       string
 	URL        string
-	Topic      string // of a broker, or the ARN of a topic of Amazon SNS
-	User       string // of a broker
+	Topic      string // topic of an MQTT broker, or ARN of a topic of Amazon SNS
+	User       string // name with which Varve connects to a broker
 	SecretFile string // file with the secret, the token or the password
 	SecretEnv  string // environment variable with the secret, as an alternative to SecretFile
-	Severities string // this and the next three select alerts: words separated by commas; empty selects all
+	Severities string // this and the next three fields select alerts: words separated by commas; empty selects all
 	Streams    string
 	Rules      string
 	Tenants    string

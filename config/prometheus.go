@@ -15,7 +15,7 @@ type Query struct {
 
 // Prometheus configures the query API of Prometheus.
 type Prometheus struct {
-	Lookback time.Duration // of all queries; 0 means three times the observed interval
+	Lookback time.Duration // look-back of streams that set none; 0 means three times the observed interval
 }
 
 func defaultQuery() Query {

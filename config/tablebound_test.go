@@ -42,7 +42,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestBoundWithRollups checks that the policy has the three days for which roll-ups need retired
+// TestBoundWithRollups checks that RecountGrace is the three days for which roll-ups need retired
 // tables, even if the grace is shorter.
 func TestBoundWithRollups(t *testing.T) {
 	c := config.Default()

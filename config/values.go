@@ -10,7 +10,7 @@ import (
 type Value struct {
 	Key     string `json:"key"`
 	Value   string `json:"value"`
-	Default string `json:"default,omitempty"` // "" also for settings of a single stream, notifier or topic
+	Default string `json:"default,omitempty"` // "" if the default is empty, or for a setting of a single stream, notifier or topic
 	Origin  string `json:"origin"`
 	Doc     string `json:"doc"`
 }

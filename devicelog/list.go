@@ -18,7 +18,7 @@ type Query struct {
 	Operator   string
 	Supervisor string
 	// State, if set, selects one state, or with a final * the states with a prefix, as in
-	// WARNING*. It is for the entries of a device or a supervisor.
+	// WARNING*. It requires Device or Supervisor.
 	State  string
 	Window varve.Window
 	Order  varve.Order

@@ -59,7 +59,7 @@ func TestList_ServesSevenPatterns(t *testing.T) {
 		{Device: "d2", Time: at(27, 1), State: "WARNING4", Message: "f", Operator: "Liz", EscalatedTo: "Sara"},
 		{Device: "d2", Time: at(28, 1), State: "WARNING1", Message: "g", EscalatedTo: "Sara/x"},
 	} {
-		if got := w.log(l); got != varve.Stored { // 1: createLogEntryForSpecificDevice
+		if got := w.log(l); got != varve.Stored { // pattern 1: createLogEntryForSpecificDevice
 			t.Errorf("%s: %s", l.Message, got)
 		}
 	}

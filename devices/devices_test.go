@@ -81,7 +81,7 @@ func TestPut_CreatesOnceUnderConcurrency(t *testing.T) {
 func TestPut_FollowsConcurrentChange(t *testing.T) {
 	for _, c := range []struct {
 		reason        string
-		there, delete bool // the device exists before the call; the other process deletes the device
+		there, delete bool // whether the device exists before the call; whether the other process deletes it
 		created       time.Time
 		version       int64
 	}{

@@ -15,16 +15,16 @@ import (
 type lastSeen struct {
 	mu         sync.RWMutex
 	minute     int64                  // the current minute, counted from 1970
-	touched    map[string]touched     // records touched in the current minute, by tenant; all of them exist
+	touched    map[string]touched     // by tenant, the records of devices that sent in the current minute; all of them exist
 	pending    map[recordID]time.Time // records to be written, with their times
 	registered registered
 	wake       chan struct{}
 }
 
-// touched has the records of a tenant that readings have touched in the current minute.
+// touched has the records of a tenant's devices that sent readings in the current minute.
 type touched struct {
 	devices map[string]struct{}
-	series  map[recordID]struct{} // records in the streams that a stream filter selects
+	series  map[recordID]struct{} // records of devices in streams that a stream filter selects
 }
 
 // written is true if a record was written with the current time.
@@ -35,7 +35,7 @@ func newLastSeen() lastSeen {
 }
 
 // untouched returns the records that readings of one tenant touch for the first time in this
-// minute. A record may occur several times. The names share the memory of the readings.
+// minute. A record may occur several times. The names in it share the memory of the readings.
 func (s *lastSeen) untouched(now time.Time, tenant string, filter StreamFilter, readings []varve.Reading, verdicts []varve.Verdict) (fresh []recordID) {
 	minute := now.Unix() / 60
 	var last varve.Series

@@ -57,7 +57,7 @@ func (r *Registry) forgetOverride(id deviceID) {
 }
 
 // checkRetention rejects a retention that is too short, or that exceeds the retention of a class of
-// the device's streams. It also records that the tenant has overrides.
+// the device's streams. It also records that devices of the tenant have a retention of their own.
 func (r *Registry) checkRetention(ctx context.Context, d *Device, finder StreamFinder) error {
 	if d.Retention == 0 {
 		return nil

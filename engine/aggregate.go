@@ -12,7 +12,7 @@ const (
 	// aggregateEvery is the interval between two runs of the aggregator. Roll-ups are exact at
 	// any time, but until a run, reads recount the dirty hours.
 	aggregateEvery = 5 * time.Minute
-	// aggregateFirst limits the time of the run of the aggregator before tables are dropped.
+	// aggregateFirst limits how long the aggregator runs before tables are dropped.
 	aggregateFirst = time.Minute
 )
 

@@ -60,10 +60,10 @@ type archives struct {
 
 // ArchiveStats counts the work of the archive in this process.
 type ArchiveStats struct {
-	Archived int64 // tables
-	Failed   int64 // attempts to archive a table
-	Refused  int64 // drops of tables
-	Merged   int64 // tables whose archives were merged
+	Archived int64 // number of archived tables
+	Failed   int64 // number of failed attempts to archive a table
+	Refused  int64 // number of drops that a missing or failed archive prevented
+	Merged   int64 // number of tables whose archives were merged
 	Readings int64
 	Bytes    int64
 	Took     time.Duration
@@ -288,7 +288,7 @@ func (e *Engine) archiveDue(ctx context.Context, infos []store.Info) error {
 	for i := range infos {
 		in := &infos[i]
 		if in.Hold == archive.RestoredHold {
-			continue // it may not have all readings of its archive yet
+			continue // a restore fills the table, so it may not have all readings of its archive yet
 		}
 		if !policy.ArchiveDue(in, now) || !suspects[in.Table] && e.upToDate(known[in.Table], in) {
 			continue

@@ -31,7 +31,7 @@ func (a *archivedTables) List(ctx context.Context, prefixes []string, w varve.Wi
 		return nil, err
 	}
 	list := make([]query.Archived, len(records))
-	reads := a.reader.Share() // of one query
+	reads := a.reader.Share() // the reads of one query
 	for i := range records {
 		r := &records[i]
 		list[i] = query.Archived{

@@ -80,7 +80,7 @@ func TestQuery_WithArchivesReturnsEveryReadingOnceOnDynamoDB(t *testing.T) {
 type archivePast struct {
 	*engine.Engine
 	root    string
-	prefix  string // of tables
+	prefix  string // prefix of tables
 	clock   time.Time
 	shared  atomic.Pointer[time.Time] // clock, for the engine
 	copies  []tableCopy

@@ -107,7 +107,7 @@ type Events struct {
 	// Counted is called after the aggregator has processed dirty markers or failed. If nil, it is
 	// skipped.
 	Counted func(markers int, took time.Duration, err error)
-	// Scaled, if set, is called after the capacity of a table was changed by its use.
+	// Scaled, if set, is called after the capacity of a table was changed to match its use.
 	Scaled func(store.CapacityChange)
 	// Erasure is called after an erasure has begun or changed. If nil, it is skipped.
 	Erasure func(erasures.Record)

@@ -51,7 +51,7 @@ func TestClose_FinishesCurrentAction(t *testing.T) {
 		var inStep, closedInStep atomic.Int32
 		s.onCreate(func() error {
 			inStep.Add(1)
-			<-time.After(10 * time.Minute) // ignores the context
+			<-time.After(10 * time.Minute) // the creation ignores the context
 			closedInStep.Add(s.closed.Load())
 			return nil
 		})

@@ -161,7 +161,7 @@ func (w *rewindWorld) answers(p *past) (texts []string) {
 			"days":              p.rollups(rollup.Query{Series: s, Window: varve.AllTime(), Period: rollup.Daily, Limit: 50}),
 		} {
 			lines, _, err := ask(time.Time{})
-			if err != nil && varve.FailureOf(err) != varve.NotFound { // before the first reading of a stream
+			if err != nil && varve.FailureOf(err) != varve.NotFound { // NotFound: the stream has no reading yet
 				w.Fatalf("%s of %s: %v", name, s, err)
 			}
 			for _, l := range lines {

@@ -19,7 +19,7 @@ type scaleRun struct {
 	table   grid.Table
 	stores  []*dynamo.Store
 	runs    []func(*testing.T)
-	changes []store.CapacityChange // of the last run
+	changes []store.CapacityChange // changes that the last run made
 }
 
 func newScaleRun(t *testing.T) *scaleRun {

@@ -17,8 +17,8 @@ import (
 type foundArchive struct {
 	table  grid.Table
 	merged string  // the merged archive that has its readings, if any
-	hold   string  // the reason of the hold on its table, or on the archive itself
-	counts []Count // readings in whole days
+	hold   string  // the reason of the hold on its table, or on the archive itself; "" if neither is on hold
+	counts []Count // number of readings by stream, in all days that the window touches
 	// earlier means that earlier archives of the table exist, which may have readings of the target.
 	earlier bool
 }
@@ -61,7 +61,7 @@ func (e *Eraser) findArchives(ctx context.Context, s *scope) (list []foundArchiv
 			list = append(list, found)
 		}
 	}
-	for _, t := range slices.SortedFunc(maps.Keys(leftover), grid.Table.Compare) { // these have no records
+	for _, t := range slices.SortedFunc(maps.Keys(leftover), grid.Table.Compare) { // these tables have no records
 		if t.Overlaps(s.Window) {
 			if e.opts.Archiver == nil {
 				return nil, errNoArchiver(t, s)
@@ -77,7 +77,7 @@ func errNoArchiver(t grid.Table, s *scope) error {
 	return varve.Errorf(varve.Conflict, "the archive of %s may have readings of device %s: set archive.kind first", t, s.Device)
 }
 
-// leftover returns the tables with readings in merged archives that are not their archives.
+// leftover returns the tables with readings in merged archives to which their records do not point.
 func (e *Eraser) leftover(ctx context.Context) (map[grid.Table]bool, error) {
 	set := map[grid.Table]bool{}
 	tables, err := archive.Catalog{Items: e.opts.Items}.Leftover(ctx)

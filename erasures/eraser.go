@@ -36,8 +36,8 @@ type Options struct {
 	// such a job runs: the erasure is retried. If nil, no such job exists.
 	AloneWithArchives func(ctx context.Context, do func(context.Context) error) error
 	Now               func() time.Time
-	// LastArrival returns the last arrival that stored readings may have. It may be later than Now after the
-	// clock was set back. If nil, no stored arrival is later than Now.
+	// LastArrival returns the last arrival that stored readings may have. After the clock was set back, the
+	// result may be later than Now. If LastArrival is nil, no stored arrival is later than Now.
 	LastArrival func() time.Time
 	Holder      string // names this process in leases
 	// Settle is how long an erasure waits before it reads everything once more. It exceeds the limit
@@ -80,8 +80,8 @@ type scope struct {
 	tables  []store.Info
 }
 
-// find returns the streams and the tables that may have data of a target. It never includes foreign
-// tables.
+// find returns the streams and the tables that may have data of a target. It never includes tables
+// that belong to other programs.
 func (e *Eraser) find(ctx context.Context, t Target) (s scope, err error) {
 	s.Target = t
 	if t.Stream != "" {

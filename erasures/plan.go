@@ -21,7 +21,7 @@ const maxPlanAge = 24 * time.Hour
 type Count struct {
 	Table, Stream string
 	Readings      int64
-	Hold          string // the reason of a hold, for which these readings stay
+	Hold          string // reason of the hold that keeps these readings; "" without a hold
 }
 
 // Traces counts the records that an erasure deletes in addition to readings.
@@ -38,8 +38,9 @@ type Traces struct {
 type Plan struct {
 	Target
 	Arrived time.Time // readings that arrived later stay
-	Tables  []Count   // tables with readings
-	// Archives has the archives with readings of the target, in whole days and with any arrival.
+	Tables  []Count   // numbers of readings of the target, by table and stream
+	// Archives has the archives with readings of the target. The counts include readings with any
+	// arrival, in all days that the window touches.
 	Archives []Count
 	Traces
 }

@@ -41,13 +41,13 @@ type Record struct {
 	State   State
 	Next    time.Time // when the work continues; zero if the erasure is done
 	Ended   time.Time // when nothing was left; zero before
-	Problem string    // of the last attempt; "" if it succeeded
+	Problem string    // error of the last attempt; "" if it succeeded
 	Passes  int       // how often all data was searched
 
-	Planned []Count // the plan
-	Erased  []Count // readings that were erased, by table
-	Holds   []Count // tables on hold with readings of the target
-	Traces  Traces  // deleted records
+	Planned []Count // numbers of readings in the plan
+	Erased  []Count // numbers of readings that were erased, by table
+	Holds   []Count // numbers of readings of the target in tables on hold
+	Traces  Traces  // numbers of deleted records
 
 	rollupsDue bool // readings are erased, and the roll-ups may still include them
 

@@ -96,8 +96,8 @@ type pass struct {
 	lease  *lease.Lease
 	record *Record
 	scope  scope
-	holds  []Count // readings in tables on hold
-	erased int64   // readings
+	holds  []Count // numbers of readings in tables on hold
+	erased int64   // number of readings that this pass erased or found at its end
 }
 
 // makePass makes the pass. It updates the counts of the record after each table, so that they survive
@@ -156,7 +156,7 @@ func (p *pass) eraseReadings(ctx context.Context) error {
 				p.erased += n
 				p.record.Erased = addCount(p.record.Erased, in.Name(), p.scope.streams[j].Name, n)
 			}
-			if err != nil && !errors.Is(err, store.ErrNoTable) { // it was dropped meanwhile
+			if err != nil && !errors.Is(err, store.ErrNoTable) { // ErrNoTable: the table was dropped meanwhile
 				return err
 			}
 		}

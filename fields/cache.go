@@ -8,11 +8,11 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// The cache has room for some 100,000 series with few names.
+// The cache has room for some 100,000 series with few names. Its parts have locks of their own.
 const (
 	parts       = 64
-	partBytes   = 256 << 10 // limit of each of the two maps of a part
-	seriesBytes = 320       // size of a series without its names
+	partBytes   = 256 << 10 // maximum size of each of the two maps of a part
+	seriesBytes = 320       // assumed size of a series without its names
 )
 
 // cache remembers series in two maps. When the young map is full, it replaces the aged one. So a
@@ -27,7 +27,7 @@ type cache struct {
 type part struct {
 	mu          sync.Mutex
 	young, aged map[uint64]*names // keyed by the hash of the series
-	bytes       int               // size of young
+	bytes       int               // size of the map young, in bytes
 }
 
 // get returns the names of a series, which are empty at first.

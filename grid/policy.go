@@ -40,7 +40,7 @@ const (
 	maxDoubling = 50 * 365 * 24 * time.Hour
 )
 
-// skipFrom is the smallest width in weeks after which a width may be skipped.
+// skipFrom is the width, in weeks, above which Ranges may skip a width.
 const skipFrom = 8
 
 // Validate returns an error that joins an Invalid error for each violation. The parameters of these

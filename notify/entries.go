@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// removeEntries removes the entries of works from the outbox, and the works from memory.
+// removeEntries removes the outbox entries of alerts that need no further message. It also removes
+// the state of these alerts from memory.
 func (s *Sender) removeEntries(ctx context.Context, over []*work) error {
 	if len(over) == 0 {
 		return nil
@@ -29,8 +30,8 @@ func (s *Sender) removeEntries(ctx context.Context, over []*work) error {
 	return nil
 }
 
-// dueRefresh returns the function that refreshes the receiver of an outlet, or false if no refresh
-// is due.
+// dueRefresh returns a function that calls Refresher.Refresh with the messages to resend. It returns
+// false if the notifier resends nothing, or nothing is due.
 func (s *Sender) dueRefresh(o *outlet) (func(context.Context) error, bool) {
 	n, ok := o.Notifier.(Refresher)
 	now := s.opts.Now()

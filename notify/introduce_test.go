@@ -90,7 +90,7 @@ func TestSender_AnnouncesOpenAlertsToAddedNotifier(t *testing.T) {
 }
 
 // TestSender_AnnouncesAlertsOfTimeWithoutNotifiers checks that the first notifier receives the alerts
-// that are open already. A muted alert waits, and the route limits the alerts.
+// that are open already. It receives a muted alert when the mute ends, and only alerts of its route.
 func TestSender_AnnouncesAlertsOfTimeWithoutNotifiers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, r := newStore(), &receiver{}
@@ -110,7 +110,7 @@ func TestSender_AnnouncesAlertsOfTimeWithoutNotifiers(t *testing.T) {
 		critical.Route.Severities = []alerts.Severity{alerts.Critical}
 		during(t, s, func(*world) { wait(time.Minute) }, critical)
 		expect(t, r, "")
-		during(t, s, func(*world) { wait(time.Minute) }, named("ops", r)) // its route is wider now
+		during(t, s, func(*world) { wait(time.Minute) }, named("ops", r)) // the route of ops selects all alerts now
 		expect(t, r, "opened a")
 		during(t, s, func(*world) { wait(2 * time.Hour) }, named("ops", r))
 		expect(t, r, "opened a, opened b")

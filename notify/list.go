@@ -28,7 +28,7 @@ type Delivery struct {
 	NextAt    time.Time // earliest time of the next attempt; zero if the delivery has ended
 	EndedAt   time.Time // zero if the delivery is pending
 	Attempts  int       // failed attempts for a digest are usually not included
-	Error     string    // of the last attempt, or the reason of the failure; "" for a digest before it ends
+	Error     string    // error of the last attempt, or the reason of the failure; "" for a digest before it ends
 }
 
 // DeliveryList selects deliveries. A page has the deliveries of up to Limit alerts.
@@ -49,7 +49,7 @@ func Deliveries(ctx context.Context, items store.Items, l DeliveryList) (page re
 	case l.State == Pending:
 		words = words[:1]
 	case l.State == Failed:
-		words = words[:2] // a record with pending deliveries may have failed ones, too
+		words = words[:2] // the state of a record with pending and failed deliveries is Pending
 	}
 	s := registry.Span{Index: store.GSI1, Prefix: recordPrefix, Order: varve.Descending, PKs: registry.AllShards(recordKind, l.Tenant, words...)}
 	if s.Limit, err = registry.PageLimit(l.Limit); err != nil {

@@ -70,7 +70,7 @@ type Summary struct {
 	Resolved int       `json:"resolved"` // resolutions in this digest
 	Open     int       `json:"open"`     // opened alerts that this digest does not resolve
 	Devices  int       `json:"devices"`
-	From     time.Time `json:"from"` // first and last event time
+	From     time.Time `json:"from"` // From and To are the first and the last event time
 	To       time.Time `json:"to"`
 	Late     bool      `json:"late"`
 	Links

@@ -31,7 +31,7 @@ const (
 type outlet struct {
 	Target
 	busy      bool      // a batch is being sent
-	paused    time.Time // the receiver asked for a pause until then
+	paused    time.Time // end of the last pause that the receiver asked for
 	refreshed time.Time
 }
 
@@ -146,7 +146,7 @@ func (j *job) alert() string { return j.parts[0].of.rec.Alert }
 // the jobs wait for the next round.
 func (s *Sender) begin(ctx context.Context, o *outlet, jobs []*job) {
 	var send func() batchResult
-	if r, due := s.dueRefresh(o); due { // first: with a backlog, jobs may be due in every round
+	if r, due := s.dueRefresh(o); due { // before jobs, because a backlog may have due jobs in every round
 		send = func() batchResult {
 			ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 			defer cancel()
@@ -218,7 +218,7 @@ func sendOne(ctx context.Context, n Notifier, j *job) {
 func (s *Sender) finish(ctx context.Context, r *batchResult) error {
 	r.outlet.busy = false
 	if r.resets != s.resets || s.held == nil {
-		return nil // the works were reset: their messages are resent with the same ids, here or by another process
+		return nil // the lease was lost: the messages are resent with the same ids, here or by another process
 	}
 	if r.refreshed != nil {
 		s.opts.Failed("notifier "+r.outlet.Name, r.refreshed)

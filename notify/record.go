@@ -27,7 +27,7 @@ func States() []State { return []State{Pending, Delivered, Failed, Silent} }
 type record struct {
 	alerts.AlertName
 	created time.Time
-	version int64 // 0 if it is not stored
+	version int64 // 0 if the record is not stored
 	content
 }
 
@@ -37,7 +37,7 @@ type content struct {
 	Severity string            `json:"severity"`
 	Reported alerts.AlertState `json:"reported,omitempty"` // state in the last queued message; "" before the first one
 	Count    int               `json:"count"`              // number of messages so far
-	Mode     alerts.LateMode   `json:"mode,omitempty"`     // of the last opening; "" if it was not late
+	Mode     alerts.LateMode   `json:"mode,omitempty"`     // mode of the last opening; "" if that opening was not late
 	Targets  []string          `json:"targets,omitempty"`  // notifiers of the last opening, which also receive its resolution
 	Shown    *Message          `json:"shown,omitempty"`    // last message that a Refresher may have to resend
 	Messages []*Message        `json:"messages,omitempty"` // messages with pending deliveries
@@ -55,7 +55,7 @@ type delivery struct {
 	Queued   time.Time `json:"queued"`
 	Next     time.Time `json:"next,omitzero"` // time of the next attempt
 	Ended    time.Time `json:"ended,omitzero"`
-	Refused  time.Time `json:"refused,omitzero"` // since when all attempts were refused
+	Refused  time.Time `json:"refused,omitzero"` // time since which the receiver has refused all attempts; zero if it did not refuse the last one
 	Attempts int       `json:"attempts,omitempty"`
 	Error    string    `json:"error,omitempty"`
 	Digest   string    `json:"digest,omitempty"` // id of the digest in which the message is counted

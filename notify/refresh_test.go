@@ -104,7 +104,7 @@ func TestAlertmanager_SetsEndInFuture(t *testing.T) {
 		late    bool
 		kind    notify.Type
 		advance time.Duration
-		ends    time.Duration // after noon
+		ends    time.Duration // expected end of the alert, after noon
 	}{
 		{false, notify.Opened, 0, 5 * time.Minute}, {false, notify.Resolved, 0, time.Minute}, {false, notify.Resolved, 2 * time.Minute, 2 * time.Minute},
 		{true, notify.Opened, 0, 5 * time.Minute}, {true, notify.Resolved, 0, 5 * time.Minute}, {true, notify.Resolved, 6 * time.Minute, 6 * time.Minute},

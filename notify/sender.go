@@ -18,8 +18,9 @@ const (
 	DefaultEvery = 2 * time.Second
 	// DefaultDigest is the default of Options.Digest.
 	DefaultDigest = 5 * time.Minute
-	// announcedFor is the age after which an entry no longer waits for its change of the alert. It
-	// is longer than a request with the default time limit, and than any clock skew.
+	// announcedFor limits how long the sender waits for a change that an outbox entry announces. The
+	// entry is written before the alert itself changes. The limit exceeds the default time limit of a
+	// request and any clock skew.
 	announcedFor = time.Hour
 	// checkMuted is the maximum time between two reads of a muted alert, whose mute may be changed.
 	checkMuted = 30 * time.Second
@@ -51,8 +52,8 @@ type Options struct {
 	Failed func(task string, err error)
 }
 
-// Sender delivers the changes of the alerts that an outbox names. One process of a cluster delivers
-// at a time.
+// Sender delivers messages about the alerts that an outbox names. In a cluster, only one process
+// delivers at a time.
 //
 // All of its state belongs to the goroutine of Run, except the counters.
 type Sender struct {
@@ -75,7 +76,7 @@ type Sender struct {
 type work struct {
 	entry   alerts.OutboxEntry
 	rec     *record
-	current bool      // the alert was read at the version of the entry
+	current bool      // the alert was read after this entry was written
 	recheck time.Time // when to reread the alert; zero means never
 	seen    bool      // the entry was in the last read of the outbox
 }
@@ -290,7 +291,7 @@ func (s *Sender) queueOne(ctx context.Context, w *work, current map[alerts.Alert
 	w.current, w.recheck = true, time.Time{}
 	a, exists := current[w.entry.AlertName]
 	if a.Version < w.entry.Version && now.Sub(w.entry.At) < announcedFor {
-		w.recheck = now.Add(s.opts.Every) // the entry exists, but its change of the alert is not stored yet
+		w.recheck = now.Add(s.opts.Every) // the entry exists, but the change that it announces is not stored yet
 	}
 	if !exists {
 		return nil

@@ -108,7 +108,7 @@ func TestWebhook_HidesURLInErrors(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if _, err := io.Copy(io.Discard, r.Body); err != nil { // only then does the server see that the client is gone
+		if _, err := io.Copy(io.Discard, r.Body); err != nil { // without this read, the server would not notice that the client is gone
 			t.Error(err)
 		}
 		<-r.Context().Done()

@@ -11,7 +11,7 @@ import (
 // ArrivalQuery selects the readings of one series that first arrived in a range of time.
 type ArrivalQuery struct {
 	Series varve.Series
-	Window varve.Window    // of event times
+	Window varve.Window    // window of event times
 	After  *varve.Position // if set, only readings after it
 	// From and To limit the first arrival: From <= arrival < To.
 	From, To time.Time
@@ -54,12 +54,12 @@ func (e *Engine) ScanArrivals(ctx context.Context, q ArrivalQuery, scan func(*va
 // arrivalScan is the state of ScanArrivals.
 type arrivalScan struct {
 	rows     *Rows
-	from, to int64 // in milliseconds since 1970
+	from, to int64 // the limits of the first arrival, in milliseconds since 1970
 	scan     func(*varve.Reading) bool
 	reading  varve.Reading
 }
 
-// scanNext scans the next readings. The source first has the earliest unread reading.
+// scanNext scans the next readings. The argument first is the source with the earliest unread reading.
 func (s *arrivalScan) scanNext(first *source) error {
 	switch {
 	case len(first.parts) > 0:

@@ -37,8 +37,8 @@ type pruned struct {
 	why string
 }
 
-// whyLater returns the reason if no reading of a table can have arrived at asOf or before.
-// Otherwise it returns "". The zero time excludes no table.
+// whyLater returns the reason for leaving out a table, if none of its readings can have arrived at asOf
+// or before. Otherwise it returns "". The zero time excludes no table.
 func whyLater(t grid.Table, asOf time.Time) string {
 	switch {
 	case asOf.IsZero():

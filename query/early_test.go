@@ -76,11 +76,11 @@ func TestRows_ReadsOnlyTablesOfWindow(t *testing.T) {
 type endless struct {
 	*watched
 	count   sync.Mutex
-	each    int // readings of a table
-	most    int // readings of the largest page
-	handed  int // returned readings
+	each    int // number of readings of a table
+	most    int // number of readings of the largest page
+	handed  int // number of returned readings
 	reads   int
-	unasked int // pages without memory from the caller
+	unasked int // number of pages without memory from the caller
 }
 
 func (s *endless) Read(_ context.Context, r store.Range, dst []varve.Reading) (store.Page, error) {

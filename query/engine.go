@@ -120,8 +120,8 @@ type Coverage struct {
 	// Conflicts is the number of readings with further live copies whose values differ. The answer
 	// omits these copies, which arrived later.
 	Conflicts int `json:"conflicts,omitempty"`
-	// Listed is the time of the list of tables. The list includes all tables that were used before
-	// that time.
+	// Listed is the time at which the tables were listed. The list includes all tables that were used
+	// before that time.
 	Listed time.Time `json:"listed,omitzero"`
 	// MoreRead, MoreExpired, MoreArchived and MoreDamaged count the entries that were cut from long
 	// lists.

@@ -3,8 +3,8 @@ package query
 // expiredCount counts the expired readings that an answer leaves out. An expired reading after the
 // last returned one belongs to the next page, which reads it again.
 type expiredCount struct {
-	passed  int   // expired readings before the last returned one
-	pending int   // later expired readings, before the current batch
+	passed  int   // number of expired readings before the last returned reading
+	pending int   // number of later expired readings, before the current batch
 	among   []int // for each expired reading within the current batch, the number of readings of the batch before it
 }
 

@@ -64,7 +64,8 @@ func TestCoverage_CountsExpiredReadingsOnce(t *testing.T) {
 	}
 }
 
-// pagesOf reads all pages of a query, and returns their number and the sum of their expired readings.
+// pagesOf reads all pages of a query. It returns their number, and the number of expired readings that
+// their coverages report.
 func (w *world) pagesOf(t *testing.T, q query.Query, columns bool) (pages, expired int) {
 	t.Helper()
 	for {

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// Expiry is the part of a window whose readings have expired. A reading in it is alive only if it
-// arrived less than the retention ago.
+// Expiry is the part of a window whose readings have expired. A reading with an event time in that
+// part is alive only if it arrived less than the retention ago.
 type Expiry struct {
 	From      time.Time `json:"from" doc:"beginning of the expired part of the window"`
 	To        time.Time `json:"to" doc:"end of the expired part; readings that happened and arrived before it have expired"`

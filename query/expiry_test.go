@@ -24,7 +24,7 @@ func TestCoverage_ReportsExpiredReadings(t *testing.T) {
 			w.put(t, retention.DefaultClass, reading("a", start.Add(time.Duration(i)*time.Minute), start, "", 2))
 		}
 		late := start.Add(-10 * day)
-		w.put(t, retention.DefaultClass, reading("a", late, start, "", 3)) // lives as long as the others of start
+		w.put(t, retention.DefaultClass, reading("a", late, start, "", 3)) // lives as long as the other readings that arrived at start
 		w.clock = start.Add(13 * day / 2)
 		cutoff := w.clock.Add(-7 * day)
 		read := func(window varve.Window) (n int, cover query.Coverage) {

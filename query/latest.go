@@ -225,8 +225,8 @@ func (l *latest) recordResult(name string, err error) error {
 // consider makes a reading the answer if it is later than the one found.
 //
 // If a reading has copies, a query by event time uses the copy with the first arrival. A query by
-// arrival uses the last copy until byArrival finds the first one. Only the last copy is certain to
-// be later than the discarded readings.
+// arrival uses the copy with the last arrival, until byArrival finds out whether an earlier one exists.
+// Only the copy with the last arrival is certain to be later than the discarded readings.
 func (l *latest) consider(r *varve.Reading, t grid.Table) {
 	a := &l.answer
 	first := l.q.By == varve.ByEvent && a.Found && r.Position() == a.Reading.Position() && r.Arrived.Before(a.Reading.Arrived)

@@ -29,7 +29,7 @@ const (
 // array, which another series may overwrite.
 type sizes struct {
 	seed    maphash.Seed
-	entries [1 << 13]atomic.Uint64 // the upper bits of the series' hash, then the bit length of the size
+	entries [1 << 13]atomic.Uint64 // each has the upper bits of a series' hash, then the bit length of the size
 }
 
 // sizeBits is the number of bits of an entry for the size.

@@ -21,9 +21,9 @@ type planned struct {
 	cutoff time.Time // readings with event time and arrival at or before it have expired
 	asOf   time.Time // if set, readings that arrived later are left out
 
-	archived    *Archived // if set, its archive is read
-	replacement *Archived // if set, its archive is read if the table is missing
-	expiry      time.Time // like cutoff, even if the query includes expired readings
+	archived    *Archived // if set, the query reads this archive of the table
+	replacement *Archived // if set, the query reads this archive if the table is missing
+	expiry      time.Time // the cutoff, which is set even if the query includes expired readings
 }
 
 // plan has the tables of one query.
@@ -34,8 +34,8 @@ type plan struct {
 	asOf     *AsOf        // nil unless the query has AsOf
 	complete time.Time    // event time from which no reading of the window can have expired
 	expiry   *Expiry      // nil if no reading of the window can have expired
-	lost     []string     // deleted by another program
-	layout   store.Layout // of the series
+	lost     []string     // tables that another program deleted
+	layout   store.Layout // layout of the series
 	listed   time.Time    // the plan includes all tables that were used before this time
 }
 
@@ -177,13 +177,13 @@ type PlannedTable struct {
 	Month  grid.Month `json:"-"`      // arrival month
 	Action string     `json:"action"` // read, or skip
 	Why    string     `json:"why"`    // the reason for the action
-	Cost   store.Cost `json:"-"`      // of reading the window of the table to its end
+	Cost   store.Cost `json:"-"`      // cost of reading the window of the table to its end
 }
 
 // Explanation is the result of Explain.
 type Explanation struct {
 	Tables []PlannedTable
-	Cost   store.Cost // of all tables, if the query is read to its end
+	Cost   store.Cost // cost of all tables, if the query is read to its end
 	Expiry *Expiry    // the part of the window whose readings have expired, if any
 }
 

@@ -30,10 +30,10 @@ type Rows struct {
 	columns bool            // the caller uses NextPart
 	left    int             // readings that may still be returned; -1 means no limit
 	out     []varve.Reading // the result of Next
-	size    int             // of out
+	size    int             // size of out in bytes
 	parts   []block.Part    // the result of NextPart
-	release []func()        // of parts that were returned
-	last    varve.Position  // of the last reading that was returned
+	release []func()        // functions that release the memory of returned parts
+	last    varve.Position  // position of the last reading that was returned
 	some    bool            // more readings may follow in this answer
 	more    bool            // the limit or the scan limit ended the answer
 	expired expiredCount
@@ -106,7 +106,7 @@ func (r *Rows) next(ctx context.Context) ([]varve.Reading, error) {
 	r.out, r.size = r.out[:0], 0
 	r.releasePage()
 	if !r.tables.hasPending() {
-		r.tables.releaseShare() // gives other answers a chance
+		r.tables.releaseShare() // so that another answer can acquire it
 	}
 	for r.hasRoom() && !r.more {
 		if len(r.out) > 0 && r.tables.mustRead() {

@@ -17,8 +17,8 @@ type source struct {
 	size        int            // size of the page when it was read
 	last        varve.Position // last position that was read, if begun
 	more, begun bool
-	parts       []block.Part // before page; set only while no other table is open
-	release     func()       // of parts; may be nil
+	parts       []block.Part // columns that precede page; set only while no other table is open
+	release     func()       // releases the memory of parts; may be nil
 	// next reads the archive. It is nil until the first read of the archive.
 	next func(ctx context.Context, limit int) (store.BlockPage, error)
 }

@@ -8,8 +8,8 @@ import (
 // selection selects readings by the filter Where of a query, up to its limits.
 type selection struct {
 	where     filter.Filter
-	limit     int // of matching readings; 0 means no limit
-	scanLimit int // of readings; 0 means no limit
+	limit     int // maximum number of matching readings; 0 means no limit
+	scanLimit int // maximum number of compared readings; 0 means no limit
 	matched   int
 	profile   filter.Profile
 }

@@ -26,7 +26,7 @@ type Difference struct {
 	Differ   []time.Time // starts of the periods in which the sender and the store differ
 	// Expired has the starts of further periods that differ. Some of their readings may have expired.
 	Expired      []time.Time
-	Total        Count // of the stored readings in all spans
+	Total        Count // number and digest of the stored readings in all spans
 	CompleteFrom time.Time
 }
 

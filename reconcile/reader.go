@@ -40,8 +40,8 @@ type Answer struct {
 // Reader computes digests of stored readings.
 type Reader struct {
 	Readings *query.Engine
-	// InTurn, if set, is called for each part that reads from the store, and must call read. It can limit
-	// concurrent reads.
+	// InTurn, if set, is called for each part of an answer. It must call read, which reads the part from
+	// the store. It can limit concurrent reads.
 	InTurn func(ctx context.Context, read func() error) error
 }
 
@@ -88,7 +88,7 @@ func (r *Reader) Read(ctx context.Context, q Query) (*Answer, error) {
 type adder struct {
 	period rollup.Period
 	answer Answer
-	end    int64 // of the last period, in nanoseconds since 1970
+	end    int64 // end of the last period, in nanoseconds since 1970
 	forms  block.Forms
 }
 

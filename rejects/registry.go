@@ -63,7 +63,7 @@ type Registry struct {
 	opts    Options
 	buffer  buffer
 	writing sync.Mutex        // held while items are read, merged and written
-	totals  map[string]*total // by partition of an index; guarded by writing
+	totals  map[string]*total // numbers of rejects, by partition of an index; guarded by writing
 
 	counting sync.Mutex
 	counts   Counts
@@ -249,8 +249,8 @@ type total struct {
 }
 
 const (
-	// recountAfter is the age at which a total at its bound is recounted, because rejects
-	// expire.
+	// recountAfter is the age at which a total at its bound is recounted, because rejects may have
+	// expired meanwhile.
 	recountAfter = 10 * time.Minute
 	// maxTotals bounds the remembered totals.
 	maxTotals = 10_000

@@ -40,11 +40,11 @@ type Reject struct {
 	Message     string
 	Format      string // name of the format of Text; "" if Text is an unreadable message
 	Header      string // first row of the CSV body to which Text belongs
-	Options     string // parameters with which it was sent, as the query of a URL
+	Options     string // parameters of the write that sent the reading, as the query of a URL
 	Text        string
 	Cut         bool // Text, Header or Options was too long, and only its beginning is stored
 
-	buffered int // bytes that the buffer counts for it
+	buffered int // bytes that the buffer counts for the reject
 }
 
 // Replayable reports whether the reject has all that is needed to resubmit it.
@@ -92,7 +92,8 @@ func (r *Reject) prepare() {
 // idBytes is the length of the hash in an id.
 const idBytes = 12
 
-// cut returns the text, or a copy of its first bytes if it is longer than most.
+// cut returns a text. If the text is longer than the argument most, cut returns a copy of its first
+// bytes.
 func cut(text string, most int) string {
 	if len(text) > most {
 		return strings.Clone(text[:most])

@@ -41,7 +41,7 @@ type Report struct {
 	Kept bool
 }
 
-// Run removes the readings that arrived after a time, and their part of the roll-ups.
+// Run removes the readings that arrived after a time from tables and from roll-ups.
 func Run(ctx context.Context, st Store, now, arrived time.Time) (Report, error) {
 	r := run{store: st, arrived: arrived}
 	tables, err := st.Tables(ctx, store.Filter{Any: true, Window: varve.AllTime(), Details: true, Fresh: true})

@@ -79,9 +79,10 @@ func (b *pageBuilder) recountDivided(ctx context.Context, divided map[slot]bool)
 	return scan.early.partials(), nil
 }
 
-// errDeleted returns the error for a slot that cannot be recounted as of a time in some days. The
-// first of the days is the slot's arrival day. The error names two times that need no recount: just
-// before these days, and at their end.
+// errDeleted returns the error for a slot that cannot be recounted as of a time, because readings are
+// deleted. The slot cannot be recounted as of any time in some days, which begin with its arrival day.
+// The argument days is their number. The error names two times that need no recount: just before these
+// days, and at their end.
 func errDeleted(at slot, days int64) error {
 	before, end := time.UnixMilli(at.arrival*dayMillis-1).UTC(), time.UnixMilli((at.arrival+days)*dayMillis-1).UTC()
 	return varve.InvalidParam("as_of", "readings of %s that arrived that day are deleted: use %s or %s",

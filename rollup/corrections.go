@@ -39,7 +39,7 @@ func (c *recount) endGroup() {
 		c.corrections.versioned[at] = true
 		own := g.newestOf(at.arrival)
 		if own != &g[i].reading || own != g.newest(at.arrival) {
-			continue // superseded
+			continue // a higher version arrived by the end of this day
 		}
 		a := c.aggregates[at]
 		switch {
@@ -150,7 +150,7 @@ func (a *aggregate) finishCorrections(at slot, groups []readingGroup, whole *tal
 	a.copiesSeen = a.copiesSeen || t.sum.Readings == 0 && identified > 0
 }
 
-// extendReplacing extends the stored partials of replacing slots that cannot be recomputed.
+// extendReplacing extends the stored partials of slots that cannot be recomputed; see replacingSlots.
 func (c *recount) extendReplacing() {
 	for at, o := range c.replacing {
 		if c.hasAllEarlier(at) {

@@ -39,9 +39,9 @@ const (
 	// dayOverlap is the time before the start of a day or an hour in which the clock of another
 	// process may already be past the start.
 	dayOverlap = lease.MaxClockSkew + 5*time.Minute
-	// RecountWindow is the time after their arrival in which readings may be needed to recompute a
-	// roll-up without a marker. It covers the rest of the arrival day, and two more days in which
-	// writers may resend the readings.
+	// RecountWindow is how long after their arrival readings may be needed to recompute a roll-up that
+	// has no marker. It covers the rest of the arrival day, and two more days in which writers may
+	// resend the readings.
 	RecountWindow = 3 * 24 * time.Hour
 )
 

@@ -3,7 +3,8 @@ package rollup
 // pagePartials collects the partials of a page, and records which of them are replaced.
 type pagePartials struct {
 	list []pagePartial
-	// replaced has the arrival day of the last replacing partial of each hour.
+	// replaced maps hours to the last arrival day whose partial replaces earlier partials of the hour;
+	// see Partial.replaces.
 	replaced map[int64]int64
 }
 

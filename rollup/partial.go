@@ -22,8 +22,8 @@ type Partial struct {
 	digest       uint64 // identifies the set of readings
 	fingerprints string // one per reading, if the partial has at most maxFingerprints readings
 	minutes      string // summaries by minute, if the partial has more readings
-	// identified is the number of readings in the digest, if this number is not Readings. 0 means
-	// Readings.
+	// identified is the number of readings in the digest, if it differs from Readings; otherwise it
+	// is 0.
 	identified int64
 	// replaces means that the partial counts the whole hour, and replaces the partials of earlier arrival
 	// days. In a partial of a day, it means that an hour has such a partial.

@@ -128,7 +128,7 @@ type pageBuilder struct {
 	only    fieldSet
 	hours   int64 // number of hours in a period
 	span    span  // hours of the page; it may become shorter
-	cut     cut   // of AsOf
+	cut     cut   // excludes the readings that arrived after AsOf
 	markers []dirtyMarker
 	dirty   map[slot]bool // dirty slots that the cut does not exclude
 	marked  map[slot]bool // all dirty slots
@@ -247,9 +247,9 @@ func (b *pageBuilder) addExcept(partials map[slot]*Partial, skip func(slot) bool
 	}
 }
 
-// addStored adds the stored partials of slots that are not dirty. A day is added up from the
-// partials of its other hours in three cases: it has dirty hours, one of its partials replaces
-// others, or the cut divides it.
+// addStored adds the stored partials of slots that are not dirty. In three cases, it adds the hours of a
+// day that need no recount, and not the partials of the day. The day has dirty hours, one of its
+// partials replaces others, or the cut divides one.
 func (b *pageBuilder) addStored(ctx context.Context) error {
 	skip := func(at slot) bool { return b.dirty[at] || b.cut.divides(at, b.hourly[at]) }
 	if b.q.Period == Hourly {

@@ -68,12 +68,12 @@ type fieldReader struct {
 	*Reader
 	q      FieldQuery
 	pk     string
-	hours  int64 // in a period
+	hours  int64 // number of hours in a period
 	stored []*rollupList
 }
 
-// readStoredLists reads the stored roll-ups of a span, from the cache if possible. It adds periods with
-// unclear partials to recounted.
+// readStoredLists reads the stored roll-ups of a span, from the cache if possible. It adds a period to
+// recounted if one of its partials lacks parts or replaces others.
 func (f *fieldReader) readStoredLists(ctx context.Context, h span, recounted map[int64]bool) error {
 	last := ""
 	for _, prefix := range f.prefixes(h) {

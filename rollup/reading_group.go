@@ -19,11 +19,11 @@ type corrections struct {
 	open   readingGroup             // the versions of the current reading; empty if it has none
 	groups map[int64][]readingGroup // complete groups by hour
 	// plain has the readings of slots that the recount does not compute, or that have a filter. It
-	// excludes readings of groups.
+	// excludes readings that have several versions.
 	plain map[slot]*tally
 	// superseding are slots with versions that supersede a reading of an earlier arrival day.
 	superseding map[slot]bool
-	// versioned are slots with readings of groups.
+	// versioned are slots with readings that have several versions.
 	versioned map[slot]bool
 }
 

@@ -40,8 +40,8 @@ type aggregate struct {
 
 func emptyAggregate() *aggregate { return &aggregate{total: &tally{list: &readingList{}}} }
 
-// newRecount returns a recount of slots. It ignores the stored partials of dirty slots, except for
-// replacing ones.
+// newRecount returns a recount of slots. It ignores the stored partial of a dirty slot, unless that
+// partial replaces the partials of earlier arrival days.
 func newRecount(resent Resent, blank tally, slots, dirty map[slot]bool, partials partialSet) *recount {
 	c := &recount{
 		resent: resent, blank: blank, slots: slots, earlier: map[int64]partialSet{},

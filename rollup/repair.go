@@ -103,7 +103,7 @@ func (r *repairer) daysIn(ctx context.Context, within span) (days []int64, err e
 // dayState is the stored state of one day. It excludes incomplete partials.
 type dayState struct {
 	dirty    map[slot]bool
-	partials partialSet // of hours
+	partials partialSet // partials of hours
 	days     partialSet
 }
 

@@ -81,7 +81,7 @@ func (f *copyFilter) endMinute() {
 	}
 }
 
-// finish ends the hour and returns the new readings. All other readings are in known or unclear.
+// finish ends the hour and returns the new readings. The fields known and unclear have all others.
 func (f *copyFilter) finish() *tally {
 	f.endMinute()
 	if len(f.inHour.candidates) == 0 {

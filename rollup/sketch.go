@@ -178,8 +178,8 @@ func parseSummaries(text string) (minutes map[int]summary, err error) {
 // earlierReadings identifies the readings of an hour that were counted on earlier arrival days.
 type earlierReadings struct {
 	fingerprints map[uint32]bool
-	minutes      map[int][]summary // of partials with more than maxFingerprints readings
-	hours        []summary         // of partials without a sketch, from older versions of Varve
+	minutes      map[int][]summary // summaries by minute, from partials with more than maxFingerprints readings
+	hours        []summary         // summaries of whole partials without a sketch, from older versions of Varve
 }
 
 // add adds the readings of a partial.

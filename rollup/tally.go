@@ -10,7 +10,7 @@ import (
 )
 
 // tally adds up readings and partials. An addition takes time proportional to the number of fields.
-// Fields are in the order of their first occurrence until result sorts them by name.
+// Fields are in the order of their first occurrence until the method result sorts them by name.
 type tally struct {
 	sum    Partial
 	only   fieldSet
@@ -128,8 +128,8 @@ func (t *tally) merge(p *Partial) {
 	}
 }
 
-// fieldIndex returns the index of a field. If the field is new, it adds the field. It tries index
-// next first, because most readings have the same fields as the reading before.
+// fieldIndex returns the index of a field. If the field is new, it adds the field. It first tries the
+// index in the argument next, because most readings have the same fields as the reading before.
 func (t *tally) fieldIndex(name string, next int) int {
 	fields := t.sum.Fields
 	if next < len(fields) && fields[next].Name == name {
@@ -193,7 +193,7 @@ func (l *readingList) add(arrived int64, digest uint64) {
 	*l = append(*l, countedReading{arrived: arrived, digest: digest})
 }
 
-// setUnclear sets unclear on all readings of the list, which may be nil.
+// setUnclear marks all readings of the list as unclear. The list may be nil.
 func (l *readingList) setUnclear() {
 	if l == nil {
 		return

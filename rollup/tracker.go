@@ -59,7 +59,7 @@ func (t *Tracker) MarkDirty(ctx context.Context, arrived time.Time, readings []v
 		}
 		t.rememberMarkers(&q)
 	}
-	if q.until == math.MaxInt64 { // if no reading is going to be written
+	if q.until == math.MaxInt64 { // no reading is going to be written
 		return now.Add(validityMargin), nil
 	}
 	return time.Unix(q.until, 0).Add(-writeMargin), nil
@@ -67,7 +67,7 @@ func (t *Tracker) MarkDirty(ctx context.Context, arrived time.Time, readings []v
 
 // markRequest is the state of one call of MarkDirty.
 type markRequest struct {
-	now, valid  int64 // unix seconds; a marker is relied on only if it ends after valid
+	now, valid  int64 // unix seconds; a write relies on a marker only if it ends after valid
 	first, last int64 // first and last arrival day to mark
 	until       int64 // earliest end of the markers
 	unmarked    []int // indexes of readings whose hour has no marker; only the first of consecutive readings of one series and hour

@@ -290,7 +290,7 @@ func whole(n varve.Number) string {
 	return plain(&d)
 }
 
-// read returns all roll-ups of a device. It reads them in pages of limit.
+// read returns all roll-ups of a device. It reads them in pages of at most limit roll-ups.
 func (w *world) read(device string, p rollup.Period, limit int) (all []rollup.Rollup) {
 	all, err := w.readAsOf(device, p, limit, time.Time{})
 	if err != nil {

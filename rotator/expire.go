@@ -75,8 +75,8 @@ func (r *Rotator) deleteExpired(ctx context.Context, check func(context.Context)
 
 // DeletesAt returns about when an expired reading of a table is deleted. That is a day after the
 // reading may be deleted, or the drop of the table if the table is retired before. The argument
-// last is the later of the event time and the arrival of the reading. The zero time means never, or
-// not before the table is archived.
+// last is the later of the event time and the arrival of the reading. The zero time means that no
+// deletion is planned, for example because the table is on hold or must be archived first.
 func (r *Rotator) DeletesAt(in *store.Info, stream string, last time.Time) time.Time {
 	p := r.opts.Policy
 	class, ok := p.Retention.ClassOfPrefix(in.Prefix)

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// maxExpireGap is the longest time between two recorded passes of trustedTime. After a longer
-	// time, the clock may have been set forward, and deletions wait for the grace.
+	// maxExpireGap is the longest time between two recorded passes; a pass is a call of trustedTime. After
+	// a longer time, the clock may have been set forward, and deletions wait for the grace.
 	maxExpireGap = 3 * 24 * time.Hour
-	// minExpireGap is the shortest time between two recorded passes. An earlier pass changes
-	// nothing, because the clock of a process that just started again may still be wrong.
+	// minExpireGap is the shortest time between two recorded passes. An earlier pass does not advance
+	// the deletions, because the clock of a process that just restarted may still be wrong.
 	minExpireGap = 12 * time.Hour
 	// maxExpireStep is the longest time by which a recorded pass advances the deletions. A clock
 	// that is wrong by more deletes further readings only if it is still wrong in the next recorded

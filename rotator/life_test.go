@@ -70,7 +70,7 @@ type life struct {
 // slowRequest is an admitted request whose reading is not written yet.
 type slowRequest struct {
 	*router.Request
-	at time.Time // time at which it is written
+	at time.Time // time at which the reading is written
 }
 
 func newLife(t *testing.T, seed uint64, maxDays int) *life {
@@ -161,8 +161,8 @@ func (l *life) hour() {
 	}
 }
 
-// rotate runs the rotator if the time away has passed and something is due. It kills some runs. It
-// reports whether tables were retired or dropped.
+// rotate runs the rotator if the time in the field away has passed and something is due. At random, it
+// begins an outage or kills the run. It reports whether tables were retired or dropped.
 func (l *life) rotate() bool {
 	infos, err := l.mem.Tables(l.t.Context(), storeFilter())
 	if err != nil {

@@ -31,7 +31,7 @@ func TestScheduleOf_BoundsTimeOnDisk(t *testing.T) {
 			in := store.Info{Table: grid.Table{Prefix: "v", Range: r, Month: m}, Owned: true}
 			drops := p.ScheduleOf(&in).Drops
 			begin := time.Unix(r.Start, 0)
-			arrives := later(m.Start(), begin.Add(-p.Grid.Future)) // the first reading of the table
+			arrives := later(m.Start(), begin.Add(-p.Grid.Future)) // arrival of the first reading of the table
 			longest = max(longest, drops.Sub(arrives))
 			expired = max(expired, drops.Sub(later(arrives, begin).Add(7*day)))
 		}

@@ -63,8 +63,8 @@ func (c *arrivalClock) arrival() time.Time {
 	return time.UnixMilli(c.read()).UTC()
 }
 
-// begin registers a running write. It returns the arrival of the request, or a later arrival if
-// that one is settled.
+// begin registers a running write. It returns the arrival of the request, or a later arrival if the
+// arrival of the request is settled already.
 func (c *arrivalClock) begin(arrived time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,8 +102,8 @@ func (c *arrivalClock) linger(arrived time.Time, d time.Duration) {
 	c.lingering = append(c.lingering, lingeringArrival{arrived.UnixMilli(), c.now().Add(d)})
 }
 
-// oldest returns the earliest arrival of the running and the lingering writes, or at if at is earlier.
-// The caller has locked mu.
+// oldest returns the earliest arrival of the running and the lingering writes. If the argument at is
+// earlier, it returns that. The caller has locked mu.
 func (c *arrivalClock) oldest(at int64) int64 {
 	for running := range c.running {
 		at = min(at, running)
@@ -127,8 +127,8 @@ func (r *Router) Idle() bool {
 
 // Settled returns the settled time. Every write with an earlier arrival has ended, and no later
 // write has such an arrival. It also returns the last reset of the clock. The settled time can be a
-// millisecond after the time of the clock. If the clock was set back, or after ArriveFrom, it can
-// be up to lease.MaxClockSkew after it.
+// millisecond after the clock. If the clock was set back, or after ArriveFrom, the settled time can be
+// up to lease.MaxClockSkew after the clock.
 func (r *Router) Settled() (time.Time, ClockReset) {
 	c := r.arrivals
 	c.mu.Lock()

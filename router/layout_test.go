@@ -13,7 +13,7 @@ import (
 // laid is a writer that records the layout of each stream.
 type laid struct {
 	store.Writer
-	layouts map[string]store.Layout // by stream
+	layouts map[string]store.Layout // layouts by stream
 }
 
 func (l *laid) Write(ctx context.Context, batches []store.Batch) []store.Result {

@@ -198,7 +198,7 @@ func (q *Request) layout(s varve.Series) store.Layout {
 // time, because rotations know which readings are still to be counted.
 const ExpireGrace = 7 * 24 * time.Hour
 
-// ExpireGraceOf returns the time between the expiry of a reading and its deletion by DynamoDB, for
+// ExpireGraceOf returns the time between the expiry of a reading and its deletion by DynamoDB, given
 // the grace of tables.
 func ExpireGraceOf(grace time.Duration, rollups bool) time.Duration {
 	if rollups {

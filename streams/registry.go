@@ -94,8 +94,8 @@ func (r *Registry) RecoverFrom(s store.LayoutReader, classOf func(prefix string)
 	r.layouts, r.classOf = s, classOf
 }
 
-// OnCreate makes the registry call created before it registers a stream that has never had readings.
-// If created fails, so does Register. OnCreate must be called before other methods.
+// OnCreate sets a function that the registry calls before it registers a stream that has never had
+// readings. If the function fails, so does Register. OnCreate must be called before other methods.
 func (r *Registry) OnCreate(created func(ctx context.Context, tenant, stream string) error) {
 	r.created = created
 }
@@ -179,8 +179,8 @@ func (r *Registry) Spread(ctx context.Context, tenant, stream, device string, sh
 	})
 }
 
-// change updates a stream's item with do, and caches the stream. If do changes nothing, an existing
-// item is not written. Errors of do are returned as they are.
+// change updates a stream's item with the function do, and caches the stream. If do changes nothing, an
+// existing item is not written. Errors of do are returned as they are.
 func (r *Registry) change(ctx context.Context, k id, do func(*Stream) error) (Stream, error) {
 	var st Stream
 	update := registry.Updater{Items: r.items, Legacy: attrClasses}

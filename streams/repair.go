@@ -46,7 +46,7 @@ func (r *Registry) PlanRepairs(ctx context.Context, found []store.StreamLayout) 
 	return plan, nil
 }
 
-// merge adds the classes, the row window and the shards with which readings of the stream were
+// merge extends the classes, the row window and the shards of the stream, so that they cover what was
 // found in tables.
 func (s *Stream) merge(found *store.StreamLayout, classOf func(prefix string) (string, bool)) {
 	for _, prefix := range found.Prefixes {

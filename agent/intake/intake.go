@@ -59,7 +59,7 @@ func (d *Destination) Admit() (ingest.Request, error) {
 type request struct {
 	to      *Destination
 	arrived time.Time
-	hasSlot bool // whether the request has a slot of to.decoding
+	hasSlot bool // whether the request has one of the slots for decoding large writes
 	large   bool
 	streams []streamRecords
 }

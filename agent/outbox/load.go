@@ -150,7 +150,7 @@ func (s *segment) nextFrame(f File, from, to int64) (at int64, ok bool) {
 	return to, false
 }
 
-// retryBytes is the size of the parts that fill reads one by one after a failed read.
+// retryBytes is the size of the parts of a file that are read one by one after a failed read.
 const retryBytes = 4 << 10
 
 // fill reads bytes of a file. Bytes that cannot be read become zeros, so that their frames are

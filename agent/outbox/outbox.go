@@ -45,7 +45,7 @@ type Options struct {
 	Dir string
 	// Disk is the file system. If nil, the outbox uses the one of the operating system.
 	Disk Disk
-	// MaxBytes limits the sum of the segment files. It is at least MinBytes.
+	// MaxBytes limits the total size of the segment files. It is at least MinBytes.
 	MaxBytes int64
 	Full     Policy
 	Order    Order
@@ -79,9 +79,9 @@ type Events struct {
 
 // Stats describes an outbox.
 type Stats struct {
-	Bytes    int64 // of all segment files
+	Bytes    int64 // size of all segment files
 	Segments int
-	Readings int64 // that are not confirmed
+	Readings int64 // number of readings that are not confirmed
 	// Dropped is the number of unconfirmed readings that were dropped since Open.
 	Dropped int64
 	// DamagedBytes is the number of invalid bytes that were skipped since Open.

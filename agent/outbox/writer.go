@@ -13,7 +13,7 @@ type writer struct {
 	*Outbox
 
 	active *segment // receives new frames; nil before the first one and after a failure
-	file   File     // of active
+	file   File     // file of active
 	last   uint64   // highest number of a segment so far
 }
 

@@ -53,7 +53,7 @@ type HTTP struct {
 
 // MQTT configures the local listener.
 type MQTT struct {
-	Listen     string // if empty, no listener
+	Listen     string // address and port; if empty, the agent has no listener
 	MaxMessage settings.Size
 	Presets    string
 }
@@ -65,8 +65,8 @@ type Lines struct{ Device, Tags, FieldTags string }
 type Outbox struct {
 	Dir      string
 	MaxBytes settings.Size
-	Full     string // drop or refuse
-	Order    string // oldest or newest
+	Full     string // policy of a full outbox: drop or refuse
+	Order    string // readings that the agent sends first: oldest or newest
 }
 
 // Upload configures the sending of readings.
@@ -116,7 +116,7 @@ func span(key, doc string, at func(*Settings) *time.Duration) setting {
 	return settings.Positive(of)
 }
 
-// size returns a setting for a size. It refuses sizes below least.
+// size returns a setting for a size. It refuses sizes below the argument least.
 func size(key, doc string, least settings.Size, at func(*Settings) *settings.Size) setting {
 	of := settings.Bytes(key, doc, at)
 	set := of.Set

@@ -31,7 +31,7 @@ func (l *lines) text(n int) []byte { return bytes.Join(l.rows[:n], nil) }
 // remove removes the first n readings.
 func (l *lines) remove(n int) { l.rows = l.rows[n:] }
 
-// replace removes the first n readings, and puts the readings of left in their place.
+// replace puts the readings in the argument left in the place of the first n readings.
 func (l *lines) replace(n int, left retryable) {
 	l.rows = append(append(make([][]byte, 0, len(left.rows)+len(l.rows)-n), left.rows...), l.rows[n:]...)
 }

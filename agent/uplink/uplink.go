@@ -204,7 +204,7 @@ func (s *Sender) sendBatch(ctx context.Context, batch *outbox.Batch) error {
 
 // sendLines sends readings of one stream until each has a verdict or is postponed.
 func (s *Sender) sendLines(ctx context.Context, stream string, all *lines) error {
-	part := all.len() // readings of one body
+	part := all.len() // number of readings in one body
 	failures, unavailable := 0, 0
 	for all.len() > 0 {
 		part = min(part, all.len())

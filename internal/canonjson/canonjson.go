@@ -141,8 +141,8 @@ func (c canonicalizer) object(dst []byte, depth int) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// AppendString appends s as a JSON string. It escapes only where JSON requires it, and the
-// characters U+2028 and U+2029, as encoding/json does.
+// AppendString appends s as a JSON string. Like encoding/json, it escapes U+2028 and U+2029. Otherwise
+// it escapes only the characters for which JSON requires it.
 func AppendString(dst []byte, s string) []byte {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -26,7 +26,7 @@ type Line struct {
 type Chart struct {
 	Lines    []Line
 	From, To time.Time      // the time axis; zero means the first and the last point
-	Zone     *time.Location // of the labels; if nil, UTC
+	Zone     *time.Location // time zone of the labels; if nil, UTC
 	Style    Style
 	Colours  bool
 	Columns  int // width of the picture

@@ -57,7 +57,7 @@ func Bytes[C any](key, doc string, at func(*C) *Size) Setting[C] {
 	}}
 }
 
-// Whole returns a setting for a whole number. It refuses numbers below least.
+// Whole returns a setting for a whole number. It refuses numbers below the argument least.
 func Whole[C any](key, doc string, least int, at func(*C) *int) Setting[C] {
 	return Setting[C]{key, doc, func(c *C) string { return strconv.Itoa(*at(c)) }, func(c *C, s string) error {
 		n, err := strconv.Atoi(s)

@@ -181,8 +181,8 @@ func splitSentences(text string, line int) []sentence {
 
 var abbreviation = regexp.MustCompile(`(^|[\s(])(e\.g|i\.e|etc|cf|vs|no|[A-Za-z])$`)
 
-// endsSentence reports whether the punctuation mark at i ends a sentence. It must be followed by
-// space and must not end an abbreviation.
+// endsSentence reports whether the punctuation mark at i ends a sentence. Such a mark is followed by
+// space and does not end an abbreviation.
 func endsSentence(text string, i int) bool {
 	rest := strings.TrimLeft(text[i+1:], `)"'*_”`)
 	if rest != "" && !unicode.IsSpace(rune(rest[0])) {

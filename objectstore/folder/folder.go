@@ -23,7 +23,7 @@ import (
 // Folder is an object store in a folder.
 type Folder struct {
 	root string
-	mode fs.FileMode // of folders
+	mode fs.FileMode // permissions of new folders
 }
 
 var _ objectstore.Store = (*Folder)(nil)

@@ -34,7 +34,7 @@ type Options struct {
 	Bucket   string
 	Prefix   string // prefix of the keys; Open uses it for its probe
 	Endpoint string // address of a service other than AWS, with the bucket in its path; if empty, AWS is used
-	Region   string // if empty, the environment's
+	Region   string // if empty, the environment or the profile has it
 	ReadOnly bool   // if true, Open writes no object to check the service
 }
 
