@@ -27,12 +27,22 @@ func (a *Archiver) Erase(ctx context.Context, tables []grid.Table, covers func(*
 			return erased, err
 		}
 	}
+	e := eraser{merger: merger{a}, tables: tables, covers: covers, erased: erased, complete: map[string]bool{}}
 	for _, t := range tables {
-		if err := a.eraseTable(ctx, t, erased, tables, covers); err != nil {
+		if err := e.eraseTable(ctx, t); err != nil {
 			return erased, fmt.Errorf("erase readings of archive %s: %w", t, err)
 		}
 	}
 	return erased, nil
+}
+
+// eraser erases readings of tables from their archives.
+type eraser struct {
+	merger
+	tables   []grid.Table
+	covers   func(*varve.Reading) bool // whether to erase a reading of these tables
+	erased   map[grid.Table]int64      // readings by table
+	complete map[string]bool           // names of merged archives that need no further erasure
 }
 
 // checkErasable fails if the archive of a table is on hold, being written or being deleted.
@@ -44,46 +54,70 @@ func (c Catalog) checkErasable(ctx context.Context, t grid.Table) error {
 	if err := r.checkWhole(); err != nil {
 		return err
 	}
+	if err := r.checkHold(); err != nil {
+		return fmt.Errorf("erase readings of archive %s: %w", t, err)
+	}
+	return nil
+}
+
+// checkHold fails with a store.HoldError if the archive is on hold.
+func (r *Record) checkHold() error {
 	if r.Hold != "" {
-		return fmt.Errorf("erase readings of archive %s: %w", t, &store.HoldError{Reason: r.Hold})
+		return &store.HoldError{Reason: r.Hold}
 	}
 	return nil
 }
 
 // eraseTable erases readings of a table from its own archive, and then from the merged archives that have
 // readings of it, for all the given tables at once.
-func (a *Archiver) eraseTable(ctx context.Context, t grid.Table, erased map[grid.Table]int64, tables []grid.Table, covers func(*varve.Reading) bool) error {
-	r, found, err := a.catalog.Get(ctx, t)
+//
+// The hold of each record is checked when it is read. If a hold is put after that, the record has
+// changed, and cannot be written any more.
+func (e *eraser) eraseTable(ctx context.Context, t grid.Table) error {
+	r, found, err := e.catalog.Get(ctx, t)
 	if err != nil {
 		return err
 	}
+	if err := r.checkHold(); err != nil {
+		return err
+	}
 	if found && r.Merged == "" {
-		n, err := a.eraseFrom(ctx, &r, covers)
-		erased[t] += n
+		n, err := e.eraseFrom(ctx, &r, e.covers)
+		e.erased[t] += n
 		if err != nil {
 			return err
 		}
 	}
 	// The merged archives are listed after the record has changed. A merge that begins later reads the
 	// changed archive.
-	list, err := a.catalog.ListMerged(ctx)
+	list, err := e.catalog.ListMerged(ctx)
 	if err != nil {
 		return err
 	}
 	for i := range list {
-		if m := &list[i]; slices.Contains(m.Tables, t) {
-			if err := (merger{a}).eraseMerged(ctx, m, erased, tables, covers); err != nil {
+		if m := &list[i]; slices.Contains(m.Tables, t) && !e.complete[m.Name] {
+			if err := e.eraseMerged(ctx, m); err != nil {
 				return fmt.Errorf("%s: %w", m.Name, err)
 			}
+			e.complete[m.Name] = true
 		}
 	}
-	if r, found, err = a.catalog.Get(ctx, t); err != nil || !found || !r.Single {
+	return e.deleteOwn(ctx, t)
+}
+
+// deleteOwn deletes the own files of a table whose record points to a merged archive.
+func (e *eraser) deleteOwn(ctx context.Context, t grid.Table) error {
+	r, found, err := e.catalog.Get(ctx, t)
+	switch {
+	case err != nil || !found || r.Merged == "":
+		return err
+	case !r.Single: // the attempts of an archive that would replace the merged one may have left files
+		return e.deleteLeftovers(ctx, &r)
+	}
+	if err := e.Verify(ctx, &r); err != nil {
 		return err
 	}
-	if err := a.Verify(ctx, &r); err != nil {
-		return err
-	}
-	return merger{a}.deleteSingle(ctx, &r)
+	return e.deleteSingle(ctx, &r)
 }
 
 // checkWhole fails unless the archive is complete. An archive that is being written or deleted may

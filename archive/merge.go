@@ -46,6 +46,7 @@ func (a *Archiver) Merge(ctx context.Context, existing []grid.Table, begin bool)
 	for _, group := range mergeable(records, existing) {
 		one, err := m.mergeGroup(ctx, group)
 		if err != nil {
+			err = m.removeDiscarded(ctx, &one, err)
 			errs = append(errs, fmt.Errorf("merge %d archives of %s, %s: %w", len(group), group[0].Class, group[0].Table.Month, err))
 			continue
 		}

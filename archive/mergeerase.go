@@ -59,65 +59,71 @@ func (e *mergedErasure) count(b *block.Block) {
 // eraseMerged replaces a merged archive by one without the covered readings of the given tables. The new one
 // also lacks the readings of tables whose records do not point to it. Other tables may be on hold, because
 // their readings stay as they are.
-func (a merger) eraseMerged(ctx context.Context, m *Merged, erased map[grid.Table]int64, tables []grid.Table, covers func(*varve.Reading) bool) error {
+func (e *eraser) eraseMerged(ctx context.Context, m *Merged) error {
 	if m.State != Archived {
 		return errMerging(m.Tables[0])
 	}
-	records, err := a.recordsOf(ctx, m)
+	records, err := e.recordsOf(ctx, m)
 	if err != nil {
 		return err
 	}
 	records = slices.DeleteFunc(records, func(r Record) bool { return !m.has(&r) })
 	if len(records) == 0 {
-		return a.discardMerged(ctx, m)
+		return e.discardMerged(ctx, m)
 	}
-	old, err := a.files.manifest(ctx, &records[0])
+	old, err := e.files.manifest(ctx, &records[0])
 	if err != nil {
 		return err
 	}
-	e := &mergedErasure{tables: m.Tables, pointed: map[grid.Table]bool{}, erase: tables, covers: covers, erased: map[grid.Table]int64{}}
+	x := &mergedErasure{tables: m.Tables, pointed: map[grid.Table]bool{}, erase: e.tables, covers: e.covers, erased: map[grid.Table]int64{}}
 	for i := range records {
-		e.pointed[records[i].Table] = true
+		r := &records[i]
+		x.pointed[r.Table] = true
+		if err := r.checkHold(); err != nil && slices.Contains(e.tables, r.Table) {
+			return err
+		}
 	}
-	err = a.files.eachBlockExactly(ctx, old, m.Dir, func(b *block.Block) error {
-		e.count(b)
+	err = e.files.eachBlockExactly(ctx, old, m.Dir, func(b *block.Block) error {
+		x.count(b)
 		return nil
 	})
-	if err != nil || len(e.erased) == 0 && e.dropped == 0 {
+	if err != nil || len(x.erased) == 0 && x.dropped == 0 {
 		return err
 	}
-	if err := a.rewriteMerged(ctx, m, old, e, records); err != nil {
-		return err
+	next, err := e.rewriteMerged(ctx, m, old, x, records)
+	if err != nil {
+		return e.removeDiscarded(ctx, &next, err)
 	}
-	for t, n := range e.erased {
-		erased[t] += n
+	e.complete[next.Name] = true
+	for t, n := range x.erased {
+		e.erased[t] += n
 	}
-	return a.discardMerged(ctx, m)
+	return e.discardMerged(ctx, m)
 }
 
 // rewriteMerged writes the merged archive that replaces another one, and points the records to it.
-func (a merger) rewriteMerged(ctx context.Context, m *Merged, old *Manifest, e *mergedErasure, records []Record) error {
-	next, err := a.beginMerged(ctx, records)
+func (a merger) rewriteMerged(ctx context.Context, m *Merged, old *Manifest, e *mergedErasure, records []Record) (next Merged, err error) {
+	next, err = a.beginMerged(ctx, records)
 	if err != nil {
-		return err
+		return next, err
 	}
 	manifest, body, err := a.writeMerged(ctx, &next, old.Class, func(to tablescan.Sink) error {
 		return a.files.eachBlockExactly(ctx, old, m.Dir, func(b *block.Block) error { return passRest(b, e.omits, to) })
 	})
 	if err != nil {
-		return err
+		return next, err
 	}
 	if manifest.Readings != e.stay {
-		return fmt.Errorf("%d readings were written, want %d", manifest.Readings, e.stay)
+		return next, fmt.Errorf("%d readings were written, want %d", manifest.Readings, e.stay)
 	}
 	for i := range records {
 		t := records[i].Table
 		was, is := old.entryOf(t), manifest.entryOf(t)
 		if n := e.erased[t]; is.Readings != was.Readings-n || n == 0 && *is != *was {
-			return fmt.Errorf("the rewritten archive has %+v, want %+v without %d readings", *is, *was, n)
+			return next, fmt.Errorf("the rewritten archive has %+v, want %+v without %d readings", *is, *was, n)
 		}
 	}
-	return a.adoptMerged(ctx, &next, manifest, body, records)
+	return next, a.adoptMerged(ctx, &next, manifest, body, records)
 }
 
 // discardUnused deletes the merged archives to which no record points.

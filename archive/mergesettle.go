@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
@@ -164,8 +165,16 @@ func (a merger) discardMerged(ctx context.Context, m *Merged) error {
 		}
 		return errors.Join(a.catalog.putMerged(ctx, m, Archived), errors.New("a record points to it, and it is not deleted"))
 	}
+	if err := a.deleteFiles(ctx, m); err != nil {
+		return err
+	}
+	return a.catalog.deleteMerged(ctx, m)
+}
+
+// deleteFiles deletes the objects of a merged archive to which no record points.
+func (a merger) deleteFiles(ctx context.Context, m *Merged) error {
 	var keys []string
-	err = a.opts.Objects.List(ctx, m.Dir, func(o objectstore.Object) error {
+	err := a.opts.Objects.List(ctx, m.Dir, func(o objectstore.Object) error {
 		if attempt := attemptOf(o.Key[len(m.Dir):]); attempt != "" && attempt == m.attempt() {
 			keys = append(keys, o.Key)
 		}
@@ -179,7 +188,26 @@ func (a merger) discardMerged(ctx context.Context, m *Merged) error {
 			return err
 		}
 	}
-	return a.catalog.deleteMerged(ctx, m)
+	return nil
+}
+
+// removeTime limits the deletion of files after a failure.
+const removeTime = time.Minute
+
+// removeDiscarded handles the failure of a merged archive that was being written. If another process has
+// discarded it meanwhile, files that were written after that belong to no record, and are deleted. The
+// result includes the failure.
+func (a merger) removeDiscarded(ctx context.Context, m *Merged, failure error) error {
+	if m.version == 0 {
+		return failure // its record was not written, and neither were files
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime) // a lost lease ends the given context
+	defer cancel()
+	_, found, err := a.catalog.getMerged(ctx, m.Name)
+	if err == nil && !found {
+		err = a.deleteFiles(ctx, m)
+	}
+	return errors.Join(failure, err)
 }
 
 // errMerging means that a merged archive with readings of a table is being written or deleted.
