@@ -154,8 +154,8 @@ func TestErase_LeavesNoFileAfterDiscard(t *testing.T) {
 	})
 }
 
-// TestMerge_ComparesNoFilesAtRest checks that a run without work compares no files, and that an erasure of
-// several tables reads each file at most three times: to count, to rewrite and to verify.
+// TestMerge_ComparesNoFilesAtRest checks that a run without work compares no files. It also checks that an
+// erasure of several tables reads each file at most three times: to count, to rewrite and to verify.
 func TestMerge_ComparesNoFilesAtRest(t *testing.T) {
 	withMergeWorld(t, func(t *rapid.T, w *mergeWorld) {
 		ctx, a := context.Background(), w.whole()

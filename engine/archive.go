@@ -254,19 +254,21 @@ func (e *Engine) withArchiveLease(ctx context.Context, do func(context.Context) 
 	return do(ctx)
 }
 
-// aloneWithArchives calls a function while neither this process nor another one archives, merges or expires
-// tables. It does not wait.
-func (e *Engine) aloneWithArchives(ctx context.Context, do func(context.Context) error) error {
+// aloneWithArchives returns a function for erasures.Options.AloneWithArchives. It calls another function while
+// neither this process nor another one archives, merges or expires tables. It does not wait.
+func aloneWithArchives(e *Engine) func(context.Context, func(context.Context) error) error {
 	busy := varve.Errorf(varve.Unavailable, "another job writes or deletes archives: this is retried")
-	if !e.archives.running.TryLock() {
-		return busy
+	return func(ctx context.Context, do func(context.Context) error) error {
+		if !e.archives.running.TryLock() {
+			return busy
+		}
+		defer e.archives.running.Unlock()
+		err := e.withArchiveLease(ctx, do)
+		if errors.Is(err, lease.ErrHeld) {
+			return busy
+		}
+		return err
 	}
-	defer e.archives.running.Unlock()
-	err := e.withArchiveLease(ctx, do)
-	if errors.Is(err, lease.ErrHeld) {
-		return busy
-	}
-	return err
 }
 
 // archiveDue archives the tables that are due, in the order of their retirement. If a table cannot

@@ -29,7 +29,7 @@ func (e *Engine) wireErasures(o Options) {
 			defer e.aggregating.Unlock()
 			return do()
 		},
-		AloneWithArchives: e.aloneWithArchives,
+		AloneWithArchives: aloneWithArchives(e),
 		Now:               o.Now, LastArrival: e.Router.LastArrival, Holder: o.Holder, Settle: settle, Changed: o.Events.Erasure,
 	})
 }
