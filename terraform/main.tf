@@ -33,6 +33,11 @@ locals {
       field_tags = var.doors.influx.field_tags == null ? null : join(",", var.doors.influx.field_tags)
       databases  = var.doors.influx.databases == null ? null : join(",", var.doors.influx.databases)
     }
+    archive = var.archive == null ? {} : {
+      kind   = "s3"
+      bucket = one(module.archive[*].bucket)
+      region = data.aws_region.current.region
+    }
   } : group => { for key, value in settings : key => value if value != null } }
   streams = { for name, s in var.streams : name => { for key, value in s : key => value if value != null } }
   reads   = var.ingest == null ? false : var.ingest.stream != null
@@ -100,6 +105,7 @@ module "iam" {
   roles          = var.roles
   erasure        = var.erasure
   topics         = [for n in var.notifiers : n.topic if n.kind == "sns"]
+  archive        = var.archive == null ? null : { policy = one(module.archive[*].policy) }
   sources = {
     streams = local.reads ? [module.ingest[0].arn] : []
     queues  = var.queue == null ? [] : [var.queue.arn]

@@ -19,7 +19,7 @@ output "template" {
 }
 
 output "policy_arns" {
-  description = "ARNs of the IAM policies: router, rotator and reader; consumer, if Varve reads a stream or a queue; notifier, if it publishes to a topic; eraser, if it may delete readings."
+  description = "ARNs of the IAM policies: router, rotator and reader; consumer, if Varve reads a stream or a queue; notifier, if it publishes to a topic; eraser, if it may delete readings; archiver, if it writes archives."
   value       = var.policies ? module.iam[0].policy_arns : {}
 }
 

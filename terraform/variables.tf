@@ -67,9 +67,9 @@ variable "streams" {
 }
 
 variable "retention" {
-  description = "How expired tables are retired and dropped. drop allows the rotator to drop them. The other fields are the settings of the same names under retention; see varve config print."
+  description = "How expired tables are retired and dropped. drop is false, true or archived: with archived, which needs archive, only tables with a verified archive are dropped. The other fields are the settings of the same names under retention; see varve config print."
   type = object({
-    drop      = optional(bool, false)
+    drop      = optional(string, "false")
     grace     = optional(string)
     seal      = optional(string)
     schedule  = optional(string)
@@ -81,6 +81,14 @@ variable "retention" {
   validation {
     condition     = alltrue([for text in [var.retention.grace, var.retention.seal] : text == null ? true : can(regex("^([0-9]+y)?([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$", text)) && text != ""])
     error_message = "Grace and seal have the form 7d or 1h."
+  }
+  validation {
+    condition     = contains(["false", "true", "archived"], var.retention.drop)
+    error_message = "The setting drop is false, true or archived."
+  }
+  validation {
+    condition     = var.retention.drop != "archived" || var.archive != null
+    error_message = "The value archived of the setting drop needs a bucket: set archive."
   }
   validation {
     condition     = var.retention.max_drops == null ? true : var.retention.max_drops >= 1 && floor(var.retention.max_drops) == var.retention.max_drops
@@ -207,7 +215,7 @@ variable "monitoring" {
 }
 
 variable "archive" {
-  description = "A bucket for the archives of tables; see the module archive. If null, it is not created."
+  description = "A bucket to which Varve copies tables before it drops them; see the module archive. If null, it is not created, and tables are not archived."
   type = object({
     bucket             = string
     kms_key_arn        = optional(string)

@@ -154,3 +154,14 @@ run "topics" {
   }
   expect_failures = [var.topics]
 }
+
+run "archive" {
+  command = plan
+  module {
+    source = "./modules/iam"
+  }
+  variables {
+    archive = { policy = "arn:aws:s3:::varve-archive" }
+  }
+  expect_failures = [var.archive]
+}

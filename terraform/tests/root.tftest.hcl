@@ -90,6 +90,22 @@ run "max_drops" {
   expect_failures = [var.retention]
 }
 
+run "drop" {
+  command = plan
+  variables {
+    retention = { drop = "sometimes" }
+  }
+  expect_failures = [var.retention]
+}
+
+run "archived_without_archive" {
+  command = plan
+  variables {
+    retention = { drop = "archived" }
+  }
+  expect_failures = [var.retention]
+}
+
 run "hosts" {
   command = plan
   variables {

@@ -50,7 +50,7 @@ run "defaults" {
     condition = jsonencode(output.service_config) == jsonencode({
       classes   = { default = { retention = "1y" } }
       metrics   = { cloudwatch = true }
-      retention = { drop = false }
+      retention = { drop = "false" }
       store     = { kind = "dynamodb", region = "eu-central-1", registry = "varve_registry" }
       tables    = { prefix = "varve" }
     })
@@ -78,6 +78,18 @@ run "nothing_but_the_registry" {
   }
 }
 
+run "archive_without_policies" {
+  variables {
+    policies  = false
+    retention = { drop = true }
+    archive   = { bucket = "small-archive" }
+  }
+  assert {
+    condition     = output.service_config.archive.bucket == "small-archive" && output.service_config.retention.drop == "true" && output.policy_arns == {}
+    error_message = "The configuration is ${jsonencode(output.service_config)}, the policies ${jsonencode(output.policy_arns)}."
+  }
+}
+
 run "everything" {
   variables {
     prefix        = "big"
@@ -86,6 +98,7 @@ run "everything" {
     streams       = { access-log = { class = "audit" }, plain = {} }
     monitoring    = { topic_arn = "arn:aws:sns:eu-central-1:123456789012:mine" }
     archive       = { bucket = "big-archive" }
+    retention     = { drop = "archived" }
     ingest        = { shards = 2, stream = "weather", params = "time=arrival", rule = { sql = "SELECT * FROM 'sensors/#'" } }
     queue         = { url = "https://sqs.eu-central-1.amazonaws.com/123456789012/in", arn = "arn:aws:sqs:eu-central-1:123456789012:in", stream = "weather" }
     notifiers     = { team = { kind = "sns", topic = "arn:aws:sns:eu-central-1:123456789012:alerts", severities = ["warning", "critical"] } }
@@ -121,7 +134,13 @@ run "everything" {
     error_message = "The settings are ${jsonencode(output.service_config)}."
   }
   assert {
-    condition     = contains(keys(output.policy_arns), "consumer") && contains(keys(output.policy_arns), "notifier")
+    condition = jsonencode([output.service_config.archive, output.service_config.retention]) == jsonencode([
+      { bucket = "big-archive", kind = "s3", region = "eu-central-1" }, { drop = "archived" }
+    ]) && output.settings["archive.bucket"] == "big-archive" && output.settings["retention.drop"] == "archived"
+    error_message = "The archive is ${jsonencode(output.service_config)}."
+  }
+  assert {
+    condition     = contains(keys(output.policy_arns), "archiver") && contains(keys(output.policy_arns), "consumer") && contains(keys(output.policy_arns), "notifier")
     error_message = "The policies are ${jsonencode(output.policy_arns)}."
   }
   assert {

@@ -73,7 +73,7 @@ func wantedAlarms() map[string]alarm {
 			series("AWS/DynamoDB", name, "Sum", 60, "GlobalSecondaryIndexName=gsi1", table), series("AWS/DynamoDB", name, "Sum", 60, "GlobalSecondaryIndexName=gsi2", table))
 	}
 	failures := []string{"SUM(METRICS())"}
-	for _, op := range []string{"BatchGetItem", "DeleteItem", "PutItem", "Query"} {
+	for _, op := range []string{"BatchGetItem", "BatchWriteItem", "DeleteItem", "PutItem", "Query"} {
 		failures = append(failures, series("AWS/DynamoDB", "SystemErrors", "Sum", 60, "Operation="+op, table))
 	}
 	query := func(metric string) []string {

@@ -4,6 +4,7 @@ package terraform_test
 const (
 	registryMain   = "modules/registry/main.tf"
 	iamMain        = "modules/iam/main.tf"
+	iamOutputs     = "modules/iam/outputs.tf"
 	monitoringMain = "modules/monitoring/main.tf"
 	serviceMain    = "modules/service-ecs/main.tf"
 	archiveMain    = "modules/archive/main.tf"
@@ -74,6 +75,12 @@ resource "aws_dynamodb_table_item" "template" {`, "only the registry"},
 `, `retention = { drop = false }
 `, "config"},
 	{rootMain, `length(local.streams) > 0 ? { streams = local.streams } : null`, `null`, "config"},
+
+	{rootMain, `kind   = "s3"`, `kind   = "folder"`, "config decodes"},
+	{rootMain, `bucket = one(module.archive[*].bucket)`, `bucket = "readings"`, "config"},
+	{rootMain, `bucket = one(module.archive[*].bucket)
+      region = data.aws_region.current.region`, `bucket = one(module.archive[*].bucket)`, "config"},
+	{rootMain, `var.archive == null ? {} : {`, `var.archive != null ? {} : {`, "config decodes"},
 
 	{iamMain, `"${local.table_arn}/${prefix}_*_*_*_????"`, `"${local.table_arn}/${prefix}*"`, "IAM"},
 	{iamMain, `"${local.table_arn}/${prefix}_*_*_*_????"`, `"${local.table_arn}/${prefix}_*"`, "names"},
@@ -155,4 +162,13 @@ resource "aws_dynamodb_table_item" "template" {`, "only the registry"},
 	{serviceMain, `container_port   = local.entrance.port`, `container_port   = 80`, "service"},
 	{archiveMain, `restrict_public_buckets = true`, `restrict_public_buckets = false`, "archive"},
 	{archiveMain, `status = "Enabled"`, `status = "Suspended"`, "archive"},
+	{archiveMain, `kms_master_key_id = var.kms_key_arn`, `kms_master_key_id = null`, "archive"},
+	{archiveMain, `["s3:DeleteObject", "s3:GetObject", "s3:PutObject"]`, `["s3:GetObject", "s3:PutObject"]`, "archiver"},
+	{archiveMain, `["s3:DeleteObject", "s3:GetObject", "s3:PutObject"]`, `["s3:DeleteObject", "s3:DeleteObjectVersion", "s3:GetObject", "s3:PutObject"]`, "archiver"},
+	{archiveMain, `actions   = ["s3:ListBucket"]`, `actions   = ["s3:ListBucket", "s3:PutBucketVersioning"]`, "archiver"},
+	{archiveMain, `resources = ["arn:${data.aws_partition.current.partition}:s3:::${var.bucket}/*"]`, `resources = ["arn:${data.aws_partition.current.partition}:s3:::${var.bucket}*"]`, "archiver"},
+	{archiveMain, `resources = [statement.value]`, `resources = ["*"]`, "narrow"},
+	{archiveMain, `"kms:GenerateDataKey"]`, `"kms:GenerateDataKey", "kms:CreateGrant"]`, "archiver"},
+	{iamMain, `policy      = var.archive.policy`, `policy      = data.aws_iam_policy_document.this["reader"].json`, "archiver"},
+	{iamOutputs, `{ archiver = aws_iam_policy.archiver[0].arn }`, `{}`, "service"},
 }

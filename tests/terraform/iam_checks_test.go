@@ -168,7 +168,7 @@ func (row *permission) violations(policies map[string]policy, r request) (wrong 
 		}
 	}
 	for part, p := range policies {
-		if part == "consumer" || part == "notifier" {
+		if part == "consumer" || part == "notifier" || part == "archiver" {
 			continue // these policies have no statements about DynamoDB, and a process has them only beside others
 		}
 		is, err := allowed([]policy{p, everything}, r)
@@ -205,6 +205,42 @@ func eraser(_ *testing.T, p *planned) []string {
 				may, err := allowed([]policy{policies["eraser"]}, request{"dynamodb:" + action, resource, nil})
 				if err != nil || may != row.may {
 					wrong = append(wrong, fmt.Sprintf("the eraser may %s on %s: %t, want %t: %v", action, resource, may, row.may, err))
+				}
+			}
+		}
+	}
+	return wrong
+}
+
+// archiver checks that the policy archiver allows three actions on objects of the bucket, the list of
+// the bucket and the use of its KMS key, and nothing else.
+func archiver(_ *testing.T, p *planned) []string {
+	policies, wrong := policiesOf(p)
+	const bucket, another = "arn:aws:s3:::varve-archive-" + account, "arn:aws:s3:::varve-archive-" + account + "2"
+	const objects, list, use = "s3:GetObject s3:PutObject s3:DeleteObject", "s3:ListBucket", "kms:Decrypt kms:GenerateDataKey"
+	const versions = "s3:GetObjectVersion s3:DeleteObjectVersion s3:ListBucketVersions s3:PutObjectAcl s3:PutObjectRetention s3:BypassGovernanceRetention"
+	const settings = "s3:DeleteBucket s3:PutBucketPolicy s3:PutBucketVersioning s3:PutLifecycleConfiguration s3:PutEncryptionConfiguration"
+	const keys = "kms:Encrypt kms:CreateGrant kms:PutKeyPolicy kms:ScheduleKeyDeletion"
+	for _, row := range []struct {
+		actions   string
+		resources []string
+		may       bool
+	}{
+		{objects, []string{bucket + "/varve/manifest.json"}, true},
+		{list, []string{bucket}, true},
+		{use, []string{kmsKey}, true},
+		{list + " " + versions, []string{bucket + "/varve/manifest.json"}, false},
+		{objects + " " + versions + " " + settings, []string{bucket}, false},
+		{objects + " " + list + " " + versions + " " + settings, []string{another, another + "/varve/manifest.json"}, false},
+		{keys, []string{kmsKey}, false},
+		{use + " " + keys, []string{strings.Replace(kmsKey, "1111", "9999", 1)}, false},
+		{"dynamodb:Scan dynamodb:PutItem dynamodb:DeleteItem dynamodb:DeleteTable", on("varve_registry", "varve_1794787200_1795392000_11_2026"), false},
+	} {
+		for action := range strings.FieldsSeq(row.actions) {
+			for _, resource := range row.resources {
+				may, err := allowed([]policy{policies["archiver"]}, request{action, resource, nil})
+				if err != nil || may != row.may {
+					wrong = append(wrong, fmt.Sprintf("the archiver may %s on %s: %t, want %t: %v", action, resource, may, row.may, err))
 				}
 			}
 		}

@@ -23,7 +23,7 @@ var (
 	}
 	complete = append(slices.Clone(checks), []check{
 		{"registry encrypted", registryEncrypted}, {"template", templateDecodes}, {"config", configComplete}, {"IAM", iamMatrix}, {"names", namesMatch},
-		{"alarms", alarms}, {"dashboard", dashboard}, {"service", service}, {"archive", archive},
+		{"alarms", alarms}, {"dashboard", dashboard}, {"service", service}, {"archive", archive}, {"archiver", archiver},
 	}...)
 	minimal = append(slices.Clone(checks), check{"template is empty", templateIsEmpty})
 )

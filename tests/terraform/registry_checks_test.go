@@ -255,7 +255,7 @@ func configComplete(t *testing.T, p *planned) (wrong []string) {
 	}
 	want := map[string]string{
 		"store.kind": "dynamodb", "store.region": region, "store.registry": "varve_registry", "tables.prefix": "varve",
-		"server.hosts": "varve.example.com", "retention.drop": "true", "retention.grace": "2w", "metrics.cloudwatch": "true",
+		"server.hosts": "varve.example.com", "retention.drop": "archived", "retention.grace": "2w", "metrics.cloudwatch": "true",
 		"classes.default.retention": "1y", "classes.audit.retention": "forever",
 		"ingest.kinesis.name": "varve-readings", "ingest.kinesis.stream": "weather", "ingest.kinesis.params": "fields=flat",
 		"notifiers.on-call.kind": "webhook", "notifiers.on-call.url": "https://pager.example.com/hook",
@@ -263,6 +263,7 @@ func configComplete(t *testing.T, p *planned) (wrong []string) {
 		"notifiers.team.kind": "sns", "notifiers.team.topic": "arn:aws:sns:eu-central-1:" + account + ":alerts",
 		"alerts.url": "https://varve.example.com", "rejects.limit": "50000", "rejects.retention": "60d",
 		"influx.databases": "telegraf", "aws.firehose": "true", "aws.iot.accounts": account,
+		"archive.kind": "s3", "archive.bucket": "varve-archive-" + account, "archive.region": region,
 		"streams.access-log.class": "audit", "streams.vibration.retention": "30d",
 	}
 	if got["retention.grace"] == "14d" {

@@ -47,7 +47,7 @@ func containersOf(p *planned) (containers []container, wrong []string) {
 }
 
 // service checks the container of Varve on Fargate. Its settings must equal service_config, but it
-// listens for the load balancer on all addresses. The secrets, the ports and the five policies of
+// listens for the load balancer on all addresses. The secrets, the ports and the six policies of
 // the task must be the wanted ones.
 func service(t *testing.T, p *planned) []string {
 	containers, wrong := containersOf(p)
@@ -75,7 +75,7 @@ func service(t *testing.T, p *planned) []string {
 			attached = append(attached, strings.TrimSuffix(name, `"]`))
 		}
 	}
-	if slices.Sort(attached); !slices.Equal(attached, []string{"consumer", "notifier", "reader", "rotator", "router"}) {
+	if slices.Sort(attached); !slices.Equal(attached, []string{"archiver", "consumer", "notifier", "reader", "rotator", "router"}) {
 		bad("the task has the policies %v", attached)
 	}
 	return wrong
@@ -136,8 +136,9 @@ func sameConfig(t *testing.T, p *planned, command []string, listens config.Serve
 	return nil
 }
 
-// archive checks that the bucket is private and versioned, and has a policy about unencrypted
-// connections. It also checks the encryption and the retention of the Kinesis stream.
+// archive checks that the bucket is private, versioned and encrypted with the user's KMS key, and has
+// a policy about unencrypted connections. It also checks the encryption and the retention of the
+// Kinesis stream.
 func archive(_ *testing.T, p *planned) (wrong []string) {
 	one := func(kind string) map[string]any {
 		all := p.resources(kind)
@@ -158,6 +159,11 @@ func archive(_ *testing.T, p *planned) (wrong []string) {
 	}
 	if v := blocks(one("aws_s3_bucket_versioning"), "versioning_configuration"); len(v) != 1 || v[0]["status"] != "Enabled" {
 		wrong = append(wrong, fmt.Sprintf("versioning is %v", v))
+	}
+	for _, rule := range blocks(one("aws_s3_bucket_server_side_encryption_configuration"), "rule") {
+		if by := blocks(rule, "apply_server_side_encryption_by_default"); len(by) != 1 || by[0]["kms_master_key_id"] != kmsKey {
+			wrong = append(wrong, fmt.Sprintf("archives are encrypted by %v", by))
+		}
 	}
 	if text := fmt.Sprint(one("aws_s3_bucket_policy")["policy"]); !strings.Contains(text, "aws:SecureTransport") {
 		wrong = append(wrong, "unencrypted connections are taken: "+text)

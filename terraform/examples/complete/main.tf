@@ -24,7 +24,7 @@ module "varve" {
     access-log = { class = "audit" }
     vibration  = { retention = "30d" }
   }
-  retention = { drop = true, grace = "14d" }
+  retention = { drop = "archived", grace = "14d" }
   hosts     = ["varve.example.com"]
 
   registry_kms_key_arn = var.kms_key_arn
@@ -53,7 +53,11 @@ module "varve" {
   }
 
   monitoring = { emails = var.emails }
-  archive    = { bucket = "${var.prefix}-archive-${data.aws_caller_identity.current.account_id}", expire_after_days = 3650 }
+  archive = {
+    bucket            = "${var.prefix}-archive-${data.aws_caller_identity.current.account_id}"
+    kms_key_arn       = var.kms_key_arn
+    expire_after_days = 3650
+  }
   ingest = {
     stream = "weather"
     params = "fields=flat"

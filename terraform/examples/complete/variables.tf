@@ -79,7 +79,7 @@ variable "security_group_ids" {
 
 variable "kms_key_arn" {
   description = <<-EOT
-    ARN of the KMS key that encrypts tables. Create it elsewhere, because time tables outlive `terraform destroy` and cannot be read
+    ARN of the KMS key that encrypts tables and archives. Create it elsewhere, because time tables outlive `terraform destroy` and cannot be read
     without the key.
   EOT
   type        = string

@@ -1,8 +1,8 @@
-# Three policies, and up to three more. The router writes readings. The rotator creates, tunes and
+# Three policies, and up to four more. The router writes readings. The rotator creates, tunes and
 # deletes time tables. The reader reads. If the variables enable them, the consumer reads streams
-# and queues, the notifier publishes messages about alerts, and the eraser deletes readings. A
-# process needs the policies of the parts that it runs. No policy allows changes to the registry's
-# table or the table template, which Terraform manages.
+# and queues, the notifier publishes messages about alerts, the eraser deletes readings, and the
+# archiver writes archives. A process needs the policies of the parts that it runs. No policy allows
+# changes to the registry's table or the table template, which Terraform manages.
 
 data "aws_caller_identity" "current" {}
 data "aws_partition" "current" {}
@@ -229,6 +229,15 @@ resource "aws_iam_policy" "eraser" {
   name        = "${var.name}-eraser"
   description = "Permission of Varve to delete readings on purpose. It is used beside the other policies."
   policy      = data.aws_iam_policy_document.eraser[0].json
+  tags        = var.tags
+}
+
+resource "aws_iam_policy" "archiver" {
+  count = var.archive == null ? 0 : 1
+
+  name        = "${var.name}-archiver"
+  description = "Permissions of Varve to write and read archives. It is used beside the other policies."
+  policy      = var.archive.policy
   tags        = var.tags
 }
 

@@ -86,6 +86,17 @@ variable "erasure" {
   nullable    = false
 }
 
+variable "archive" {
+  description = "The policy in JSON with which Varve writes archives: the output policy of the module archive. If null, no policy allows that."
+  type        = object({ policy = string })
+  default     = null
+
+  validation {
+    condition     = var.archive == null ? true : can(jsondecode(var.archive.policy).Statement)
+    error_message = "The policy is a document in JSON with statements."
+  }
+}
+
 variable "roles" {
   description = "Roles to create, by the last part of their name. Each has policies (router, rotator, reader), and services or principals (ARNs) that may assume it."
   type = map(object({

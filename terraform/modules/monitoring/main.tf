@@ -13,7 +13,7 @@ locals {
   throttles = ["ReadThrottleEvents", "WriteThrottleEvents"]
   indexes   = ["", "gsi1", "gsi2"]
   # DynamoDB counts system errors separately for each operation.
-  operations = ["BatchGetItem", "DeleteItem", "PutItem", "Query"]
+  operations = ["BatchGetItem", "BatchWriteItem", "DeleteItem", "PutItem", "Query"]
   region_alarms = var.watch_region ? {
     throttling    = { metric = "ThrottledRequests", text = "DynamoDB throttles requests to tables of this account in the region." }
     system-errors = { metric = "SystemErrors", text = "DynamoDB answers some requests to tables of this account in the region with system errors." }
