@@ -56,7 +56,7 @@ func (d *directory) checkDevice(ctx context.Context, tenant, device string) erro
 }
 
 func errNoDevice(device string) error {
-	return varve.Errorf(varve.NotFound, "device %s: not found: GET /v1/devices lists all devices", device)
+	return &wire.NoDeviceError{Err: varve.Errorf(varve.NotFound, "device %s: not found: GET /v1/devices lists all devices", device)}
 }
 
 // unregistered returns the devices that are not registered and have no live reading in a stream.

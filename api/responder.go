@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -43,8 +44,12 @@ func (a *responder) failWrite(w http.ResponseWriter, r *http.Request, err error,
 		return
 	}
 	p := wire.Problem{Title: http.StatusText(status), Status: status, Detail: e.Message, Tally: tally}
-	if e.Failure == varve.Damaged {
+	var noDevice *wire.NoDeviceError
+	switch {
+	case e.Failure == varve.Damaged:
 		p.Code = wire.CodeDamaged
+	case errors.As(err, &noDevice):
+		p.Code = wire.CodeNoDevice
 	}
 	if e.Param != "" {
 		p.Errors = []wire.ProblemDetail{{Location: e.Param, Message: e.Message}}

@@ -65,7 +65,7 @@ func (h *streamSeriesHandler) listSeries(r *http.Request) (*wire.SeriesList, err
 	for len(rest) > 0 && len(body.Series) == 0 {
 		devices := map[string]bool{}
 		if err := h.addDevices(ctx, rest[0], varve.Series{Tenant: tenant, Stream: stream}, devices); err != nil {
-			return nil, err
+			return nil, withoutRow(r, rest[0], err)
 		}
 		for _, device := range slices.Sorted(maps.Keys(devices)) {
 			body.Series = append(body.Series, wire.SeriesBody{Device: device})
@@ -100,6 +100,19 @@ func (h *streamSeriesHandler) addDevices(ctx context.Context, t grid.Table, of v
 		}
 	}
 	return nil
+}
+
+// withoutRow returns an error for the answer. Damage can be in a row of another tenant, so only the log has
+// the cause, and only a request that may see tables gets the name of the table.
+func withoutRow(r *http.Request, t grid.Table, err error) error {
+	if !errors.Is(err, store.ErrDamaged) {
+		return err
+	}
+	place := "a table of the stream"
+	if seesTables(r) {
+		place = "table " + t.Name()
+	}
+	return &varve.Error{Failure: varve.Damaged, Err: err, Message: place + ": " + store.ErrDamaged.Error() + ": the operator can see the damage with varve verify"}
 }
 
 // markBytes is the number of bytes that tableMark returns in hexadecimal.

@@ -122,6 +122,37 @@ func TestStreamSeries_OmitsDroppedTables(t *testing.T) {
 	}
 }
 
+// damagedSource finds a damaged row of another tenant in each table.
+type damagedSource struct{ tablescan.Source }
+
+const damagedKey = "rival/secret/patient 17#2026-11"
+
+func (damagedSource) Series(_ context.Context, t grid.Table, _ string) (store.SeriesPage, error) {
+	return store.SeriesPage{}, &store.DamagedRow{Table: t.Name(), Series: damagedKey, TS: "1", Problem: "is not a series"}
+}
+
+// TestStreamSeries_HidesDamagedRow checks that only the log has the key of a damaged row, and that only a
+// request that may see tables gets the name of the table.
+func TestStreamSeries_HidesDamagedRow(t *testing.T) {
+	l := &locked{server: start(t, nil, nil, func(o *api.Options) { o.Tables = damagedSource{o.Tables} })}
+	l.write(good(noon))
+	operator, reader := l.create(apikeys.Draft{Scopes: apikeys.Admin}), l.create(apikeys.Draft{Tenant: otherTenant, Scopes: apikeys.Read})
+	writer := l.create(apikeys.Draft{Tenant: otherTenant, Scopes: apikeys.Write})
+	l.as(writer, http.MethodPost, writePath, readingOf("mine", noon, `"a":1`), "Content-Type", "application/x-ndjson")
+	for key, place := range map[string]string{operator: "table " + tableAt(t, noon).Name(), reader: "a table of the stream"} {
+		r := l.as(key, http.MethodGet, seriesPath, "")
+		want := place + ": data is damaged: the operator can see the damage with varve verify"
+		if p := decode[wire.Problem](r); r.status != http.StatusInternalServerError || p.Code != wire.CodeDamaged || p.Detail != want {
+			t.Errorf("%d %s, want %q", r.status, r.body, want)
+		}
+		l.mu.Lock()
+		if logged := l.failed[len(l.failed)-1].Error(); !strings.Contains(logged, damagedKey) {
+			t.Errorf("the log lacks the row: %s", logged)
+		}
+		l.mu.Unlock()
+	}
+}
+
 // TestStreamSeries_OmitsExpiredTables checks that a table whose readings have all expired is not listed.
 func TestStreamSeries_OmitsExpiredTables(t *testing.T) {
 	s := newServer(t, nil)

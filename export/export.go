@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"time"
 
@@ -114,7 +115,7 @@ func (e *exporter) fileReadings() int {
 // begin begins the first copy, which has the readings that arrived before the settled time. If the stream
 // has no index by arrival, the first copy has all readings.
 func (e *exporter) begin(ctx context.Context) error {
-	if old, err := filepath.Glob(filepath.Join(e.o.Dir, e.o.Stream+"-[0-9][0-9][0-9][0-9][0-9][0-9].*")); err != nil || len(old) > 0 {
+	if old, err := findFiles(e.o.Dir, regexp.QuoteMeta(e.o.Stream)+`-[0-9]{6}\.`); err != nil || len(old) > 0 {
 		return errors.Join(err, fmt.Errorf("%s has files of another export: use the --since file of that export, or another folder", e.o.Dir))
 	}
 	p, err := e.o.Client.ReadChanges(ctx, client.ChangesQuery{Stream: e.o.Stream, Since: "now"}, func(*varve.Reading) error { return nil })

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -155,7 +156,7 @@ func (o *output) abandon() (err error) {
 // with the same number. It first removes the files of an interrupted run.
 func (o *output) beginParquet() error {
 	stem := strings.TrimSuffix(o.path, "."+string(Parquet))
-	old, err := filepath.Glob(stem + ".*")
+	old, err := findFiles(filepath.Dir(stem), regexp.QuoteMeta(filepath.Base(stem))+`\.`)
 	for _, path := range old {
 		err = errors.Join(err, os.Remove(path))
 	}
@@ -172,6 +173,21 @@ func (o *output) beginParquet() error {
 		return nil
 	}})
 	return nil
+}
+
+// findFiles returns the paths of the files in a folder whose names begin with a match of a pattern.
+func findFiles(dir, pattern string) (paths []string, err error) {
+	prefix, err := regexp.Compile("^" + pattern)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		if prefix.MatchString(entry.Name()) {
+			paths = append(paths, filepath.Join(dir, entry.Name()))
+		}
+	}
+	return paths, fileerr.Short(err)
 }
 
 // closeParquet writes the rest of a Parquet file.

@@ -87,9 +87,13 @@ func (r *pageReader) requestPage(ctx context.Context) (p page, err error) {
 			break
 		}
 	}
-	if varve.FailureOf(err) == varve.NotFound {
+	var noDevice *wire.NoDeviceError
+	if errors.As(err, &noDevice) {
 		// A device that is not registered is not found if its last readings expired or were erased.
 		return page{device: r.query.Device}, nil
+	}
+	if varve.FailureOf(err) == varve.NotFound {
+		return p, fmt.Errorf("device %s: not found, but Varve did not answer so: check --server and proxies: %w", r.query.Device, err)
 	}
 	return p, err
 }
@@ -105,8 +109,11 @@ func (r *pageReader) requestOnce(ctx context.Context) (p page, err error) {
 	case buffer = <-r.spare:
 	default:
 	}
-	text, err := readAnswer(resp.Body, buffer)
-	return page{device: r.query.Device, text: text, next: resp.Trailer.Get(wire.HeaderNext)}, err
+	p = page{device: r.query.Device}
+	if p.text, err = readAnswer(resp.Body, buffer); err == nil {
+		p.next, err = client.NextOf(resp)
+	}
+	return p, err
 }
 
 // release returns the buffer of a page. The page must not be used afterwards.

@@ -58,11 +58,24 @@ func (c ReadingCalls) RawChanges(ctx context.Context, q ChangesQuery, f wire.For
 	return c.do(ctx, q.request(f))
 }
 
+// errNoCursor means that an answer lacks its last part, or that a proxy dropped the trailers.
+var errNoCursor = errors.New("the answer is incomplete: it has no trailer " + wire.HeaderNext + ": let proxies pass trailers, or use the address of the server")
+
+// NextOf returns the cursor of the next page from the trailers of an answer that was read to its end. It
+// returns "" for the last page. Unlike other calls, it fails if the trailer is missing.
+func NextOf(resp *http.Response) (next string, err error) {
+	values := resp.Trailer.Values(wire.HeaderNext)
+	if len(values) == 0 {
+		return "", errNoCursor
+	}
+	return values[0], nil
+}
+
 // PageOf returns the description of a page whose body was read to its end.
 func PageOf(resp *http.Response) (p ChangesPage, err error) {
 	p.Next, p.More = resp.Trailer.Get(wire.HeaderNext), resp.Trailer.Get(wire.HeaderMore) == "true"
 	if p.Next == "" {
-		return p, errors.New("the answer is incomplete: it has no cursor")
+		return p, errNoCursor
 	}
 	p.Settled, err = time.Parse(time.RFC3339Nano, resp.Trailer.Get(wire.HeaderSettled))
 	return p, err

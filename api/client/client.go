@@ -184,6 +184,9 @@ func retryAfter(err error, try int) (time.Duration, bool) {
 	return max(backoff, e.RetryAfter), true
 }
 
+// problemType is the media type of a problem.
+const problemType = "application/problem+json"
+
 func (c *connection) once(ctx context.Context, r request) (*http.Response, error) {
 	var body io.Reader
 	if r.body != nil {
@@ -214,7 +217,7 @@ func (c *connection) once(ctx context.Context, r request) (*http.Response, error
 		return resp, nil
 	}
 	for _, status := range r.accept {
-		if resp.StatusCode == status && resp.Header.Get("Content-Type") != "application/problem+json" {
+		if resp.StatusCode == status && resp.Header.Get("Content-Type") != problemType {
 			return resp, nil
 		}
 	}
@@ -265,6 +268,9 @@ func problem(resp *http.Response) error {
 	}
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	if p.Code == wire.CodeNoDevice && resp.Header.Get("Content-Type") == problemType {
+		return &wire.NoDeviceError{Err: e}
 	}
 	return e
 }

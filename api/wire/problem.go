@@ -11,7 +11,7 @@ type Problem struct {
 	Title  string          `json:"title"`
 	Status int             `json:"status"`
 	Detail string          `json:"detail"`
-	Code   string          `json:"code,omitempty"` // CodeDamaged, or empty
+	Code   string          `json:"code,omitempty"` // CodeDamaged, CodeNoDevice, or empty
 	Errors []ProblemDetail `json:"errors,omitempty"`
 	// Tally counts the verdicts before a write failed.
 	*varve.Tally
@@ -37,6 +37,18 @@ var statuses = map[varve.Failure]int{
 
 // CodeDamaged is the code of failures because of damaged data.
 const CodeDamaged = "damaged"
+
+// CodeNoDevice is the code of failures because a device does not exist.
+const CodeNoDevice = "device_not_found"
+
+// NoDeviceError is the error of a device that does not exist. A client gets it only from Varve: an
+// answer of a proxy lacks the code.
+type NoDeviceError struct{ Err *varve.Error }
+
+func (e *NoDeviceError) Error() string { return e.Err.Error() }
+
+// Unwrap returns an error of kind NotFound.
+func (e *NoDeviceError) Unwrap() error { return e.Err }
 
 // StatusOf returns the HTTP status of a failure.
 func StatusOf(f varve.Failure) int {

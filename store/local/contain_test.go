@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,4 +129,24 @@ func TestRead_NamesCutFileAsDamaged(t *testing.T) {
 		t.Error("no device is refused")
 	}
 	eventually(t, "the file is set aside", func() bool { return len(s.Losses()) > 0 })
+}
+
+// TestSeries_HidesDamagedKey checks that the error of a damaged key does not have the key.
+func TestSeries_HidesDamagedKey(t *testing.T) {
+	s, err := local.Open(local.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	create(t, s, week(t, 0))
+	if err := s.AddDamagedKey(week(t, 0)); err != nil {
+		t.Fatal(err)
+	}
+	page, err := s.Series(t.Context(), week(t, 0), "")
+	if err == nil {
+		_, err = s.Series(t.Context(), week(t, 0), page.Next)
+	}
+	if !errors.Is(err, store.ErrDamaged) || strings.Contains(err.Error(), fmt.Sprintf("%x", "patient 17")) {
+		t.Errorf("%v, want damage without the key", err)
+	}
 }

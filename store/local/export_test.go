@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store/local/memtable"
 )
 
@@ -43,6 +44,15 @@ func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
 		err = s.db.ledger.add([]lost{{From: []byte{spaceChunk}, To: []byte{spaceChunk + 1}, Reason: "test"}})
 	}
 	return n, err
+}
+
+// AddDamagedKey adds a key of a chunk without a series to a table.
+func (s *Store) AddDamagedKey(t grid.Table) error {
+	number, err := s.reader.seriesInMemory(t, false, nil)
+	if err != nil {
+		return err
+	}
+	return s.db.Set(append(chunkSpace(number), "patient 17"...), nil, pebble.NoSync)
 }
 
 // Compact flushes the memory of Pebble, and merges all files of Pebble.

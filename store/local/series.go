@@ -74,7 +74,7 @@ func (rd *reader) seriesInChunks(ctx context.Context, number uint32, token strin
 		k, ok := parseChunkKey(key)
 		switch {
 		case !ok:
-			broken = fmt.Errorf("key of a chunk is damaged: %x", key)
+			broken = fmt.Errorf("key of a chunk: %w: %x", store.ErrDamaged, key)
 			return end
 		case len(page.Series) == seriesPage:
 			page.Next = page.Series[seriesPage-1].String()
