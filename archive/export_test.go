@@ -14,3 +14,18 @@ func (a *Archiver) FilesOf(ctx context.Context, r *Record) []string {
 	}
 	return keys
 }
+
+// LimitRows sets the limit of retained rows.
+func (c *SharedReads) LimitRows(n int64) { c.limit = n }
+
+// RetainedRows returns the number of retained rows.
+func (c *SharedReads) RetainedRows() (n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.retained {
+		if r.block != nil {
+			n += int64(r.block.Len())
+		}
+	}
+	return n
+}

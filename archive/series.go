@@ -37,17 +37,28 @@ type group struct {
 	index int
 }
 
+func (g group) entry() *GroupEntry { return &g.file.Groups[g.index] }
+
+// isIn reports whether a row group may have readings in a window.
+func (e *GroupEntry) isIn(w varve.Window) bool { return e.From.Before(w.To) && !e.To.Before(w.From) }
+
 // Next returns the next readings, at most limit of them, as columns. At the end, it returns none and
 // More is not set.
 func (s *SeriesReader) Next(ctx context.Context, limit int) (page store.BlockPage, err error) {
-	before := s.requests.Load()
+	before, begun := s.requests.Load(), s.begun
 	if err = s.begin(ctx); err == nil {
+		if s.shared != nil && !begun {
+			s.shared.join(s)
+		}
 		for len(s.parts) == 0 && len(s.left) > 0 && err == nil {
 			err = s.readRun(ctx)
 		}
 	}
 	page.Cost.Requests = int(s.requests.Load() - before)
 	if err != nil {
+		if s.shared != nil {
+			s.shared.leave(s)
+		}
 		return page, s.problem(ctx, err)
 	}
 	for len(s.parts) > 0 && limit > 0 {
@@ -71,7 +82,7 @@ func (s *SeriesReader) maySplit(last *block.Part) bool {
 	if len(s.parts) > 0 {
 		return s.parts[0].FirstTime() == at
 	}
-	g := &s.left[0].file.Groups[s.left[0].index]
+	g := s.left[0].entry()
 	if s.rng.Order == varve.Descending {
 		return g.To.UnixNano() >= at
 	}
@@ -107,7 +118,9 @@ func (s *SeriesReader) sharedManifest(ctx context.Context) (m *Manifest, err err
 		if m, err = s.manifest(ctx); err != nil {
 			return nil, err
 		}
-		g.manifest, g.all = m, s.groupsIn(m, s.rng.Window)
+		if err := g.load(m, s); err != nil {
+			return nil, err
+		}
 	}
 	return g.manifest, s.record.checkEntry(g.manifest)
 }
@@ -125,7 +138,7 @@ func (s *SeriesReader) groupsIn(m *Manifest, w varve.Window) (list []group) {
 			continue
 		}
 		for n := range f.Groups {
-			if g := &f.Groups[n]; between(g.First, g.Last) && g.From.Before(w.To) && !g.To.Before(w.From) {
+			if g := &f.Groups[n]; between(g.First, g.Last) && g.isIn(w) {
 				list = append(list, group{f, n})
 			}
 		}

@@ -7,15 +7,19 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/block"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
 // SharedReads reads the tables of one query. Tables of one merged archive share its manifest and its row
-// groups, so that these are requested once.
+// groups, so that these are requested once. It retains a decoded row group until no table needs it any more.
+// Readers of different tables may be used concurrently.
 type SharedReads struct {
-	reader *Reader
-	mu     sync.Mutex
-	merged map[sharedKey]*sharedGroups
+	reader   *Reader
+	limit    int64 // of retained rows
+	mu       sync.Mutex
+	merged   map[sharedKey]*sharedGroups
+	retained []retainedGroup // of all merged archives, the oldest first
 }
 
 // sharedKey identifies a merged archive, and a series in a window.
@@ -28,25 +32,29 @@ type sharedKey struct {
 
 // sharedGroups are the row groups of a merged archive that one query reads.
 type sharedGroups struct {
-	mu        sync.Mutex
-	manifest  *Manifest // nil before the first read
-	all       []group   // of all tables, in the order of the query
-	runs      []sharedRun
+	reads     *SharedReads
+	mu        sync.Mutex                  // locked before the lock of reads
+	manifest  *Manifest                   // nil before the first read
+	all       []group                     // of all tables, in the order of the query
+	pending   map[grid.Table]varve.Window // tables that no reader has begun to read
+	left      map[*SeriesReader][]group   // the next row groups of readers that have begun
 	estimated map[group]bool
 }
 
-// sharedRun is a decoded run of row groups.
-type sharedRun struct {
-	run
-	blocks []*block.Block
+// retainedGroup is a decoded row group that a table of the query may need.
+type retainedGroup struct {
+	of *sharedGroups
+	group
+	block *block.Block // nil if it has no readings of the series
 }
 
-// sharedRows bounds the rows of the row groups that one query retains for its other tables.
+// sharedRows bounds the decoded rows that one query retains for its other tables. A later read
+// of a dropped row group fetches it once more.
 const sharedRows = 2 * fetchRows
 
 // Share returns the reads of one query.
 func (r *Reader) Share() *SharedReads {
-	return &SharedReads{reader: r, merged: map[sharedKey]*sharedGroups{}}
+	return &SharedReads{reader: r, limit: sharedRows, merged: map[sharedKey]*sharedGroups{}}
 }
 
 // Open is like Reader.Open.
@@ -59,7 +67,7 @@ func (c *SharedReads) Open(rec *Record, rng store.Range) *SeriesReader {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.merged[key] == nil {
-		c.merged[key] = &sharedGroups{estimated: map[group]bool{}}
+		c.merged[key] = &sharedGroups{reads: c, left: map[*SeriesReader][]group{}, estimated: map[group]bool{}}
 	}
 	s.shared = c.merged[key]
 	return s
@@ -114,39 +122,123 @@ func (g *sharedGroups) runFrom(first group) run {
 	return run{first.file, first.index, first.index}
 }
 
+// load sets the manifest. The reader is the first one of the merged archive.
+func (g *sharedGroups) load(m *Manifest, s *SeriesReader) error {
+	tables, err := m.tables()
+	if err != nil {
+		return contentError{err}
+	}
+	g.manifest, g.all, g.pending = m, s.groupsIn(m, s.rng.Window), map[grid.Table]varve.Window{}
+	for i, table := range tables {
+		w := s.afterIn(clipWindow(s.rng.Window, table.Window()))
+		if m.Tables[i].Readings > 0 && w.From.Before(w.To) {
+			g.pending[table] = w
+		}
+	}
+	return nil
+}
+
+// join registers a reader that begins.
+func (g *sharedGroups) join(s *SeriesReader) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.setLeft(s, s.left)
+}
+
+// leave forgets a reader that failed. If the reader continues, it is registered again.
+func (g *sharedGroups) leave(s *SeriesReader) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.setLeft(s, nil)
+}
+
 // takeGroup removes the next row group of a reader, and returns its decoded readings. The first reader of a run
 // reads it, and the others wait.
 func (g *sharedGroups) takeGroup(ctx context.Context, s *SeriesReader) ([]*block.Block, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	next := s.left[0]
-	at := slices.IndexFunc(g.runs, func(r sharedRun) bool { return r.has(next) })
-	if at < 0 {
-		r := g.runFrom(next)
-		blocks, err := s.decodeRun(ctx, r)
-		if err != nil {
+	b, ok := g.reads.find(g, next)
+	var r run
+	var blocks []*block.Block
+	if !ok {
+		var err error
+		r = g.runFrom(next)
+		if blocks, err = s.decodeRun(ctx, r); err != nil {
 			return nil, err
 		}
-		g.retain(sharedRun{r, blocks})
-		at = len(g.runs) - 1
+		b = blocks[next.index-r.first]
 	}
 	s.left = s.left[1:]
-	r := &g.runs[at]
-	return r.blocks[next.index-r.first:][:1], nil
+	g.setLeft(s, s.left)
+	g.reads.retain(g, r, blocks)
+	return []*block.Block{b}, nil
 }
 
-// retain retains a run, and forgets the oldest ones.
-func (g *sharedGroups) retain(r sharedRun) {
-	g.runs = append(g.runs, r)
+// setLeft sets the row groups that a reader still needs, and drops the unneeded row groups. The caller holds
+// the lock.
+func (g *sharedGroups) setLeft(s *SeriesReader, left []group) {
+	delete(g.pending, s.record.Table)
+	if g.left[s] = left; len(left) == 0 {
+		delete(g.left, s)
+	}
+	g.reads.dropUnneeded(g)
+}
+
+// needs reports whether a table may need a row group. The caller holds the lock.
+func (g *sharedGroups) needs(one group) bool {
+	for _, left := range g.left {
+		if slices.Contains(left, one) {
+			return true
+		}
+	}
+	for _, w := range g.pending {
+		if one.entry().isIn(w) {
+			return true
+		}
+	}
+	return false
+}
+
+// find returns a retained row group.
+func (c *SharedReads) find(g *sharedGroups, one group) (b *block.Block, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at := c.indexOf(g, one); at >= 0 {
+		return c.retained[at].block, true
+	}
+	return nil, false
+}
+
+func (c *SharedReads) indexOf(g *sharedGroups, one group) int {
+	return slices.IndexFunc(c.retained, func(r retainedGroup) bool { return r.of == g && r.group == one })
+}
+
+// retain retains the row groups of a run that a table may need. It drops the oldest ones above the limit. The
+// caller holds the lock of g.
+func (c *SharedReads) retain(g *sharedGroups, r run, blocks []*block.Block) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, b := range blocks {
+		if one := (group{r.file, r.first + i}); g.needs(one) && c.indexOf(g, one) < 0 {
+			c.retained = append(c.retained, retainedGroup{g, one, b})
+		}
+	}
 	rows := int64(0)
-	for i := range slices.Backward(g.runs) {
-		rows += g.runs[i].rows()
-		if rows > sharedRows && i < len(g.runs)-1 {
-			g.runs = slices.Clone(g.runs[i+1:])
+	for i := range slices.Backward(c.retained) {
+		if b := c.retained[i].block; b != nil {
+			rows += int64(b.Len())
+		}
+		if rows > c.limit {
+			c.retained = slices.Delete(c.retained, 0, i+1)
 			return
 		}
 	}
 }
 
-// has reports whether a run includes a row group.
-func (r *run) has(g group) bool { return r.file == g.file && r.first <= g.index && g.index <= r.last }
+// dropUnneeded drops the row groups of a merged archive that no table needs. The caller holds the lock of g.
+func (c *SharedReads) dropUnneeded(g *sharedGroups) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.retained = slices.DeleteFunc(c.retained, func(r retainedGroup) bool { return r.of == g && !g.needs(r.group) })
+}
