@@ -36,7 +36,7 @@ func (h *history) isInside(p varve.Position) bool {
 type findings struct {
 	span                           // the evaluated span; it begins before the span given to evaluate if readBack has moved its begin
 	wanted []episode               // the episodes that touch the span
-	stored map[varve.Position]bool // history.stored, and the recorded starts that this evaluation has read
+	stored map[varve.Position]bool // history.stored, and the starts of recorded episodes whose first reading this evaluation found
 }
 
 // evaluate computes the episodes that touch a span, from stored samples. It is a pure function of

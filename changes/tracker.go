@@ -60,7 +60,7 @@ type Tracker struct {
 
 // trackedStream is the memory of a tracker about a stream.
 type trackedStream struct {
-	minute  int64 // the last minute whose item was put
+	minute  int64 // the last minute for which the registry has an item (minuteKey) of this stream
 	last    int64 // the last arrival
 	devices map[string]*trackedDevice
 	recent  recentDevices

@@ -32,7 +32,8 @@ const lifetime = 90 * 24 * time.Hour
 
 var weather = changes.Stream{Tenant: "acme", Name: "weather"}
 
-// lasting is a store that remains open after an engine closes. It stops flights at their stages.
+// lasting is a store that remains open after an engine closes. It can pause a write of a test before and after
+// its steps: see flight.
 type lasting struct {
 	store.Store
 	mu     *sync.Mutex

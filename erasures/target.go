@@ -13,7 +13,7 @@ type Target struct {
 	Window         varve.Window // event times, in whole hours
 }
 
-// IsWhole reports whether the target has all data of the device, with its registration.
+// IsWhole reports whether the target covers all data of the device, with its registration.
 func (t *Target) IsWhole() bool { return t.Stream == "" && t.isUnbounded() }
 
 // isUnbounded reports whether the window has all event times.

@@ -137,8 +137,8 @@ func TestLatest_ReadsFewTables(t *testing.T) {
 	}
 }
 
-// TestLatest_ReturnsExpiredOnRequest checks that expired readings are found only on request, also if
-// a copy causes a scan of all readings.
+// TestLatest_ReturnsExpiredOnRequest checks that expired readings are found only on request. A reading is
+// resent in another month, so that the query by arrival scans all readings.
 func TestLatest_ReturnsExpiredOnRequest(t *testing.T) {
 	w := newWorld(t, 10*day, 10*day, 1)
 	at := start.AddDate(0, -2, 0)

@@ -125,7 +125,7 @@ func (b *Outbox) skip(s *segment, from, to int64) {
 	}
 }
 
-// saveEvery is the shortest time between two writes of the cursor while records are left.
+// saveEvery is the shortest time between two writes of the file CURSOR while records are left.
 const saveEvery = time.Second
 
 // Confirm forgets the records of a batch. If the power fails soon after, Next may return them once
