@@ -36,7 +36,7 @@ type Options struct {
 
 // Events has callbacks for the progress of an upload. Calls never overlap. A nil callback is not called.
 type Events struct {
-	Restarted  func(path, reason string) // a file that an earlier run sent is sent again from its start
+	Restarted  func(path, reason string) // a file that an earlier run sent is resent from its start
 	Unfinished func(path string)         // the last line of a file may be incomplete: the next run sends it
 	Rejected   func(Rejection)           // a reading was rejected, and will not be resent
 	Progress   func(bytes int64)         // bytes of files on disk were sent or skipped
