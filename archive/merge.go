@@ -21,7 +21,7 @@ const (
 	// mergedTables is the largest number of tables of a merged archive.
 	mergedTables = 32
 	// mergedRows bounds the rows in memory during a merge: one row group of each table.
-	mergedRows = 4 * parquetfile.GroupRows
+	mergedRows = 8 * parquetfile.GroupRows
 )
 
 // merger merges archives, and changes and deletes merged ones.
