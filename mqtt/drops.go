@@ -13,6 +13,15 @@ import (
 // droppedTopic is the topic on which Mosquitto reports the messages that it dropped.
 const droppedTopic = "$SYS/broker/publish/messages/dropped"
 
+// qosOf returns the quality of service of a subscription. Readings are confirmed. Reports of dropped messages
+// are not: Mosquitto drops a confirmed report while its queue is full, and counts it as a dropped message.
+func qosOf(filter string) byte {
+	if filter == droppedTopic {
+		return 0
+	}
+	return 1
+}
+
 // drops records the number of messages that the broker dropped, and sets health.BrokerDropping while the
 // number rises.
 type drops struct {

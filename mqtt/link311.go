@@ -67,7 +67,7 @@ func (l *link311) wait(ctx context.Context, t paho.Token) error {
 func (l *link311) subscribe(ctx context.Context, filters []string) error {
 	wanted := map[string]byte{}
 	for _, f := range filters {
-		wanted[f] = 1
+		wanted[f] = qosOf(f)
 	}
 	token := l.client.SubscribeMultiple(wanted, nil)
 	if err := l.wait(ctx, token); err != nil {

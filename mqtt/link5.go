@@ -166,7 +166,7 @@ const (
 func (l *link5) subscribeOnce(ctx context.Context, filters []string) (filter string, code byte, err error) {
 	s := &paho.Subscribe{}
 	for _, f := range filters {
-		s.Subscriptions = append(s.Subscriptions, paho.SubscribeOptions{Topic: f, QoS: 1})
+		s.Subscriptions = append(s.Subscriptions, paho.SubscribeOptions{Topic: f, QoS: qosOf(f)})
 	}
 	answer, err := l.client.Subscribe(ctx, s)
 	if answer != nil {
