@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -45,6 +46,8 @@ type Archiver struct {
 	catalog Catalog
 	files   files
 	scanner tablescan.Scanner
+
+	recovered atomic.Bool // the manifests of all archives were found since the start
 }
 
 // files reads, writes and verifies the objects of archives.

@@ -141,18 +141,25 @@ func (a merger) deleteSingle(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// discardMerged deletes a merged archive to which no record points.
+// discardMerged deletes a merged archive to which no record points. It fails if the archive may have the only
+// copy of a table.
 //
 // A process that was interrupted may still try to point records to it. So the records are written once
 // more, unchanged: then the attempts of that process fail.
 func (a merger) discardMerged(ctx context.Context, m *Merged) error {
+	records, err := a.recordsOf(ctx, m)
+	if err != nil {
+		return err
+	}
+	if err := a.checkOwn(ctx, m, records); err != nil {
+		return err
+	}
 	if m.State != Expiring {
 		if err := a.catalog.putMerged(ctx, m, Expiring); err != nil {
 			return err
 		}
 	}
-	records, err := a.recordsOf(ctx, m)
-	if err != nil {
+	if records, err = a.recordsOf(ctx, m); err != nil {
 		return err
 	}
 	for i := range records {
