@@ -115,8 +115,12 @@ func TestWriteThatHangs(t *testing.T) {
 			t.Errorf("after %s: %d %s", took, r.status, r.body)
 		}
 		s.store.set(&s.store.write, nil)
-		if a := decode[wire.WriteAnswer](s.send("POST", writePath, body, ndjson...)); a.Stored == 0 || a.Rejected > 0 {
-			t.Errorf("sent again: %+v", a)
+		r = s.send("POST", writePath, body, ndjson...)
+		for try := 0; r.status == http.StatusServiceUnavailable && try < 20; try++ { // a slow machine may need more than the limit
+			r = s.send("POST", writePath, body, ndjson...)
+		}
+		if a := decode[wire.WriteAnswer](r); a.Stored+a.Duplicates == 0 || a.Rejected > 0 {
+			t.Errorf("sent again: %d %s", r.status, r.body)
 		}
 	}
 }
