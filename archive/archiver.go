@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/internal/lanes"
 	"github.com/varvedb/varve/objectstore"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/tablescan"
@@ -29,9 +30,11 @@ type Options struct {
 	// ClassOf returns the retention class of a table.
 	ClassOf func(grid.Table) string
 	Now     func() time.Time
-	// Rate is the largest number of readings per second that are read from the store. 0 means no
-	// limit.
+	// Rate limits the readings per second that are read: from the store, and from archives that are merged. 0
+	// means no limit.
 	Rate float64
+	// Pace returns the pace of a task. The task then rests while small writes arrive. If nil, tasks do not rest.
+	Pace func() *lanes.Pace
 	// ExactCounts means that the catalog of the store counts the readings of a table exactly.
 	ExactCounts bool
 	// GroupRows and FileBytes bound the row groups and the files. 0 means the default.
@@ -51,11 +54,14 @@ type Archiver struct {
 }
 
 // files reads, writes and verifies the objects of archives.
-type files struct{ objects objectstore.Store }
+type files struct {
+	objects objectstore.Store
+	pace    func() *lanes.Pace // see Options.Pace
+}
 
 // New returns an Archiver.
 func New(o Options) *Archiver {
-	return &Archiver{opts: o, catalog: Catalog{o.Items}, files: files{o.Objects}, scanner: tablescan.Scanner{Source: o.Store, Rate: o.Rate}}
+	return &Archiver{opts: o, catalog: Catalog{o.Items}, files: files{o.Objects, o.Pace}, scanner: tablescan.Scanner{Source: o.Store, Rate: o.Rate}}
 }
 
 // Catalog returns the records of archives.

@@ -145,7 +145,12 @@ func (a merger) mergeGroup(ctx context.Context, group []Record) (Merged, error) 
 		streams[i] = archiveStream{files: &a.files, manifest: old, dir: group[i].FilesDir()}
 	}
 	manifest, body, err := a.writeMerged(ctx, &m, group[0].Class, func(to tablescan.Sink) error {
-		return eachMerged(ctx, streams, func(b *block.Block) error { return to.Part(&block.Part{Block: b, From: 0, To: b.Len()}) })
+		return eachMerged(ctx, streams, func(b *block.Block) error {
+			if err := to.Part(&block.Part{Block: b, From: 0, To: b.Len()}); err != nil {
+				return err
+			}
+			return a.limitRate(ctx, b.Len())
+		})
 	})
 	if err != nil {
 		return m, err

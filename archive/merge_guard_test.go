@@ -5,12 +5,15 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/archive"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/internal/lanes"
 	"github.com/varvedb/varve/objectstore"
 	"github.com/varvedb/varve/store"
 )
@@ -182,5 +185,30 @@ func TestMerge_ComparesNoFilesAtRest(t *testing.T) {
 		if most := 3 * parts; objects.reads > most {
 			t.Fatalf("%d reads of parts, want at most %d", objects.reads, most)
 		}
+	})
+}
+
+// TestMerge_HeedsRate checks that a merge reads at most Options.Rate readings per second. It also checks that
+// the merge and its verification take the pace of bulk work.
+func TestMerge_HeedsRate(t *testing.T) {
+	withMergeWorld(t, func(_ *rapid.T, w *mergeWorld) {
+		readings := 0
+		for _, tb := range w.tables {
+			readings += len(w.want[tb])
+		}
+		synctest.Test(t, func(t *testing.T) {
+			bulk, paces := lanes.New(time.Now), 0
+			o := w.options(&process{at: -1})
+			o.Rate, o.Pace = 100, func() *lanes.Pace {
+				paces++
+				return bulk.Pace()
+			}
+			begin := time.Now()
+			done, err := archive.New(o).Merge(context.Background(), nil, true)
+			must(t, err)
+			if took, want := time.Since(begin), time.Duration(readings)*time.Second/100; len(done) != 1 || took < want || paces != 2 {
+				t.Fatalf("%d merges of %d readings took %s and %d paces, want %s and 2", len(done), readings, took, paces, want)
+			}
+		})
 	})
 }

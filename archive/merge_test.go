@@ -95,11 +95,13 @@ func newMergeWorld(t *rapid.T, dir string) *mergeWorld {
 func (w *mergeWorld) clock() time.Time { return w.now }
 
 // archiver returns an archiver whose steps meet the faults of a process.
-func (w *mergeWorld) archiver(p *process) *archive.Archiver {
-	return archive.New(archive.Options{
+func (w *mergeWorld) archiver(p *process) *archive.Archiver { return archive.New(w.options(p)) }
+
+func (w *mergeWorld) options(p *process) archive.Options {
+	return archive.Options{
 		Store: faultySource{w.store, p}, Items: faultyItems{w.store, p}, Objects: faultyObjects{w.objects, p}, Prefix: "p",
 		ClassOf: func(grid.Table) string { return "default" }, Now: w.clock, ExactCounts: true, GroupRows: 7, FileBytes: 3000,
-	})
+	}
 }
 
 func (w *mergeWorld) whole() *archive.Archiver { return w.archiver(&process{at: -1}) }

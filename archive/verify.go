@@ -242,11 +242,13 @@ func (o *files) eachBlock(ctx context.Context, m *Manifest, dir string, each fun
 		return nil
 	})
 	g.Go(func() error {
+		rest := o.newRest()
 		for blocks := range decoded {
 			for _, b := range blocks {
 				if err := each(b); err != nil {
 					return err
 				}
+				rest()
 			}
 		}
 		return nil

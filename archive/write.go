@@ -69,11 +69,13 @@ func (a *Archiver) writeFrom(ctx context.Context, at place, scan func(to tablesc
 	})
 	days := parquetfile.NewDigestWriter()
 	count := tally{emit: days.Add, tables: newTableCounts(at.tables)}
+	rest := a.files.newRest()
 	err := scan(tablescan.Sink{
 		Part: func(p *block.Part) error {
 			if err := count.addPart(p); err != nil {
 				return err
 			}
+			rest()
 			return builder.AddPart(p)
 		},
 		Reading: func(rd *varve.Reading) error {

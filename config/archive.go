@@ -38,7 +38,7 @@ var archiveSettings = []setting{
 	text("archive.prefix", "prefix of the keys of all archives", func(c *Config) *string { return &c.Archive.Prefix }, checkArchivePrefix),
 	text("archive.endpoint", "s3: address of another service than AWS; if empty, AWS", func(c *Config) *string { return &c.Archive.Endpoint }, checkEndpoint),
 	text("archive.region", "s3: region; if empty, AWS_REGION or the profile", func(c *Config) *string { return &c.Archive.Region }, nil),
-	whole("archive.rate", "maximum readings per second that are read to be archived; 0 means no limit", 0, func(c *Config) *int { return &c.Archive.Rate }),
+	whole("archive.rate", "maximum readings per second that are archived or merged; 0 means no limit", 0, func(c *Config) *int { return &c.Archive.Rate }),
 	truth("archive.merge", "merge the archives of dropped tables by class and arrival month", func(c *Config) *bool { return &c.Archive.Merge }),
 	positive(span("archive.retention", "how long archives of dropped tables are kept", func(c *Config) *time.Duration { return &c.Archive.Retention })),
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/varvedb/varve/archive"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/internal/lanes"
 	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/objectstore"
 	"github.com/varvedb/varve/retention"
@@ -138,6 +139,7 @@ func (e *Engine) wireArchive(o Options) {
 	policy := o.Rotation.Retention
 	e.Archiver = archive.New(archive.Options{
 		Store: o.Store, Items: items, Objects: o.Archive.Objects, Prefix: o.Archive.Prefix, Now: o.Now, Rate: o.Archive.Rate,
+		Pace:        func() *lanes.Pace { return e.Router.Pace() },
 		ExactCounts: o.Archive.ExactCounts,
 		ClassOf: func(t grid.Table) string {
 			class, _ := policy.ClassOfPrefix(t.Prefix)

@@ -1,0 +1,25 @@
+package archive
+
+import (
+	"context"
+	"time"
+
+	"github.com/varvedb/varve/internal/wait"
+)
+
+// newRest returns a function for one task that computes much. The task calls it often, and it rests while small
+// writes arrive. Only one goroutine may call it.
+func (o *files) newRest() func() {
+	if o.pace == nil {
+		return func() {}
+	}
+	return o.pace().Rest
+}
+
+// limitRate waits after a number of readings of archives, so that they do not exceed Options.Rate.
+func (a *Archiver) limitRate(ctx context.Context, readings int) error {
+	if a.opts.Rate <= 0 {
+		return ctx.Err()
+	}
+	return wait.For(ctx, time.Duration(float64(readings)/a.opts.Rate*float64(time.Second)))
+}
