@@ -34,9 +34,12 @@ locals {
       databases  = var.doors.influx.databases == null ? null : join(",", var.doors.influx.databases)
     }
     archive = var.archive == null ? {} : {
-      kind   = "s3"
-      bucket = one(module.archive[*].bucket)
-      region = data.aws_region.current.region
+      kind      = "s3"
+      bucket    = one(module.archive[*].bucket)
+      region    = data.aws_region.current.region
+      retention = var.archive.retention
+      merge     = var.archive.merge
+      rate      = var.archive.rate
     }
   } : group => { for key, value in settings : key => value if value != null } }
   streams = { for name, s in var.streams : name => { for key, value in s : key => value if value != null } }

@@ -38,12 +38,16 @@ variable "classes" {
 }
 
 variable "streams" {
-  description = "Settings of single streams: class, shorter retention, row window and expect; see varve config print."
+  description = "Settings of single streams: those under streams.NAME of varve config print. arrivals = true records changes by arrival. archive = true makes queries read archived tables, and needs archive."
   type = map(object({
-    class      = optional(string)
-    retention  = optional(string)
-    row_window = optional(string)
-    expect     = optional(string)
+    class        = optional(string)
+    retention    = optional(string)
+    row_window   = optional(string)
+    expect       = optional(string)
+    lookback     = optional(string)
+    clock_policy = optional(string)
+    arrivals     = optional(bool)
+    archive      = optional(bool)
   }))
   default  = {}
   nullable = false
@@ -63,6 +67,18 @@ variable "streams" {
   validation {
     condition     = alltrue([for s in var.streams : s.expect == null ? true : contains(["auto", "new", "existing"], s.expect)])
     error_message = "The setting expect is auto, new or existing."
+  }
+  validation {
+    condition     = alltrue([for s in var.streams : s.lookback == null ? true : can(regex("^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$", s.lookback)) && s.lookback != ""])
+    error_message = "A lookback has the form 5m or 1h30m."
+  }
+  validation {
+    condition     = alltrue([for s in var.streams : s.clock_policy == null ? true : contains(["refuse", "quarantine", "correct"], s.clock_policy)])
+    error_message = "The setting clock_policy is refuse, quarantine or correct."
+  }
+  validation {
+    condition     = var.archive != null || alltrue([for s in var.streams : s.archive != true])
+    error_message = "The setting archive of a stream needs a bucket: set the variable archive."
   }
 }
 
@@ -215,18 +231,29 @@ variable "monitoring" {
 }
 
 variable "archive" {
-  description = "A bucket to which Varve copies tables before it drops them; see the module archive. If null, it is not created, and tables are not archived."
+  description = "A bucket to which Varve copies tables before it drops them; see the module archive. retention, merge and rate are the settings of the same names under archive; see varve config print. If null, the bucket is not created, and tables are not archived."
   type = object({
     bucket             = string
     kms_key_arn        = optional(string)
     glacier_after_days = optional(number, 90)
     expire_after_days  = optional(number)
+    retention          = optional(string)
+    merge              = optional(bool)
+    rate               = optional(number)
   })
   default = null
 
   validation {
     condition     = var.archive == null ? true : length(var.archive.bucket) >= 3
     error_message = "The bucket's name has at least 3 characters."
+  }
+  validation {
+    condition     = try(var.archive.retention, null) == null ? true : can(regex("^(forever|([0-9]+y)?([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$", var.archive.retention)) && var.archive.retention != ""
+    error_message = "A retention has the form 90d, 1d12h, 1y or forever."
+  }
+  validation {
+    condition     = try(var.archive.rate, null) == null ? true : var.archive.rate >= 0
+    error_message = "The rate is a number of readings per second; 0 means no limit."
   }
 }
 

@@ -17,7 +17,7 @@ const defaultFile = "varve.yaml"
 var settingFlags = []settingFlag{
 	{"listen", "server.listen", "`address` and port to listen on"},
 	storeFlag, dataFlag,
-	{"drop", "retention.drop", "drop tables whose readings have all expired: true or false"},
+	{"drop", "retention.drop", "drop tables whose readings have all expired: false, true or archived"},
 	{"debug-listen", "server.debug_listen", "loopback `address` and port for profiles of the process (pprof)"},
 	{"log-level", "log.level", "debug, info, warn or error"},
 	{"log-format", "log.format", "console or json"},

@@ -147,6 +147,46 @@ run "mails_of_another_topic" {
   expect_failures = [var.monitoring]
 }
 
+run "archive_retention" {
+  command = plan
+  variables {
+    archive = { bucket = "readings", retention = "ten years" }
+  }
+  expect_failures = [var.archive]
+}
+
+run "archive_rate" {
+  command = plan
+  variables {
+    archive = { bucket = "readings", rate = -1 }
+  }
+  expect_failures = [var.archive]
+}
+
+run "stream_archive_without_archive" {
+  command = plan
+  variables {
+    streams = { weather = { archive = true } }
+  }
+  expect_failures = [var.streams]
+}
+
+run "clock_policy" {
+  command = plan
+  variables {
+    streams = { weather = { clock_policy = "ignore" } }
+  }
+  expect_failures = [var.streams]
+}
+
+run "lookback" {
+  command = plan
+  variables {
+    streams = { weather = { lookback = "soon" } }
+  }
+  expect_failures = [var.streams]
+}
+
 run "bucket" {
   command = plan
   variables {

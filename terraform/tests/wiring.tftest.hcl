@@ -95,9 +95,9 @@ run "everything" {
     prefix        = "big"
     registry_name = "big.items"
     classes       = { default = { retention = "90d" }, audit = { retention = "forever" } }
-    streams       = { access-log = { class = "audit" }, plain = {} }
+    streams       = { access-log = { class = "audit", archive = true, arrivals = true, clock_policy = "correct", lookback = "1h" }, plain = {} }
     monitoring    = { topic_arn = "arn:aws:sns:eu-central-1:123456789012:mine" }
-    archive       = { bucket = "big-archive" }
+    archive       = { bucket = "big-archive", retention = "10y", merge = false, rate = 5000 }
     retention     = { drop = "archived" }
     ingest        = { shards = 2, stream = "weather", params = "time=arrival", rule = { sql = "SELECT * FROM 'sensors/#'" } }
     queue         = { url = "https://sqs.eu-central-1.amazonaws.com/123456789012/in", arn = "arn:aws:sqs:eu-central-1:123456789012:in", stream = "weather" }
@@ -110,6 +110,10 @@ run "everything" {
   assert {
     condition     = output.settings["store.registry"] == "big.items" && output.registry.name == "big.items"
     error_message = "The registry is ${output.registry.name}."
+  }
+  assert {
+    condition     = jsonencode(output.service_config.streams) == jsonencode({ access-log = { archive = true, arrivals = true, class = "audit", clock_policy = "correct", lookback = "1h" }, plain = {} })
+    error_message = "The streams are ${jsonencode(output.service_config.streams)}."
   }
   assert {
     condition     = output.settings["streams.access-log.class"] == "audit" && output.settings["classes.audit.retention"] == "forever"
@@ -135,7 +139,7 @@ run "everything" {
   }
   assert {
     condition = jsonencode([output.service_config.archive, output.service_config.retention]) == jsonencode([
-      { bucket = "big-archive", kind = "s3", region = "eu-central-1" }, { drop = "archived" }
+      { bucket = "big-archive", kind = "s3", merge = false, rate = 5000, region = "eu-central-1", retention = "10y" }, { drop = "archived" }
     ]) && output.settings["archive.bucket"] == "big-archive" && output.settings["retention.drop"] == "archived"
     error_message = "The archive is ${jsonencode(output.service_config)}."
   }

@@ -263,8 +263,8 @@ func configComplete(t *testing.T, p *planned) (wrong []string) {
 		"notifiers.team.kind": "sns", "notifiers.team.topic": "arn:aws:sns:eu-central-1:" + account + ":alerts",
 		"alerts.url": "https://varve.example.com", "rejects.limit": "50000", "rejects.retention": "60d",
 		"influx.databases": "telegraf", "aws.firehose": "true", "aws.iot.accounts": account,
-		"archive.kind": "s3", "archive.bucket": "varve-archive-" + account, "archive.region": region,
-		"streams.access-log.class": "audit", "streams.vibration.retention": "30d",
+		"archive.kind": "s3", "archive.bucket": "varve-archive-" + account, "archive.region": region, "archive.retention": "10y",
+		"streams.access-log.class": "audit", "streams.vibration.retention": "30d", "streams.vibration.archive": "true",
 	}
 	if got["retention.grace"] == "14d" {
 		want["retention.grace"] = "14d"

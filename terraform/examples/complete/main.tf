@@ -22,7 +22,7 @@ module "varve" {
   }
   streams = {
     access-log = { class = "audit" }
-    vibration  = { retention = "30d" }
+    vibration  = { retention = "30d", archive = true }
   }
   retention = { drop = "archived", grace = "14d" }
   hosts     = ["varve.example.com"]
@@ -56,7 +56,8 @@ module "varve" {
   archive = {
     bucket            = "${var.prefix}-archive-${data.aws_caller_identity.current.account_id}"
     kms_key_arn       = var.kms_key_arn
-    expire_after_days = 3650
+    retention         = "10y"
+    expire_after_days = 3700
   }
   ingest = {
     stream = "weather"

@@ -32,7 +32,7 @@ variable "glacier_after_days" {
 }
 
 variable "expire_after_days" {
-  description = "Days after which objects are hidden; S3 deletes them 30 days later. If null, they are never deleted."
+  description = "Days after which S3 hides all objects, even of archives on hold; it deletes them 30 days later. Prefer the setting archive.retention, which heeds holds. With both, this must be longer. If null, S3 hides none."
   type        = number
   default     = null
 
