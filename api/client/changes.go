@@ -62,7 +62,7 @@ func (c ReadingCalls) RawChanges(ctx context.Context, q ChangesQuery, f wire.For
 var errNoCursor = errors.New("the answer is incomplete: it has no trailer " + wire.HeaderNext + ": let proxies pass trailers, or use the address of the server")
 
 // NextOf returns the cursor of the next page from the trailers of an answer that was read to its end. It
-// returns "" for the last page. Unlike other calls, it fails if the trailer is missing.
+// returns "" for the last page. It fails if the trailer is missing.
 func NextOf(resp *http.Response) (next string, err error) {
 	values := resp.Trailer.Values(wire.HeaderNext)
 	if len(values) == 0 {

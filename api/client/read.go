@@ -175,8 +175,10 @@ func (a *Answer) add(page *Answer, first bool) {
 	c.MoreArchived = max(c.MoreArchived, p.MoreArchived)
 }
 
-func (a *Answer) fill(resp *http.Response) error {
-	a.Next = resp.Trailer.Get("Varve-Next")
+func (a *Answer) fill(resp *http.Response) (err error) {
+	if a.Next, err = NextOf(resp); err != nil {
+		return err
+	}
 	if text := resp.Trailer.Get("Varve-Notes"); text != "" {
 		if err := json.Unmarshal([]byte(text), &a.Notes); err != nil {
 			return fmt.Errorf("the answer's notes: %w", err)

@@ -111,7 +111,13 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 		return err
 	}
 	a.sayNotes(notes)
-	if next := resp.Trailer.Get("Varve-Next"); next != "" {
+	next := ""
+	if form != wire.JSON && form != wire.ColumnJSON {
+		if next, err = client.NextOf(resp); err != nil {
+			return err
+		}
+	}
+	if next != "" {
 		a.sayMore(next)
 	}
 	var cover query.Coverage
@@ -125,7 +131,7 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 	if seen.empty() {
 		fmt.Fprintln(a.err, noReadings(&q, cover.Expiry))
 	}
-	if line := ofPage(expiryText(cover.Expiry, seen.empty()), resp.Trailer.Get("Varve-Next")); line != "" {
+	if line := ofPage(expiryText(cover.Expiry, seen.empty()), next); line != "" {
 		fmt.Fprintln(a.err, line)
 	}
 	return nil
