@@ -80,7 +80,7 @@ func (s *blockRange) cachedTo(minRows int) int {
 	return end
 }
 
-// excludes reports whether the cached columns of the row block have none of its rows.
+// excludes reports whether the cached columns of the row block have none of the selected rows.
 func (s *blockRange) excludes() bool {
 	p := s.cached
 	return p != nil && (p.first+p.n <= s.first || p.first >= s.first+s.to-s.from)
