@@ -106,14 +106,14 @@ func (a *Archiver) archive(ctx context.Context, in *store.Info) (Record, error) 
 		r.Generation++ // the table gets an archive of its own again, whose names were never used
 	}
 	// If the archive has a manifest already, it is not written once more. A process that died may have
-	// left it, or the table was retired since.
+	// left the manifest, or the table was retired once more after it was archived.
 	for ; ; r.Generation++ {
 		key := r.singleKey()
 		body, err := a.opts.Objects.Get(ctx, key, 0, -1)
 		if errors.Is(err, objectstore.ErrMissing) {
 			done, err := a.attempt(ctx, &r, in, begin)
 			if errors.Is(err, objectstore.ErrExists) {
-				continue // another process was faster
+				continue // another process has written the manifest first
 			}
 			return done, err
 		}
@@ -253,7 +253,7 @@ func (o *files) attemptsWithManifest(ctx context.Context, r *Record) (map[string
 		}
 		m, err := parseManifest(body, r.Table.Name())
 		if err != nil {
-			continue // not a manifest of an archive
+			continue // the object is not a manifest of an archive
 		}
 		whole[m.Attempt] = true
 	}

@@ -31,7 +31,7 @@ const dayNanos = 24 * 60 * 60 * 1e9
 type tally struct {
 	emit   func(parquetfile.DayDigest) error
 	total  Totals
-	tables *tableCounts // if set, counts by table, too
+	tables *tableCounts // counts for each table; nil if they are not needed
 
 	day    parquetfile.DayDigest
 	last   varve.Position

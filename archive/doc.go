@@ -1,7 +1,7 @@
 // Package archive copies tables to files before they are dropped, and proves that the copies are
 // complete.
 //
-//	table ── scan ──▶ parts, digests ──▶ manifest ──▶ read back, recount ──▶ record "archived"
+//	table ── scan ──▶ files, digests ──▶ manifest ──▶ read back, recount ──▶ record "archived"
 //
 // The main types:
 //

@@ -40,8 +40,8 @@ func (a *Archiver) Erase(ctx context.Context, tables []grid.Table, covers func(*
 type eraser struct {
 	merger
 	tables   []grid.Table
-	covers   func(*varve.Reading) bool // whether to erase a reading of these tables
-	erased   map[grid.Table]int64      // readings by table
+	covers   func(*varve.Reading) bool // reports whether to erase a reading of these tables
+	erased   map[grid.Table]int64      // number of erased readings by table
 	complete map[string]bool           // names of merged archives that need no further erasure
 }
 
@@ -111,7 +111,7 @@ func (e *eraser) deleteOwn(ctx context.Context, t grid.Table) error {
 	switch {
 	case err != nil || !found || r.Merged == "":
 		return err
-	case !r.Single: // the attempts of an archive that would replace the merged one may have left files
+	case !r.Single: // earlier attempts to archive the table alone may have left files
 		return e.deleteLeftovers(ctx, &r)
 	}
 	if err := e.Verify(ctx, &r); err != nil {
@@ -250,7 +250,7 @@ func (a *Archiver) deleteEarlier(ctx context.Context, r *Record) error {
 			if err := a.files.checkUnnamed(ctx, r, key); err != nil {
 				return err
 			}
-			continue // an object of another program
+			continue // the object belongs to another program
 		}
 		if err := a.Verify(ctx, r); err != nil {
 			return err

@@ -53,7 +53,7 @@ func (a *Archiver) deleteArchive(ctx context.Context, r *Record) error {
 	if err != nil {
 		return err
 	}
-	files = append(files, manifests...) // a manifest names the files, so it is deleted after them
+	files = append(files, manifests...) // a manifest names the files, so it is deleted after the files
 	for _, key := range files {
 		if err := a.opts.Objects.Delete(ctx, key); err != nil {
 			return err

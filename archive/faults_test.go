@@ -24,10 +24,10 @@ const (
 	failAfter               // the step is done, and its answer is lost
 	dieBefore               // the process dies before the step
 	dieAfter                // the process dies after the step
-	shorten                 // an object is written short, without an error
+	shorten                 // only the beginning of an object is written, without an error
 	corrupt                 // an object is written with a wrong byte, without an error
-	vanish                  // an object is written, and then it is gone
-	replace                 // an object is written, and then another program replaces it
+	vanish                  // an object is written, and is missing afterwards
+	replace                 // an object is written, and another program replaces it afterwards
 	faults
 )
 

@@ -22,7 +22,7 @@ const ManifestVersion = 1
 type Manifest struct {
 	Version int       `json:"version"`
 	Schema  string    `json:"schema"` // version of the columns
-	Table   string    `json:"table"`  // of a merged archive: its name
+	Table   string    `json:"table"`  // name of the table, or of the merged archive
 	Class   string    `json:"class"`
 	Attempt string    `json:"attempt"`
 	Created time.Time `json:"created"`
@@ -31,7 +31,7 @@ type Manifest struct {
 	Series   int64  `json:"series"`
 	Digest   string `json:"digest"` // sum of the hashes of all readings, hexadecimal
 
-	Tables  []TableEntry `json:"tables,omitempty"` // of a merged archive, in the order of their event ranges
+	Tables  []TableEntry `json:"tables,omitempty"` // tables of a merged archive, in the order of their event ranges
 	Files   []FileEntry  `json:"files"`
 	Digests FileEntry    `json:"digests"` // the count and digest of each series and day
 }
@@ -46,17 +46,17 @@ type TableEntry struct {
 
 // FileEntry describes a file of an archive.
 type FileEntry struct {
-	Name   string    `json:"name"` // beside the manifest
+	Name   string    `json:"name"` // name of the file, in the folder of the manifest
 	Size   int64     `json:"size"`
 	SHA256 string    `json:"sha256"`
 	Rows   int64     `json:"rows"`
 	First  SeriesKey `json:"first"` // series of the first row
 	Last   SeriesKey `json:"last"`
-	From   time.Time `json:"from,omitzero"` // event times: from <= time <= to
+	From   time.Time `json:"from,omitzero"` // event times of the rows: from <= time <= to
 	To     time.Time `json:"to,omitzero"`
 
 	Groups []GroupEntry `json:"groups,omitempty"` // the row groups, in the order of the file
-	Footer RangeEntry   `json:"footer,omitzero"`  // the rest of the file after the last row group
+	Footer RangeEntry   `json:"footer,omitzero"`  // the bytes of the file after the last row group
 }
 
 // RangeEntry describes a range of the bytes of a file.
@@ -75,7 +75,7 @@ type GroupEntry struct {
 	Rows  int64     `json:"rows"`
 	First SeriesKey `json:"first"` // series of the first row
 	Last  SeriesKey `json:"last"`
-	From  time.Time `json:"from"` // event times: from <= time <= to
+	From  time.Time `json:"from"` // event times of the rows: from <= time <= to
 	To    time.Time `json:"to"`
 }
 
@@ -151,8 +151,8 @@ func (m *Manifest) entryOf(t grid.Table) *TableEntry {
 	return nil
 }
 
-// Dir returns the prefix of the keys of a table's objects, with a slash at its end. The parts
-// are named like Hive partitions, so that tools such as DuckDB read them as columns.
+// Dir returns the prefix of the keys of a table's objects, with a slash at its end. Its folders are
+// named like Hive partitions, so that tools such as DuckDB read them as columns.
 func Dir(prefix, class string, t grid.Table) string {
 	return dirOf(prefix, class, t.Month, t.Range, t.Name())
 }

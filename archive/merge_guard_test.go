@@ -18,8 +18,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// interruptedObjects calls a function once, before the first part with a text in its key is written. It counts
-// comparisons of objects, and reads of whole parts.
+// interruptedObjects calls a function once, before it writes the first file of readings whose key contains the
+// text part. It counts the calls of Stat, and the reads of whole files of readings.
 type interruptedObjects struct {
 	objectstore.Store
 	part         string

@@ -65,7 +65,7 @@ func TestMerge_SurvivesDiscardByPeer(t *testing.T) {
 			}
 			w.check(t)
 			for range 2 {
-				_, _ = w.whole().Merge(ctx, nil, false) // it may report the interrupted merge
+				_, _ = w.whole().Merge(ctx, nil, false) // Merge may report the interrupted merge
 				w.check(t)
 			}
 			w.end(t)
@@ -73,8 +73,8 @@ func TestMerge_SurvivesDiscardByPeer(t *testing.T) {
 	}
 }
 
-// TestMerge_KeepsSingleFilesDuringHold checks that the single files of a group stay while one of its
-// archives is on hold.
+// TestMerge_KeepsSingleFilesDuringHold merges archives and puts one of them on hold. The files of the single
+// archives must stay until the hold is released.
 func TestMerge_KeepsSingleFilesDuringHold(t *testing.T) {
 	withMergeWorld(t, func(t *rapid.T, w *mergeWorld) {
 		ctx, a := context.Background(), w.whole()
@@ -101,7 +101,7 @@ func TestMerge_KeepsSingleFilesDuringHold(t *testing.T) {
 func TestErase_RemovesLeftoverOfMergedArchive(t *testing.T) {
 	withMergeWorld(t, func(t *rapid.T, w *mergeWorld) {
 		if len(w.want[w.tables[0]]) < 8 {
-			t.SkipNow() // it may have no reading of each device
+			t.SkipNow() // the table may lack readings of a device
 		}
 		ctx, a, tb := context.Background(), w.whole(), w.tables[0]
 		for range 2 {

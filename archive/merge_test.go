@@ -251,7 +251,7 @@ func (w *mergeWorld) stored(t *rapid.T, r *archive.Record) []string {
 	return texts(all)
 }
 
-// check checks that each record has the readings of its table.
+// check checks that the archive of each record has the readings of its table.
 func (w *mergeWorld) check(t *rapid.T) {
 	ctx := context.Background()
 	records, err := w.whole().Catalog().List(ctx)

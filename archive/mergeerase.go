@@ -13,12 +13,12 @@ import (
 
 // mergedErasure selects the readings that stay in a merged archive.
 type mergedErasure struct {
-	tables  []grid.Table                // of the merged archive
-	pointed map[grid.Table]bool         // its record points to the merged archive
-	erase   []grid.Table                // covered readings of these tables are erased
-	covers  func(r *varve.Reading) bool // of one of these tables
-	erased  map[grid.Table]int64        // covered readings, by table
-	dropped int64                       // covered readings of other tables whose records do not point here
+	tables  []grid.Table                // tables of the merged archive
+	pointed map[grid.Table]bool         // whether the record of a table points to the merged archive
+	erase   []grid.Table                // tables whose covered readings are erased
+	covers  func(r *varve.Reading) bool // reports whether the erasure covers a reading
+	erased  map[grid.Table]int64        // number of erased readings by table
+	dropped int64                       // number of covered readings of tables whose records point elsewhere
 	stay    int64
 }
 

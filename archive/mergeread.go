@@ -17,9 +17,9 @@ type archiveStream struct {
 	manifest *Manifest
 	dir      string
 
-	file, group int // of the next row group
+	file, group int // indexes of the file and of the row group that are read next
 	footer      []byte
-	blocks      []*block.Block // decoded, and not passed on yet
+	blocks      []*block.Block // decoded blocks that were not returned yet
 }
 
 // series returns the series of the next readings, or false at the end.
@@ -67,7 +67,7 @@ func (s *archiveStream) decode(ctx context.Context, f *FileEntry) (err error) {
 	return nil
 }
 
-// readRange reads a range of an object, and compares its checksum.
+// readRange reads a range of an object, and compares it with its checksum.
 func (o *files) readRange(ctx context.Context, key string, at *RangeEntry) ([]byte, error) {
 	body, err := o.objects.Get(ctx, key, at.Offset, at.Size)
 	switch {
@@ -81,8 +81,8 @@ func (o *files) readRange(ctx context.Context, key string, at *RangeEntry) ([]by
 	return body, nil
 }
 
-// eachMerged passes on the readings of archives with disjoint windows, by series and time. The archives
-// are in the order of their windows.
+// eachMerged passes the readings of archives with disjoint windows to the function each, by series and time.
+// The archives are in the order of their windows.
 func eachMerged(ctx context.Context, streams []archiveStream, each func(*block.Block) error) error {
 	for {
 		var next varve.Series
@@ -107,7 +107,7 @@ func eachMerged(ctx context.Context, streams []archiveStream, each func(*block.B
 	}
 }
 
-// passSeries passes on the readings of a series, if they are next.
+// passSeries passes the readings of a series to the function each, if they are next in the archive.
 func (s *archiveStream) passSeries(ctx context.Context, of varve.Series, each func(*block.Block) error) error {
 	for {
 		next, ok, err := s.series(ctx)

@@ -24,10 +24,10 @@ const mergedPrefix = "merged-"
 // Merged describes a merged archive, in the registry. It exists from before the first file is written until
 // after the last one is deleted.
 type Merged struct {
-	Name   string       // merged-<attempt>
-	State  State        // Archived: the files were read back and recounted
+	Name   string       // name of the merged archive, as merged-<attempt>
+	State  State        // if Archived, the files were read back and recounted
 	Dir    string       // prefix of the keys of its objects
-	Tables []grid.Table // in the order of their event ranges
+	Tables []grid.Table // its tables, in the order of their event ranges
 
 	version int64
 }

@@ -47,8 +47,8 @@ func (a merger) settleMerged(ctx context.Context, m *Merged, existing []grid.Tab
 	if err != nil {
 		return err
 	}
-	// A process that discards the merged archive changes its record before it changes the records of the
-	// tables. So if the former is unchanged now, the latter can be changed only as they were read.
+	// A process that discards the merged archive changes its record first, and then rewrites the records of the
+	// tables. So if its record is unchanged now, a later discard makes the writes below fail, or finds them.
 	if now, found, err := a.catalog.getMerged(ctx, m.Name); err != nil || !found || now.version != m.version {
 		return errors.Join(err, errChanged)
 	}
@@ -63,7 +63,7 @@ func (a merger) settleMerged(ctx context.Context, m *Merged, existing []grid.Tab
 				return err
 			}
 		case same:
-			waits = true // it may be dropped, and then be merged
+			waits = true // once the table is dropped, its archive can be merged
 		}
 	}
 	if waits {
@@ -206,7 +206,7 @@ const removeTime = time.Minute
 // result includes the failure.
 func (a merger) removeDiscarded(ctx context.Context, m *Merged, failure error) error {
 	if m.version == 0 {
-		return failure // its record was not written, and neither were files
+		return failure // neither the record nor any file of m was written
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime) // a lost lease ends the given context
 	defer cancel()

@@ -30,7 +30,7 @@ func (o *files) ownObjects(ctx context.Context, r *Record) (files, manifests []s
 			if err := o.checkUnnamed(ctx, r, key); err != nil {
 				return nil, nil, err
 			}
-			continue // an object of another program
+			continue // the object belongs to another program
 		}
 		ours[m.Attempt], manifests = true, append(manifests, key)
 	}

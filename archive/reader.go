@@ -25,7 +25,7 @@ const (
 	fetchBytes = 1 << 20
 	// fetchRows bounds the rows that one request reads, because all of them may be of one series.
 	fetchRows = 2 * parquetfile.GroupRows
-	// fetchedBytes bounds the row groups of all reads that are fetched and decoded at a time.
+	// fetchedBytes bounds the row groups of all reads that are fetched and decoded at the same time.
 	fetchedBytes = 64 << 20
 )
 
@@ -36,7 +36,7 @@ type Reader struct {
 	objects  objectstore.Store
 	catalog  Catalog
 	known    *cache.Cache[string, any] // manifests by checksum: *Manifest; footers by checksum: []byte
-	fetching *semaphore.Weighted       // bytes
+	fetching *semaphore.Weighted       // limits the bytes that are fetched at the same time
 
 	requests, bytes atomic.Int64
 }

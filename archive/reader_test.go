@@ -85,7 +85,7 @@ func TestReader_FailsOnChangedManifest(t *testing.T) {
 		name := filepath.Join(a.root, filepath.FromSlash(a.record.ManifestKey()))
 		body, err := os.ReadFile(name)
 		must(t, err)
-		must(t, os.Remove(name)) // it may be read-only
+		must(t, os.Remove(name)) // the file may be read-only
 		must(t, os.WriteFile(name, append(body, '\n'), 0o600))
 		_, err = a.read(&store.Range{Table: table, Series: a.want[0].Series, Window: varve.AllTime()}, 100)
 		if varve.FailureOf(err) != varve.Damaged || !strings.Contains(err.Error(), path.Base(name)+" has changed") {

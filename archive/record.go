@@ -42,7 +42,7 @@ type State string
 
 // The states of an archive.
 const (
-	Writing  State = "writing"  // files are being written, or were when the process died
+	Writing  State = "writing"  // files are being written, or a process died while it wrote them
 	Archived State = "archived" // the files were read back and recounted
 	Expiring State = "expiring" // the files are being deleted
 )
@@ -63,12 +63,12 @@ type Record struct {
 	Single bool
 
 	// The fields below are set once the table is archived.
-	Generation int       // number of the manifest of its own archive
+	Generation int       // number in the name of the manifest of the table's own archive
 	Manifest   string    // checksum of the manifest
 	Digest     string    // digest of all readings
-	Readings   int64     // distinct readings
-	Series     int64     // series
-	Bytes      int64     // size of all files; of a merged archive, a share by the number of readings
+	Readings   int64     // number of distinct readings
+	Series     int64     // number of series
+	Bytes      int64     // size of all files; for a merged archive, the table's share by its number of readings
 	Files      int64     // number of files with readings
 	At         time.Time // begin of the last read of the table that found it equal to its archive
 

@@ -22,13 +22,13 @@ type SeriesReader struct {
 	reader *Reader
 	record Record
 	rng    store.Range
-	shared *sharedGroups // nil unless the archive is merged
+	shared *sharedGroups // row groups that tables of the merged archive share; nil for other archives
 	begun  bool
 	left   []group      // row groups that are not read yet, in the order of the range
-	parts  []block.Part // decoded, and not returned yet
+	parts  []block.Part // decoded readings that were not returned yet
 	forms  block.Forms
 
-	requests atomic.Int64 // to the objects
+	requests atomic.Int64 // number of requests to the object store
 }
 
 // group is a row group that may have readings of a range.

@@ -16,10 +16,10 @@ import (
 // Readers of different tables may be used concurrently.
 type SharedReads struct {
 	reader   *Reader
-	limit    int64 // of retained rows
+	limit    int64 // largest number of retained rows
 	mu       sync.Mutex
 	merged   map[sharedKey]*sharedGroups
-	retained []retainedGroup // of all merged archives, the oldest first
+	retained []retainedGroup // row groups of all merged archives, the oldest first
 }
 
 // sharedKey identifies a merged archive, and a series in a window.
@@ -34,9 +34,9 @@ type sharedKey struct {
 type sharedGroups struct {
 	reads     *SharedReads
 	mu        sync.Mutex                  // locked before the lock of reads
-	manifest  *Manifest                   // nil before the first read
-	all       []group                     // of all tables, in the order of the query
-	pending   map[grid.Table]varve.Window // tables that no reader has begun to read
+	manifest  *Manifest                   // manifest of the merged archive; nil before the first read
+	all       []group                     // row groups of all tables, in the order of the query
+	pending   map[grid.Table]varve.Window // windows of the tables that no reader has begun to read
 	left      map[*SeriesReader][]group   // the next row groups of readers that have begun
 	estimated map[group]bool
 }
@@ -45,7 +45,7 @@ type sharedGroups struct {
 type retainedGroup struct {
 	of *sharedGroups
 	group
-	block *block.Block // nil if it has no readings of the series
+	block *block.Block // nil if the row group has no readings of the series
 }
 
 // sharedRows bounds the decoded rows that one query retains for its other tables. A later read
@@ -83,7 +83,7 @@ func (c *SharedReads) Estimate(ctx context.Context, rec *Record, rng store.Range
 	if s.shared != nil {
 		return s.shared.estimate(s.left), nil
 	}
-	requests = 1 // the manifest
+	requests = 1 // the request for the manifest
 	for left := s.left; len(left) > 0; {
 		var r run
 		r, left = takeRun(left)
@@ -97,7 +97,7 @@ func (g *sharedGroups) estimate(left []group) (requests int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.estimated) == 0 {
-		requests = 1 // the manifest
+		requests = 1 // the request for the manifest
 		g.estimated[group{index: -1}] = true
 	}
 	for _, one := range left {

@@ -19,8 +19,9 @@ import (
 )
 
 // TestSharedReads_RetainOnlyNeededRows reads the tables of a merged archive as a query does: one after the
-// other, in turn or concurrently, and some reads are canceled. All other readings are returned. At the end
-// no row is retained, and never more rows than the limit. Sequential reads request no row group twice.
+// other, in turn or concurrently. Some reads are canceled. All other reads return all readings of their table.
+// The retained rows never exceed the limit, and none remain at the end. Sequential reads request no row group
+// twice.
 func TestSharedReads_RetainOnlyNeededRows(t *testing.T) {
 	randomtest.LimitChecks(t, 20)
 	dir := t.TempDir()
@@ -53,11 +54,11 @@ func TestSharedReads_RetainOnlyNeededRows(t *testing.T) {
 type sharedQuery struct {
 	reads    *archive.SharedReads
 	rng      store.Range
-	limit    int64 // of retained rows; 0 means the default
-	estimate int   // requests
+	limit    int64 // limit on retained rows; 0 means the default
+	estimate int   // sum of the requests that Estimate returned for the tables
 	tables   []*sharedTable
-	retained int64 // most retained rows
-	failed   int   // reads
+	retained int64 // largest number of rows that were retained at the same time
+	failed   int   // number of reads that failed
 }
 
 // sharedTable is the read of one table.

@@ -33,7 +33,7 @@ func (a *Archiver) Verify(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// manifest reads the manifest of a record, and compares its checksum.
+// manifest reads the manifest of a record, and compares its checksum with the record.
 func (o *files) manifest(ctx context.Context, r *Record) (*Manifest, error) {
 	body, err := o.objects.Get(ctx, r.ManifestKey(), 0, -1)
 	if err != nil {
@@ -163,7 +163,7 @@ func (o *files) openDays(ctx context.Context, m *Manifest, dir string) (*expecte
 // expectedDays compares counted series and days with the digests of an archive, in order.
 type expectedDays struct {
 	reader *parquetfile.DigestReader
-	only   *varve.Window // if set, other days are skipped
+	only   *varve.Window // if set, days outside of it are skipped
 	rows   int64
 }
 
@@ -228,7 +228,7 @@ func (o *files) readFile(ctx context.Context, f *FileEntry, dir string) ([]byte,
 // decodeAhead is the number of row groups that are decoded while others are counted.
 const decodeAhead = 2
 
-// eachBlock reads and decodes all files of an archive, and passes on the readings in order.
+// eachBlock reads and decodes all files of an archive, and passes the readings to the function each, in order.
 func (o *files) eachBlock(ctx context.Context, m *Manifest, dir string, each func(*block.Block) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	decoded := make(chan []*block.Block, decodeAhead)

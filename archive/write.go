@@ -34,13 +34,13 @@ func (a *Archiver) scan(ctx context.Context, t grid.Table, to tablescan.Sink) er
 	return err
 }
 
-// place is the name of an archive, and the place and attempt of its new files.
+// place has the name and class of an archive, and the key prefix and attempt of its new files.
 type place struct {
-	name    string // of the table or of the merged archive
+	name    string // name of the table or of the merged archive
 	class   string
 	dir     string
 	attempt string
-	tables  []grid.Table // of a merged archive, in the order of their event ranges
+	tables  []grid.Table // tables of a merged archive, in the order of their event ranges; nil for other archives
 }
 
 // place returns the place of the table's own archive.

@@ -58,7 +58,7 @@ func TestRanges_Widths(t *testing.T) {
 				continue
 			}
 			if rest := weeksFrom(r.End); i == 0 && (r.End <= horizon || rest < max(width, 2)) {
-				break // the remaining range from 1970
+				break // the oldest range begins in 1970, and its width may differ
 			}
 			if r.End <= horizon {
 				t.Fatalf("%s, %+v: %v is older than the doubling, and not the last", m, p, r)
@@ -127,7 +127,7 @@ func TestRanges_DefaultIsSmall(t *testing.T) {
 		if len(ranges) > 24 {
 			t.Errorf("%s has %d tables", m, len(ranges))
 		}
-		if fiveYears := m.Start().AddDate(-5, 0, 2); ranges[0].End > fiveYears.Unix() { // five times 365 days lacks up to two leap days
+		if fiveYears := m.Start().AddDate(-5, 0, 2); ranges[0].End > fiveYears.Unix() { // the policy has 5 × 365 days
 			t.Errorf("%s: what is less than five years late goes into the oldest table, %v", m, ranges[0])
 		}
 	}

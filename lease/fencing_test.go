@@ -19,8 +19,8 @@ type process struct {
 	world *world
 	ahead time.Duration
 	k     *lease.Manager
-	l     *lease.Lease // the lease that it acquired last, or nil
-	busy  bool         // true during a call
+	l     *lease.Lease // the lease that the process acquired last, or nil
+	busy  bool         // whether the process is inside a call
 }
 
 // world holds all processes over one store. In a call of one process, other processes may act and
@@ -30,7 +30,7 @@ type world struct {
 	clock *clock
 	items *mem.Store
 	procs []*process
-	still bool // if true, calls are not interrupted
+	still bool // if true, no time passes and no other process acts during a call
 }
 
 func newWorld(t *rapid.T) *world {
@@ -129,7 +129,7 @@ func TestLease_HasOneHolder(t *testing.T) {
 			for range rapid.IntRange(1, 30).Draw(t, "steps") {
 				w.act()
 				if rapid.Bool().Draw(t, "skip checks") {
-					continue // a check extends leases
+					continue // checks extend leases, so not every step may check them
 				}
 				if names := w.passing(); len(names) > 1 {
 					t.Fatalf("%v all hold the lease", names)

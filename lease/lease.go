@@ -45,7 +45,7 @@ const takeoverMargin = 3 * MaxClockSkew
 const (
 	attrHolder = "holder"
 	attrToken  = "token"
-	attrUntil  = "until" // unix milliseconds
+	attrUntil  = "until" // end of the lease in milliseconds since 1970
 )
 
 // Manager acquires leases. It is safe for concurrent use, and must not be copied after its
@@ -53,7 +53,7 @@ const (
 type Manager struct {
 	Items  store.Items
 	Now    func() time.Time
-	Holder string        // identifies this process
+	Holder string        // name that identifies this process
 	TTL    time.Duration // the lifetime of a lease without a check
 
 	mu   sync.Mutex
@@ -161,7 +161,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		attrUntil:  varve.IntValue(0),
 	}}, store.IfEquals(attrToken, varve.IntValue(l.token)))
 	if errors.Is(err, store.ErrCondition) {
-		return nil // taken over meanwhile
+		return nil // another holder has taken over the lease meanwhile
 	}
 	return err
 }

@@ -82,7 +82,7 @@ func TestAcquire_TakesOverIdleLease(t *testing.T) {
 	c, ahead := newClock(), newClock()
 	ahead.pass(10 * time.Minute)
 	_, a, b := two(c)
-	a.Now = ahead.Now // so that its leases seem to last longer
+	a.Now = ahead.Now // the clock of a is ahead, so its leases seem to last longer
 	la := acquire(t, a)
 	for range 3 {
 		for range 4 {

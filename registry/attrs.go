@@ -97,5 +97,5 @@ func (r *Reader) Fail(name string, err error) {
 	}
 }
 
-// Err returns the first error.
+// Err returns the first error of all methods called so far.
 func (r *Reader) Err() error { return r.err }

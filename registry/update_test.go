@@ -83,8 +83,8 @@ func update(t *testing.T, s *registrytest.Items) error {
 	return err
 }
 
-// TestUpdate_ComparesLegacyAttribute checks that an item without a version is compared by its
-// legacy attribute.
+// TestUpdate_ComparesLegacyAttribute checks that an item without a version counts as unchanged only
+// while the attribute that Updater.Legacy names is unchanged.
 func TestUpdate_ComparesLegacyAttribute(t *testing.T) {
 	s := registrytest.New(nil)
 	old := store.Item{Key: key, Attrs: map[string]varve.Value{"state": varve.StringValue("a")}}

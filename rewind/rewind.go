@@ -33,11 +33,11 @@ type Store interface {
 
 // Report is the result of a run.
 type Report struct {
-	Removed int64 // readings that arrived later
-	Rollups int   // partials of hours that are deleted or recounted
+	Removed int64 // number of readings that arrived after the given time
+	Rollups int   // number of partials of hours that are deleted or recounted
 	// First is the first arrival of the removed readings, or the zero time.
 	First time.Time
-	// Kept is true if the store has readings that had arrived by the time.
+	// Kept is true if the store has readings that arrived at the given time or before.
 	Kept bool
 }
 
@@ -125,7 +125,7 @@ func (r *run) findKept(ctx context.Context, in *store.Info) error {
 	return err
 }
 
-// rewindSeries removes the later readings of a series from a table.
+// rewindSeries removes the readings of a series that arrived after r.arrived from a table.
 func (r *run) rewindSeries(ctx context.Context, in *store.Info, s varve.Series) error {
 	later := false
 	of := store.Range{Table: in.Table, Series: s, Window: varve.AllTime(), Consistent: true}

@@ -80,9 +80,9 @@ func (b *pageBuilder) recountDivided(ctx context.Context, divided map[slot]bool)
 }
 
 // errDeleted returns the error for a slot that cannot be recounted as of a time, because readings are
-// deleted. The slot cannot be recounted as of any time in some days, which begin with its arrival day.
-// The argument days is their number. The error names two times that need no recount: just before these
-// days, and at their end.
+// deleted. The slot cannot be recounted as of any time in the given number of days, which begin with
+// its arrival day. The error names two times that need no recount: just before these days, and at
+// their end.
 func errDeleted(at slot, days int64) error {
 	before, end := time.UnixMilli(at.arrival*dayMillis-1).UTC(), time.UnixMilli((at.arrival+days)*dayMillis-1).UTC()
 	return varve.InvalidParam("as_of", "readings of %s that arrived that day are deleted: use %s or %s",

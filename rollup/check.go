@@ -237,7 +237,7 @@ func (p *Point) text() string {
 type Sample struct {
 	rng   *rand.Rand
 	limit int
-	seen  int // number of hours that were offered
+	seen  int // number of hours for which Add was called so far
 	last  seriesHour
 	list  []seriesHour
 }

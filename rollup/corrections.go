@@ -104,7 +104,7 @@ func (c *recount) wholeHour(at slot, groups []readingGroup) *tally {
 	}
 	for o, a := range c.aggregates {
 		if o.hour == at.hour && o.arrival <= at.arrival && a.filter == nil {
-			total.merge(&a.total.sum) // without corrected readings until finishCorrections
+			total.merge(&a.total.sum) // a.total has no corrected readings yet; finishCorrections adds them
 		}
 	}
 	for _, g := range groups {
@@ -133,8 +133,8 @@ func (a *aggregate) finishCorrections(at slot, groups []readingGroup, whole *tal
 			}
 		}
 		if p := g[0].reading.Position(); t.sketch != nil && p.ID.Version() > 0 && g.newestOf(at.arrival) != nil {
-			// The sketch includes the original, too: the original identifies other versions that
-			// arrive after the reading was dropped.
+			// The sketch includes the original, too. By the original, a recount recognizes other
+			// versions that arrive after the table of the reading was dropped.
 			p.ID = p.ID.WithVersion(0)
 			t.sketch.add(entryOf(p))
 		}

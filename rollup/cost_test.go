@@ -24,7 +24,7 @@ type onDynamo struct {
 	aggregator *rollup.Aggregator
 	markers    int     // number of processed markers
 	runs       int     // number of runs of the aggregator
-	idle       float64 // cost of a run without due markers
+	idle       float64 // request units of a run without due markers
 }
 
 func newOnDynamo(t *testing.T, clock time.Time) *onDynamo {
@@ -53,7 +53,7 @@ func newOnDynamo(t *testing.T, clock time.Time) *onDynamo {
 
 func (d *onDynamo) units() float64 { return d.store.Usage().RegistryWrites.Units }
 
-// run runs the aggregator once, and returns the number of processed markers.
+// run runs the aggregator once, and returns the number of markers that it processed.
 func (d *onDynamo) run() (taken int) {
 	d.t.Helper()
 	before := d.units()

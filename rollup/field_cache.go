@@ -33,7 +33,7 @@ type rollupListKey struct {
 type rollupList struct {
 	version store.ItemVersion
 	list    []FieldRollup
-	unclear []int64 // periods with a partial that lacks parts or replaces others
+	unclear []int64 // numbers of periods with a partial that lacks parts or replaces others
 }
 
 // size returns the approximate size of a list with its key.

@@ -16,7 +16,7 @@ type FieldRollup struct {
 	sumExp, lowExp int8
 	highExp        int8
 	count          uint32
-	long           *Field // if not nil, has the numbers, because one is too long for the other fields
+	long           *Field // if not nil, has all numbers of the roll-up, because one is too long for the fields above
 }
 
 // newFieldRollup returns the roll-up of a field. It shares no memory with the sum of the field.

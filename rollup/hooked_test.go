@@ -16,13 +16,13 @@ type hooked struct {
 	*mem.Store
 	calls  int    // number of calls until the function before is called; if negative, it is not called
 	before func() // called once; if nil, the process stops instead
-	late   bool   // the process stops after the call has taken effect
-	down   bool   // the process has stopped, so every call fails until another process takes over
+	late   bool   // if true, the process stops after the call has taken effect
+	down   bool   // if true, the process has stopped, so every call fails until another process takes over
 	wrote  func(store.Batch, store.Result)
 
 	torn      int  // number of the item in the next PutAll before which the process stops; 0 means none
-	backwards bool // PutAll writes its items in reverse order
-	readings  bool // ReadBlocks returns no blocks
+	backwards bool // if true, PutAll writes its items in reverse order
+	readings  bool // if true, ReadBlocks returns no blocks
 }
 
 // call makes a call of the store, unless the process has stopped or stops at this call.

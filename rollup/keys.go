@@ -80,9 +80,9 @@ func parsePartialKey(sk string) (at slot, part int64, err error) {
 // dirtyMarker records that the stored partials of some hours may lack readings of a series that
 // arrive on one day.
 type dirtyMarker struct {
-	from    int64 // first hour
+	from    int64 // first hour, counted from 1970
 	hours   int64 // number of hours: 1, or 24 for a whole day
-	arrival int64 // arrival day
+	arrival int64 // arrival day, counted from 1970
 	until   int64 // end of the marker in unix seconds
 }
 

@@ -19,8 +19,8 @@ type Partial struct {
 	Fields   []Field // fields that have numbers, sorted by name
 
 	arrived      arrivals
-	digest       uint64 // identifies the set of readings
-	fingerprints string // one per reading, if the partial has at most maxFingerprints readings
+	digest       uint64 // identifies the set of readings: the sum of their hashes
+	fingerprints string // one fingerprint per reading, if the partial has at most maxFingerprints readings
 	minutes      string // summaries by minute, if the partial has more readings
 	// identified is the number of readings in the digest, if it differs from Readings; otherwise it
 	// is 0.
@@ -31,8 +31,8 @@ type Partial struct {
 	// uncorrected means that corrections arrived after readings of earlier arrival days were
 	// deleted, so these corrections do not count.
 	uncorrected bool
-	copiesSeen  bool  // copies of readings that count in other slots were found
-	parts       int64 // number of items after the first one
+	copiesSeen  bool  // whether copies of readings that count in other slots were found
+	parts       int64 // number of items in which the partial is stored, without the first one
 	partsRead   int64 // number of those items that were parsed
 }
 
@@ -51,7 +51,7 @@ type Point struct {
 	Value varve.Number
 }
 
-// Time returns the event time of the point's reading.
+// Time returns the event time of the reading.
 func (p *Point) Time() time.Time { return time.Unix(0, p.At.Time).UTC() }
 
 func (f *Field) add(n varve.Number, at Point) {
@@ -139,7 +139,7 @@ const maxPartBytes = 300 << 10
 // one are its parts. The first item has their number.
 //
 // Each field is a line of eleven columns: name, count, sum, min, max, and the time, id and value
-// of the first and the last point. The separator is a tab, which names and ids cannot contain.
+// of the first and the last number. The separator is a tab, which names and ids cannot contain.
 //
 // The items need not be written in one request. A stored partial is only used where no marker
 // covers it, and markers are deleted after all items are written. An earlier partial may have had

@@ -23,7 +23,7 @@ type Query struct {
 	Series varve.Series
 	Period Period
 	Window varve.Window // every period that overlaps the window is included as a whole
-	Fields []string     // if empty, all fields
+	Fields []string     // names of the fields to return; if empty, all fields
 	Limit  int          // the largest number of periods in a page; 0 means DefaultLimit
 	// AsOf, if set, excludes readings that arrived later. It must not be in the future.
 	AsOf time.Time

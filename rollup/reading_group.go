@@ -32,7 +32,7 @@ type readingGroup []groupMember
 
 type groupMember struct {
 	reading varve.Reading
-	arrival int64 // arrival day
+	arrival int64 // arrival day, counted from 1970
 }
 
 // newest returns the highest version that arrived by a day, or nil.

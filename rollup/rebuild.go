@@ -42,7 +42,7 @@ type rebuilder struct {
 	day             int64
 	dirty           map[slot]bool // dirty slots of the current day
 	partials        partialSet    // stored hourly partials of the current day
-	recount         *recount      // recount of the current day; nil until the first day begins
+	recount         *recount      // recount of the current day; nil before the first day
 	marked, skipped int
 }
 

@@ -24,8 +24,8 @@ func (w *world) rebuild(device string, window varve.Window) (marked, left int) {
 	return marked, left
 }
 
-// TestRebuild_MarksUnmarkedWrites writes readings while roll-ups are off. A rebuild must mark
-// exactly the hours of these readings.
+// TestRebuild_MarksUnmarkedWrites writes readings while roll-ups are off. A rebuild must put dirty
+// markers for exactly the hours of these readings.
 func TestRebuild_MarksUnmarkedWrites(t *testing.T) {
 	w := newWorld(t)
 	w.send(0, nil, w.reading("a", w.clock), w.reading("b/c", w.clock))
@@ -55,7 +55,7 @@ func TestRebuild_MarksUnmarkedWrites(t *testing.T) {
 }
 
 // TestRebuild_MarksCountedHour writes to an hour with a stored partial while roll-ups are off. A
-// rebuild must mark the hour, even if the window includes only a part of it.
+// rebuild must mark the hour as dirty, even if the window includes only a part of it.
 func TestRebuild_MarksCountedHour(t *testing.T) {
 	w := newWorld(t)
 	w.clock = w.clock.Add(-12 * time.Hour)
@@ -125,8 +125,8 @@ func TestRebuild_SkipsCopiesWithoutOriginal(t *testing.T) {
 	m.checkStored()
 }
 
-// TestRebuild_TableDroppedMeanwhile drops a table after a rebuild has marked one of its hours.
-// The roll-ups of the hour and its day must not change.
+// TestRebuild_TableDroppedMeanwhile drops a table after a rebuild has marked one of its hours as
+// dirty. The roll-ups of the hour and its day must not change.
 func TestRebuild_TableDroppedMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	w.clock = w.clock.Add(-12 * time.Hour)

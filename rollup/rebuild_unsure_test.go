@@ -59,8 +59,8 @@ func TestRebuild_SkipsHourWithOtherReadings(t *testing.T) {
 	}
 }
 
-// TestRebuild_AfterShorterRetention resends a reading before it expires, and then shortens its
-// retention. The reading must count once.
+// TestRebuild_AfterShorterRetention resends a reading before it expires, and then shortens the
+// retention of all readings. The reading must count once.
 func TestRebuild_AfterShorterRetention(t *testing.T) {
 	m := &steps{world: newWorld(t)}
 	m.keep(90 * 24 * time.Hour)
@@ -108,8 +108,8 @@ func TestRebuild_AfterLongerRetention(t *testing.T) {
 }
 
 // TestRebuild_SkipsUnclearHour drops both readings of an hour. It resends one of them together
-// with a new reading while roll-ups are off. A partial without a sketch cannot show which one is
-// new, so the hour must not change.
+// with a new reading while roll-ups are off. A partial without fingerprints cannot show which one
+// is new, so the hour must not change.
 func TestRebuild_SkipsUnclearHour(t *testing.T) {
 	for _, resent := range []rollup.Resent{rollup.IgnoreResent, rollup.CountResent} {
 		m := &steps{world: newWorld(t)}

@@ -32,7 +32,7 @@ type recount struct {
 type aggregate struct {
 	total      *tally
 	filter     *copyFilter // finds copies of readings that count on earlier arrival days; nil if the hour has none
-	copiesSeen bool        // copies of readings that count in other slots were found
+	copiesSeen bool        // whether copies of readings that count in other slots were found
 	unclear    int         // number of readings that may be copies, and therefore do not count
 	// picks are corrected readings that count, unless the filter decides otherwise.
 	picks []*varve.Reading

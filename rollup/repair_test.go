@@ -132,7 +132,7 @@ func TestRepair_NamesHoursWithoutReadings(t *testing.T) {
 	m.check("before")
 	items := m.rollupItems()
 	at := slices.IndexFunc(items, func(it store.Item) bool { return it.SK[0] == 'H' })
-	lost := m.lose(at, at+1) // the oldest hour
+	lost := m.lose(at, at+1) // deletes the partial of the oldest hour
 	done := m.repair(lost)
 	day := old.Add(-2 * time.Hour).Truncate(24 * time.Hour)
 	if want := (varve.Window{From: day, To: day.Add(24 * time.Hour)}); done.Hours+done.Days != 0 || len(done.Lost) != 1 || done.Lost[0] != want {

@@ -17,12 +17,12 @@ type replacingSlots map[slot]*replacingSlot
 
 type replacingSlot struct {
 	partial  *Partial
-	readings []arrivedReading // first copies in the slot
+	readings []arrivedReading // first copies of the readings in the slot
 }
 
 type arrivedReading struct {
 	reading   varve.Reading
-	corrected bool // the reading has a version, or another version of it exists
+	corrected bool // whether the reading has a version, or another version of it exists
 }
 
 // add adds a slot with its stored partial.
@@ -69,8 +69,8 @@ func (o *replacingSlot) arrivedSince() ([]arrivedReading, bool) {
 	return slices.Clone(o.readings[n:]), digest == o.partial.digest
 }
 
-// sketchOriginal adds the original of a corrected reading to the sketch. The original identifies
-// versions that arrive after the reading was dropped.
+// sketchOriginal adds the original of a corrected reading to the sketch. By the original, a recount
+// recognizes versions that arrive after the table of the reading was dropped.
 func (t *tally) sketchOriginal(r *arrivedReading) {
 	p := r.reading.Position()
 	if t.sketch == nil || !r.corrected || p.ID.Version() == 0 {

@@ -32,8 +32,8 @@ func inHours(t *testing.T, n int, resent rollup.Resent) (*steps, []varve.Reading
 var bothSettings = []rollup.Resent{rollup.IgnoreResent, rollup.CountResent}
 
 // TestResent_AfterSeveralDays sends the even and the odd readings of an hour on two days. After
-// both tables are dropped, it resends the whole hour. Each reading must count once, with and
-// without sketches in the partials.
+// both tables are dropped, it resends the whole hour. Each reading must count once, whether or not
+// the partials have fingerprints of their readings.
 func TestResent_AfterSeveralDays(t *testing.T) {
 	for _, resent := range bothSettings {
 		for _, older := range []bool{false, true} {
@@ -136,7 +136,7 @@ func (w *world) markersOf(device string) (n int) {
 // must count only the new readings.
 func TestRebuild_FutureHour(t *testing.T) {
 	m := endOfMonth(t)
-	m.clock = m.clock.Add(-4 * time.Hour) // 30 November, 19:50
+	m.clock = m.clock.Add(-4 * time.Hour) // it is 19:50 on 30 November
 	future, next := m.reading("a", m.clock.Add(10*time.Hour)), m.reading("a", m.clock.Add(12*time.Hour))
 	m.send(0, nil, future, next)
 	first := m.model[key(&future)].tables[0]

@@ -173,9 +173,9 @@ func (c *resentCase) check(t *testing.T, resent rollup.Resent, dropped bool) {
 	}
 }
 
-// TestResent_NeverExceedsSetting sends random parts of an hour in several months, with and
-// without sketches in the partials. With ignore, no reading may count twice. With count, none may
-// be missing. With few readings and with sketches, each must count once.
+// TestResent_NeverExceedsSetting sends random parts of an hour in several months. The partials may
+// lack their sketches, which identify readings. With IgnoreResent, no reading may count twice. With
+// CountResent, none may be missing. With few readings and with sketches, each must count once.
 func TestResent_NeverExceedsSetting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)

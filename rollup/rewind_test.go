@@ -10,7 +10,7 @@ import (
 )
 
 // TestRewind_RemovesLaterArrivals counts readings of one hour that arrive on two days, and some more that
-// arrive later on the first day. Roll-ups as of a time on the first day must lose the later readings.
+// arrive later on the first day. After a rewind to a time on the first day, roll-ups must lack the later readings.
 func TestRewind_RemovesLaterArrivals(t *testing.T) {
 	m := &steps{world: newWorld(t)}
 	m.clock = time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC)

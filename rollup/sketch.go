@@ -18,7 +18,7 @@ const maxFingerprints = 128
 
 const (
 	hourMinutes      = 60
-	fingerprintBits  = 18 // bits of a fingerprint below its minute
+	fingerprintBits  = 18 // number of low bits of a fingerprint that are from the hash; the bits above are the minute
 	fingerprintBytes = 3
 	digestBytes      = 4 // bytes of the digest in the summary of a minute
 )

@@ -184,9 +184,9 @@ func (t *tally) result() *Partial {
 type readingList []countedReading
 
 type countedReading struct {
-	arrived int64 // unix nanoseconds
+	arrived int64 // arrival in nanoseconds since 1970
 	digest  uint64
-	unclear bool // the reading may be a copy of a reading that was counted before
+	unclear bool // whether the reading may be a copy of a reading that was counted before
 }
 
 func (l *readingList) add(arrived int64, digest uint64) {

@@ -31,7 +31,7 @@ type streamKey struct{ tenant, stream string }
 // knownMarker is a stored marker.
 type knownMarker struct {
 	dirtyMarker
-	late bool // the hour was not the current one when the marker was put
+	late bool // whether the hour was not the current one when the marker was put
 }
 
 // NewTracker returns a tracker that puts markers into items.
@@ -68,10 +68,12 @@ func (t *Tracker) MarkDirty(ctx context.Context, arrived time.Time, readings []v
 // markRequest is the state of one call of MarkDirty.
 type markRequest struct {
 	now, valid  int64 // unix seconds; a write relies on a marker only if it ends after valid
-	first, last int64 // first and last arrival day to mark
-	until       int64 // earliest end of the markers
-	unmarked    []int // indexes of readings whose hour has no marker; only the first of consecutive readings of one series and hour
-	chosen      map[varve.Series][]knownMarker
+	first, last int64 // first and last arrival day for which the readings need markers, counted from 1970
+	until       int64 // earliest end of the markers on which the write relies, in unix seconds
+	// unmarked has the indexes of the readings whose hours have no valid marker. Of consecutive readings with one
+	// series and hour, it has only the first.
+	unmarked []int
+	chosen   map[varve.Series][]knownMarker
 }
 
 // findUnmarked finds the readings whose hours have no valid marker. It examines each reading of

@@ -212,7 +212,7 @@ func (w *world) expectedAsOf(device string, p rollup.Period, asOf time.Time) map
 	if p == rollup.Daily {
 		width = 86400
 	}
-	newest := map[varve.Position]varve.Reading{} // by position without version
+	newest := map[varve.Position]varve.Reading{} // newest version of each reading, by position without version
 	for _, c := range w.model {
 		r, at := c.copies[0], c.copies[0].Position()
 		if at.ID = at.ID.WithVersion(0); r.Device != device || !asOf.IsZero() && r.Arrived.After(asOf) {
@@ -375,7 +375,7 @@ func itemsOf(device string) store.ItemQuery {
 }
 
 // dropSketches rewrites the partials of a device as older versions of Varve wrote them, without
-// sketches.
+// the sketches that identify their readings.
 func (w *world) dropSketches(device string) {
 	w.t.Helper()
 	page, err := w.store.Store.Query(context.Background(), itemsOf(device))

@@ -94,7 +94,7 @@ func (l *life) acknowledged(r *varve.Reading, duplicate bool) {
 		l.sent[l.rng.IntN(len(l.sent))] = r.Clone()
 	}
 	if duplicate {
-		return // the stored reading has not changed
+		return // a duplicate does not change the stored reading
 	}
 	l.done.addReading(l.policy.Retention.ClassOf(r.Stream).Name, r)
 	last := r.Arrived

@@ -21,8 +21,8 @@ const (
 	// the deletions, because the clock of a process that just restarted may still be wrong.
 	minExpireGap = 12 * time.Hour
 	// maxExpireStep is the longest time by which a recorded pass advances the deletions. A clock
-	// that is wrong by more deletes further readings only if it is still wrong in the next recorded
-	// pass.
+	// that is wrong by a longer time deletes further readings only if it is still wrong in the next
+	// recorded pass.
 	maxExpireStep = 25 * time.Hour
 )
 
@@ -75,7 +75,7 @@ type expireGuard struct {
 	since, seen, trusted time.Time
 }
 
-// next returns the state after a pass at now with the policy p.
+// next returns the state after a pass of the rotator at the time now with the policy p.
 func (g *expireGuard) next(p expirePolicy, now time.Time) *expireGuard {
 	gap := now.Sub(g.seen)
 	switch n := (expireGuard{policy: p, since: g.since, seen: now}); {

@@ -22,7 +22,7 @@ func TestRun_DeletesExpiredReadings(t *testing.T) {
 		reason               string
 		drop, hold, archived bool
 		deleted              bool
-		due                  int // days after the arrival
+		due                  int // days from the arrival of the reading to its deletion
 	}{
 		{"drops allowed", true, false, false, true, 7},
 		{"recounts for 9 days", true, false, false, true, 9},
@@ -151,7 +151,7 @@ func (w *world) runDaily(until time.Time) {
 	}
 }
 
-// keeps returns a policy with drops, 5 days of grace and a retention.
+// keeps returns a policy with drops, 5 days of grace and the given retention.
 func keeps(d time.Duration) rotator.Policy {
 	return rotator.Policy{
 		Grid: grid.DefaultPolicy(), Drop: true, Grace: 5 * day,
@@ -170,7 +170,7 @@ func TestRun_KeepsReadingsAfterChange(t *testing.T) {
 	}
 	for reason, change := range wrongly {
 		for _, c := range []struct {
-			days int // until the correction
+			days int // days from the mistake to its correction
 			left int
 		}{{0, 1}, {4, 1}, {7, 0}} {
 			t.Run(fmt.Sprintf("%s for %d days", reason, c.days), func(t *testing.T) {

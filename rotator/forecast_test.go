@@ -32,7 +32,7 @@ func TestSimulate_MatchesFiveYears(t *testing.T) {
 // tally counts the actions, the tables and the content of a life.
 type tally struct {
 	begin   time.Time
-	steps   map[string]float64 // calls of the store, by name
+	steps   map[string]float64 // number of calls of the store, by name of the method
 	arrived map[string]calendar.Load
 	months  float64
 	tables  float64 // sum of the numbers of tables at the end of each month

@@ -22,7 +22,7 @@ const day = 24 * time.Hour
 //
 // Each acknowledged reading must be found until it expires, and not afterwards. A table must not be
 // retired or dropped while it has a reading that is not expired. Foreign tables must not change,
-// and the number of tables must not exceed the bound.
+// and the number of tables must not exceed the result of Policy.Bound.
 func TestRotator_LosesNothingInFiveYears(t *testing.T) {
 	seeds, span, maxDays := 2, 5*365*day, 100
 	if testing.Short() {
@@ -52,17 +52,17 @@ func TestRotator_LosesNothingInFiveYears(t *testing.T) {
 type life struct {
 	*world
 	rng       *rand.Rand
-	retention map[string]time.Duration // by stream
+	retention map[string]time.Duration // retention by stream
 	alive     map[varve.Series]map[varve.Position]time.Time
 	until     map[grid.Table]time.Time // expiry of the last reading in each table
 	sent      []varve.Reading          // some of the sent readings, which may be resent
 	slow      []slowRequest
 	away      time.Time // the rotator does not run until this time
-	ran       time.Time // the last run that was not killed
+	ran       time.Time // time of the last run that was not killed
 	bound     int
 	budget    int // calls of the store until the process is killed; -1 means that it is not killed
 	done      tally
-	punctual  bool // the rotator has no outages
+	punctual  bool // whether the rotator has no outages
 
 	acked, late, runs, kills, outages, drops, most int
 }

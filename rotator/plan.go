@@ -44,7 +44,7 @@ func (k Kind) String() string {
 type Action struct {
 	Kind     Kind
 	Table    grid.Table
-	Tier     store.Tier // for Create and Tune, the tier of the table
+	Tier     store.Tier // for Create and Tune, the tier that the table gets
 	Retired  time.Time  // time at which the table was retired, if it is retired
 	Reason   string
 	Readings int64

@@ -28,7 +28,7 @@ type world struct {
 	router  *router.Router
 	query   *query.Engine
 	starts  int
-	inUse   func(event time.Time) bool // if not nil, reports readings that roll-ups need
+	inUse   func(event time.Time) bool // if not nil, reports whether roll-ups need the readings of an event time
 }
 
 // newWorld returns a world whose clock shows the given time. The caller must call start.

@@ -13,18 +13,21 @@ import (
 //
 //	    floor        oldest running write       now
 //	──────┼────────────────────┼─────────────────┼──▶
-//	      │ settled next       │
+//	      │ settled            │
 //
-// No write begins with an arrival before the floor. The floor is the last settled time that was
-// returned, so a clock that is set back does not move arrivals before it. If the clock is set back
-// by more than lease.MaxClockSkew, the floor is set back, too, and a reset is counted.
+// Arrivals before the oldest running write are settled. If no write runs, all arrivals before now are
+// settled. A failed write that lingers counts as running.
+//
+// No write begins with an arrival before the floor. The floor is the last settled time that Settled
+// has returned, so a clock that is set back does not move arrivals before it. If the clock is set
+// back by more than lease.MaxClockSkew, the floor is set back, too, and a reset is counted.
 type arrivalClock struct {
 	now func() time.Time
 
 	mu        sync.Mutex
 	floor     int64              // in milliseconds since 1970
-	last      int64              // the latest arrival of a write
-	running   map[int64]int      // number of running writes by arrival
+	last      int64              // the latest arrival of a write, in milliseconds since 1970
+	running   map[int64]int      // number of running writes by arrival, in milliseconds since 1970
 	lingering []lingeringArrival // arrivals of failed writes, in the order of their ends
 	reset     ClockReset
 	ended     chan struct{} // closed at the end of the next write; nil if no caller waits

@@ -156,7 +156,7 @@ func TestRouter_ReturnsCauseOfEndedContext(t *testing.T) {
 	cause := errors.New("the client has gone")
 	for _, row := range []struct {
 		when string
-		hook func(*world, func()) // ends the context at some point
+		hook func(*world, func()) // calls the function, which ends the context, at some time during a write
 	}{
 		{"before", func(_ *world, end func()) { end() }},
 		{"while it is written", func(w *world, end func()) {

@@ -112,7 +112,7 @@ func TestRouter_WeighsReadingsBySize(t *testing.T) {
 		for i := range int64(3) {
 			wg.Go(func() {
 				list := []varve.Reading{}
-				for j := range 20 * (i + 1) { // each reading counts as 60
+				for j := range 20 * (i + 1) { // each reading counts as 60 readings, because it has 60 KiB
 					r := reading("weather", noon, 100*i+j)
 					r.Fields = append(r.Fields, varve.Field{Name: "z", Value: varve.StringValue(strings.Repeat("z", 60<<10))})
 					list = append(list, r)

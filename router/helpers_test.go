@@ -27,9 +27,9 @@ type faulty struct {
 	*mem.Store
 
 	mu      sync.Mutex
-	write   func(grid.Table) error // called before a batch is written
-	create  func(grid.Table) error // called before a table is created
-	put     func(store.Key) error  // called before an item is put
+	write   func(grid.Table) error // hook that is called before a batch is written
+	create  func(grid.Table) error // hook that is called before a table is created
+	put     func(store.Key) error  // hook that is called before an item is put
 	created map[string]int         // number of calls of Create for each table
 	writes  int                    // number of calls of Write
 }

@@ -173,7 +173,7 @@ type Request struct {
 	month   grid.Month
 	tables  placer
 	streams []streams.Stream // streams of the readings in the current write
-	unknown bool             // the store may perform a part of the current write later
+	unknown bool             // whether the store may perform a part of the current write later
 }
 
 // Admit begins a request. It fails with Busy if too many requests are running. The caller must

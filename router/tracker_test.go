@@ -32,8 +32,8 @@ func (m *marker) MarkDirty(_ context.Context, _ time.Time, _ []varve.Reading, ve
 	return m.by, m.err
 }
 
-// TestRouter_MarksReadingsBeforeWriting checks that exactly the readings that will be written are
-// marked. If the tracker fails, no reading may be written.
+// TestRouter_MarksReadingsBeforeWriting checks that the tracker receives exactly the readings that
+// will be written, before they are written. If the tracker fails, no reading may be written.
 func TestRouter_MarksReadingsBeforeWriting(t *testing.T) {
 	m := &marker{by: noon.Add(time.Hour), err: errDisk}
 	w := newWorld(func(o *router.Options) { o.Tracker = m })

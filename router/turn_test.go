@@ -76,7 +76,7 @@ func TestTurn_LargeUsesAllProcessorsAlone(t *testing.T) {
 		if err := w.turn(t).Begin(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(time.Second + 1) // with the fake clock of synctest
+		<-time.After(time.Second + 1) // takes no real time, because synctest has a fake clock
 		for range 4 * runtime.GOMAXPROCS(0) {
 			turn := w.turn(t)
 			if err := turn.Begin(t.Context(), true); err != nil {

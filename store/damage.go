@@ -14,7 +14,7 @@ type DamageError struct {
 	Series   varve.Series // requested series; zero if the read was not for a series
 	From, To time.Time    // range of event times that may be lost; zero if unknown
 	File     string       // damaged file, for the operator; empty if unknown
-	Err      error        // cause, for the operator
+	Err      error        // cause of the damage, for the operator
 }
 
 // Error names the table, the series and the commands for a repair. It contains no keys of items and

@@ -202,7 +202,7 @@ func PrefixEnd(prefix string) string {
 
 // Change is one of several writes of a transaction, with conditions on the stored item.
 type Change struct {
-	Item   Item // the whole new item
+	Item   Item // the whole new item, or the key of the item to remove
 	Delete bool // if true, the item with this key is removed
 	Conds  []Cond
 }

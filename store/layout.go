@@ -34,8 +34,8 @@ type StreamLayout struct {
 	Tenant   string
 	Stream   string
 	Prefixes []string       // prefixes of the tables that contain or contained its readings, sorted
-	Window   time.Duration  // a row window with which reads find its rows in all tables; 0 if the stream has no rows
-	Shards   map[string]int // number of shards by device; only spread devices
+	Window   time.Duration  // a row window with which reads find its rows in all tables; 0 if no table has rows of it
+	Shards   map[string]int // number of shards by device; only devices with several shards
 }
 
 // LayoutReader is the optional contract of stores whose tables record the layouts of streams. With
@@ -60,7 +60,7 @@ type Expect uint8
 
 // The states of a row that a write may expect.
 const (
-	ExpectAuto     Expect = iota // expect the state in which recent rows of the series were found
+	ExpectAuto     Expect = iota // expect the state in which the store found recent rows of the series
 	ExpectNew                    // the row is missing
 	ExpectExisting               // the row exists
 )

@@ -151,7 +151,7 @@ type Latest struct {
 	Cutoff     time.Time
 	Consistent bool
 	Layout     Layout            // at least as wide as every layout with which the series was written
-	Damaged    func(*DamagedRow) // like Range.Damaged
+	Damaged    func(*DamagedRow) // called for each damaged row, like Range.Damaged
 }
 
 // Reader reads one series of one table at a time.

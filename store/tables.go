@@ -63,7 +63,7 @@ type Info struct {
 	grid.Table
 	Status  Status
 	Retired time.Time // time of its retirement; zero if it is not retired
-	Owned   bool      // the table has the owner tag of this deployment, so its readings may be read
+	Owned   bool      // whether the table has the owner tag of this deployment, so that its readings may be read
 	Lost    time.Time // time since which readings are lost, because another program deleted the table; otherwise zero
 
 	Tier     Tier      // (detail)

@@ -33,7 +33,7 @@ const anyItem = -1
 // ItemVersions counts changes of items for stores that implement [VersionedItems]. The zero value is
 // ready for use.
 type ItemVersions struct {
-	all      changeCounter // changes of unknown items
+	all      changeCounter // changes whose items are unknown, so that any item may have changed
 	counters [versionCounters]changeCounter
 }
 

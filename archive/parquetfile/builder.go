@@ -23,7 +23,7 @@ const MaxFileBytes = 32 << 20
 // Options configure a Builder.
 type Options struct {
 	Table     string           // name of the table, for the metadata of the files
-	GroupRows int              // rows of a row group; 0 means GroupRows
+	GroupRows int              // number of rows in a row group; 0 means the constant GroupRows
 	MaxBytes  int              // size at which a file ends; 0 means MaxFileBytes
 	Put       func(File) error // receives each file, in order
 	// If Concurrent is set, another goroutine writes a row group and calls Put, while the Builder collects
@@ -45,14 +45,14 @@ type File struct {
 // groups if it is concurrent.
 type Builder struct {
 	opts    Options
-	group   *group     // collects rows
+	group   *group     // the row group that collects rows
 	spare   *group     // if the Builder is concurrent, a second group: empty, or being written
 	writing chan error // receives the result of writing spare; nil if no group is being written
 
 	// The fields below belong to the goroutine that writes a group.
 	body   bytes.Buffer
 	writer *parquet.GenericWriter[any] // nil if no file has begun
-	layout *layout                     // of the current file, or of the last one if no file has begun
+	layout *layout                     // layout of the current file, or of the last one if no file has begun
 	file   File
 	values []parquet.Value
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/block"
 )
 
-// ErrMalformed means that a file is not one that this package writes.
+// ErrMalformed means that a file does not have the format that this package writes.
 var ErrMalformed = errors.New("file is not an archive of readings")
 
 // Reader reads a file.

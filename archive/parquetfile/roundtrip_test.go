@@ -137,7 +137,7 @@ func value(t *rapid.T) varve.Value {
 			"-170141183460469231731687303715884105727", "1.500000000000000000000000000000000000", "0.00000000000000000000", "1e20",
 		}).Draw(t, "wide"))
 		if err != nil {
-			return varve.IntValue(3) // more than 38 digits
+			return varve.IntValue(3) // the drawn number has more than 38 digits
 		}
 		return varve.NumberValue(n)
 	default:

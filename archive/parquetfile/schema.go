@@ -69,7 +69,7 @@ const (
 
 // layout is the schema of a file. It has the types of the columns of fields.
 type layout struct {
-	names []string // sorted
+	names []string // names of the fields, sorted
 	types map[string]fieldType
 	// versioned adds the column of versions.
 	versioned bool

@@ -49,7 +49,7 @@ func TestErase_KeepsPathsOfOtherProcesses(t *testing.T) {
 	late := sensor(at.Add(time.Minute), "v", varve.StringValue("late"))
 	late.Arrived = someTime.Add(time.Second)
 	late.ID = old[0].ID
-	if got := write(other, late); got != "s" { // below the closed row in its cache
+	if got := write(other, late); got != "s" { // stored below the closed row that this process has in its cache
 		t.Fatal(got)
 	}
 	if n := erase(); n != 0 {

@@ -61,7 +61,7 @@ func TestRead_ReadsHandmadeRows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []string{ // by time, then by id
+	want := []string{ // expected readings, ordered by time, then by id
 		`first 0s +1s place={"lat":52.5} temperature=22.4 unit=C`,
 		`second 0s +1.25s on=true temperature=22.50 ts=7`,
 		`third 0s +3s temperature=-1`,

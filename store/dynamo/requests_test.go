@@ -78,7 +78,7 @@ func TestWrite_LimitsRequestsAndUnits(t *testing.T) {
 		what     string
 		readings []varve.Reading
 		verdicts string
-		requests int64 // the largest allowed number
+		requests int64 // the largest allowed number of requests
 		units    float64
 	}{
 		{"a new row", []varve.Reading{value(0, "v", 1)}, "s", 1, 1},

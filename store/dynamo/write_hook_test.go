@@ -29,8 +29,8 @@ type cutTime int
 
 const (
 	never cutTime = iota
-	early         // before the request arrives
-	late          // after the request was executed
+	early         // the connection is cut before the request arrives
+	late          // the connection is cut after the request was executed
 )
 
 func (w *writeHook) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -11,8 +11,8 @@ import (
 )
 
 // readBoth reads a page with Read, and compares it with the pages of ReadBlocks, twice: columns in
-// memory are cached at their second read. If they differ, it repeats all, because background work may
-// find and repair damage between the reads.
+// memory are cached at their second read. If they differ, it repeats all reads, because background
+// work may find and repair damage between them.
 func readBoth(ctx context.Context, s *local.Store, r store.Range, dst []varve.Reading) (page store.Page, err error) {
 	why := ""
 	for range 3 {

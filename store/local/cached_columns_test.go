@@ -91,7 +91,7 @@ func TestReadBlocks_CachedColumnsBesideWrites(t *testing.T) {
 				})
 			}
 			for from := 0; from < len(list); from += 200 {
-				var even, odd []varve.Reading // the odd ones are late
+				var even, odd []varve.Reading // odd is written after even, so its readings are late
 				for i := range list[from : from+200] {
 					if i%10 == 1 {
 						odd = append(odd, list[from+i])

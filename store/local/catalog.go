@@ -43,12 +43,12 @@ type catalog struct {
 
 	// mu serializes changes of tables and chunks in Pebble. It guards the fields below.
 	mu         sync.Mutex
-	generation uint64  // generation of the last change
-	unsaved    bool    // CATALOG lacks the last change
-	nextTable  uint32  // number of the next table
+	generation uint64  // generation of the catalog after the last change
+	unsaved    bool    // whether the file CATALOG lacks the last change
+	nextTable  uint32  // number of the table that is created next
 	last       *change // the last change, if its outcome is open; otherwise nil
 
-	nextChunk atomic.Uint64 // number of the last chunk
+	nextChunk atomic.Uint64 // number of the last chunk that was written
 }
 
 // load reads the catalog from Pebble, or from CATALOG if Pebble has lost a part of it or has an
@@ -66,7 +66,7 @@ func (c *catalog) load(replay func() error) error {
 	c.generation = max(generation, found.generation, 1)
 	switch {
 	case generation == 0 && found.lost:
-		return c.recountStats() // both are lost: dependent data is refused
+		return c.recountStats() // the catalog in Pebble and CATALOG are lost, so requests that need them are refused
 	case found.lost || generation > found.generation:
 		if err := c.adoptCopy(body, found); err != nil {
 			return err
@@ -89,7 +89,7 @@ func (c *catalog) load(replay func() error) error {
 // foundCatalog describes the catalog in Pebble.
 type foundCatalog struct {
 	generation uint64
-	lost       bool // part of the catalog is lost
+	lost       bool // whether a part of the catalog is lost
 }
 
 // read reads the catalog in Pebble.

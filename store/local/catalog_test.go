@@ -15,9 +15,9 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestCatalog_ReportsFailedSave fails the writes of CATALOG or of its copy. Changes of tables are
-// refused, and writes of readings and items succeed. A change that had begun is in Pebble and in
-// CATALOG once the disk works.
+// TestCatalog_ReportsFailedSave fails the writes of the file CATALOG or of its copy. Changes of
+// tables are refused, and writes of readings and items succeed. A change that had begun is in Pebble
+// and in CATALOG once the disk works.
 func TestCatalog_ReportsFailedSave(t *testing.T) {
 	for _, file := range []string{"CATALOG.tmp", "CATALOG.copy.tmp"} {
 		t.Run(file, func(t *testing.T) {

@@ -32,7 +32,7 @@ type changeLog struct {
 type change struct {
 	commit *journal.Commit
 	batch  *pebble.Batch
-	then   func() // updates the memory; may be nil
+	then   func() // called when the change is applied, to update the memory; may be nil
 	begun  []int  // counters of the changed items, for ItemVersions.End
 
 	mu      sync.Mutex
@@ -58,7 +58,7 @@ func (c *changeLog) commit(ctx context.Context, batch *pebble.Batch, keys []stor
 	if err := c.db.journal.Ready(); err != nil {
 		return nil, closing(c.db.guard.Unavailable(err), batch)
 	}
-	begun := c.db.versions.Begin(keys) // before the change can be applied
+	begun := c.db.versions.Begin(keys) // counts the change before it can be applied
 	ch := &change{commit: c.db.journal.Append(journal.Batch, batch.Repr()), batch: batch, then: then, begun: begun}
 	if c.db.journal.Size() >= c.db.opts.JournalBytes {
 		c.mem.requestFlush()

@@ -22,10 +22,10 @@ type chunkReader struct {
 	prefix []byte
 	level0 []*chunk.Chunk // decoded chunks of level 0 of the series
 	level1 chunk.Chunk    // the chunk of level 1 that was decoded last
-	key    []byte         // key of level1
+	key    []byte         // key of the chunk level1 in Pebble
 	at     int            // the last result of the method seek: an index of a reading in level1
 
-	lenient bool // includes the remaining data of lost ranges instead of refusing them
+	lenient bool // if true, readings that remain in lost ranges are returned; otherwise, these ranges are refused
 }
 
 func newChunkReader(d *database) (*chunkReader, error) {

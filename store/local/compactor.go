@@ -52,7 +52,7 @@ func (c *compactor) compactTable(ctx context.Context, t grid.Table) error {
 	tb := c.mem.tables.byName[t]
 	c.mem.mu.RUnlock()
 	if tb == nil {
-		return nil // dropped meanwhile
+		return nil // the table was dropped meanwhile
 	}
 	series, err := c.level0Series(tb)
 	if err != nil {
@@ -155,7 +155,7 @@ func (c *compactor) commit(t *table, series varve.Series, batch *pebble.Batch, g
 type compaction struct {
 	*chunkReader
 	chunkWriter
-	removed int64 // bytes of the deleted chunks
+	removed int64 // number of bytes in the deleted chunks
 }
 
 // remove adds the deletion of the current chunk to the batch.

@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestCheckFolder_ReportsMissingPebble checks that a missing folder is damage, and that an empty
-// data folder is not a valid store.
+// TestCheckFolder_ReportsMissingPebble checks that a missing folder of Pebble is reported as damage,
+// and that an empty data folder is not a valid store.
 func TestCheckFolder_ReportsMissingPebble(t *testing.T) {
 	dir := filled(t, 1, 100)
 	if err := os.RemoveAll(filepath.Join(dir, "pebble")); err != nil {
@@ -131,7 +131,7 @@ func TestRead_NamesCutFileAsDamaged(t *testing.T) {
 	eventually(t, "the file is set aside", func() bool { return len(s.Losses()) > 0 })
 }
 
-// TestSeries_HidesDamagedKey checks that the error of a damaged key does not have the key.
+// TestSeries_HidesDamagedKey checks that the error about a damaged key does not contain the key.
 func TestSeries_HidesDamagedKey(t *testing.T) {
 	s, err := local.Open(local.Options{Dir: t.TempDir()})
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // account records acknowledged data of one writer: the value of each item, and the number of
 // stored readings. A pending change may or may not have happened.
 type account struct {
-	items   map[string]int64 // by sort key; an item without a value is deleted or was never put
-	pending map[string]int64 // -1 means a pending deletion
+	items   map[string]int64 // value of each item by its sort key; items that are deleted or were never put are missing
+	pending map[string]int64 // value of each pending change by the sort key of its item; -1 means a deletion
 	stored  int
 	sending int
 	hold    string
@@ -165,11 +165,11 @@ func (c *crashes) change(t *testing.T, s *local.Store, writer int, a *account, r
 			_, exists := a.items[sk]
 			_, chosen := a.pending[sk]
 			if absent && !remove && (exists || chosen) {
-				continue // PutAbsent leaves it
+				continue // PutAbsent leaves an existing item unchanged
 			}
 			k := store.Key{PK: fmt.Sprint("w", writer), SK: sk}
 			keys = append(keys, k)
-			// The index entry moves with the value.
+			// The key in the index contains the value, so each write moves the entry in the index.
 			items = append(items, store.Item{
 				Key: k, GSI1: store.Key{PK: fmt.Sprint("g", writer), SK: fmt.Sprint(n)},
 				Attrs: map[string]varve.Value{"n": varve.IntValue(n)},

@@ -251,7 +251,7 @@ func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int, columns
 		}
 		for range min(n, want-len(dst)) {
 			if len(dst) < cap(dst) {
-				dst = dst[:len(dst)+1] // reuses the memory of its fields
+				dst = dst[:len(dst)+1] // reuses the memory of the next reading's fields
 			} else {
 				dst = append(dst, varve.Reading{})
 			}
@@ -355,7 +355,7 @@ func (m *merge) ahead(c *cursor) int {
 			return t >= limit
 		}
 		if n > 1 && beyond(1) {
-			return 1 // the common case of readings that alternate
+			return 1 // the common case: the cursors return readings by turns
 		}
 		n = max(sort.Search(n, beyond), 1)
 	}

@@ -192,7 +192,7 @@ func TestDamage_WritesAreRefusedOneByOne(t *testing.T) {
 		t.Fatal(result.Err)
 	}
 	duplicates := countDuplicates(t, result.Verdicts, n)
-	// A current reading is after all lost ones.
+	// Readings after all lost ones can be written.
 	later := readings(t, week(t, 0), device(bad), n+5)[n:]
 	write(t, s, week(t, 0), later, varve.Stored)
 	if _, err := s.AcceptLosses(t.Context()); err != nil {
@@ -322,7 +322,7 @@ func TestVerify_NamesDamage(t *testing.T) {
 		eventually(t, "what was found is set aside", func() bool {
 			found = nil
 			err := s.Verify(t.Context(), local.Pace{}, func(p local.Problem) { found = append(found, p) })
-			return err == nil && len(found) == len(s.Losses()) // losses are refused until they are accepted
+			return err == nil && len(found) == len(s.Losses()) // each loss is reported until it is accepted
 		})
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

@@ -57,7 +57,7 @@ func TestDamage_RebuildWithOldFiles(t *testing.T) {
 	s := open(t, small(local.Options{Dir: dir, MemtableBytes: 128 << 10, MaxLevel0: 1}))
 	for i := range devices {
 		list := readings(t, week(t, 0), device(i), n)
-		for j := range list { // between existing ones, so that chunks are merged
+		for j := range list { // readings between existing ones, so that chunks are merged
 			list[j].Time, list[j].ID = list[j].Time.Add(time.Second/2), varve.ID{}
 			if v := list[j].Normalize(); v.Outcome == varve.Rejected {
 				t.Fatal(v)

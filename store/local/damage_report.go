@@ -16,10 +16,10 @@ import (
 type Loss struct {
 	Table       string       // name of the table; empty if the name is lost, or for Items and Catalog
 	Number      uint32       // the number of the table; 0 for Items and Catalog
-	First, Last varve.Series // the first and last series; zero means all series of the table
-	From, To    time.Time    // the event times; zero if unknown
+	First, Last varve.Series // the first and last series; if one is zero, the range has no limit at this end
+	From, To    time.Time    // the range of event times; zero if unknown
 	Items       bool         // whether items of the registry or their index entries are lost
-	FirstItem   store.Key    // the first of the items; zero if unknown
+	FirstItem   store.Key    // key of the first lost item; zero if unknown
 	LastItem    store.Key
 	Index       bool // whether only index entries are lost, which a repair recreates from the items
 	Catalog     bool // whether tables and counters are lost

@@ -50,7 +50,7 @@ func TestStore_RefusesWritesOnLowDisk(t *testing.T) {
 	if got := all(t, s, kept, "d"); len(got) != len(list) {
 		t.Errorf("%d readings of %d can be read", len(got), len(list))
 	}
-	// Rotation continues: its lease is an item, and it drops tables.
+	// The rotator can continue: it writes its lease, which is an item, and drops tables.
 	if err := s.Put(t.Context(), store.Item{Key: store.Key{PK: "LEASE", SK: "rotator"}}); err != nil {
 		t.Errorf("no lease can be taken: %v", err)
 	}
@@ -180,7 +180,7 @@ func TestFullDisk_DelaysPebble(t *testing.T) {
 		t.Errorf("an item on a disk without any room: %v", err)
 	}
 	for range 50 {
-		_ = send() // refused
+		_ = send() // each of these writes is refused
 	}
 	if n := disk.tries.Load() - begun; n > 10 {
 		t.Errorf("%d writes were tried on a full disk", n)
@@ -308,7 +308,7 @@ func chunkBytes(t *testing.T, dir string) (sum int64) {
 	for _, p := range paths {
 		info, err := os.Stat(p)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // deleted meanwhile
+			continue // Pebble has deleted the file meanwhile
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -68,8 +68,9 @@
 // When the memtable reaches Options.MemtableBytes, it becomes immutable, and the journal begins a
 // new segment. A flush encodes each series buffer into chunks. One Pebble batch contains the chunks
 // and f, the last segment that they cover. When that batch is in Pebble's files, the segments up to
-// f are removed. Open does not replay them. So after a crash, a reading comes from either the
-// journal or a chunk, not from both.
+// f are removed. Open replays only the segments after f. So after a crash, a reading comes from
+// either the journal or a chunk, not from both. If the chain still lists segment f, and all
+// segments are readable, Open replays all of them, and skips the readings that chunks have.
 //
 // # Changes
 //
@@ -89,8 +90,8 @@
 // # Chunks
 //
 // Level 1 contains disjoint chunks of a series, so a read seeks to its window. Chunks of level 0
-// are small, or begin before the end of level 1, and may overlap. When a series has several of them, a compaction merges them
-// into level 1.
+// are small, or begin before the end of level 1, and may overlap. When a series has several of
+// them, a compaction merges them into level 1.
 //
 // # Failure
 //

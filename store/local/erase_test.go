@@ -58,7 +58,7 @@ func filesWith(t *testing.T, fs vfs.FS, dir, text string) (paths []string) {
 		in, err := fs.Stat(path)
 		switch {
 		case err != nil:
-			continue // it was deleted meanwhile
+			continue // the file was deleted meanwhile
 		case in.IsDir():
 			paths = append(paths, filesWith(t, fs, path, text)...)
 		case bytes.Contains([]byte(textOf(t, fs, path)), []byte(text)):
@@ -225,9 +225,9 @@ func (s *stages) MaybeError(op errorfs.Op) error {
 
 func (s *stages) String() string { return "stages" }
 
-// TestErase_LeavesConcurrentWrites writes readings of two series while one of them is erased again
-// and again. All readings of the other series stay. Readings of the erased series stay if they arrived
-// after the latest arrival that the erasure covers.
+// TestErase_LeavesConcurrentWrites writes readings of two series while one of them is erased
+// repeatedly. All readings of the other series stay. Readings of the erased series stay if they
+// arrived after the latest arrival that the erasure covers.
 func TestErase_LeavesConcurrentWrites(t *testing.T) {
 	opts := small(local.Options{Dir: "data", FS: vfs.NewMem(), MemtableBytes: 20_000})
 	s := open(t, opts)

@@ -126,7 +126,7 @@ func (e *remover) removeFromLevel(level byte) error {
 		}
 		if time.Unix(0, h.MinTime).After(e.last) {
 			if level == level1 {
-				break // later chunks begin later
+				break // the next chunks of level 1 begin even later
 			}
 			continue
 		}

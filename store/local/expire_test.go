@@ -42,7 +42,7 @@ func newExpiring(t *testing.T) *expiring {
 	e.free = readings(t, e.table, "b", 2000)
 	write(t, e.Store, e.table, list[:4000], varve.Stored)
 	write(t, e.Store, e.table, e.free, varve.Stored)
-	e.reopen() // flushes them into chunks
+	e.reopen() // flushes the readings into chunks
 	write(t, e.Store, e.table, list[4000:], varve.Stored)
 	e.reopen()
 	return e
@@ -69,7 +69,7 @@ func (e *expiring) close() {
 	}
 }
 
-// deleteUntil deletes the readings of device a up to a cutoff.
+// deleteUntil deletes the readings of device a that have expired, given their cutoff.
 func (e *expiring) deleteUntil(cutoff time.Time) (int64, error) {
 	return e.DeleteExpired(e.Context(), e.table, func(series varve.Series) time.Time {
 		if series.Device == "b" {

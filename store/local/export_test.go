@@ -23,8 +23,8 @@ func (o Options) WithCachedColumns(bytes int64, minRows int) Options {
 	return o
 }
 
-// RestoreMerged adds a copy of each chunk of level 1, as if deletions had been lost, and records
-// a loss of all chunks.
+// RestoreMerged adds a copy of each chunk of level 1 with another number, as if Pebble had lost the
+// deletion of a merged chunk. It records a loss of all chunks.
 func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
 	batch := s.db.NewBatch()
 	err = s.db.visit(ctx, []byte{spaceChunk}, []byte{spaceChunk + 1}, func(key, value []byte) error {
@@ -34,7 +34,7 @@ func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
 		}
 		n++
 		key = slices.Clone(key)
-		key[len(key)-8] ^= 0x40 // a different number
+		key[len(key)-8] ^= 0x40 // the number of the chunk, which differs from that in the original key
 		return batch.Set(key, value, nil)
 	})
 	if err == nil {

@@ -132,7 +132,7 @@ func (f *flusher) rotate() error {
 type flushedBuffer struct {
 	buffer *seriesBuffer
 	last   int64 // last event time of the flushed rows
-	level0 int   // number of chunks of level 0
+	level0 int   // number of new chunks of level 0
 	bytes  int64
 }
 
@@ -215,7 +215,7 @@ func (f *flusher) encodeBuffer(cw *chunkWriter, mt *memtable.Memtable, b *series
 		level = level1
 	}
 	before := cw.bytes
-	// Chunks of equal size, without a smaller one at the end.
+	// All chunks get about the same size, so that the last one is not much smaller.
 	pieces := (n + f.db.opts.ChunkReadings - 1) / f.db.opts.ChunkReadings
 	cw.begin(appendSeriesSpace(nil, b.table.number, b.Series), level, (n+pieces-1)/pieces)
 	var r varve.Reading

@@ -122,7 +122,7 @@ func (f *folder) identifyUnnamed() error {
 	}
 	if text, err := f.read(fileMaking); err == nil {
 		if f.id, err = parseIdentity(text); err == nil {
-			return nil // the creation of the store continues
+			return nil // the interrupted creation of the store continues
 		}
 	}
 	if parts > 0 {

@@ -58,7 +58,7 @@ func (r *itemReader) loadEachSorted(keys []store.Key, sorted []keyAt, yield func
 	}
 	items, err := r.loadSorted(keys, sorted)
 	if isDamage(err) {
-		items, err = r.loadOneByOne(keys, sorted) // the damage may be between the keys
+		items, err = r.loadOneByOne(keys, sorted) // the damaged range may lie between the keys
 	}
 	if err != nil {
 		return err

@@ -123,7 +123,7 @@ func decodeItem(k store.Key, data []byte) (*store.Item, error) {
 			it.Expires = time.Unix(sec, 0).UTC()
 		case "attrs":
 			err = d.ObjBytes(func(d *jx.Decoder, name []byte) error {
-				attr := string(name) // d reuses its memory
+				attr := string(name) // d reuses the memory of name
 				v, err := decodeAttr(d)
 				if it.Attrs[attr] = v; err != nil {
 					return fmt.Errorf("attribute %s: %w", attr, err)

@@ -56,8 +56,8 @@ var (
 
 // The levels of chunks.
 const (
-	level0 = 0 // may overlap any chunk
-	level1 = 1 // disjoint
+	level0 = 0 // a chunk may overlap any other chunk of its series
+	level1 = 1 // chunks of a series are disjoint
 )
 
 func tableKey(t grid.Table) []byte { return append([]byte{spaceTable}, t.Name()...) }

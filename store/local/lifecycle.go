@@ -46,7 +46,7 @@ func (l *lifecycle) Tables(ctx context.Context, f store.Filter) ([]store.Info, e
 		if bytes > 0 {
 			infos[i].Bytes += int64(bytes)
 		} else {
-			infos[i].Bytes += packed[i] // not flushed by Pebble yet
+			infos[i].Bytes += packed[i] // Pebble has not flushed the chunks yet
 		}
 	}
 	return infos, nil

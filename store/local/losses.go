@@ -16,7 +16,7 @@ import (
 // lostFile is the name of the pair of files with the lost key ranges.
 const lostFile = "DAMAGE"
 
-// Messages of the condition data_damaged, and of an unreadable list.
+// Messages of the condition data_damaged, and of an unreadable list of losses.
 const (
 	sayRefused     = "%d ranges of data are lost and refused: list them with varve verify, accept them with varve repair"
 	sayOutdated    = "items may be older than they were: check API keys, rules and holds, then run varve repair"
@@ -31,7 +31,7 @@ type lost struct {
 	File    string    `json:"file"`              // the file that contained these keys
 	Found   time.Time `json:"found"`             // the time at which the damage was found
 	Reason  string    `json:"reason"`            // the damage, for the operator
-	Rebuilt bool      `json:"rebuilt,omitempty"` // found during a rebuild, so the remaining data may be out of date
+	Rebuilt bool      `json:"rebuilt,omitempty"` // whether a rebuild found the loss; then other data may be outdated
 }
 
 func (l *lost) overlaps(from, to []byte) bool {
@@ -47,7 +47,7 @@ type ledger struct {
 	conditions *health.Conditions // receives health.DataDamaged
 	list       atomic.Pointer[[]lost]
 
-	mu         sync.Mutex // guards changes
+	mu         sync.Mutex // guards changes of list, and the fields below
 	generation uint64
 	rebuilt    time.Time
 	pending    []lost

@@ -67,7 +67,7 @@ func TestFolder_IsPrivate(t *testing.T) {
 	}
 	use()
 	use()
-	if told != files && told != files-1 { // the mode of LOCK may be restricted earlier
+	if told != files && told != files-1 { // LOCK may be restricted before the files are counted
 		t.Errorf("told of %d, want %d", told, files)
 	}
 	foreign := filepath.Join(dir, "lost+found")

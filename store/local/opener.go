@@ -27,7 +27,7 @@ import (
 // errRebuild is the reason for a rebuild of Pebble.
 type errRebuild struct {
 	reason error
-	lost   []lost // further lost ranges
+	lost   []lost // key ranges that are lost already, in addition to losses that the rebuild finds
 }
 
 func (e *errRebuild) Error() string { return e.reason.Error() }
@@ -36,7 +36,7 @@ func (e *errRebuild) Error() string { return e.reason.Error() }
 type opener struct {
 	db      *database
 	report  *damageReport
-	emptied bool // Pebble was missing and is recreated
+	emptied bool // whether the database of Pebble was missing and is recreated
 }
 
 // open opens Pebble, even if parts of it are damaged.
@@ -77,7 +77,7 @@ func (o *opener) readChain() (c journal.Chain, err error) {
 		return c, err
 	}
 	if c.First, err = o.db.folder.oldestSegment(); o.db.folder.state != folderFormat1 {
-		c.First = 0 // Replay reports the problems
+		c.First = 0 // Replay reports the problems of the journal
 	}
 	c.Last = math.MaxUint64
 	return c, err
@@ -169,7 +169,7 @@ func (o *opener) startEmpty() error {
 // listing is the content of Pebble's folder.
 type listing struct {
 	manifest string           // name of the MANIFEST in the marker; empty if the marker is missing
-	tables   map[uint64]int64 // sizes of files, by number
+	tables   map[uint64]int64 // sizes of Pebble's table files in bytes, by file number
 	options  []string
 }
 

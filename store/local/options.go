@@ -47,9 +47,9 @@ type Options struct {
 	// Guarded are the keys of items that may have been in lost parts of the journal or of Pebble.
 	// If such a part is lost with Salvage, each of these items that is missing counts as lost.
 	Guarded []store.Key
-	// MinFree is the free space below which readings are refused. Items are refused below half of
-	// it. Changes that free space are permitted until a write finds no room. 0 means 256 MiB, and a
-	// negative value means no limit.
+	// MinFree is the free space in bytes below which readings are refused. Items are refused below
+	// half of it. Changes that free space are permitted until a write finds no room. 0 means 256 MiB,
+	// and a negative value means no limit.
 	MinFree int64
 	// Conditions receives health.DiskLow and health.DataDamaged. It may be nil.
 	Conditions *health.Conditions

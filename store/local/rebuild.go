@@ -151,7 +151,8 @@ func (o *opener) rebuildFrom(list listing, reason error) (ranges []lost, flushed
 		}
 		lostOne := lost{From: []byte{0}, To: []byte{0xff}, File: fileName(number), Found: o.db.opts.Now().UTC(), Rebuilt: true}
 		if e.file == nil {
-			// Pebble's list of files, which has the range of keys of each file, is lost.
+			// The file may have had any key, because Pebble's list of files, which has the range of
+			// keys of each file, is lost.
 			lostOne.Reason = fmt.Sprintf("%v: %v", reason, e.err)
 			ranges = append(ranges, lostOne)
 			continue
@@ -232,7 +233,7 @@ type rewriter struct {
 	out     *sst.Writer
 	db      *pebble.DB
 	flushed uint64                // the last segment of the journal in the database
-	counts  map[uint32]tableStats // statistics of tables, by number
+	counts  map[uint32]tableStats // statistics of tables, by the number of the table
 	prefix  []byte                // prefix of the keys of the previous series
 	reach   int64                 // the last event time of that series in level 1 so far
 }
@@ -265,7 +266,7 @@ func (c *rewriter) copyOne(key, value []byte) error {
 	case spaceChunk:
 		return c.copyChunk(key, value)
 	case spaceStats:
-		return nil // putStats writes it
+		return nil // putStats writes the statistics
 	case spaceFlushed:
 		if len(value) == 8 {
 			c.flushed = binary.BigEndian.Uint64(value)

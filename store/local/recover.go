@@ -253,7 +253,7 @@ func (rc *recovery) keepDamaged(problems []journal.Problem) error {
 			continue
 		}
 		if _, err := rc.db.opts.FS.Stat(path); err != nil {
-			continue // it is missing
+			continue // the segment is missing
 		}
 		kept[p.File] = true
 		if err := rc.db.opts.FS.Rename(path, path+damagedSuffix); err != nil {

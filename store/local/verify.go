@@ -47,7 +47,7 @@ func checkFolder(ctx context.Context, dir string, rate int64, quick bool, report
 		return err
 	}
 	if missing, err := in.missing("pebble"); err != nil || missing {
-		return errors.Join(err, checkPairs(in, report)) // Examine has reported it
+		return errors.Join(err, checkPairs(in, report)) // Examine has reported the missing folder
 	}
 	if err := checkPebble(ctx, f.Dir, rate, quick, report); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (f *folder) bare() bool {
 // crash usually leaves such an end.
 func checkJournal(f *folder, report func(Problem)) error {
 	if _, err := f.fs.Stat(f.path("journal")); err != nil {
-		return nil //nolint:nilerr // Examine has reported it
+		return nil //nolint:nilerr // Examine has reported the missing folder
 	}
 	rep, err := journal.Check(f.fs, f.path("journal"))
 	if err != nil && !isDamage(err) {

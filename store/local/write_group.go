@@ -49,7 +49,7 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 			g.lookups[i] = lookup{group: g, reading: &g.readings[i], ownID: g.rows[i].OwnID}
 		}
 	}
-	g.lookedUp, g.epoch = true, g.buffer.epoch // if the lookup fails, so does the write
+	g.lookedUp, g.epoch = true, g.buffer.epoch // set before the lookup, because the write fails if the lookup fails
 	for i := g.done; i < len(g.rows); i++ {
 		if !g.buffer.flushedKnown || g.rows[i].Time <= g.buffer.maxFlushed {
 			late = append(late, &g.lookups[i])

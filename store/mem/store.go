@@ -189,7 +189,7 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 	}
 	var latest *varve.Reading
 	rows := tb.rows[l.Series]
-	var higher *varve.Reading // the next higher live reading, or nil
+	var higher *varve.Reading // the live reading with the next higher position, or nil
 	for i := len(rows) - 1; i >= 0; i-- {
 		r := &rows[i]
 		if !r.Alive(l.Cutoff) {

@@ -61,8 +61,8 @@ func idOf999() string {
 	return r.ID.String()
 }
 
-// testConflictsInLayouts checks conflicts with several row windows, numbers of shards and
-// expectations, and in overflow rows.
+// testConflictsInLayouts checks conflicts with several row windows, numbers of shards and values
+// of Layout.Expect, and in overflow rows.
 func testConflictsInLayouts(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	var layouts []store.Layout

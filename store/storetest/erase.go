@@ -133,7 +133,7 @@ func testEraseInLayouts(t *testing.T, e *env) {
 				list = append(list, r)
 			}
 			b := store.Batch{Table: weekTable(), Readings: list, Layout: func(varve.Series) store.Layout { return l }}
-			for from := 0; from < len(list); from += 20 { // several requests, so that rows are closed
+			for from := 0; from < len(list); from += 20 { // several writes, so that some rows are full and closed
 				b.Readings = list[from : from+20]
 				if got := letters(e.Write(t.Context(), []store.Batch{b})[0].Verdicts); got != "ssssssssssssssssssss" {
 					t.Fatalf("verdicts %q", got)

@@ -54,7 +54,7 @@ func testItemsPutGet(t *testing.T, e *env) {
 		t.Errorf("replaced: %+v", g)
 	}
 	must(t, e.Delete(ctx, in.Key))
-	must(t, e.Delete(ctx, in.Key)) // a missing item is not an error
+	must(t, e.Delete(ctx, in.Key)) // the deletion of a missing item is not an error
 	if left := e.get(t, in.Key); len(left) != 0 {
 		t.Errorf("after the delete: %+v", left)
 	}

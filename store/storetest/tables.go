@@ -86,7 +86,7 @@ func testTablesCreate(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	r := reading("a", start, "1")
 	e.write(t, weekTable(), r)
-	e.create(t, weekTable()) // succeeds, and no reading is lost
+	e.create(t, weekTable()) // succeeds although the table exists, and no reading is lost
 	e.expect(t, weekTable(), "a", r)
 	in := e.info(t, weekTable())
 	if in.Status != store.Active || !in.Owned || in.Tier != store.Hot || !in.Retired.IsZero() || in.Hold != "" {

@@ -36,7 +36,7 @@ type Sink struct {
 // Scanner reads tables of a store. It is safe for concurrent use.
 type Scanner struct {
 	Source Source
-	Rate   float64 // readings per second; 0 means no limit
+	Rate   float64 // largest number of readings to read per second; 0 means no limit
 	// InTurn, if set, calls the function do as soon as a page may be read.
 	InTurn func(ctx context.Context, do func() error) error
 }

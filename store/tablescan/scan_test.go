@@ -90,7 +90,7 @@ func TestCountArrivals_CountsEachReadingOnce(t *testing.T) {
 				again[i].Arrived = again[i].Arrived.Add(time.Hour)
 			}
 			write(t, s, table, batch...)
-			write(t, s, table, again[:300]...) // duplicates
+			write(t, s, table, again[:300]...) // duplicates of stored readings must not count
 		}
 		for _, when := range []string{"before", "after"} {
 			if got := counted(ctx, t, s, table); !maps.Equal(got, want) || len(got) < 7 {

@@ -7,7 +7,7 @@ import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 const (
 	MapOverhead     = 3
 	ElementOverhead = 1
-	NumberBytes     = 21 // the largest size of a number
+	NumberBytes     = 21 // the largest size of a number in bytes
 )
 
 // Size returns the size of an item in bytes.

@@ -27,7 +27,7 @@ const absent = "_doctor"
 type attempt struct {
 	action string
 	table  string
-	role   string // policy that allows the action
+	role   string // kind of process that needs the action, and name of the policy that allows it
 	send   func() error
 }
 
@@ -145,7 +145,7 @@ func (e *examiner) checkFuture(ctx context.Context, own, others int) {
 	if e.Forecast == nil {
 		return
 	}
-	var infos []store.Info // none before the first start
+	var infos []store.Info // own tables; empty before the first start
 	if own > 0 {
 		var err error
 		f := store.Filter{Prefixes: e.Prefixes, Window: varve.AllTime(), Details: true, Fresh: true}
@@ -193,7 +193,7 @@ func (e *examiner) checkUnits(ctx context.Context) {
 	}
 	t, err := tables.Template(ctx, e.Items)
 	if err != nil {
-		return // checkTemplate reports it
+		return // checkTemplate reports the error
 	}
 	settings := []template.Settings{t.Settings}
 	for class := range t.Classes {

@@ -132,7 +132,7 @@ func (l *Layouts) coverAll(ctx context.Context, want map[streamIn]*row.Stream) m
 			return nil
 		})
 	}
-	_ = g.Wait() // each error is recorded with its stream row
+	_ = g.Wait() // each error is recorded in failed with its stream row
 	return failed
 }
 

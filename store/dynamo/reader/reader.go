@@ -158,7 +158,7 @@ func (rd *Reader) Scan(ctx context.Context, t grid.Table, pace Pace, each func(i
 
 // Pace limits the read units of a Scan.
 type Pace struct {
-	Rate float64 // units per second; 0 means no limit
+	Rate float64 // largest number of read units per second; 0 means no limit
 	// Wait, if set, is called instead of waiting in real time.
 	Wait func(context.Context, time.Duration) error
 }

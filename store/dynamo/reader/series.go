@@ -26,7 +26,7 @@ const scanSegments = 4
 type segment struct {
 	Number int    `json:"n"`
 	Series string `json:"s,omitempty"` // hash key of the last row; empty before the first request
-	TS     string `json:"t,omitempty"` // its sort key
+	TS     string `json:"t,omitempty"` // sort key of the last row
 }
 
 // Series implements store.Enumerator. It scans the keys of all rows, several segments at once, and

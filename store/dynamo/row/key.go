@@ -24,7 +24,7 @@ const (
 	partLen = 1 + 4
 )
 
-// digits are the 64 digits of parts, in ascending order of their bytes.
+// digits are the 64 digits of the parts of keys, in ascending order of their bytes.
 const digits = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 
 // Key returns the key of a reading in a row that begins at the given millisecond. A row is wide if

@@ -22,8 +22,8 @@ const StreamsKey = "#streams"
 
 // Names of the attributes of a stream row.
 const (
-	AttrVersion = "_version" // increased by every change
-	attrStream  = "_stream"  // the name, tenant/stream
+	AttrVersion = "_version" // increased by every change of the stream row
+	attrStream  = "_stream"  // the name of the stream, as tenant/stream
 	attrWindow  = "_window"  // the row window in milliseconds
 	attrShards  = "_shards"  // number of shards by device, if above 1
 )
@@ -34,7 +34,7 @@ type Stream struct {
 	Tenant, Stream string
 	Window         time.Duration
 	Shards         map[string]int
-	Version        int64 // 0 means that the row is missing
+	Version        int64 // number of changes of the row; 0 means that the row is missing
 }
 
 // streamTS returns the sort key of a stream row. It is 120 bits of a hash, so no two streams have
@@ -157,7 +157,7 @@ func StreamOf(it attr.Item, known map[string]*Stream) (s Stream, device string, 
 	}
 	series, shard, err := ParseSeriesKey(hash.Value)
 	if err != nil {
-		return s, "", l, false // Check reports the row
+		return s, "", l, false // Check reports the invalid key
 	}
 	s = Stream{Tenant: series.Tenant, Stream: series.Stream}
 	l = store.Layout{RowWindow: time.Millisecond, Shards: shard + 1}

@@ -97,7 +97,7 @@ func (c *Catalog) WithPrefixes(ctx context.Context, prefixes []string) ([]Listed
 
 // selection selects the tables of a list.
 type selection struct {
-	prefixes []string // sorted
+	prefixes []string // prefixes of the selected tables, sorted
 	any      bool     // if true, also all tables with a record
 }
 
@@ -179,7 +179,7 @@ func (c *Catalog) unlisted(ctx context.Context, prefix string, records map[strin
 // names lists the tables of a prefix that DynamoDB has.
 func (c *Catalog) names(ctx context.Context, prefix string) (all []grid.Table, err error) {
 	begin := prefix + "_"
-	err = c.admin.Names(ctx, begin+"0", func(name string) bool { // no name of a table sorts before it
+	err = c.admin.Names(ctx, begin+"0", func(name string) bool { // every name with the prefix sorts after this text
 		if !strings.HasPrefix(name, begin) {
 			return name <= begin
 		}

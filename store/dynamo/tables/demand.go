@@ -33,8 +33,8 @@ const (
 
 // usage is the use of a table by one process, in units per second.
 type usage struct {
-	Now   client.Units           `json:"now"`             // use in the last interval
-	Hours map[int64]client.Units `json:"hours,omitempty"` // the peak of each hour
+	Now   client.Units           `json:"now"`             // use in the last measured interval
+	Hours map[int64]client.Units `json:"hours,omitempty"` // largest use in each hour, by the hour's number since 1970
 
 	ReadsThrottled  bool `json:"reads_throttled,omitempty"`
 	WritesThrottled bool `json:"writes_throttled,omitempty"`

@@ -23,7 +23,7 @@ type Lifecycle struct {
 	classOf func(prefix string) string
 	now     func() time.Time
 
-	keepExpired bool // time to live is off in all tables
+	keepExpired bool // whether time to live stays off in all tables
 }
 
 // Create implements store.Creator. It writes the record first, because a table without a record

@@ -92,7 +92,7 @@ func parseDailyUse(it *store.Item) (dailyUse, error) {
 // concurrent use.
 type month struct {
 	mu     sync.Mutex
-	hour   int64 // hour of the last load
+	hour   int64 // hour of the last load, as its number since 1970
 	tables map[string]dailyUse
 }
 
@@ -183,7 +183,7 @@ func (l *Lifecycle) sealedCapacity(ctx context.Context, t grid.Table, lim capaci
 			return c, false, err
 		}
 	}
-	days.addHours(needs.hours[t.Name()], l.now()) // hours that are not yet recorded
+	days.addHours(needs.hours[t.Name()], l.now()) // adds the hours that are not yet recorded
 	peak := days.peakOfCold(t, l.now())
 	peak.Read = max(peak.Read, needs.now[t.Name()].Read)
 	return coldCapacity(peak, lim), true, nil

@@ -40,10 +40,10 @@ type record struct {
 	Created time.Time
 	Retired time.Time
 	Hold    string
-	Used    bool      // a reading was or will be written
+	Used    bool      // whether a reading was or will be written to the table
 	Lost    time.Time // if a deleted table was recreated, the time of its recreation
-	Listed  bool      // the catalog's version has changed since Used became true
-	Version int64     // increased by every change
+	Listed  bool      // whether the catalog's version has changed since Used became true
+	Version int64     // increased by every change of the record
 }
 
 // isUsable reports whether a table has a record and is not being created or dropped.

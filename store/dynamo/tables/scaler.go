@@ -75,7 +75,7 @@ func (s *Scaler) measure(now time.Time) (report, bool) {
 	defer s.mu.Unlock()
 	if s.taken.IsZero() {
 		s.started, s.taken = now, now
-		s.used() // the use until now has an unknown duration
+		s.used() // discards the use until now, because its interval is unknown
 		return report{}, false
 	}
 	took := now.Sub(s.taken)
@@ -132,7 +132,7 @@ func (s *Scaler) Scale(ctx context.Context) ([]store.CapacityChange, error) {
 	}
 	var changes scaleResults
 	var g errgroup.Group
-	g.SetLimit(scaleParallel) // a change may take minutes
+	g.SetLimit(scaleParallel) // a change of capacity may take minutes
 	for _, name := range slices.Sorted(maps.Keys(records)) {
 		r := records[name]
 		t, ok := grid.Parse(name)
@@ -156,7 +156,7 @@ func (s *Scaler) Scale(ctx context.Context) ([]store.CapacityChange, error) {
 			return nil
 		})
 	}
-	_ = g.Wait() // the errors are in the results
+	_ = g.Wait() // the errors are in changes
 	return changes.all, errors.Join(changes.errs...)
 }
 
@@ -186,7 +186,7 @@ func (s *Scaler) scale(ctx context.Context, t grid.Table, lim capacities, need n
 	l := s.lifecycle
 	d, err := l.admin.Describe(ctx, t.Name())
 	if client.IsNoTable(err) {
-		return nil, nil // it was dropped meanwhile
+		return nil, nil // the table was dropped meanwhile
 	}
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ type Options struct {
 	ClassOf  func(prefix string) string // retention class of a prefix
 	Now      func() time.Time
 	Parallel int           // largest number of requests that a call sends at the same time
-	CacheFor time.Duration // how long a list of tables is used
+	CacheFor time.Duration // how long a cached list of tables may be used
 	// KeepExpired leaves the time to live of all tables off, so that DynamoDB deletes no rows.
 	KeepExpired bool
 	// Used returns the use of each table by this process since the last call.

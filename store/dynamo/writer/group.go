@@ -15,7 +15,7 @@ type group struct {
 	row.Ref
 
 	layout   store.Layout
-	existing bool // the row is expected to exist
+	existing bool // whether the first row is expected to exist
 	entries  []row.Entry
 	stored   map[string]*varve.Reading // stored readings that conflict with submitted ones, by key
 }

@@ -64,7 +64,7 @@ func (b *Builder) field(i int, name string) *fieldBuilder {
 		}
 	}
 	if len(b.fields) < cap(b.fields) {
-		b.fields = b.fields[:len(b.fields)+1] // reuses its buffers
+		b.fields = b.fields[:len(b.fields)+1] // reuses the buffers of the field builder
 	} else {
 		b.fields = append(b.fields, fieldBuilder{})
 	}

@@ -9,8 +9,8 @@ import (
 // Packings of a column of integers. Values and differences are zigzag varints, and lengths of runs
 // are uvarints.
 const (
-	packSame   = iota // one value for all
-	packPlain         // each value
+	packSame   = iota // the value that all integers have
+	packPlain         // each integer
 	packDelta         // the first value, then differences
 	packDouble        // the first value and difference, then differences of differences
 	packRuns          // for each run: difference to the value of the previous run, length - 1

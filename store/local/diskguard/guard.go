@@ -20,7 +20,7 @@ import (
 type Guard struct {
 	fs         vfs.FS
 	dir        string
-	min        int64 // a negative value means no reserve
+	min        int64 // free bytes below which readings are refused; a negative value means no reserve
 	now        func() time.Time
 	conditions *health.Conditions
 
@@ -28,7 +28,7 @@ type Guard struct {
 	at   time.Time
 	free int64
 	err  error
-	full bool // a write found no room, and the disk is still full
+	full bool // whether a write found no room, and the disk is still full
 }
 
 const (
@@ -121,7 +121,7 @@ func Free(dir string) (int64, error) { return freeOn(vfs.Default, dir) }
 func freeOn(disk vfs.FS, dir string) (free int64, err error) {
 	usage, err := disk.GetDiskUsage(dir)
 	if errors.Is(err, vfs.ErrUnsupported) {
-		return math.MaxInt64, nil // a file system in memory
+		return math.MaxInt64, nil // a file system in memory has no limit
 	}
 	return int64(min(usage.AvailBytes, math.MaxInt64)), err
 }

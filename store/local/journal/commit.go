@@ -25,9 +25,9 @@ func (c *Commit) end(err error, retry *Commit) {
 	close(c.done)
 }
 
-// Wait waits until the frame is durable. It returns the failure of the write or of the context.
+// Wait waits until the frame is durable. It returns the error of the write or of the context.
 //
-// After either failure, the frame may still become durable later.
+// After either error, the frame may still become durable later.
 func (c *Commit) Wait(ctx context.Context) error {
 	select {
 	case <-c.done:

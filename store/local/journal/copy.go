@@ -35,7 +35,7 @@ func (w *Writer) CopyTo(ctx context.Context, dir string) error {
 			return fmt.Errorf("copy journal segment %d: %w", n, err)
 		}
 	}
-	for range 2 { // both files of the chain
+	for range 2 { // copies both files of the chain
 		c.Generation++
 		if err := c.write(w.fs, dir); err != nil {
 			return err

@@ -151,8 +151,8 @@ func swap(a, b uint64) func(*testing.T, vfs.FS) {
 	}
 }
 
-// TestReplay_FindsDamage damages a journal in ways that differ from a crash. Replay refuses it,
-// and Salvage returns every intact frame.
+// TestReplay_FindsDamage damages a journal in ways that differ from a crash. Replay refuses it.
+// With Source.Salvage, Replay returns every intact frame.
 func TestReplay_FindsDamage(t *testing.T) {
 	for _, c := range journalDamages() {
 		t.Run(c.reason, func(t *testing.T) {

@@ -93,7 +93,7 @@ type Frame struct {
 
 	synced int64 // durable bytes of the segment when the frame was appended
 	length int64 // length of the file at that time; 0 if not recorded
-	size   int   // size of the frame
+	size   int   // size of the frame in bytes
 }
 
 // appendTo appends the encoded frame.

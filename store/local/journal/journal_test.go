@@ -115,7 +115,7 @@ func TestWriter_SurvivesPowerCut(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		fs := vfs.NewCrashableMem()
 		w := open(t, fs, 1)
-		if err := meta.SyncFolder(fs, ""); err != nil { // the folder itself
+		if err := meta.SyncFolder(fs, ""); err != nil { // makes the root folder durable
 			t.Fatal(err)
 		}
 		durable, appended := 0, rng.IntN(60)
@@ -172,7 +172,7 @@ func TestWriter_RetriesFailedWrites(t *testing.T) {
 		t.Fatal("nothing pending, and b is not durable")
 	}
 	failing.Store(false)
-	if err := pending.Wait(t.Context()); err != nil { // may still be the failed attempt
+	if err := pending.Wait(t.Context()); err != nil { // pending may still be the failed attempt
 		if p := w.Pending(); p != nil {
 			if err := p.Wait(t.Context()); err != nil {
 				t.Fatal(err)

@@ -15,7 +15,7 @@ type Source struct {
 	// Store is the id of the store to which the journal must belong. If zero, any store is
 	// accepted.
 	Store meta.ID
-	// After is the last segment that is no longer needed.
+	// After is the number of the last segment that is not read, because Pebble has its data.
 	After uint64
 	// Unchained permits a journal without a chain.
 	//
@@ -105,7 +105,7 @@ func (r *replay) segments(files []file, first, last uint64) error {
 	want := first
 	for _, f := range files {
 		if f.number < first {
-			continue // in Pebble, and about to be removed
+			continue // the readings and changes of the segment are in Pebble, and its file is about to be removed
 		}
 		if err := r.missing(want, f.number); err != nil {
 			return err
@@ -146,7 +146,7 @@ type file struct {
 	name     string
 	encoding encoding
 	header   header
-	whole    bool // the header is intact
+	whole    bool // whether the header is intact
 }
 
 // files returns the segments that are still needed, in the order of their numbers.

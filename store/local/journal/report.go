@@ -11,8 +11,8 @@ var ErrDamaged = store.ErrDamaged
 
 // Problem is damage to a journal.
 type Problem struct {
-	Segment  uint64 // 0 if the damage does not belong to a segment
-	File     string // name in the folder of the journal, or a folder of the store
+	Segment  uint64 // number of the segment; 0 if the damage does not belong to one
+	File     string // name of a file in the folder of the journal, or of a folder of the store
 	From, To int64  // range of damaged bytes; 0 and 0 mean the whole file
 	Text     string // the problem, such as "is missing"
 }
@@ -32,7 +32,7 @@ type Torn struct {
 	File    string
 	At      int64 // offset at which the damaged end begins
 	Bytes   int64
-	Frames  int // number of frames with a plausible length
+	Frames  int // number of frames in the damaged end whose length is plausible
 }
 
 func (t Torn) String() string {
@@ -50,9 +50,9 @@ func (t Torn) String() string {
 type SegmentReport struct {
 	Number   uint64
 	File     string
-	Bytes    int64 // bytes of intact frames
-	Readings int   // intact frames with readings
-	Batches  int   // intact frames with changes
+	Bytes    int64 // number of bytes in intact frames
+	Readings int   // number of intact frames with readings
+	Batches  int   // number of intact frames with changes of items or tables
 }
 
 // Report is the result of reading a journal.
@@ -60,7 +60,7 @@ type Report struct {
 	Store       meta.ID
 	First, Last uint64 // first and last segment, even if they were not replayed
 	Segments    []SegmentReport
-	Torn        []Torn    // ends that a crash may have left
+	Torn        []Torn    // ends of the journal that fail their checksums, maybe because of a crash
 	Notes       []Problem // damage without loss
 	Problems    []Problem // damage with possible loss
 }

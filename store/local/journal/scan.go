@@ -81,7 +81,7 @@ func (s *scan) frames(at int) error {
 			continue
 		}
 		if at >= s.used {
-			return nil // zeros to be overwritten
+			return nil // only zeros follow, which new frames overwrite
 		}
 		if synced < 0 {
 			synced = s.lastSynced(at)
@@ -149,7 +149,8 @@ func (s *scan) empty() bool {
 func (s *scan) conclude() error {
 	r := s.replay
 	if !s.empty() {
-		// A segment is written only after the previous one is durable.
+		// A segment is written only after the previous one is durable. So if the previous one has lost
+		// its end, it is damaged.
 		if r.tail != nil {
 			if err := r.found(*r.tail); err != nil {
 				return err
@@ -182,8 +183,8 @@ func (s *scan) nextFrame(at int) int {
 	return s.used
 }
 
-// mayBegin reports whether a frame may begin at an offset. It excludes most offsets without a
-// checksum.
+// mayBegin reports whether a frame may begin at an offset. It computes no checksum, and excludes most
+// offsets.
 func (s *scan) mayBegin(at int) bool {
 	synced := binary.LittleEndian.Uint64(s.data[at+8:])
 	return synced >= uint64(s.file.encoding.first) && synced <= uint64(at)

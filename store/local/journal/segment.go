@@ -40,8 +40,8 @@ type segment struct {
 	file     vfs.File
 	synced   int64 // durable bytes of header and frames; guarded by Writer.mu
 	durable  int64 // durable length of the file; guarded by Writer.mu
-	appended int64 // bytes of frames; guarded by Writer.mu
-	length   int64 // length of the file
+	appended int64 // bytes of all appended frames, written or not; guarded by Writer.mu
+	length   int64 // length of the file in bytes
 	zeroed   int64 // offset up to which zeros were written
 }
 
@@ -100,7 +100,7 @@ func (s *segment) grow(to int64, group int) error {
 	if group > fillBytes/8 {
 		return s.extend(to + 2*int64(group))
 	}
-	fill := min(max(to, firstBytes), fillBytes) // the file doubles
+	fill := min(max(to, firstBytes), fillBytes) // as many zeros as frames, so that the file doubles
 	if to+fill/4 <= s.zeroed {
 		return nil
 	}

@@ -31,9 +31,9 @@ const (
 
 // Tags of values.
 const (
-	tagPositive = iota // coefficient of 64 bits
+	tagPositive = iota // a number that is not negative, with a coefficient of 64 bits
 	tagNegative
-	tagWide // sign and exponent, low and high 64 bits
+	tagWide // a number as its sign and exponent, and the low and high 64 bits of its coefficient
 	tagFalse
 	tagTrue
 	tagString

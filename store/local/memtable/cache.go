@@ -9,7 +9,7 @@ import (
 
 // Caching limits the cache of the columns of a memtable.
 type Caching struct {
-	Bytes   int64 // memory of the cached columns; 0 means no cache
+	Bytes   int64 // limit on the memory of the cached columns; 0 means no cache
 	MinRows int   // the fewest rows that are cached together; at least 1
 }
 
@@ -60,7 +60,7 @@ func (c *Cache) remove(p *packed) {
 type blockRange struct {
 	home     *rowBlock
 	cached   *packed // nil if the block has no columns, or they are out of date
-	inserts  uint32  // rowBlock.inserts of these rows
+	inserts  uint32  // value of rowBlock.inserts when the rows were selected
 	first    int     // index in the row block of the first row
 	from, to int     // indexes of the rows in the selection
 }
@@ -80,7 +80,7 @@ func (s *blockRange) cachedTo(minRows int) int {
 	return end
 }
 
-// excludes reports whether the cached columns of the row block have none of its rows.
+// excludes reports whether the cached columns of the row block have none of the selected rows.
 func (s *blockRange) excludes() bool {
 	p := s.cached
 	return p != nil && (p.first+p.n <= s.first || p.first >= s.first+s.to-s.from)

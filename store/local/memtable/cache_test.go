@@ -24,11 +24,12 @@ type cacheMachine struct {
 	limits memtable.Caching
 	m      *memtable.Memtable
 	rows   *memtable.Rows
-	last   int64       // seconds of the last reading
+	last   int64       // event time of the reading that was appended last, in seconds since 1970
 	block  block.Block // reused by all reads
 }
 
-// genCached draws a reading. Many have equal fields, because columns of numbers have a form of their own.
+// genCached draws a reading. Most readings have the numbers a and b, because columns that contain only
+// numbers have a compact form.
 func genCached(t *rapid.T, second int64) varve.Reading {
 	arrived := rapid.SampledFrom([]int64{0, 1, 300, 70_000, -5, 5_000_000_000}).Draw(t, "arrived")
 	r := varve.Reading{
@@ -48,7 +49,7 @@ func genCached(t *rapid.T, second int64) varve.Reading {
 	}
 	r.Fields = append(r.Fields, varve.Field{Name: "c", Value: varve.BoolValue(rapid.Bool().Draw(t, "bool"))})
 	if rapid.IntRange(0, 9).Draw(t, "own id") == 0 {
-		r.ID, _ = varve.ParseID(fmt.Sprint("own", second)) // the text is valid
+		r.ID, _ = varve.ParseID(fmt.Sprint("own", second)) // no error, because the text is a valid id
 	}
 	memtable.SetID(&r)
 	return r
@@ -84,7 +85,8 @@ func (c *cacheMachine) replace(*rapid.T) {
 	c.m, c.rows = memtable.New(0, c.limits), new(memtable.Rows)
 }
 
-// read compares runs of columns with the rows of a view, in one of both orders.
+// read compares the columns of each run of rows that View.Run returns with the rows of the view. It
+// draws the order of the runs.
 func (c *cacheMachine) read(t *rapid.T) {
 	begin := varve.Position{Time: rapid.Int64Range(0, c.last).Draw(t, "from") * 1e9}
 	from, to := c.rows.Seek(&c.m.Content, begin), c.rows.End()
@@ -169,7 +171,8 @@ func (c *cacheMachine) addPlain(n int) {
 	}
 }
 
-// readRows loads the columns of n rows from a row on, and returns the number of runs.
+// readRows loads the columns of n rows from the row with the index first. It returns the number of
+// runs into which View.Run divides the rows.
 func (c *cacheMachine) readRows(t *testing.T, first, n int) (runs int) {
 	t.Helper()
 	begin := varve.Position{Time: int64(first+1) * 10 * 1e9}

@@ -60,7 +60,7 @@ func (v *View) touch(rows []Row) (sum byte) {
 // columns collects the columns of a block, row by row.
 type columns struct {
 	block  *block.Block
-	all    []columnBuilder // in the order of their first occurrence
+	all    []columnBuilder // builders of the columns, in the order of their first values
 	shape  uint32
 	fields []int // for each field of the shape, the index of its column
 }
@@ -166,7 +166,7 @@ func (c *columnBuilder) addScaled(coef, exp int64) {
 		c.Wide = append(c.Wide, decimal.FromScaled(coef, int(exp)))
 		return
 	}
-	c.Coefs = append(c.Coefs, coef) // two statements, because a joint assignment would also store the pointers
+	c.Coefs = append(c.Coefs, coef) // two statements are faster than one that assigns both
 	c.Exps = append(c.Exps, exp)
 }
 
@@ -178,8 +178,8 @@ func (c *columnBuilder) widen() {
 	c.Coefs, c.Exps = c.Coefs[:0], c.Exps[:0]
 }
 
-// place records the kind and the slot of the value of row i. Columns with a value of one kind in
-// each row have no slots.
+// place records the kind of the value of row i, and its index among the numbers, the booleans or the
+// texts. The indexes are in Column.Slots. A column with a value of one kind in each row has no Slots.
 func (c *columnBuilder) place(i int, kind varve.Kind, slot int) {
 	if c.Kind == 0 {
 		c.Kind = kind
@@ -198,7 +198,7 @@ func (c *columnBuilder) place(i int, kind varve.Kind, slot int) {
 	c.Kinds = append(c.Kinds, byte(kind))
 }
 
-// spread sets the slots of the first n rows. Rows without a slot lack the field.
+// spread sets Column.Slots for the first n rows. Rows without the field have -1.
 func (c *columnBuilder) spread(n int) {
 	if len(c.Slots) == 0 {
 		for slot := range c.count() {
@@ -213,7 +213,7 @@ func (c *columnBuilder) spread(n int) {
 	}
 }
 
-// count returns the number of values while the column has no slots.
+// count returns the number of values while the column has no Slots.
 func (c *columnBuilder) count() int {
 	switch c.Kind {
 	case varve.KindNumber:
@@ -251,7 +251,7 @@ func (c *columnBuilder) scale() bool {
 		}
 	}
 	for i := range c.Coefs {
-		power, _ := decimal.PowerOf10(c.Exps[i] - c.Least) // the first loop has checked it
+		power, _ := decimal.PowerOf10(c.Exps[i] - c.Least) // the first loop has checked that the power exists
 		c.Coefs[i] *= power
 	}
 	return true

@@ -49,7 +49,7 @@ func genReadings(t *rapid.T, series varve.Series, base int64) (list []varve.Read
 			r.Fields = append(r.Fields, varve.Field{Name: name, Value: v})
 		}
 		if rapid.IntRange(0, 5).Draw(t, "own id") == 0 {
-			r.ID, _ = varve.ParseID(fmt.Sprint("own", i)) // the text is valid
+			r.ID, _ = varve.ParseID(fmt.Sprint("own", i)) // no error, because the text is a valid id
 		}
 		memtable.SetID(&r)
 		list = append(list, r)

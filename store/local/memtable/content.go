@@ -12,7 +12,7 @@ import (
 // read without the lock.
 type Content struct {
 	bodies bodies
-	shapes [][]string // lists of field names
+	shapes [][]string // lists of field names; a row has the index of its list
 }
 
 // id returns the id of a row. It computes a content id.
@@ -22,7 +22,7 @@ func (c *Content) id(w Row) varve.ID {
 	}
 	var r varve.Reading
 	if err := c.read(w, 0, &r, new(chunk.Arena)); err != nil {
-		panic(err) // only this process has written the body
+		panic(err) // impossible, because this process has encoded the body
 	}
 	return r.ContentID()
 }
@@ -81,7 +81,7 @@ type View struct {
 	base   int64
 	rows   []Row
 
-	selection *Selection // nil if the view has other rows
+	selection *Selection // the selection of the rows; nil if the view was not made from one
 	cache     *Cache     // nil if columns are not cached
 }
 

@@ -14,7 +14,7 @@ type Memtable struct {
 	Parity   int    // 0 or 1, and alternates from one memtable to the next
 	Segment  uint64 // if the memtable is immutable, the last journal segment with its readings
 	Readings int64
-	Bytes    int64 // including the rows and the series buffers
+	Bytes    int64 // approximate memory use, which includes the rows and the series buffers
 	shapeIDs map[string]uint32
 	cache    Cache
 }

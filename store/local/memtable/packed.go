@@ -13,15 +13,15 @@ import (
 // packBlock. So any goroutine can unpack it.
 type packed struct {
 	home    *rowBlock
-	inserts uint32 // rowBlock.inserts of these rows
+	inserts uint32 // value of rowBlock.inserts when the rows were packed
 	first   int    // index in the row block of the first row
 	n       int    // number of rows
 
-	data           []byte // offsets of all integers
+	data           []byte // bytes of the offsets of all packed integers
 	times, arrived packedInts
 	ids            []varve.ID
 	columns        []packedColumn
-	bytes          int64 // approximate memory
+	bytes          int64 // approximate size in memory
 
 	at int // index in Cache.entries; the lock of the cache guards it
 }
@@ -207,14 +207,15 @@ func (p *packed) unpackColumn(c *packedColumn, from, to int, dst *block.Column) 
 	if len(v.Kinds) > 0 {
 		dst.Kinds = append(dst.Kinds, v.Kinds[from:to]...)
 	}
-	first, last := from, to // values of the rows; all values if rows have slots
+	first, last := from, to // indexes of the values of the rows; if the column has Slots, of all values
 	switch {
 	case len(v.Slots) > 0:
 		dst.Slots = append(dst.Slots, v.Slots[from:to]...)
 		first, last = 0, p.n
 	case len(v.Bools) > 0:
 		for i := from; i < to; i++ {
-			dst.Slots = append(dst.Slots, int32(i)) // the bits of the first booleans remain
+			// dst.Bools has the booleans of all packed rows, so the slot of row i is i.
+			dst.Slots = append(dst.Slots, int32(i))
 		}
 	}
 	dst.Exps = p.unpackInts(dst.Exps, &c.exps, min(first, c.exps.n), min(last, c.exps.n))

@@ -178,7 +178,7 @@ func Decode(payload []byte, visit func(Recorded) error) error {
 		if !single {
 			n = d.uvarint()
 		}
-		if n > uint64(len(d.data)-d.at) { // each reading has bytes
+		if n > uint64(len(d.data)-d.at) { // the rest is too short, because each reading has at least one byte
 			return ErrBody
 		}
 		entries := make([]Entry, n)
@@ -192,7 +192,7 @@ func Decode(payload []byte, visit func(Recorded) error) error {
 		for i := range entries {
 			body := d.bytes(uint64(entries[i].To))
 			if d.err != nil {
-				continue // a failure also ends the outer loop
+				continue // an error in d also ends the outer loop
 			}
 			if err := visit(Recorded{Source: src, Names: names, Time: entries[i].Time, Body: body}); err != nil {
 				return err

@@ -13,7 +13,7 @@ import (
 // so that an insert at the front moves few rows.
 type Rows struct {
 	blocks []*rowBlock // no block is empty
-	n      int         // rows in all blocks
+	n      int         // number of rows in all blocks
 }
 
 // rowBlock holds consecutive rows, and refers to their cached columns.

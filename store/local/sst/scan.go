@@ -24,7 +24,7 @@ type Entry struct {
 // file.
 type Hole struct {
 	After, Before []byte
-	Err           error // the error that was found there
+	Err           error // the error that made these keys unreadable
 }
 
 // Scan returns the entries of a file in order, and skips damaged data blocks.
