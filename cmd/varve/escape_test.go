@@ -10,6 +10,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/varvedb/varve/api/wire"
 	"unicode"
 )
 
@@ -29,6 +31,8 @@ func evilServer(t *testing.T) string {
 	reading := `{"time":"2026-01-01T00:00:00Z","id":E,"arrived":"2026-01-01T00:00:00Z","fields":{"a":E}}`
 	answer := func(body string) []byte { return []byte(strings.ReplaceAll(body, "E", quoted)) }
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Trailer", wire.HeaderNext)
+		defer w.Header().Set(wire.HeaderNext, "")
 		switch last := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]; {
 		case r.URL.Path == "/v1/devices/broken":
 			w.Header().Set("Content-Type", "application/problem+json")
