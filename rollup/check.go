@@ -232,9 +232,9 @@ func (p *Point) text() string {
 	return fmt.Sprintf("%s at %s (id %s)", p.Value, p.Time().Format(time.RFC3339Nano), p.At.ID)
 }
 
-// Sample chooses random hours of series during a scan of readings. With the same seed and the
+// HourSample chooses random hours of series during a scan of readings. With the same seed and the
 // same readings, it chooses the same hours.
-type Sample struct {
+type HourSample struct {
 	rng   *rand.Rand
 	limit int
 	seen  int // number of hours for which Add was called so far
@@ -247,14 +247,14 @@ type seriesHour struct {
 	hour   int64
 }
 
-// NewSample returns a sample of at most limit hours.
-func NewSample(limit int, seed uint64) *Sample {
-	return &Sample{rng: rand.New(rand.NewPCG(seed, 0)), limit: limit}
+// NewHourSample returns a sample of at most limit hours.
+func NewHourSample(limit int, seed uint64) *HourSample {
+	return &HourSample{rng: rand.New(rand.NewPCG(seed, 0)), limit: limit}
 }
 
 // Add offers the hour of a reading to the sample. Readings of one hour must be added one after
 // the other.
-func (s *Sample) Add(series varve.Series, at time.Time) {
+func (s *HourSample) Add(series varve.Series, at time.Time) {
 	p := seriesHour{series, hourOf(at.Unix())}
 	if s.limit == 0 || s.seen > 0 && p == s.last {
 		return
@@ -273,7 +273,7 @@ type Outcomes map[Outcome]int
 
 // Check checks the hours of the sample. For each hour, it passes the result of alive to
 // [Reader.Check].
-func (s *Sample) Check(
+func (s *HourSample) Check(
 	ctx context.Context, r *Reader, alive func(context.Context, varve.Series, time.Time) (bool, error), report func(Difference),
 ) (Outcomes, error) {
 	done := Outcomes{}

@@ -16,7 +16,7 @@ import (
 // sample checks all hours of the model, and returns the differences and outcomes.
 func (w *world) sample(alive bool) (found []string, done rollup.Outcomes) {
 	w.t.Helper()
-	all := rollup.NewSample(10_000, 1)
+	all := rollup.NewHourSample(10_000, 1)
 	for _, c := range w.model {
 		all.Add(c.copies[0].Series, c.copies[0].Time)
 	}

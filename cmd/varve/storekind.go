@@ -38,7 +38,7 @@ type storeKind struct {
 	repair func(ctx context.Context, a *app, c *config.Config, f *repairFlags) error
 	// verifyOpen verifies the store of a running server. It adds hours to the random sample of hours
 	// whose roll-ups are compared with readings. If nil, nothing is on disk.
-	verifyOpen func(ctx context.Context, st store.Store, v api.Verification, sample *rollup.Sample) error
+	verifyOpen func(ctx context.Context, st store.Store, v api.Verification, sample *rollup.HourSample) error
 	// register adds the store's metrics. If nil, the store has no metrics.
 	register func(reg *prometheus.Registry, c *config.Config, st store.Store)
 

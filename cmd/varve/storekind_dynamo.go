@@ -135,7 +135,7 @@ func verifyTables(ctx context.Context, c *config.Config, v verifyOptions) (done 
 		return class.Name, ok
 	})
 	raw := query.New(query.Options{Reader: s, Catalog: s, Streams: registry, Policy: policy, Now: now, Layouts: c.Layouts(), Parallel: kindOf(c).tables})
-	sample := rollup.NewSample(v.sampled.n, v.sampled.seed)
+	sample := rollup.NewHourSample(v.sampled.n, v.sampled.seed)
 	if _, err = s.Verify(ctx, verification(v.rate, sample, v.found)); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func verifyTables(ctx context.Context, c *config.Config, v verifyOptions) (done 
 
 // verifyDynamo reads the rows of all tables of a server, and adds the hours of their readings to the
 // random sample of hours.
-func verifyDynamo(ctx context.Context, st store.Store, v api.Verification, sample *rollup.Sample) error {
+func verifyDynamo(ctx context.Context, st store.Store, v api.Verification, sample *rollup.HourSample) error {
 	s, ok := st.(*dynamo.Store)
 	if !ok {
 		return nil

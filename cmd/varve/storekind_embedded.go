@@ -72,7 +72,7 @@ func checkFolderExists(c *config.Config) error {
 
 // verifyEmbedded reads the whole store of a server, and adds the hours of all roll-ups to the random
 // sample of hours.
-func verifyEmbedded(ctx context.Context, st store.Store, v api.Verification, sample *rollup.Sample) error {
+func verifyEmbedded(ctx context.Context, st store.Store, v api.Verification, sample *rollup.HourSample) error {
 	s, ok := st.(*local.Store)
 	if !ok {
 		return nil

@@ -76,7 +76,7 @@ func verifierOf(e *engine.Engine, c *config.Config, kind storeKind) api.Verifier
 	return func(ctx context.Context, v api.Verification) error {
 		sampled := sampleFlags{n: sampleSize}
 		sampled.choose()
-		sample := rollup.NewSample(sampled.n, sampled.seed)
+		sample := rollup.NewHourSample(sampled.n, sampled.seed)
 		if err := kind.verifyOpen(ctx, e.Store, v, sample); err != nil || e.Rollups == nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func (f *sampleFlags) choose() {
 }
 
 // verification returns the options with which a store on DynamoDB is verified.
-func verification(rate int64, sample *rollup.Sample, found func(wire.Damage)) dynamo.Verification {
+func verification(rate int64, sample *rollup.HourSample, found func(wire.Damage)) dynamo.Verification {
 	return dynamo.Verification{
 		Rate: float64(rate), Found: func(row store.DamagedRow) { found(damageOfRow(&row)) }, Reading: sample.Add,
 	}
@@ -51,7 +51,7 @@ func verification(rate int64, sample *rollup.Sample, found func(wire.Damage)) dy
 
 // checkSample compares the roll-ups of a random sample of hours with their readings.
 func checkSample(
-	ctx context.Context, sample *rollup.Sample, seed uint64, r *rollup.Reader,
+	ctx context.Context, sample *rollup.HourSample, seed uint64, r *rollup.Reader,
 	alive func(context.Context, varve.Series, time.Time) (bool, error), found func(wire.Damage),
 ) (rollup.Outcomes, error) {
 	done, err := sample.Check(ctx, r, alive, func(d rollup.Difference) {
@@ -97,7 +97,7 @@ func aliveBy(policy *retention.Policy, known *devices.Registry) func(context.Con
 }
 
 // sampleFolder adds the hours of all roll-ups of an embedded store to the random sample of hours.
-func sampleFolder(ctx context.Context, s *local.Store, sample *rollup.Sample) error {
+func sampleFolder(ctx context.Context, s *local.Store, sample *rollup.HourSample) error {
 	all, err := seriesOf(ctx, s)
 	if err != nil {
 		return err

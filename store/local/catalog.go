@@ -27,7 +27,7 @@ const catalogFile = "CATALOG"
 type catalogRecord struct {
 	Tables    map[string]tableRecord `json:"tables"`
 	NextTable uint32                 `json:"next_table"`
-	NextChunk uint64                 `json:"next_chunk"`
+	LastChunk uint64                 `json:"next_chunk"`
 }
 
 // chunksLost is added to the counter of chunks if the counter was lost. So no chunk number is used
@@ -48,7 +48,7 @@ type catalog struct {
 	nextTable  uint32  // number of the table that is created next
 	last       *change // the last change, if its outcome is open; otherwise nil
 
-	nextChunk atomic.Uint64 // number of the last chunk that was written
+	lastChunk atomic.Uint64 // number of the last chunk that was written
 }
 
 // load reads the catalog from Pebble, or from CATALOG if Pebble has lost a part of it or has an
@@ -104,7 +104,7 @@ func (c *catalog) read() (found foundCatalog, err error) {
 			return err
 		}
 		c.nextTable = max(c.nextTable, table)
-		c.nextChunk.Store(max(c.nextChunk.Load(), chunk))
+		c.lastChunk.Store(max(c.lastChunk.Load(), chunk))
 		data, err := get(c.db.DB, keyGeneration)
 		if err == nil && len(data) == 8 {
 			found.generation = binary.BigEndian.Uint64(data)
@@ -113,8 +113,8 @@ func (c *catalog) read() (found foundCatalog, err error) {
 	})
 	found.lost = c.db.ledger.find([]byte{spaceTable}, []byte{spaceTable + 1}) != nil ||
 		c.db.ledger.findKey(keyNextTable) != nil || c.db.ledger.findKey(keyGeneration) != nil
-	if c.db.ledger.findKey(keyNextChunk) != nil {
-		c.nextChunk.Add(chunksLost)
+	if c.db.ledger.findKey(keyLastChunk) != nil {
+		c.lastChunk.Add(chunksLost)
 	}
 	return found, err
 }
@@ -148,7 +148,7 @@ func (c *catalog) adoptCopy(body string, found foundCatalog) (err error) {
 	}
 	c.mem.tables = tables
 	c.nextTable = max(c.nextTable, rec.NextTable)
-	c.nextChunk.Store(max(c.nextChunk.Load(), rec.NextChunk))
+	c.lastChunk.Store(max(c.lastChunk.Load(), rec.LastChunk))
 	err = errors.Join(putGeneration(batch, c.generation), putNextTable(batch, c.nextTable))
 	if err == nil {
 		err = c.db.commit(batch)
@@ -183,7 +183,7 @@ func (c *catalog) adoptTable(name string, tr tableRecord) (*table, error) {
 
 // save writes CATALOG. The caller has locked the catalog.
 func (c *catalog) save() error {
-	rec := catalogRecord{Tables: map[string]tableRecord{}, NextTable: c.nextTable, NextChunk: c.nextChunk.Load()}
+	rec := catalogRecord{Tables: map[string]tableRecord{}, NextTable: c.nextTable, LastChunk: c.lastChunk.Load()}
 	c.mem.mu.RLock()
 	for _, t := range c.mem.tables.sorted {
 		rec.Tables[t.name] = t.record

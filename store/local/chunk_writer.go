@@ -70,7 +70,7 @@ func (cw *chunkWriter) endChunk() error {
 	if cw.builder.Len() == 0 {
 		return nil
 	}
-	cw.key = appendChunkKey(cw.key[:0], cw.prefix, cw.level, cw.first, cw.catalog.nextChunk.Add(1))
+	cw.key = appendChunkKey(cw.key[:0], cw.prefix, cw.level, cw.first, cw.catalog.lastChunk.Add(1))
 	cw.data = cw.builder.AppendTo(cw.data[:0])
 	cw.builder.Reset()
 	cw.chunks++

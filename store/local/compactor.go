@@ -136,7 +136,7 @@ func (c *compactor) commit(t *table, series varve.Series, batch *pebble.Batch, g
 	}
 	stats := t.stats
 	stats.bytes += grown
-	if err := errors.Join(stats.put(batch, t.number), putNextChunk(batch, c.catalog.nextChunk.Load())); err != nil {
+	if err := errors.Join(stats.put(batch, t.number), putLastChunk(batch, c.catalog.lastChunk.Load())); err != nil {
 		return err
 	}
 	if err := c.db.commit(batch); err != nil {

@@ -197,7 +197,7 @@ func (c *compactor) commitRemoved(t *table, e *remover) error {
 	stats := t.stats
 	stats.bytes += e.bytes - e.removed
 	stats.readings -= e.deleted
-	if err := errors.Join(stats.put(e.batch, t.number), putNextChunk(e.batch, c.catalog.nextChunk.Load())); err != nil {
+	if err := errors.Join(stats.put(e.batch, t.number), putLastChunk(e.batch, c.catalog.lastChunk.Load())); err != nil {
 		return err
 	}
 	if err := c.db.commit(e.batch); err != nil {

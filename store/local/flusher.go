@@ -263,7 +263,7 @@ func (f *flusher) commit(mt *memtable.Memtable, done []flushedBuffer, batch *peb
 		}
 	}
 	flushed := binary.BigEndian.AppendUint64(nil, mt.Segment)
-	if err := errors.Join(batch.Set(keyFlushed, flushed, nil), putNextChunk(batch, f.catalog.nextChunk.Load())); err != nil {
+	if err := errors.Join(batch.Set(keyFlushed, flushed, nil), putLastChunk(batch, f.catalog.lastChunk.Load())); err != nil {
 		return err
 	}
 	if err := f.db.commit(batch); err != nil {

@@ -51,7 +51,7 @@ var (
 	keyFlushed    = []byte{spaceFlushed}
 	keyGeneration = []byte{spaceGeneration}
 	keyNextTable  = []byte{spaceTables}
-	keyNextChunk  = []byte{spaceChunks}
+	keyLastChunk  = []byte{spaceChunks}
 )
 
 // The levels of chunks.

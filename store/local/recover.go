@@ -102,7 +102,7 @@ func (rc *recovery) beginJournal(last uint64, problems []journal.Problem) error 
 	err = rc.flushReplayed(last)
 	if err == nil {
 		// The flush rewrote both keys.
-		err = errors.Join(rc.db.ledger.remove(keyFlushed, after(keyFlushed)), rc.db.ledger.remove(keyNextChunk, after(keyNextChunk)))
+		err = errors.Join(rc.db.ledger.remove(keyFlushed, after(keyFlushed)), rc.db.ledger.remove(keyLastChunk, after(keyLastChunk)))
 	}
 	if err == nil {
 		err = rc.keepDamaged(problems)

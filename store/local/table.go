@@ -165,7 +165,7 @@ func loadCounters(db *pebble.DB) (table uint32, chunk uint64, err error) {
 		}
 		table = binary.BigEndian.Uint32(data)
 	}
-	if data, err = get(db, keyNextChunk); err != nil {
+	if data, err = get(db, keyLastChunk); err != nil {
 		return 0, 0, err
 	}
 	if chunk = 1; data != nil {
@@ -185,6 +185,6 @@ func putNextTable(b *pebble.Batch, next uint32) error {
 	return b.Set(keyNextTable, binary.BigEndian.AppendUint32(nil, next), nil)
 }
 
-func putNextChunk(b *pebble.Batch, next uint64) error {
-	return b.Set(keyNextChunk, binary.BigEndian.AppendUint64(nil, next), nil)
+func putLastChunk(b *pebble.Batch, next uint64) error {
+	return b.Set(keyLastChunk, binary.BigEndian.AppendUint64(nil, next), nil)
 }

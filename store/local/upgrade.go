@@ -28,7 +28,7 @@ func upgradeKeys(db *pebble.DB) (err error) {
 	batch := db.NewBatch()
 	defer func() { err = closing(err, batch) }()
 	next := binary.BigEndian.Uint64(counters[4:])
-	if err := errors.Join(putNextTable(batch, binary.BigEndian.Uint32(counters)), putNextChunk(batch, next)); err != nil {
+	if err := errors.Join(putNextTable(batch, binary.BigEndian.Uint32(counters)), putLastChunk(batch, next)); err != nil {
 		return err
 	}
 	if err := upgradeTables(db, batch); err != nil {
