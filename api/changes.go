@@ -290,7 +290,7 @@ func (a *changesAnswer) write(ctx context.Context, page []varve.Reading) (err er
 			}
 		}
 		if a.format == wire.CSV {
-			break // all pages were collected
+			break // collect has read all following pages, too
 		}
 		if page, err = a.next(ctx); err != nil {
 			return err

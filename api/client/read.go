@@ -112,7 +112,7 @@ func (c ReadingCalls) Readings(ctx context.Context, q Query, answer *Answer) ite
 type readingsPage struct {
 	q      *Query
 	yield  func(*varve.Reading, error) bool
-	n      int // readings that were yielded
+	n      int // number of readings passed to yield
 	answer Answer
 }
 

@@ -19,11 +19,11 @@ import (
 // plain predicts the shape, and stores the values sorted by name.
 type plain struct {
 	text []byte
-	at   int // offset of the next byte
+	at   int // offset in text of the next byte to read
 
 	shapes [fewShapes]shape // shapes of earlier objects
-	last   int              // the shape of the last object
-	next   int              // the shape that is replaced next
+	last   int              // index in shapes of the shape of the last object
+	next   int              // index in shapes of the shape that is replaced next
 
 	times, arrivals dayParser
 }

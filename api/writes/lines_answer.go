@@ -21,7 +21,7 @@ const maxLineText = 512
 // lineRejects collects the rejected lines of a write.
 type lineRejects struct {
 	list        []wire.InfluxLine
-	retry       bool // a line may be stored later
+	retry       bool // a rejected line may be stored if the client resends it later
 	whole       bool // no line was stored
 	number      int64
 	firstReason string
