@@ -158,7 +158,7 @@ func begun(shown string) []string {
 //   - No alert that opened after the resolution is resolved by hand.
 //   - Every alert that was resolved by hand stays resolved, even if its episode is split.
 func TestShuffledArrivals_KeepResolutionByHand(t *testing.T) {
-	const moment = 20 // seconds from noon
+	const moment = 20 // time of the resolution by hand, in seconds after noon
 	rapid.Check(t, func(rt *rapid.T) {
 		w, _ := twoProcesses(rt, t)
 		held := time.Duration(rapid.IntRange(0, 4).Draw(rt, "for")) * time.Second

@@ -51,7 +51,7 @@ func TestObserve_RecordsLastSeenForDeadmanRules(t *testing.T) {
 	for _, c := range []struct {
 		reason string
 		rules  []alerts.Rule
-		want   int // writes of last-seen times for two devices in three minutes
+		want   int // number of writes of last-seen times for two devices in three minutes
 	}{
 		{"no rule", nil, 0},
 		{"about a value", []alerts.Rule{above(5, 0)}, 0},

@@ -71,7 +71,7 @@ type evaluator struct {
 
 	current *episode // the episode of the last sample; nil if the sample is outside all episodes
 	next    episode
-	last    int64 // time of the last sample of current
+	last    int64 // time of the last sample of current, in nanoseconds since 1970
 	hasLast bool  // a sample of current was read
 	found   []episode
 	after   int // number of samples after hi that were read

@@ -49,7 +49,7 @@ func TestOutbox_HasEntryForEveryChange(t *testing.T) {
 		w.items.FailWrites(nil)
 		w.checkEntries(died)
 		if writes <= died {
-			break // nothing was interrupted
+			break // no write failed
 		}
 	}
 }

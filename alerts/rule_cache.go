@@ -58,7 +58,7 @@ type ruleCache struct {
 	mu         sync.RWMutex
 	tenants    map[string]*ruleSet
 	changes    int64 // the number of calls of drop
-	generation int64 // the last generation
+	generation int64 // the generation that nextGeneration returned last
 	loading    sync.Mutex
 }
 
