@@ -80,9 +80,9 @@ func TestQuery_WithArchivesReturnsEveryReadingOnceOnDynamoDB(t *testing.T) {
 type archivePast struct {
 	*engine.Engine
 	root    string
-	prefix  string // prefix of tables
+	prefix  string // prefix of the names of all tables
 	clock   time.Time
-	shared  atomic.Pointer[time.Time] // clock, for the engine
+	shared  atomic.Pointer[time.Time] // copy of clock, which the goroutines of the engine read
 	copies  []tableCopy
 	dropped int
 }
