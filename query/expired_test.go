@@ -20,7 +20,7 @@ func expiredWorld(t *testing.T, pages int) *world {
 		at := start.Add(time.Duration(i) * 8 * time.Hour)
 		arrived := start.Add(21 * day) // in December
 		if i%5 == 1 || i > 40 && i < 44 {
-			arrived = start.Add(31 * day) // alive
+			arrived = start.Add(31 * day) // this copy has not expired
 		}
 		w.put(t, []string{retention.DefaultClass, "old"}[i/30], reading("a", at, arrived, "", int64(i)))
 		if i%4 == 0 {

@@ -143,7 +143,7 @@ func TestLatest_ReturnsExpiredOnRequest(t *testing.T) {
 	w := newWorld(t, 10*day, 10*day, 1)
 	at := start.AddDate(0, -2, 0)
 	w.put(t, retention.DefaultClass, reading("a", at, at, "", 1))
-	w.put(t, retention.DefaultClass, reading("a", at, at.AddDate(0, 1, 0), "", 1)) // resent
+	w.put(t, retention.DefaultClass, reading("a", at, at.AddDate(0, 1, 0), "", 1)) // resent a month later
 	w.put(t, retention.DefaultClass, reading("a", at.Add(-day), at.Add(day), "", 2))
 	for by, want := range map[varve.By]time.Time{varve.ByEvent: at, varve.ByArrival: at.Add(-day)} {
 		for _, expired := range []bool{false, true} {
@@ -163,7 +163,7 @@ func TestLatest_ReturnsExpiredOnRequest(t *testing.T) {
 func TestLatest_CoverageListsAllTables(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)
 	at := start.AddDate(0, -1, 0)
-	w.put(t, retention.DefaultClass, reading("a", at.Add(-time.Minute), at, "", 1)) // last month, another reading
+	w.put(t, retention.DefaultClass, reading("a", at.Add(-time.Minute), at, "", 1)) // arrived last month
 	w.put(t, retention.DefaultClass, reading("a", at, start, "", 2))
 	a, err := w.engine.Latest(t.Context(), query.LatestQuery{Series: device("a"), By: varve.ByArrival})
 	if err != nil || !a.Found || !a.Reading.Time.Equal(at) {
@@ -208,7 +208,7 @@ func TestLatest_FailsAtAnyRead(t *testing.T) {
 				}
 				what := fmt.Sprintf("by %s, %s %d", by, op, call)
 				a, err := w.engine.Latest(t.Context(), query.LatestQuery{Series: device("a"), By: by})
-				if left > 0 { // the query makes fewer calls
+				if left > 0 { // the query made fewer calls, so none failed
 					if want, _ := w.latest(device("a"), by); err != nil || !a.Reading.Equal(&want) {
 						t.Errorf("%s: %v %s", what, err, show(&a.Reading))
 					}

@@ -109,7 +109,7 @@ func drawAsOf(t *rapid.T, w *world) time.Time {
 func check(t *testing.T, property func(*rapid.T)) {
 	times := 20
 	if testing.Short() {
-		times = 10 // repetitions, each with fewer checks
+		times = 10 // in short mode, rapid.Check also runs fewer inputs
 	}
 	for range times {
 		rapid.Check(t, property)
