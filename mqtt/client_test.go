@@ -194,7 +194,7 @@ func TestClient_AcknowledgesInOrder(t *testing.T) {
 	w.failRejects(errors.New("the store failed"))
 	b.publish(t, "varve/w/d1", reading(0))
 	within(t, "the first acknowledgement", func() bool { return w.stored(t, "default", "d1") == 1 && b.unacknowledged("varve") == 0 })
-	b.publish(t, "varve/w/d1", "x") // a message that cannot be stored as a reject for now
+	b.publish(t, "varve/w/d1", "x") // an invalid message, which cannot be stored as a reject until failRejects(nil)
 	for i := range 9 {
 		b.publish(t, "varve/w/d1", reading(i+1))
 	}

@@ -31,7 +31,7 @@ type drops struct {
 
 	mu      sync.Mutex
 	isKnown bool
-	first   int64 // count in the first report since the client or the broker started
+	first   int64 // number of drops in the first report since the client or the broker started
 	count   int64
 	rose    time.Time
 }
