@@ -22,7 +22,7 @@ type MQTT struct {
 	Tenant                    string // tenant of messages whose topics name none
 	Window                    int    // maximum number of received messages that are not acknowledged
 	Session                   time.Duration
-	Listen                    string // address and port of the listener; if empty, none
+	Listen                    string // address and port of the listener; if empty, the server has no listener
 	MaxMessage                Size
 	Presets                   string // names of presets, separated by commas
 }

@@ -31,7 +31,7 @@ type Notifier struct {
 
 // Alerts configures the delivery of alerts.
 type Alerts struct {
-	URL    string        // address of Varve in messages; if empty, messages have no addresses
+	URL    string        // address of Varve that messages link to; if empty, messages have no links
 	Digest time.Duration // time over which the late alerts of a rule are collected
 }
 
