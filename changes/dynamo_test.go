@@ -169,7 +169,7 @@ func (n *nodes) unitsOf(t *testing.T, url string, indexed bool, count, perMinute
 			w.send(0, list...)
 		}
 	}
-	writeAll() // the first write registers devices
+	writeAll() // the first writes also register devices, so they are not counted
 	w.indexed = indexed
 	before := usage(t, url)
 	for range minutes {

@@ -24,9 +24,9 @@ type index struct {
 // Attributes of an index.
 const (
 	attrFrom   = "from"
-	attrKeep   = "keep"   // seconds; 0 means forever
-	attrRaised = "raised" // the time of the last increase of keep
-	attrBefore = "before" // seconds
+	attrKeep   = "keep"   // retention of markers in seconds; 0 means forever
+	attrRaised = "raised" // time of the last increase of the retention
+	attrBefore = "before" // retention before that increase, in seconds
 )
 
 func (ix *index) item(s Stream) store.Item {
