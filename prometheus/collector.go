@@ -20,7 +20,7 @@ type collector struct {
 	target   *target
 	matchers []*labels.Matcher
 	list     []*samples
-	names    map[string]*samples // by field; nil for fields that the matchers exclude
+	names    map[string]*samples // samples by field; nil for fields that the matchers exclude
 	lag      *samples            // samples of lagMetric; nil unless it is selected
 	added    int                 // upper bound of the samples added since the last call of takeNew
 }

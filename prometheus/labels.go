@@ -43,7 +43,7 @@ func deviceLabels(d *devices.Device) []labels.Label {
 func attributeLabels(object varve.Value) (list []labels.Label) {
 	var members map[string]json.RawMessage
 	if object.IsZero() || json.Unmarshal([]byte(object.Text()), &members) != nil {
-		return nil // a value that is not an object has no properties
+		return nil // only objects have properties
 	}
 	names := make([]string, 0, len(members))
 	for name := range members {

@@ -15,7 +15,7 @@ const (
 	surveyAge         = time.Minute     // maximum age of a survey
 	missingAge        = 5 * time.Second // maximum age of a survey that found no reading
 	maxSurveys        = 1 << 16         // maximum number of surveys in memory
-	minLookback       = 5 * time.Minute // look-back of devices that report often
+	minLookback       = 5 * time.Minute // shortest look-back, for devices that report often
 	maxLookback       = 7 * 24 * time.Hour
 	lookbackIntervals = 3 // look-back as a multiple of the observed interval
 )

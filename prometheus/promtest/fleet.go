@@ -20,7 +20,7 @@ import (
 // Device is a device of the fleet.
 type Device struct {
 	Name, Stream string
-	Site, Floor  string // attributes
+	Site, Floor  string // attributes of the device
 	Fields       []string
 	Interval     time.Duration
 }
@@ -63,7 +63,7 @@ func (d *Device) Readings(w varve.Window) []varve.Reading {
 	phase := 7*time.Second + time.Duration(rng.Int64N(40_000)+1)*time.Millisecond
 	for at := w.From.Truncate(d.Interval); at.Before(w.To); at = at.Add(d.Interval) {
 		if rng.IntN(200) == 0 {
-			at = at.Add(time.Duration(rng.IntN(30)) * d.Interval) // an outage
+			at = at.Add(time.Duration(rng.IntN(30)) * d.Interval) // simulates an outage of the device
 		}
 		r := varve.Reading{
 			Series: varve.Series{Tenant: varve.DefaultTenant, Stream: d.Stream, Device: d.Name},
