@@ -33,7 +33,7 @@ func (b *budget) addCollected(n int) error {
 type open struct {
 	Bucket
 	readings int64
-	cells    []cell // in the order of their first occurrence
+	cells    []cell // one cell per field, in the order in which the fields first occurred
 }
 
 // series turns the readings of one device into rows. If the query merges devices, it combines the
