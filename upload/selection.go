@@ -18,7 +18,7 @@ type Selection struct {
 	Stream  string    // stream of all files; if empty, each file's folder or the measurements of line protocol
 	Device  string    // device of readings without one; if empty, the name of each file
 	Format  string    // a name of wire.BodyFormatNames; if empty, each file's name decides
-	Stdin   io.Reader // read for the argument -
+	Stdin   io.Reader // the source that the argument - names
 	Exclude []string  // files that are skipped in folders
 }
 
