@@ -62,7 +62,7 @@ func (e *Eraser) Run(ctx context.Context) (next time.Time, err error) {
 // continueErasure makes one pass of an erasure, and writes the result to its record. It returns when
 // the next pass is due. It fails only if the record cannot be written, or the lease is lost.
 func (e *Eraser) continueErasure(ctx context.Context, l *lease.Lease, id string) (next time.Time, err error) {
-	r, err := e.Get(ctx, id) // the index may be out of date
+	r, err := e.Get(ctx, id) // rereads the record, because the list of due erasures may be out of date
 	if err != nil || r.State == Done {
 		return next, err
 	}
@@ -263,7 +263,7 @@ func (p *pass) verify(ctx context.Context) error {
 			if err != nil && !errors.Is(err, store.ErrNoTable) {
 				return err
 			}
-			p.erased += n // these readings were written meanwhile, and the next pass erases them
+			p.erased += n // these readings were written during the pass, and the next pass erases them
 		}
 	}
 	return nil
