@@ -27,7 +27,7 @@ type Archive struct {
 	Rate    float64           // maximum number of readings per second that are read from tables; 0 means no limit
 	// Retention is the time after which the archives of dropped tables are deleted. 0 means never.
 	Retention time.Duration
-	// Merge merges the archives of dropped tables.
+	// Merge, if true, merges the archives of dropped tables.
 	Merge bool
 	// ExactCounts means that the catalog of the store counts readings exactly.
 	ExactCounts bool

@@ -142,7 +142,7 @@ func (p *archivePast) must(t *rapid.T, err error) {
 	}
 }
 
-// live does random actions.
+// live performs random actions: it writes readings, lets time pass, and restores tables.
 func (p *archivePast) live(t *rapid.T) {
 	for range rapid.IntRange(3, 8).Draw(t, "steps") {
 		p.write(t)

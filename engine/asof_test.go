@@ -84,7 +84,8 @@ func (p *past) close() {
 	}
 }
 
-// step does one of these: it writes, waits, rotates, aggregates, asks, or asks again.
+// step does one of these at random: it writes readings, waits, runs the background jobs, asks a
+// question, or repeats the recorded questions.
 func (p *past) step() {
 	switch p.draw("step", 8) {
 	case 0, 1, 2:

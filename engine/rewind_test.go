@@ -69,7 +69,7 @@ func (s *recordedStore) readingsAt(series varve.Series, at time.Time) (texts []s
 	return texts
 }
 
-// moment is a time at which all questions were asked.
+// moment has the answers to all questions of rewindWorld.answers at one time.
 type moment struct {
 	at      time.Time
 	answers []string
@@ -138,14 +138,14 @@ func (w *rewindWorld) backUp() {
 	}
 }
 
-// record asks all questions, and records the answers. The next reading arrives a millisecond later.
+// record records the present answers to the questions of rewindWorld.answers. The next reading arrives a millisecond later.
 func (w *rewindWorld) record() {
 	w.Helper()
 	w.moments = append(w.moments, moment{w.clock, w.answers(&w.past)})
 	w.setClock(w.clock.Add(time.Millisecond))
 }
 
-// answers asks an engine all questions.
+// answers asks an engine eight questions about each series, and returns the answers as texts.
 func (w *rewindWorld) answers(p *past) (texts []string) {
 	w.Helper()
 	for i := range 2 {

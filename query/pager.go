@@ -101,7 +101,7 @@ func (p *pager) readPage(ctx context.Context, s *source, w wanted) (store.Cost, 
 		if !s.isEmpty() || !s.more {
 			return cost, nil
 		}
-		// All readings of the page arrived after AsOf.
+		// All readings of the page arrived after AsOf, so the next page is read.
 	}
 }
 

@@ -218,7 +218,7 @@ func (r *Rows) liveRun(s *source, n int) []varve.Reading {
 	for i := range page {
 		if page[i].Alive(s.cutoff) {
 			if live != i {
-				// Swapped, not copied, so that the next page can reuse the memory of each element.
+				// The elements are swapped, so that the next page can reuse the memory of each element.
 				page[live], page[i] = page[i], page[live]
 			}
 			live++
