@@ -188,5 +188,5 @@ type Row struct {
 type Field struct {
 	Name    string
 	Ignored int64   // number of values that are not numbers; only the function count includes them
-	Values  []Value // in the order of the functions
+	Values  []Value // values in the order of the functions of the query
 }

@@ -175,7 +175,7 @@ type Console struct{ Enabled bool }
 // Influx configures the routes of InfluxDB's line protocol.
 type Influx struct {
 	Enabled   bool
-	Device    string // tags that may contain the device, separated by commas; the first tag of a line counts
+	Device    string // tags that may name the device, separated by commas; the first one that a line has is used
 	Tags      string // use of the other tags: series or fields
 	FieldTags string // tags that become fields even if Tags is series, separated by commas
 	Databases string // names of accepted databases and buckets, separated by commas; if empty, any name

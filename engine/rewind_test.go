@@ -138,7 +138,8 @@ func (w *rewindWorld) backUp() {
 	}
 }
 
-// record records the present answers to the questions of rewindWorld.answers. The next reading arrives a millisecond later.
+// record records the present answers to the questions of rewindWorld.answers. The next reading
+// arrives a millisecond later.
 func (w *rewindWorld) record() {
 	w.Helper()
 	w.moments = append(w.moments, moment{w.clock, w.answers(&w.past)})

@@ -16,7 +16,7 @@ import (
 // foundArchive is an archive that may have readings of a target.
 type foundArchive struct {
 	table  grid.Table
-	merged string  // name of the merged archive that has the table's readings; "" if the archive is single
+	merged string  // prefix of the merged archive that has the table's readings; "" if the archive is single
 	hold   string  // reason of the hold on the table or its archive; "" if neither is on hold
 	counts []Count // numbers of readings by stream, in all days that the window touches
 	// earlier means that earlier archives of the table exist, which may have readings of the target.

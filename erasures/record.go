@@ -27,7 +27,7 @@ type State string
 const (
 	Erasing  State = "erasing"  // data is being deleted
 	Settling State = "settling" // all data was deleted, and everything is searched once more later
-	Held     State = "held"     // only tables on hold have data; the erasure continues after their release
+	Held     State = "held"     // only tables and archives on hold have data; the erasure continues after their release
 	Done     State = "done"     // no data of the target is left
 )
 
@@ -46,7 +46,7 @@ type Record struct {
 
 	Planned []Count // numbers of readings in the plan
 	Erased  []Count // numbers of readings that were erased, by table
-	Holds   []Count // numbers of readings of the target in tables on hold
+	Holds   []Count // numbers of readings of the target in tables and archives on hold
 	Traces  Traces  // numbers of deleted records by kind
 
 	rollupsDue bool // the stored roll-ups may still include erased readings

@@ -96,7 +96,7 @@ type pass struct {
 	lease  *lease.Lease
 	record *Record
 	scope  scope
-	holds  []Count // numbers of readings in tables on hold
+	holds  []Count // numbers of readings in tables and archives on hold
 	erased int64   // number of readings that this pass erased or found at its end
 }
 

@@ -51,7 +51,7 @@ type delivery struct {
 	Type     Type      `json:"type"`
 	Notifier string    `json:"notifier"`
 	State    State     `json:"state"`
-	Event    time.Time `json:"event"` // event time
+	Event    time.Time `json:"event"` // event time of the opening or the resolution
 	Queued   time.Time `json:"queued"`
 	Next     time.Time `json:"next,omitzero"` // time of the next attempt
 	Ended    time.Time `json:"ended,omitzero"`

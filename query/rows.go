@@ -29,9 +29,9 @@ type Rows struct {
 	where   selection
 	columns bool            // the caller uses NextPart
 	left    int             // readings that may still be returned; -1 means no limit
-	out     []varve.Reading // the result of Next
+	out     []varve.Reading // copied readings that Next returns
 	size    int             // size of out in bytes
-	parts   []block.Part    // the result of NextPart
+	parts   []block.Part    // columns that NextPart returns
 	release []func()        // functions that release the memory of returned parts
 	last    varve.Position  // position of the last reading that was returned
 	some    bool            // more readings may follow in this answer

@@ -21,7 +21,7 @@ type Defaults struct {
 	Tenant, Stream string
 	Device         string // device of readings without one; if empty, each reading must have a device
 	Time           TimeFormat
-	Arrival        time.Time // if set, the time of readings without one
+	Arrival        time.Time // if set, the event time of readings without one
 	Flat           bool      // all properties of JSON objects are fields, except device, time, id, _version and stream
 	// Lines assigns the tags of line protocol. If nil, the default mapping applies.
 	Lines *LineMapping

@@ -20,7 +20,7 @@ import (
 // Limits bounds the entries of a cache.
 type Limits struct {
 	Entries int           // maximum number of entries; 0 means no limit
-	Size    int           // sum of the sizes of all entries; 0 means no limit
+	Size    int           // maximum sum of the sizes of all entries; 0 means no limit
 	Age     time.Duration // how long an entry is used; 0 means no limit
 }
 

@@ -58,7 +58,7 @@ func (d *Device) Readings(w varve.Window) []varve.Reading {
 	_, _ = hash.Write([]byte(d.Name)) // Write of a hash never fails
 	rng := rand.New(rand.NewPCG(hash.Sum64(), 1))
 	var list []varve.Reading
-	const least = 100_000 // far from 0: whether a rate is extrapolated to 0 depends on the version of Prometheus
+	const least = 100_000 // far from 0, because versions of Prometheus differ in the extrapolation of rates to 0
 	total := int64(least)
 	phase := 7*time.Second + time.Duration(rng.Int64N(40_000)+1)*time.Millisecond
 	for at := w.From.Truncate(d.Interval); at.Before(w.To); at = at.Add(d.Interval) {
