@@ -37,7 +37,7 @@ func TestDeadman_OpensAndResolvesOneAlert(t *testing.T) {
 				for minute := 1; minute <= 60; minute++ {
 					w.advance(time.Minute)
 					if minute == 30 || minute == 31 {
-						w.send(reading("d", noon.Add(time.Duration(minute)))) // an old event time that arrives now
+						w.send(reading("d", noon.Add(time.Duration(minute)))) // a reading with an old event time, which arrives now
 						synctest.Wait()
 					}
 					must(t, w.CheckDeadman(t.Context()))

@@ -152,7 +152,7 @@ func (v *evaluator) addForward(one *sample) bool {
 		return !after || v.isInside(one.at)
 	}
 	if after && v.current == nil && !v.isInside(one.at) {
-		return false // from here on, the records are still correct
+		return false // the records of all later episodes are still correct
 	}
 	v.extend(one)
 	if v.after < trustAfter || !v.current.isOpened() || v.current.opened.Compare(one.at) >= 0 {

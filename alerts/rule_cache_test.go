@@ -73,7 +73,7 @@ func TestRuleCache_DropsRulesChangedWhileRead(t *testing.T) {
 // TestAddRule_DropsCacheForDuplicate adds a rule twice, as a client does after a lost answer.
 func TestAddRule_DropsCacheForDuplicate(t *testing.T) {
 	w := newWorld(t)
-	w.send(valued(0, 1)) // no rule exists yet
+	w.send(valued(0, 1)) // caches the rules of the tenant, before the first rule exists
 	other, _ := w.process(w.options)
 	defer other.Close()
 	r := above(5, 0)

@@ -353,7 +353,7 @@ func (a *changesAnswer) add(page []varve.Reading) {
 	for i := range page {
 		switch a.format {
 		case wire.CSV:
-			a.out, _ = a.table.AppendChangeRow(a.out, &page[i]) // collect has found all fields
+			a.out, _ = a.table.AppendChangeRow(a.out, &page[i]) // every field has a column, because collect has found all fields
 		case wire.NDJSON:
 			a.out = append(a.table.AppendChange(a.out, &page[i]), '\n')
 		default:

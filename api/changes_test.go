@@ -177,7 +177,8 @@ func TestChanges_WaitForWrites(t *testing.T) {
 		l.Reads = 1
 	})
 	s.write(good(time.Now()))
-	first := decode[wire.ChangesBody](s.get(with(changesPath, "wait", "10s"))) // arrivals of this millisecond are not settled yet
+	// The request waits, because the arrival is settled a millisecond later.
+	first := decode[wire.ChangesBody](s.get(with(changesPath, "wait", "10s")))
 	next := first.Next
 	answers := make(chan string, 2)
 	// The server runs one read at a time, so a request may be refused while the other one reads. The

@@ -176,7 +176,7 @@ func (n *nodes) unitsOf(t *testing.T, url string, indexed bool, count, perMinute
 		n.live(time.Minute, 0)
 		writeAll()
 	}
-	units := usage(t, url).writes(before) - 2*2*minutes // the renewals of records: two steps a minute, each with two rounds
+	units := usage(t, url).writes(before) - 2*2*minutes // without the renewals of records: two rounds in each half minute
 	w.indexed = true
 	return units / float64(minutes*count*perMinute)
 }

@@ -176,7 +176,7 @@ type Console struct{ Enabled bool }
 type Influx struct {
 	Enabled   bool
 	Device    string // tags that may name the device, separated by commas; the first one that a line has is used
-	Tags      string // use of the other tags: series or fields
+	Tags      string // whether the other tags are fields, or part of the device's name: fields or series
 	FieldTags string // tags that become fields even if Tags is series, separated by commas
 	Databases string // names of accepted databases and buckets, separated by commas; if empty, any name
 }

@@ -24,7 +24,7 @@ type MQTT struct {
 	Session                   time.Duration
 	Listen                    string // address and port of the listener; if empty, the server has no listener
 	MaxMessage                Size
-	Presets                   string // names of presets, separated by commas
+	Presets                   string // names of presets of patterns and payloads, separated by commas
 }
 
 // maxWindow is the largest value of the setting mqtt.window. For each acknowledgement, the library

@@ -210,7 +210,7 @@ func (w *rewindWorld) restore(m moment) {
 		w.compareTexts(fmt.Sprintf("readings of %s as of %s, by the model", pastSeries(i), m.at), got, w.store.readingsAt(pastSeries(i), m.at))
 	}
 	w.compare("after the restore", &p, m)
-	w.setClock(w.clock.Add(3 * time.Hour)) // all markers are due
+	w.setClock(w.clock.Add(3 * time.Hour)) // the hours of all dirty markers are due for a recount
 	for range 2 {
 		if _, err := p.e.Aggregator.Run(w.Context()); err != nil {
 			w.Fatal(err)

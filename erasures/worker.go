@@ -184,7 +184,7 @@ func (p *pass) eraseSeries(ctx context.Context, in *store.Info, stream int) (int
 		}
 	}
 	if n == 0 && p.record.State == Held {
-		return 0, nil // an earlier pass has removed the bytes
+		return 0, nil // an earlier pass has removed the bytes of the readings
 	}
 	var erased int64
 	if err = (&store.HoldError{Reason: in.Hold}); in.Hold == "" {

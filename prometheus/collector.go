@@ -35,7 +35,7 @@ func (c *collector) field(name string) *samples {
 		c.names = map[string]*samples{}
 	}
 	if matchesField(name, c.matchers) {
-		name = strings.Clone(name) // the name is part of a page
+		name = strings.Clone(name) // the name shares the memory of a page of readings
 		s = &samples{metric: c.target.metric(name)}
 		c.list = append(c.list, s)
 	}

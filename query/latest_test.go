@@ -93,7 +93,8 @@ func TestLatest_ComparesCopiesOfParallelReads(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 8)
 	on := func(month time.Month, d int) time.Time { return time.Date(2026, month, d, 12, 0, 0, 0, time.UTC) }
 	tables := map[grid.Table]bool{}
-	for _, at := range []time.Time{on(1, 1), on(9, 20), on(10, 6)} { // their tables are read first, and have no match
+	// The tables of these readings are read first, and have no reading of device a.
+	for _, at := range []time.Time{on(1, 1), on(9, 20), on(10, 6)} {
 		tables[w.put(t, retention.DefaultClass, reading("b", at, on(11, 1), "", 1))] = true
 	}
 	tables[w.put(t, retention.DefaultClass, reading("a", on(10, 20), on(11, 15), "", 1))] = true

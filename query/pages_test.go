@@ -195,7 +195,7 @@ func TestCoverage_ListsTables(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 		defer rows.Close()
-		for name, tb := range gone { // dropped while the query runs
+		for name, tb := range gone { // these tables are dropped while the query runs
 			if i := slices.Index(want.Read, name); i >= 0 {
 				want.Read = slices.Delete(want.Read, i, i+1)
 				want.Missing = append(want.Missing, name)

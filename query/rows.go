@@ -106,7 +106,7 @@ func (r *Rows) next(ctx context.Context) ([]varve.Reading, error) {
 	r.out, r.size = r.out[:0], 0
 	r.releasePage()
 	if !r.tables.hasPending() {
-		r.tables.releaseShare() // so that another answer can acquire it
+		r.tables.releaseShare() // another answer can acquire the share now
 	}
 	for r.hasRoom() && !r.more {
 		if len(r.out) > 0 && r.tables.mustRead() {

@@ -233,7 +233,7 @@ func (u *Upload) sendFile(ctx context.Context, g *errgroup.Group, s *Source) (er
 		u.checkpoint.begin(s, n, pieces.At())
 		g.Go(func() error { return f.send(ctx, n, p) })
 	}
-	return nil // the caller returns the cause
+	return nil // the context has ended, and the caller returns the cause
 }
 
 // params returns the parameters of a file's pieces.

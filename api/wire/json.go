@@ -137,7 +137,7 @@ func (o *object) property(b *Batch, r *varve.Reading, d *jx.Decoder, key []byte,
 		return o.id(r, d, note)
 	case "version", VersionColumn:
 		if o.Flat != (string(key) == VersionColumn) {
-			break // a field, or an unknown property
+			break // here, the property is a field or unknown
 		}
 		twice(&o.seen.version)
 		return o.version(d, note)
