@@ -165,7 +165,7 @@ func TestComparisons_ApplyToKindsOfValues(t *testing.T) {
 func TestRule_AppliesToStreamAndDevice(t *testing.T) {
 	for _, c := range []struct {
 		stream, device string
-		want           string // one digit each for d, for e, and for d in another stream: 1 if an alert opens
+		want           string // a digit for d, for e, and for d in another stream: 1 if the reading opens an alert
 	}{{"weather", "", "110"}, {"", "d", "101"}, {"weather", "d", "100"}, {"other", "", "001"}, {"none", "d", "000"}} {
 		w := newWorld(t)
 		rule := above(5, 0)

@@ -23,7 +23,7 @@ type Notifier struct {
 	User       string // name with which Varve connects to a broker
 	SecretFile string // file with the secret, the token or the password
 	SecretEnv  string // environment variable with the secret, as an alternative to SecretFile
-	Severities string // this and the next three fields select alerts: words separated by commas; empty selects all
+	Severities string // this and the next three fields select alerts, by words separated by commas; an empty field selects all
 	Streams    string
 	Rules      string
 	Tenants    string

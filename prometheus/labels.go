@@ -107,7 +107,7 @@ func uniqueLabel(name string, list []labels.Label) string {
 // target is one device in one stream. In PromQL, each field of the target is a series.
 type target struct {
 	series varve.Series
-	labels []labels.Label // without __name__, sorted by name
+	labels []labels.Label // labels except __name__, sorted by name
 }
 
 func newTarget(tenant, stream string, device []labels.Label) target {

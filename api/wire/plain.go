@@ -34,7 +34,7 @@ const fewShapes = 4
 
 // shape is the names of the fields of an object.
 type shape struct {
-	names []string // in the order of the object
+	names []string // names in the order in which they occur in the object
 	order []int    // index of each name among the sorted names; empty if a name occurs twice
 }
 
