@@ -215,7 +215,7 @@ func (p *past) askAgain() {
 			if !strings.HasPrefix(q.name, "roll-ups") || varve.FailureOf(err) != varve.Invalid {
 				p.t.Fatalf("%s as of %s: %v", q.name, q.at, err)
 			}
-			p.none++ // readings that arrived on the day of the question are deleted
+			p.none++ // roll-ups have no answer as of a day of arrival whose readings are deleted
 			continue
 		}
 		from := varve.AllTime().From

@@ -90,7 +90,7 @@ func (e *Engine) surveyWindow(ctx context.Context, of varve.Series, w varve.Wind
 		return s, err
 	}
 	defer rows.Close()
-	var times []int64 // in descending order
+	var times []int64 // event times in descending order
 	for more := true; more; {
 		err := e.opts.InTurn(ctx, func() error {
 			part, err := rows.NextPart(ctx)
