@@ -32,7 +32,7 @@ type outlet struct {
 	Target
 	busy      bool      // a batch is being sent
 	paused    time.Time // end of the last pause that the receiver asked for
-	refreshed time.Time
+	refreshed time.Time // when the messages that are due for a refresh were last listed
 }
 
 // job is a message to send, and the deliveries that it completes.

@@ -141,7 +141,8 @@ func (c *Cache[K, V]) Len() (entries, size int) {
 	return len(c.entries), c.size
 }
 
-// store adds or replaces an entry, and then removes the least recently used ones above the limits. The caller must hold the lock.
+// store adds or replaces an entry. Then it removes the least recently used entries until the limits
+// hold. The caller must hold the lock.
 func (c *Cache[K, V]) store(e *entry[K, V]) {
 	if el, ok := c.entries[e.key]; ok {
 		c.remove(el)
