@@ -181,7 +181,7 @@ func TestAgent_SurvivesRestartWithoutServer(t *testing.T) {
 	dir := t.TempDir()
 	at := func(s *settings.Settings) { s.Outbox.Dir = dir }
 	a := startAgent(t, "http://127.0.0.1:1", at)
-	for range 2 { // a retry of the device
+	for range 2 { // the device resends its reading
 		if status, answer := post(t, a.URL()+"/v1/streams/s/readings", ndjson, `{"device":"d","time":"2026-01-01T00:00:00Z","fields":{"a":1}}`); status != 200 {
 			t.Fatalf("%d %s", status, answer)
 		}

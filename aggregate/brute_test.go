@@ -45,7 +45,7 @@ func rat(text string) *big.Rat {
 type oracleStep struct {
 	text    string
 	seconds int64
-	group   func(y, m, day int64) int64 // calendar group of a date; day is counted from 1970-01-01
+	group   func(y, m, day int64) int64 // returns the calendar group of a date; day is counted from 1970-01-01
 }
 
 func each(n int64) func(y, m, day int64) int64 {

@@ -156,7 +156,7 @@ func (r *run) addReadings(ctx context.Context, of varve.Series, s *series) error
 	defer rows.Close()
 	for more := true; more; {
 		err := r.opts.InTurn(ctx, func() error {
-			part, err := rows.NextPart(ctx) // one page, even if none of its readings match Where
+			part, err := rows.NextPart(ctx) // reads one page, even if none of its readings match Where
 			if err != nil {
 				return err
 			}

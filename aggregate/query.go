@@ -32,7 +32,7 @@ type Fill uint8
 // end at the last one.
 const (
 	NoFill       Fill = iota // buckets without readings are omitted
-	FillNull                 // their values are null
+	FillNull                 // the values of buckets without readings are null
 	FillPrevious             // each value equals the last known value of an earlier bucket
 	FillLinear               // each missing value is interpolated between the nearest buckets with values
 )
@@ -80,7 +80,7 @@ func ParseSource(text string) (Source, error) {
 // Top selects the devices with the highest values over the whole window. The zero Top does not
 // limit the devices.
 type Top struct {
-	Devices  int // number of devices; 0 means all
+	Devices  int // maximum number of devices; 0 means all
 	Function Function
 	Field    string
 }
@@ -188,5 +188,5 @@ type Row struct {
 type Field struct {
 	Name    string
 	Ignored int64   // number of values that are not numbers; only the function count includes them
-	Values  []Value // in the order of the functions
+	Values  []Value // values in the order of the functions of the query
 }

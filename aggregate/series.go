@@ -33,7 +33,7 @@ func (b *budget) addCollected(n int) error {
 type open struct {
 	Bucket
 	readings int64
-	cells    []cell // in the order of their first occurrence
+	cells    []cell // one cell per field, in the order in which the fields first occurred
 }
 
 // series turns the readings of one device into rows. If the query merges devices, it combines the
@@ -46,7 +46,7 @@ type series struct {
 	budget  *budget
 	at      varve.Position // position of the current reading
 	current *open
-	next    int             // index at which the cell of the next value is expected
+	next    int             // index in current.cells at which the cell of the next value is expected
 	open    map[int64]*open // if devices are merged, all buckets by their start
 	rows    []Row           // rows of the buckets that are complete
 	rank    cell            // values of the field by which devices are ranked, over the whole window

@@ -27,10 +27,10 @@ const maxStep = 100 * 365 * 24 * time.Hour
 // from each local midnight, and the last bucket of a day ends at the next midnight. Days, weeks,
 // months and years are calendar steps: their buckets begin at local midnight.
 type Step struct {
-	seconds int64 // length of a fixed step, else 0
-	days    int64 // number of days of a calendar step, else 0
-	origin  int64 // day from which groups of days are counted
-	months  int64 // number of months of a calendar step, else 0
+	seconds int64 // length of a fixed step; 0 for a calendar step
+	days    int64 // number of days of a calendar step of days or weeks; 0 for other steps
+	origin  int64 // day from which groups of days are counted: the number of days since 1970-01-01
+	months  int64 // number of months of a calendar step of months or years; 0 for other steps
 	zone    *time.Location
 }
 

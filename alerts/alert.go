@@ -57,7 +57,7 @@ type Alert struct {
 	Since          time.Time   // when the condition began to hold
 	OpenedAt       time.Time   // when the condition had held long enough
 	ResolvedAt     time.Time   // zero if the alert is open
-	ResolvedBy     string      // the reason; "" if the alert is open
+	ResolvedBy     string      // reason of the resolution, such as ByGap; "" if the alert is open
 	KnownAt        time.Time   // when the alert was first stored; zero if an old version of Varve stored it
 	// Late reports whether the reading that opened the alert arrived an hour or more after its
 	// event time.
@@ -67,7 +67,7 @@ type Alert struct {
 
 	generation string    // generation of the rule; "" if the alert was stored before rules had generations
 	moved      time.Time // when the alert was replaced or withdrawn; zero if it was not
-	extent     extent    // set if moved is set
+	extent     extent    // extent of the alert's episode at that time; set if moved is set
 }
 
 // extent is the range from the first reading of an episode to the reading that opened its alert.

@@ -17,7 +17,7 @@ type AlertChoice struct {
 	Rule     string
 	Device   string
 	Severity Severity
-	All      bool // all open alerts of the tenant
+	All      bool // if true, selects all open alerts of the tenant
 	Limit    int  // maximum number of alerts in a page; 0 means registry.DefaultLimit
 	Cursor   string
 }

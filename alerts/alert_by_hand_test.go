@@ -19,7 +19,7 @@ import (
 // The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
 // Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
 // open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
-// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See summary.
+// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
 // resolve resolves the open alerts of device d by hand.
 func (w *world) resolve() {
@@ -158,7 +158,7 @@ func begun(shown string) []string {
 //   - No alert that opened after the resolution is resolved by hand.
 //   - Every alert that was resolved by hand stays resolved, even if its episode is split.
 func TestShuffledArrivals_KeepResolutionByHand(t *testing.T) {
-	const moment = 20 // seconds from noon
+	const moment = 20 // time of the resolution by hand, in seconds after noon
 	rapid.Check(t, func(rt *rapid.T) {
 		w, _ := twoProcesses(rt, t)
 		held := time.Duration(rapid.IntRange(0, 4).Draw(rt, "for")) * time.Second

@@ -12,7 +12,7 @@ import (
 // The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
 // Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
 // open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
-// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See summary.
+// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
 // TestResolveAlert_HoldsWhileConditionHolds checks that late readings do not reopen a resolved
 // alert. After the condition has failed, a new alert can open.

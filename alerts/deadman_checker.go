@@ -61,7 +61,7 @@ func (c *deadmanChecker) checkAll(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("deadman rule %s: %w", rules[i].ID, err))
 		}
 	}
-	if len(errs) > 0 { // another process may succeed
+	if len(errs) > 0 { // releases the lease, because another process may succeed
 		errs = append(errs, c.release(context.WithoutCancel(ctx)))
 	}
 	return errors.Join(errs...)
@@ -97,7 +97,7 @@ func (c *deadmanChecker) checkRule(ctx context.Context, l *lease.Lease, r *Rule)
 	state := c.state.of(r, now)
 	s := sweep{
 		deadmanSources: &c.deadmanSources, rule: r, kind: kind, lease: l, before: state.devices, after: map[string]deviceState{},
-		recorded: now.Sub(state.since) >= cacheFor, // by now, every process applies the rule
+		recorded: now.Sub(state.since) >= cacheFor, // by then, every process has read and applies the rule
 	}
 	err := s.checkDevices(ctx)
 	state.devices = s.after

@@ -17,7 +17,7 @@ import (
 // The tests write alerts as text, such as "0-10-30 31-41-". Each alert has three parts: Since,
 // OpenedAt and ResolvedAt, in minutes after noon. The third part is empty if the alert is open. A
 // log such as "11: 0-10- | 30: 0-10-30" shows all alerts at minute 11 and at minute 30, because they
-// changed at these minutes. See minutes and checks.
+// changed at these minutes. See world.minutes and world.checks.
 
 // silent returns a deadman rule on stream weather.
 func silent(device string, held time.Duration) alerts.Rule {
@@ -51,7 +51,7 @@ func TestObserve_RecordsLastSeenForDeadmanRules(t *testing.T) {
 	for _, c := range []struct {
 		reason string
 		rules  []alerts.Rule
-		want   int // writes of last-seen times for two devices in three minutes
+		want   int // number of writes of last-seen times for two devices in three minutes
 	}{
 		{"no rule", nil, 0},
 		{"about a value", []alerts.Rule{above(5, 0)}, 0},

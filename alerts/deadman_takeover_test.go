@@ -13,7 +13,7 @@ import (
 // The tests write alerts as text, such as "0-10-30 31-41-". Each alert has three parts: Since,
 // OpenedAt and ResolvedAt, in minutes after noon. The third part is empty if the alert is open. A
 // log such as "11: 0-10- | 30: 0-10-30" shows all alerts at minute 11 and at minute 30, because they
-// changed at these minutes. See minutes and checks.
+// changed at these minutes. See world.minutes and world.checks.
 
 // other returns another process, whose clock is ahead by the given time.
 func (w *world) other(ahead time.Duration) *alerts.Monitor {

@@ -18,7 +18,7 @@ import (
 // The tests write alerts as text, such as "0-10-30 31-41-". Each alert has three parts: Since,
 // OpenedAt and ResolvedAt, in minutes after noon. The third part is empty if the alert is open. A
 // log such as "11: 0-10- | 30: 0-10-30" shows all alerts at minute 11 and at minute 30, because they
-// changed at these minutes. See minutes and checks.
+// changed at these minutes. See world.minutes and world.checks.
 
 // TestDeadman_OpensAndResolvesOneAlert checks that an alert does not open a minute too early, and
 // that the next reading resolves it.
@@ -37,7 +37,7 @@ func TestDeadman_OpensAndResolvesOneAlert(t *testing.T) {
 				for minute := 1; minute <= 60; minute++ {
 					w.advance(time.Minute)
 					if minute == 30 || minute == 31 {
-						w.send(reading("d", noon.Add(time.Duration(minute)))) // an old event time that arrives now
+						w.send(reading("d", noon.Add(time.Duration(minute)))) // a reading with an old event time, which arrives now
 						synctest.Wait()
 					}
 					must(t, w.CheckDeadman(t.Context()))

@@ -71,7 +71,7 @@ type evaluator struct {
 
 	current *episode // the episode of the last sample; nil if the sample is outside all episodes
 	next    episode
-	last    int64 // time of the last sample of current
+	last    int64 // time of the last sample of current, in nanoseconds since 1970
 	hasLast bool  // a sample of current was read
 	found   []episode
 	after   int // number of samples after hi that were read
@@ -152,7 +152,7 @@ func (v *evaluator) addForward(one *sample) bool {
 		return !after || v.isInside(one.at)
 	}
 	if after && v.current == nil && !v.isInside(one.at) {
-		return false // from here on, the records are still correct
+		return false // the records of all later episodes are still correct
 	}
 	v.extend(one)
 	if v.after < trustAfter || !v.current.isOpened() || v.current.opened.Compare(one.at) >= 0 {

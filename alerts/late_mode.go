@@ -14,7 +14,7 @@ type LateMode string
 // The modes.
 const (
 	LateNotify LateMode = "notify" // each late alert has messages of its own, as other alerts have
-	LateDigest LateMode = "digest" // many alerts in one message
+	LateDigest LateMode = "digest" // one message counts many late alerts
 	LateSilent LateMode = "silent" // late alerts are not delivered
 )
 

@@ -39,7 +39,7 @@ func TestOutbox_HasEntryForEveryChange(t *testing.T) {
 			return nil
 		})
 		for _, r := range []varve.Reading{
-			valued(-60, 35), // the alert begins earlier, under another id
+			valued(-60, 35), // with this reading, the alert begins earlier, and has another id
 			valued(30, 2),
 			valued(3600, 2),
 		} {
@@ -49,7 +49,7 @@ func TestOutbox_HasEntryForEveryChange(t *testing.T) {
 		w.items.FailWrites(nil)
 		w.checkEntries(died)
 		if writes <= died {
-			break // nothing was interrupted
+			break // no write failed
 		}
 	}
 }

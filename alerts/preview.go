@@ -29,7 +29,7 @@ type PreviewQuery struct {
 // Preview has the alerts that a rule would have opened.
 type Preview struct {
 	Rule     Rule    // the previewed rule; if no gap was given, it has the measured gap
-	Alerts   []Alert // by series, then by time; ID and KnownAt are empty
+	Alerts   []Alert // sorted by series, then by time; ID and KnownAt are empty
 	Series   int     // number of series in which readings were read
 	Readings int     // number of stored readings that were read
 }

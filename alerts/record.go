@@ -17,7 +17,7 @@ type subject struct {
 
 	// The following fields are computed from rule and series.
 	ruleName     string
-	devicePK     string // the partition of the device
+	devicePK     string // partition key of the device's items
 	recordPrefix string // prefix of the sort keys of the records
 }
 

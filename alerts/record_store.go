@@ -18,7 +18,7 @@ type recordStore struct {
 type keyRange struct {
 	from, to string // to is excluded; "" means no bound
 	order    varve.Order
-	limit    int // 0 means no limit
+	limit    int // maximum number of records; 0 means no limit
 }
 
 // load returns the recorded episodes of a subject in a range.

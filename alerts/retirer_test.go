@@ -15,7 +15,7 @@ import (
 // The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
 // Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
 // open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
-// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See summary.
+// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
 // open returns the number of open alerts.
 func (w *world) open() int { return len(w.alerts(alerts.AlertList{State: alerts.Open})) }

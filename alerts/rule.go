@@ -71,7 +71,7 @@ type Rule struct {
 	// Gap is the longest time between two readings of an episode. NoGap means no
 	// limit. If 0, the gap is measured when the rule is added; a deadman rule has none.
 	Gap         time.Duration
-	GapMeasured bool // Gap was measured, not given
+	GapMeasured bool // if true, Gap was measured, and was not given by the client
 	Severity    Severity
 	Late        LateMode // how late alerts are delivered; if empty, LateDigest
 	CreatedAt   time.Time

@@ -14,9 +14,9 @@ const cacheFor = 10 * time.Second
 
 // ruleSet has the rules of a tenant: by stream, by device and by id.
 type ruleSet struct {
-	streams map[string][]*Rule // rules on all devices of a stream
-	devices map[string][]*Rule // rules on one device
-	byID    map[string]*Rule   // all rules
+	streams map[string][]*Rule // rules on the readings of all devices of a stream, by stream
+	devices map[string][]*Rule // rules on the readings of one device, by device
+	byID    map[string]*Rule   // all rules, including deadman rules, by id
 	// seen selects the streams for which deadman rules need last-seen records.
 	seen   devices.StreamFilter
 	readAt time.Time
@@ -58,7 +58,7 @@ type ruleCache struct {
 	mu         sync.RWMutex
 	tenants    map[string]*ruleSet
 	changes    int64 // the number of calls of drop
-	generation int64 // the last generation
+	generation int64 // the generation that nextGeneration returned last
 	loading    sync.Mutex
 }
 

@@ -12,7 +12,7 @@ import (
 // The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
 // Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
 // open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
-// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See summary.
+// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
 // slow is a store that calls do once: after it has read some items, and before it returns them.
 type slow struct {
@@ -73,7 +73,7 @@ func TestRuleCache_DropsRulesChangedWhileRead(t *testing.T) {
 // TestAddRule_DropsCacheForDuplicate adds a rule twice, as a client does after a lost answer.
 func TestAddRule_DropsCacheForDuplicate(t *testing.T) {
 	w := newWorld(t)
-	w.send(valued(0, 1)) // no rule exists yet
+	w.send(valued(0, 1)) // caches the rules of the tenant, before the first rule exists
 	other, _ := w.process(w.options)
 	defer other.Close()
 	r := above(5, 0)

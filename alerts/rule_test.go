@@ -14,7 +14,7 @@ import (
 // The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
 // Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
 // open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
-// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See summary.
+// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
 // TestRules_ListEachRuleOnce covers adding a rule twice, conflicts, other tenants and deletion.
 func TestRules_ListEachRuleOnce(t *testing.T) {
@@ -165,7 +165,7 @@ func TestComparisons_ApplyToKindsOfValues(t *testing.T) {
 func TestRule_AppliesToStreamAndDevice(t *testing.T) {
 	for _, c := range []struct {
 		stream, device string
-		want           string // one digit each for d, for e, and for d in another stream: 1 if an alert opens
+		want           string // a digit for d, for e, and for d in another stream: 1 if the reading opens an alert
 	}{{"weather", "", "110"}, {"", "d", "101"}, {"weather", "d", "100"}, {"other", "", "001"}, {"none", "d", "000"}} {
 		w := newWorld(t)
 		rule := above(5, 0)

@@ -47,7 +47,7 @@ func TestAlerts(t *testing.T) {
 		!list[0].Since.Equal(noon.Add(-5*time.Hour)) || !list[0].OpenedAt.Equal(noon.Add(-3*time.Hour)) || list[0].ResolvedAt != nil || !list[0].Late {
 		t.Fatalf("%+v", list)
 	}
-	s.send(http.MethodPost, writePath, measured(3, 33)) // a retry
+	s.send(http.MethodPost, writePath, measured(3, 33)) // resends a stored reading
 	s.write(measured(1, 10))
 	list = decode[wire.AlertList](s.get("/v1/devices/d1/alerts")).Alerts
 	if len(list) != 1 || list[0].State != "resolved" || list[0].ResolvedBy != "condition" || !list[0].ResolvedAt.Equal(noon.Add(-time.Hour)) {

@@ -192,7 +192,7 @@ func TestRates(t *testing.T) {
 
 	sender := l.create(apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: 100}})
 	var body strings.Builder
-	for i := range 6000 { // more than a batch
+	for i := range 6000 { // more readings than one batch has
 		fmt.Fprintln(&body, good(noon.Add(-time.Duration(i)*time.Second)))
 	}
 	ndjson := []string{"Content-Type", "application/x-ndjson"}

@@ -86,7 +86,7 @@ func simulatedAccount(a Account, b *wire.PolicyBody) (simulated Account, note st
 		a.TableQuota = b.TableQuota
 		note = "requests and cost are not forecast, because the store of this server is not DynamoDB"
 	case b.Store != "" && b.Store != "dynamodb":
-		a = Account{Rollups: b.Rollups} // other stores have no quota and no list prices
+		a = Account{Rollups: b.Rollups} // a store other than DynamoDB has no quota and no list prices
 	case b.TableQuota > 0 && a.TableQuota > 0:
 		a.TableQuota = b.TableQuota
 	}

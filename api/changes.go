@@ -290,7 +290,7 @@ func (a *changesAnswer) write(ctx context.Context, page []varve.Reading) (err er
 			}
 		}
 		if a.format == wire.CSV {
-			break // all pages were collected
+			break // collect has read all following pages, too
 		}
 		if page, err = a.next(ctx); err != nil {
 			return err
@@ -353,7 +353,7 @@ func (a *changesAnswer) add(page []varve.Reading) {
 	for i := range page {
 		switch a.format {
 		case wire.CSV:
-			a.out, _ = a.table.AppendChangeRow(a.out, &page[i]) // collect has found all fields
+			a.out, _ = a.table.AppendChangeRow(a.out, &page[i]) // every field has a column, because collect has found all fields
 		case wire.NDJSON:
 			a.out = append(a.table.AppendChange(a.out, &page[i]), '\n')
 		default:

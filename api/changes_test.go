@@ -45,7 +45,8 @@ func TestChanges_ArePagedByArrival(t *testing.T) {
 		t.Fatalf("%+v", body)
 	}
 	s.write(readingOf("a", noon.AddDate(0, -2, 0), `"device":3`))
-	s.send("POST", writePath, readingOf("a", noon.AddDate(0, -3, 0), `"a":2`), "Content-Type", "application/x-ndjson") // a duplicate
+	// This write is a duplicate of the first reading of device a.
+	s.send("POST", writePath, readingOf("a", noon.AddDate(0, -3, 0), `"a":2`), "Content-Type", "application/x-ndjson")
 	s.advance(time.Minute)
 	second := decode[wire.ChangesBody](s.get(with(changesPath, "since", body.Next)))
 	if len(second.Readings) != 1 || fmt.Sprint(second.Readings[0].Fields) != "map[device:3]" {
@@ -177,7 +178,8 @@ func TestChanges_WaitForWrites(t *testing.T) {
 		l.Reads = 1
 	})
 	s.write(good(time.Now()))
-	first := decode[wire.ChangesBody](s.get(with(changesPath, "wait", "10s"))) // arrivals of this millisecond are not settled yet
+	// The request waits, because the arrival is settled a millisecond later.
+	first := decode[wire.ChangesBody](s.get(with(changesPath, "wait", "10s")))
 	next := first.Next
 	answers := make(chan string, 2)
 	// The server runs one read at a time, so a request may be refused while the other one reads. The

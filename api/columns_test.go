@@ -96,7 +96,7 @@ func (w *twins) ingest(rng *rand.Rand, n int) {
 	w.t.Helper()
 	var body strings.Builder
 	unit := []time.Duration{time.Minute, time.Minute, time.Second, time.Millisecond, 1}[rng.IntN(5)]
-	plain := rng.IntN(2) == 0 // only numbers, in all fields
+	plain := rng.IntN(2) == 0 // if true, every reading has all fields, and only numbers
 	base := w.clock.Add(-time.Duration(rng.IntN(72)) * time.Hour).Truncate(time.Hour)
 	for i := range n {
 		at := base.Add(-time.Duration(i) * unit)
@@ -182,7 +182,7 @@ func TestColumns_CountExpiredReadings(t *testing.T) {
 			t.Fatal(r.Code, r.Body)
 		}
 	}
-	w.clock = time.Date(2027, 1, 19, 12, 0, 0, 0, time.UTC) // the retention is 60 days
+	w.clock = time.Date(2027, 1, 19, 12, 0, 0, 0, time.UTC) // by now, some readings have exceeded the retention of 60 days
 	for _, params := range [][]string{{"limit", "299"}, {"limit", "450"}, {"limit", "450", "order", "desc"}, {"limit", "5000"}} {
 		path := with(readPath, append(params, "format", "json")...)
 		w.compare(path)

@@ -19,7 +19,7 @@ func TestWrites_AnswerConflicts(t *testing.T) {
 	rows := []struct {
 		why, body string
 		status    int
-		want      string // stored, duplicates, rejected; each reject's index, code and stored values
+		want      string // numbers of stored, duplicate and rejected readings; each reject's index, code and stored values
 	}{
 		{"new", "[" + named("m1", "999") + "," + named("m2", big) + "]", 200, "2 0 0"},
 		{"a retry, with other decimals", named("m1", "999.0"), 200, "0 1 0"},

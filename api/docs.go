@@ -1,7 +1,7 @@
 package api
 
 import (
-	_ "embed" // for docsPage
+	_ "embed" // embeds docsPage
 	"net/http"
 )
 

@@ -91,7 +91,7 @@ type firehoseRequest struct {
 	*firehoseHandler
 	r      *http.Request
 	id     string
-	at     time.Time // the time of the request
+	at     time.Time // timestamp in the request; if it has none, the time at which the server received the request
 	target *records.Target
 	from   string // ARN of the Firehose stream; if the request has none, the id of the API key
 	count  int    // number of records read so far

@@ -90,7 +90,7 @@ func TestStream_ListsDevicesAndLatest(t *testing.T) {
 func TestCounts_AreExact(t *testing.T) {
 	s := fleet(t)
 	s.write(good(noon))
-	s.send(http.MethodPost, writePath, good(noon)) // a duplicate
+	s.send(http.MethodPost, writePath, good(noon)) // the stored reading again
 	for _, source := range []string{"readings", "rollups"} {
 		r := s.get(with("/v1/streams/weather/counts", "source", source))
 		a := decode[wire.CountsBody](r)

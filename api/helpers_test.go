@@ -38,7 +38,7 @@ type faulty struct {
 	write func(grid.Table) error
 	read  func(grid.Table) error
 	items error
-	drops error // error of DeleteAll
+	drops error // the error that DeleteAll returns; nil if it works
 
 	tables func(store.Filter) error // must be set before the store is used, because mu does not guard it
 }

@@ -13,7 +13,7 @@ import (
 func TestLatest(t *testing.T) {
 	s := hours(t, 3)
 	s.advance(time.Minute)
-	s.write(valued(2000, 99)) // old, and the last to arrive
+	s.write(valued(2000, 99)) // has the oldest event time, and arrives last
 	latest := func(path string) any {
 		t.Helper()
 		r := s.get(path)

@@ -100,7 +100,7 @@ func logFrom(in *logPost) (l devicelog.Entry, err error) {
 	l = devicelog.Entry{Device: in.Device, State: b.State, Message: b.Message, Operator: b.Operator, EscalatedTo: b.EscalatedTo}
 	text := string(b.Time)
 	if json.Unmarshal(b.Time, &text) != nil {
-		text = string(b.Time) // a number
+		text = string(b.Time) // the time is a JSON number
 	}
 	var v varve.Verdict
 	if l.Time, v = (wire.TimeFormat{}).Parse(text); v.Outcome == varve.Rejected {

@@ -24,8 +24,8 @@ type metrics struct {
 	refusals *prometheus.CounterVec
 	unknown  *prometheus.CounterVec
 
-	doorReadings *prometheus.CounterVec // by door and outcome
-	doorRejects  *prometheus.CounterVec // by door and code
+	doorReadings *prometheus.CounterVec // number of readings by door and outcome
+	doorRejects  *prometheus.CounterVec // number of rejected readings by door and code
 }
 
 func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *health.Conditions) *metrics {
@@ -97,7 +97,7 @@ func conditionValue(conditions *health.Conditions, name health.Name) float64 {
 
 // route returns a function that records the status and the duration of the requests of one route.
 func (m *metrics) route(pattern string) func(status int, took time.Duration) {
-	var observers sync.Map // keyed by status
+	var observers sync.Map // prometheus.Observer by HTTP status
 	return func(status int, took time.Duration) {
 		o, ok := observers.Load(status)
 		if !ok {

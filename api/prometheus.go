@@ -66,7 +66,7 @@ func newPrometheus(a *responder, reads *reads, o *Options) *prometheusHandler {
 type prometheusRoute struct {
 	path, id, summary string
 	params            []*huma.Param
-	posts             bool // the parameters may also be a form in the body
+	posts             bool // if true, the parameters may also be sent as a form in the body
 	answer            func(*http.Request) (*promAnswer, error)
 }
 

@@ -74,7 +74,7 @@ func (h *readingsHandler) getReadings(w http.ResponseWriter, r *http.Request) {
 			h.failed(r, err)
 			panic(http.ErrAbortHandler)
 		}
-		w.Header().Del("Trailer") // the header of the abandoned answer
+		w.Header().Del("Trailer") // the header announces trailers, which an error does not have
 		h.fail(w, r, err)
 	}
 }

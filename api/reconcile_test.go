@@ -50,7 +50,7 @@ func TestReconcile_FindsLossInYear(t *testing.T) {
 		}
 		o.Store, o.NoRollups = st, true
 	})
-	const minutes = 364 * 24 * 60 // readings live for 365 days
+	const minutes = 364 * 24 * 60 // a day less than the retention of 365 days
 	rng := rand.New(rand.NewPCG(17, 37))
 	lost := map[int]bool{}
 	for len(lost) < 37 {

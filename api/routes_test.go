@@ -231,7 +231,7 @@ func TestDescribedParameters(t *testing.T) {
 			continue // other forms of errors and parameters: see the tests of these doors
 		}
 		if template == "/v1/devices/{device}/erasures" {
-			continue // it needs the digest of a plan for equal parameters; the route of the plan has the same parameters
+			continue // a request needs the digest of a plan; the route of the plan, which has the same parameters, is checked
 		}
 		for method, op := range ops {
 			base := path.Replace(template) + "?"

@@ -87,7 +87,7 @@ func (d *dropping) Series(ctx context.Context, t grid.Table, after string) (stor
 // TestStreamSeries_OmitsDroppedTables drops tables between two pages, and while a page is made.
 func TestStreamSeries_OmitsDroppedTables(t *testing.T) {
 	var s *server
-	var within grid.Table // is dropped when it is listed
+	var within grid.Table // the table that is dropped when its series are listed
 	drop := func(table grid.Table) {
 		if err := s.store.Retire(t.Context(), table, s.clock()); err != nil {
 			t.Fatal(err)

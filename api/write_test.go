@@ -24,7 +24,7 @@ func TestWrites(t *testing.T) {
 	rows := []struct {
 		why, media, body string
 		status           int
-		want             string // stored, duplicates, rejected; each reject's index, line and code
+		want             string // numbers of stored, duplicate and rejected readings; each reject's index, line and code
 	}{
 		{"an object", "application/json", good(noon), 200, "1 0 0"},
 		{"an object, no type", "", good(noon), 200, "1 0 0"},

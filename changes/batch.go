@@ -22,13 +22,13 @@ const (
 type batch struct {
 	from, to int64 // arrivals from <= arrival < to, in milliseconds since 1970
 	devices  []changed
-	more     bool // further devices of the range follow the last one
+	more     bool // the range has further devices after the last one
 }
 
 // changed is a device whose readings arrived in a batch, and the event hours of these readings.
 type changed struct {
 	name  string
-	hours []hours // in order, without overlaps
+	hours []hours // ranges of event hours, in order and without overlaps
 }
 
 // readBatch reads the markers of the next batch. If the cursor is in the middle of a batch, it reads

@@ -127,7 +127,7 @@ func BenchmarkPoll(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			b.StopTimer()
 			put(b, e, fmt.Sprint("d", i%10_000), time.Now(), 1)
-			for begin := time.Now(); time.Since(begin) < 2*time.Millisecond; { // until the arrival is settled
+			for begin := time.Now(); time.Since(begin) < 2*time.Millisecond; { // waits until the arrival is settled
 			}
 			b.StartTimer()
 			if at, n = poll(at); n != 1 {

@@ -30,7 +30,7 @@ func TestChanges_EndAtClockReset(t *testing.T) {
 			w.send(0, w.reading("b", w.clock))
 			w.engine.Changes = nil
 			w.pass(55 * time.Minute)
-			w.open() // the earlier engine does not close
+			w.open() // opens an engine while the earlier one is still open
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -254,7 +254,7 @@ func (n *nodes) advance(t *rapid.T) {
 		time.Millisecond, 100 * time.Millisecond, time.Second, 3 * time.Second, 20 * time.Second, 50 * time.Second, 2 * time.Minute, 7 * time.Minute,
 		30 * time.Minute, 5 * time.Hour, 20 * 24 * time.Hour,
 	}).Draw(t, "by")
-	for i, w := range n.all { // no write lasts longer than its limit
+	for i, w := range n.all { // ends the writes that would last longer than the limit of a write
 		for by >= 7*time.Minute && len(w.flights) > 0 {
 			w.release(0, errCut)
 		}

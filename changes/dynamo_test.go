@@ -169,14 +169,14 @@ func (n *nodes) unitsOf(t *testing.T, url string, indexed bool, count, perMinute
 			w.send(0, list...)
 		}
 	}
-	writeAll() // the first write registers devices
+	writeAll() // the first writes also register devices, so they are not counted
 	w.indexed = indexed
 	before := usage(t, url)
 	for range minutes {
 		n.live(time.Minute, 0)
 		writeAll()
 	}
-	units := usage(t, url).writes(before) - 2*2*minutes // the renewals of records: two steps a minute, each with two rounds
+	units := usage(t, url).writes(before) - 2*2*minutes // without the renewals of records: two rounds in each half minute
 	w.indexed = true
 	return units / float64(minutes*count*perMinute)
 }

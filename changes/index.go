@@ -14,19 +14,19 @@ import (
 // index is the record about the index of a stream: the time from which its markers are complete.
 type index struct {
 	from time.Time     // arrivals from this time on have markers; the zero time means that all arrivals have one
-	keep time.Duration // the retention with which markers are put
+	keep time.Duration // retention of new markers, or retention.Forever
 	// raised is the time at which the retention was last raised, if ever. Markers from before that
 	// time live only as long as the previous retention.
 	raised time.Time
-	before time.Duration
+	before time.Duration // retention before that increase
 }
 
 // Attributes of an index.
 const (
 	attrFrom   = "from"
-	attrKeep   = "keep"   // seconds; 0 means forever
-	attrRaised = "raised" // the time of the last increase of keep
-	attrBefore = "before" // seconds
+	attrKeep   = "keep"   // retention of markers in seconds; 0 means forever
+	attrRaised = "raised" // time of the last increase of the retention
+	attrBefore = "before" // retention before that increase, in seconds
 )
 
 func (ix *index) item(s Stream) store.Item {

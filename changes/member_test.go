@@ -14,7 +14,7 @@ import (
 func (n *nodes) live(d time.Duration, alive ...int) {
 	for ; d > 0; d -= 30 * time.Second {
 		n.pass(30 * time.Second)
-		for range 2 { // the second round includes the arrivals of the first one
+		for range 2 { // in the second round, processes read the arrivals that others stored in the first one
 			for _, i := range alive {
 				n.renew(n.all[i])
 			}
@@ -81,7 +81,8 @@ func TestCluster_WaitsForDeadMember(t *testing.T) {
 	dead.release(0, nil)
 	n.cuts[1].Store(true)
 	n.live(20*time.Minute, 0, 2)
-	if behind := n.all[0].clock.Sub(n.settledOf(t, 0)); behind > 6*time.Minute { // a clock is five minutes slow
+	// One clock is five minutes slow, and delays the settled time.
+	if behind := n.all[0].clock.Sub(n.settledOf(t, 0)); behind > 6*time.Minute {
 		t.Errorf("the settled time is %s behind", behind)
 	}
 	n.all[0].check(n.readers[0])

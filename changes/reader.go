@@ -59,7 +59,7 @@ func NewReader(o ReaderOptions) *Reader { return &Reader{o: o, indexes: map[Stre
 // Query selects the changes of a stream, or of one device.
 type Query struct {
 	Stream Stream
-	Device string // if not empty, only its readings
+	Device string // if not empty, only readings of this device
 	Since  Cursor // the zero cursor means the oldest complete time
 	Limit  int    // maximum number of readings; 0 means no limit
 }
@@ -189,7 +189,7 @@ func (r *Rows) check(ctx context.Context, epoch Epoch) error {
 			r.at.Since = FromTime(oldest).Since
 		}
 		return nil
-	case since.fromTime && since.Since.After(r.r.o.Now().Add(time.Millisecond)): // FromTime rounds up
+	case since.fromTime && since.Since.After(r.r.o.Now().Add(time.Millisecond)): // FromTime has rounded up
 		return varve.InvalidParam("since", "%s is in the future: use now or an earlier time", since.Since.Format(time.RFC3339Nano))
 	case since.Since.Before(oldest):
 		oldest = FromTime(oldest).Since

@@ -54,14 +54,14 @@ type Tracker struct {
 	mu      sync.Mutex
 	streams map[Stream]*trackedStream
 	size    int   // number of devices in streams
-	last    int64 // the last minute with a marker; it is durable
+	last    int64 // the last minute with a marker, counted from 1970; durable unless Options.Shared is set
 	own     int64 // since this arrival, in milliseconds since 1970, only this process has put markers
 }
 
 // trackedStream is the memory of a tracker about a stream.
 type trackedStream struct {
-	minute  int64 // the last minute for which the registry has an item (minuteKey) of this stream
-	last    int64 // the last arrival
+	minute  int64 // the last minute, counted from 1970, for which the registry has an item (minuteKey) of this stream
+	last    int64 // the last arrival, in milliseconds since 1970
 	devices map[string]*trackedDevice
 	recent  recentDevices
 	// forgot is the last minute in which a device was forgotten. Memory is complete for later minutes.
@@ -70,7 +70,7 @@ type trackedStream struct {
 
 // trackedDevice is the memory of a tracker about a series.
 type trackedDevice struct {
-	minute int64 // the minute whose markers cover spans
+	minute int64 // the minute, counted from 1970, whose markers cover spans
 	spans  []hours
 	last   int64 // the last arrival, in milliseconds since 1970
 
@@ -166,7 +166,7 @@ func (t *Tracker) hasIndexed(readings []varve.Reading, verdicts []varve.Verdict)
 type markRequest struct {
 	at, minute int64
 	streams    []Stream
-	unmarked   map[varve.Series][]int64 // hours without a marker, not sorted
+	unmarked   map[varve.Series][]int64 // event hours without a marker, not sorted
 	chosen     map[varve.Series][]hours
 	minutes    []Stream // streams that have no item for the minute yet
 }

@@ -38,7 +38,7 @@ type lasting struct {
 	store.Store
 	mu     *sync.Mutex
 	stored map[string]time.Time // first arrival of each stored reading
-	late   *lateWrites          // if not nil, it performs some of the failed writes
+	late   *lateWrites          // if not nil, performs some of the failed writes later
 }
 
 func (lasting) Close() error { return nil }
@@ -140,7 +140,7 @@ type world struct {
 	store   lasting
 	engine  *engine.Engine
 	flights []*flight
-	shared  bool          // other worlds write to the store
+	shared  bool          // if true, other worlds write to the store, too
 	offset  time.Duration // difference of this process's clock from the clock of the model
 	readers []*consumer
 	indexed bool
@@ -153,14 +153,14 @@ type model struct {
 	mu    sync.Mutex // guards clock, which only the test changes
 	clock time.Time
 	made  []varve.Reading // all readings that were sent
-	acked map[string]bool // acknowledged readings
+	acked map[string]bool // readings of acknowledged writes, by their text
 }
 
 // consumer reads changes in increments.
 type consumer struct {
 	device string
 	cursor changes.Cursor
-	since  time.Time // earlier arrivals are not expected
+	since  time.Time // readings with an earlier arrival are not expected
 	got    map[string]time.Time
 }
 

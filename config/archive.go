@@ -19,9 +19,9 @@ type Archive struct {
 	Prefix    string // prefix of the keys of all archives
 	Endpoint  string // for the kind s3: address of a service other than AWS; if empty, AWS
 	Region    string // for the kind s3: region; if empty, the environment or the profile has it
-	Rate      int    // readings per second that are read from the store; 0 means no limit
+	Rate      int    // maximum number of readings per second that are read from the store; 0 means no limit
 	Retention time.Duration
-	Merge     bool // merge the archives of dropped tables
+	Merge     bool // if true, the archives of dropped tables are merged
 }
 
 // ArchiveKinds returns the values of archive.kind, except the empty one.

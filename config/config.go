@@ -118,13 +118,13 @@ type Tables struct {
 	Future      time.Duration
 	RecentWeeks int
 	Doubling    time.Duration
-	MonthsAhead int // arrival months after the current one whose tables are created in advance
+	MonthsAhead int // number of arrival months after the current one whose tables are created in advance
 }
 
 // Retention configures when tables are sealed, retired and dropped.
 type Retention struct {
 	Drop         bool
-	ArchiveFirst bool // only tables with a verified archive are dropped
+	ArchiveFirst bool // if true, only tables with a verified archive are dropped
 	Grace        time.Duration
 	Seal         time.Duration
 	Schedule     string
@@ -152,9 +152,9 @@ type Stream struct {
 	RowWindow   time.Duration // for dynamodb: the time that a row covers; 0 means a millisecond
 	ClockPolicy string        // for readings with an unacceptable time: refuse, quarantine or correct; if empty, refuse
 	Lookback    time.Duration // look-back of PromQL; 0 means the look-back of all streams
-	Archive     bool          // queries read archived tables by default
+	Archive     bool          // if true, queries read archived tables by default
 	Arrivals    string        // whether changes are recorded by arrival: true or false; if empty, true except on dynamodb
-	Expect      string        // for dynamodb: whether the store expects that most rows exist: auto, new or existing; if empty, auto
+	Expect      string        // for dynamodb: whether rows are expected to exist: auto, new or existing; if empty, auto
 }
 
 // Limits bounds the duration, size and number of requests.
@@ -175,8 +175,8 @@ type Console struct{ Enabled bool }
 // Influx configures the routes of InfluxDB's line protocol.
 type Influx struct {
 	Enabled   bool
-	Device    string // tags that may contain the device, separated by commas; the first tag of a line counts
-	Tags      string // use of the other tags: series or fields
+	Device    string // tags that may name the device, separated by commas; the first one that a line has is used
+	Tags      string // whether the other tags are fields, or part of the device's name: fields or series
 	FieldTags string // tags that become fields even if Tags is series, separated by commas
 	Databases string // names of accepted databases and buckets, separated by commas; if empty, any name
 }

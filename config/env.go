@@ -61,7 +61,7 @@ func splitVariable(name string) (group, middle, last string) {
 	if n < 3 || parts[1] == "" || !slices.Contains([]string{"classes", "streams", "notifiers", "topics"}, parts[0]) {
 		return "", "", ""
 	}
-	words := 1 // number of words of the setting, after the name
+	words := 1 // number of words at the end of the variable that name the setting
 	if n > 3 && slices.Contains([]string{"row_window", "clock_policy", "secret_file", "secret_env", "time_at", "fields_at"}, strings.Join(parts[n-2:], "_")) {
 		words = 2
 	}

@@ -19,14 +19,14 @@ type Ingest struct {
 
 // SQS configures the consumer of a queue of Amazon SQS.
 type SQS struct {
-	Queue     string // URL; if empty, no consumer
+	Queue     string // URL of the queue; if empty, no queue is read
 	Receivers int    // number of concurrent requests for messages
 	Records
 }
 
 // Kinesis configures the consumer of a stream of Amazon Kinesis.
 type Kinesis struct {
-	Name string // name or ARN of the stream; if empty, no consumer
+	Name string // name or ARN of the Kinesis stream; if empty, none is read
 	Records
 }
 

@@ -360,7 +360,8 @@ func TestEverySettingHasAVariable(t *testing.T) {
 		}
 	}
 	again := load(t, config.Source{Environ: environ})
-	loaded.Streams = map[string]config.Stream{} // a stream with a dot in its name must be named by another source, too
+	// Variables cannot set a stream with a dot in its name, unless another source names the stream.
+	loaded.Streams = map[string]config.Stream{}
 	if !reflect.DeepEqual(again.Config, loaded.Config) {
 		t.Errorf("got  %+v\nwant %+v", again.Config, loaded.Config)
 	}

@@ -22,9 +22,9 @@ type MQTT struct {
 	Tenant                    string // tenant of messages whose topics name none
 	Window                    int    // maximum number of received messages that are not acknowledged
 	Session                   time.Duration
-	Listen                    string // address and port of the listener; if empty, none
+	Listen                    string // address and port of the listener; if empty, the server has no listener
 	MaxMessage                Size
-	Presets                   string // names of presets, separated by commas
+	Presets                   string // names of presets of patterns and payloads, separated by commas
 }
 
 // maxWindow is the largest value of the setting mqtt.window. For each acknowledgement, the library

@@ -23,15 +23,15 @@ type Notifier struct {
 	User       string // name with which Varve connects to a broker
 	SecretFile string // file with the secret, the token or the password
 	SecretEnv  string // environment variable with the secret, as an alternative to SecretFile
-	Severities string // this and the next three fields select alerts: words separated by commas; empty selects all
-	Streams    string
-	Rules      string
-	Tenants    string
+	Severities string // severities of the alerts to send, separated by commas; empty means all
+	Streams    string // streams of the alerts to send, in the same form
+	Rules      string // rules, in the same form
+	Tenants    string // tenants, in the same form
 }
 
 // Alerts configures the delivery of alerts.
 type Alerts struct {
-	URL    string        // address of Varve in messages; if empty, messages have no addresses
+	URL    string        // address of Varve that messages link to; if empty, messages have no links
 	Digest time.Duration // time over which the late alerts of a rule are collected
 }
 

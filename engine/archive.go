@@ -24,11 +24,11 @@ import (
 // Archive configures the archive of tables.
 type Archive struct {
 	Objects objectstore.Store // if nil, tables are not archived
-	Prefix  string            // prefix of all keys
-	Rate    float64           // readings per second that are read; 0 means no limit
+	Prefix  string            // prefix of the keys of all objects
+	Rate    float64           // maximum number of readings per second that are read from tables; 0 means no limit
 	// Retention is the time after which the archives of dropped tables are deleted. 0 means never.
 	Retention time.Duration
-	// Merge merges the archives of dropped tables.
+	// Merge, if true, merges the archives of dropped tables.
 	Merge bool
 	// ExactCounts means that the catalog of the store counts readings exactly.
 	ExactCounts bool

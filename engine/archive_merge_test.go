@@ -99,8 +99,8 @@ func archiveQuery(device string, order varve.Order) query.Query {
 	}
 }
 
-// TestArchive_ReadsMergedArchiveOnce checks that a query of three tables reads their merged archive with two
-// requests, names each table in its coverage, and that its explanation has the same number.
+// TestArchive_ReadsMergedArchiveOnce checks that a query of three tables needs two requests to read their
+// merged archive: one for the manifest, and one for the readings. The coverage names each table.
 func TestArchive_ReadsMergedArchiveOnce(t *testing.T) {
 	w, tables := openMergedWorld(t)
 	x, err := w.Query.Explain(t.Context(), archiveQuery("x", varve.Ascending))
@@ -113,7 +113,7 @@ func TestArchive_ReadsMergedArchiveOnce(t *testing.T) {
 		if n != 6 || len(cover.Archived) != len(tables) {
 			t.Errorf("%v: %d readings, coverage %+v, want 6 of %v", order, n, cover, tables)
 		}
-		if requests := w.Archives.Stats().Requests - before; requests != 1 { // the explanation has read the manifest
+		if requests := w.Archives.Stats().Requests - before; requests != 1 { // Explain has read the manifest
 			t.Errorf("%v: %d requests, want 1", order, requests)
 		}
 	}

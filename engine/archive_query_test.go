@@ -80,9 +80,9 @@ func TestQuery_WithArchivesReturnsEveryReadingOnceOnDynamoDB(t *testing.T) {
 type archivePast struct {
 	*engine.Engine
 	root    string
-	prefix  string // prefix of tables
+	prefix  string // prefix of the names of all tables
 	clock   time.Time
-	shared  atomic.Pointer[time.Time] // clock, for the engine
+	shared  atomic.Pointer[time.Time] // copy of clock, which the goroutines of the engine read
 	copies  []tableCopy
 	dropped int
 }
@@ -142,7 +142,7 @@ func (p *archivePast) must(t *rapid.T, err error) {
 	}
 }
 
-// live does random actions.
+// live performs random actions: it writes readings, lets time pass, and restores tables.
 func (p *archivePast) live(t *rapid.T) {
 	for range rapid.IntRange(3, 8).Draw(t, "steps") {
 		p.write(t)

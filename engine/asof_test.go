@@ -84,7 +84,8 @@ func (p *past) close() {
 	}
 }
 
-// step does one of these: it writes, waits, rotates, aggregates, asks, or asks again.
+// step does one of these at random: it writes readings, waits, runs the background jobs, asks a
+// question, or repeats the recorded questions.
 func (p *past) step() {
 	switch p.draw("step", 8) {
 	case 0, 1, 2:
@@ -214,7 +215,7 @@ func (p *past) askAgain() {
 			if !strings.HasPrefix(q.name, "roll-ups") || varve.FailureOf(err) != varve.Invalid {
 				p.t.Fatalf("%s as of %s: %v", q.name, q.at, err)
 			}
-			p.none++ // readings that arrived on the day of the question are deleted
+			p.none++ // roll-ups have no answer as of a day of arrival whose readings are deleted
 			continue
 		}
 		from := varve.AllTime().From

@@ -14,7 +14,7 @@ import (
 
 const (
 	bulkReadings = 100_000
-	bulkWrite    = 5_000 // number of readings of one write
+	bulkWrite    = 5_000 // number of readings in one write
 	busyEach     = 17    // one in this many readings raises an alert
 )
 

@@ -62,7 +62,7 @@ func renewArrivals(e *Engine, failed func(task string, err error)) func() {
 	var running sync.Mutex
 	return func() {
 		if !running.TryLock() {
-			return // the last run still waits for the store
+			return // the previous run still waits for the store
 		}
 		defer running.Unlock()
 		ctx, cancel := context.WithTimeout(e.background, renewTimeout)

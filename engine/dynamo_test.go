@@ -39,7 +39,7 @@ func TestOpen_ServesDespiteInvalidStep(t *testing.T) {
 			if err := first.Close(); err != nil {
 				t.Fatal(err)
 			}
-			now = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC) // January's tables are due
+			now = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC) // the tables of January must be created
 			second := openAt()
 			held := second.Conditions.List()
 			if len(held) != 1 || held[0].Name != health.RotationFailing || !strings.Contains(held[0].Message, "capacity.hot") {

@@ -66,8 +66,8 @@ func TestErasure_RewritesArchives(t *testing.T) {
 	}
 }
 
-// hourlyReadings returns a reading of each listed device. The first reading is at the begin of the table, each
-// other one an hour after the previous one.
+// hourlyReadings returns a reading of each listed device. The first reading is at the
+// beginning of the table's window, and each other reading is an hour after the previous one.
 func hourlyReadings(in grid.Table, arrived time.Time, devices ...string) (list []varve.Reading) {
 	for i, device := range devices {
 		list = append(list, varve.Reading{

@@ -28,7 +28,7 @@ type flaky struct {
 	mu   sync.Mutex
 	rng  *rand.Rand
 	fail bool
-	left int // failures to come
+	left int // number of erasures that still fail
 }
 
 var errFlaky = errors.New("the store fails for now")

@@ -55,7 +55,7 @@ func TestClose_FinishesCurrentAction(t *testing.T) {
 			closedInStep.Add(s.closed.Load())
 			return nil
 		})
-		wait(31 * 24 * time.Hour) // 1 February, midnight: March's tables are due
+		wait(31 * 24 * time.Hour) // 1 February, midnight: the tables of March must be created
 		if n := inStep.Load(); n != 1 {
 			t.Fatalf("%d steps are under way", n)
 		}

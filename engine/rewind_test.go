@@ -69,7 +69,7 @@ func (s *recordedStore) readingsAt(series varve.Series, at time.Time) (texts []s
 	return texts
 }
 
-// moment is a time at which all questions were asked.
+// moment has the answers to all questions of rewindWorld.answers at one time.
 type moment struct {
 	at      time.Time
 	answers []string
@@ -138,14 +138,15 @@ func (w *rewindWorld) backUp() {
 	}
 }
 
-// record asks all questions, and records the answers. The next reading arrives a millisecond later.
+// record records the present answers to the questions of rewindWorld.answers. The next reading
+// arrives a millisecond later.
 func (w *rewindWorld) record() {
 	w.Helper()
 	w.moments = append(w.moments, moment{w.clock, w.answers(&w.past)})
 	w.setClock(w.clock.Add(time.Millisecond))
 }
 
-// answers asks an engine all questions.
+// answers asks an engine eight questions about each series, and returns the answers as texts.
 func (w *rewindWorld) answers(p *past) (texts []string) {
 	w.Helper()
 	for i := range 2 {
@@ -209,7 +210,7 @@ func (w *rewindWorld) restore(m moment) {
 		w.compareTexts(fmt.Sprintf("readings of %s as of %s, by the model", pastSeries(i), m.at), got, w.store.readingsAt(pastSeries(i), m.at))
 	}
 	w.compare("after the restore", &p, m)
-	w.setClock(w.clock.Add(3 * time.Hour)) // all markers are due
+	w.setClock(w.clock.Add(3 * time.Hour)) // the hours of all dirty markers are due for a recount
 	for range 2 {
 		if _, err := p.e.Aggregator.Run(w.Context()); err != nil {
 			w.Fatal(err)

@@ -25,7 +25,7 @@ func (e *Engine) scaleTables(scaler store.Scaler, events Events) func() {
 	var running sync.Mutex
 	return func() {
 		if !running.TryLock() {
-			return // the last run still waits for DynamoDB
+			return // the previous run still waits for DynamoDB
 		}
 		defer running.Unlock()
 		err := scaleOnce(e.background, scaler, leases, events.Scaled)

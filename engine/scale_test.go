@@ -19,7 +19,7 @@ type scaleRun struct {
 	table   grid.Table
 	stores  []*dynamo.Store
 	runs    []func(*testing.T)
-	changes []store.CapacityChange // changes that the last run made
+	changes []store.CapacityChange // changes of capacity in the last run
 }
 
 func newScaleRun(t *testing.T) *scaleRun {

@@ -16,9 +16,9 @@ import (
 // foundArchive is an archive that may have readings of a target.
 type foundArchive struct {
 	table  grid.Table
-	merged string  // the merged archive that has its readings, if any
-	hold   string  // the reason of the hold on its table, or on the archive itself; "" if neither is on hold
-	counts []Count // number of readings by stream, in all days that the window touches
+	merged string  // prefix of the merged archive that has the table's readings; "" if the archive is single
+	hold   string  // reason of the hold on the table or its archive; "" if neither is on hold
+	counts []Count // numbers of readings by stream, in all days that the window touches
 	// earlier means that earlier archives of the table exist, which may have readings of the target.
 	earlier bool
 }
@@ -61,7 +61,8 @@ func (e *Eraser) findArchives(ctx context.Context, s *scope) (list []foundArchiv
 			list = append(list, found)
 		}
 	}
-	for _, t := range slices.SortedFunc(maps.Keys(leftover), grid.Table.Compare) { // these tables have no records
+	// The remaining tables have readings in merged archives, but no records.
+	for _, t := range slices.SortedFunc(maps.Keys(leftover), grid.Table.Compare) {
 		if t.Overlaps(s.Window) {
 			if e.opts.Archiver == nil {
 				return nil, errNoArchiver(t, s)

@@ -26,18 +26,18 @@ type Count struct {
 
 // Traces counts the records that an erasure deletes in addition to readings.
 type Traces struct {
-	Rollups      int // stored partials of roll-ups
+	Rollups      int // number of stored partials of roll-ups
 	Alerts       int
-	Logs         int // entries of the device's log
+	Logs         int // number of entries in the device's log
 	Rejects      int
-	Records      int  // further records about the device and its series
+	Records      int  // number of other records about the device and its series
 	Registration bool // whether the registration of the device is deleted
 }
 
 // Plan lists the data that an erasure would delete.
 type Plan struct {
 	Target
-	Arrived time.Time // readings that arrived later stay
+	Arrived time.Time // readings that arrived later are not erased
 	Tables  []Count   // numbers of readings of the target, by table and stream
 	// Archives has the archives with readings of the target. The counts include readings with any
 	// arrival, in all days that the window touches.
@@ -101,7 +101,7 @@ func (e *Eraser) planAt(ctx context.Context, t Target, arrived time.Time) (p Pla
 			st := &s.streams[j]
 			n, err := e.count(ctx, store.Erasure{Table: in.Table, Series: t.series(st.Name), Window: t.Window, Arrived: arrived, Layout: e.layout(st, t.Device)})
 			if errors.Is(err, store.ErrNoTable) {
-				break // dropped meanwhile
+				break // the table was dropped after it was listed
 			}
 			if err != nil {
 				return p, err

@@ -27,31 +27,31 @@ type State string
 const (
 	Erasing  State = "erasing"  // data is being deleted
 	Settling State = "settling" // all data was deleted, and everything is searched once more later
-	Held     State = "held"     // only tables on hold have data; the erasure continues after their release
-	Done     State = "done"     // nothing is left
+	Held     State = "held"     // only tables and archives on hold have data; the erasure continues after their release
+	Done     State = "done"     // no data of the target is left
 )
 
 // Record describes an erasure, also after its end. It has no readings.
 type Record struct {
 	ID string
 	Target
-	Arrived time.Time // readings that arrived later stay
+	Arrived time.Time // readings that arrived later are not erased
 	Begun   time.Time
 	By      string // id of the API key; "" if keys are off
 	State   State
 	Next    time.Time // when the work continues; zero if the erasure is done
-	Ended   time.Time // when nothing was left; zero before
+	Ended   time.Time // when the erasure was done; zero before that
 	Problem string    // error of the last attempt; "" if it succeeded
-	Passes  int       // how often all data was searched
+	Passes  int       // number of searches of all data
 
 	Planned []Count // numbers of readings in the plan
 	Erased  []Count // numbers of readings that were erased, by table
-	Holds   []Count // numbers of readings of the target in tables on hold
-	Traces  Traces  // numbers of deleted records
+	Holds   []Count // numbers of readings of the target in tables and archives on hold
+	Traces  Traces  // numbers of deleted records by kind
 
-	rollupsDue bool // readings are erased, and the roll-ups may still include them
+	rollupsDue bool // the stored roll-ups may still include erased readings
 
-	failures int // attempts that failed since the last success
+	failures int // number of failed attempts since the last success
 	version  int64
 }
 

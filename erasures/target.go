@@ -9,8 +9,8 @@ import (
 // Target is the data that an erasure covers.
 type Target struct {
 	Tenant, Device string
-	Stream         string       // if empty, all streams, and the logs of the device
-	Window         varve.Window // event times, in whole hours
+	Stream         string       // if empty, the target is all streams and the log of the device
+	Window         varve.Window // range of event times, in whole hours
 }
 
 // IsWhole reports whether the target covers all data of the device, with its registration.

@@ -62,7 +62,7 @@ func (e *Eraser) Run(ctx context.Context) (next time.Time, err error) {
 // continueErasure makes one pass of an erasure, and writes the result to its record. It returns when
 // the next pass is due. It fails only if the record cannot be written, or the lease is lost.
 func (e *Eraser) continueErasure(ctx context.Context, l *lease.Lease, id string) (next time.Time, err error) {
-	r, err := e.Get(ctx, id) // the index may be out of date
+	r, err := e.Get(ctx, id) // rereads the record, because the list of due erasures may be out of date
 	if err != nil || r.State == Done {
 		return next, err
 	}
@@ -96,7 +96,7 @@ type pass struct {
 	lease  *lease.Lease
 	record *Record
 	scope  scope
-	holds  []Count // numbers of readings in tables on hold
+	holds  []Count // numbers of readings in tables and archives on hold
 	erased int64   // number of readings that this pass erased or found at its end
 }
 
@@ -184,7 +184,7 @@ func (p *pass) eraseSeries(ctx context.Context, in *store.Info, stream int) (int
 		}
 	}
 	if n == 0 && p.record.State == Held {
-		return 0, nil // an earlier pass has removed the bytes
+		return 0, nil // an earlier pass has removed the bytes of the readings
 	}
 	var erased int64
 	if err = (&store.HoldError{Reason: in.Hold}); in.Hold == "" {
@@ -263,7 +263,7 @@ func (p *pass) verify(ctx context.Context) error {
 			if err != nil && !errors.Is(err, store.ErrNoTable) {
 				return err
 			}
-			p.erased += n // these readings were written meanwhile, and the next pass erases them
+			p.erased += n // these readings were written during the pass, and the next pass erases them
 		}
 	}
 	return nil

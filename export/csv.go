@@ -16,8 +16,8 @@ import (
 
 // rows are the rows of an answer in CSV, as text. So no value is parsed.
 type rows struct {
-	columns []string // the cells of the header as written, device first
-	device  []byte   // the cell of the device in all rows; nil if each row has its own
+	columns []string // the cells of the header as written, with the device's column first
+	device  []byte   // the cell of the device in all rows; nil if each row has a cell of its own
 	text    []byte
 }
 
@@ -84,7 +84,7 @@ const lastHead = "arrived"
 // after the columns that each reading has.
 func joinColumns(all []rows) []string {
 	var head []string
-	fields := map[string]string{} // the column of each field
+	fields := map[string]string{} // the cell of the header for each field
 	for i := range all {
 		columns := all[i].columns
 		n := slices.Index(columns, lastHead) + 1

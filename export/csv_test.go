@@ -14,7 +14,7 @@ func TestOutput_JoinsColumnsOfAnswers(t *testing.T) {
 	o := output{format: CSV, path: filepath.Join(t.TempDir(), "weather-000001.csv")}
 	for _, answer := range []struct{ device, text string }{
 		{"d,1", "time,id,arrived,b,fields.time\r\nt1,i1,a1,\"x\r\n\"\"y\"\",z\",5\r\n"},
-		{"d2", "time,id,arrived,c\r\n"}, // without rows
+		{"d2", "time,id,arrived,c\r\n"}, // an answer without rows
 		{"d2", "time,id,_version,arrived,\"a,b\",fields.b,fields.time\r\nt2,i2,,a2,1,9,\r\nt2,i2,1,a3,2,,7\r\n"},
 	} {
 		if err := o.addText([]byte(answer.text), answer.device); err != nil {

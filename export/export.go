@@ -52,10 +52,10 @@ type Options struct {
 type Progress struct {
 	Readings int
 	Devices  int // number of devices that are copied completely
-	Of       int // number of devices in the first copy; 0 while changes are copied
+	Of       int // number of devices to copy in the first copy; 0 while changes are copied
 	Files    int
 	Bytes    int64 // bytes of the complete files
-	First    bool  // the run makes the first copy
+	First    bool  // if true, the run makes the first copy; otherwise, it copies changes
 }
 
 // exporter is the state of a run.

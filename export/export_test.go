@@ -184,7 +184,7 @@ func TestExport_MovesReadings(t *testing.T) {
 					t.Error("no run was interrupted")
 				}
 			}
-			if _, err := export.Run(t.Context(), o); err != nil { // without changes
+			if _, err := export.Run(t.Context(), o); err != nil { // no change exists since the last run
 				t.Fatal(err)
 			}
 			files, err := filepath.Glob(filepath.Join(dir, "*"))

@@ -38,10 +38,10 @@ type output struct {
 	path     string
 	file     *os.File // nil before the first line
 	lines    *bufio.Writer
-	rows     []rows               // in CSV, the rows until the file is complete
+	rows     []rows               // for CSV, the rows of the file, which are written at its end
 	parquet  *parquetfile.Builder // nil before the first reading
 	files    []string             // the Parquet files of this output
-	readings []varve.Reading      // in Parquet, the changes, until they are sorted
+	readings []varve.Reading      // for Parquet, the changes until they are sorted
 	n        int
 	bytes    int64
 }

@@ -39,7 +39,7 @@ type pageReader struct {
 	query  client.Query
 	format wire.Format
 	pages  chan page
-	spare  chan []byte // buffers of pages that were written
+	spare  chan []byte // buffers of written pages, for reuse
 	err    error       // valid after pages is closed
 }
 

@@ -26,7 +26,7 @@ func (p badProxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, p.suffix) {
 		return resp, err
 	}
-	changed := *resp // the trailers of the server are added to resp
+	changed := *resp // a copy, because the trailers of the server are added to resp later
 	p.change(&changed)
 	return &changed, nil
 }

@@ -78,7 +78,7 @@ func TestFlood_DelaysNoGoodReadings(t *testing.T) {
 		t.Error(err)
 	}
 	c := e.Rejects.Counts()
-	failed := c.Dropped[rejects.StoreFailed] // on a slow machine, a write may exceed its time
+	failed := c.Dropped[rejects.StoreFailed] // on a slow machine, writes of rejects may exceed their time limit
 	if dropped := c.Dropped[rejects.BufferFull] + c.Dropped[rejects.LimitReached] + failed; c.Stored > rejects.DefaultLimit || failed == 0 && c.Stored < rejects.DefaultLimit || c.Stored+dropped != flood {
 		t.Errorf("%+v, want %d in all", c, flood)
 	}

@@ -16,8 +16,8 @@ import (
 // Replay describes how Session.Replay rereads the texts of rejects. The zero Replay uses the parameters
 // that the sender used.
 type Replay struct {
-	Precision wire.Precision // unit of numeric times; 0 means the unit as sent
-	Shift     time.Duration  // is added to all event times
+	Precision wire.Precision // unit of numeric times; 0 means the unit that the sender used
+	Shift     time.Duration  // duration that is added to all event times
 	Device    string         // if set, replaces the device of all readings
 	// ArrivalIsTime replaces the event time of all readings with the first arrival of their reject.
 	ArrivalIsTime bool
@@ -119,7 +119,7 @@ type replayPart struct {
 	results  []Replayed
 	readings []varve.Reading
 	verdicts []varve.Verdict
-	owners   []int // index of the result of each reading
+	owners   []int // for each reading, the index of its result in results
 }
 
 // count adds the verdicts to the results.

@@ -91,7 +91,7 @@ type state struct {
 	grant   *apikeys.Grant
 	request Request
 	turn    Turn
-	invalid int64         // readings rejected permanently, except conflicts
+	invalid int64         // number of readings that were rejected permanently, except conflicts
 	first   varve.Verdict // the verdict on the first of these invalid readings
 	charged bool          // whether readings of the body were charged to the key's rate
 }
@@ -152,7 +152,7 @@ type Source struct {
 	// ArrivalIsTime means that the arrival is the event time of readings without a time. This is the
 	// arrival in Defaults or, if that is missing, the arrival of the session.
 	ArrivalIsTime bool
-	Large         bool // the body is known to be larger than SmallBody
+	Large         bool // if true, the body is known to be larger than SmallBody
 	// Queued means that the source waited in a queue, as messages of a broker do. Bulk work rests for the
 	// small body of a live write, but not for such a source.
 	Queued bool

@@ -17,10 +17,10 @@ type ClientOptions struct {
 	Receiver *Receiver
 	Metrics  *Metrics
 
-	URL            string // as in mqtt://broker:1883 or mqtts://broker:8883
+	URL            string // address of the broker, as in mqtt://broker:1883 or mqtts://broker:8883
 	User, Password string
 	ClientID       string // names this client and its session at the broker
-	Protocol       string // auto, 5 or 3.1.1
+	Protocol       string // version of MQTT: auto, 5 or 3.1.1
 	Filters        []string
 	Share          string        // name of a shared subscription; if empty, the subscription is not shared
 	Tenant         string        // tenant of the readings whose topic names none
@@ -66,7 +66,7 @@ type Client struct {
 type clientState struct {
 	connected bool
 	protocol  string
-	since     time.Time // when connected last changed
+	since     time.Time // when the field connected last changed
 	last      error     // the last failure; a reconnect does not clear it
 	connects  int64
 	messages  int64

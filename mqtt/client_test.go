@@ -165,7 +165,7 @@ func TestClient_DisconnectsAfterPatience(t *testing.T) {
 
 // TestTLS_IsCheckedAndUsed checks connections with TLS to a broker and to the listener.
 func TestTLS_IsCheckedAndUsed(t *testing.T) {
-	web := httptest.NewTLSServer(http.NotFoundHandler()) // its certificate is for 127.0.0.1
+	web := httptest.NewTLSServer(http.NotFoundHandler()) // the certificate of this server is for 127.0.0.1
 	defer web.Close()
 	roots := x509.NewCertPool()
 	roots.AddCert(web.Certificate())
@@ -194,7 +194,7 @@ func TestClient_AcknowledgesInOrder(t *testing.T) {
 	w.failRejects(errors.New("the store failed"))
 	b.publish(t, "varve/w/d1", reading(0))
 	within(t, "the first acknowledgement", func() bool { return w.stored(t, "default", "d1") == 1 && b.unacknowledged("varve") == 0 })
-	b.publish(t, "varve/w/d1", "x") // a message that cannot be stored as a reject for now
+	b.publish(t, "varve/w/d1", "x") // an invalid message, which cannot be stored as a reject until failRejects(nil)
 	for i := range 9 {
 		b.publish(t, "varve/w/d1", reading(i+1))
 	}
@@ -270,7 +270,7 @@ func (*denyHook) Provides(b byte) bool { return b == server.OnSubscribe }
 func (*denyHook) OnSubscribe(_ *server.Client, pk packets.Packet) packets.Packet {
 	for i := range pk.Filters {
 		if strings.HasPrefix(pk.Filters[i].Filter, "secret") {
-			pk.Filters[i].Filter = "$share/" // not a valid filter
+			pk.Filters[i].Filter = "$share/" // an invalid filter, which the server refuses
 		}
 	}
 	return pk

@@ -46,7 +46,7 @@ func (c *connections) Serve(establish listeners.EstablishFn) {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // for example, too many open files
+		if err != nil { // for example, if too many files are open
 			select {
 			case <-c.closed:
 			case <-time.After(acceptPause):

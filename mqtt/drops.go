@@ -30,10 +30,10 @@ type drops struct {
 	metrics    *Metrics
 
 	mu      sync.Mutex
-	isKnown bool
-	first   int64 // count in the first report since the client or the broker started
-	count   int64
-	rose    time.Time
+	isKnown bool      // if true, the broker has reported a count
+	first   int64     // number of drops in the first report since the client or the broker started
+	count   int64     // number of drops in the last report
+	rose    time.Time // time of the last rise of count; zero while the condition is not set
 }
 
 // quiet is the time without a rise after which the condition is cleared.

@@ -104,9 +104,9 @@ func (l *Listener) Close() error {
 
 // peer is a connected device.
 type peer struct {
-	key    string // the text of its API key; empty while no key is needed
-	client string // its client id
-	user   string // its user name, unless that is the API key
+	key    string // text of the device's API key; empty while no key is needed
+	client string // client id of the device
+	user   string // user name of the device, unless it is the API key
 }
 
 // hook has the callbacks of the MQTT library's server.

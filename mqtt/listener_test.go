@@ -74,7 +74,7 @@ func TestListener_AnswersWithReasonCodes(t *testing.T) {
 		stored         string
 	}{
 		{"varve/w/d1", reading(1), 0, "", ""},
-		{"varve/w/d1", reading(1), 0, "", ""}, // a duplicate is success
+		{"varve/w/d1", reading(1), 0, "", ""}, // the code of a duplicate is success
 		{"varve/w/d1", half, 0x83, "time_invalid: ", "0"},
 		{"other/w/d1", reading(2), 0x10, `malformed: topic "other/w/d1": no pattern matches`, "0"},
 		{"varve/-/d1", reading(3), 0x90, "stream_invalid: ", "0"},
@@ -261,7 +261,7 @@ func TestListener_DelaysBeyondRate(t *testing.T) {
 // TestListener_DisconnectsBeyondRate checks that a message is not acknowledged if its key stays beyond
 // its rate, and that its connection ends.
 func TestListener_DisconnectsBeyondRate(t *testing.T) {
-	w := newWorld(t, 10) // its time stands still
+	w := newWorld(t, 10) // the clock of this world does not advance
 	_, key := w.key(t, apikeys.Draft{Scopes: apikeys.Admin | apikeys.Write, Rate: apikeys.Rate{Readings: 1}})
 	d, _ := connect(t, w.listen(t, func(o *mqtt.ListenerOptions) { o.Patience = 100 * time.Millisecond }), "c1", key, "")
 	acknowledged := 0

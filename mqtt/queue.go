@@ -21,8 +21,8 @@ type queue struct {
 	abort  context.CancelFunc
 	order  chan *entry
 	slots  chan struct{} // has an element for each message that is being stored
-	failed chan error    // receives the first error of a message
-	open   atomic.Int64  // messages that acknowledge has not processed yet
+	failed chan error    // receives the error of the first message that is not stored
+	open   atomic.Int64  // number of messages that acknowledge has not processed yet
 	linked chan struct{} // closed when link is set
 	link   link
 	acks   sync.WaitGroup
@@ -147,7 +147,7 @@ func (q *queue) drain(failed <-chan struct{}) {
 	for q.open.Load() > 0 && !q.lost.Load() {
 		select {
 		case <-tick.C:
-		case <-failed: // nothing can be acknowledged
+		case <-failed: // the connection has failed, so no message can be acknowledged
 			return
 		case <-limit.C:
 			return

@@ -37,7 +37,7 @@ type Alertmanager struct {
 	client *http.Client
 
 	mu    sync.Mutex
-	fired map[string]*firing // firings by the id of the alert
+	fired map[string]*firing // the firing of each alert, by the id of the alert
 }
 
 // firing is an alert whose opening this process has sent. After a restart, no firings are known, so

@@ -143,7 +143,7 @@ func (w *world) send(device string, at time.Time, values ...int64) {
 	}
 }
 
-// wait lets the clock advance.
+// wait advances the fake clock by d. It returns when all other goroutines are blocked.
 func wait(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()

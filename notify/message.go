@@ -19,7 +19,7 @@ type Type string
 const (
 	Opened   Type = "alert.opened"
 	Resolved Type = "alert.resolved"
-	Digest   Type = "alert.digest" // counts late alerts of a rule
+	Digest   Type = "alert.digest" // states the numbers of late alerts of a rule
 	Test     Type = "alert.test"   // sent on request, to test a notifier
 )
 
@@ -66,11 +66,11 @@ type Summary struct {
 	Rule     string    `json:"rule"`
 	Severity string    `json:"severity"`
 	Message  string    `json:"message"`
-	Opened   int       `json:"opened"`   // openings in this digest
-	Resolved int       `json:"resolved"` // resolutions in this digest
-	Open     int       `json:"open"`     // opened alerts that this digest does not resolve
+	Opened   int       `json:"opened"`   // number of openings in this digest
+	Resolved int       `json:"resolved"` // number of resolutions in this digest
+	Open     int       `json:"open"`     // number of opened alerts that this digest does not resolve
 	Devices  int       `json:"devices"`
-	From     time.Time `json:"from"` // From and To are the first and the last event time
+	From     time.Time `json:"from"` // From and To are the first and the last event time of the counted events
 	To       time.Time `json:"to"`
 	Late     bool      `json:"late"`
 	Links

@@ -32,7 +32,7 @@ type outlet struct {
 	Target
 	busy      bool      // a batch is being sent
 	paused    time.Time // end of the last pause that the receiver asked for
-	refreshed time.Time
+	refreshed time.Time // when the messages that are due for a refresh were last listed
 }
 
 // job is a message to send, and the deliveries that it completes.
@@ -56,7 +56,7 @@ type batchResult struct {
 	outlet    *outlet
 	resets    int // Sender.resets when the batch began
 	jobs      []*job
-	refreshed error // result of Refresh, if the batch has no jobs
+	refreshed error // result of Refresh; nil if the batch has jobs
 }
 
 // dispatch begins to send due messages to each notifier that is idle.
@@ -146,7 +146,7 @@ func (j *job) alert() string { return j.parts[0].of.rec.Alert }
 // the jobs wait for the next round.
 func (s *Sender) begin(ctx context.Context, o *outlet, jobs []*job) {
 	var send func() batchResult
-	if r, due := s.dueRefresh(o); due { // before jobs, because a backlog may have due jobs in every round
+	if r, due := s.dueRefresh(o); due { // a refresh precedes jobs, because a backlog may have due jobs in every round
 		send = func() batchResult {
 			ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 			defer cancel()

@@ -36,8 +36,8 @@ type content struct {
 	Rule     string            `json:"rule"`
 	Severity string            `json:"severity"`
 	Reported alerts.AlertState `json:"reported,omitempty"` // state in the last queued message; "" before the first one
-	Count    int               `json:"count"`              // number of messages so far
-	Mode     alerts.LateMode   `json:"mode,omitempty"`     // mode of the last opening; "" if that opening was not late
+	Count    int               `json:"count"`              // number of messages that were queued for the alert
+	Mode     alerts.LateMode   `json:"mode,omitempty"`     // mode of the last opening; "" if it was not late
 	Targets  []string          `json:"targets,omitempty"`  // notifiers of the last opening, which also receive its resolution
 	Shown    *Message          `json:"shown,omitempty"`    // last message that a Refresher may have to resend
 	Messages []*Message        `json:"messages,omitempty"` // messages with pending deliveries
@@ -51,7 +51,7 @@ type delivery struct {
 	Type     Type      `json:"type"`
 	Notifier string    `json:"notifier"`
 	State    State     `json:"state"`
-	Event    time.Time `json:"event"` // event time
+	Event    time.Time `json:"event"` // event time of the opening or the resolution
 	Queued   time.Time `json:"queued"`
 	Next     time.Time `json:"next,omitzero"` // time of the next attempt
 	Ended    time.Time `json:"ended,omitzero"`

@@ -70,7 +70,7 @@ func TestSender_ResendsBesideJobs(t *testing.T) {
 		w := open(t, newStore(), all(r))
 		w.hot()
 		w.send("a", time.Now(), 35)
-		for range 150 { // for five minutes
+		for range 150 { // 150 rounds of two seconds are five minutes
 			w.send("b", time.Now(), 35)
 			w.send("b", time.Now().Add(time.Second), 20)
 			wait(2 * time.Second)

@@ -41,7 +41,7 @@ type Options struct {
 	// Tenants returns the tenants whose open alerts are announced to added notifiers. If nil, only the
 	// default tenant has alerts.
 	Tenants func(context.Context) ([]string, error)
-	URL     string        // address of Varve in messages; if empty, messages have none
+	URL     string        // address of Varve that messages link to; if empty, messages have no links
 	Digest  time.Duration // time over which late alerts are collected; 0 means DefaultDigest
 	Every   time.Duration // time between two reads of the outbox; 0 means DefaultEvery
 	// Ended, if set, is called after the last attempt of a message. The error is nil if the message
@@ -63,7 +63,7 @@ type Sender struct {
 	held    *lease.Lease
 	current bool      // introduce has succeeded since the acquisition of the lease
 	resets  int       // number of calls of reset
-	resting time.Time // nothing is sent until then
+	resting time.Time // time until which no message is sent
 	works   map[alerts.AlertName]*work
 	digests map[digestKey]*openDigest
 	outlets []*outlet

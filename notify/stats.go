@@ -10,8 +10,8 @@ import (
 type Stats struct {
 	Notifier  string
 	Delivered int64
-	Failed    int64 // messages whose last attempt failed permanently; a digest counts once
-	Retried   int64 // failed attempts, including the last one of a message
+	Failed    int64 // number of messages whose last attempt failed permanently; a digest counts once
+	Retried   int64 // number of failed attempts, including the last attempt of a failed message
 	Pending   int
 	Oldest    time.Time // when the oldest pending message was queued; zero if none is pending
 }

@@ -20,7 +20,7 @@ type collector struct {
 	target   *target
 	matchers []*labels.Matcher
 	list     []*samples
-	names    map[string]*samples // by field; nil for fields that the matchers exclude
+	names    map[string]*samples // samples by field; nil for fields that the matchers exclude
 	lag      *samples            // samples of lagMetric; nil unless it is selected
 	added    int                 // upper bound of the samples added since the last call of takeNew
 }
@@ -35,7 +35,7 @@ func (c *collector) field(name string) *samples {
 		c.names = map[string]*samples{}
 	}
 	if matchesField(name, c.matchers) {
-		name = strings.Clone(name) // the name is part of a page
+		name = strings.Clone(name) // the name shares the memory of a page of readings
 		s = &samples{metric: c.target.metric(name)}
 		c.list = append(c.list, s)
 	}

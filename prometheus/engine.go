@@ -73,7 +73,7 @@ type Engine struct {
 	surveys surveys
 	fleets  fleets
 
-	inMemory atomic.Int64 // reserved samples of all queries
+	inMemory atomic.Int64 // number of samples that all queries have reserved
 }
 
 // New returns an engine.

@@ -102,7 +102,7 @@ func appendSeries(dst []byte, s *promql.Series, times *timeTexts) []byte {
 // timeTexts has the JSON of the times of samples at regular times. The series of a result share it.
 type timeTexts struct {
 	first, step int64
-	ends        []int // offset in text of the end of each time
+	ends        []int // end of each time, as an offset in text
 	text        []byte
 }
 

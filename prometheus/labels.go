@@ -43,7 +43,7 @@ func deviceLabels(d *devices.Device) []labels.Label {
 func attributeLabels(object varve.Value) (list []labels.Label) {
 	var members map[string]json.RawMessage
 	if object.IsZero() || json.Unmarshal([]byte(object.Text()), &members) != nil {
-		return nil // a value that is not an object has no properties
+		return nil // only objects have properties
 	}
 	names := make([]string, 0, len(members))
 	for name := range members {
@@ -107,7 +107,7 @@ func uniqueLabel(name string, list []labels.Label) string {
 // target is one device in one stream. In PromQL, each field of the target is a series.
 type target struct {
 	series varve.Series
-	labels []labels.Label // without __name__, sorted by name
+	labels []labels.Label // labels except __name__, sorted by name
 }
 
 func newTarget(tenant, stream string, device []labels.Label) target {

@@ -17,7 +17,7 @@ const maxQueries = 4
 // queries.
 type memory struct {
 	all      *atomic.Int64
-	limit    int64 // maximum value of all
+	limit    int64 // maximum number of samples of all queries together
 	reserved atomic.Int64
 }
 

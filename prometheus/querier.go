@@ -25,7 +25,7 @@ type queryStorage struct {
 	cancel   context.CancelFunc
 	tenant   string
 	rollups  map[*labels.Matcher]bucketed // aggregates that come from roll-ups, by the matcher with which rewrite marks their selector
-	read     atomic.Int64                 // samples read so far
+	read     atomic.Int64                 // number of samples that were read so far
 	selected []*selection
 }
 

@@ -16,7 +16,7 @@ import (
 
 // bucketed describes an aggregate over time that is computed from roll-ups.
 type bucketed struct {
-	function string // avg, min, max, sum or count
+	function string // name of the function: avg, min, max, sum or count
 	length   int64  // range of the function, in milliseconds
 }
 
@@ -151,10 +151,10 @@ type rollupReader struct {
 
 // point is the part of a roll-up of a field that an aggregate needs.
 type point struct {
-	start int64 // milliseconds
+	start int64 // start of the roll-up's period, in milliseconds since 1970
 	count int64
 	sum   decimal.Sum
-	bound varve.Number // the minimum or the maximum
+	bound varve.Number // the minimum or the maximum, as the function requires
 }
 
 func (r *rollupReader) add(of *rollup.Rollup) {

@@ -114,7 +114,7 @@ func (s *scale) float(coefficient int64) float64 {
 // iterator iterates over samples. It implements chunkenc.Iterator.
 type iterator struct {
 	list []promql.FPoint
-	at   int // -1 before the first sample
+	at   int // index of the current sample; -1 before the first one
 }
 
 // Next moves to the next sample.

@@ -15,7 +15,7 @@ const (
 	surveyAge         = time.Minute     // maximum age of a survey
 	missingAge        = 5 * time.Second // maximum age of a survey that found no reading
 	maxSurveys        = 1 << 16         // maximum number of surveys in memory
-	minLookback       = 5 * time.Minute // look-back of devices that report often
+	minLookback       = 5 * time.Minute // shortest look-back, for devices that report often
 	maxLookback       = 7 * 24 * time.Hour
 	lookbackIntervals = 3 // look-back as a multiple of the observed interval
 )
@@ -90,7 +90,7 @@ func (e *Engine) surveyWindow(ctx context.Context, of varve.Series, w varve.Wind
 		return s, err
 	}
 	defer rows.Close()
-	var times []int64 // in descending order
+	var times []int64 // event times in descending order
 	for more := true; more; {
 		err := e.opts.InTurn(ctx, func() error {
 			part, err := rows.NextPart(ctx)

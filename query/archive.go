@@ -18,8 +18,8 @@ type Archives uint8
 // because all readings of an archive have expired.
 const (
 	NoArchives   Archives = iota
-	WithArchives          // existing tables, and the archives of dropped ones
-	OnlyArchives          // archives, even if their tables exist
+	WithArchives          // reads existing tables, and the archives of dropped ones
+	OnlyArchives          // reads only archives, even if their tables exist
 )
 
 // ParseArchives parses "false", "true" or "only". The empty text means false.

@@ -54,7 +54,7 @@ func (e *Engine) ScanArrivals(ctx context.Context, q ArrivalQuery, scan func(*va
 // arrivalScan is the state of ScanArrivals.
 type arrivalScan struct {
 	rows     *Rows
-	from, to int64 // the limits of the first arrival, in milliseconds since 1970
+	from, to int64 // bounds of a reading's first arrival, in milliseconds since 1970
 	scan     func(*varve.Reading) bool
 	reading  varve.Reading
 }

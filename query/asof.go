@@ -115,7 +115,7 @@ func (s *source) omitLater() {
 			continue
 		}
 		if n != i {
-			// Swapped, not copied, so that the next page can reuse the memory of each element.
+			// The elements are swapped, so that the next page can reuse the memory of each element.
 			s.page[n], s.page[i] = s.page[i], s.page[n]
 		}
 		n++

@@ -24,7 +24,7 @@ type Cursor struct {
 // Versions of cursors.
 const (
 	cursorVersion     = 1
-	cursorVersionAsOf = 2 // has AsOf
+	cursorVersionAsOf = 2 // the cursor has the time AsOf
 )
 
 // checksumBytes is the length of the checksum at the end. It detects truncated cursors.

@@ -76,11 +76,11 @@ func TestRows_ReadsOnlyTablesOfWindow(t *testing.T) {
 type endless struct {
 	*watched
 	count   sync.Mutex
-	each    int // number of readings of a table
-	most    int // number of readings of the largest page
+	each    int // number of generated readings in each table
+	most    int // number of readings in the largest returned page
 	handed  int // number of returned readings
 	reads   int
-	unasked int // number of pages without memory from the caller
+	unasked int // number of pages for which the caller gave no memory
 }
 
 func (s *endless) Read(_ context.Context, r store.Range, dst []varve.Reading) (store.Page, error) {

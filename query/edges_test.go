@@ -17,7 +17,7 @@ func TestRows_IncludesEdgesOfTables(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)
 	earlier := start.AddDate(0, -1, 0)
 	weeks := grid.Policy{}.Ranges(grid.MonthOf(earlier))
-	for _, rg := range weeks[1:] { // not the range that begins in 1970
+	for _, rg := range weeks[1:] { // omits the first range, which begins in 1970
 		from, to := rg.Window().From, rg.Window().To
 		for i, at := range []time.Time{from, from.Add(1), to.Add(-2), to.Add(-1)} {
 			if at.After(earlier) {

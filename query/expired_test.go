@@ -18,9 +18,9 @@ func expiredWorld(t *testing.T, pages int) *world {
 	w.store.pages = pages
 	for i := range 60 {
 		at := start.Add(time.Duration(i) * 8 * time.Hour)
-		arrived := start.Add(21 * day) // in December
+		arrived := start.Add(21 * day) // arrives in December
 		if i%5 == 1 || i > 40 && i < 44 {
-			arrived = start.Add(31 * day) // alive
+			arrived = start.Add(31 * day) // this copy has not expired
 		}
 		w.put(t, []string{retention.DefaultClass, "old"}[i/30], reading("a", at, arrived, "", int64(i)))
 		if i%4 == 0 {

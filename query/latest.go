@@ -123,7 +123,7 @@ type latest struct {
 	q      LatestQuery
 	plan   plan
 	answer LatestAnswer
-	table  grid.Table // the table of the answer
+	table  grid.Table // the table that contains the reading of the answer
 	damage damage
 }
 

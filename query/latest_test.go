@@ -93,7 +93,8 @@ func TestLatest_ComparesCopiesOfParallelReads(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 8)
 	on := func(month time.Month, d int) time.Time { return time.Date(2026, month, d, 12, 0, 0, 0, time.UTC) }
 	tables := map[grid.Table]bool{}
-	for _, at := range []time.Time{on(1, 1), on(9, 20), on(10, 6)} { // their tables are read first, and have no match
+	// The tables of these readings are read first, and have no reading of device a.
+	for _, at := range []time.Time{on(1, 1), on(9, 20), on(10, 6)} {
 		tables[w.put(t, retention.DefaultClass, reading("b", at, on(11, 1), "", 1))] = true
 	}
 	tables[w.put(t, retention.DefaultClass, reading("a", on(10, 20), on(11, 15), "", 1))] = true
@@ -143,7 +144,7 @@ func TestLatest_ReturnsExpiredOnRequest(t *testing.T) {
 	w := newWorld(t, 10*day, 10*day, 1)
 	at := start.AddDate(0, -2, 0)
 	w.put(t, retention.DefaultClass, reading("a", at, at, "", 1))
-	w.put(t, retention.DefaultClass, reading("a", at, at.AddDate(0, 1, 0), "", 1)) // resent
+	w.put(t, retention.DefaultClass, reading("a", at, at.AddDate(0, 1, 0), "", 1)) // resent a month later
 	w.put(t, retention.DefaultClass, reading("a", at.Add(-day), at.Add(day), "", 2))
 	for by, want := range map[varve.By]time.Time{varve.ByEvent: at, varve.ByArrival: at.Add(-day)} {
 		for _, expired := range []bool{false, true} {
@@ -163,7 +164,7 @@ func TestLatest_ReturnsExpiredOnRequest(t *testing.T) {
 func TestLatest_CoverageListsAllTables(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)
 	at := start.AddDate(0, -1, 0)
-	w.put(t, retention.DefaultClass, reading("a", at.Add(-time.Minute), at, "", 1)) // last month, another reading
+	w.put(t, retention.DefaultClass, reading("a", at.Add(-time.Minute), at, "", 1)) // arrived last month
 	w.put(t, retention.DefaultClass, reading("a", at, start, "", 2))
 	a, err := w.engine.Latest(t.Context(), query.LatestQuery{Series: device("a"), By: varve.ByArrival})
 	if err != nil || !a.Found || !a.Reading.Time.Equal(at) {
@@ -208,7 +209,7 @@ func TestLatest_FailsAtAnyRead(t *testing.T) {
 				}
 				what := fmt.Sprintf("by %s, %s %d", by, op, call)
 				a, err := w.engine.Latest(t.Context(), query.LatestQuery{Series: device("a"), By: by})
-				if left > 0 { // the query makes fewer calls
+				if left > 0 { // the query made fewer calls, so none failed
 					if want, _ := w.latest(device("a"), by); err != nil || !a.Reading.Equal(&want) {
 						t.Errorf("%s: %v %s", what, err, show(&a.Reading))
 					}

@@ -104,7 +104,7 @@ func (m *merger) refill(ctx context.Context, w wanted) error {
 	if !m.hasPending() {
 		m.acquireShare()
 	}
-	m.removeEnded() // their readings were returned since the last page
+	m.removeEnded() // all readings of finished sources have been returned
 	w.columns = w.columns && len(m.sources) == 1
 	if err := m.readPages(ctx, empty, w); err != nil {
 		return err

@@ -19,7 +19,7 @@ type pager struct {
 	e        *Engine
 	q        *Query
 	layout   store.Layout
-	parallel int  // tables to read at once
+	parallel int  // maximum number of tables that are read concurrently
 	large    bool // the answer has acquired one of the engine's shares for full pages
 	forms    block.Forms
 	coverage Coverage
@@ -101,7 +101,7 @@ func (p *pager) readPage(ctx context.Context, s *source, w wanted) (store.Cost, 
 		if !s.isEmpty() || !s.more {
 			return cost, nil
 		}
-		// All readings of the page arrived after AsOf.
+		// All readings of the page arrived after AsOf, so the next page is read.
 	}
 }
 

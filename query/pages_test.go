@@ -29,7 +29,8 @@ func drawWorld(t *rapid.T) *world {
 	return w
 }
 
-// more stores readings with any arrival until now. Few times and values make repeats likely.
+// more stores readings with any arrival until now. It draws from few times and values, so that copies
+// of the same reading are likely.
 func (w *world) more(t *rapid.T, n int) {
 	for range n {
 		arrived := w.clock.Add(-time.Duration(rapid.IntRange(0, 200).Draw(t, "arrived")) * day)
@@ -109,7 +110,7 @@ func drawAsOf(t *rapid.T, w *world) time.Time {
 func check(t *testing.T, property func(*rapid.T)) {
 	times := 20
 	if testing.Short() {
-		times = 10 // repetitions, each with fewer checks
+		times = 10 // in short mode, rapid.Check also runs fewer inputs
 	}
 	for range times {
 		rapid.Check(t, property)
@@ -195,7 +196,7 @@ func TestCoverage_ListsTables(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 		defer rows.Close()
-		for name, tb := range gone { // dropped while the query runs
+		for name, tb := range gone { // these tables are dropped while the query runs
 			if i := slices.Index(want.Read, name); i >= 0 {
 				want.Read = slices.Delete(want.Read, i, i+1)
 				want.Missing = append(want.Missing, name)

@@ -30,7 +30,7 @@ type planned struct {
 type plan struct {
 	tables   []planned
 	expired  []string
-	later    []pruned     // all their readings arrived after AsOf
+	later    []pruned     // tables whose readings all arrived after AsOf
 	asOf     *AsOf        // nil unless the query has AsOf
 	complete time.Time    // event time from which no reading of the window can have expired
 	expiry   *Expiry      // nil if no reading of the window can have expired

@@ -29,9 +29,9 @@ type Rows struct {
 	where   selection
 	columns bool            // the caller uses NextPart
 	left    int             // readings that may still be returned; -1 means no limit
-	out     []varve.Reading // the result of Next
+	out     []varve.Reading // copied readings that Next returns
 	size    int             // size of out in bytes
-	parts   []block.Part    // the result of NextPart
+	parts   []block.Part    // columns that NextPart returns
 	release []func()        // functions that release the memory of returned parts
 	last    varve.Position  // position of the last reading that was returned
 	some    bool            // more readings may follow in this answer
@@ -106,7 +106,7 @@ func (r *Rows) next(ctx context.Context) ([]varve.Reading, error) {
 	r.out, r.size = r.out[:0], 0
 	r.releasePage()
 	if !r.tables.hasPending() {
-		r.tables.releaseShare() // so that another answer can acquire it
+		r.tables.releaseShare() // another answer can acquire the share now
 	}
 	for r.hasRoom() && !r.more {
 		if len(r.out) > 0 && r.tables.mustRead() {
@@ -218,7 +218,7 @@ func (r *Rows) liveRun(s *source, n int) []varve.Reading {
 	for i := range page {
 		if page[i].Alive(s.cutoff) {
 			if live != i {
-				// Swapped, not copied, so that the next page can reuse the memory of each element.
+				// The elements are swapped, so that the next page can reuse the memory of each element.
 				page[live], page[i] = page[i], page[live]
 			}
 			live++

@@ -62,7 +62,7 @@ func TestScanCopies_NamesFirstCopy(t *testing.T) {
 		class   string
 		arrived time.Time
 	}{
-		{"default", begin}, // expires on 2 August at noon
+		{"default", begin}, // this copy expires on 2 August at noon
 		{"old", begin.Add(36*time.Hour - 1)},
 		{"default", begin.Add(41*day + 5*time.Hour)},
 		{"old", begin.Add(61 * day)},

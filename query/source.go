@@ -14,8 +14,8 @@ type source struct {
 	planned
 	page        []varve.Reading
 	buf         *buffer
-	size        int            // size of the page when it was read
-	last        varve.Position // last position that was read, if begun
+	size        int            // size of the page when it was read, in bytes
+	last        varve.Position // position of the last reading that was read; valid if begun
 	more, begun bool
 	parts       []block.Part // columns that precede page; set only while no other table is open
 	release     func()       // releases the memory of parts; may be nil

@@ -90,7 +90,7 @@ func (e *Engine) traceTable(ctx context.Context, t *Trace, q *Query, p *plan, ta
 	for {
 		page, err := e.opts.Reader.Read(ctx, r, nil)
 		if errors.Is(err, store.ErrNoTable) {
-			return nil // dropped meanwhile
+			return nil // the table was dropped after it was listed
 		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", table.Table, err)

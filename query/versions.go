@@ -90,7 +90,7 @@ func (s *source) omitSuperseded() {
 			}
 		}
 		if n != pick {
-			// Swapped, not copied, so that the next page can reuse the memory of each element.
+			// The elements are swapped, so that the next page can reuse the memory of each element.
 			s.page[n], s.page[pick] = s.page[pick], s.page[n]
 		}
 		n, from = n+1, to

@@ -19,7 +19,7 @@ type watched struct {
 	before func(ctx context.Context, op string, t grid.Table) error
 
 	mu      sync.Mutex
-	reads   map[grid.Table]int // calls of Read and Latest
+	reads   map[grid.Table]int // number of calls of Read and Latest by table
 	filters []store.Filter
 	ranges  []store.Range
 }

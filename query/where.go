@@ -30,7 +30,7 @@ func (s *selection) selectFrom(page []varve.Reading) (matching []varve.Reading, 
 		s.profile.Add(&page[i])
 		if s.where.Matches(&page[i]) {
 			if n != i {
-				// Swapped, not copied, so that the next page can reuse the memory of each element.
+				// The elements are swapped, so that the next page can reuse the memory of each element.
 				page[n], page[i] = page[i], page[n]
 			}
 			n, s.matched = n+1, s.matched+1

@@ -45,9 +45,9 @@ type sentFile struct {
 // pendingPieces has the pieces of a file, from the first one without verdicts to the last one whose
 // sending has begun.
 type pendingPieces struct {
-	ends map[int]wire.Boundary // the boundary after each piece
+	ends map[int]wire.Boundary // the boundary after each piece, by the piece's number
 	done map[int]bool
-	next int // the first piece that is not done
+	next int // number of the first piece that is not done
 	sent prefix
 }
 
@@ -203,7 +203,7 @@ func (c *checkpoint) save() error {
 	if errors.As(err, &link) {
 		err = link.Err
 	}
-	_ = os.Remove(tmp) // the file may be missing
+	_ = os.Remove(tmp) // removal fails if the file was not created, which is harmless
 	return fmt.Errorf("the checkpoint %s cannot be written: %w", c.path, fileerr.Short(err))
 }
 

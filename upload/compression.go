@@ -40,7 +40,7 @@ func splitCompression(name string) (rest string, c compression) {
 
 // detectCompression returns the compression of data, by its first bytes.
 func detectCompression(r *bufio.Reader) compression {
-	start, _ := r.Peek(4) // the next read returns the error, too
+	start, _ := r.Peek(4) // an error is also returned by the next read
 	for _, known := range compressions {
 		if bytes.HasPrefix(start, known.magic) {
 			return known.name

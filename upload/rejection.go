@@ -17,7 +17,7 @@ type Rejection struct {
 	Line    int64           `json:"line,omitempty"` // line in the file, from 1; 0 in JSON
 	Code    string          `json:"code"`
 	Message string          `json:"message"`
-	Reading string          `json:"reading,omitempty"` // the text in the file
+	Reading string          `json:"reading,omitempty"` // text of the reading in the file
 	Stored  json.RawMessage `json:"stored,omitempty"`  // the stored fields of a conflict
 }
 
@@ -35,7 +35,7 @@ func rejectionOf(path string, p *wire.Piece, r *wire.Reject) Rejection {
 // nothing.
 type RejectFile struct {
 	file   *os.File
-	failed error // the first failure to write
+	failed error // error of the first failed write
 }
 
 // CreateRejectFile creates or truncates the file. It returns nil for an empty path.

@@ -15,10 +15,10 @@ import (
 
 // Selection sets the streams, devices and formats of sources.
 type Selection struct {
-	Stream  string    // stream of all files; if empty, each file's folder or the measurements of line protocol
-	Device  string    // device of readings without one; if empty, the name of each file
+	Stream  string    // stream of all files; if empty, the file's folder or the measurements of line protocol name it
+	Device  string    // device of readings without one; if empty, the name of their file is the device
 	Format  string    // a name of wire.BodyFormatNames; if empty, each file's name decides
-	Stdin   io.Reader // read for the argument -
+	Stdin   io.Reader // the source that the argument - names
 	Exclude []string  // files that are skipped in folders
 }
 

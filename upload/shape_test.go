@@ -23,7 +23,7 @@ import (
 // flaky is a store whose first writes of readings fail.
 type flaky struct {
 	*mem.Store
-	failures atomic.Int64 // the number of failures left
+	failures atomic.Int64 // number of writes that still fail
 }
 
 func (f *flaky) Write(ctx context.Context, batches []store.Batch) []store.Result {

@@ -15,7 +15,7 @@ import (
 
 // Source is one file of readings, or standard input.
 type Source struct {
-	Path   string // as the user wrote it
+	Path   string // path as the user wrote it
 	Stream string // if empty, each line of line protocol names its stream
 
 	stdin       io.Reader // if set, the source is standard input

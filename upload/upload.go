@@ -45,8 +45,8 @@ type Events struct {
 // Result is the summary of an upload.
 type Result struct {
 	varve.Tally
-	Conflicts int64 // rejections because of other stored values
-	Resumed   int64 // readings that an earlier run sent
+	Conflicts int64 // number of readings that are stored with the same identity, but other values
+	Resumed   int64 // number of readings that an earlier run sent
 	// Present is the number of readings that a reconciliation did not send. Their hours do not differ
 	// from the store, or may have expired.
 	Present int64
@@ -66,9 +66,9 @@ type Upload struct {
 	encoding   compression
 	sources    []Source
 	checkpoint *checkpoint
-	missing    missing // if nil, all readings are sent
+	missing    missing // chooses the readings to send; if nil, all readings are sent
 
-	mu     sync.Mutex // also serializes events
+	mu     sync.Mutex // guards result, and is locked during calls of Events
 	result Result
 }
 
@@ -233,7 +233,7 @@ func (u *Upload) sendFile(ctx context.Context, g *errgroup.Group, s *Source) (er
 		u.checkpoint.begin(s, n, pieces.At())
 		g.Go(func() error { return f.send(ctx, n, p) })
 	}
-	return nil // the caller returns the cause
+	return nil // the context has ended, and the caller returns the cause
 }
 
 // params returns the parameters of a file's pieces.

@@ -23,7 +23,7 @@ const (
 	magic       = "varve-o1"
 	headerBytes = 8 + 8 + 8 + 4
 	frameBytes  = 4 + 4 + 8 + 1 // size of a frame without its payload
-	endPayload  = 8 + 8         // number of readings of the segment, offset of the frame
+	endPayload  = 8 + 8         // bytes of two numbers: the readings of the segment, and the offset of the frame
 	endBytes    = frameBytes + endPayload
 	maxPayload  = MaxRecord + 64<<10
 	suffix      = ".outbox"

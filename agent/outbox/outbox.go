@@ -107,7 +107,7 @@ type Outbox struct {
 	saved    time.Time // when Confirm last wrote the cursor
 	stopped  chan struct{}
 	cursor   sync.Mutex // held while the file CURSOR is written
-	buf      []byte     // memory of the last batch
+	buf      []byte     // memory of the batch that Next returned last, which the next call reuses
 }
 
 // segment is one file. Its fields are guarded by Outbox.mu.
@@ -115,11 +115,11 @@ type segment struct {
 	name
 
 	size      int64 // durable bytes, or the end of the last valid frame after a restart
-	disk      int64 // bytes of the file
+	disk      int64 // size of the file in bytes, including bytes that are not durable
 	durable   int64 // bytes that are certainly durable; invalid frames in them are damage
 	readings  int64
 	confirmed progress
-	ended     bool // no frames follow
+	ended     bool // no further frames are appended
 }
 
 // left returns the number of unconfirmed readings.

@@ -118,7 +118,7 @@ func writeAndConfirm(t *testing.T, c *cuts, o outbox.Options, seed uint64) {
 				return
 			}
 			if rng.IntN(4) == 0 {
-				continue // the server did not answer
+				continue // simulates a server that did not answer
 			}
 			c.note(func() {
 				for _, r := range batch.Records {

@@ -14,7 +14,7 @@ type writer struct {
 
 	active *segment // receives new frames; nil before the first one and after a failure
 	file   File     // file of active
-	last   uint64   // highest number of a segment so far
+	last   uint64   // highest number that a segment has had
 }
 
 // loop writes one group after another, until Close. Then it ends the active segment.

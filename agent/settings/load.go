@@ -25,8 +25,8 @@ const fileVariable = EnvPrefix + "CONFIG"
 
 // Source lists the sources of a configuration.
 type Source struct {
-	File     string // "" means none
-	Required bool   // a missing file is a mistake
+	File     string // path of the configuration file; "" means no file
+	Required bool   // if true, a missing file is a mistake
 	Environ  []string
 	// Flags maps keys to values, and FlagNames maps the same keys to flags, such as --listen.
 	Flags, FlagNames map[string]string

@@ -94,8 +94,8 @@ const (
 // Sender sends readings. Run must be called only once.
 type Sender struct {
 	opts     Options
-	bytes    *rate.Limiter // nil means no limit
-	readings *rate.Limiter // nil means no limit
+	bytes    *rate.Limiter // limits the bytes sent per second; nil means no limit
+	readings *rate.Limiter // limits the readings sent per second; nil means no limit
 	body     packer
 }
 

@@ -96,7 +96,7 @@ func run(t *testing.T, readings int, change func(*uplink.Options), answer func(n
 	if w.box, err = outbox.Open(outbox.Options{Dir: t.TempDir(), MaxBytes: outbox.MinBytes}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = w.box.Close() }) // it may be closed already
+	t.Cleanup(func() { _ = w.box.Close() }) // the test may have closed the outbox already
 	var records []outbox.Record
 	for n := range readings {
 		records = append(records, outbox.Record{Stream: fmt.Sprint("s", n%2), Readings: 1, Lines: fmt.Appendf(nil, `{"n":%d}`+"\n", n)})

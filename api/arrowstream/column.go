@@ -17,12 +17,12 @@ type column struct {
 	name     string
 	builder  array.Builder
 	decimals *array.Decimal128Builder
-	scale    int // number of decimals in the column's type
+	scale    int // number of digits after the decimal point in the column's type
 	floats   *array.Float64Builder
 	bools    *array.BooleanBuilder
 	texts    *array.StringBuilder
 	kind     varve.Kind // for texts, the kind of all values; 0 means several kinds, written as JSON
-	width    int        // bytes of a value, without texts
+	width    int        // approximate bytes of a value, excluding texts
 }
 
 func newColumn(f *fieldType, t arrow.DataType, b array.Builder) column {

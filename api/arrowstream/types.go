@@ -38,8 +38,8 @@ const mixed = "mixed"
 
 // TypeSet collects the fields of readings and the types that they need.
 type TypeSet struct {
-	only   bool // other fields than the requested ones are ignored
-	device bool // the first column has the device
+	only   bool // if true, fields that were not requested are ignored
+	device bool // if true, the first column has the device
 	fields []fieldType
 	index  map[string]int // position of each field in the list fields, by name
 	// versioned means that a reading has a version.
@@ -50,9 +50,9 @@ type TypeSet struct {
 type fieldType struct {
 	name     string
 	kinds    [varve.KindJSON + 1]bool
-	integer  int // most digits before the decimal point
-	written  int // most decimals, including trailing zeros
-	required int // most decimals without trailing zeros
+	integer  int // highest number of digits before the decimal point
+	written  int // highest number of digits after the decimal point, including trailing zeros
+	required int // highest number of digits after the decimal point, excluding trailing zeros
 }
 
 // NewTypeSet returns a set. If only is not empty, the set has these fields and no others.

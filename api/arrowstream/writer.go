@@ -40,8 +40,8 @@ type Writer struct {
 	columns []column             // in the order of types.fields
 	forms   block.Forms
 	text    []byte // buffer for the text of a value
-	rows    int    // readings in the batch
-	width   int    // bytes of a reading, without texts
+	rows    int    // number of readings in the batch
+	width   int    // approximate bytes of a reading, excluding texts
 	texts   int    // bytes of texts in the batch
 }
 

@@ -28,11 +28,11 @@ type AggregateQuery struct {
 	Source           string // readings or rollups
 	Merge            bool   // if true, each bucket combines all devices
 	Limit            int    // maximum number of buckets; 0 means all
-	Top              int    // only the devices with the highest values; 0 means all
+	Top              int    // number of devices to return, those with the highest values; 0 means all
 	TopBy, TopField  string // the function and the field that rank devices
 	Consistent       bool
 	AsOf             string // only readings that had arrived by this time, as in a Query
-	Archive          string // as in a Query
+	Archive          string // selects archived tables, as in a Query
 	SkipDamaged      bool   // if true, omits damaged rows and lists them in the coverage
 }
 

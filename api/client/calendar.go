@@ -15,7 +15,7 @@ import (
 
 // CalendarQuery has the options of a forecast.
 type CalendarQuery struct {
-	Years          int      // 0 means the server's default
+	Years          int      // number of years to forecast; 0 means the server's default
 	ReadingsPerDay []string // as CLASS=N: assumes N readings a day for the class, instead of the measured load
 }
 

@@ -117,7 +117,7 @@ func TestThereAndBack(t *testing.T) {
 	got := 0
 	for _, err := range c.Readings(t.Context(), client.Query{Stream: "weather", Device: device}, nil) {
 		if got++; got == 3 || err != nil {
-			break // the rest is not read
+			break // leaves the other readings unread
 		}
 	}
 	if got != 3 {

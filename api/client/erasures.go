@@ -12,7 +12,7 @@ import (
 type ErasureTarget struct {
 	Device   string
 	Tenant   string // the tenant of the device; "" means the default one
-	Stream   string // if empty, all streams, and the log of the device
+	Stream   string // if empty, the target is all streams and the log of the device
 	From, To string // event times in whole hours, as in queries
 }
 

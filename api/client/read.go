@@ -25,7 +25,7 @@ type Query struct {
 	From, To       string
 	During         string // instead of From and To: a year, month, day, hour or minute in UTC, as in 2024-12-01T14
 	Order          varve.Order
-	Limit          int // 0 means all
+	Limit          int // maximum number of readings; 0 means all
 	Fields         []string
 	Where          string // if set, the filter that readings must match, as in temperature>30 and level=error
 	ScanLimit      int    // with Where: maximum number of readings that one request compares with Where; 0 means the server's limit
@@ -112,7 +112,7 @@ func (c ReadingCalls) Readings(ctx context.Context, q Query, answer *Answer) ite
 type readingsPage struct {
 	q      *Query
 	yield  func(*varve.Reading, error) bool
-	n      int // readings that were yielded
+	n      int // number of readings passed to yield
 	answer Answer
 }
 

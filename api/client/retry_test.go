@@ -21,7 +21,7 @@ type answer struct {
 	status int
 	media  string
 	body   string
-	after  string // Retry-After
+	after  string // value of the header Retry-After
 	err    error
 }
 

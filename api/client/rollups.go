@@ -21,7 +21,7 @@ type RollupQuery struct {
 	During         string // instead of From and To
 	Fields         []string
 	AsOf           string // only readings that had arrived by this time, in the forms of From
-	Limit          int    // periods in a page; 0 means the server's default
+	Limit          int    // maximum number of periods in a page; 0 means the server's default
 }
 
 func (q *RollupQuery) values() url.Values {

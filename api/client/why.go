@@ -12,7 +12,7 @@ import (
 type WhyQuery struct {
 	Device string
 	Time   string // the event time, in a form that the API accepts
-	ID     string // "" means any
+	ID     string // "" means any ID
 	Stream string // "" means all streams of the tenant
 }
 

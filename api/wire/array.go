@@ -74,7 +74,7 @@ func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\
 // opening bracket.
 type array struct {
 	buffer *buffer
-	n      int64 // number of elements so far
+	n      int64 // number of elements that were found so far
 	size   int   // size of the last element, which is still in the buffer
 }
 

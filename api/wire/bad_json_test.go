@@ -14,7 +14,7 @@ type badObject struct {
 	why    string
 	object string
 	code   varve.Code
-	says   string // part of the message
+	says   string // a part of the message with which the object is rejected
 }
 
 var badObjects = []badObject{

@@ -29,7 +29,7 @@ var errColumnsTooLarge = varve.InvalidParam("query.format",
 type ColumnSet struct {
 	only              []string // if not empty, only these fields
 	rows              int
-	time, id, arrived []byte // values, each after a comma
+	time, id, arrived []byte // JSON texts of the values, each after a comma
 	version           fieldText
 	clock, arrivals   Clock
 	fields            []fieldText

@@ -100,8 +100,8 @@ const (
 	useDevice
 	useID
 	useVersion
-	useName  // the column has names of fields, in the long form
-	useValue // the column has values of fields, in the long form
+	useName  // the column has names of fields, as in longForm
+	useValue // the column has values of fields, as in longForm
 	useNothing
 )
 

@@ -22,7 +22,7 @@ const maxGroup = varve.MaxFields
 // Each other column of a row is a further field. The name of this field joins the name of the value and
 // the name of the column with a dot, as in temperature.unit.
 type longForm struct {
-	key      []string // cells with the time, device, id and version of the group; empty without a group
+	key      []string // cells with the time, device, id and version of the open group; empty if no group is open
 	from     int      // index of the group's first field in the memory of the batch
 	names    []string // names of the values in the group
 	rows     int

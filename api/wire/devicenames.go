@@ -11,7 +11,7 @@ import (
 type deviceNames struct {
 	known  map[string]*deviceName
 	last   *deviceName // device of the previous reading
-	batch  uint64      // counts the batches, so that device numbers of earlier batches are recognised
+	batch  uint64      // number of the batch, by which device numbers of earlier batches are recognised as invalid
 	groups int32       // number of devices of the batch
 	next   []int32     // buffer for the result of starts
 }

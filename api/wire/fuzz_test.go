@@ -89,7 +89,8 @@ func FuzzNDJSON(f *testing.F) {
 	})
 }
 
-// FuzzCSV also varies the delimiter, the kind of column a, and whether the columns are named.
+// FuzzCSV checks bodies of CSV with checkBody. It varies the body, the delimiter, the kind of column a, and
+// whether the columns are named.
 func FuzzCSV(f *testing.F) {
 	for i, row := range csvRows {
 		rows := row.rows[:min(len(row.rows), 300)]

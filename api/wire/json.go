@@ -21,7 +21,7 @@ type Defaults struct {
 	Tenant, Stream string
 	Device         string // device of readings without one; if empty, each reading must have a device
 	Time           TimeFormat
-	Arrival        time.Time // if set, the time of readings without one
+	Arrival        time.Time // if set, the event time of readings without one
 	Flat           bool      // all properties of JSON objects are fields, except device, time, id, _version and stream
 	// Lines assigns the tags of line protocol. If nil, the default mapping applies.
 	Lines *LineMapping
@@ -137,7 +137,7 @@ func (o *object) property(b *Batch, r *varve.Reading, d *jx.Decoder, key []byte,
 		return o.id(r, d, note)
 	case "version", VersionColumn:
 		if o.Flat != (string(key) == VersionColumn) {
-			break // a field, or an unknown property
+			break // here, the property is a field or unknown
 		}
 		twice(&o.seen.version)
 		return o.version(d, note)

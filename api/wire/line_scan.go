@@ -11,11 +11,11 @@ import (
 // type plain does for JSON, and stores the fields sorted by name.
 type pointScan struct {
 	text []byte
-	at   int // offset of the next byte
+	at   int // offset in text of the next byte to read
 
 	shapes [fewShapes]shape // the names of the fields of earlier points
-	last   int              // the shape of the last point
-	next   int              // the shape that is replaced next
+	last   int              // index in shapes of the shape of the last point
+	next   int              // index in shapes of the shape that is replaced next
 }
 
 // openQuote is the message of a verdict on a point whose last string has no end.
@@ -122,7 +122,7 @@ func (p *pointScan) key() (key []byte, escaped bool, v varve.Verdict) {
 func takeKey(text []byte) (key []byte, n int) { return takeEscaped(text, true) }
 
 func takeEscaped(text []byte, equals bool) (word []byte, n int) {
-	var plain []byte // set if the text has an escape
+	var plain []byte // the word without its escapes; nil if it has no escape
 	from := 0
 	for n < len(text) {
 		c := text[n]

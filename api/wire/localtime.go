@@ -15,7 +15,7 @@ type LocalChoice uint8
 // The choices. A local time never occurs if clocks skip it when they go forward. EarlierLocal reads such
 // a time with the difference from UTC after the change, and LaterLocal with the difference before.
 const (
-	RejectLocal LocalChoice = iota // neither: the time is rejected
+	RejectLocal LocalChoice = iota // no instant is selected: the time is rejected
 	EarlierLocal
 	LaterLocal
 )

@@ -12,12 +12,12 @@ import (
 // partWriter has the state of a RowWriter while it writes a part of a block.
 type partWriter struct {
 	forms      block.Forms
-	properties []property      // the requested columns, in JSON
+	properties []property      // the columns that are written to JSON
 	cells      []*block.Column // the columns of RowWriter.Fields; nil for a field that the part lacks
 
 	// head is a copy of usualHead with the dates of the last event time and the last arrival.
 	head          [headLen]byte
-	time, arrival int64 // the starts of the dates, in seconds since 1970
+	time, arrival int64 // the starts of the two dates in head, in seconds since 1970
 }
 
 // usualHead is the head of a reading whose event time has whole seconds, whose id is a hash and

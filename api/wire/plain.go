@@ -19,11 +19,11 @@ import (
 // plain predicts the shape, and stores the values sorted by name.
 type plain struct {
 	text []byte
-	at   int // offset of the next byte
+	at   int // offset in text of the next byte to read
 
 	shapes [fewShapes]shape // shapes of earlier objects
-	last   int              // the shape of the last object
-	next   int              // the shape that is replaced next
+	last   int              // index in shapes of the shape of the last object
+	next   int              // index in shapes of the shape that is replaced next
 
 	times, arrivals dayParser
 }
@@ -34,7 +34,7 @@ const fewShapes = 4
 
 // shape is the names of the fields of an object.
 type shape struct {
-	names []string // in the order of the object
+	names []string // names in the order in which they occur in the object
 	order []int    // index of each name among the sorted names; empty if a name occurs twice
 }
 

@@ -19,7 +19,7 @@ type Problem struct {
 
 // ProblemDetail names the parameter that caused a problem.
 type ProblemDetail struct {
-	Location string `json:"location"` // as in query.limit
+	Location string `json:"location"` // name of the parameter, as in query.limit
 	Message  string `json:"message"`
 }
 

@@ -73,7 +73,7 @@ func (r *rowReader) row(first []byte, columns int) (n int, bad error) {
 		}
 		n += len(line)
 		if quotes += bytes.Count(line, []byte{'"'}); quotes%2 != 0 {
-			continue // a quote is still open
+			continue // a quoted cell continues on the next line
 		}
 		whole := r.buffer.buf[r.buffer.from : r.buffer.from+n]
 		if bad := r.split(whole); bad == nil && (columns == 0 || len(r.cells) == columns) {

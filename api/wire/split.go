@@ -92,13 +92,13 @@ type Boundary struct{ Offset, Line, Readings int64 }
 // file is in the Data of one piece, or in its Rejects if the reading cannot be sent.
 type Splitter struct {
 	most     int // maximum number of readings in a piece
-	bytes    int // approximate size of a piece
+	bytes    int // approximate size of a piece, in bytes
 	buffer   *buffer
 	cutter   cutter
 	header   []byte   // the beginning of each piece, with its newline; may be empty
 	names    []string // names of the columns, if the format has columns
 	readings int64    // number of readings before the next piece
-	err      error    // error after the last piece
+	err      error    // io.EOF or the error that ended the file, returned after the last piece
 }
 
 // cutter finds the readings in a file of one format.

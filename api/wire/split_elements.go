@@ -54,7 +54,7 @@ func (e *elementCutter) cut(s *Splitter, p *Piece) error {
 	from := len(p.Data)
 	p.add(text)
 	for line := p.Data[from : len(p.Data)-1]; ; {
-		i := bytes.IndexByte(line, '\n') // not in a string: the array breaks off at a string with a line break
+		i := bytes.IndexByte(line, '\n') // between tokens, because a string with a line break is an error
 		if i < 0 {
 			break
 		}

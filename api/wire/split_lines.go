@@ -45,7 +45,7 @@ func (l *lineCutter) cut(s *Splitter, p *Piece) error {
 	if len(trimBlanks(text)) == 0 || l.omit != nil && l.omit(text) {
 		w.consume(n)
 		if begun {
-			p.Data = append(p.Data, '\n') // so that piece and file have equal line numbers
+			p.Data = append(p.Data, '\n') // keeps the line numbers in the piece equal to the ones in the file
 		}
 		return nil
 	}

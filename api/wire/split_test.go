@@ -77,7 +77,7 @@ func checkPieces(t tester, f wire.Format, body string, c wire.Columns, most, siz
 	t.Helper()
 	want, err := drain(new(wire.Memory), new(wire.Batch), f, strings.NewReader(body), defaults(), c)
 	if err != nil {
-		return // the whole file has no outcome to compare
+		return // the whole file cannot be read, so no outcome exists to compare with
 	}
 	all, err := pieces(iotest.HalfReader(strings.NewReader(body)), f, c, most, size, nil)
 	if err != nil {

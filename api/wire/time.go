@@ -300,7 +300,7 @@ const pairs = "000102030405060708091011121314151617181920212223242526272829" +
 // appendDecimals appends the nanoseconds of a second without trailing zeros.
 func appendDecimals(dst []byte, ns int) []byte {
 	digits := 9
-	if ms := ns / 1e6; ms*1e6 == ns { // the most common precision
+	if ms := ns / 1e6; ms*1e6 == ns { // most times have whole milliseconds
 		if ms%10 != 0 {
 			return append(dst, '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10))
 		}

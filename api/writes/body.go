@@ -147,7 +147,7 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left == 0 {
-		// A body of exactly the limit is accepted. One more byte is not.
+		// A body whose size equals the limit is accepted, and a larger body is not.
 		var one [1]byte
 		n, err := b.in.Read(one[:])
 		if n > 0 {

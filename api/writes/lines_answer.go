@@ -21,8 +21,8 @@ const maxLineText = 512
 // lineRejects collects the rejected lines of a write.
 type lineRejects struct {
 	list        []wire.InfluxLine
-	retry       bool // a line may be stored later
-	whole       bool // no line was stored
+	retry       bool // if true, a rejected line may be stored if the client resends it later
+	whole       bool // if true, no line of the write was stored
 	number      int64
 	firstReason string
 }

@@ -41,7 +41,7 @@ const (
 
 // rejections collects the rejected readings of one answer.
 type rejections struct {
-	text   []byte // JSON, without the brackets
+	text   []byte // the elements of a JSON array, without its brackets
 	listed int
 	out    []byte // buffer of the answer
 }

@@ -16,7 +16,7 @@ import (
 
 // Connection configures an AWS client.
 type Connection struct {
-	Region   string // if empty, the region of the environment
+	Region   string // region of AWS; if empty, the environment or the profile has it
 	Endpoint string // URL of an emulator; if empty, requests go to AWS
 }
 

@@ -14,7 +14,7 @@ type Metrics struct {
 	failures prometheus.Counter
 
 	mu   sync.Mutex
-	lags map[string]time.Duration // by shard; "" for a queue
+	lags map[string]time.Duration // lag by shard of the stream; the key "" stands for a queue
 }
 
 // NewMetrics registers the metrics of a consumer: kinesis or sqs.

@@ -23,7 +23,7 @@ import (
 // Options configures a Consumer. Conditions and Failed may be nil.
 type Options struct {
 	Client   *kinesis.Client
-	Stream   string // name or ARN
+	Stream   string // name or ARN of the Kinesis stream
 	Items    store.Items
 	Holder   string // names this process in leases and heartbeats
 	Receiver *records.Receiver

@@ -74,10 +74,10 @@ func (r *Receiver) Store(ctx context.Context, g *apikeys.Grant, t *Target, list 
 type body struct {
 	text    []byte
 	lines   int
-	isWhole bool      // no record may follow
+	isWhole bool      // if true, no further record may be added
 	at      time.Time // Record.At of the first record
 	records []*Record
-	starts  []int // the first line of each record, from 1
+	starts  []int // number of the first line of each record in text, from 1
 }
 
 func (b *body) reset() {

@@ -23,7 +23,7 @@ import (
 // Options configures a Consumer. Conditions and Failed may be nil.
 type Options struct {
 	Client    *sqs.Client
-	Queue     string // the URL
+	Queue     string // URL of the queue
 	Receivers int    // number of concurrent requests for messages
 	Receiver  *records.Receiver
 	Target    *records.Target

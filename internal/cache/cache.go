@@ -19,8 +19,8 @@ import (
 
 // Limits bounds the entries of a cache.
 type Limits struct {
-	Entries int           // 0 means no limit
-	Size    int           // sum of the sizes of all entries; 0 means no limit
+	Entries int           // maximum number of entries; 0 means no limit
+	Size    int           // maximum sum of the sizes of all entries; 0 means no limit
 	Age     time.Duration // how long an entry is used; 0 means no limit
 }
 
@@ -30,7 +30,7 @@ type Cache[K comparable, V any] struct {
 
 	mu      sync.Mutex
 	entries map[K]*list.Element // values are of type *entry
-	used    list.List           // most recently used first
+	used    list.List           // entries, the most recently used first
 	size    int
 	drops   int // number of calls of Drop, DropIf and Clear
 }
@@ -141,7 +141,8 @@ func (c *Cache[K, V]) Len() (entries, size int) {
 	return len(c.entries), c.size
 }
 
-// store adds or replaces an entry, and then removes the least recently used ones above the limits. The caller must hold the lock.
+// store adds or replaces an entry. Then it removes the least recently used entries until the limits
+// hold. The caller must hold the lock.
 func (c *Cache[K, V]) store(e *entry[K, V]) {
 	if el, ok := c.entries[e.key]; ok {
 		c.remove(el)

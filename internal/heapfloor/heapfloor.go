@@ -35,7 +35,7 @@ type tuner struct {
 	floor uint64
 
 	mu      sync.Mutex
-	percent int // the growth that this tuner has set; 0 at first
+	percent int // the growth that this tuner has set, in percent of the live heap; 0 at first
 	stopped bool
 }
 

@@ -7,9 +7,9 @@ type Style int
 
 // Styles, from the finest to the coarsest.
 const (
-	Braille Style = iota // 2 × 4 dots a character
-	Blocks               // 2 × 2 dots a character
-	ASCII                // 1 dot a character, with another mark for each ink
+	Braille Style = iota // a character has 2 × 4 dots
+	Blocks               // a character has 2 × 2 dots
+	ASCII                // a character is one dot; each ink has its own character
 )
 
 // dots returns the number of dots of a character: across and down.

@@ -25,12 +25,12 @@ type Line struct {
 // Chart shows lines over time.
 type Chart struct {
 	Lines    []Line
-	From, To time.Time      // the time axis; zero means the first and the last point
+	From, To time.Time      // ends of the time axis; if zero, the times of the first and the last point
 	Zone     *time.Location // time zone of the labels; if nil, UTC
 	Style    Style
 	Colours  bool
-	Columns  int // width of the picture
-	Rows     int // height of the picture
+	Columns  int // width of the chart, in characters
+	Rows     int // height of the chart, in lines of text
 }
 
 // The least size of a chart.
@@ -49,7 +49,7 @@ func (c *Chart) Draw() (string, error) {
 	}
 	style := c.Style
 	if !c.Colours && len(c.Lines) > 1 {
-		style = ASCII // only its marks differ by line
+		style = ASCII // without colours, lines differ only in the characters of this style
 	}
 	out := sheet{colours: c.Colours}
 	legend := c.legend(style)
@@ -102,7 +102,7 @@ func (c *Chart) timeAxis() timeAxis {
 		axis.from = first
 	}
 	if axis.to.IsZero() {
-		axis.to = last.Add(1) // the last point is on the axis
+		axis.to = last.Add(1) // axis.to is excluded, so the last point is on the axis
 	}
 	if !axis.to.After(axis.from) {
 		axis.to = axis.from.Add(time.Second)

@@ -8,7 +8,7 @@ import (
 // Cell is a cell of a grid. It covers the columns from From to To-1.
 type Cell struct {
 	From, To int
-	Value    float64 // its shade; 0 is an empty cell
+	Value    float64 // determines the shade; 0 means an empty cell
 	Ink      Ink
 }
 
@@ -24,7 +24,7 @@ type Grid struct {
 	Rows    []GridRow
 	Style   Style
 	Colours bool
-	Width   int // width of the picture
+	Width   int // width of the grid with its labels, in characters
 }
 
 // shades returns the characters of empty cells and of the four shades.

@@ -15,7 +15,7 @@ import (
 
 // Setting is a single setting of a configuration C.
 type Setting[C any] struct {
-	Key string // such as server.listen
+	Key string // key of the setting, such as server.listen
 	Doc string
 	Get func(*C) string
 	// Set parses a text and sets the value. If it fails, the value stays.

@@ -19,7 +19,7 @@ const anyName = "_"
 type Pattern struct {
 	text   string
 	levels []level
-	open   bool // the last level is #
+	open   bool // if true, the pattern ends with the level #, which levels does not include
 	names  []string
 }
 
@@ -145,7 +145,7 @@ func (l *level) match(text string, values *[]string) bool {
 }
 
 // template is a text with names in braces, as in {site}-{sensor}.
-type template struct{ parts []part } // the first part has no name
+type template struct{ parts []part } // the first part has only text, and no name
 
 func parseTemplate(text string, known []string) (t template, err error) {
 	literal, rest, named := strings.Cut(text, "{")

@@ -160,7 +160,7 @@ func rawAt(text []byte, path []string) (raw jx.Raw, ok bool) {
 // builder writes readings as JSON.
 type builder struct {
 	out   []byte
-	first bool // no field of the present reading was written
+	first bool // no field of the current reading has been written
 }
 
 // begin begins a reading. The device may be "", and the time nil.
@@ -192,7 +192,7 @@ func (b *builder) raw(text []byte) {
 	b.out = append(b.out, text...)
 	for i := from; i < len(b.out); i++ {
 		if b.out[i] == '\n' || b.out[i] == '\r' {
-			b.out[i] = ' ' // strings of JSON have no line ends
+			b.out[i] = ' ' // valid JSON has line breaks only between its tokens
 		}
 	}
 }

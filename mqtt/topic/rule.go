@@ -41,11 +41,11 @@ const (
 type Route struct {
 	pattern                       *Pattern
 	payload                       payload
-	stream, device, tenant, field *template // nil if neither the rule nor the pattern has the name
+	stream, device, tenant, field *template // nil if neither the rule nor the pattern gives the value
 	timeAt, fieldsAt              []string
 	format                        wire.TimeFormat
 	columns                       wire.Columns
-	required                      bool // readings must have a time
+	required                      bool // if true, readings must have a time
 }
 
 // Pattern returns the pattern of the route.

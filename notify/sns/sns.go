@@ -23,7 +23,7 @@ import (
 
 // Options configure a notifier. Topic is required.
 type Options struct {
-	Topic    string // ARN of the topic
+	Topic    string // ARN of the SNS topic
 	Endpoint string // address of an emulator; if empty, messages go to AWS
 }
 

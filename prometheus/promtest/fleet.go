@@ -20,7 +20,7 @@ import (
 // Device is a device of the fleet.
 type Device struct {
 	Name, Stream string
-	Site, Floor  string // attributes
+	Site, Floor  string // attributes of the device
 	Fields       []string
 	Interval     time.Duration
 }
@@ -58,12 +58,12 @@ func (d *Device) Readings(w varve.Window) []varve.Reading {
 	_, _ = hash.Write([]byte(d.Name)) // Write of a hash never fails
 	rng := rand.New(rand.NewPCG(hash.Sum64(), 1))
 	var list []varve.Reading
-	const least = 100_000 // far from 0: whether a rate is extrapolated to 0 depends on the version of Prometheus
+	const least = 100_000 // far from 0, because versions of Prometheus differ in the extrapolation of rates to 0
 	total := int64(least)
 	phase := 7*time.Second + time.Duration(rng.Int64N(40_000)+1)*time.Millisecond
 	for at := w.From.Truncate(d.Interval); at.Before(w.To); at = at.Add(d.Interval) {
 		if rng.IntN(200) == 0 {
-			at = at.Add(time.Duration(rng.IntN(30)) * d.Interval) // an outage
+			at = at.Add(time.Duration(rng.IntN(30)) * d.Interval) // simulates an outage of the device
 		}
 		r := varve.Reading{
 			Series: varve.Series{Tenant: varve.DefaultTenant, Stream: d.Stream, Device: d.Name},

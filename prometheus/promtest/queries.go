@@ -26,7 +26,7 @@ func Queries(seed uint64, n int, end time.Time) []Query {
 // generator draws queries.
 type generator struct {
 	*rand.Rand
-	hours bool // ranges and offsets are whole hours
+	hours bool // if true, ranges and offsets are whole hours
 }
 
 func (g *generator) oneOf(texts ...string) string { return texts[g.IntN(len(texts))] }
@@ -37,8 +37,8 @@ func (g *generator) query(end time.Time) Query {
 	g.hours = mode == 1
 	q.Text = g.vector(2)
 	switch mode {
-	case 0: // an instant query
-	case 1: // whole hours, which roll-ups may answer
+	case 0: // an instant query, at Start
+	case 1: // a range query of whole hours, which roll-ups may answer
 		q.End = q.Start.Truncate(time.Hour)
 		q.Step = time.Duration(1+g.IntN(3)) * time.Hour
 		q.Start = q.End.Add(-time.Duration(g.IntN(10)) * time.Hour)
