@@ -111,9 +111,9 @@ type Events struct {
 	Scaled func(store.CapacityChange)
 	// Erasure is called after an erasure has begun or changed. If nil, it is skipped.
 	Erasure func(erasures.Record)
-	// Mended is called after the streams in the registry were repaired, or after their repair failed.
+	// Repaired is called after the streams in the registry were repaired, or after their repair failed.
 	// The argument streams is the number of repaired items. If nil, it is skipped.
-	Mended func(streams int, err error)
+	Repaired func(streams int, err error)
 	// Unclaimed is called by Open once for each prefix of owned tables without a class.
 	//
 	// The readings of these tables are neither returned nor dropped. If nil, it is skipped.
@@ -162,8 +162,8 @@ func (o Options) withDefaults() Options {
 	if o.Conditions == nil {
 		o.Conditions = health.New(health.Options{Now: o.Now})
 	}
-	if o.Events.Mended == nil {
-		o.Events.Mended = func(int, error) {}
+	if o.Events.Repaired == nil {
+		o.Events.Repaired = func(int, error) {}
 	}
 	if o.Events.Counted == nil {
 		o.Events.Counted = func(int, time.Duration, error) {}
@@ -235,7 +235,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e.background, e.stop = context.WithCancel(context.WithoutCancel(ctx))
 	// Failures are visible in the events, the health and the conditions of the rotator.
 	_ = e.rotate()
-	e.mendStreams(ctx, o.Events.Mended)
+	e.repairStreams(ctx, o.Events.Repaired)
 	// If tables cannot be listed, the rotator has failed, too, and has reported the error.
 	_ = tellUnclaimed(ctx, o)
 	e.cron = cron.New(cron.WithLocation(time.UTC))

@@ -33,10 +33,10 @@ func TestOpen_SucceedsIfRotationFails(t *testing.T) {
 		wait(time.Hour)
 		h = e.Rotator.Health()
 		if h.LastError != "" || !h.LastSuccess.Equal(time.Date(2000, 1, 1, 2, 0, 0, 0, time.UTC)) || h.Ahead.Existing != h.Ahead.Wanted {
-			t.Errorf("health after it was mended: %+v", h)
+			t.Errorf("health after it was repaired: %+v", h)
 		}
 		if _, errs, _ := l.recorded(); len(errs) != 3 || errs[2] != nil {
-			t.Errorf("events after it was mended: %v", errs)
+			t.Errorf("events after it was repaired: %v", errs)
 		}
 	})
 }

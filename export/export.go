@@ -50,12 +50,12 @@ type Options struct {
 
 // Progress counts the exported readings.
 type Progress struct {
-	Readings int
-	Devices  int // number of devices that are copied completely
-	Of       int // number of devices to copy in the first copy; 0 while changes are copied
-	Files    int
-	Bytes    int64 // bytes of the complete files
-	First    bool  // if true, the run makes the first copy; otherwise, it copies changes
+	Readings     int
+	Devices      int // number of devices that are copied completely
+	TotalDevices int // number of devices to copy in the first copy; 0 while changes are copied
+	Files        int
+	Bytes        int64 // bytes of the complete files
+	IsFirstCopy  bool  // if true, the run makes the first copy; otherwise, it copies changes
 }
 
 // exporter is the state of a run.
@@ -94,7 +94,7 @@ func (e *exporter) copyReadings(ctx context.Context) error {
 	if e.o.FileReadings == 0 {
 		e.o.FileReadings = e.fileReadings()
 	}
-	if e.done.First {
+	if e.done.IsFirstCopy {
 		return e.copyDevices(ctx)
 	}
 	return e.copyChanges(ctx)
@@ -105,7 +105,7 @@ func (e *exporter) fileReadings() int {
 	switch {
 	case e.o.Format == NDJSON:
 		return lineReadings
-	case e.o.Format == Parquet && e.done.First:
+	case e.o.Format == Parquet && e.done.IsFirstCopy:
 		return groupReadings
 	default:
 		return wholeReadings
@@ -121,12 +121,12 @@ func (e *exporter) begin(ctx context.Context) error {
 	p, err := e.o.Client.ReadChanges(ctx, client.ChangesQuery{Stream: e.o.Stream, Since: "now"}, func(*varve.Reading) error { return nil })
 	switch {
 	case varve.FailureOf(err) == varve.Conflict && e.o.State == "":
-		e.done.First = true // without an index by arrival, a single copy is possible, but no copy of later changes
+		e.done.IsFirstCopy = true // without an index by arrival, a single copy is possible, but no copy of later changes
 		return nil
 	case err != nil:
 		return err
 	}
-	e.done.Cursor, e.done.First = p.Next, true
+	e.done.Cursor, e.done.IsFirstCopy = p.Next, true
 	e.done.AsOf = p.Settled.Add(-time.Millisecond).Format(time.RFC3339Nano)
 	return e.done.save(e.o.State)
 }
@@ -137,7 +137,7 @@ func (e *exporter) copyDevices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.First, e.Of = true, len(devices)
+	e.IsFirstCopy, e.TotalDevices = true, len(devices)
 	q := client.Query{Stream: e.o.Stream, AsOf: e.done.AsOf, Limit: min(pageReadings, e.o.FileReadings), Consistent: true, Versions: true}
 	e.Devices, _ = slices.BinarySearch(devices, e.done.Device)
 	if e.Devices < len(devices) && devices[e.Devices] == e.done.Device {
@@ -156,7 +156,7 @@ func (e *exporter) copyDevices(ctx context.Context) error {
 	if r.err != nil {
 		return r.err
 	}
-	e.done.First, e.done.AsOf, e.done.Device, e.done.Next = false, "", "", ""
+	e.done.IsFirstCopy, e.done.AsOf, e.done.Device, e.done.Next = false, "", "", ""
 	return e.endFile()
 }
 

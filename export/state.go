@@ -16,12 +16,12 @@ type state struct {
 	Stream string `json:"stream"`
 	Format string `json:"format"`
 	// Cursor is the place in the changes after the exported readings.
-	Cursor string `json:"cursor"`
-	First  bool   `json:"first,omitempty"`  // if true, the first copy is not complete
-	AsOf   string `json:"as_of,omitempty"`  // time of the first copy; "" if the stream has no index by arrival
-	Device string `json:"device,omitempty"` // the device that the first copy has reached
-	Next   string `json:"next,omitempty"`   // the cursor after the copied readings of Device; "" if all are copied
-	Files  int    `json:"files"`            // number in the name of the last file
+	Cursor      string `json:"cursor"`
+	IsFirstCopy bool   `json:"first,omitempty"`  // if true, the first copy is not complete
+	AsOf        string `json:"as_of,omitempty"`  // time of the first copy; "" if the stream has no index by arrival
+	Device      string `json:"device,omitempty"` // the device that the first copy has reached
+	Next        string `json:"next,omitempty"`   // the cursor after the copied readings of Device; "" if all are copied
+	Files       int    `json:"files"`            // number in the name of the last file
 }
 
 // load reads the state. It returns false if the path is empty or the file is missing.

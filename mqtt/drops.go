@@ -29,11 +29,11 @@ type drops struct {
 	conditions *health.Conditions
 	metrics    *Metrics
 
-	mu      sync.Mutex
-	isKnown bool      // if true, the broker has reported a count
-	first   int64     // number of drops in the first report since the client or the broker started
-	count   int64     // number of drops in the last report
-	rose    time.Time // time of the last rise of count; zero while the condition is not set
+	mu         sync.Mutex
+	isKnown    bool      // if true, the broker has reported a count
+	firstCount int64     // number of drops in the first report since the client or the broker started
+	count      int64     // number of drops in the last report
+	lastRise   time.Time // time of the last rise of count; zero while the condition is not set
 }
 
 // quiet is the time without a rise after which the condition is cleared.
@@ -49,12 +49,12 @@ func (d *drops) report(payload []byte) {
 	defer d.mu.Unlock()
 	d.metrics.dropped.Set(float64(n))
 	if d.isKnown && n > d.count {
-		d.rose = d.now()
+		d.lastRise = d.now()
 		d.conditions.Set(health.BrokerDropping, fmt.Sprintf(
 			"the broker dropped %d messages since its last report: for Mosquitto, set max_inflight_messages 1000 and max_queued_messages 0", n-d.count))
 	}
 	if !d.isKnown || n < d.count {
-		d.first = n // this is the first report, or the broker was restarted
+		d.firstCount = n // this is the first report, or the broker was restarted
 	}
 	d.isKnown, d.count = true, n
 }
@@ -64,8 +64,8 @@ func (d *drops) report(payload []byte) {
 func (d *drops) endIfQuiet() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.rose.IsZero() && d.now().Sub(d.rose) > quiet {
-		d.rose = time.Time{}
+	if !d.lastRise.IsZero() && d.now().Sub(d.lastRise) > quiet {
+		d.lastRise = time.Time{}
 		d.conditions.Clear(health.BrokerDropping)
 	}
 }

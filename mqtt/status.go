@@ -30,7 +30,7 @@ func (d *drops) status() *wire.MQTTDropped {
 	if !d.isKnown {
 		return nil
 	}
-	return &wire.MQTTDropped{Total: d.count, Seen: d.count - d.first, Last: orNil(d.rose)}
+	return &wire.MQTTDropped{Total: d.count, Seen: d.count - d.firstCount, Last: orNil(d.lastRise)}
 }
 
 // Status returns the state of the listener.

@@ -39,7 +39,7 @@ func (s *Sender) dueDigests(now time.Time) map[string][]*job {
 		if w.rec == nil {
 			continue
 		}
-		for _, d := range w.rec.Done {
+		for _, d := range w.rec.Deliveries {
 			if d.State != Pending || d.Digest == "" || d.sending || d.Next.After(now) {
 				continue
 			}

@@ -52,7 +52,7 @@ func (s *Sender) dueRefresh(o *outlet) (func(context.Context) error, bool) {
 
 // silenced returns the number of silent deliveries.
 func (r *record) silenced() (n int) {
-	for _, d := range r.Done {
+	for _, d := range r.Deliveries {
 		if d.State == Silent {
 			n++
 		}

@@ -68,7 +68,7 @@ func (s *Sender) dispatch(ctx context.Context) {
 		if w.rec == nil {
 			continue
 		}
-		for _, d := range w.rec.Done {
+		for _, d := range w.rec.Deliveries {
 			if d.State != Pending {
 				continue
 			}
@@ -104,7 +104,7 @@ func (d *delivery) deviceOf(w *work) string { return w.rec.Tenant + "/" + w.rec.
 // order returns the time by which a delivery is sorted. It is the event time, or the latest event
 // time of the earlier messages about the alert if that is later.
 func (r *record) order(d *delivery) (at time.Time) {
-	for _, other := range r.Done {
+	for _, other := range r.Deliveries {
 		if other.Number <= d.Number && other.Notifier == d.Notifier && other.Event.After(at) {
 			at = other.Event
 		}
@@ -325,7 +325,7 @@ func (s *Sender) removeFinished(ctx context.Context) error {
 
 // failRemoved fails pending deliveries to notifiers that are not configured.
 func (s *Sender) failRemoved(r *record, now time.Time) (changed bool) {
-	for _, d := range r.Done {
+	for _, d := range r.Deliveries {
 		if d.State == Pending && !slices.ContainsFunc(s.outlets, func(o *outlet) bool { return o.Name == d.Notifier }) {
 			d.State, d.Error, d.Next, d.Ended, changed = Failed, errRemoved.Error(), time.Time{}, now, true
 		}
@@ -347,7 +347,7 @@ func (o *outlet) refreshes(r *record, now time.Time) bool {
 	if !ok || r.Shown == nil {
 		return false
 	}
-	for _, d := range slices.Backward(r.Done) {
+	for _, d := range slices.Backward(r.Deliveries) {
 		if d.Message == r.Shown.ID && d.Notifier == o.Name {
 			return d.State == Delivered && d.Digest == "" && (r.Reported == alerts.Open || now.Sub(d.Ended) < n.RefreshResolved())
 		}

@@ -33,15 +33,15 @@ type record struct {
 
 // content is the part of a record that is stored as JSON.
 type content struct {
-	Rule     string            `json:"rule"`
-	Severity string            `json:"severity"`
-	Reported alerts.AlertState `json:"reported,omitempty"` // state in the last queued message; "" before the first one
-	Count    int               `json:"count"`              // number of messages that were queued for the alert
-	Mode     alerts.LateMode   `json:"mode,omitempty"`     // mode of the last opening; "" if it was not late
-	Targets  []string          `json:"targets,omitempty"`  // notifiers of the last opening, which also receive its resolution
-	Shown    *Message          `json:"shown,omitempty"`    // last message that a Refresher may have to resend
-	Messages []*Message        `json:"messages,omitempty"` // messages with pending deliveries
-	Done     []*delivery       `json:"deliveries,omitempty"`
+	Rule       string            `json:"rule"`
+	Severity   string            `json:"severity"`
+	Reported   alerts.AlertState `json:"reported,omitempty"` // state in the last queued message; "" before the first one
+	Count      int               `json:"count"`              // number of messages that were queued for the alert
+	Mode       alerts.LateMode   `json:"mode,omitempty"`     // mode of the last opening; "" if it was not late
+	Targets    []string          `json:"targets,omitempty"`  // notifiers of the last opening, which also receive its resolution
+	Shown      *Message          `json:"shown,omitempty"`    // last message that a Refresher may have to resend
+	Messages   []*Message        `json:"messages,omitempty"` // messages with pending deliveries
+	Deliveries []*delivery       `json:"deliveries,omitempty"`
 }
 
 // delivery is the state of one message for one notifier.
@@ -179,7 +179,7 @@ func (r *record) addDeliveries(q *queuing, names []string, event time.Time, a *a
 		if r.Mode == alerts.LateDigest {
 			d.Digest, d.Next = q.digest(name, a)
 		}
-		r.Done = append(r.Done, d)
+		r.Deliveries = append(r.Deliveries, d)
 	}
 	if !slices.ContainsFunc(r.Messages, func(other *Message) bool { return other.ID == m.ID }) {
 		r.Messages = append(r.Messages, m)
@@ -191,7 +191,7 @@ func (r *record) addDeliveries(q *queuing, names []string, event time.Time, a *a
 func (r *record) trim() {
 	wanted := map[string]bool{}
 	ended := 0
-	for _, d := range r.Done {
+	for _, d := range r.Deliveries {
 		if d.State == Pending {
 			wanted[d.Message] = true
 		} else {
@@ -199,7 +199,7 @@ func (r *record) trim() {
 		}
 	}
 	r.Messages = slices.DeleteFunc(r.Messages, func(m *Message) bool { return !wanted[m.ID] })
-	r.Done = slices.DeleteFunc(r.Done, func(d *delivery) bool {
+	r.Deliveries = slices.DeleteFunc(r.Deliveries, func(d *delivery) bool {
 		if d.State == Pending || ended <= mostEnded {
 			return false
 		}
@@ -222,7 +222,7 @@ func (r *record) message(d *delivery) *Message {
 // else Delivered.
 func (r *record) state() State {
 	state := Delivered
-	for _, d := range r.Done {
+	for _, d := range r.Deliveries {
 		if d.State == Pending {
 			return Pending
 		}

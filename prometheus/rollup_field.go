@@ -99,9 +99,9 @@ func pointsOf(lists [][]rollup.FieldRollup, width int64, function string) (point
 			case "avg", "sum":
 				list[i].AddTo(&p.sum)
 			case "min":
-				p.bound = list[i].Min()
+				p.extreme = list[i].Min()
 			case "max":
-				p.bound = list[i].Max()
+				p.extreme = list[i].Max()
 			}
 			points = append(points, p)
 		}

@@ -151,10 +151,10 @@ type rollupReader struct {
 
 // point is the part of a roll-up of a field that an aggregate needs.
 type point struct {
-	start int64 // start of the roll-up's period, in milliseconds since 1970
-	count int64
-	sum   decimal.Sum
-	bound varve.Number // the minimum or the maximum, as the function requires
+	start   int64 // start of the roll-up's period, in milliseconds since 1970
+	count   int64
+	sum     decimal.Sum
+	extreme varve.Number // the minimum or the maximum, as the function requires
 }
 
 func (r *rollupReader) add(of *rollup.Rollup) {
@@ -172,9 +172,9 @@ func (r *rollupReader) add(of *rollup.Rollup) {
 		case "avg", "sum":
 			p.sum = f.Sum
 		case "min":
-			p.bound = f.Min
+			p.extreme = f.Min
 		case "max":
-			p.bound = f.Max
+			p.extreme = f.Max
 		}
 		r.fields[s] = append(r.fields[s], p)
 		r.added++
@@ -207,12 +207,12 @@ func (r *rollupReader) finish(ctx context.Context) ([]*samples, error) {
 
 // aggregateOf returns the float nearest to the exact aggregate of roll-ups.
 func aggregateOf(points []point, function string) float64 {
-	count, bound := points[0].count, points[0].bound
+	count, bound := points[0].count, points[0].extreme
 	for i := 1; i < len(points); i++ {
 		p := &points[i]
 		count += p.count
-		if function == "min" && p.bound.Compare(bound) < 0 || function == "max" && p.bound.Compare(bound) > 0 {
-			bound = p.bound
+		if function == "min" && p.extreme.Compare(bound) < 0 || function == "max" && p.extreme.Compare(bound) > 0 {
+			bound = p.extreme
 		}
 	}
 	switch function {

@@ -24,20 +24,20 @@ const (
 //	merger     tables in order, copies of one reading together
 //	pager      pages of one table
 type Rows struct {
-	q       Query
-	tables  merger
-	where   selection
-	columns bool            // the caller uses NextPart
-	left    int             // readings that may still be returned; -1 means no limit
-	out     []varve.Reading // copied readings that Next returns
-	size    int             // size of out in bytes
-	parts   []block.Part    // columns that NextPart returns
-	release []func()        // functions that release the memory of returned parts
-	last    varve.Position  // position of the last reading that was returned
-	some    bool            // more readings may follow in this answer
-	more    bool            // the limit or the scan limit ended the answer
-	expired expiredCount
-	err     error // the error that ended the answer
+	q            Query
+	tables       merger
+	where        selection
+	columns      bool            // the caller uses NextPart
+	left         int             // readings that may still be returned; -1 means no limit
+	out          []varve.Reading // copied readings that Next returns
+	size         int             // size of out in bytes
+	parts        []block.Part    // columns that NextPart returns
+	release      []func()        // functions that release the memory of returned parts
+	last         varve.Position  // position of the last reading that was returned
+	mayContinue  bool            // more readings may follow in this answer
+	limitReached bool            // the limit or the scan limit ended the answer
+	expired      expiredCount
+	err          error // the error that ended the answer
 }
 
 // Open plans a query. It reads no readings before Next. The caller must call Close.
@@ -89,7 +89,7 @@ func (r *Rows) nextMatching(ctx context.Context) (readings []varve.Reading, scan
 	scanned = len(readings)
 	returned := scanned + len(r.parts) // columns contain no expired readings
 	if len(r.q.Where) > 0 && scanned > 0 {
-		if readings, returned, r.more = r.where.selectFrom(readings); returned < scanned {
+		if readings, returned, r.limitReached = r.where.selectFrom(readings); returned < scanned {
 			r.last = readings[len(readings)-1].Position() // the rest of the page belongs to the next answer
 		}
 	}
@@ -108,7 +108,7 @@ func (r *Rows) next(ctx context.Context) ([]varve.Reading, error) {
 	if !r.tables.hasPending() {
 		r.tables.releaseShare() // another answer can acquire the share now
 	}
-	for r.hasRoom() && !r.more {
+	for r.hasRoom() && !r.limitReached {
 		if len(r.out) > 0 && r.tables.mustRead() {
 			break // the next read would overwrite the memory of out
 		}
@@ -120,7 +120,7 @@ func (r *Rows) next(ctx context.Context) ([]varve.Reading, error) {
 		if len(whole) > 0 {
 			return r.emit(whole), nil
 		}
-		if !r.some || len(r.parts) > 0 || r.tables.hasColumns() {
+		if !r.mayContinue || len(r.parts) > 0 || r.tables.hasColumns() {
 			break
 		}
 	}
@@ -145,15 +145,15 @@ func (r *Rows) emit(readings []varve.Reading) []varve.Reading {
 // appendNext appends the next reading to out, unless it has expired.
 //
 // If many of the next readings are in one table, appendNext returns the live ones without copying. If the
-// next readings are columns, it moves them to r.parts. It clears r.some at the end of the answer,
-// and sets r.more at the limit.
+// next readings are columns, it moves them to r.parts. It clears r.mayContinue at the end of the answer,
+// and sets r.limitReached at the limit.
 func (r *Rows) appendNext(ctx context.Context) (whole []varve.Reading, err error) {
 	first, err := r.tables.nextSource(ctx, wanted{left: r.left, columns: r.columns})
 	if err != nil {
 		return nil, err
 	}
-	r.some = first != nil
-	if !r.some {
+	r.mayContinue = first != nil
+	if !r.mayContinue {
 		return nil, nil
 	}
 	if r.left == 0 {
@@ -162,7 +162,7 @@ func (r *Rows) appendNext(ctx context.Context) (whole []varve.Reading, err error
 		}
 		// This reading is beyond the limit. If it is live, more readings follow.
 		if pick, _ := r.takeReading(first); pick != nil {
-			r.more, r.some = true, false
+			r.limitReached, r.mayContinue = true, false
 		}
 		return nil, nil
 	}
@@ -244,13 +244,13 @@ func (r *Rows) project(readings []varve.Reading) {
 
 // More returns the last position, and whether the limit or the scan limit ended the answer. The
 // results are valid after Next has returned no readings.
-func (r *Rows) More() (varve.Position, bool) { return r.last, r.more }
+func (r *Rows) More() (varve.Position, bool) { return r.last, r.limitReached }
 
 // Coverage returns the coverage of the answer so far.
 func (r *Rows) Coverage() Coverage {
 	c := r.tables.coverage
 	c.Missing = slices.Concat(r.tables.plan.lost, c.Missing)
-	c.Expiry = r.tables.plan.expiry.reported(r.expired.upTo(r.more), r.last != (varve.Position{}))
+	c.Expiry = r.tables.plan.expiry.reported(r.expired.upTo(r.limitReached), r.last != (varve.Position{}))
 	c.AsOf = r.tables.plan.asOf
 	r.tables.damage.addTo(&c)
 	return c

@@ -22,7 +22,7 @@ type Batch struct {
 // until some exist. Without Confirm, the next call returns the same records, or more.
 func (b *Outbox) Next(ctx context.Context, bytes, readings int) (*Batch, error) {
 	for {
-		if s, from, to := b.pick(); s != nil {
+		if s, from, to := b.nextSegment(); s != nil {
 			batch, err := b.read(s, from, to, bytes, readings)
 			if err != nil || batch != nil {
 				return batch, err
@@ -39,8 +39,8 @@ func (b *Outbox) Next(ctx context.Context, bytes, readings int) (*Batch, error) 
 	}
 }
 
-// pick returns the segment to be read, with the range of its unconfirmed records.
-func (b *Outbox) pick() (s *segment, from, to int64) {
+// nextSegment returns the segment to be read, with the range of its unconfirmed records.
+func (b *Outbox) nextSegment() (s *segment, from, to int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closing {

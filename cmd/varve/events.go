@@ -20,7 +20,7 @@ import (
 func engineEvents(log zerolog.Logger) engine.Events {
 	return engine.Events{
 		Erasure: erasureChanged(log),
-		Mended: func(streams int, err error) {
+		Repaired: func(streams int, err error) {
 			if err != nil {
 				log.Warn().Err(err).Msg("streams not compared with tables, retrying")
 				return

@@ -59,8 +59,8 @@ func (a *app) runExport(ctx context.Context, o export.Options) error {
 			}
 			last = now()
 			share := ""
-			if p.Of > 0 {
-				share = fmt.Sprintf(", %s of %s", a.number(int64(p.Devices)), count(p.Of, "device"))
+			if p.TotalDevices > 0 {
+				share = fmt.Sprintf(", %s of %s", a.number(int64(p.Devices)), count(p.TotalDevices, "device"))
 			}
 			rate := float64(p.Readings) / max(now().Sub(begin).Seconds(), 0.001)
 			fmt.Fprintf(a.console, "\r\x1b[K%s%s, %s/s", count(p.Readings, "reading"), share, a.number(int64(rate)))
@@ -74,13 +74,13 @@ func (a *app) runExport(ctx context.Context, o export.Options) error {
 		return err
 	}
 	if a.output == "json" {
-		return writeJSON(a.out, map[string]any{"readings": done.Readings, "files": done.Files, "bytes": done.Bytes, "first": done.First})
+		return writeJSON(a.out, map[string]any{"readings": done.Readings, "files": done.Files, "bytes": done.Bytes, "first": done.IsFirstCopy})
 	}
 	kind := "changes"
 	switch {
-	case done.First && o.RegisteredOnly:
+	case done.IsFirstCopy && o.RegisteredOnly:
 		kind = "all readings of registered devices"
-	case done.First:
+	case done.IsFirstCopy:
 		kind = "all readings"
 	}
 	fmt.Fprintf(a.out, "Copied %s: %s in %s.\n", kind, count(done.Readings, "reading"), count(done.Files, "file"))
