@@ -106,7 +106,7 @@ type simulation struct {
 	Options
 
 	tables   []store.Info
-	at       map[grid.Table]int       // indexes of tables
+	at       map[grid.Table]int       // for each table, its index in tables
 	due      map[grid.Table]time.Time // when a table is retired or dropped next
 	load     map[grid.Table]Load
 	arrivals map[grid.Table][]arrival
@@ -175,7 +175,7 @@ func (s *simulation) open(now time.Time) []store.Info {
 	if now.Equal(s.Now) {
 		return slices.Clone(s.tables)
 	}
-	oldest := grid.MonthOf(now) - 1 // may be unsealed
+	oldest := grid.MonthOf(now) - 1 // the oldest arrival month whose tables may be unsealed
 	open := s.opened[:0]
 	for i := range s.tables {
 		due := s.due[s.tables[i].Table]
@@ -240,7 +240,7 @@ func (s *simulation) next(now time.Time) time.Time {
 		case at.IsZero():
 		case at.After(now):
 			earlier(at)
-		case !s.tables[s.at[t]].Retired.IsZero(): // one run drops a limited number of tables
+		case !s.tables[s.at[t]].Retired.IsZero(): // overdue, because one rotation drops a limited number of tables
 			earlier(now.Add(time.Hour))
 		}
 	}
