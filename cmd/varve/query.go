@@ -134,9 +134,9 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 // beginning keeps the beginning and the end of an answer in memory, and counts the lines of the answer.
 type beginning struct {
 	text []byte
-	last []byte // the end of the answer
-	rows int    // number of lines; CSV and JSON without readings have one line
-	size int    // bytes of the answer
+	last []byte // the last bytes of the answer, at most lastBytes
+	rows int    // number of lines in the answer; CSV and JSON without readings have one line
+	size int    // number of bytes in the answer
 }
 
 // lastBytes is the number of bytes from the end of an answer that beginning keeps. Coverage and
@@ -224,7 +224,7 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	var answer client.Answer
 	n, missing := 0, slices.Clone(q.Fields)
-	longest := 0 // the longest time so far
+	longest := 0 // length of the longest text of a time so far
 	for r, err := range c.Readings(cmd.Context(), q, &answer) {
 		if err != nil {
 			return errors.Join(w.Flush(), err)
