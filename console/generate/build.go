@@ -57,7 +57,7 @@ func (b *builder) bundle(entry string) ([]byte, error) {
 	}
 	mangle := ""
 	if strings.HasPrefix(entry, "lib/uplot/") {
-		mangle = "^_." // esbuild shortens these names, which uPlot uses for private members
+		mangle = "^_." // esbuild shortens names with a leading underscore, which uPlot uses for private members
 	}
 	result := api.Build(api.BuildOptions{
 		EntryPoints: []string{filepath.Join(b.source, filepath.FromSlash(entry))},
@@ -102,7 +102,8 @@ func (b *builder) setup(esbuild api.PluginBuild) {
 		return features.ReplaceAllString(strings.Replace(text, legendOff, legendEmpty, 1), ""), nil
 	})
 	load(`/lib/uplot/.*\.js$`, api.LoaderJS, func(text string) (string, error) {
-		return features.ReplaceAllString(text, ""), nil // the option Define gives the features their values
+		// The option Define has the values of the features instead of their declarations.
+		return features.ReplaceAllString(text, ""), nil
 	})
 	load(`/lib/uplot/.*\.css$`, api.LoaderCSS, func(text string) (string, error) {
 		return legend.ReplaceAllString(text, ""), nil
