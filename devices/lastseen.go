@@ -24,7 +24,7 @@ type lastSeen struct {
 // touched has the records of a tenant's devices that sent readings in the current minute.
 type touched struct {
 	devices map[string]struct{}
-	series  map[recordID]struct{} // records of devices in streams that a stream filter selects
+	series  map[recordID]struct{} // each for one stream that the StreamFilter includes
 }
 
 // written is true if a record was written with the current time.
