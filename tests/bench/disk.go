@@ -106,7 +106,7 @@ func chunkBytes(dir string) (sum int64, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // deleted meanwhile
+			continue // the file was deleted meanwhile
 		}
 		if err != nil {
 			return 0, err

@@ -10,7 +10,7 @@ import (
 
 const (
 	othersConns = 32
-	othersEvery = 20 * time.Millisecond // 1,600 readings a second
+	othersEvery = 20 * time.Millisecond // time between the writes of a connection; together, 1,600 readings per second
 	hotConns    = 48
 	splitWithin = 20 * time.Second
 )

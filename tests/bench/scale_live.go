@@ -116,12 +116,12 @@ func fleetOf(name string, conns, each int) func(b []byte, conn, i int) []byte {
 type measured struct {
 	loadResult
 
-	cpu, simCPU float64 // µs per reading
-	writes      float64 // units per reading, of the tables whose names have the prefix of the servers
+	cpu, simCPU float64 // processor time of the servers and of the stand-in, in µs per reading
+	writes      float64 // write units per reading, of the tables whose names have the prefix of the servers
 	reads       float64
 	idle        float64
 	throttled   int64
-	bytes       float64 // per reading
+	bytes       float64 // stored bytes per reading
 }
 
 // measure sends a load for scaleWarmUp, and then measures it for scaleFor.
