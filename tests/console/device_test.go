@@ -43,7 +43,7 @@ func TestDevice_SwitchesBetweenRollupsAndReadings(t *testing.T) {
 	if text := b.text(".facing"); !strings.Contains(text, "roll-ups, in steps of 1h") {
 		t.Errorf("the band says %q", text)
 	}
-	for range 3 { // half, a quarter, an eighth of a week
+	for range 3 { // to half, a quarter and an eighth of a week
 		b.click(`button[aria-label="Zoom in"]`)
 		b.settle()
 	}
@@ -149,7 +149,7 @@ func TestDevice_WorksWithKeyboard(t *testing.T) {
 	if at := evaluate[string](b, "location.search"); !strings.Contains(at, "point=roof") {
 		t.Errorf("the address is %s", at)
 	}
-	for _, name := range []string{"phone", "dark", "phone dark"} { // the chart follows the size of the screen
+	for _, name := range []string{"phone", "dark", "phone dark"} { // the chart must be as wide as the screen allows
 		b.setLook(looks[name])
 		b.wait(`(() => { const p = document.querySelector(".plot"); return Math.abs(p.querySelector(".u-wrap").clientWidth - p.clientWidth) < 2; })()`)
 	}
@@ -225,7 +225,7 @@ func TestDevice_DrawsManyReadings(t *testing.T) {
 	}
 	b := w.open(t, "/ui", "")
 	best := 1e9
-	for range 5 { // other processes may be busy
+	for range 5 { // the fastest of five drawings counts, because other processes may be busy
 		b.visit("/ui/device/pump?from=-7d&show=readings&fields=level")
 		b.waitChart("readings")
 		if n := b.number(".plot", "data-points"); n != 100_000 {

@@ -31,7 +31,7 @@ func runTests(m *testing.M) int {
 		log.Print(err)
 		return 1
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // the system cleans the rest
+	defer func() { _ = os.RemoveAll(dir) }() // the system deletes files that remain
 	binary = filepath.Join(dir, "varve")
 	build := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-ldflags", "-X main.testClock=clock", "-o", binary, "./cmd/varve")
 	if text, err := build.CombinedOutput(); err != nil {
