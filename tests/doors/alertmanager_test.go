@@ -20,7 +20,7 @@ import (
 // people receives the notifications of an Alertmanager.
 type people struct {
 	mu   sync.Mutex
-	told map[string]map[string]string // annotations, by status, device, severity and name of the alert
+	told map[string]map[string]string // annotations of alerts, by status, device, severity and name of the alert
 }
 
 func (p *people) ServeHTTP(_ http.ResponseWriter, r *http.Request) {

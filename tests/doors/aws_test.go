@@ -220,7 +220,7 @@ func TestSQS_StoresMessagesOnce(t *testing.T) {
 	for n := 2; n < 600; n++ {
 		q.send(object(n))
 		if n == 300 {
-			q.send("nonsense", object(2)+"\n"+object(n)) // duplicates
+			q.send("nonsense", object(2)+"\n"+object(n)) // text that is not JSON, and duplicates of two readings
 		}
 	}
 	poison := q.send(`{"device":"d1","time":1}`)
