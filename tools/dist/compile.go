@@ -21,7 +21,7 @@ const (
 type binary struct {
 	platform
 
-	name string // of the program
+	name string // name of the program
 	path string
 }
 
