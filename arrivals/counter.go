@@ -61,7 +61,7 @@ type Stream struct {
 type Report struct {
 	Since   time.Time // the start of counting
 	Minutes []Minute  // oldest first; the last one is not over yet
-	Streams []Stream  // by name
+	Streams []Stream  // ordered by name
 }
 
 // Counter counts readings.
