@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/upload"
 )
 
-// maxShown is the number of rejections that are printed.
+// maxShown is the largest number of rejections that are printed.
 const maxShown = 5
 
 // ingestReport prints the progress and the result of an upload.
