@@ -15,7 +15,7 @@ import (
 
 // builder makes the embedded files from the readable ones.
 type builder struct {
-	source string            // folder, as an absolute path
+	source string            // absolute path of the folder with the readable files
 	short  map[string]string // short names of the variables of style.css
 }
 

@@ -9,8 +9,8 @@ import (
 // element is a part of a template: <p class="quiet">…</p>.
 type element struct {
 	name     string   // as code: "p" in quotes, or a component
-	props    []string // code of the members of its object of properties
-	children []string // code
+	props    []string // code of each property, as a member of an object
+	children []string // code of each child
 }
 
 func (e *element) code() string {
