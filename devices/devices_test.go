@@ -228,7 +228,8 @@ func openDisk(t *testing.T) *local.Store {
 }
 
 // TestList_ScalesToHundredThousand checks that a list has all of 100,000 active devices, in
-// order. No partition of the index exceeds its share by more than a tenth.
+// order. The devices are spread over 16 partitions of the index of statuses. No partition exceeds its share by
+// more than a tenth.
 func TestList_ScalesToHundredThousand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 100,000 devices to a disk")
