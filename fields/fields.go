@@ -32,7 +32,7 @@ import (
 // DefaultLimit and MaxLimit bound the number of fields of a series.
 const (
 	DefaultLimit = 1000
-	MaxLimit     = 10_000 // fits into an item of DynamoDB
+	MaxLimit     = 10_000 // an item of DynamoDB has room for so many hashes of names
 )
 
 // maxUnrecorded is the maximum number of names of a series that are only in memory.
@@ -41,7 +41,7 @@ const maxUnrecorded = 64
 // Attributes of a series' item.
 const (
 	attrNames   = "names"   // hashes of 8 bytes, in ascending order, in base64
-	attrVersion = "version" // raised by every change
+	attrVersion = "version" // number that grows with every change of the item
 )
 
 // Registry admits readings by their fields. It is safe for concurrent use.
