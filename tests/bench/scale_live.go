@@ -104,7 +104,7 @@ func fleetOf(name string, conns, each int) func(b []byte, conn, i int) []byte {
 	}
 	return func(b []byte, conn, i int) []byte {
 		d := i % each
-		at := max(time.Now().UnixMilli(), last[conn][d]+1) // differs for all readings of a device
+		at := max(time.Now().UnixMilli(), last[conn][d]+1) // readings of a device have different times
 		last[conn][d] = at
 		s := sensors[conn][d]
 		s.advance()
@@ -135,7 +135,7 @@ func (b onStandIn) measure(sim *standIn, servers []*server, prefix string, p *lo
 	if err != nil {
 		return m, err
 	}
-	if err := sim.warm(prefix); err != nil { // tables may be new
+	if err := sim.warm(prefix); err != nil { // the load may have created tables
 		return m, err
 	}
 	allBefore, before, err := sim.usage(prefix)
