@@ -125,6 +125,6 @@ func TestShortcuts(t *testing.T) {
 	}
 	b.visit("/ui")
 	b.settle()
-	b.press(kb.Tab + kb.Enter) // the skip link
+	b.press(kb.Tab + kb.Enter) // follows the first link of the page, which skips the navigation
 	b.wait(`document.activeElement.id === "main"`)
 }
