@@ -67,8 +67,8 @@ func startAlertmanager(t *testing.T, receiver string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // the wait below reports how it ended
-		_ = cmd.Wait()         // it was killed
+		_ = cmd.Process.Kill() // Alertmanager may have ended already
+		_ = cmd.Wait()         // fails, because the process was killed
 	})
 	url := "http://" + address
 	if !varvetest.Eventually(func() bool {

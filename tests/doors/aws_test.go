@@ -48,7 +48,7 @@ func startEmulator(t *testing.T, service string) (string, aws.Config) {
 	}
 	t.Cleanup(func() {
 		stop()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // fails, because the process was killed
 	})
 	port, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {

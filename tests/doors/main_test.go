@@ -180,7 +180,7 @@ func (p *proxy) serve(t *testing.T, w http.ResponseWriter, r *http.Request, targ
 	if err != nil {
 		panic(http.ErrAbortHandler) // the client disconnected
 	}
-	defer func() { _ = resp.Body.Close() }() // read below
+	defer func() { _ = resp.Body.Close() }() // all of the body is read below
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler)
