@@ -46,7 +46,7 @@ func TestVerifyOnline_RunsLongAndEndsWithClient(t *testing.T) {
 	}
 	s = start(t, dir, "--set", "limits.request=5s")
 	begin := time.Now()
-	resp, err := verifyOnline(t.Context(), t, s, 25_000) // bytes per second; the store has about 200 KB
+	resp, err := verifyOnline(t.Context(), t, s, 25_000) // 25,000 bytes per second, of about 200 KB
 	if err != nil {
 		t.Fatal(err)
 	}
