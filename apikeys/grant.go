@@ -15,7 +15,7 @@ type Grant struct {
 	Tenant string
 	Scopes Scopes
 	Rate   Rate
-	Ends   time.Time // the zero time means never
+	Ends   time.Time // when the key expires; the zero time means never
 
 	requests, readings *rate.Limiter // nil means no limit
 }
