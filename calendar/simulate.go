@@ -39,7 +39,7 @@ type Options struct {
 	Tables     []store.Info    // the existing tables, with details
 	Daily      map[string]Load // the load of a day, by class
 	Quota      int             // the maximum number of tables of the account; 0 means no limit
-	Others     int             // tables of the account that the rotator does not manage
+	Others     int             // number of tables of the account that the rotator does not manage
 	// ExpireGrace is a minimum for the time between the expiry of a reading and its deletion by the
 	// store. Policy.RecountGrace is a minimum for the time between its arrival and its deletion.
 	// The store deletes readings if Policy.Drop is set.
@@ -107,7 +107,7 @@ type simulation struct {
 
 	tables   []store.Info
 	at       map[grid.Table]int       // for each table, its index in tables
-	due      map[grid.Table]time.Time // when a table is retired or dropped next
+	due      map[grid.Table]time.Time // for each table, when it is retired or dropped next
 	load     map[grid.Table]Load
 	arrivals map[grid.Table][]arrival
 	opened   []store.Info // last result of open, whose memory the next call reuses
