@@ -28,7 +28,8 @@ const (
 // planRecount returns the roll-ups that a repair would recount. For some damage, the affected keys
 // are known only once the store is open. Until then, the damage may concern all series.
 func planRecount(c *config.Config, lost []local.Loss, damaged bool) (list []wire.Damage) {
-	if recorded, err := local.ReadRecorded(c.Store.Dir); err == nil { // CheckFolder has reported an error
+	// CheckFolder has reported an error of ReadRecorded, so the error is ignored here.
+	if recorded, err := local.ReadRecorded(c.Store.Dir); err == nil {
 		lost = append(lost, recorded.Unrecounted...)
 	}
 	ranges := lostKeysOf(lost)
