@@ -30,7 +30,7 @@ type Entry struct {
 	Message     string      // for people
 	Operator    string      // if set, the person in charge of the device
 	EscalatedTo string      // if set, the supervisor who was informed
-	Attributes  varve.Value // a JSON object, or zero
+	Attributes  varve.Value // a JSON object, or the zero Value
 }
 
 // Validate checks an entry. If the entry has no id, Validate sets the id that is computed from its
