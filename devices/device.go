@@ -18,9 +18,9 @@ type Status string
 
 // The statuses.
 const (
-	Active      Status = "active"      // should send readings
-	Inactive    Status = "inactive"    // should not send readings
-	Maintenance Status = "maintenance" // may send readings or not
+	Active      Status = "active"      // the device should send readings
+	Inactive    Status = "inactive"    // the device should not send readings
+	Maintenance Status = "maintenance" // the device may send readings or not
 )
 
 // Statuses returns all statuses.
