@@ -83,7 +83,7 @@ func (r *Registry) Admit(ctx context.Context, readings []varve.Reading, verdicts
 	var n *names
 	var like []varve.Field // fields of the previous reading; shape is their shape
 	var shape uint64
-	var known bool             // the fields of the previous reading were known
+	var known bool             // whether all fields of the previous reading were known
 	var added map[*names][]int // indexes of readings with names to be recorded
 	for i := range readings {
 		if verdicts[i].Outcome != 0 {
