@@ -73,7 +73,7 @@ func (b *bench) drop() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	clock = clock.AddDate(0, 0, 8) // past the grace
+	clock = clock.AddDate(0, 0, 8) // after the grace of the retired tables
 	begin := time.Now()
 	p, err := e.Rotator.Run(context.Background())
 	if err != nil {
