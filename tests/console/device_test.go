@@ -12,7 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// fast returns n readings before a time, one every step, whose values count from 0.
+// fast returns n readings of a device before a time, at intervals of step. The field level repeats the
+// numbers from 0 to 996, and phase the numbers from 0 to 6.
 func fast(device string, before time.Time, n int, step time.Duration) []string {
 	lines := make([]string, n)
 	for i := range lines {
@@ -141,7 +142,7 @@ func TestDevice_WorksWithKeyboard(t *testing.T) {
 	b := w.open(t, "/ui/device/roof?from=-24h&fields=temperature", "")
 	b.waitChart("readings")
 	b.eval(`document.querySelector(".plot").focus()`)
-	b.press("\u0302") // ArrowLeft
+	b.press("\u0302") // the left arrow key
 	b.press("\u0302")
 	b.waitText("roof temperature")
 	b.press("\r")
@@ -188,7 +189,7 @@ func TestDevice_SavesWhatItShows(t *testing.T) {
 func savedValues(t *testing.T, rows [][]string) (all []string) {
 	t.Helper()
 	column := func(name string) int { return slices.Index(rows[0], name) }
-	if c := column("field"); c >= 0 { // one row for each field of a bucket
+	if c := column("field"); c >= 0 { // the file has one row for each field of a bucket
 		byTime := map[string][]string{}
 		for _, r := range rows[1:] {
 			low, high := r[column("min")], r[column("max")]

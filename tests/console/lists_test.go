@@ -207,7 +207,7 @@ func TestTenants_SeeOnlyTheirOwn(t *testing.T) {
 	}
 	b.visit("/ui/device/roof")
 	b.waitChart("readings")
-	b.allow("404") // a device that does not exist
+	b.allow("404") // the tenant has no device roof
 	answer := evaluate[string](b, `fetch("/v1/settings", { headers: { Authorization: "Bearer " + sessionStorage.getItem("varve.key") } }).then(r => r.text())`)
 	b.allow("403")
 	if !json.Valid([]byte(answer)) || !strings.Contains(answer, "Forbidden") {
