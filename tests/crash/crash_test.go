@@ -79,7 +79,7 @@ func (w *world) batch(rng *rand.Rand) []varve.Reading {
 	var batch []varve.Reading
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, s := range w.readings { // in random order
+	for _, s := range w.readings { // the order of a map is random
 		if len(batch) == 3 {
 			break
 		}

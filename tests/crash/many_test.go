@@ -233,7 +233,7 @@ func (f *fleet) write(ctx, live context.Context, t *testing.T, who int, seed uin
 func (f *fleet) batch(rng *rand.Rand) (batch []varve.Reading) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, s := range f.readings { // in random order
+	for _, s := range f.readings { // the order of a map is random
 		if len(batch) == 2 {
 			break
 		}
