@@ -19,7 +19,7 @@ import (
 type broker struct {
 	address string
 	command func() *exec.Cmd
-	end     os.Signal // ends the broker without the loss of a message that it has acknowledged
+	end     os.Signal // signal after which the broker ends without the loss of an acknowledged message
 	cmd     *exec.Cmd
 	output  bytes.Buffer
 }

@@ -59,7 +59,7 @@ func writeGo2Async(_ *testing.T, address, key string, lines []string) error {
 		var last error
 		for err := range failures {
 			if !strings.Contains(err.Error(), "unavailable") && !strings.Contains(err.Error(), "EOF") {
-				last = err // the library retries after errors with unavailable or EOF
+				last = err // a final error; after the other errors, the library retries
 			}
 		}
 		failed <- last
