@@ -271,7 +271,7 @@ func (t *Throughput) measure(i int, now time.Time) {
 type State struct {
 	Partitions int
 	Splits     int   // number of splits of hot partitions
-	Rate       Units // units per second that the table serves
+	Rate       Units // units per second that the table can serve
 }
 
 // State returns the current state.

@@ -25,7 +25,7 @@ func (v *Value) Size() (n int) {
 		n = documentBytes + elementBytes*len(v.Elems)
 	case Map:
 		return documentBytes + elementBytes*len(v.Fields) + v.Fields.Size()
-	default: // the size is the sum of its text and its members
+	default: // for a text or a set, the size is that of the text or of the members
 	}
 	for i := range v.Elems {
 		n += v.Elems[i].Size()
