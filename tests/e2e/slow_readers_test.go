@@ -27,7 +27,7 @@ const (
 // not read the answers. The server must refuse reads above limits.reads. It must need little
 // memory, and must stay healthy and accept writes.
 func TestSlowReaders_LeaveServerUsable(t *testing.T) {
-	clients, limit := 1500, 512 // the default of limits.reads
+	clients, limit := 1500, 512 // 512 is the default of limits.reads
 	args := []string{"--set", "limits.stall=15m"}
 	if testing.Short() {
 		clients, limit = 240, 80
