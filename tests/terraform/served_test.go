@@ -173,7 +173,7 @@ func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	e := newEmulator(t)
 	one := newStack(t, e, "one", nil)
-	two := newStack(t, e, "one-two", nil) // equals the prefix that a class named two would have in the first deployment
+	two := newStack(t, e, "one-two", nil) // the same prefix as for a class named two in the first deployment
 	var urls []string
 	for _, s := range []*stack{one, two} {
 		dir := t.TempDir()
