@@ -194,7 +194,7 @@ func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
 	a.words(cmd, "output", outputs...)
 }
 
-// words adds the shell completions of a flag.
+// words makes the shell complete the value of a flag with the given words.
 func (a *app) words(cmd *cobra.Command, flag string, words ...string) {
 	// Registering cannot fail for a flag that was just added.
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
