@@ -27,7 +27,7 @@ type Entry struct {
 	ID          varve.ID
 	Arrived     time.Time
 	State       string      // such as NORMAL or WARNING
-	Message     string      // for people
+	Message     string      // text for people
 	Operator    string      // if set, the person in charge of the device
 	EscalatedTo string      // if set, the supervisor who was informed
 	Attributes  varve.Value // a JSON object, or the zero Value
