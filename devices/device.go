@@ -43,7 +43,7 @@ const (
 // Device is the record of a device.
 type Device struct {
 	Tenant, Device string
-	Name           string // for people
+	Name           string // name for people
 	Type           string // such as sensor or gateway
 	Status         Status
 	Location       string
