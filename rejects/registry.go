@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Defaults of the bounds.
+// Default values of the settings of rejects, for Options.Limit and Options.Retention.
 const (
 	DefaultLimit     = 10_000
 	DefaultRetention = 30 * 24 * time.Hour
