@@ -36,7 +36,7 @@ const (
 // Attributes of a stream's item.
 const (
 	attrClasses = "classes"    // JSON array of class names, sorted
-	attrWindow  = "row_window" // milliseconds
+	attrWindow  = "row_window" // row window in milliseconds
 	attrShards  = "shards"     // JSON object: device → number of shards
 	attrVersion = registry.AttrVersion
 )
