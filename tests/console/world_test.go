@@ -112,7 +112,7 @@ func (w *world) must(t *testing.T, method, path, body string) []byte {
 	return text
 }
 
-// createKey creates an API key. The first key should be an admin's.
+// createKey creates an API key. The first key must be an admin key, and later requests of w use it.
 func (w *world) createKey(t *testing.T, draft string) string {
 	t.Helper()
 	var made struct{ Key string }
