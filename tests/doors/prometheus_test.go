@@ -219,7 +219,7 @@ func TestPrometheus_EqualAnswers(t *testing.T) {
 	}
 }
 
-// TestPrometheus_Promtool runs the subcommands of promtool query.
+// TestPrometheus_Promtool runs the subcommands of promtool query on Varve, and checks their output.
 func TestPrometheus_Promtool(t *testing.T) {
 	w := promWindow()
 	promtool, url := debian(t, "bin/promtool"), startWithFleet(t, w).URL+"/prometheus"
