@@ -46,9 +46,9 @@ type storeKind struct {
 	extraThreads int    // number of threads of the store that mostly wait for the disk
 	tables       int    // number of tables that a query reads at a time
 	reads        int    // number of concurrent reads of the store; 0 means one per processor
-	hasQuota     bool   // an account limits the number of tables and bills requests
-	inProcess    bool   // the store exists only inside its server
-	oneProcess   bool   // opening fails with varve.Conflict while another process has the store
+	hasQuota     bool   // whether an AWS account limits the number of tables and bills requests
+	inProcess    bool   // whether the store exists only inside its server
+	oneProcess   bool   // whether opening fails with varve.Conflict while another process has the store open
 }
 
 // verifyOptions are the arguments of storeKind.verify.
