@@ -109,7 +109,7 @@ func (e *Entry) repeat(stored *Entry) varve.Verdict {
 	if e.ID == e.contentID() {
 		return varve.Verdict{Outcome: varve.Duplicate}
 	}
-	reading := func(e *Entry) *varve.Reading { // an empty text equals a missing one
+	reading := func(e *Entry) *varve.Reading { // makes an empty text equal to a missing one
 		return &varve.Reading{ID: e.ID, Fields: slices.DeleteFunc(e.content(), func(f varve.Field) bool { return f.Value.Equal(varve.StringValue("")) })}
 	}
 	return store.Repeat(reading(e), reading(stored))
