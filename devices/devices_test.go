@@ -238,7 +238,7 @@ func TestList_ScalesToHundredThousand(t *testing.T) {
 	disk := openDisk(t)
 	w := newWorld(t, func(o *devices.Options) { o.Items = disk })
 	var g errgroup.Group
-	g.SetLimit(256) // to share the disk's syncs
+	g.SetLimit(256) // concurrent calls share the syncs of the disk
 	for i := range n {
 		g.Go(func() error {
 			_, err := w.Put(t.Context(), devices.Device{Tenant: tenant, Device: fmt.Sprintf("sensor_%06d", i)}, w)
