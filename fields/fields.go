@@ -174,7 +174,7 @@ func shapeOf(fields []varve.Field) uint64 {
 	return h
 }
 
-// missing returns the hashes of the fields whose names are not in n.
+// missing returns the hashes of the field names that are not in n.
 func (n *names) missing(fields []varve.Field) (fresh []uint64) {
 	for i := range fields {
 		h := xxhash.Sum64String(fields[i].Name)
