@@ -58,7 +58,7 @@ func TestDevice_ReadsArchives(t *testing.T) {
 	b.waitText(name)
 	b.check()
 
-	// The page shows what the API returns.
+	// The API must return the same readings as the page, and name the same archived table.
 	var answer struct {
 		Readings []json.RawMessage
 		Coverage struct{ Archived []string }
