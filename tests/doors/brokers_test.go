@@ -24,7 +24,7 @@ type broker struct {
 	output  bytes.Buffer
 }
 
-// url returns the setting mqtt.url.
+// url returns the value of the setting mqtt.url.
 func (b *broker) url() string { return "mqtt://" + b.address }
 
 func (b *broker) port() string { return b.address[strings.LastIndexByte(b.address, ':')+1:] }
