@@ -89,7 +89,7 @@ func (c *Counter) Add(readings []varve.Reading, verdicts []varve.Verdict) {
 	minute := c.now().UTC().Truncate(time.Minute)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var last *varve.Reading // the previous reading; its stream is usually that of the next one, too
+	var last *varve.Reading // the previous reading; most batches have one stream, so its counts are used again
 	var t *tenant
 	var m *Minute
 	var s *Stream
