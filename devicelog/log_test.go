@@ -46,7 +46,7 @@ func (w *world) messages(l devicelog.Query) string {
 }
 
 // TestList_ServesSevenPatterns checks that the seven access patterns of a log of device states
-// work with pages of any length. The numbers and names of the patterns are those of the example of a device log in
+// work with pages of any length. The patterns have the names and the order of the example of a device log in
 // Amazon's developer guide for DynamoDB.
 func TestList_ServesSevenPatterns(t *testing.T) {
 	w := newWorld(t)
