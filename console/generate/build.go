@@ -102,7 +102,7 @@ func (b *builder) setup(esbuild api.PluginBuild) {
 		return features.ReplaceAllString(strings.Replace(text, legendOff, legendEmpty, 1), ""), nil
 	})
 	load(`/lib/uplot/.*\.js$`, api.LoaderJS, func(text string) (string, error) {
-		// The option Define has the values of the features instead of their declarations.
+		// The declarations of the features are removed, because the option Define sets their values.
 		return features.ReplaceAllString(text, ""), nil
 	})
 	load(`/lib/uplot/.*\.css$`, api.LoaderCSS, func(text string) (string, error) {
