@@ -80,8 +80,8 @@ func parseHash(text string) (hash uint64, ok bool) {
 // IsZero reports whether the id is not set.
 func (id ID) IsZero() bool { return !id.set }
 
-// Hash returns the hash of the id. It returns false if the id is not set, was chosen by a client,
-// or has a version.
+// Hash returns the hash of the id. It returns false if the id is not set, has a version, or is a text that does
+// not have the form of a hash.
 func (id ID) Hash() (hash uint64, ok bool) {
 	return id.hash, id.set && id.text == "" && id.version == 0
 }

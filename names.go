@@ -10,10 +10,10 @@ import (
 
 // Limits of names, in bytes.
 const (
-	MaxNameBytes   = 64  // a tenant or a stream
-	MaxDeviceBytes = 256 // a device
-	MaxFieldBytes  = 128 // a field
-	MaxIDBytes     = 64  // an id that a client sends
+	MaxNameBytes   = 64  // name of a tenant or a stream
+	MaxDeviceBytes = 256 // name of a device
+	MaxFieldBytes  = 128 // name of a field
+	MaxIDBytes     = 64  // id that a client sends
 )
 
 // DefaultTenant owns all data that is written without an API key.

@@ -95,8 +95,8 @@ func TestValidateDevice_AllowsPrintableNames(t *testing.T) {
 	}
 }
 
-// TestValidateNewDevice_RefusesPaths checks that new devices cannot have names that are resolved in
-// the path of a URL. Stored devices with such names must remain readable.
+// TestValidateNewDevice_RefusesPaths checks that new devices cannot have the names . and .., which
+// servers resolve in the path of a URL. Stored devices with such names must remain readable.
 func TestValidateNewDevice_RefusesPaths(t *testing.T) {
 	for name, ok := range map[string]bool{".": false, "..": false, "...": true, ".a": true, "a/..": true, "": false, " a": false} {
 		if err := varve.ValidateNewDevice(name); (err == nil) != ok {

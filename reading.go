@@ -13,8 +13,8 @@ import (
 
 // Limits of a reading.
 const (
-	MaxFields       = 256       // fields in a reading
-	MaxReadingBytes = 64 << 10  // bytes of the id, the field names and the values of a reading
+	MaxFields       = 256       // number of fields
+	MaxReadingBytes = 64 << 10  // bytes of the id, the field names and the values
 	MaxTime         = 1<<63 - 1 // exclusive limit of event times, in nanoseconds since 1970; it is in the year 2262
 )
 

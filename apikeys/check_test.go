@@ -105,7 +105,7 @@ func TestRevokedWhileRead(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
 	k, text := w.create(apikeys.Draft{Scopes: apikeys.Read})
-	w.clock.advance(time.Minute) // the entry expires
+	w.clock.advance(time.Minute) // the cached entry of the key expires
 	began, goOn := make(chan struct{}), make(chan struct{})
 	var looked atomic.Bool
 	w.items.onGet(func([]store.Item) error {

@@ -15,9 +15,9 @@ type Grant struct {
 	Tenant string
 	Scopes Scopes
 	Rate   Rate
-	Ends   time.Time // the zero time means never
+	Ends   time.Time // when the key expires; the zero time means never
 
-	requests, readings *rate.Limiter // nil means no limit
+	requests, readings *rate.Limiter // limiters of the key's rate; nil means no limit
 }
 
 // Everything returns the grant that all requests have until the first key is created.

@@ -58,7 +58,7 @@ func TestReadingRate(t *testing.T) {
 	if wait := g.Write(w.clock.Now()); wait != 0 {
 		t.Fatal(wait)
 	}
-	g.Readings(w.clock.Now(), 5000) // 4900 over the limit
+	g.Readings(w.clock.Now(), 5000) // 4,900 readings more than the limit allows
 	if wait := g.Write(w.clock.Now()); wait != 49010*time.Millisecond {
 		t.Errorf("the next has to wait %s", wait)
 	}

@@ -19,14 +19,14 @@ const (
 
 // Attributes of a key's item. Times are RFC 3339, to the millisecond.
 const (
-	attrHash     = "hash" // hexadecimal
+	attrHash     = "hash" // SHA-256 of the key's text, in hexadecimal
 	attrTenant   = "tenant"
 	attrScope    = "scope"
 	attrName     = "name"
 	attrCreated  = "created"
 	attrExpires  = "expires"
 	attrRevoked  = "revoked"
-	attrRequests = "requests" // per second
+	attrRequests = "requests" // limit of requests per second
 	attrReadings = "readings"
 	attrSince    = "since" // attribute of the item KEYS ON
 )

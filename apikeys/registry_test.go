@@ -91,7 +91,7 @@ func TestFirstKey(t *testing.T) {
 	if list, err := w.List(t.Context(), ""); err != nil || len(list) != 0 {
 		t.Errorf("%v %v", list, err)
 	}
-	w.create(apikeys.Draft{Tenant: "acme", Scopes: apikeys.Read}) // not the first key anymore
+	w.create(apikeys.Draft{Tenant: "acme", Scopes: apikeys.Read}) // allowed, because it is not the first key
 }
 
 // TestDiesBeforeFirstKey ends a process between the record that keys exist and the first key.

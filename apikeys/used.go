@@ -24,8 +24,8 @@ const (
 // usage remembers when keys were last used, to the minute, until the times are written.
 type usage struct {
 	mu      sync.RWMutex
-	minutes map[string]int64     // last minute of use by id, counted from 1970
-	pending map[string]time.Time // times to be written
+	minutes map[string]int64     // by id, the last minute of use, in minutes since 1970
+	pending map[string]time.Time // by id, the times of last use that are not written yet
 }
 
 // touch records the use of a key. Only the first use in a minute changes anything.

@@ -61,7 +61,7 @@ type Stream struct {
 type Report struct {
 	Since   time.Time // the start of counting
 	Minutes []Minute  // oldest first; the last one is not over yet
-	Streams []Stream  // by name
+	Streams []Stream  // ordered by name
 }
 
 // Counter counts readings.
@@ -89,7 +89,7 @@ func (c *Counter) Add(readings []varve.Reading, verdicts []varve.Verdict) {
 	minute := c.now().UTC().Truncate(time.Minute)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var last *varve.Reading // most batches have one stream
+	var last *varve.Reading // the previous reading; most batches have one stream, so its counts are used again
 	var t *tenant
 	var m *Minute
 	var s *Stream
@@ -112,7 +112,7 @@ func (c *Counter) Add(readings []varve.Reading, verdicts []varve.Verdict) {
 			s.Lag[lagIndex(r.Arrived.Sub(r.Time))]++
 		}
 		if s.Name == "" {
-			s = nil // find it again: the next reading may be the first stored one of its stream
+			s = nil // look the stream up again: the next reading may be its first one that is not rejected
 		}
 	}
 }

@@ -81,12 +81,12 @@ func TestMake_SurvivesFaults(t *testing.T) {
 			u := &unreliable{Store: w.folder(w.dir), left: n, dies: dies}
 			_, err := w.make(w.placeOf(u))
 			if u.left > 0 && err == nil {
-				break // all operations have been interrupted
+				break // the backup needs fewer than n operations, so each one has been interrupted
 			}
 			if err != nil {
 				failed++
 			}
-			w.clock = w.clock.Add(25 * time.Hour) // a mark of a dead process is ignored then
+			w.clock = w.clock.Add(25 * time.Hour) // later backups then ignore the mark of the interrupted one
 			list, err := w.place.Manifests(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -285,7 +285,7 @@ func TestRestore_UnusableUntilItsEnd(t *testing.T) {
 			t.Errorf("%s: the folder was checked", when)
 		}
 	}
-	for n := 2; n <= len(m.Files); n++ { // the first file is VARVE.restoring
+	for n := 2; n <= len(m.Files); n++ { // n is 2 or more, because the folder is still empty if the first file fails
 		dir := filepath.Join(t.TempDir(), "restored")
 		p := w.placeOf(&unreliable{Store: w.folder(w.dir), left: n, dies: true})
 		if err := p.Restore(t.Context(), m, dir, nil); !errors.Is(err, errInjected) {

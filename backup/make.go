@@ -98,7 +98,7 @@ type maker struct {
 	*Place
 	lock    *mark
 	ctx     context.Context
-	stored  map[string]int64 // files in the place, and their sizes
+	stored  map[string]int64 // sizes in bytes of the files in the place, by key
 	counter counter
 	report  *Report
 }

@@ -40,8 +40,8 @@ type Manifest struct {
 
 // File is a file of a backup.
 type File struct {
-	Path     string    `json:"path"` // in the data folder, with slashes
-	Size     int64     `json:"size"` // bytes
+	Path     string    `json:"path"` // path relative to the data folder, with slashes
+	Size     int64     `json:"size"` // size in bytes
 	SHA256   string    `json:"sha256"`
 	Modified time.Time `json:"modified"`
 }

@@ -8,7 +8,7 @@ import (
 
 // Pruned counts what Prune deleted, or would delete.
 type Pruned struct {
-	Backups []string // names
+	Backups []string // names of the deleted backups
 	Files   int
 	Bytes   int64
 }

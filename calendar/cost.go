@@ -20,7 +20,7 @@ const gigabyte = 1 << 30
 
 // Costs are the requests and the price of a month on DynamoDB.
 type Costs struct {
-	Requests float64 // writes of readings, and actions of the rotator
+	Requests float64 // number of writes of readings and of actions of the rotator
 	Units    float64
 	Dollars  float64
 }

@@ -39,7 +39,7 @@ type Options struct {
 	Tables     []store.Info    // the existing tables, with details
 	Daily      map[string]Load // the load of a day, by class
 	Quota      int             // the maximum number of tables of the account; 0 means no limit
-	Others     int             // tables of the account that the rotator does not manage
+	Others     int             // number of tables of the account that the rotator does not manage
 	// ExpireGrace is a minimum for the time between the expiry of a reading and its deletion by the
 	// store. Policy.RecountGrace is a minimum for the time between its arrival and its deletion.
 	// The store deletes readings if Policy.Drop is set.
@@ -106,8 +106,8 @@ type simulation struct {
 	Options
 
 	tables   []store.Info
-	at       map[grid.Table]int       // indexes of tables
-	due      map[grid.Table]time.Time // when a table is retired or dropped next
+	at       map[grid.Table]int       // for each table, its index in tables
+	due      map[grid.Table]time.Time // for each table, when it is retired or dropped next
 	load     map[grid.Table]Load
 	arrivals map[grid.Table][]arrival
 	opened   []store.Info // last result of open, whose memory the next call reuses
@@ -175,7 +175,7 @@ func (s *simulation) open(now time.Time) []store.Info {
 	if now.Equal(s.Now) {
 		return slices.Clone(s.tables)
 	}
-	oldest := grid.MonthOf(now) - 1 // may be unsealed
+	oldest := grid.MonthOf(now) - 1 // the oldest arrival month whose tables may be unsealed
 	open := s.opened[:0]
 	for i := range s.tables {
 		due := s.due[s.tables[i].Table]
@@ -240,7 +240,7 @@ func (s *simulation) next(now time.Time) time.Time {
 		case at.IsZero():
 		case at.After(now):
 			earlier(at)
-		case !s.tables[s.at[t]].Retired.IsZero(): // one run drops a limited number of tables
+		case !s.tables[s.at[t]].Retired.IsZero(): // overdue, because one rotation drops a limited number of tables
 			earlier(now.Add(time.Hour))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// FieldSent is the field with the sent time of a corrected reading.
+// FieldSent is the name of the field with the time that the device sent, in a corrected reading.
 const FieldSent = "time_sent"
 
 // Tolerance is the largest difference between the corrected time and the arrival of a reading.

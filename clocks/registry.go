@@ -86,7 +86,7 @@ func (g *Registry) Offsets(ctx context.Context, tenant, stream string) (map[stri
 	})
 }
 
-const attrOffsets = "offsets" // JSON array
+const attrOffsets = "offsets" // JSON array of Offset
 
 func decode(it *store.Item) (offsets []Offset, err error) {
 	if err := json.Unmarshal([]byte(it.Attrs[attrOffsets].Text()), &offsets); err != nil {

@@ -67,7 +67,7 @@ type Publisher struct {
 	mu                 sync.Mutex
 	readings, rejected int            // counts since the last publication
 	seen               rotator.Health // health at the last publication
-	failed             int64          // failed messages at the last publication
+	failed             int64          // number of failed messages at the last publication
 }
 
 // New returns a publisher.

@@ -100,7 +100,8 @@ func eachAsset(t *testing.T, visit func(name string, text []byte)) {
 	}
 }
 
-// TestHandler_SetsSecurityHeaders checks the policy of the page, and that the page is revalidated.
+// TestHandler_SetsSecurityHeaders checks the content security policy and the other headers of the page, such as
+// Cache-Control: browsers must revalidate the page.
 func TestHandler_SetsSecurityHeaders(t *testing.T) {
 	for _, path := range []string{"/ui", "/ui/", "/ui/tables", "/ui/device/a%2Fb", "/ui/nothing"} {
 		r := get(t, path)

@@ -76,7 +76,7 @@ func (d *Sum) Interpolate(o *Sum, part, whole int64) Sum {
 	a.Mul(a, big.NewInt(whole-part))
 	a.Add(a, b.Mul(b, big.NewInt(part)))
 	weighted := Sum{big: a, exp: exp, begun: true}
-	weighted.trimZeros() // so that the result does not depend on the scale of d and o
+	weighted.trimZeros() // otherwise the result would depend on trailing zeros of d and o
 	return weighted.Mean(whole)
 }
 

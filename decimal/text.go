@@ -83,7 +83,7 @@ func scanExponent[T ~string | ~[]byte](s T, i int) (e, next int, ok bool) {
 type decimalScan struct {
 	hi, lo  uint64
 	digits  int // number of significant digits in the coefficient
-	zeros   int // number of zeros after 38 digits
+	zeros   int // number of zeros after the first 38 digits
 	exp     int
 	neg     bool
 	toomany bool

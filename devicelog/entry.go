@@ -27,10 +27,10 @@ type Entry struct {
 	ID          varve.ID
 	Arrived     time.Time
 	State       string      // such as NORMAL or WARNING
-	Message     string      // for people
+	Message     string      // text for people
 	Operator    string      // if set, the person in charge of the device
 	EscalatedTo string      // if set, the supervisor who was informed
-	Attributes  varve.Value // a JSON object, or zero
+	Attributes  varve.Value // a JSON object, or the zero Value
 }
 
 // Validate checks an entry. If the entry has no id, Validate sets the id that is computed from its
@@ -109,7 +109,7 @@ func (e *Entry) repeat(stored *Entry) varve.Verdict {
 	if e.ID == e.contentID() {
 		return varve.Verdict{Outcome: varve.Duplicate}
 	}
-	reading := func(e *Entry) *varve.Reading { // an empty text equals a missing one
+	reading := func(e *Entry) *varve.Reading { // makes an empty text equal to a missing one
 		return &varve.Reading{ID: e.ID, Fields: slices.DeleteFunc(e.content(), func(f varve.Field) bool { return f.Value.Equal(varve.StringValue("")) })}
 	}
 	return store.Repeat(reading(e), reading(stored))

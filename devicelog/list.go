@@ -41,7 +41,7 @@ func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
 			return iq, "", err
 		}
 		if many {
-			state = "" // the entries of all states are in order of time
+			state = "" // the items of all states together are in order of time, and page selects among them
 		}
 	}
 	switch {

@@ -46,7 +46,8 @@ func (w *world) messages(l devicelog.Query) string {
 }
 
 // TestList_ServesSevenPatterns checks that the seven access patterns of a log of device states
-// work with pages of any length.
+// work with pages of any length. The patterns have the names and the order of the example of a device log in
+// Amazon's developer guide for DynamoDB.
 func TestList_ServesSevenPatterns(t *testing.T) {
 	w := newWorld(t)
 	at := func(day, hour int) time.Time { return time.Date(2020, 4, day, hour, 0, 0, 0, time.UTC) }
@@ -59,7 +60,7 @@ func TestList_ServesSevenPatterns(t *testing.T) {
 		{Device: "d2", Time: at(27, 1), State: "WARNING4", Message: "f", Operator: "Liz", EscalatedTo: "Sara"},
 		{Device: "d2", Time: at(28, 1), State: "WARNING1", Message: "g", EscalatedTo: "Sara/x"},
 	} {
-		if got := w.log(l); got != varve.Stored { // pattern 1: createLogEntryForSpecificDevice
+		if got := w.log(l); got != varve.Stored { // access pattern 1: createLogEntryForSpecificDevice
 			t.Errorf("%s: %s", l.Message, got)
 		}
 	}
@@ -284,7 +285,7 @@ func TestList_SortsAndSelects(t *testing.T) {
 				rt.Fatal(err)
 			}
 			got = append(got, page.Items...)
-			list.Window = varve.Window{} // the cursor contains the window
+			list.Window = varve.Window{} // later pages need no window, because the cursor contains it
 			if list.Cursor = page.Next; list.Cursor == "" {
 				break
 			}

@@ -18,9 +18,9 @@ type Status string
 
 // The statuses.
 const (
-	Active      Status = "active"      // should send readings
-	Inactive    Status = "inactive"    // should not send readings
-	Maintenance Status = "maintenance" // may send readings or not
+	Active      Status = "active"      // the device should send readings
+	Inactive    Status = "inactive"    // the device should not send readings
+	Maintenance Status = "maintenance" // the device may send readings or not
 )
 
 // Statuses returns all statuses.
@@ -43,7 +43,7 @@ const (
 // Device is the record of a device.
 type Device struct {
 	Tenant, Device string
-	Name           string // for people
+	Name           string // name for people
 	Type           string // such as sensor or gateway
 	Status         Status
 	Location       string

@@ -228,7 +228,8 @@ func openDisk(t *testing.T) *local.Store {
 }
 
 // TestList_ScalesToHundredThousand checks that a list has all of 100,000 active devices, in
-// order. No partition of the index exceeds its share by more than a tenth.
+// order. The devices are spread over 16 partitions of the index of statuses. No partition exceeds its share by
+// more than a tenth.
 func TestList_ScalesToHundredThousand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 100,000 devices to a disk")
@@ -237,7 +238,7 @@ func TestList_ScalesToHundredThousand(t *testing.T) {
 	disk := openDisk(t)
 	w := newWorld(t, func(o *devices.Options) { o.Items = disk })
 	var g errgroup.Group
-	g.SetLimit(256) // to share the disk's syncs
+	g.SetLimit(256) // concurrent calls share the syncs of the disk
 	for i := range n {
 		g.Go(func() error {
 			_, err := w.Put(t.Context(), devices.Device{Tenant: tenant, Device: fmt.Sprintf("sensor_%06d", i)}, w)

@@ -14,7 +14,7 @@ import (
 // Every other reading costs one lookup in a map.
 type lastSeen struct {
 	mu         sync.RWMutex
-	minute     int64                  // the current minute, counted from 1970
+	minute     int64                  // the current minute, in minutes since 1970
 	touched    map[string]touched     // by tenant, the records of devices that sent in the current minute; all of them exist
 	pending    map[recordID]time.Time // records to be written, with their times
 	registered registered
@@ -24,7 +24,7 @@ type lastSeen struct {
 // touched has the records of a tenant's devices that sent readings in the current minute.
 type touched struct {
 	devices map[string]struct{}
-	series  map[recordID]struct{} // records of devices in streams that a stream filter selects
+	series  map[recordID]struct{} // each for one stream that the StreamFilter includes
 }
 
 // written is true if a record was written with the current time.

@@ -26,8 +26,8 @@ type Options struct {
 
 // Bounds of the cached retention overrides.
 const (
-	cacheFor     = 10 * time.Second // the maximum age of a copy
-	maxOverrides = 10_000           // the maximum number of devices
+	cacheFor     = 10 * time.Second // the maximum age of a cached override
+	maxOverrides = 10_000           // the maximum number of devices whose overrides are cached
 )
 
 // Registry has the devices of all tenants. It is safe for concurrent use.

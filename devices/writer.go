@@ -75,7 +75,7 @@ func (r *Registry) write(ctx context.Context, id recordID, at time.Time) error {
 		err = r.writeFirst(ctx, id.deviceID, it, at)
 	}
 	if errors.Is(err, store.ErrCondition) {
-		return nil // another process wrote it
+		return nil // a later time is stored, or another process has just written the record
 	}
 	return err
 }

@@ -32,7 +32,7 @@ import (
 // DefaultLimit and MaxLimit bound the number of fields of a series.
 const (
 	DefaultLimit = 1000
-	MaxLimit     = 10_000 // fits into an item of DynamoDB
+	MaxLimit     = 10_000 // an item of DynamoDB has room for so many hashes of names
 )
 
 // maxUnrecorded is the maximum number of names of a series that are only in memory.
@@ -41,7 +41,7 @@ const maxUnrecorded = 64
 // Attributes of a series' item.
 const (
 	attrNames   = "names"   // hashes of 8 bytes, in ascending order, in base64
-	attrVersion = "version" // raised by every change
+	attrVersion = "version" // number that grows with every change of the item
 )
 
 // Registry admits readings by their fields. It is safe for concurrent use.
@@ -83,7 +83,7 @@ func (r *Registry) Admit(ctx context.Context, readings []varve.Reading, verdicts
 	var n *names
 	var like []varve.Field // fields of the previous reading; shape is their shape
 	var shape uint64
-	var known bool             // the fields of the previous reading were known
+	var known bool             // whether all fields of the previous reading were known
 	var added map[*names][]int // indexes of readings with names to be recorded
 	for i := range readings {
 		if verdicts[i].Outcome != 0 {
@@ -174,7 +174,7 @@ func shapeOf(fields []varve.Field) uint64 {
 	return h
 }
 
-// missing returns the hashes of the fields whose names are not in n.
+// missing returns the hashes of the field names that are not in n.
 func (n *names) missing(fields []varve.Field) (fresh []uint64) {
 	for i := range fields {
 		h := xxhash.Sum64String(fields[i].Name)

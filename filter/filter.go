@@ -15,8 +15,8 @@ import (
 
 // Bounds of a filter.
 const (
-	MaxConditions = 16   // in a filter
-	MaxText       = 4096 // bytes of its text
+	MaxConditions = 16   // largest number of conditions in a filter
+	MaxText       = 4096 // largest length of a filter's text, in bytes
 )
 
 // Filter is a list of conditions that must all be true. The empty Filter matches every reading.

@@ -43,7 +43,7 @@ func TestFilter_MatchesExactly(t *testing.T) {
 		{"t<20.", false},
 		{"t>20.", true},
 		{"zero=0.", true},
-		{"level!=.", true}, // strings
+		{"level!=.", true}, // a point without digits is a string, and so is -x
 		{"level!=-x", true},
 		{"zero=0.00", true},
 		{"zero=-0", true},

@@ -18,7 +18,7 @@ type Profile struct {
 // observation records the kinds of values that one condition was compared with.
 type observation struct {
 	condition Condition
-	same      bool       // a value has the kind of the condition's value
+	same      bool       // whether a value has the kind of the condition's value
 	other     varve.Kind // kind of the first value of another kind; 0 means none
 }
 

@@ -147,7 +147,7 @@ const more = "More exist: call the tool again with cursor, and otherwise the sam
 
 // fitting returns the first entries whose JSON fits into an answer, and whether others were left out.
 func fitting[T any](entries []T) (shown []T, cut bool, err error) {
-	const room = maxAnswer - 10_000 // the rest is for the other properties of the answer
+	const room = maxAnswer - 10_000 // 10,000 bytes are for the other properties of the answer
 	size := 0
 	for i := range entries {
 		text, err := json.Marshal(entries[i])

@@ -19,7 +19,7 @@ var (
 type Object struct {
 	Key    string
 	Size   int64
-	SHA256 string // hexadecimal; List may leave it out
+	SHA256 string // checksum in hexadecimal; List may leave it empty
 }
 
 // Store stores objects by key. A key consists of parts that slashes separate.

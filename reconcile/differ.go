@@ -22,7 +22,7 @@ func (s *Span) Window(p rollup.Period) varve.Window {
 
 // Difference is the result of a comparison.
 type Difference struct {
-	Compared int         // number of periods
+	Compared int         // number of compared periods
 	Differ   []time.Time // starts of the periods in which the sender and the store differ
 	// Expired has the starts of further periods that differ. Some of their readings may have expired.
 	Expired      []time.Time

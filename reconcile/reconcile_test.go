@@ -63,7 +63,7 @@ func TestDigest_MatchesVectors(t *testing.T) {
 	}
 }
 
-// bruteDigest computes a digest with math/big, as the document describes it.
+// bruteDigest computes a digest with math/big, as docs/reconciliation.md describes it.
 func bruteDigest(list []varve.Position) string {
 	sum := new(big.Int)
 	for _, p := range list {

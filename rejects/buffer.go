@@ -26,7 +26,7 @@ type buffer struct {
 	byID    map[string]*Reject
 	order   []*Reject // in the order of their arrival
 	bytes   int
-	streams map[string]int // bytes of the waiting rejects, by partition of the stream
+	streams map[string]int // bytes of the waiting rejects of each stream, by the stream's partition key in the index
 	wake    chan struct{}  // has an element if the buffer may have rejects
 }
 

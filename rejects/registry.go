@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Defaults of the bounds.
+// Default values of the settings of rejects, for Options.Limit and Options.Retention.
 const (
 	DefaultLimit     = 10_000
 	DefaultRetention = 30 * 24 * time.Hour
@@ -173,7 +173,7 @@ func (g *Registry) writeHeld(ctx context.Context, list []Reject, kept []bool) er
 	if err != nil {
 		return err
 	}
-	var keys []store.Key // in the order of the rejects
+	var keys []store.Key // keys of the items to write, in the order of the rejects
 	added := map[*total]int{}
 	var dropped, times int64
 	for i := range list {

@@ -42,7 +42,7 @@ type Reject struct {
 	Header      string // first row of the CSV body to which Text belongs
 	Options     string // parameters of the write that sent the reading, as the query of a URL
 	Text        string
-	Cut         bool // Text, Header or Options was too long, and only its beginning is stored
+	Cut         bool // whether Text, Header or Options was too long, so that only its beginning is stored
 
 	buffered int // bytes that the buffer counts for the reject
 }

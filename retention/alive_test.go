@@ -17,7 +17,7 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func TestAlive_UntilLaterOfEventAndArrival(t *testing.T) {
 	tests := []struct {
 		reason         string
-		event, arrived time.Duration // time before now
+		event, arrived time.Duration // how long before now the event and the arrival were
 		keep           time.Duration
 		want           bool
 	}{

@@ -160,9 +160,9 @@ func TestRetentionOf_ReturnsShorter(t *testing.T) {
 		{"debug", "short", day},
 		{"debug", "default", day},
 		{"brief", "default", 30 * day},
-		{"brief", "short", 7 * day}, // its readings from before the move
+		{"brief", "short", 7 * day}, // the class of the stream before it was moved to the default class
 		{"audit", "forever", retention.Forever},
-		{"audit", "default", year}, // before the stream was moved
+		{"audit", "default", year}, // the class of the stream before it was moved to the class forever
 		{"billing", "forever", 10 * year},
 		{"billing", "short", 7 * day},
 		{"weather", "no longer configured", retention.Forever},

@@ -14,7 +14,7 @@ type sharedRead struct {
 	stream    Stream
 	version   string
 	err       error
-	abandoned bool // the caller that started the read has given up, because its context ended
+	abandoned bool // whether the caller that started the read has given up, because its context ended
 }
 
 // sharedReads are the reads of one stream: the current one, and the one that begins after it.

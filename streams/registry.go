@@ -27,16 +27,16 @@ import (
 )
 
 const (
-	// cacheFor is the maximum age of a copy for reads that need not be consistent.
+	// cacheFor is the maximum age of a cached stream for reads that need not be consistent.
 	cacheFor = 10 * time.Second
-	// refreshAfter is the age of a copy at which a write rereads the stream.
+	// refreshAfter is the age of a cached stream at which a write rereads it.
 	refreshAfter = time.Minute
 )
 
 // Attributes of a stream's item.
 const (
 	attrClasses = "classes"    // JSON array of class names, sorted
-	attrWindow  = "row_window" // milliseconds
+	attrWindow  = "row_window" // row window in milliseconds
 	attrShards  = "shards"     // JSON object: device → number of shards
 	attrVersion = registry.AttrVersion
 )
@@ -54,7 +54,7 @@ type Stream struct {
 	// Shards maps each hot device to the number of shards over which it is spread.
 	Shards map[string]int
 
-	version int64 // 0 means that the item is missing
+	version int64 // version of the item; 0 means that the item is missing
 }
 
 // Layout returns the layout with which all readings of a device are found.
@@ -145,7 +145,7 @@ func (r *Registry) Register(ctx context.Context, tenant, stream, class string, w
 		return nil
 	})
 	if err != nil && registered {
-		return known, nil // classes and row windows are never removed
+		return known, nil // the cached registration is still valid, because classes and row windows are never removed
 	}
 	return st, err
 }

@@ -140,7 +140,7 @@ func TestGet_RefreshesAfterTenSeconds(t *testing.T) {
 	wantClasses(t, r, "acme", "weather", false, "one", "three", "two")
 
 	note(t, other, "acme", "weather", "four")
-	c.now = c.now.Add(-time.Hour) // a clock that is set back does not extend the life of a copy
+	c.now = c.now.Add(-time.Hour) // a cached stream must not be used longer if the clock is set back
 	wantClasses(t, r, "acme", "weather", false, "four", "one", "three", "two")
 }
 

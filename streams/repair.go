@@ -15,7 +15,7 @@ import (
 type Repair struct {
 	Tenant  string         `json:"tenant"`
 	Name    string         `json:"stream"`
-	Missing bool           `json:"missing"` // the item is missing
+	Missing bool           `json:"missing"` // whether the item is missing
 	Classes []string       `json:"classes"`
 	Window  time.Duration  `json:"-"`
 	Shards  map[string]int `json:"shards,omitempty"`

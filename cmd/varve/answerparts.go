@@ -12,9 +12,9 @@ import (
 // beginning keeps the beginning and the end of an answer in memory, and counts the lines of the answer.
 type beginning struct {
 	text []byte
-	last []byte // the end of the answer
-	rows int    // number of lines; CSV and JSON without readings have one line
-	size int    // bytes of the answer
+	last []byte // the last bytes of the answer, at most lastBytes
+	rows int    // number of lines in the answer; CSV and JSON without readings have one line
+	size int    // number of bytes in the answer
 }
 
 // lastBytes is the number of bytes from the end of an answer that beginning keeps. Coverage and

@@ -126,7 +126,7 @@ func streamNames(ctx context.Context, c *client.Client, _ *cobra.Command, _ []st
 	return names
 }
 
-// deviceNames returns the names of the first devices. A shell cannot show more.
+// deviceNames returns the names of the first pageSize devices.
 func deviceNames(ctx context.Context, c *client.Client, _ *cobra.Command, _ []string) (names []string) {
 	page, err := c.Devices(ctx, "", client.List{Limit: pageSize})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // profiles serves profiles of the process on a loopback address.
 type profiles struct {
 	srv  *http.Server
-	done chan struct{} // closed when srv has ended
+	done chan struct{} // closed when srv no longer serves
 }
 
 // serveProfiles serves profiles in the background. It returns nil if server.debug_listen is empty.

@@ -33,7 +33,7 @@ const (
 func examineDamage(ctx context.Context, dir string, all bool) []dynamo.Finding {
 	f, err := local.Examine(dir)
 	if err != nil && !errors.Is(err, store.ErrDamaged) || !f.There || f.New {
-		return nil // examineFolder has reported it
+		return nil // examineFolder has reported the error, or that no store exists
 	}
 	findings := []dynamo.Finding{recordedDamage(f.Dir)}
 	if f.Held != nil {

@@ -94,7 +94,7 @@ func TestTerminal_GetsNoControlCharacters(t *testing.T) {
 			execute(t.Context(), append(command[:len(command):len(command)], "--server", url, "-o", form), std{in: strings.NewReader(""), out: tty, err: tty, shown: true, terminal: true})
 			text := shown()
 			if strings.Contains(text, "is unknown: use") {
-				continue // a format that the command does not have
+				continue // the command does not have this format
 			}
 			if r, bad := harmful(text); bad {
 				t.Errorf("%v as %s: %U in\n%q", command, form, r, text)

@@ -25,7 +25,7 @@ type failures struct {
 
 type repeated struct {
 	at      time.Time // when the failure was last logged
-	leftOut int       // number of failures since then that were not logged
+	leftOut int       // how often the failure occurred after at; none of these was logged
 }
 
 func newFailures(log zerolog.Logger, now func() time.Time) *failures {

@@ -41,9 +41,9 @@ func paramError(err error, hint string) error {
 	case strings.TrimPrefix(e.Param, "query.") == "devices":
 		return usageError{fmt.Errorf("DEVICE: %s%s", e.Message, hint)}
 	case !ok:
-		name = place // the client has removed the prefix "query."
+		name = place // package client has removed the prefix "query." of the parameter
 	case place == "path" || place == "body":
-		return usageError{fmt.Errorf("%s%s", e.Message, hint)} // an argument, which the message names
+		return usageError{fmt.Errorf("%s%s", e.Message, hint)} // the parameter is an argument, and the message names it
 	case place == "header":
 		return err
 	}

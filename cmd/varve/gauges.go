@@ -24,7 +24,7 @@ const (
 	// countEvery is the least time between two measurements of sizes on DynamoDB. DynamoDB updates
 	// the sizes every six hours, and a measurement sends a request per table.
 	countEvery = time.Hour
-	// measureWithin limits a measurement.
+	// measureWithin limits the time of a measurement.
 	measureWithin = 30 * time.Second
 	// mostAlerts limits the alerts of a severity and a tenant that a measurement reads.
 	mostAlerts = 2000

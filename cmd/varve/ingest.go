@@ -18,7 +18,7 @@ import (
 // ingestFlags are the flags of ingest.
 type ingestFlags struct {
 	stream, device, format string
-	params                 map[string]*string // values of flags that map to parameters of the API, by parameter
+	params                 map[string]*string // for each parameter of the API that has a flag, the value of the flag
 	compress               string
 	rejects, checkpoint    string
 	parallel, batch        int

@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/upload"
 )
 
-// maxShown is the number of rejections that are printed.
+// maxShown is the largest number of rejections that are printed.
 const maxShown = 5
 
 // ingestReport prints the progress and the result of an upload.
@@ -19,7 +19,7 @@ type ingestReport struct {
 	rejectPath    string
 	hasCheckpoint bool
 	rejections    int
-	quiet         bool // print a result only if something failed or was rejected
+	quiet         bool // if true, the result is printed only after a failure or a rejection
 }
 
 // events returns callbacks that print the events of an upload.

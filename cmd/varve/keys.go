@@ -51,7 +51,7 @@ func (a keyCommands) create() *cobra.Command {
 		}
 		return err
 	})
-	cmd.PreRunE = func(*cobra.Command, []string) (err error) { // checked before anything is opened or created
+	cmd.PreRunE = func(*cobra.Command, []string) (err error) { // checks the flags before a store is opened or created
 		if d.Expires, err = readExpires(expires, now()); err != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ func (a keyCommands) command(use, short string, args cobra.PositionalArgs, fresh
 		outputs = append(outputs, "csv")
 	}
 	cmd = a.remote(cmd, outputs...)
-	cmd.Flags().Lookup("server").DefValue = "" // the default applies only if a key is given
+	cmd.Flags().Lookup("server").DefValue = "" // not shown by --help, because it applies only if a key is given
 	cmd.MarkFlagsMutuallyExclusive("server", "store")
 	cmd.MarkFlagsMutuallyExclusive("server", "data")
 	return cmd

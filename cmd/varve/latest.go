@@ -105,7 +105,7 @@ type latestOf struct {
 	Version uint32                     `json:"version,omitempty"`
 	Arrived string                     `json:"arrived,omitempty"`
 	Fields  map[string]json.RawMessage `json:"fields,omitempty"`
-	text    string                     // the fields as text for people
+	text    string                     // the fields as text for the table
 }
 
 func newLatestOf(l *client.Latest) latestOf {

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	columnGap   = 2 // spaces between columns
-	leastColumn = 8 // the least width of a column whose words are cut
+	columnGap   = 2 // number of spaces between columns
+	leastColumn = 8 // the least width, in characters, to which a column shrinks, even if words are cut
 )
 
 // fraction matches a time with a fraction of a second.

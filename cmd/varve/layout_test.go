@@ -27,7 +27,7 @@ const onePlan = `{"actions":[
 {"action":"create","table":"a","readings":0,"bytes":0,"reason":"next month"},{"action":"create","table":"b","readings":0,"bytes":0,"reason":"next month"}],
 "needed":21,"ready":21,"warnings":[]}`
 
-// emptyTable is the list of two tables: one with readings, and then an empty one.
+// emptyTable is an answer with two tables: the one of oneTable, and one without readings.
 var emptyTable = strings.Replace(oneTable, `}],"bound":null}`, `},{"name":"varve_1794787200_1795392000_12_2026","class":"default","state":"ahead"}],"bound":66}`, 1)
 
 const nowPlan = `{"digest":"e3b0c44298fc1c14","needed":21,"ready":21,"actions":[{"action":"create","table":"a","reason":"next month"}],
@@ -176,8 +176,8 @@ func TestFlags_HaveOneStyle(t *testing.T) {
 	}
 }
 
-// TestFittedFields checks that the fields of a reading fit beside their time on a terminal, and are
-// not cut elsewhere.
+// TestFittedFields checks that the fields of a reading are divided into lines that fit beside their time on a
+// narrow terminal. On a wide terminal, with --wide and without a terminal, they must be on one line.
 func TestFittedFields(t *testing.T) {
 	fields := []varve.Field{{Name: "humidity", Value: varve.IntValue(52)}, {Name: "temperature", Value: varve.IntValue(22)}, {Name: "note", Value: varve.StringValue("a\nb")}}
 	const whole = `humidity=52 temperature=22 note="a\nb"`

@@ -24,12 +24,12 @@ import (
 
 // mqttDoor is the door for MQTT. It can have a client and a listener, depending on the configuration.
 type mqttDoor struct {
-	socket   net.Listener // opened before the store; nil without mqtt.listen
+	socket   net.Listener // socket of the listener, opened before the store; nil without mqtt.listen
 	client   atomic.Pointer[mqtt.Client]
 	listener atomic.Pointer[mqtt.Listener]
 	password string
 	secure   *tls.Config          // TLS configuration of the client
-	metrics  *prometheus.Registry // set by newHandler
+	metrics  *prometheus.Registry // registry of the process's metrics, set by newHandler
 }
 
 // openMQTT opens the port of the listener, and reads the files of the client. So mistakes appear

@@ -23,7 +23,8 @@ type listing struct {
 	// optional lists columns, the least important first. A terminal without enough room hides some of
 	// them. --wide shows all.
 	optional []string
-	// below is a column that a terminal without room for it shows on lines of its own, below each row.
+	// below is the name of a column. A terminal without room for the column shows its cells on lines of
+	// their own, below each row.
 	below     string
 	belowRows []string // the cells of the column that below names, if that column was moved
 	// If explain is set, the text empty is also printed for other formats, to standard error.

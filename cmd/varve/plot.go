@@ -178,7 +178,7 @@ func (a pictures) ofReadings(cmd *cobra.Command, c *client.Client, q client.Quer
 			}
 		}
 	}
-	below, omitted := 6, all.leftOut("Choose others with --fields.") // 6 lines are for the texts below the chart
+	below, omitted := 6, all.leftOut("Choose others with --fields.") // 6 lines for texts below the chart
 	if len(all.order) > 0 {
 		slices.Sort(all.order)
 		chart := all.chart(plot.GapOf)
@@ -253,7 +253,7 @@ func linesOfBuckets(buckets []wire.AggregateBody, functions []string) (*lines, e
 			for _, function := range functions {
 				var value *float64
 				if err := json.Unmarshal(b.Fields[name][function], &value); err != nil || value == nil {
-					continue // a function of values other than numbers has no number as its result
+					continue // the result is not a number, because the values are not numbers
 				}
 				var parts []string
 				if len(devices) > 1 {

@@ -13,7 +13,7 @@ type progress struct {
 	out   io.Writer
 	all   *mpb.Progress
 	bar   *mpb.Bar
-	total int64 // 0 means unknown
+	total int64 // number of bytes to send; 0 means unknown
 }
 
 func newProgress(a *app, total int64, show bool) *progress {

@@ -153,7 +153,7 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	var answer client.Answer
 	n, missing := 0, slices.Clone(q.Fields)
-	longest := 0 // the longest time so far
+	longest := 0 // length of the longest text of a time so far
 	for r, err := range c.Readings(cmd.Context(), q, &answer) {
 		if err != nil {
 			return errors.Join(w.Flush(), err)

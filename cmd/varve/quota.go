@@ -51,7 +51,9 @@ func quotaRemedy(c *config.Config) string {
 func warnOfQuota(ctx context.Context, c *config.Config, log zerolog.Logger) {
 	text, wrong, err := quotaFinding(ctx, c)
 	if err != nil || !wrong {
-		return // after an error, the process ends; otherwise varve config check and the plan warn early enough
+		// After an error, ctx has ended, and the process ends. If wrong is false, the warnings of varve config check
+		// and of the plan are early enough.
+		return
 	}
 	log.Warn().Str("found", text).Str("remedy", quotaRemedy(c)).Msg("quota of tables too small")
 }

@@ -28,12 +28,13 @@ const (
 // planRecount returns the roll-ups that a repair would recount. For some damage, the affected keys
 // are known only once the store is open. Until then, the damage may concern all series.
 func planRecount(c *config.Config, lost []local.Loss, damaged bool) (list []wire.Damage) {
-	if recorded, err := local.ReadRecorded(c.Store.Dir); err == nil { // otherwise CheckFolder has reported the error
+	// CheckFolder has reported an error of ReadRecorded, so the error is ignored here.
+	if recorded, err := local.ReadRecorded(c.Store.Dir); err == nil {
 		lost = append(lost, recorded.Unrecounted...)
 	}
 	ranges := lostKeysOf(lost)
 	if damaged && !slices.ContainsFunc(lost, func(l local.Loss) bool { return !l.Harmless }) {
-		ranges = append(ranges, rollup.LostKeys{}) // damage to the journal or to a list of files may concern any key
+		ranges = append(ranges, rollup.LostKeys{}) // a damaged journal or list of files may concern any series
 	}
 	for _, g := range ranges {
 		d := wire.Damage{Place: "series" + between(g.Series()), Problem: sayToRecount}

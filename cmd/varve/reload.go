@@ -46,7 +46,7 @@ type reloader struct {
 	log     zerolog.Logger
 
 	mu   sync.Mutex
-	cert *certificate // nil without TLS
+	cert *certificate // the certificate in use; nil without TLS
 }
 
 // watch reloads the configuration on each SIGHUP until stop is called. After watch returns, the

@@ -28,10 +28,10 @@ const (
 type std struct {
 	in       io.Reader
 	out, err io.Writer
-	shown    bool      // out is a terminal
-	columns  int       // width of out; 0 means unknown, or not a terminal
-	rows     int       // height of out; 0 means unknown, or not a terminal
-	terminal bool      // err is a terminal
+	shown    bool      // whether out is a terminal
+	columns  int       // width of out in characters; 0 means unknown, or not a terminal
+	rows     int       // height of out in lines; 0 means unknown, or not a terminal
+	terminal bool      // whether err is a terminal
 	console  io.Writer // err without escaping, for coloured logs and the progress bar
 	screen   io.Writer // out without escaping, for pictures; nil if out is not a terminal
 }
@@ -111,7 +111,7 @@ type app struct {
 	server  string
 	access  accessFlags
 	output  string
-	wide    bool // show tables with all columns, however wide the terminal is
+	wide    bool // whether tables have all columns, however narrow the terminal is
 	timeout time.Duration
 }
 
@@ -174,7 +174,7 @@ func (a *app) serverFlags(cmd *cobra.Command) {
 
 // outputFlag adds -o. The first output is the default.
 func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
-	var output string // a variable for each command, since the defaults differ
+	var output string // not a field of app, because the commands have different defaults
 	cmd.Flags().StringVarP(&output, "output", "o", outputs[0], "output `format`: "+strings.Join(outputs, ", "))
 	var wide bool
 	if slices.Contains(outputs, "table") {
@@ -194,7 +194,7 @@ func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
 	a.words(cmd, "output", outputs...)
 }
 
-// words adds the shell completions of a flag.
+// words makes the shell complete the value of a flag with the given words.
 func (a *app) words(cmd *cobra.Command, flag string, words ...string) {
 	// Registering cannot fail for a flag that was just added.
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

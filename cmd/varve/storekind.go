@@ -43,17 +43,17 @@ type storeKind struct {
 	register func(reg *prometheus.Registry, c *config.Config, st store.Store)
 
 	holder       string // holder of leases; if empty, the engine chooses a unique name
-	extraThreads int    // threads that mostly wait for the disk
-	tables       int    // tables that a query reads at a time
-	reads        int    // reads in the store at a time; 0 means one per processor
-	hasQuota     bool   // an account limits the number of tables and bills requests
-	inProcess    bool   // the store exists only inside its server
-	oneProcess   bool   // opening fails with varve.Conflict while another process has the store
+	extraThreads int    // number of threads of the store that mostly wait for the disk
+	tables       int    // number of tables that a query reads at a time
+	reads        int    // number of concurrent reads of the store; 0 means one per processor
+	hasQuota     bool   // whether an AWS account limits the number of tables and bills requests
+	inProcess    bool   // whether the store exists only inside its server
+	oneProcess   bool   // whether opening fails with varve.Conflict while another process has the store open
 }
 
 // verifyOptions are the arguments of storeKind.verify.
 type verifyOptions struct {
-	rate    int64 // bytes or read units a second; 0 means no limit
+	rate    int64 // limit of the verification, in bytes or read units per second; 0 means no limit
 	sampled sampleFlags
 	found   func(wire.Damage)
 }

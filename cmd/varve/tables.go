@@ -142,9 +142,9 @@ func (a tableCommands) plan(use, short string, apply bool) *cobra.Command {
 
 // planView selects the output of a plan.
 type planView struct {
-	applied bool // the plan was applied
-	all     bool // a line for each table
-	now     bool // the plan is for now, so it can be applied
+	applied bool // whether the plan was applied
+	all     bool // whether the output has a line for each table
+	now     bool // whether the plan is for the current time, so that it can be applied
 }
 
 func (a tableCommands) showPlan(p *wire.PlanBody, v planView) error {

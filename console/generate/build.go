@@ -15,7 +15,7 @@ import (
 
 // builder makes the embedded files from the readable ones.
 type builder struct {
-	source string            // folder, as an absolute path
+	source string            // absolute path of the folder with the readable files
 	short  map[string]string // short names of the variables of style.css
 }
 
@@ -57,7 +57,7 @@ func (b *builder) bundle(entry string) ([]byte, error) {
 	}
 	mangle := ""
 	if strings.HasPrefix(entry, "lib/uplot/") {
-		mangle = "^_." // esbuild shortens these names, which uPlot uses for private members
+		mangle = "^_." // esbuild shortens names with a leading underscore, which uPlot uses for private members
 	}
 	result := api.Build(api.BuildOptions{
 		EntryPoints: []string{filepath.Join(b.source, filepath.FromSlash(entry))},
@@ -102,7 +102,8 @@ func (b *builder) setup(esbuild api.PluginBuild) {
 		return features.ReplaceAllString(strings.Replace(text, legendOff, legendEmpty, 1), ""), nil
 	})
 	load(`/lib/uplot/.*\.js$`, api.LoaderJS, func(text string) (string, error) {
-		return features.ReplaceAllString(text, ""), nil // the option Define gives the features their values
+		// The declarations of the features are removed, because the option Define sets their values.
+		return features.ReplaceAllString(text, ""), nil
 	})
 	load(`/lib/uplot/.*\.css$`, api.LoaderCSS, func(text string) (string, error) {
 		return legend.ReplaceAllString(text, ""), nil

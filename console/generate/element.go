@@ -9,8 +9,8 @@ import (
 // element is a part of a template: <p class="quiet">…</p>.
 type element struct {
 	name     string   // as code: "p" in quotes, or a component
-	props    []string // code of the members of its object of properties
-	children []string // code
+	props    []string // code of each property, as a member of an object
+	children []string // code of each child
 }
 
 func (e *element) code() string {
@@ -25,7 +25,7 @@ func (e *element) code() string {
 // array.
 func (s *scanner) template() (string, error) {
 	s.found = true
-	open := []*element{{}} // the first one is the whole template
+	open := []*element{{}} // elements without an end tag so far; the first one stands for the whole template
 	for {
 		inner := open[len(open)-1]
 		text := s.until("<", "${", "`")
@@ -156,7 +156,7 @@ func (s *scanner) value() (string, error) {
 		switch {
 		case s.skip(quote):
 			if len(parts) == 1 {
-				return parts[0], nil // a placeholder alone keeps its type, and is not converted to a string
+				return parts[0], nil // a value that is only a placeholder keeps its type, and does not become a string
 			}
 			return strings.Join(append([]string{`""`}, parts...), "+"), nil
 		case s.skip("${"):

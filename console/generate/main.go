@@ -39,7 +39,7 @@ type library struct {
 
 var libraries = []library{
 	{
-		name: "github.com/leeoniya/uPlot", version: "v0.0.0-20250314024639-e995b061e9fc", // 1.6.32
+		name: "github.com/leeoniya/uPlot", version: "v0.0.0-20250314024639-e995b061e9fc", // release 1.6.32
 		sum: "h1:urYfRKvj8rGMiRAMJPF6o85zHSOMGFKMiOo9z9QMMUw=", download: fromProxy,
 		files: map[string]string{
 			"uplot/uPlot.js": "src/uPlot.js", "uplot/dom.js": "src/dom.js", "uplot/domClasses.js": "src/domClasses.js", "uplot/fmtDate.js": "src/fmtDate.js",

@@ -19,7 +19,7 @@ import (
 // ledger records the readings that devices sent to the agent.
 type ledger struct {
 	mu    sync.Mutex
-	sent  map[string]bool // by device and number; true if the agent acknowledged the reading
+	sent  map[string]bool // the readings, by device and number; true if the agent acknowledged the reading
 	acked atomic.Int64
 }
 

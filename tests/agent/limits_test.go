@@ -35,7 +35,7 @@ func usage(t *testing.T, p *program) (memory int64, processor time.Duration) {
 	if err1 != nil || err2 != nil || err3 != nil {
 		t.Fatal(err1, err2, err3)
 	}
-	return kib << 10, time.Duration(user+system) * 10 * time.Millisecond // a tick is 10 ms
+	return kib << 10, time.Duration(user+system) * 10 * time.Millisecond // both times are in ticks of 10 ms
 }
 
 // TestLimits_MemoryAndSpeed sends readings from several devices at once, as fast as the agent accepts

@@ -73,7 +73,7 @@ func (b *bench) drop() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	clock = clock.AddDate(0, 0, 8) // past the grace
+	clock = clock.AddDate(0, 0, 8) // after the grace of the retired tables
 	begin := time.Now()
 	p, err := e.Rotator.Run(context.Background())
 	if err != nil {
@@ -106,7 +106,7 @@ func chunkBytes(dir string) (sum int64, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // deleted meanwhile
+			continue // the file was deleted meanwhile
 		}
 		if err != nil {
 			return 0, err

@@ -40,7 +40,8 @@ func (d *onDynamo) naive(ctx context.Context) error {
 			at = at.Add(time.Second)
 		}
 		r := s.reading("naive", at)
-		r.Fields = append(r.Fields, varve.Field{Name: "n", Value: varve.IntValue(int64(len(readings)))}) // all values differ
+		// The field n has another value in each reading.
+		r.Fields = append(r.Fields, varve.Field{Name: "n", Value: varve.IntValue(int64(len(readings)))})
 		readings = append(readings, r)
 	}
 	for _, name := range []string{"bench_item", "bench_suffix"} {

@@ -47,7 +47,7 @@ func (b rollupsPart) runPart() error {
 	return b.readRollups("at rest")
 }
 
-// writeDay writes a day, and a year of one device, into a new folder.
+// writeDay writes a day of readings of all devices, and a year of readings of one device, into a new folder.
 func (b rollupsPart) writeDay(bodies [][]byte, setting string) (rate, cpu float64, err error) {
 	if err := os.RemoveAll(b.folder("rollups")); err != nil {
 		return 0, 0, err

@@ -33,7 +33,7 @@ const (
 
 // standIn is a process of the stand-in for DynamoDB.
 type standIn struct {
-	process *server // used to measure the processor time and memory
+	process *server // the process, whose processor time and memory are measured
 	url     string
 }
 

@@ -36,7 +36,7 @@ func (b onStandIn) scaleBare(sim *standIn) (err error) {
 		return err
 	}
 	var rates, bares, ratios, cpus, bareCPUs, cpuRatios []float64
-	for round := -1; round < b.rounds; round++ { // the first one creates tables, and warms up
+	for round := -1; round < b.rounds; round++ { // round -1 creates the tables and warms up, and is not measured
 		if err := errors.Join(sim.warm("varve"), sim.warm("scalebare")); err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 
 const (
 	othersConns = 32
-	othersEvery = 20 * time.Millisecond // 1,600 readings a second
+	othersEvery = 20 * time.Millisecond // time between the writes of a connection; together, 1,600 readings per second
 	hotConns    = 48
 	splitWithin = 20 * time.Second
 )
@@ -53,8 +53,8 @@ func (p *loadPlan) driveFor(d time.Duration) (loadResult, error) {
 	return p.drive(ctx)
 }
 
-// hotPhase is the result of one phase of driveHot. The stand-in has throttled as many requests of the other
-// devices as throttled states, and as many of the hot device as hotThrottled states.
+// hotPhase is the result of one phase of driveHot. The fields throttled and hotThrottled are the numbers of
+// throttled requests: of the other devices, and of the hot device.
 type hotPhase struct {
 	what                    string
 	others                  loadResult

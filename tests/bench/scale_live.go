@@ -104,7 +104,7 @@ func fleetOf(name string, conns, each int) func(b []byte, conn, i int) []byte {
 	}
 	return func(b []byte, conn, i int) []byte {
 		d := i % each
-		at := max(time.Now().UnixMilli(), last[conn][d]+1) // differs for all readings of a device
+		at := max(time.Now().UnixMilli(), last[conn][d]+1) // readings of a device have different times
 		last[conn][d] = at
 		s := sensors[conn][d]
 		s.advance()
@@ -116,12 +116,12 @@ func fleetOf(name string, conns, each int) func(b []byte, conn, i int) []byte {
 type measured struct {
 	loadResult
 
-	cpu, simCPU float64 // µs per reading
-	writes      float64 // units per reading, of the tables whose names have the prefix of the servers
+	cpu, simCPU float64 // processor time of the servers and of the stand-in, in µs per reading
+	writes      float64 // write units per reading, of the tables whose names have the prefix of the servers
 	reads       float64
 	idle        float64
 	throttled   int64
-	bytes       float64 // per reading
+	bytes       float64 // stored bytes per reading
 }
 
 // measure sends a load for scaleWarmUp, and then measures it for scaleFor.
@@ -135,7 +135,7 @@ func (b onStandIn) measure(sim *standIn, servers []*server, prefix string, p *lo
 	if err != nil {
 		return m, err
 	}
-	if err := sim.warm(prefix); err != nil { // tables may be new
+	if err := sim.warm(prefix); err != nil { // the load may have created tables
 		return m, err
 	}
 	allBefore, before, err := sim.usage(prefix)

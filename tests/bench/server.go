@@ -107,7 +107,7 @@ func usage(dir string) (bytes int64, err error) {
 		}
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // removed meanwhile
+			return nil // the file was removed meanwhile
 		}
 		if err != nil {
 			return err

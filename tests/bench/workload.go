@@ -98,7 +98,7 @@ func day(f form, header string, start time.Time) [][]byte {
 				b = append(make([]byte, 0, 600<<10), header...)
 			}
 			s.advance()
-			b = f(b, s, ms+int64(i)) // each at a different moment of the minute
+			b = f(b, s, ms+int64(i)) // each device reports at a different millisecond of the minute
 			if n++; n == batchOf {
 				bodies, n = append(bodies, b), 0
 			}

@@ -27,7 +27,7 @@ func TestKey_IsAskedForOnce(t *testing.T) {
 	b.wait(`document.querySelector("#key") === document.activeElement`)
 	b.press(key + kb.Enter)
 	b.waitGrid()
-	b.visit("/ui/tables?span=1y") // another load in the same tab
+	b.visit("/ui/tables?span=1y") // loads the console again in the same tab
 	b.waitGrid()
 	type kept struct{ Cookie, Local, Address string }
 	if got := evaluate[kept](b, `({Cookie: document.cookie, Local: JSON.stringify(localStorage), Address: location.href})`); got.Cookie != "" || strings.Contains(got.Local+got.Address, key) {

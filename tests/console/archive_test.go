@@ -44,7 +44,7 @@ func TestDevice_ReadsArchives(t *testing.T) {
 	w, name := newArchived(t, first, 40)
 	window := "from=" + first.Format(time.RFC3339) + "&to=" + first.Add(time.Hour).Format(time.RFC3339)
 	b := w.open(t, "/ui/device/s1?stream=weather&fields=temperature&show=readings&"+window, "")
-	b.allow("404") // the device has no live reading
+	b.allow("404") // the page's request for the latest reading may fail, because the device has no live reading
 	b.wait(`document.querySelector(".plot[data-points='0']")`)
 	if text := b.text("main"); strings.Contains(text, name) {
 		t.Errorf("%s is named without its archive", name)
@@ -58,7 +58,7 @@ func TestDevice_ReadsArchives(t *testing.T) {
 	b.waitText(name)
 	b.check()
 
-	// The page shows what the API returns.
+	// The API must return the same readings as the page, and name the same archived table.
 	var answer struct {
 		Readings []json.RawMessage
 		Coverage struct{ Archived []string }

@@ -12,7 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// fast returns n readings before a time, one every step, whose values count from 0.
+// fast returns n readings of a device before a time, at intervals of step. The field level repeats the
+// numbers from 0 to 996, and phase the numbers from 0 to 6.
 func fast(device string, before time.Time, n int, step time.Duration) []string {
 	lines := make([]string, n)
 	for i := range lines {
@@ -43,7 +44,7 @@ func TestDevice_SwitchesBetweenRollupsAndReadings(t *testing.T) {
 	if text := b.text(".facing"); !strings.Contains(text, "roll-ups, in steps of 1h") {
 		t.Errorf("the band says %q", text)
 	}
-	for range 3 { // half, a quarter, an eighth of a week
+	for range 3 { // to half, a quarter and an eighth of a week
 		b.click(`button[aria-label="Zoom in"]`)
 		b.settle()
 	}
@@ -141,7 +142,7 @@ func TestDevice_WorksWithKeyboard(t *testing.T) {
 	b := w.open(t, "/ui/device/roof?from=-24h&fields=temperature", "")
 	b.waitChart("readings")
 	b.eval(`document.querySelector(".plot").focus()`)
-	b.press("\u0302") // ArrowLeft
+	b.press("\u0302") // the left arrow key
 	b.press("\u0302")
 	b.waitText("roof temperature")
 	b.press("\r")
@@ -149,7 +150,7 @@ func TestDevice_WorksWithKeyboard(t *testing.T) {
 	if at := evaluate[string](b, "location.search"); !strings.Contains(at, "point=roof") {
 		t.Errorf("the address is %s", at)
 	}
-	for _, name := range []string{"phone", "dark", "phone dark"} { // the chart follows the size of the screen
+	for _, name := range []string{"phone", "dark", "phone dark"} { // the chart must be as wide as the screen allows
 		b.setLook(looks[name])
 		b.wait(`(() => { const p = document.querySelector(".plot"); return Math.abs(p.querySelector(".u-wrap").clientWidth - p.clientWidth) < 2; })()`)
 	}
@@ -188,7 +189,7 @@ func TestDevice_SavesWhatItShows(t *testing.T) {
 func savedValues(t *testing.T, rows [][]string) (all []string) {
 	t.Helper()
 	column := func(name string) int { return slices.Index(rows[0], name) }
-	if c := column("field"); c >= 0 { // one row for each field of a bucket
+	if c := column("field"); c >= 0 { // the file has one row for each field of a bucket
 		byTime := map[string][]string{}
 		for _, r := range rows[1:] {
 			low, high := r[column("min")], r[column("max")]
@@ -225,7 +226,7 @@ func TestDevice_DrawsManyReadings(t *testing.T) {
 	}
 	b := w.open(t, "/ui", "")
 	best := 1e9
-	for range 5 { // other processes may be busy
+	for range 5 { // the fastest of five drawings counts, because other processes may be busy
 		b.visit("/ui/device/pump?from=-7d&show=readings&fields=level")
 		b.waitChart("readings")
 		if n := b.number(".plot", "data-points"); n != 100_000 {

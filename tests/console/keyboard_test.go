@@ -100,7 +100,7 @@ func TestKeyboard_ReachesEveryCell(t *testing.T) {
 	b.waitText("on hold: kept")
 }
 
-// TestShortcuts opens pages, the help and themes by keys, and goes back in the history.
+// TestShortcuts opens pages and the help and changes the theme with keys, and goes back in the history.
 func TestShortcuts(t *testing.T) {
 	w := sharedDemo(t)
 	b := w.open(t, "/ui", "")
@@ -125,6 +125,6 @@ func TestShortcuts(t *testing.T) {
 	}
 	b.visit("/ui")
 	b.settle()
-	b.press(kb.Tab + kb.Enter) // the skip link
+	b.press(kb.Tab + kb.Enter) // follows the first link of the page, which skips the navigation
 	b.wait(`document.activeElement.id === "main"`)
 }

@@ -51,7 +51,7 @@ func TestRules_OpenThePreviewedAlerts(t *testing.T) {
 	}
 	b.button("Save the rule")
 	b.wait(`!document.querySelector("#preview") && document.body.innerText.includes("temperature > 27 for 1h")`)
-	w.write(t, "weather", lines...) // duplicates are evaluated, too
+	w.write(t, "weather", lines...) // all are duplicates, and the new rule evaluates duplicates, too
 	var opened struct {
 		Alerts []struct{ Device, Since, Rule, ID string }
 	}
@@ -193,7 +193,7 @@ func TestTenants_SeeOnlyTheirOwn(t *testing.T) {
 		b.settle()
 		shown := b.text("body")
 		if path == "/ui/device/"+secret {
-			shown = strings.ReplaceAll(shown, secret+"\n", "") // the title repeats the device in the address
+			shown = strings.ReplaceAll(shown, secret+"\n", "") // the page's title is the name from the address
 		}
 		if strings.Contains(shown, secret) {
 			t.Errorf("%s shows another tenant's %s:\n%s", path, secret, shown)
@@ -207,7 +207,7 @@ func TestTenants_SeeOnlyTheirOwn(t *testing.T) {
 	}
 	b.visit("/ui/device/roof")
 	b.waitChart("readings")
-	b.allow("404") // a device that does not exist
+	b.allow("404") // the tenant has no device roof
 	answer := evaluate[string](b, `fetch("/v1/settings", { headers: { Authorization: "Bearer " + sessionStorage.getItem("varve.key") } }).then(r => r.text())`)
 	b.allow("403")
 	if !json.Valid([]byte(answer)) || !strings.Contains(answer, "Forbidden") {

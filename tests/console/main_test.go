@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	binary  string          // the program under test; the file clock in its data folder sets its clock
+	binary  string          // path of the program under test, which reads the offset of its clock from the file clock
 	browser context.Context // all tabs belong to one browser
 	axe     string          // the script of axe-core
 )
@@ -31,7 +31,7 @@ func runTests(m *testing.M) int {
 		log.Print(err)
 		return 1
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // the system cleans the rest
+	defer func() { _ = os.RemoveAll(dir) }() // the system deletes files that remain
 	binary = filepath.Join(dir, "varve")
 	build := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-ldflags", "-X main.testClock=clock", "-o", binary, "./cmd/varve")
 	if text, err := build.CombinedOutput(); err != nil {

@@ -20,7 +20,7 @@ func TestPaint_IsFast(t *testing.T) {
 	w := sharedDemo(t)
 	best := math.Inf(1)
 	for range 7 {
-		b := w.open(t, "/ui", "") // a tab has no cached files
+		b := w.open(t, "/ui", "") // a new tab has no cached files
 		b.settle()
 		best = min(best, evaluate[float64](b, `performance.getEntriesByName("first-contentful-paint")[0].startTime`))
 	}

@@ -122,8 +122,8 @@ func TestGrid_HasCellsOfList(t *testing.T) {
 	}
 }
 
-// TestSlider_EqualsPlan moves the slider to 20 days, and compares the list and the marks of the grid
-// with varve tables plan --at.
+// TestSlider_EqualsPlan moves the slider of the plan to 20 different days. For each day, it compares the list of
+// actions and the marks in the grid with the output of varve tables plan --at.
 func TestSlider_EqualsPlan(t *testing.T) {
 	w := sharedDemo(t)
 	b := w.open(t, "/ui/tables", "")

@@ -112,7 +112,7 @@ func (w *world) must(t *testing.T, method, path, body string) []byte {
 	return text
 }
 
-// createKey creates an API key. The first key should be an admin's.
+// createKey creates an API key. The first key must be an admin key, and later requests of w use it.
 func (w *world) createKey(t *testing.T, draft string) string {
 	t.Helper()
 	var made struct{ Key string }
@@ -210,7 +210,7 @@ func (w *world) fill(t *testing.T, settings ...string) {
 		w.setClock(t, -time.Duration(minutes)*time.Minute)
 		now := time.Now().Add(-time.Duration(minutes) * time.Minute)
 		lines := []string{reading("north", now, `"temperature":22.5`), reading("south", now.Add(-20*time.Second), `"temperature":24`)}
-		if minutes%15 == 5 { // the gateway sends its buffer
+		if minutes%15 == 5 { // a gateway sends the readings that it has buffered
 			for i := range 8 {
 				lines = append(lines, reading("greenhouse", now.Add(-time.Duration(i)*2*time.Hour-time.Minute), `"temperature":31.5`))
 			}
@@ -218,7 +218,7 @@ func (w *world) fill(t *testing.T, settings ...string) {
 		w.write(t, "weather", lines...)
 	}
 	now := time.Now()
-	w.write(t, "weather", live(now, "north", 3)...) // duplicates
+	w.write(t, "weather", live(now, "north", 3)...) // the earlier ones of these readings are duplicates
 	w.write(t, "weather", reading("north", now, `"temperature":21`), reading("north", now.Add(400*day), `"temperature":1`), `{"device":"north"}`)
 }
 

@@ -79,7 +79,7 @@ func (w *world) batch(rng *rand.Rand) []varve.Reading {
 	var batch []varve.Reading
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, s := range w.readings { // in random order
+	for _, s := range w.readings { // the order of a map is random
 		if len(batch) == 3 {
 			break
 		}
@@ -111,8 +111,8 @@ func (w *world) write(ctx context.Context, c *client.Client, seed uint64) {
 		batch := w.batch(rng)
 		answer, err := c.WriteReadings(ctx, "crash", batch)
 		if err != nil {
-			// It is unknown whether the batch was stored. A busy server answers with the same
-			// error.
+			// After an error, it is unknown whether the batch was stored. If the server has answered, as a
+			// busy server does, the next batch follows.
 			if answered(err) {
 				continue
 			}

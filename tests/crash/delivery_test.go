@@ -169,7 +169,7 @@ func TestKill_DeliversEveryAlert(t *testing.T) {
 	h.mu.Lock()
 	h.good = true
 	h.mu.Unlock()
-	w.advance(t, time.Hour) // all pauses between attempts are over
+	w.advance(t, time.Hour) // longer than all pauses between attempts to deliver a message
 	n := checkDelivered(t, binary, dir, h)
 	t.Logf("%d kills, %d alerts, %d messages and %d copies of them, faults %v", done, n, len(h.accepted), h.copies, h.faults)
 	if len(h.accepted) < 2*done || len(h.faults) < 3 {

@@ -20,7 +20,7 @@ type fleet struct {
 	binary  string
 	members []*member
 	watch   leaseWatch
-	reads   atomic.Int64 // how often all readings of a server were read
+	reads   atomic.Int64 // how often all readings were read from one server
 
 	mu       sync.Mutex
 	readings map[string]*sent
@@ -31,7 +31,7 @@ type fleet struct {
 type member struct {
 	dir      string
 	skew     time.Duration
-	endpoint string // address of the proxy through which it uses DynamoDB
+	endpoint string // address of the proxy through which the server uses DynamoDB
 
 	mu     sync.Mutex
 	server *varvetest.Server

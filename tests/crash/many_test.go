@@ -32,7 +32,7 @@ var turnOfMonth = time.Date(2026, 11, 30, 23, 59, 50, 0, time.UTC)
 // leaseWatch observes which server holds the rotator's lease, and which servers create and drop
 // tables.
 type leaseWatch struct {
-	order sync.Mutex // held during a change of the lease, so that put receives changes in their order
+	order sync.Mutex // locked while a server changes the lease, so that put receives changes in their order
 
 	mu       sync.Mutex
 	holder   int // server that holds the lease; -1 if no server does
@@ -69,7 +69,7 @@ func (w *leaseWatch) put(who int, it leaseItem) {
 			w.mistakes = append(w.mistakes, fmt.Sprintf("server %d released the lease of %d", who, w.holder))
 		}
 		w.holder = -1
-	case it.Item.Token.N == w.token: // renewed
+	case it.Item.Token.N == w.token: // the holder renewed the lease
 	default:
 		if w.holder >= 0 && !w.killed[w.holder] {
 			w.mistakes = append(w.mistakes, fmt.Sprintf("server %d took the lease, which %d has", who, w.holder))
@@ -126,7 +126,7 @@ func (w *leaseWatch) proxy(t *testing.T, who int, to string) string {
 		w.order.Lock()
 		defer w.order.Unlock()
 		status := &statusWriter{ResponseWriter: rw}
-		defer func() { // even if the answer cannot be sent to a killed server
+		defer func() { // also runs if ServeHTTP panics, because the answer cannot be sent to a killed server
 			if status.code == http.StatusOK {
 				w.put(who, it)
 			}
@@ -233,7 +233,7 @@ func (f *fleet) write(ctx, live context.Context, t *testing.T, who int, seed uin
 func (f *fleet) batch(rng *rand.Rand) (batch []varve.Reading) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, s := range f.readings { // in random order
+	for _, s := range f.readings { // the order of a map is random
 		if len(batch) == 2 {
 			break
 		}
@@ -302,7 +302,7 @@ func (f *fleet) all(ctx context.Context, t *testing.T, c *client.Client) (map[st
 		var last *varve.Position
 		for r, err := range c.Readings(ctx, client.Query{Stream: "crash", Device: fmt.Sprintf("d%d", d), Consistent: true}, nil) {
 			if varve.FailureOf(err) == varve.NotFound {
-				break // nothing of the device was stored
+				break // no reading of the device is stored
 			}
 			if err != nil {
 				return nil, err

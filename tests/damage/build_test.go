@@ -90,7 +90,7 @@ func made(t *testing.T, w *world) string {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // it fails if the process was killed
+	_ = cmd.Wait() // Wait fails, because the process was killed
 	return dir
 }
 

@@ -37,7 +37,8 @@ func (d *damage) tornEnd(t *testing.T, r *local.Recovery, losses []local.Loss) *
 			}
 			end = &tornEnd{d.journal[n], at}
 		case end == nil:
-			end = &tornEnd{segment: &segment{}} // nothing is missing from this segment: it has no frames, or a loss reports it
+			// No reading may be missing from the torn end: the segment has no frames, or a loss reports it.
+			end = &tornEnd{segment: &segment{}}
 		}
 	}
 	return end

@@ -19,7 +19,7 @@ import (
 type intact struct {
 	*world
 	from    string
-	tables  []string            // files that the database uses; a kill may leave further files
+	tables  []string            // table files that Pebble uses; a kill may leave further files
 	journal map[uint64]*segment // segments by number
 	last    uint64              // number of the last segment with frames
 }
@@ -138,7 +138,8 @@ func (in *intact) readJournal(t *testing.T) {
 			}
 			writes = writes[1:]
 		}
-		if rest := segmentHeader + rep.Segments[i].Bytes - end; rest != 0 && rest != frameHeader { // an end frame may follow
+		// A frame that ends the segment may follow.
+		if rest := segmentHeader + rep.Segments[i].Bytes - end; rest != 0 && rest != frameHeader {
 			t.Fatalf("the frames of segment %d end at %d, which is not the end of %+v", rep.Segments[i].Number, end, rep.Segments[i])
 		}
 		frames = frames[n:]

@@ -27,7 +27,7 @@ type world struct {
 	closed   bool // whether the process that fills the store closes it; otherwise the test kills the process
 	memtable int64
 
-	made map[[2]int][]varve.Reading // the readings by table and device; a cache, because comparisons are frequent
+	made map[[2]int][]varve.Reading // cached readings, by the indexes of their table and device
 }
 
 // worlds returns the worlds whose stores the test damages.

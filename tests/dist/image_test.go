@@ -190,8 +190,8 @@ func TestImage_RunsWithoutDaemon(t *testing.T) {
 	}
 	url := "http://" + address
 	if !varvetest.Eventually(func() bool { return get(t, url+"/readyz", "") == http.StatusOK }) {
-		_ = serve.Process.Kill() // the next line waits for it
-		_ = serve.Wait()         // the failure shows the output of the server
+		_ = serve.Process.Kill() // the server may have ended already
+		_ = serve.Wait()         // after Wait, the output of the server is complete
 		t.Fatalf("the image is not ready:\n%s", output.String())
 	}
 	if status := get(t, url+"/v1/streams", ""); status != http.StatusUnauthorized {

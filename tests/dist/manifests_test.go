@@ -24,7 +24,7 @@ var kinds = map[string][2]string{
 func writeSchemas(t *testing.T) (dir string) {
 	t.Helper()
 	download := exec.Command("go", "mod", "download", "-json", schemas)
-	download.Dir = t.TempDir() // outside the module
+	download.Dir = t.TempDir() // outside Varve's module, whose go.mod then does not apply
 	text, err := download.Output()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", schemas, err, text)

@@ -20,7 +20,7 @@ import (
 // people receives the notifications of an Alertmanager.
 type people struct {
 	mu   sync.Mutex
-	told map[string]map[string]string // annotations, by status, device, severity and name of the alert
+	told map[string]map[string]string // annotations of alerts, by status, device, severity and name of the alert
 }
 
 func (p *people) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
@@ -67,8 +67,8 @@ func startAlertmanager(t *testing.T, receiver string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // the wait below reports how it ended
-		_ = cmd.Wait()         // it was killed
+		_ = cmd.Process.Kill() // Alertmanager may have ended already
+		_ = cmd.Wait()         // fails, because the process was killed
 	})
 	url := "http://" + address
 	if !varvetest.Eventually(func() bool {

@@ -48,7 +48,7 @@ func startEmulator(t *testing.T, service string) (string, aws.Config) {
 	}
 	t.Cleanup(func() {
 		stop()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // fails, because the process was killed
 	})
 	port, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
@@ -220,7 +220,7 @@ func TestSQS_StoresMessagesOnce(t *testing.T) {
 	for n := 2; n < 600; n++ {
 		q.send(object(n))
 		if n == 300 {
-			q.send("nonsense", object(2)+"\n"+object(n)) // duplicates
+			q.send("nonsense", object(2)+"\n"+object(n)) // text that is not JSON, and duplicates of two readings
 		}
 	}
 	poison := q.send(`{"device":"d1","time":1}`)

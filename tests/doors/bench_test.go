@@ -63,7 +63,7 @@ func TestMeasure_MQTTBacklog(t *testing.T) {
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	const rate, outage = 100, 3600 // messages a second, and seconds
+	const rate, outage = 100, 3600 // messages per second, and length of the outage in seconds
 	flood(t, b.address, "backlog", rate*outage)
 	s = start()
 	begin := time.Now()
@@ -97,7 +97,7 @@ func flood(t *testing.T, address, stream string, n int) {
 			var tokens []paho.Token
 			for i := range n / 3 {
 				tokens = append(tokens, c.Publish(fmt.Sprintf("varve/%s/d%d", stream, d), 1, false, fmt.Sprintf(`{"time":%d,"fields":{"temperature":%d.5}}`, at+int64(i), i%40)))
-				if len(tokens) == 500 { // messages without an acknowledgement
+				if len(tokens) == 500 { // at most 500 messages wait for an acknowledgement
 					tokens[0].Wait()
 					tokens = tokens[1:]
 				}

@@ -19,12 +19,12 @@ import (
 type broker struct {
 	address string
 	command func() *exec.Cmd
-	end     os.Signal // ends the broker without the loss of a message that it has acknowledged
+	end     os.Signal // signal after which the broker ends without the loss of an acknowledged message
 	cmd     *exec.Cmd
 	output  bytes.Buffer
 }
 
-// url returns the setting mqtt.url.
+// url returns the value of the setting mqtt.url.
 func (b *broker) url() string { return "mqtt://" + b.address }
 
 func (b *broker) port() string { return b.address[strings.LastIndexByte(b.address, ':')+1:] }
@@ -91,7 +91,7 @@ func startMosquitto(t *testing.T, settings string) *broker {
 	return runBroker(t, &broker{address: address, end: syscall.SIGTERM, command: func() *exec.Cmd { return withDebian(t, program, "-c", config) }})
 }
 
-// startAedes starts Aedes, a broker that speaks MQTT 3.1.1 only.
+// startAedes starts Aedes, a broker that supports only MQTT 3.1.1.
 func startAedes(t *testing.T) *broker {
 	t.Helper()
 	b := &broker{address: freeAddress(t)}

@@ -34,7 +34,7 @@ func number(t *testing.T, name string, usual int) int {
 // fleet publishes readings with QoS 1 until it is stopped. Each device resends a message until the
 // broker acknowledges it.
 type fleet struct {
-	acknowledged [devices]int // messages by device; valid after stop
+	acknowledged [devices]int // number of acknowledged messages of each device; valid after stop
 	total        atomic.Int64
 	devices      sync.WaitGroup
 	cancel       context.CancelFunc
@@ -77,7 +77,7 @@ func (f *fleet) publish(ctx context.Context, address string, d int, begin int64)
 			}
 			f.acknowledged[d]++
 			f.total.Add(1)
-			wait(time.Millisecond) // a backlog must not grow for ever on a busy machine
+			wait(time.Millisecond) // limits the rate, so that the backlog does not grow without end on a busy machine
 		case <-lost:
 			return
 		}

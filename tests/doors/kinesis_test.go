@@ -18,7 +18,7 @@ type shards struct {
 	t      *testing.T
 	client *kinesis.Client
 	name   string
-	poison map[string]string // stream, shard and sequence number of unreadable records, by text
+	poison map[string]string // for the text of each unreadable record, its stream, shard and sequence number
 }
 
 func newShards(t *testing.T, loaded aws.Config, count int32) *shards {

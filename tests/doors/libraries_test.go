@@ -59,7 +59,7 @@ func writeGo2Async(_ *testing.T, address, key string, lines []string) error {
 		var last error
 		for err := range failures {
 			if !strings.Contains(err.Error(), "unavailable") && !strings.Contains(err.Error(), "EOF") {
-				last = err // the library retries after other errors
+				last = err // a final error; after the other errors, the library retries
 			}
 		}
 		failed <- last
@@ -85,7 +85,7 @@ func writeGo3(useV2 bool) func(t *testing.T, address, key string, lines []string
 		if err != nil {
 			return err
 		}
-		defer func() { _ = c.Close() }() // nothing is pending
+		defer func() { _ = c.Close() }() // Close has nothing to send, because Write is synchronous
 		err = c.Write(context.Background(), []byte(strings.Join(lines, "\n")), influxdb3.WithUseV2Api(useV2))
 		if err != nil {
 			requireLine(t, err.Error())

@@ -38,7 +38,7 @@ func runTests(m *testing.M) int {
 		log.Print(err)
 		return 1
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // the system cleans the rest
+	defer func() { _ = os.RemoveAll(dir) }() // the system deletes files that remain
 	binary = filepath.Join(dir, "varve")
 	build := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-o", binary, "./cmd/varve") // the program is in the root module, and not in the module of the tests
 	if text, err := build.CombinedOutput(); err != nil {
@@ -116,7 +116,7 @@ func (s *server) occupy(t *testing.T, d time.Duration) {
 	slow, done := s.startSlowWrite(t)
 	isBusy := func() bool {
 		select {
-		case <-done: // the server refused the slow write, because it still served a probe
+		case <-done: // the server refused the slow write, because it was still serving the write below
 			slow, done = s.startSlowWrite(t)
 		default:
 		}
@@ -156,7 +156,7 @@ func (s *server) startSlowWrite(t *testing.T) (slow *io.PipeWriter, done chan st
 type proxy struct {
 	*httptest.Server
 	mu       sync.Mutex
-	cut      int // number of answers to cut
+	cut      int // number of further writes whose answers the proxy cuts
 	statuses []int
 }
 
@@ -180,7 +180,7 @@ func (p *proxy) serve(t *testing.T, w http.ResponseWriter, r *http.Request, targ
 	if err != nil {
 		panic(http.ErrAbortHandler) // the client disconnected
 	}
-	defer func() { _ = resp.Body.Close() }() // read below
+	defer func() { _ = resp.Body.Close() }() // all of the body is read below
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler)

@@ -113,7 +113,7 @@ func TestMosquitto_ReportsDrops(t *testing.T) {
 }
 
 // TestAedes_IsReadWithOldVersion checks that the client uses MQTT 3.1.1 if the broker does not
-// speak 5.
+// support MQTT 5.
 func TestAedes_IsReadWithOldVersion(t *testing.T) {
 	t.Parallel()
 	b := startAedes(t)

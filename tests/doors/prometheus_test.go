@@ -110,8 +110,8 @@ func runPrometheus(t *testing.T, args ...string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // the wait below reports how it ended
-		_ = cmd.Wait()         // it was killed
+		_ = cmd.Process.Kill() // Prometheus may have ended already
+		_ = cmd.Wait()         // fails, because the process was killed
 	})
 	if !varvetest.Eventually(func() bool {
 		resp, err := http.Get("http://" + address + "/-/ready")
@@ -142,7 +142,7 @@ func evaluate(t *testing.T, api promv1.API, q promtest.Query) (v model.Value, er
 	return v, err
 }
 
-// pointsOf returns the points of a value, by labels.
+// pointsOf returns the samples of a PromQL value, by labels.
 func pointsOf(v model.Value) map[string][]model.SamplePair {
 	all := map[string][]model.SamplePair{}
 	switch v := v.(type) {
@@ -160,7 +160,7 @@ func pointsOf(v model.Value) map[string][]model.SamplePair {
 	return all
 }
 
-// unequal returns the first difference between the points of two values, or "".
+// unequal returns the first difference between the samples of two PromQL values, or "".
 func unequal(got, want map[string][]model.SamplePair) string {
 	for name := range got {
 		if _, ok := want[name]; !ok {
@@ -219,7 +219,7 @@ func TestPrometheus_EqualAnswers(t *testing.T) {
 	}
 }
 
-// TestPrometheus_Promtool runs the subcommands of promtool query.
+// TestPrometheus_Promtool runs the subcommands of promtool query on Varve, and checks their output.
 func TestPrometheus_Promtool(t *testing.T) {
 	w := promWindow()
 	promtool, url := debian(t, "bin/promtool"), startWithFleet(t, w).URL+"/prometheus"

@@ -23,7 +23,7 @@ type topic struct {
 	t      *testing.T
 	config aws.Config
 	queues *sqs.Client
-	queue  string // URL
+	queue  string // URL of that queue
 	// received has the messages in the order of the queue. Further messages with the same id are dropped.
 	received []snsMessage
 }

@@ -254,7 +254,8 @@ func (t *table) change(next *settings, in *tableInput, now time.Time) error {
 	return nil
 }
 
-// applyBilling changes the limits of a table and its indexes to new settings.
+// applyBilling applies the billing mode and the units of new settings to the limits of a table and its
+// indexes.
 func (t *table) applyBilling(next *settings, now time.Time) {
 	if next.billing == t.settings.billing && next.units == t.settings.units {
 		return

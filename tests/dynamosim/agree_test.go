@@ -23,7 +23,7 @@ const expectations = "testdata/expectations.txt"
 
 // exchange is a request and the answers to it.
 type exchange struct {
-	comment string // lines before the request
+	comment string // comment lines before the request
 	request string // operation and JSON parameters
 	want    string // answer of Amazon
 	others  map[string]string

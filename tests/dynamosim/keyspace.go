@@ -21,7 +21,7 @@ type keyspace struct {
 type shard struct {
 	mu     sync.RWMutex
 	byKey  map[string]*collection
-	sorted []*collection // ordered by hash; nil if they must be sorted first
+	sorted []*collection // the collections, ordered by hash; nil if they must be sorted first
 }
 
 // collection has the items of one partition key, ordered by sort key.
@@ -54,12 +54,12 @@ func (p sortKey) compare(q sortKey) int {
 type record struct {
 	data  []byte // JSON
 	size  int    // size in bytes, as Amazon bills it
-	views []view // the item as each index of its table has it
+	views []view // for each index of the table, the item as the index has it
 }
 
 // view is an item as an index has it. The record is nil if the index does not have the item.
 type view struct {
-	hash    string // partition key
+	hash    string // partition key in the index
 	sortKey sortKey
 	record  *record
 }

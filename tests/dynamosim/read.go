@@ -227,7 +227,7 @@ func (c *collection) upper(sort string) int {
 type page struct {
 	records []*record
 	bytes   int
-	limit   int // largest number of records
+	limit   int // largest number of records in the page
 	more    bool
 }
 

@@ -24,15 +24,15 @@ type request struct {
 // batchTable has the requests of a batch for one table.
 type batchTable struct {
 	name  string
-	puts  []batchWrite // for BatchWriteItem
-	reads *request     // for BatchGetItem
+	puts  []batchWrite // puts and deletions of BatchWriteItem
+	reads *request     // parameters of the reads of BatchGetItem
 	keys  []value.Item
 }
 
 // batchWrite is a put of item, or a deletion of key if item is nil.
 type batchWrite struct {
 	item, key value.Item
-	raw       []byte // JSON of the write
+	raw       []byte // JSON of the write in the request
 }
 
 // texts has, for each parameter of type string, a function that returns a pointer to the field of

@@ -100,7 +100,7 @@ func TestServer_ThrottlesHotKeyAlone(t *testing.T) {
 			others++
 		}
 	}
-	if others < 60 { // about a quarter of them share the hot partition, and are throttled, too
+	if others < 60 { // about a quarter of the keys are in the hot partition, and are throttled, too
 		t.Errorf("%d of 100 other keys admitted, want the ones of the other partitions", others)
 	}
 	now = now.Add(time.Second)

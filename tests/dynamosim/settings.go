@@ -22,7 +22,7 @@ const (
 
 // settings are the parts of a table that UpdateTable and similar operations change.
 type settings struct {
-	phase string    // status until the time ready
+	phase string    // status of the table until the time ready, such as CREATING
 	ready time.Time // time at which the table becomes active or is deleted
 
 	billing      string
@@ -35,7 +35,7 @@ type settings struct {
 	ttl          string // attribute with the time at which an item expires, if TTL is on
 	recovery     bool   // whether point-in-time recovery is on
 	warm         capacity.Units
-	lowered      time.Time // time of the last decrease of the units
+	lowered      time.Time // time of the last decrease of the provisioned units
 	loweredToday int64
 }
 

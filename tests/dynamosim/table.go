@@ -68,7 +68,7 @@ type index struct {
 type throughput struct {
 	limited  *capacity.Throughput // if nil, no request is throttled
 	onDemand atomic.Bool
-	resource string // ARN
+	resource string // ARN of the table or the index
 	ofIndex  bool
 
 	halves    [2]atomic.Int64 // consumed units, counted in halves

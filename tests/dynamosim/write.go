@@ -25,8 +25,8 @@ type write struct {
 // written is the result of a write.
 type written struct {
 	oldItem, newItem value.Item // items before and after the write, or nil; oldItem is only set if it is needed
-	units            float64    // units of the table
-	indexUnits       []float64  // units of each index
+	units            float64    // write units that the table consumes
+	indexUnits       []float64  // write units that each index consumes
 }
 
 // writeUnits returns the units for writing a number of bytes.

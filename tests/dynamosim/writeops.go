@@ -158,7 +158,7 @@ func (r *request) showsCapacity() bool { return r.capacity != "" && r.capacity !
 type consumed struct {
 	table   *table
 	own     float64
-	indexes []float64 // units of each index; nil if the request used none
+	indexes []float64 // consumed units of each index; nil if the request used no index
 }
 
 // append appends the JSON of the consumed capacity. If detail is INDEXES, the JSON has the total and

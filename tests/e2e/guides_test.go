@@ -156,7 +156,7 @@ func TestGuide_InfluxDB(t *testing.T) {
 		if err := db.Process.Kill(); err != nil {
 			t.Error(err)
 		}
-		_ = db.Wait() // it was killed
+		_ = db.Wait() // fails, because the process was killed
 	})
 	url := "http://127.0.0.1:" + port
 	if !varvetest.Eventually(func() bool {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	slowReadings = 5000                   // of about 100 bytes each; more than the buffers of a connection
+	slowReadings = 5000                   // of about 100 bytes each; in all, more than the buffers of a connection hold
 	slowMemory   = 300 << 20              // largest resident memory of the server with all slow readers
 	slowHealth   = 100 * time.Millisecond // limit for the fastest of several answers of /healthz, with all slow readers
 	slowPath     = "/v1/streams/fleet/devices/d0/readings"
@@ -27,7 +27,7 @@ const (
 // not read the answers. The server must refuse reads above limits.reads. It must need little
 // memory, and must stay healthy and accept writes.
 func TestSlowReaders_LeaveServerUsable(t *testing.T) {
-	clients, limit := 1500, 512 // the default of limits.reads
+	clients, limit := 1500, 512 // 512 is the default of limits.reads
 	args := []string{"--set", "limits.stall=15m"}
 	if testing.Short() {
 		clients, limit = 240, 80

@@ -57,7 +57,7 @@ func telegraf(t *testing.T) string {
 		t.Skip("Telegraf is not built yet: the whole tests build it")
 	}
 	build := exec.Command("go", "install", "-tags", "custom,inputs.file,outputs.http,parsers.influx,serializers.json", "github.com/influxdata/telegraf/cmd/telegraf@v"+version)
-	build.Dir = t.TempDir() // outside the module
+	build.Dir = t.TempDir() // outside Varve's module, whose go.mod then does not apply
 	build.Env = append(os.Environ(), "GOBIN="+dir)
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build Telegraf: %v\n%s", err, text)

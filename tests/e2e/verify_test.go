@@ -46,7 +46,8 @@ func TestVerifyOnline_RunsLongAndEndsWithClient(t *testing.T) {
 	}
 	s = start(t, dir, "--set", "limits.request=5s")
 	begin := time.Now()
-	resp, err := verifyOnline(t.Context(), t, s, 25_000) // bytes per second; the store has about 200 KB
+	// At 25,000 bytes per second, the store of about 200 KB takes longer than limits.request.
+	resp, err := verifyOnline(t.Context(), t, s, 25_000)
 	if err != nil {
 		t.Fatal(err)
 	}

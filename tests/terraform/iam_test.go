@@ -133,7 +133,7 @@ func policiesOf(p *planned) (map[string]policy, []string) {
 	return all, wrong
 }
 
-// tablePatterns returns the patterns of the names of time tables that a policy allows to create.
+// tablePatterns returns the patterns of the names of the tables that a policy allows to create.
 func tablePatterns(p policy) (patterns []string) {
 	for _, s := range p.Statement {
 		if s.Effect == "Allow" && slices.Contains(s.Action, "dynamodb:CreateTable") {

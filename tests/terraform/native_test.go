@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// TestNative runs the modules' own tests, which Terraform executes. They cover the validations
-// and the wiring of modules.
+// TestNative runs the modules' own tests, which Terraform executes. They cover the validations, and
+// the values that modules pass to each other.
 func TestNative(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")

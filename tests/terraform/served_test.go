@@ -133,7 +133,7 @@ func (s *stack) laterTablesOnly(t *testing.T, dir, url string, before map[string
 }
 
 // TestDestroyed checks that Terraform cannot destroy a protected registry. It must be able to
-// destroy an unprotected one, and time tables must remain.
+// destroy an unprotected one, and the tables of readings must remain.
 func TestDestroyed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
@@ -151,7 +151,7 @@ func TestDestroyed(t *testing.T) {
 		t.Fatalf("destroying a protected registry: %v", err)
 	}
 	s.describe(t, s.registry)
-	s.apply(t) // creates the destroyed resources
+	s.apply(t) // recreates the resources that the failed destroy has deleted
 	s.options.Vars["deletion_protection"] = false
 	s.apply(t)
 	if _, err := terraform.DestroyContextE(t, t.Context(), s.options); err != nil {
@@ -173,7 +173,7 @@ func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	e := newEmulator(t)
 	one := newStack(t, e, "one", nil)
-	two := newStack(t, e, "one-two", nil) // equals the prefix that a class named two would have in the first deployment
+	two := newStack(t, e, "one-two", nil) // the same prefix as for a class named two in the first deployment
 	var urls []string
 	for _, s := range []*stack{one, two} {
 		dir := t.TempDir()

@@ -21,7 +21,7 @@ const (
 type binary struct {
 	platform
 
-	name string // of the program
+	name string // name of the program
 	path string
 }
 
@@ -71,7 +71,7 @@ const (
 func (r *release) hostProgram(ctx context.Context, built []binary) (string, error) {
 	host := platform{os: runtime.GOOS, arch: runtime.GOARCH}
 	for _, b := range built {
-		if b.platform == host {
+		if b.platform == host && b.name == mainProgram {
 			return b.path, nil
 		}
 	}

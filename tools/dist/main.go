@@ -41,9 +41,9 @@ func main() {
 
 // release is one run of the command.
 type release struct {
-	root    string // the repository
+	root    string // root folder of the repository
 	out     string // folder for the files of the release
-	work    string // temporary files
+	work    string // folder for temporary files
 	version version
 	time    time.Time // modification time of all files of the release
 	log     io.Writer

@@ -47,7 +47,7 @@ func (r *release) writePackages(b binary, documents []document) error {
 // packaged describes the packages of a program.
 type packaged struct {
 	summary, description string
-	config               string // path of the configuration file
+	config               string // path of the configuration file after installation
 	contents             files.Contents
 }
 

@@ -48,9 +48,9 @@ type Units [2]float64
 
 // Limits are the limits of tables and partitions, in units per second.
 type Limits struct {
-	Partition  Units         // units that a partition serves
-	Initial    Units         // units that a new on-demand table serves
-	Quota      Units         // most units that any table serves
+	Partition  Units         // maximum throughput of a partition
+	Initial    Units         // maximum throughput of a new on-demand table
+	Quota      Units         // maximum throughput of any table
 	Burst      time.Duration // how long unused provisioned units are saved
 	Growth     time.Duration // time after which an on-demand table can serve double its peak
 	SplitAfter time.Duration // how long a partition must be hot before it is split
@@ -81,8 +81,8 @@ type Throughput struct {
 	mu         sync.Mutex
 	onDemand   bool
 	table      [2]bucket
-	growth     [2]growth   // peaks of an on-demand table
-	partitions []partition // ordered by their hashes
+	growth     [2]growth   // for each kind of units, the peaks of an on-demand table
+	partitions []partition // ordered by the hashes that they have
 	splits     int
 }
 
@@ -271,7 +271,7 @@ func (t *Throughput) measure(i int, now time.Time) {
 type State struct {
 	Partitions int
 	Splits     int   // number of splits of hot partitions
-	Rate       Units // units per second that the table serves
+	Rate       Units // units per second that the table can serve
 }
 
 // State returns the current state.

@@ -174,7 +174,7 @@ func TestSplit_HalvesEvenLoad(t *testing.T) {
 	limits.SplitAfter = 10 * time.Second
 	c := capacity.NewOnDemand(limits, start)
 	rng := rand.New(rand.NewPCG(3, 4))
-	low := func(int) uint64 { return rng.Uint64() >> 2 } // a quarter of all hashes
+	low := func(int) uint64 { return rng.Uint64() >> 2 } // random hashes in the lowest quarter of all hashes
 	d := 5 * time.Second
 	checkRate(t, "before", load(c, capacity.Write, start, d, 1800, low), d, 1000, 1000)
 	load(c, capacity.Write, start.Add(d), 3*limits.SplitAfter, 1800, low)

@@ -32,7 +32,7 @@ func (b *bucket) charge(now time.Time, units float64) {
 type growth struct {
 	allowed float64 // allowed throughput in units per second
 	minute  int64
-	sum     float64 // units of the current minute
+	sum     float64 // units that the table consumed in the current minute
 	pending []peak  // peaks that will raise the throughput later
 }
 
@@ -74,8 +74,8 @@ type partition struct {
 	buckets     [2]bucket
 
 	second  int64
-	used    Units // units used in this second
-	refused bool  // whether a request was throttled in this second
+	used    Units // units that the partition served in the field second
+	refused bool  // whether a request was throttled in the field second
 	hot     time.Time
 	recent  [samples]uint64
 	sampled int

@@ -24,8 +24,8 @@ type Update struct {
 type action struct {
 	verb string // SET, REMOVE, ADD or DELETE
 	path Path
-	term term         // for SET
-	v    *value.Value // for ADD and DELETE
+	term term         // right-hand side of SET
+	v    *value.Value // operand of ADD or DELETE
 }
 
 // ParseUpdate parses an update expression.

@@ -181,7 +181,7 @@ func (v *Value) Append(w *jx.Writer) {
 		}
 	case Map:
 		v.Fields.Append(w)
-	case Null: // openings has the whole text
+	case Null: // the text in openings is complete, except for the closing brace
 	default:
 		v.appendElements(w)
 	}

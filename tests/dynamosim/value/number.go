@@ -158,7 +158,7 @@ func Plus(a, b string, minus bool) (string, error) {
 	if minus {
 		y.negative = !y.negative
 	}
-	scale := min(x.point-len(x.digits), y.point-len(y.digits)) // exponent of the last digit
+	scale := min(x.point-len(x.digits), y.point-len(y.digits)) // the lower one of the exponents of the last digits
 	sum := new(big.Int).Add(x.scaled(scale), y.scaled(scale))
 	d, _ := parseDecimal(sum.String() + "e" + strconv.Itoa(scale))
 	if len(d.digits) > maxDigits {

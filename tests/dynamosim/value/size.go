@@ -2,8 +2,8 @@ package value
 
 // Sizes of parts of an item. Source: "DynamoDB item sizes and formats".
 const (
-	documentBytes = 3 // for a map or a list
-	elementBytes  = 1 // for each element of a map or a list
+	documentBytes = 3 // bytes of a map or a list without its elements
+	elementBytes  = 1 // additional bytes for each element of a map or a list
 )
 
 // Size returns the size of an item in bytes, as Amazon bills it.
@@ -25,7 +25,7 @@ func (v *Value) Size() (n int) {
 		n = documentBytes + elementBytes*len(v.Elems)
 	case Map:
 		return documentBytes + elementBytes*len(v.Fields) + v.Fields.Size()
-	default: // the size is the sum of its text and its members
+	default: // the size of a text is its length, and the size of a set is the sum of its members
 	}
 	for i := range v.Elems {
 		n += v.Elems[i].Size()
