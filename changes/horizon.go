@@ -25,7 +25,7 @@ type Settled interface {
 const horizonAhead = 5 * time.Second
 
 // Horizon determines the settled time of a store with one process. Before it returns a settled time,
-// it stores that time. So no later process assigns an earlier arrival, even if its clock is slow.
+// that time or a later one is durable. So no later process assigns an earlier arrival, even if its clock is slow.
 type Horizon struct {
 	items   store.Items
 	router  *router.Router

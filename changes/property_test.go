@@ -96,11 +96,11 @@ func (w *world) advance(t *rapid.T) {
 		time.Millisecond, 100 * time.Millisecond, time.Second, 20 * time.Second, time.Minute, 7 * time.Minute, time.Hour, 30 * time.Hour, 20 * 24 * time.Hour,
 		-time.Millisecond, -2 * time.Second, -4 * time.Minute,
 	}).Draw(t, "by")
-	if by < 0 && w.behind+by < -9*time.Minute {
+	if by < 0 && w.setBack+by < -9*time.Minute {
 		return
 	}
 	w.pass(by)
-	if w.behind = min(w.behind+by, 0); by > time.Hour {
+	if w.setBack = min(w.setBack+by, 0); by > time.Hour {
 		// Failures are visible in the events and the health of the rotator.
 		_, _ = w.engine.Rotator.Run(t.Context())
 	}

@@ -314,7 +314,8 @@ func (t *Tracker) rememberMarkers(q *markRequest) {
 		st := t.streams[Stream{series.Tenant, series.Stream}]
 		d := st.devices[series.Device]
 		if d == nil {
-			// An earlier entry of the device may have been forgotten during a write.
+			// The device is new, or was forgotten while this request was written. Its last arrival is then not
+			// known, but it is at most the last arrival of the stream.
 			d = &trackedDevice{minute: -1, last: st.last, name: strings.Clone(series.Device)}
 			st.devices[d.name] = d
 			t.size++

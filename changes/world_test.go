@@ -145,7 +145,7 @@ type world struct {
 	readers []*consumer
 	indexed bool
 	real    bool          // if true, the world uses the real clock
-	behind  time.Duration // how far the clock was set back
+	setBack time.Duration // sum of the recent changes of the clock, if it was set back: 0 or negative
 }
 
 // model is the expected state. Worlds that share a store share a model.

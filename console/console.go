@@ -15,7 +15,7 @@ import (
 	"sync"
 )
 
-// MaxBytes is the maximum size of all embedded files, without compression.
+// MaxBytes is above the size of all embedded files together, without compression.
 const MaxBytes = 150_000
 
 //go:embed assets

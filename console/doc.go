@@ -10,14 +10,14 @@
 // loads nothing from other hosts. It has no rights of its own: each request has the API key that the
 // user entered. The session storage of the browser tab stores this key.
 //
-// The folder source has these modules:
+// The main modules in the folder source:
 //
 //   - app.js starts the console: layout, navigation, shortcuts, the prompt for a key.
 //   - pages.js lists the pages.
 //   - pages/NAME.js is one page.
 //   - router.js stores the state of a page in its address.
 //   - api.js sends requests.
-//   - parts.js has the components that pages share, and format.js the texts of values.
+//   - parts.js has the components that pages share, and format.js formats numbers, sizes and times.
 //   - lib has copies of pinned libraries, made by go generate.
 //
 // The package generate makes the folder assets from the modules: app.js with all modules, uplot.js,
@@ -48,7 +48,7 @@
 //   - Add the page to the table in tests/console/pages_test.go. The tests then check it for errors, for
 //     violations of the policy and with axe, in both themes and at the width of a phone.
 //
-// All assets together have at most MaxBytes. A test counts them.
+// The sizes of all assets add up to less than MaxBytes. A test adds them.
 package console
 
 //go:generate go run -C generate .

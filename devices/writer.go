@@ -96,7 +96,8 @@ func (r *Registry) writeFirst(ctx context.Context, id deviceID, it store.Item, a
 	if err := r.opts.Items.Put(ctx, it, store.IfAbsent()); err != nil {
 		return err
 	}
-	// If the device was deleted meanwhile, this record would hide that the device is missing.
+	// If the device was deleted meanwhile, it must be registered again. Otherwise later writes would find the
+	// record of this one, and never register the device.
 	items, err = r.opts.Items.Get(ctx, []store.Key{metadata}, true)
 	if err != nil || len(items) > 0 {
 		return err

@@ -13,7 +13,8 @@
 //   - A reading that the server may store later is resent. With Options.Postpone, it moves to the end
 //     of the outbox after five such answers, so that it does not delay other readings. It does not
 //     move while the outbox is more than half full.
-//   - A body that the server refuses as invalid is sent in halves, because a proxy may limit its size.
+//   - A body that is refused as invalid is resent in halves, because the answer may come from a proxy that
+//     limits the size of bodies.
 package uplink
 
 import (

@@ -89,7 +89,7 @@ func FuzzNDJSON(f *testing.F) {
 	})
 }
 
-// FuzzCSV checks bodies of CSV with checkBody. It varies the body, the delimiter, the kind of column a, and
+// FuzzCSV checks bodies of CSV with checkBody. It varies the body, the delimiter, the kind of one column, and
 // whether the columns are named.
 func FuzzCSV(f *testing.F) {
 	for i, row := range csvRows {

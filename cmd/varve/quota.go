@@ -51,8 +51,8 @@ func quotaRemedy(c *config.Config) string {
 func warnOfQuota(ctx context.Context, c *config.Config, log zerolog.Logger) {
 	text, wrong, err := quotaFinding(ctx, c)
 	if err != nil || !wrong {
-		// After an error, ctx has ended, and the process ends. If wrong is false, the warnings of varve config check
-		// and of the plan are early enough.
+		// An error means that ctx has ended. If wrong is false, either the quota suffices, or the configuration
+		// keeps tables forever. In that case, varve config check and varve tables plan show the date.
 		return
 	}
 	log.Warn().Str("found", text).Str("remedy", quotaRemedy(c)).Msg("quota of tables too small")

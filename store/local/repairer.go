@@ -65,7 +65,8 @@ func (r *repairer) examine(p *part) (*examined, error) {
 	return e, nil
 }
 
-// fits reports whether a file can be the file of a part.
+// fits reports whether a file has the recorded size of a part, and only keys within the range of the part.
+// Otherwise it is another file with the same name.
 func (e *examined) fits(p *part) bool {
 	inside := e.extent.First == nil || bytes.Compare(p.first, e.extent.First) <= 0 && bytes.Compare(e.extent.Last, p.last) <= 0
 	return inside && uint64(e.file.Size()) == p.size

@@ -166,7 +166,8 @@ type layoutCache struct {
 	layout store.StreamLayout
 }
 
-// of returns a layout that is at least as wide as every layout with which a series was written.
+// of returns a layout with which all readings of a series are found, even if they were written with several
+// layouts. See store.Layout.
 func (c *layoutCache) of(ctx context.Context, s varve.Series) (store.Layout, error) {
 	reader, ok := c.store.(store.LayoutReader)
 	if !ok {

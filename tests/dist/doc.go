@@ -1,3 +1,4 @@
 // Package dist tests the files of a release. It builds them twice and runs the image without a
-// container daemon. It installs and removes the packages, and checks the unit and the manifests.
+// container daemon. It installs and removes the packages, and checks the systemd units and the
+// Kubernetes manifests.
 package dist
