@@ -117,7 +117,7 @@ func (d *Draft) Under(g *Grant) error {
 // CheckFirst rejects a draft that is not allowed for the first key of a deployment.
 func (d *Draft) CheckFirst() error {
 	if d.Scopes&Admin == 0 || cmp.Or(d.Tenant, varve.DefaultTenant) != varve.DefaultTenant {
-		return varve.InvalidParam("scopes", "the first key must be an admin key of tenant %s: only such a key can create others", varve.DefaultTenant)
+		return varve.InvalidParam("scopes", "the first key must be an admin key of tenant %s: create it with varve keys create --scope admin; from then on, every request needs a key", varve.DefaultTenant)
 	}
 	return nil
 }
