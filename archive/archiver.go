@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -49,8 +48,6 @@ type Archiver struct {
 	catalog Catalog
 	files   files
 	scanner tablescan.Scanner
-
-	recovered atomic.Bool // the manifests of all archives were found since the start
 }
 
 // files reads, writes and verifies the objects of archives.

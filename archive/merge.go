@@ -32,14 +32,12 @@ type merger struct{ *Archiver }
 //
 // Merge first completes the merges of earlier calls: it deletes the files that a merged archive has
 // replaced, and the leftovers of interrupted merges. So it deletes no file that it has replaced in the same
-// call. Records whose files are missing are pointed to merged archives with the same readings: the registry
-// may have been restored from a backup. This is repeated until a call finds no such record. If begin is false,
-// Merge only does all this. It returns the new merged archives.
+// call. If begin is false, Merge only does this. It returns the new merged archives.
 func (a *Archiver) Merge(ctx context.Context, existing []grid.Table, begin bool) (done []Merged, err error) {
 	m := merger{a}
-	errs := []error{m.recoverOnce(ctx, existing), m.settleAll(ctx, existing)}
+	errs := []error{m.settleAll(ctx, existing)}
 	if !begin {
-		return nil, errors.Join(errs...)
+		return nil, errs[0]
 	}
 	records, err := a.catalog.List(ctx)
 	if err != nil {

@@ -59,7 +59,7 @@ func TestMerge_LosesNoReading(t *testing.T) {
 		merged += w.merged
 	})
 	t.Logf("%d faults, %d merged archives", injected.Load()-before, merged)
-	if merged == 0 {
+	if merged == 0 && !testing.Short() { // under -short, one sequence runs
 		t.Error("no archives were ever merged")
 	}
 }

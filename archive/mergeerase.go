@@ -67,6 +67,9 @@ func (e *eraser) eraseMerged(ctx context.Context, m *Merged) error {
 	if err != nil {
 		return err
 	}
+	if err := e.checkOwn(ctx, m, records); err != nil {
+		return fmt.Errorf("%s is not changed: %w", m.Name, err)
+	}
 	records = slices.DeleteFunc(records, func(r Record) bool { return !m.has(&r) })
 	if len(records) == 0 {
 		return e.discardMerged(ctx, m)

@@ -152,7 +152,7 @@ func (a merger) discardMerged(ctx context.Context, m *Merged) error {
 		return err
 	}
 	if err := a.checkOwn(ctx, m, records); err != nil {
-		return err
+		return fmt.Errorf("it is not deleted: %w", err)
 	}
 	if m.State != Expiring {
 		if err := a.catalog.putMerged(ctx, m, Expiring); err != nil {

@@ -67,7 +67,7 @@ func TestReader_FailsOnFaultyObjects(t *testing.T) {
 			t.Fatalf("after damage, range %+v has %d readings, want %d", rng, len(got), len(want))
 		}
 	})
-	if failed == 0 {
+	if failed == 0 && !testing.Short() { // under -short, few sequences run
 		t.Error("no damage was ever met")
 	}
 }

