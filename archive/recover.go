@@ -48,7 +48,7 @@ func (a *recoverer) recoverAll(ctx context.Context, existing []grid.Table) error
 	if err != nil {
 		return err
 	}
-	missing := map[string]bool{} // by the key of the manifest
+	missing := map[string]bool{} // whether a manifest is missing, by its key
 	var errs []error
 	for i := range records {
 		r := &records[i]
