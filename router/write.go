@@ -34,13 +34,13 @@ func (q *Request) Write(ctx context.Context, readings []varve.Reading, verdicts 
 		}
 		q.r.arrivals.end(q.arrived)
 	}()
-	// Watch registers devices. The arrival is settled only after Watch, so the devices of all
-	// settled readings are registered.
+	// Watch, below, registers devices. The arrival ends in the deferred function, after Watch. So the
+	// devices of all settled readings are registered.
 	err := q.write(ctx, readings, verdicts)
 	if err != nil || q.r.opts.Watch == nil {
 		return err
 	}
-	// A request may last 15 minutes, so the current time may be much later than the arrival.
+	// Watch needs a time after the write. A request may last long, so the arrival may be much earlier.
 	return q.r.opts.Watch(ctx, q.r.opts.Now(), readings, verdicts)
 }
 
