@@ -107,7 +107,7 @@ func (p Policy) ArchiveDue(in *store.Info, now time.Time) bool {
 		return false
 	}
 	if now.Before(in.Month.End().Add(p.Seal)) {
-		return false // readings may still arrive, if the retention is very short
+		return false // the table is not sealed, so further readings may arrive
 	}
 	due := p.RetireAt(in.Table, class.Retention)
 	return !in.Retired.IsZero() || !due.IsZero() && !now.Before(due)
