@@ -138,15 +138,15 @@ func (c *Cluster) Settled(ctx context.Context) (time.Time, Epoch, error) {
 			return time.Time{}, Epoch{}, err
 		}
 		if ro.epoch != epoch {
-			// A member lowers its record before it begins an epoch. So the records are read once
-			// more after an epoch was found.
+			// Another member began an epoch, and lowered its record before. Read all records once
+			// more, because ro may have its earlier record.
 			c.mu.Lock()
 			c.epoch = ro.epoch
 			c.mu.Unlock()
 			continue
 		}
-		// The horizon was durable before the members were read, so a later member begins after the
-		// horizon.
+		// The horizon was durable before the members were read. So a member that joins after that assigns
+		// only arrivals after the horizon.
 		return ro.oldest(earlier(own, horizon), c.o.Holder), epoch, nil
 	}
 }
@@ -313,7 +313,7 @@ func (c *Cluster) remove(ctx context.Context, m *member) error {
 	if err != nil && !errors.Is(err, store.ErrCondition) {
 		return fmt.Errorf("remove the record of process %s: %w", m.name, err)
 	}
-	return nil // another process has changed a record, and the next call continues
+	return nil // if a condition failed, another process has changed a record, and the next call continues
 }
 
 // Close removes the record of this process, so that its arrivals are settled at once. If the store

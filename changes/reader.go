@@ -74,8 +74,8 @@ func (r *Reader) Open(ctx context.Context, q Query) (*Rows, error) {
 		return nil, varve.Errorf(varve.Conflict, "stream %s has no index by arrival: set streams.%s.arrivals to true; "+
 			"it then has the readings that arrive from that time on", q.Stream.Name, q.Stream.Name)
 	}
-	// The settled time is read first, because an index that is recorded later is complete from a
-	// later time.
+	// Read the settled time before check reads the record of the index. An index that is recorded in
+	// between is complete from a time after end.
 	end, epoch, err := r.o.Settled.Settled(ctx)
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (r *Rows) check(ctx context.Context, epoch Epoch) error {
 			r.at.Since = FromTime(oldest).Since
 		}
 		return nil
-	case since.fromTime && since.Since.After(r.r.o.Now().Add(time.Millisecond)): // FromTime has rounded up
+	case since.fromTime && since.Since.After(r.r.o.Now().Add(time.Millisecond)): // FromTime rounds up to a millisecond
 		return varve.InvalidParam("since", "%s is in the future: use now or an earlier time", since.Since.Format(time.RFC3339Nano))
 	case since.Since.Before(oldest):
 		oldest = FromTime(oldest).Since
