@@ -110,7 +110,8 @@ func (o *opener) rebuild(chain journal.Chain, damage *errRebuild) error {
 // CATALOG and the journal replace them.
 func (o *opener) outdatedCatalog(now time.Time) []lost {
 	spaces := []byte{spaceFlushed, spaceTables, spaceChunks}
-	// Without a readable CATALOG, the records of tables that the rebuild found are used.
+	// A readable CATALOG replaces the records of tables, too. Otherwise, the records that the rebuild
+	// found are used.
 	if generation, _, err := o.db.folder.readPair(catalogFile); err == nil && generation > 0 {
 		spaces = append(spaces, spaceGeneration, spaceTable)
 	}

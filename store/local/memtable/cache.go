@@ -132,7 +132,8 @@ func (v *View) LoadColumns(from, to int, b *block.Block) error {
 	if err := v.Columns(from, to, b); err != nil {
 		return err
 	}
-	// A run may lack rows at its ends that the caller does not need.
+	// Cache b only if it has MinRows rows and half of the range, is not a smaller part beside the cached
+	// columns, and the row block was read before.
 	n := to - from
 	if n < v.cache.MinRows || 2*n < s.to-s.from || s.excludes() && s.cached.n >= n || !s.home.read.Swap(true) {
 		return nil
