@@ -184,8 +184,8 @@ func (c *Cluster) renew(ctx context.Context) error {
 }
 
 // join stores a record of this process, so that the settled times of other members stay before its
-// arrivals. Then it reads the settled times that were returned before, and makes the router assign
-// later arrivals.
+// arrivals. Before and after, it reads the settled times that were returned, and makes the router assign
+// later arrivals. After a reset of the clock, it also begins an epoch.
 func (c *Cluster) join(ctx context.Context) error {
 	ro, returned, err := readReturned(ctx, c.o.Items)
 	if err != nil {
@@ -215,8 +215,8 @@ func (c *Cluster) join(ctx context.Context) error {
 	return c.beginEpoch(ctx, &ro, reset)
 }
 
-// store writes the record of this process with the arrival of its oldest running write. If the clock was
-// reset, it then begins an epoch.
+// store writes the record of this process with the arrival of its oldest running write. If this process
+// has joined and the clock was reset, it then begins an epoch.
 func (c *Cluster) store(ctx context.Context, ro *roster, conds ...store.Cond) error {
 	from, reset := c.o.Router.Settled()
 	c.mu.Lock()

@@ -67,8 +67,8 @@ type Query struct {
 // Open determines the settled time, and returns the changes up to it. It reads no readings before
 // Next.
 //
-// It fails with Gone if changes since the cursor were dropped or not recorded, and with Conflict if the
-// stream has no index.
+// It fails with Gone if changes since the cursor were dropped or not recorded, with Invalid if the cursor
+// is a time in the future, and with Conflict if the stream has no index.
 func (r *Reader) Open(ctx context.Context, q Query) (*Rows, error) {
 	if !r.o.Tracker.o.Indexed(q.Stream.Name) {
 		return nil, varve.Errorf(varve.Conflict, "stream %s has no index by arrival: set streams.%s.arrivals to true; "+
@@ -95,8 +95,9 @@ func (r *Reader) Open(ctx context.Context, q Query) (*Rows, error) {
 }
 
 // oldest returns the time since which the changes of a stream are complete. The zero time means that
-// all changes are complete. If the index of the stream is not recorded yet, oldest returns the argument
-// end.
+// all changes are complete. If the index of the stream is not recorded yet, oldest records that it begins
+// at the argument end. If other processes write to the store, the index begins later, and oldest fails
+// with Unavailable until then.
 func (r *Reader) oldest(ctx context.Context, s Stream, end time.Time) (time.Time, error) {
 	keep := r.o.Tracker.o.Retention(s.Name)
 	ix, err := r.index(ctx, s)
