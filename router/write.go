@@ -19,7 +19,7 @@ const createTries = 3
 
 // Write normalizes readings in place, stores them, and sets a verdict for each.
 //
-// It skips readings that already have a rejecting verdict. Both slices must have the same length.
+// It skips readings that already have a verdict. Both slices must have the same length.
 //
 // Write returns an error only if the context ended. Then readings without a verdict may or may
 // not be stored, and it is safe to retry them.
