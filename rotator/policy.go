@@ -224,7 +224,7 @@ func (p Policy) ScheduleOf(in *store.Info) TableSchedule {
 const Outage = 20 * 24 * time.Hour
 
 // Bound returns the largest number of tables that can exist at once. The number is correct if the
-// rotator is never down for longer than outage. Bound returns false if tables are never dropped,
+// rotator is never down for longer than outage. Bound returns false if some tables are never dropped,
 // because then no bound exists.
 func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 	if !p.Drop {
