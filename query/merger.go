@@ -161,7 +161,8 @@ func (m *merger) mustRead() bool {
 }
 
 // takeReading removes the current reading of a source from all sources. It returns the live copy
-// with the first arrival, or nil if no copy is live. A conflict is a live copy with other values.
+// with the first arrival, or nil if no copy is live. A conflict is a live copy with other values. Unless
+// the query requests versions, takeReading is takeNewest.
 func (m *merger) takeReading(first *source) (pick *varve.Reading, conflict bool) {
 	if !m.q.Versions {
 		return m.takeNewest(first)
