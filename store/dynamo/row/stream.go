@@ -37,8 +37,8 @@ type Stream struct {
 	Version        int64 // number of changes of the row; 0 means that the row is missing
 }
 
-// streamTS returns the sort key of a stream row. It is 120 bits of a hash, so no two streams have
-// the same key.
+// streamTS returns the sort key of a stream row. It is 120 bits of a hash, so it is practically
+// impossible that two streams have the same key.
 func streamTS(tenant, stream string) string {
 	sum := sha256.Sum256([]byte(tenant + "/" + stream))
 	return new(big.Int).SetBytes(sum[:15]).String()
