@@ -72,7 +72,7 @@ func (a *Archiver) Objects() objectstore.Store { return a.opts.Objects }
 
 // Archive makes sure that a table has a verified archive that equals the table, and returns its
 // record. The caller makes sure that no reading is written to the table any more. Archive reads the
-// table only if it has no intact archive, or was retired after it was archived.
+// table unless Check accepts its archive.
 func (a *Archiver) Archive(ctx context.Context, in *store.Info) (Record, error) {
 	r, err := a.archive(ctx, in)
 	if err != nil {

@@ -31,7 +31,8 @@ func (a merger) settleAll(ctx context.Context, existing []grid.Table) error {
 }
 
 // settleMerged completes a merge: all records point to the merged archive, and the files that it has
-// replaced are deleted. A merged archive to which no record points is deleted instead.
+// replaced are deleted. These files stay while one of the tables exists or has an archive on hold. A merged
+// archive to which no record points is deleted instead.
 func (a merger) settleMerged(ctx context.Context, m *Merged, existing []grid.Table) error {
 	records, err := a.recordsOf(ctx, m)
 	if err != nil {
