@@ -127,7 +127,6 @@ func TestRanges_DefaultIsSmall(t *testing.T) {
 		if len(ranges) > 24 {
 			t.Errorf("%s has %d tables", m, len(ranges))
 		}
-		// Two days are added, because the policy has no leap days.
 		if fiveYears := m.Start().AddDate(-5, 0, 2); ranges[0].End > fiveYears.Unix() { // the policy has 5 × 365 days
 			t.Errorf("%s: what is less than five years late goes into the oldest table, %v", m, ranges[0])
 		}
