@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// RenewEvery is the time between two calls of [Cluster.Renew]. Other processes see the end of a
-	// write after at most this time.
+	// RenewEvery is the time between two calls of [Cluster.Renew]. Other processes usually see the
+	// end of a write within this time.
 	RenewEvery = 3 * time.Second
 	// Linger is how long the arrival of a failed write stays unsettled; see [router.Options].
 	Linger = time.Minute
