@@ -257,8 +257,8 @@ func (l *latest) byArrival(ctx context.Context) error {
 	return l.scanAll(ctx)
 }
 
-// arrivedBefore reports whether another table contains an earlier copy or a higher version of the
-// found reading.
+// arrivedBefore reports whether another table contains a copy of the found reading that may have arrived
+// earlier, or a higher version.
 func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	r := &l.answer.Reading
 	month := grid.MonthOf(r.Arrived)

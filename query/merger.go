@@ -198,7 +198,8 @@ func (m *merger) takeCopies(first *source) []*varve.Reading {
 	return m.same
 }
 
-// isAlone reports whether no other table can have readings up to the end of a source's page.
+// isAlone reports whether no other open table has readings left, and no further table can have readings
+// up to the end of a source's page.
 func (m *merger) isAlone(s *source) bool {
 	for _, o := range m.sources {
 		if o != s && (len(o.page) > 0 || o.more) {
