@@ -67,8 +67,8 @@ type Query struct {
 // Open determines the settled time, and returns the changes up to it. It reads no readings before
 // Next.
 //
-// It fails with Gone if changes since the cursor were dropped or not recorded, with Invalid if the cursor
-// is a time in the future, and with Conflict if the stream has no index.
+// It fails with Gone if changes since the cursor were dropped or not recorded, and with Conflict if the
+// stream has no index. If the cursor is a time in the future, it fails with Invalid.
 func (r *Reader) Open(ctx context.Context, q Query) (*Rows, error) {
 	if !r.o.Tracker.o.Indexed(q.Stream.Name) {
 		return nil, varve.Errorf(varve.Conflict, "stream %s has no index by arrival: set streams.%s.arrivals to true; "+

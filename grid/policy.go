@@ -64,8 +64,8 @@ func (p Policy) Validate() error {
 // They partition the time from 1970 to the end of the week of the latest event time that can
 // arrive in the month. From the newest to the oldest, they are:
 //
-//   - a range of one week for each week of Future, of the month, and of the Recent weeks before it,
-//     and one more if the older ranges would not be aligned otherwise
+//   - a range of one week for each week of Future, of the month, and of the Recent weeks before it
+//   - one more range of one week, if it aligns the older ranges
 //   - ranges of 2, 4, 8 … weeks, each aligned to a multiple of its width
 //   - one range from 1970
 //
