@@ -13,7 +13,7 @@
 //
 // These rules always hold:
 //
-//   - A device gets an answer only after its readings are durable on the disk of the agent.
+//   - A reading is acknowledged to its device only after it is durable on the disk of the agent.
 //   - The agent forgets a reading after the server has a verdict on it. It also drops the oldest
 //     readings of a full outbox, unless the settings forbid this. Drops are counted and logged.
 //   - The arrival of a reading is the time at which the server receives it.

@@ -73,7 +73,7 @@ func limited(slots chan struct{}, handle http.HandlerFunc) http.HandlerFunc {
 		select {
 		case slots <- struct{}{}:
 		case <-r.Context().Done():
-			return // the client has gone
+			return // the client has disconnected
 		}
 		defer func() { <-slots }()
 		ctx, cancel := context.WithTimeout(r.Context(), requestLimit)

@@ -69,7 +69,7 @@ func (a *Archiver) Objects() objectstore.Store { return a.opts.Objects }
 
 // Archive makes sure that a table has a verified archive that equals the table, and returns its
 // record. The caller makes sure that no reading is written to the table any more. Archive reads the
-// table only if it has no intact archive, or was retired after it was archived.
+// table unless Check accepts its archive.
 func (a *Archiver) Archive(ctx context.Context, in *store.Info) (Record, error) {
 	r, err := a.archive(ctx, in)
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *Archiver) Archive(ctx context.Context, in *store.Info) (Record, error) 
 }
 
 func (a *Archiver) archive(ctx context.Context, in *store.Info) (Record, error) {
-	begin := a.opts.Now().UTC() // a reading that is written later may be missing
+	begin := a.opts.Now().UTC() // a reading that is written after begin may be missing from the archive
 	r, found, err := a.catalog.Get(ctx, in.Table)
 	if err != nil {
 		return r, err
@@ -100,10 +100,10 @@ func (a *Archiver) archive(ctx context.Context, in *store.Info) (Record, error) 
 		r = Record{Table: in.Table, State: Writing, Class: class, Dir: Dir(a.opts.Prefix, class, in.Table), Generation: 1}
 	}
 	if r.Merged != "" {
-		r.Generation++ // the table gets an archive of its own again, whose names were never used
+		r.Generation++ // the table gets its own archive again, and its manifest needs a name that was never used
 	}
-	// If the archive has a manifest already, it is not written once more. A process that died may have
-	// left the manifest, or the table was retired once more after it was archived.
+	// If a manifest exists and its files equal the table, adopt records it. Otherwise the next generation
+	// is tried. A process that died may have left the manifest, or the table was retired once more.
 	for ; ; r.Generation++ {
 		key := r.singleKey()
 		body, err := a.opts.Objects.Get(ctx, key, 0, -1)

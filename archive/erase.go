@@ -88,8 +88,8 @@ func (e *eraser) eraseTable(ctx context.Context, t grid.Table) error {
 			return err
 		}
 	}
-	// The merged archives are listed after the record has changed. A merge that begins later reads the
-	// changed archive.
+	// List the merged archives only after eraseFrom has changed the record. A merge that begins after this
+	// list reads the changed archive. A merge that began earlier is in the list.
 	list, err := e.catalog.ListMerged(ctx)
 	if err != nil {
 		return err

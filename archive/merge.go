@@ -129,8 +129,8 @@ func (a merger) mergeGroup(ctx context.Context, group []Record) (Merged, error) 
 	if err != nil {
 		return m, err
 	}
-	// The records are read once more. A process that changes one of them after this finds the merged
-	// archive that has begun.
+	// Read the records once more, because one may have changed before beginMerged. A process that changes
+	// one of them later finds the merged archive that has begun.
 	if group, err = a.reread(ctx, group); err != nil {
 		return m, err
 	}

@@ -65,7 +65,7 @@ func TestMerge_SurvivesDiscardByPeer(t *testing.T) {
 			}
 			w.check(t)
 			for range 2 {
-				_, _ = w.whole().Merge(ctx, nil, false) // Merge may report the interrupted merge
+				_, _ = w.whole().Merge(ctx, nil, false) // ignores the error, which may report the interrupted merge
 				w.check(t)
 			}
 			w.end(t)
@@ -101,7 +101,7 @@ func TestMerge_KeepsSingleFilesDuringHold(t *testing.T) {
 func TestErase_RemovesLeftoverOfMergedArchive(t *testing.T) {
 	withMergeWorld(t, func(t *rapid.T, w *mergeWorld) {
 		if len(w.want[w.tables[0]]) < 8 {
-			t.SkipNow() // the table may lack readings of a device
+			t.SkipNow() // with so few readings, the table may lack readings of a device
 		}
 		ctx, a, tb := context.Background(), w.whole(), w.tables[0]
 		for range 2 {

@@ -31,7 +31,8 @@ func (a merger) settleAll(ctx context.Context, existing []grid.Table) error {
 }
 
 // settleMerged completes a merge: all records point to the merged archive, and the files that it has
-// replaced are deleted. A merged archive to which no record points is deleted instead.
+// replaced are deleted. These files stay while one of the tables exists or has an archive on hold. A merged
+// archive to which no record points is deleted instead.
 func (a merger) settleMerged(ctx context.Context, m *Merged, existing []grid.Table) error {
 	records, err := a.recordsOf(ctx, m)
 	if err != nil {
@@ -47,8 +48,8 @@ func (a merger) settleMerged(ctx context.Context, m *Merged, existing []grid.Tab
 	if err != nil {
 		return err
 	}
-	// A process that discards the merged archive changes its record first, and then rewrites the records of the
-	// tables. So if its record is unchanged now, a later discard makes the writes below fail, or finds them.
+	// A process that discards m changes the record of m first, and then rewrites the records of the tables. So
+	// if the record of m is unchanged now, a later discard makes the writes below fail, or finds their results.
 	if now, found, err := a.catalog.getMerged(ctx, m.Name); err != nil || !found || now.version != m.version {
 		return errors.Join(err, errChanged)
 	}
@@ -63,7 +64,7 @@ func (a merger) settleMerged(ctx context.Context, m *Merged, existing []grid.Tab
 				return err
 			}
 		case same:
-			waits = true // once the table is dropped, its archive can be merged
+			waits = true // the table still exists; its record can point to m once the table is dropped
 		}
 	}
 	if waits {

@@ -62,7 +62,7 @@ func TestArchive_NeverPermitsDropWithoutCopyEmbedded(t *testing.T) {
 	}
 	t.Cleanup(func() { s.Close() })
 	rapid.Check(t, func(t *rapid.T) {
-		n++ // a store holds many tables, so that it need not be opened for each
+		n++ // each run uses its own table of one store, so that the store is opened only once
 		checkFaultsOf(t, s, dir, grid.Table{Prefix: fmt.Sprint("t", n), Range: table.Range, Month: table.Month})
 	})
 }
@@ -93,7 +93,7 @@ func checkFaultsOf(t *rapid.T, s store.Store, dir string, tb grid.Table) {
 		},
 		"damage": func(t *rapid.T) { damage(t, objects, root) },
 		"write": func(t *rapid.T) {
-			if rapid.IntRange(0, 5).Draw(t, "late") == 0 { // a late write is an error, but must not be lost
+			if rapid.IntRange(0, 5).Draw(t, "late") == 0 { // such a late write is an error, but must not be lost
 				want = append(want, write(t, s, tb, 1)...)
 			}
 		},

@@ -129,7 +129,7 @@ func (a *Archiver) compareTable(ctx context.Context, m *Manifest, r *Record) err
 	}
 	want, rows := m.total(), m.Digests.Rows
 	if e := m.entryOf(r.Table); e != nil {
-		w := r.Table.Window() // the window begins and ends with a day
+		w := r.Table.Window() // begins and ends at midnight, so it selects whole days
 		want, rows, days.only = *e, -1, &w
 	}
 	count := tally{emit: days.expect}

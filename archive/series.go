@@ -179,7 +179,7 @@ type run struct {
 	first, last int
 }
 
-// takeRun returns the first row groups of a list, which are read in one request, and the rest of the list.
+// takeRun returns the first row groups of a list, which are read together, and the rest of the list.
 func takeRun(left []group) (run, []group) {
 	g := left[0]
 	r := run{g.file, g.index, g.index}

@@ -145,7 +145,7 @@ func (g *sharedGroups) join(s *SeriesReader) {
 	g.setLeft(s, s.left)
 }
 
-// leave forgets a reader that failed. If the reader continues, it is registered again.
+// leave forgets a reader that failed. If the reader continues, it is registered once more.
 func (g *sharedGroups) leave(s *SeriesReader) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -165,7 +165,7 @@ func (q *sharedQuery) readSequentially(t *rapid.T) {
 func (q *sharedQuery) readInTurn(t *rapid.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
-	begun := false // a table is known once the manifest is read
+	begun := false // whether a read has succeeded; only then is the manifest known, and a table may be abandoned
 	for left := slices.Clone(q.tables); len(left) > 0; q.note(t) {
 		i := rapid.IntRange(0, len(left)-1).Draw(t, "turn")
 		ctx := context.Background()

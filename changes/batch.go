@@ -77,7 +77,8 @@ func (r *Rows) readBatch(ctx context.Context) (*batch, error) {
 	return b, nil
 }
 
-// continueBatch reads the markers of a batch after the device of the cursor.
+// continueBatch reads the markers of a batch from the device of the cursor on. It omits that device if all
+// of the device's readings were returned.
 func (r *Rows) continueBatch(ctx context.Context, b *batch) error {
 	first, last := minuteOf(b.from), minuteOf(b.to-1)
 	from := ""

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// RenewEvery is the time between two calls of [Cluster.Renew]. Other processes see the end of a
-	// write after at most this time.
+	// RenewEvery is the time between two calls of [Cluster.Renew]. Other processes usually see the
+	// end of a write within this time.
 	RenewEvery = 3 * time.Second
 	// Linger is how long the arrival of a failed write stays unsettled; see [router.Options].
 	Linger = time.Minute
@@ -138,15 +138,15 @@ func (c *Cluster) Settled(ctx context.Context) (time.Time, Epoch, error) {
 			return time.Time{}, Epoch{}, err
 		}
 		if ro.epoch != epoch {
-			// A member lowers its record before it begins an epoch. So the records are read once
-			// more after an epoch was found.
+			// Another member began an epoch, and lowered its record before. Read all records once
+			// more, because ro may have its earlier record.
 			c.mu.Lock()
 			c.epoch = ro.epoch
 			c.mu.Unlock()
 			continue
 		}
-		// The horizon was durable before the members were read, so a later member begins after the
-		// horizon.
+		// The horizon was durable before the members were read. So a member that joins after that assigns
+		// only arrivals after the horizon.
 		return ro.oldest(earlier(own, horizon), c.o.Holder), epoch, nil
 	}
 }
@@ -184,8 +184,8 @@ func (c *Cluster) renew(ctx context.Context) error {
 }
 
 // join stores a record of this process, so that the settled times of other members stay before its
-// arrivals. Then it reads the settled times that were returned before, and makes the router assign
-// later arrivals.
+// arrivals. Before and after, it reads the settled times that were returned, and makes the router assign
+// later arrivals. After a reset of the clock, it also begins an epoch.
 func (c *Cluster) join(ctx context.Context) error {
 	ro, returned, err := readReturned(ctx, c.o.Items)
 	if err != nil {
@@ -215,8 +215,8 @@ func (c *Cluster) join(ctx context.Context) error {
 	return c.beginEpoch(ctx, &ro, reset)
 }
 
-// store writes the record of this process with the arrival of its oldest running write. If the clock was
-// reset, it then begins an epoch.
+// store writes the record of this process with the arrival of its oldest running write. If this process
+// has joined and the clock was reset, it then begins an epoch.
 func (c *Cluster) store(ctx context.Context, ro *roster, conds ...store.Cond) error {
 	from, reset := c.o.Router.Settled()
 	c.mu.Lock()
@@ -313,7 +313,7 @@ func (c *Cluster) remove(ctx context.Context, m *member) error {
 	if err != nil && !errors.Is(err, store.ErrCondition) {
 		return fmt.Errorf("remove the record of process %s: %w", m.name, err)
 	}
-	return nil // another process has changed a record, and the next call continues
+	return nil // if a condition failed, another process has changed a record, and the next call continues
 }
 
 // Close removes the record of this process, so that its arrivals are settled at once. If the store

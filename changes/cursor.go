@@ -38,8 +38,8 @@ const (
 	checksumBytes = 4
 )
 
-// Encode returns the cursor as text. The text is valid only for the same stream, and for the same device
-// if the device is not empty.
+// Encode returns the cursor as text. The text is valid only for the same stream and the same device. The
+// device is empty for changes of all devices.
 func (c Cursor) Encode(s Stream, device string) string {
 	b := binary.LittleEndian.AppendUint64([]byte{cursorVersion}, fingerprint(s, device))
 	b = binary.AppendVarint(b, c.Epoch)

@@ -58,7 +58,7 @@ type roster struct {
 	ended   time.Time // at or after all settled times that a member without a record has returned
 }
 
-// readRoster reads the state of all members in a consistent read.
+// readRoster reads the records of all members and the epoch, page by page, with consistent reads.
 func readRoster(ctx context.Context, items store.Items) (ro roster, err error) {
 	q := store.ItemQuery{PK: partition, From: clusterPrefix, To: store.PrefixEnd(clusterPrefix), Consistent: true}
 	for it, err := range registry.All(ctx, items, q) {

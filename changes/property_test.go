@@ -65,7 +65,7 @@ func (w *world) sendSome(t *rapid.T, at stage) {
 	for range rapid.IntRange(1, 6).Draw(t, "readings") {
 		if n := len(w.made); n > 0 && rapid.IntRange(0, 3).Draw(t, "repeat") == 0 {
 			r := w.made[rapid.IntRange(max(0, n-20), n-1).Draw(t, "which")]
-			// A reading whose first copy was dropped would count as new.
+			// Resend r only if the table of its first copy cannot be dropped yet. Otherwise r would count as new.
 			if first, ok := w.store.stored[r.String()]; !ok || w.clock.Sub(first) < lifetime-24*time.Hour {
 				list = append(list, r)
 				continue

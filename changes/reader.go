@@ -68,14 +68,14 @@ type Query struct {
 // Next.
 //
 // It fails with Gone if changes since the cursor were dropped or not recorded, and with Conflict if the
-// stream has no index.
+// stream has no index. If the cursor is a time in the future, it fails with Invalid.
 func (r *Reader) Open(ctx context.Context, q Query) (*Rows, error) {
 	if !r.o.Tracker.o.Indexed(q.Stream.Name) {
 		return nil, varve.Errorf(varve.Conflict, "stream %s has no index by arrival: set streams.%s.arrivals to true; "+
 			"it then has the readings that arrive from that time on", q.Stream.Name, q.Stream.Name)
 	}
-	// The settled time is read first, because an index that is recorded later is complete from a
-	// later time.
+	// Read the settled time before check reads the record of the index. An index that is recorded in
+	// between is complete from a time after end.
 	end, epoch, err := r.o.Settled.Settled(ctx)
 	if err != nil {
 		return nil, err
@@ -95,8 +95,9 @@ func (r *Reader) Open(ctx context.Context, q Query) (*Rows, error) {
 }
 
 // oldest returns the time since which the changes of a stream are complete. The zero time means that
-// all changes are complete. If the index of the stream is not recorded yet, oldest returns the argument
-// end.
+// all changes are complete. If the index of the stream is not recorded yet, oldest records that it begins
+// at the argument end. If other processes write to the store, the index begins later, and oldest fails
+// with Unavailable until then.
 func (r *Reader) oldest(ctx context.Context, s Stream, end time.Time) (time.Time, error) {
 	keep := r.o.Tracker.o.Retention(s.Name)
 	ix, err := r.index(ctx, s)
@@ -189,7 +190,7 @@ func (r *Rows) check(ctx context.Context, epoch Epoch) error {
 			r.at.Since = FromTime(oldest).Since
 		}
 		return nil
-	case since.fromTime && since.Since.After(r.r.o.Now().Add(time.Millisecond)): // FromTime has rounded up
+	case since.fromTime && since.Since.After(r.r.o.Now().Add(time.Millisecond)): // FromTime rounds up to a millisecond
 		return varve.InvalidParam("since", "%s is in the future: use now or an earlier time", since.Since.Format(time.RFC3339Nano))
 	case since.Since.Before(oldest):
 		oldest = FromTime(oldest).Since

@@ -55,7 +55,7 @@ func (r *Rows) Cursor() Cursor { return r.at }
 // More reports whether further settled readings may exist.
 func (r *Rows) More() bool {
 	if !r.at.Until.IsZero() {
-		// Another process may have a slower clock, and an earlier settled time.
+		// The cursor may come from another process, whose settled time was later than r.end.
 		return r.at.Until.UnixMilli() <= r.end
 	}
 	return r.at.Since.UnixMilli() < r.end

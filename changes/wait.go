@@ -39,7 +39,8 @@ func (r *Reader) mayHave(ctx context.Context, q Query, since Cursor) bool {
 		return true // the next read returns the error
 	}
 	last, from, to := r.o.Tracker.lastOfStream(q.Stream), since.Since.UnixMilli(), end.UnixMilli()
-	// While the last write is running, earlier ones may have ended.
+	// While the last write is running, earlier writes may be settled. They are read only if end is at
+	// least busyMillis after the cursor.
 	return last >= from && (last < to || to-from >= busyMillis)
 }
 

@@ -348,8 +348,8 @@ func (e *Engine) expireArchives(ctx context.Context) error {
 	return err
 }
 
-// ArchiveNow archives tables by name, whether their readings have expired or not. It fails for
-// tables to which readings may still be written.
+// ArchiveNow archives tables by name, whether their readings have expired or not. It fails for missing
+// tables, for tables of other programs, and for tables to which readings may still be written.
 func (e *Engine) ArchiveNow(ctx context.Context, tables []grid.Table) (records []archive.Record, err error) {
 	infos, err := e.Rotator.Tables(ctx)
 	if err != nil {

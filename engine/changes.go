@@ -57,7 +57,7 @@ func (e *Engine) openChanges(ctx context.Context, o Options) {
 }
 
 // renewArrivals returns a function that stores the arrival of the oldest running write of this
-// process. The function runs every few seconds.
+// process, and rereads the records about indexes. The function runs every few seconds.
 func renewArrivals(e *Engine, failed func(task string, err error)) func() {
 	var running sync.Mutex
 	return func() {

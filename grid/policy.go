@@ -65,6 +65,7 @@ func (p Policy) Validate() error {
 // arrive in the month. From the newest to the oldest, they are:
 //
 //   - a range of one week for each week of Future, of the month, and of the Recent weeks before it
+//   - one more range of one week, if it aligns the older ranges
 //   - ranges of 2, 4, 8 … weeks, each aligned to a multiple of its width
 //   - one range from 1970
 //

@@ -35,10 +35,12 @@ func TestRanges_PartitionsTime(t *testing.T) {
 }
 
 // TestRanges_Widths checks the widths of ranges. The ranges of the month, of the recent weeks
-// before it and of the future after it are one week wide. Before them, widths double.
+// before it and of the future after it are one week wide. Before them, widths double, and from
+// 8 weeks on may also quadruple.
 //
-// Each range is aligned to a multiple of its width, and no width occurs more than twice. Only the
-// first range, which begins in 1970, may end before the oldest time that Doubling covers.
+// Each range is aligned to a multiple of its width, and no width above one week occurs more than
+// twice. Only the first range, which begins in 1970, may end before the oldest time that Doubling
+// covers.
 func TestRanges_Widths(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		p, m := genPolicy().Draw(t, "policy"), genMonth().Draw(t, "month")

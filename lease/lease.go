@@ -92,7 +92,7 @@ func (k *Manager) Acquire(ctx context.Context, name string) (*Lease, error) {
 			return nil, fmt.Errorf("lease %s: %w: %s until %s", name, ErrHeld, holder, until.UTC().Format(time.RFC3339))
 		}
 		l.token = registry.Int(token) + 1
-		// The holder may have extended the lease since it was read.
+		// Replace the lease only if it is unchanged: its holder may have extended it since Get.
 		conds = []store.Cond{store.IfEquals(attrToken, token), store.IfEquals(attrUntil, it.Attrs[attrUntil])}
 	}
 	if err := l.put(ctx, conds...); err != nil {

@@ -43,7 +43,7 @@ const quiet = 10 * time.Minute
 func (d *drops) report(payload []byte) {
 	n, err := strconv.ParseInt(strings.TrimSpace(string(payload)), 10, 64)
 	if err != nil {
-		return // another broker uses the topic for something else
+		return // the payload is not a count: another kind of broker uses the topic for something else
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -144,7 +144,7 @@ func (l *link5) subscribe(ctx context.Context, filters []string) error {
 			return err
 		}
 		// Some brokers use one set of packet ids for both directions. The packet id of the subscription is
-		// free again after the messages of the session are acknowledged.
+		// free again after the messages of the session are acknowledged, so retry after a pause.
 		timer := time.NewTimer(subscribePause)
 		select {
 		case <-timer.C:

@@ -42,7 +42,7 @@ func (h *hook) OnPublish(cl *server.Client, pk packets.Packet) (packets.Packet, 
 	h.answer(cl, &pk, &result)
 	code := codeOf(&result)
 	if cl.Properties.ProtocolVersion < 5 || pk.FixedHeader.Qos == 0 || code == packets.CodeSuccess {
-		return pk, packets.CodeSuccessIgnore // the message is acknowledged, and no device receives it
+		return pk, packets.CodeSuccessIgnore // the server acknowledges QoS 1, and forwards the message to no device
 	}
 	acknowledge(cl, &pk, code, &result)
 	return pk, packets.ErrRejectPacket
@@ -159,7 +159,7 @@ func (h *hook) answer(cl *server.Client, pk *packets.Packet, r *Result) {
 	if _, ok := h.server.Topics.Subscribers(to).Subscriptions[cl.ID]; !ok {
 		return
 	}
-	// The message is already processed. A sender without an answer may resend it.
+	// If WritePacket fails, the sender gets no answer, and may resend the message. That is harmless.
 	_ = cl.WritePacket(packets.Packet{
 		FixedHeader: packets.FixedHeader{Type: packets.Publish}, TopicName: to, Payload: answerText(r),
 		Properties: packets.Properties{CorrelationData: pk.Properties.CorrelationData, ContentType: "application/json"},

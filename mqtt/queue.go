@@ -106,7 +106,7 @@ func (q *queue) yield() {
 func (q *queue) answer(m *message, r *Result) {
 	select {
 	case <-q.linked:
-		// Without an answer, the sender does not know that the message is stored, and resends it.
+		// If publish fails, the sender does not know that the message is stored, and may resend it.
 		_ = q.link.publish(q.work, m.answerTo, answerText(r), m.correlation)
 	case <-q.work.Done():
 	}

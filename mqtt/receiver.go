@@ -88,7 +88,8 @@ type Sender struct {
 func (r *Receiver) Receive(ctx context.Context, s Sender, m *topic.Message) (Result, error) {
 	begin := time.Now()
 	result, tenant, err := r.store(ctx, s, m)
-	// If readings were rejected, the session has stored the rejects.
+	// If no reading was rejected on its own, store the whole message as a reject. Otherwise, the session has
+	// stored the rejects.
 	if err == nil && result.Outcome != Stored && result.Tally.Rejected == 0 {
 		now := r.opts.Now()
 		_, err = r.opts.Rejects.Add(ctx, []rejects.Reject{{

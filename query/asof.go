@@ -71,7 +71,7 @@ func asOfCoverage(q *Query, complete time.Time, later int) *AsOf {
 // shortest is the shortest retention in the tables of the series.
 func completeFrom(w varve.Window, shortest time.Duration, now time.Time) time.Time {
 	if cutoff := retention.Cutoff(now, shortest); !cutoff.Before(w.From) {
-		// Readings that happened at the cutoff or before may have expired.
+		// Readings at or before the cutoff may have expired, so return the next millisecond.
 		return cutoff.UTC().Truncate(time.Millisecond).Add(time.Millisecond)
 	}
 	return w.From.UTC()

@@ -1,7 +1,7 @@
 package query
 
 // expiredCount counts the expired readings that an answer leaves out. An expired reading after the
-// last returned one belongs to the next page, which reads it again.
+// last returned one belongs to the next page, which reads it once more.
 type expiredCount struct {
 	passed  int   // number of expired readings before the last returned reading
 	pending int   // number of later expired readings, before the current batch

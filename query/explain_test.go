@@ -61,7 +61,7 @@ func TestExplain_ListsTablesInOrder(t *testing.T) {
 		if !slices.Equal(got.Read, want.Read) || !slices.Equal(got.Expired, want.Expired) {
 			t.Fatalf("got %+v\nwant %+v", got, want)
 		}
-		w.store.pages = 0 // reads one page per table, because the estimate of the in-memory store does not count pages
+		w.store.pages = 0 // one page per table, because the estimate of the in-memory store does not count pages
 		_, rows := w.ask(t, q)
 		if c := rows.Coverage().AsOf; c == nil != q.AsOf.IsZero() || c != nil && c.LaterTables != later {
 			t.Fatalf("the coverage as of %s is %+v, and %d tables are later", q.AsOf, c, later)

@@ -257,13 +257,13 @@ func (l *latest) byArrival(ctx context.Context) error {
 	return l.scanAll(ctx)
 }
 
-// arrivedBefore reports whether another table contains an earlier copy or a higher version of the
-// found reading.
+// arrivedBefore reports whether another table contains a copy of the found reading that may have arrived
+// earlier, or a higher version.
 func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	r := &l.answer.Reading
 	month := grid.MonthOf(r.Arrived)
-	// If the event time is at least MaxFuture after the start of this month, no copy arrived in an
-	// earlier month. The limit of the policy at that time is unknown, but it was at most MaxFuture.
+	// If the event time is at least MaxFuture after the start of the arrival month, no copy arrived in
+	// an earlier month. The policy of that time is unknown, but its limit was at most MaxFuture.
 	ahead := r.Time.Sub(month.Start()) >= grid.MaxFuture
 	at := r.Position()
 	q := Query{Series: l.q.Series, Window: varve.Window{From: r.Time, To: r.Time.Add(1)}, Consistent: l.q.Consistent}

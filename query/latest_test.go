@@ -124,7 +124,8 @@ func TestLatest_ReadsFewTables(t *testing.T) {
 		if err != nil || !a.Reading.Time.Equal(start) {
 			t.Fatalf("by %s: %v %s", by, err, show(&a.Reading))
 		}
-		// By arrival, the other tables of this month may contain a later reading.
+		// No table of another month may be read. By arrival, other tables of the newest month
+		// may contain a later reading.
 		month := 0
 		for tb := range w.store.reads {
 			if tb.Month != newest.Month {

@@ -161,7 +161,8 @@ func (m *merger) mustRead() bool {
 }
 
 // takeReading removes the current reading of a source from all sources. It returns the live copy
-// with the first arrival, or nil if no copy is live. A conflict is a live copy with other values.
+// with the first arrival, or nil if no copy is live. A conflict is a live copy with other values. Unless
+// the query requests versions, takeReading is takeNewest.
 func (m *merger) takeReading(first *source) (pick *varve.Reading, conflict bool) {
 	if !m.q.Versions {
 		return m.takeNewest(first)
@@ -197,7 +198,8 @@ func (m *merger) takeCopies(first *source) []*varve.Reading {
 	return m.same
 }
 
-// isAlone reports whether no other table can have readings up to the end of a source's page.
+// isAlone reports whether no other open table has readings left, and no further table can have readings
+// up to the end of a source's page.
 func (m *merger) isAlone(s *source) bool {
 	for _, o := range m.sources {
 		if o != s && (len(o.page) > 0 || o.more) {

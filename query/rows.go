@@ -87,7 +87,7 @@ func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
 func (r *Rows) nextMatching(ctx context.Context) (readings []varve.Reading, scanned int, err error) {
 	readings, err = r.next(ctx)
 	scanned = len(readings)
-	returned := scanned + len(r.parts) // columns contain no expired readings
+	returned := scanned + len(r.parts) // none of the readings in columns have expired
 	if len(r.q.Where) > 0 && scanned > 0 {
 		if readings, returned, r.limitReached = r.where.selectFrom(readings); returned < scanned {
 			r.last = readings[len(readings)-1].Position() // the rest of the page belongs to the next answer

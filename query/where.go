@@ -36,6 +36,6 @@ func (s *selection) selectFrom(page []varve.Reading) (matching []varve.Reading, 
 			n, s.matched = n+1, s.matched+1
 		}
 	}
-	// Whether further readings exist is unknown here. The next page may be empty.
+	// If a limit is reached, it is unknown here whether further readings exist. The next page may be empty.
 	return page[:n], len(page), s.limit > 0 && s.matched == s.limit || s.scanLimit > 0 && s.profile.Readings >= s.scanLimit
 }

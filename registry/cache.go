@@ -102,7 +102,8 @@ func (c *Cache[K, V]) add(key K, v copied[V], forgets int64) {
 	}
 }
 
-// put stores a copy, unless the cache has a newer one. The caller must have locked c.mu.
+// put stores a copy, unless the cache has a newer one. If the cache is full, put clears it first. The
+// caller must have locked c.mu.
 func (c *Cache[K, V]) put(key K, v copied[V]) {
 	held, ok := c.copies[key]
 	if ok && c.o.Older != nil && c.o.Older(v.value, held.value) {

@@ -145,8 +145,8 @@ func (a *aggregate) finishCorrections(at slot, groups []readingGroup, whole *tal
 	if t.sum.Readings != identified {
 		t.sum.identified = identified
 	}
-	// A slot in which no reading counts is stored, because an earlier partial of the slot may have
-	// counted readings.
+	// If no reading counts in the slot, set copiesSeen, so that its partial is stored all the same. An
+	// earlier partial of the slot may have counted readings, and must be replaced.
 	a.copiesSeen = a.copiesSeen || t.sum.Readings == 0 && identified > 0
 }
 

@@ -38,7 +38,7 @@ func (r *Reader) ReadField(ctx context.Context, q FieldQuery) (lists [][]FieldRo
 	if err != nil {
 		return nil, err
 	}
-	recounted := map[int64]bool{} // periods that Read must read
+	recounted := map[int64]bool{} // periods whose stored partials do not suffice, so that appendRead reads them
 	for at := range dirtySlots(markers, h) {
 		recounted[at.hour/f.hours] = true
 	}
@@ -98,7 +98,7 @@ func (f *fieldReader) readStoredLists(ctx context.Context, h span, recounted map
 // prefixes returns the prefixes of the sort keys in a span, in order.
 func (f *fieldReader) prefixes(h span) (list []string) {
 	// The keys of hours with one prefix cover 1,000,000 seconds. The keys of days with one prefix
-	// cover a year. A larger increment would skip prefixes.
+	// cover a year. A larger step would skip prefixes.
 	key, step := hourKeyFrom, 1_000_000/hourSeconds
 	if f.q.Period == Daily {
 		key, step = func(hour int64) string { return dayKeyFrom(hour / dayHours) }, 365*dayHours

@@ -42,7 +42,7 @@ type records struct {
 
 // markers returns the markers of a series that cover at least one hour of a span.
 func (r *records) markers(ctx context.Context, s varve.Series, h span) (list []dirtyMarker, err error) {
-	// A marker that covers an hour begins on the day of the hour.
+	// A marker that covers an hour begins on the day of that hour, so the query begins with that day.
 	q := store.ItemQuery{PK: partitionOf(s), From: markerKeyFrom(h.from / dayHours * dayHours), To: markerKeyFrom(h.to), Consistent: true}
 	err = r.scanItems(ctx, q, func(it *store.Item) error {
 		_, m, err := parseMarker(it.Key)

@@ -49,8 +49,8 @@ func (t *Tracker) MarkDirty(ctx context.Context, arrived time.Time, readings []v
 		now: now.Unix(), valid: now.Add(validityMargin).Unix(), until: math.MaxInt64,
 		first: dayOf(arrived.Unix()), last: dayOf(now.Add(dayOverlap).Unix()),
 	}
-	// A copy of a reading may have arrived on a later day and be in another table. After this
-	// write, that copy no longer counts, so its day is marked, too.
+	// The markers are for all arrival days from the arrival to now. A copy of a reading may have arrived
+	// on a later day than first. After this write, that copy no longer counts there.
 	q.last = max(q.first, q.last)
 	t.findUnmarked(&q, readings, verdicts)
 	if len(q.unmarked) > 0 {

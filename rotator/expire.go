@@ -94,7 +94,7 @@ func (r *Rotator) DeletesAt(in *store.Info, stream string, last time.Time) time.
 	}
 	at := last.Add(kept + 24*time.Hour)
 	if !s.Retires.IsZero() && at.After(s.Retires) {
-		return s.Drops // single readings of a retired table are not deleted
+		return s.Drops // a retired table loses no single readings until it is dropped
 	}
 	return at
 }

@@ -74,8 +74,9 @@ func TestRun_DeletesExpiredReadings(t *testing.T) {
 	}
 }
 
-// runUntilFewer runs the rotator each hour for 15 days. It returns the time of the first run after which
-// fewer readings were stored.
+// runUntilFewer runs the rotator each hour for 15 days. It returns the time of the first run after
+// which fewer readings than the given number were stored. If the number never falls below it, that
+// time is zero.
 func (w *world) runUntilFewer(begin time.Time, than int64) (gone time.Time) {
 	w.t.Helper()
 	for hour := range 15 * 24 {

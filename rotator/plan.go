@@ -128,8 +128,8 @@ func (b *builder) planCreation(c retention.Class, m grid.Month) {
 		if in != nil && in.Owned && in.Status != store.Creating {
 			count.Existing++
 		}
-		// A table that is still being created was left by an interrupted run. Its creation is
-		// planned again.
+		// An interrupted run may have left a table that is still being created. So plan its creation
+		// once more.
 		if in != nil && !(in.Owned && in.Status == store.Creating) {
 			continue
 		}

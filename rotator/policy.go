@@ -107,7 +107,7 @@ func (p Policy) ArchiveDue(in *store.Info, now time.Time) bool {
 		return false
 	}
 	if now.Before(in.Month.End().Add(p.Seal)) {
-		return false // readings may still arrive, if the retention is very short
+		return false // the table is not sealed, so further readings may arrive
 	}
 	due := p.RetireAt(in.Table, class.Retention)
 	return !in.Retired.IsZero() || !due.IsZero() && !now.Before(due)
@@ -224,7 +224,7 @@ func (p Policy) ScheduleOf(in *store.Info) TableSchedule {
 const Outage = 20 * 24 * time.Hour
 
 // Bound returns the largest number of tables that can exist at once. The number is correct if the
-// rotator is never down for longer than outage. Bound returns false if tables are never dropped,
+// rotator is never down for longer than outage. Bound returns false if some tables are never dropped,
 // because then no bound exists.
 func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 	if !p.Drop {

@@ -129,7 +129,7 @@ func (r *Rotator) Tables(ctx context.Context) ([]store.Info, error) {
 
 // Plan returns the actions that a run at the given time would take with the current tables. The
 // zero time means now. If Plan cannot find out which tables are in use or archived, it returns a plan
-// without drops, and an error.
+// without drops, and an error. A plan for another time ignores whether tables are in use.
 func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 	infos, err := r.Tables(ctx)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 // settled. A failed write that lingers counts as running.
 //
 // No write begins with an arrival before the floor. The floor is the last settled time that Settled
-// has returned, so a clock that is set back does not move arrivals before it. If the clock is set
+// has returned, or the time of ArriveFrom if that is later. So a clock that is set back does not move
+// arrivals before it. If the clock is set
 // back by more than lease.MaxClockSkew, the floor is set back, too, and a reset is counted.
 type arrivalClock struct {
 	now func() time.Time

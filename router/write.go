@@ -19,7 +19,7 @@ const createTries = 3
 
 // Write normalizes readings in place, stores them, and sets a verdict for each.
 //
-// It skips readings that already have a rejecting verdict. Both slices must have the same length.
+// It skips readings that already have a verdict. Both slices must have the same length.
 //
 // Write returns an error only if the context ended. Then readings without a verdict may or may
 // not be stored, and it is safe to retry them.
@@ -34,13 +34,13 @@ func (q *Request) Write(ctx context.Context, readings []varve.Reading, verdicts 
 		}
 		q.r.arrivals.end(q.arrived)
 	}()
-	// Watch registers devices. The arrival is settled only after Watch, so the devices of all
-	// settled readings are registered.
+	// Watch, below, registers devices. The arrival ends in the deferred function, after Watch. So the
+	// devices of all settled readings are registered.
 	err := q.write(ctx, readings, verdicts)
 	if err != nil || q.r.opts.Watch == nil {
 		return err
 	}
-	// A request may last 15 minutes, so the current time may be much later than the arrival.
+	// Watch needs a time after the write. A request may last long, so the arrival may be much earlier.
 	return q.r.opts.Watch(ctx, q.r.opts.Now(), readings, verdicts)
 }
 
@@ -134,8 +134,8 @@ func (q *Request) Check(readings []varve.Reading, verdicts []varve.Verdict) {
 	}
 }
 
-// judge sets the arrival of a reading, and returns a rejecting verdict if the reading is
-// invalid.
+// judge sets the arrival of a reading, and returns a rejecting verdict if the reading is invalid or
+// its event time is too far in the future.
 func (q *Request) judge(r *varve.Reading) varve.Verdict {
 	r.Arrived = q.arrived
 	if v := r.NormalizeNew(); v.Outcome == varve.Rejected {

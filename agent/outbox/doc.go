@@ -33,8 +33,8 @@
 // These rules always hold:
 //
 //   - A record is durable when Append returns without an error.
-//   - Confirm forgets records. The only other way to lose one is a full outbox with the policy
-//     DropOldest, and such drops are counted.
+//   - Confirm forgets records. Otherwise, only damage and a full outbox with the policy DropOldest lose
+//     records, and both are counted.
 //   - If the cursor is lost or out of date, confirmed records are returned once more. No record is
 //     skipped.
 //   - After a power cut, the last frames may be incomplete. They were not acknowledged.

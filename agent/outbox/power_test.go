@@ -62,8 +62,8 @@ func (c *cuts) note(change func()) {
 
 const cutsOfSeed = 40
 
-// TestPowerCut_KeepsAcknowledgedRecords cuts the power at 1,000 random moments, while records are
-// written, read and confirmed. Afterwards, all acknowledged and unconfirmed records exist, and no
+// TestPowerCut_KeepsAcknowledgedRecords cuts the power at 1,000 or more random moments, while
+// records are written, read and confirmed. Afterwards, all acknowledged and unconfirmed records exist, and no
 // record is damaged or skipped.
 func TestPowerCut_KeepsAcknowledgedRecords(t *testing.T) {
 	total, returned := 0, 0

@@ -166,7 +166,7 @@ func (b *Builder) appendGroup(g *group) error {
 }
 
 // beginFile begins a file. Its layout covers the needed one. It also has the columns of the previous file,
-// unless that would be too many.
+// unless the two layouts cannot be joined.
 func (b *Builder) beginFile(needed *layout) {
 	if b.layout != nil {
 		if joined := b.layout.join(needed); joined.covers(needed) {

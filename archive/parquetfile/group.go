@@ -47,7 +47,7 @@ func (g *group) reset() {
 	g.runs, g.times, g.arrived, g.ids, g.loose = g.runs[:0], g.times[:0], g.arrived[:0], g.ids[:0], g.loose[:0]
 	for name, f := range g.fields {
 		if len(f.rows) == 0 {
-			delete(g.fields, name) // the field is unused in this row group
+			delete(g.fields, name) // the last row group had no values of the field
 			continue
 		}
 		f.reset(0)

@@ -156,7 +156,7 @@ func (f *field) parquetNumber(i int, t fieldType) (parquet.Value, bool) {
 		if len(f.wide) > 0 {
 			return narrowOf(f.wide[i], t.scale)
 		}
-		// The type has room for every number in coefs, so that the product does not overflow.
+		// The type has room for every number in coefs, so the product does not overflow.
 		power, ok := decimal.PowerOf10(int64(int(f.exps[i]) + t.scale))
 		if !ok {
 			return narrowOf(f.number(i), t.scale)

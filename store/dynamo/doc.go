@@ -11,7 +11,7 @@
 //	_at              {"Yx2…": 1794916801.25, …}    arrival, seconds since 1970
 //	_scale           {"Yx2…": {"temperature": 2}}  decimals, where DynamoDB drops zeros
 //	_ttl             1797508801                  earliest deletion
-//	_size            312                         bytes, after the first update
+//	_size            312                         bytes; a small new row may lack it
 //
 // Rows under the hash key #streams record the layout of each stream in the table. They are
 // written before the first reading, so readings can be found without the registry.

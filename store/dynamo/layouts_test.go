@@ -266,7 +266,7 @@ func TestWrite_RecreatesDeletedRow(t *testing.T) {
 	send(t, s, tb, sensor(someTime, "v", varve.IntValue(1)))
 	first := w.writes.Load()
 	w.before = func(n int64) {
-		if n != first+2 { // before the update of the row that the previous request has read
+		if n != first+2 { // request first+2 updates the row that the previous request has read
 			return
 		}
 		name := tb.Name()

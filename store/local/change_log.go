@@ -68,7 +68,8 @@ func (c *changeLog) commit(ctx context.Context, batch *pebble.Batch, keys []stor
 		defer c.mu.Unlock()
 		c.unapplied = append(c.unapplied, ch)
 		if then == nil {
-			c.db.life.workers.Go(func() { _ = c.resolve(c.db.life.background, ch) }) // a flush or the next change retries
+			// If resolve fails, a flush or the next change retries.
+			c.db.life.workers.Go(func() { _ = c.resolve(c.db.life.background, ch) })
 		}
 		return ch, c.db.guard.Unavailable(err)
 	}

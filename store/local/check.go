@@ -145,7 +145,7 @@ func (c *checker) check(ctx context.Context, list []part) error {
 		if err := c.checkPart(ctx, r, &r.parts[i]); err != nil {
 			return errors.Join(err, r.close())
 		}
-		// Only one file is open at a time.
+		// Close each file after its last part, so that only one file is open at a time.
 		if i+1 == len(r.parts) || r.parts[i+1].number != r.parts[i].number {
 			if err := r.close(); err != nil {
 				return err

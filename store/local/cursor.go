@@ -65,7 +65,7 @@ func (sp *span) bounds(rs rows) (from, to int) {
 	if sp.after == nil {
 		return from, to
 	}
-	// The position itself is excluded if it exists.
+	// A row at the position sp.after itself is excluded.
 	at := from + sort.Search(to-from, func(i int) bool { return comparePosition(rs, from+i, *sp.after) >= 0 })
 	switch {
 	case sp.desc:
@@ -344,7 +344,7 @@ func (m *merge) ahead(c *cursor) int {
 	for i := range m.cursors {
 		d := &m.cursors[i]
 		if d == c || d.left == 0 {
-			continue // nextCursor has found no further chunks
+			continue // d has ended: nextCursor has found no further chunks
 		}
 		limit := d.rows.Time(d.i)
 		beyond := func(k int) bool {

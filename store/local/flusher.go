@@ -43,7 +43,7 @@ func (f *flusher) loop() {
 		case <-f.db.life.background.Done():
 			return
 		case <-f.mem.flushes:
-			if pause == 0 { // otherwise the timer retries, because every write requests a flush
+			if pause == 0 { // after a failure, only the timer retries, because every write requests a flush
 				tried, err = true, f.flushIfFull()
 			}
 		case <-retry.C:
@@ -207,7 +207,8 @@ func (f *flusher) encodeBuffer(cw *chunkWriter, mt *memtable.Memtable, b *series
 	f.mem.mu.RLock()
 	v := b.view(mt, b.rows[mt.Parity].All())
 	n := v.Len()
-	// Fewer readings than a quarter of a chunk go to level 0, so that level 1 has no tiny chunks.
+	// Readings go to level 1 only if they are after all chunks and fill a quarter of a chunk. So level 1
+	// has disjoint chunks, and no tiny ones.
 	isLevel1 := b.flushedKnown && n >= f.db.opts.ChunkReadings/4 && v.Time(0) > b.maxFlushed
 	f.mem.mu.RUnlock()
 	level := byte(level0)

@@ -48,7 +48,7 @@ func pebbleOptions(o Options, w *watcher) *pebble.Options {
 	// A file that is missing or has another size is set aside as damaged. It does not prevent
 	// the opening of the store.
 	opts.DisableConsistencyCheck = true
-	// An ingestion must not return before the replacement of a damaged range is in place.
+	// Without this option, an ingestion could return before it has replaced a damaged range.
 	opts.Experimental.DisableIngestAsFlushable = func() bool { return true }
 	opts.EventListener = &pebble.EventListener{
 		DataCorruption: w.corrupted, // by default, Pebble would end the process

@@ -23,7 +23,8 @@ func (r *itemReader) Query(ctx context.Context, q store.ItemQuery) (page store.I
 	page.Cost.Requests = 1
 	var from pebble.Reader = r.db.DB
 	if q.Index != store.Primary {
-		// In a snapshot, the entries of an index match the items.
+		// Read a snapshot, in which the entries of the index match the items. Otherwise, an item could
+		// change after its entry was read.
 		snap := r.db.NewSnapshot()
 		defer func() { err = closing(err, snap) }()
 		from = snap

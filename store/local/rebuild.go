@@ -68,8 +68,8 @@ func (f *folder) beingRebuilt() bool {
 	return err == nil
 }
 
-// rebuild creates a new database and puts it in place. If the new database is older than the
-// journal, too, and Salvage is not set, rebuild fails and the old database stays.
+// rebuild creates a new database and puts it in place. If the new database does not fit the
+// journal, and Salvage is not set, rebuild fails and the old database stays.
 func (o *opener) rebuild(chain journal.Chain, damage *errRebuild) error {
 	f, reason := o.db.folder, damage.reason
 	o.db.opts.Events.Damaged(f.path("pebble"), reason)
@@ -110,7 +110,8 @@ func (o *opener) rebuild(chain journal.Chain, damage *errRebuild) error {
 // CATALOG and the journal replace them.
 func (o *opener) outdatedCatalog(now time.Time) []lost {
 	spaces := []byte{spaceFlushed, spaceTables, spaceChunks}
-	// Without a readable CATALOG, the records of tables that the rebuild found are used.
+	// A readable CATALOG replaces the records of tables, too. Otherwise, the records that the rebuild
+	// found are used.
 	if generation, _, err := o.db.folder.readPair(catalogFile); err == nil && generation > 0 {
 		spaces = append(spaces, spaceGeneration, spaceTable)
 	}

@@ -101,7 +101,7 @@ func (rc *recovery) beginJournal(last uint64, problems []journal.Problem) error 
 	}
 	err = rc.flushReplayed(last)
 	if err == nil {
-		// The flush rewrote both keys.
+		// The flush has rewritten both keys, so they are no longer lost.
 		err = errors.Join(rc.db.ledger.remove(keyFlushed, after(keyFlushed)), rc.db.ledger.remove(keyLastChunk, after(keyLastChunk)))
 	}
 	if err == nil {
@@ -161,8 +161,8 @@ func (rc *recovery) recoverJournal() error {
 		found.Changes += segment.Batches
 	}
 	losses := append(rc.db.folder.losses, lossesOf(rep.Problems)...)
-	// The loss is recorded first. If Open is interrupted later, the damage may no longer be in the
-	// journal.
+	// Record the losses before beginJournal. If Open is interrupted after it, the damage may no longer be
+	// in the journal.
 	if err := rc.repair.addUnknown(losses); err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func (r *repair) AcceptLosses(ctx context.Context, restore ...store.Item) (accep
 	}
 	accepted = r.report.Losses()
 	ranges := slices.Clone(r.db.ledger.all())
-	// New damage is set aside, and stays refused.
+	// Damage that only this repair finds is set aside. It is not in ranges, so it stays refused.
 	if err := r.catalog.quarantine.retryAfterDamage(func() error { return r.repairRanges(ctx, ranges, restore) }); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (r *repair) AcceptLosses(ctx context.Context, restore ...store.Item) (accep
 	err = r.db.ledger.change(func(rec *lostRecord) {
 		rec.Pending = append(rec.Pending, itemRanges(ranges, rec.Rebuilt)...)
 		rec.Rebuilt = time.Time{}
-		// Ranges that were found meanwhile stay.
+		// Remove the repaired ranges. Ranges that were found meanwhile stay.
 		rec.Ranges = slices.DeleteFunc(rec.Ranges, func(l lost) bool { return slices.ContainsFunc(ranges, l.same) })
 	})
 	return accepted, errors.Join(err, r.catalog.rewritePairs())

@@ -248,7 +248,7 @@ func (w *pendingWrite) insertSome() (done bool, err error) {
 			break
 		}
 		some := min(n, len(g.rows)-g.done)
-		if !g.table.dropped { // markDropped sets the error of its batch
+		if !g.table.dropped { // if the table was dropped, markDropped sets the error of the batch
 			waits = w.insertGroup(g, g.done+some) || waits
 		}
 		n -= some
@@ -263,7 +263,7 @@ func (w *pendingWrite) insertSome() (done bool, err error) {
 	case !w.record.IsEmpty():
 		w.last = w.mem.db.journal.Append(journal.Readings, w.record.Payload())
 	case waits:
-		// The stored reading of a duplicate may not be durable yet.
+		// The stored reading of a duplicate may not be durable yet, so wait for the pending commit.
 		if c := w.mem.db.journal.Pending(); c != nil {
 			w.last = c
 		}

@@ -50,7 +50,7 @@ func (w *pendingWrite) lookUpLate() (err error) {
 		return err
 	}
 	defer func() {
-		// The iterator repeats the damage for which readings were rejected.
+		// Ignore damage from Close: it was returned before, and the affected readings were rejected.
 		if closed := cr.iter.Close(); !isDamage(closed) {
 			err = errors.Join(err, closed)
 		}
@@ -82,7 +82,7 @@ func (w *pendingWrite) lookUpSeries(cr *chunkReader, late []*lookup) error {
 	b := late[0].group.buffer
 	cr.selectSeries(b.table, b.Series)
 	if err := w.mem.loadMaxFlushed(cr, b, late[0].group.epoch); err != nil && !isDamage(err) {
-		return err // without maxFlushed, every reading is looked up in chunks
+		return err // damage is tolerated: without maxFlushed, every reading is looked up in chunks
 	}
 	first, last := late[0].reading.Time.UnixNano(), late[len(late)-1].reading.Time.UnixNano()
 	if err := cr.loadLevel0(first, last); err != nil {

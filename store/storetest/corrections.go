@@ -62,7 +62,7 @@ func testVersions(t *testing.T, e *env) {
 	}
 }
 
-// testLatestOfVersions checks that Latest ignores a reading if a higher version of it exists.
+// testLatestOfVersions checks that Latest ignores a reading if a higher version of it has not expired.
 func testLatestOfVersions(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	at := func(r varve.Reading, minutes int) varve.Reading {

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/internal/wait"
 )
 
-// Pause waits before a retry. Try 0 does not wait. Try 1 waits about 20 ms, and each further try
-// about twice as long, up to about a second.
+// Pause waits before a retry, for a random time. Try 0 does not wait. Try 1 waits 20 ms on average, and
+// each further try twice as long, up to a second on average.
 func Pause(ctx context.Context, try int) error {
 	if try == 0 {
 		return ctx.Err()

@@ -72,8 +72,8 @@ func (r retryerV1) GetAttemptToken(context.Context) (func(error) error, error) {
 	return r.GetInitialToken(), nil
 }
 
-// isCutShort reports whether an answer is incomplete or garbled, or did not arrive in time. If the
-// caller's own deadline ended the request, it returns false.
+// isCutShort reports whether an answer is incomplete or garbled, or did not arrive in time. It
+// returns false if the caller canceled the request, or if the caller's deadline ended it.
 func isCutShort(err error) bool {
 	var garbled *smithy.DeserializationError
 	var network net.Error

@@ -34,7 +34,7 @@ func OpenTable(ctx context.Context, a *admin.Admin, name string) error {
 func createTable(ctx context.Context, a *admin.Admin, name string) (*types.TableDescription, error) {
 	in := &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest, Tags: a.OwnerTags(),
-		// If the registry were lost, nothing would list the tables of this deployment.
+		// Protect the registry: without it, nothing would list the tables of this deployment.
 		DeletionProtectionEnabled: aws.Bool(true),
 	}
 	for _, ix := range Indexes() {

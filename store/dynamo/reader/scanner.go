@@ -60,8 +60,8 @@ func (rd *Reader) openScanner(r store.Range, shard int) *scanner {
 // rowsFor returns the number of rows that the first page requests for a limit of readings. Rows of
 // a millisecond mostly have one reading, so it adds three rows to the limit. Range.After may
 // exclude the reading of one row. The other two rows show that the last readings are in order, and
-// that more readings follow. Wide rows mostly have several readings. If they do not, the next page
-// is larger.
+// that more readings follow. Rows of a longer window mostly have several readings. If they do not, the
+// next page is larger.
 func rowsFor(limit int, window int64) int32 {
 	if window > 1 {
 		return int32(1 + limit/16)

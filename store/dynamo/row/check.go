@@ -67,7 +67,8 @@ func (r *Row) checkKeys() error {
 	return nil
 }
 
-// checkTTL checks that a row cannot be deleted before its readings have happened and arrived.
+// checkTTL checks that a row cannot be deleted before its readings have happened and arrived. It also
+// checks that the recorded expiry and size are not negative.
 func (r *Row) checkTTL(list []varve.Reading) error {
 	for i := range list {
 		if r.TTL != 0 && r.TTL < lastTime(&list[i]).Unix() {

@@ -37,8 +37,8 @@ type Stream struct {
 	Version        int64 // number of changes of the row; 0 means that the row is missing
 }
 
-// streamTS returns the sort key of a stream row. It is 120 bits of a hash, so no two streams have
-// the same key.
+// streamTS returns the sort key of a stream row. It is 120 bits of a hash, so it is practically
+// impossible that two streams have the same key.
 func streamTS(tenant, stream string) string {
 	sum := sha256.Sum256([]byte(tenant + "/" + stream))
 	return new(big.Int).SetBytes(sum[:15]).String()
@@ -147,8 +147,8 @@ func (s *Stream) HasLayoutOf(o *Stream) bool {
 }
 
 // StreamOf returns the narrowest layout that covers a row of readings, as far as the keys of the
-// row show. For a wide row, that is the known row window of the stream if the row fits it,
-// otherwise the widest row window. It returns false for other rows.
+// row show. For a row longer than a millisecond, that is the known row window of the stream if the row
+// fits it, otherwise the widest row window. It returns false for other rows, such as stream rows.
 func StreamOf(it attr.Item, known map[string]*Stream) (s Stream, device string, l store.Layout, ok bool) {
 	hash, _ := it[AttrSeries].(*attr.Str)
 	ids, _ := it[AttrIDs].(*attr.Set)

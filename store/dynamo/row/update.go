@@ -24,7 +24,8 @@ func (r *Row) UpdateSeen(seen *Row) (x *attr.Expression, condition string) {
 			x.Set(x.Name(AttrTTL), number(r.TTL))
 		}
 	}
-	// The expiry is compared, too. If it differs, the row expired and was recreated.
+	// Compare the expiry, too. A row that expired and was recreated may have as many ids, but has another
+	// expiry.
 	condition = "size(" + x.Name(AttrIDs) + ")=" + x.Value(number(int64(len(seen.Keys)))) + " AND "
 	if seen.TTL == 0 {
 		return x, condition + "attribute_not_exists(" + x.Name(AttrTTL) + ")"

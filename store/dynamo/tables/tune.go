@@ -163,7 +163,8 @@ func (l *Lifecycle) tuneCapacity(ctx context.Context, t grid.Table, tier store.T
 	return l.setCapacity(ctx, name, is, want)
 }
 
-// setCapacity changes the capacity of a provisioned table, unless DynamoDB would refuse it.
+// setCapacity changes the capacity of a provisioned table. It fails without a request if DynamoDB would
+// refuse the change.
 func (l *Lifecycle) setCapacity(ctx context.Context, name string, is *types.ProvisionedThroughputDescription, want template.Capacity) error {
 	r, w := want.Read-aws.ToInt64(is.ReadCapacityUnits), want.Write-aws.ToInt64(is.WriteCapacityUnits)
 	if r == 0 && w == 0 {

@@ -23,7 +23,8 @@ func (r *replay) segment(f file) error {
 	case f.whole && !f.header.id.IsZero() && !r.Store.IsZero() && f.header.id != r.Store:
 		return r.found(s.problem(0, 0, fmt.Sprintf("is of store %s, not of %s", f.header.id, r.Store)))
 	case !f.whole:
-		// A file whose creation was interrupted has no frames.
+		// If the header was never durable, and no frame follows, the creation of the file was interrupted.
+		// Then ignore the file.
 		if begun || s.lastSynced(0) > 0 {
 			if err := s.headerProblem(); err != nil {
 				return err

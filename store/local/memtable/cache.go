@@ -25,8 +25,8 @@ type Cache struct {
 	bytes   int64
 }
 
-// add adds an entry, in place of an older entry of the same row block. It evicts random entries if
-// the cache is full. So some entries remain if a client reads more rows in turn than the cache holds.
+// add adds an entry that fits into the cache, in place of an older entry of the same row block. It evicts
+// random entries if the cache is full. So some entries remain if a client reads more rows in turn than the cache holds.
 func (c *Cache) add(p *packed) {
 	if p.bytes > c.Bytes {
 		return
@@ -132,7 +132,8 @@ func (v *View) LoadColumns(from, to int, b *block.Block) error {
 	if err := v.Columns(from, to, b); err != nil {
 		return err
 	}
-	// A run may lack rows at its ends that the caller does not need.
+	// Cache b if it has at least MinRows rows and half of the range, and the row block was read before. Do
+	// not replace cached columns of other rows if these have as many rows or more.
 	n := to - from
 	if n < v.cache.MinRows || 2*n < s.to-s.from || s.excludes() && s.cached.n >= n || !s.home.read.Swap(true) {
 		return nil

@@ -137,7 +137,7 @@ func (r *Rows) At(at Spot) Row { return r.blocks[at.block].rows[at.i] }
 func (r *Rows) insert(at Spot, w Row) {
 	r.n++
 	if at.i == 0 && at.block > 0 {
-		// The end of the previous block is the same spot.
+		// Insert at the end of the previous block, which is the same spot.
 		at.block--
 		at.i = len(r.blocks[at.block].rows)
 	}
