@@ -133,7 +133,7 @@ func (c *Consumer) leave(ctx context.Context) {
 	c.running.Wait()
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
 	defer cancel()
-	// If this fails, the other processes notice the missing heartbeats.
+	// Ignore an error: the other processes then notice the missing heartbeats.
 	_ = c.ledger.remove(leaving, processPrefix+c.opts.Holder)
 }
 
