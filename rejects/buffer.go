@@ -110,7 +110,8 @@ func (g *Registry) writeBehind(ctx context.Context) {
 // the rejects return to the buffer, as far as the buffer has room. The others are counted as
 // dropped.
 func (g *Registry) writeNext(ctx context.Context) (n int, err error) {
-	// The lock is taken before rejects leave the buffer, so that flush waits for them.
+	// Take the lock before rejects leave the buffer. Otherwise a concurrent flush would find an empty
+	// buffer, and would not wait until these rejects are stored.
 	g.writing.Lock()
 	defer g.writing.Unlock()
 	list := g.buffer.next()
@@ -135,7 +136,7 @@ const flushParts = 10
 // only some of them. If the store fails, the list has only the rejects stored before.
 func (g *Registry) flush(ctx context.Context) {
 	for range flushParts {
-		// The background writer retries a failed write, and reports it.
+		// Ignore the error: the background writer retries a failed write, and reports it.
 		if n, err := g.writeNext(ctx); n == 0 || err != nil {
 			return
 		}
