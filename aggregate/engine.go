@@ -41,8 +41,8 @@ type Answer struct {
 	Profile filter.Profile
 }
 
-// Run computes the answer to a query. It never returns an incomplete answer: if the read of one
-// device fails, Run fails.
+// Run computes the answer to a query. If the read of one device fails, Run fails. So an answer is
+// complete, except for damaged rows that SkipDamaged omits.
 func (e *Engine) Run(ctx context.Context, q Query) (*Answer, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
