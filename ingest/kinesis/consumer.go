@@ -98,7 +98,8 @@ func Start(o Options) *Consumer {
 	return c
 }
 
-// Close stops the consumer and releases its leases. Records that were received are stored.
+// Close stops the consumer and releases its leases. Records that were received have the time
+// closeWithin to be stored.
 func (c *Consumer) Close() {
 	c.stop()
 	<-c.done
