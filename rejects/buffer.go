@@ -30,7 +30,8 @@ type buffer struct {
 	wake    chan struct{}  // has an element if the buffer may have rejects
 }
 
-// add buffers a copy of a reject. It returns false if the buffer is full.
+// add buffers a copy of a reject. It returns false if the buffer is full, or the share of the reject's
+// stream.
 func (b *buffer) add(r *Reject) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
