@@ -108,7 +108,7 @@ func (v *evaluator) readBack(readings samples) error {
 		return !trusted
 	})
 	// The loop may have stopped before the start of the recorded episode, or the reading at its start may
-	// be deleted. In both cases the episode has its recorded start, not that of the earliest sample read.
+	// be deleted. In both cases, use the recorded start. Otherwise the episode would begin too late.
 	deleted := in != nil && !v.stored[in.start] && (bound == nil || bound.Compare(in.start) < 0)
 	if in != nil && in.start != v.lo && (trusted || deleted) {
 		v.current = &episode{start: in.start, opened: in.opened, opening: in.opening}
