@@ -75,8 +75,8 @@ func fileUses(t *testing.T, dir string) map[string]map[string]string {
 		}
 		files = append(files, f)
 	}
-	// Every import is replaced by an empty package. Names that the checked package declares are
-	// still resolved.
+	// Replace every import by an empty package. Only the names of imported packages are unresolved then,
+	// and the test needs only the names that the checked package declares.
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: emptyImporter{}, Error: func(error) {}}
 	pkg, _ := conf.Check(module+"/"+dir, set, files, info) // errors are expected: imported names are missing

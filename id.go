@@ -100,7 +100,8 @@ func (id ID) Append(dst []byte) []byte {
 	if id.text != "" || !id.set {
 		return append(dst, id.text...)
 	}
-	// The digits are written in place, because copying bytes that were just written is slow.
+	// Append placeholders, and write the digits over them. To write the digits elsewhere and to copy them
+	// would be slower.
 	dst = append(dst, "-----------"...)
 	text := dst[len(dst)-hashTextLen:]
 	hash := id.hash

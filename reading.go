@@ -89,7 +89,8 @@ func (r *Reading) Normalize() Verdict {
 	return v
 }
 
-// NormalizeValues sorts the fields by name and converts times to UTC. A missing id stays unset; the
+// NormalizeValues sorts the fields by name, converts times to UTC, and truncates the arrival to
+// milliseconds. A missing id stays unset; the
 // store computes the content id when it needs one.
 //
 // It returns a rejecting verdict if the reading cannot be stored, otherwise the zero Verdict. It

@@ -75,7 +75,7 @@ func (s *oracleStep) groupAt(sec int64, z *time.Location) int64 {
 }
 
 // startAt returns the beginning of the bucket of a time. It searches back by quarters of an hour,
-// because the clocks of a zone change only at such times.
+// because the clocks of propertyZones change only at such times.
 func (s *oracleStep) startAt(sec int64, z *time.Location) int64 {
 	if s.seconds > 0 && z == time.UTC {
 		return sec - sec%s.seconds

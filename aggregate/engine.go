@@ -41,8 +41,8 @@ type Answer struct {
 	Profile filter.Profile
 }
 
-// Run computes the answer to a query. It never returns an incomplete answer: if the read of one
-// device fails, Run fails.
+// Run computes the answer to a query. If the read of one device fails, Run fails. So an answer is
+// complete, except for damaged rows that SkipDamaged omits.
 func (e *Engine) Run(ctx context.Context, q Query) (*Answer, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (r *run) insertRanked(d ranked) {
 	}
 	highestFirst := func(a, b ranked) int { return -a.rank.sum().Compare(b.rank.sum()) }
 	i, _ := slices.BinarySearchFunc(r.devices, d, func(a, b ranked) int {
-		return cmp.Or(highestFirst(a, b), -1) // devices with equal values are sorted by name
+		return cmp.Or(highestFirst(a, b), -1) // after the devices with an equal value: devices are added in the order of their names
 	})
 	r.devices = slices.Insert(r.devices, i, d)
 	if n := len(r.devices); n > r.q.Top.Devices {

@@ -90,7 +90,7 @@ func (s *series) openBucket(b Bucket) error {
 	if s.open == nil {
 		s.closeBucket()
 		s.current = &open{Bucket: b}
-		return s.budget.addValues(len(s.q.Functions)) // a bucket without fields needs memory, too
+		return s.budget.addValues(len(s.q.Functions)) // also for a bucket that gets no field, because it needs memory, too
 	}
 	if s.current = s.open[b.Start]; s.current != nil {
 		return nil

@@ -170,7 +170,8 @@ func FirstInstant(wall time.Time, zone *time.Location) time.Time {
 	case begin.IsZero():
 		return t
 	}
-	// The time of wall may occur twice: before and after clocks are put back.
+	// The time of wall may occur twice: before and after clocks are put back. If t is the second one,
+	// return the first one.
 	_, before := begin.Add(-time.Second).Zone()
 	if earlier := t.Add(time.Duration(offset-before) * time.Second); earlier.Before(t) && earlier.Before(begin) {
 		return earlier

@@ -107,7 +107,7 @@ func alertNotFound(id string) error {
 func (s *alertStore) successor(ctx context.Context, old *Alert) (Alert, varve.Value, error) {
 	rule := &Rule{Tenant: old.Tenant, ID: old.Rule, generation: old.generation}
 	of := subjectOf(rule, varve.Series{Tenant: old.Tenant, Stream: old.Stream, Device: old.Device})
-	for range 2 { // twice, since another process may change the episodes meanwhile
+	for range 2 { // twice: between reading the episodes and the alerts, another process may replace both
 		episodes, err := s.episodesIn(ctx, &of, old.extent)
 		if err != nil {
 			return Alert{}, varve.Value{}, err

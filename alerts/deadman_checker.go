@@ -37,7 +37,7 @@ type deadmanChecker struct {
 // checkAll checks all rules, unless another check is running in this process or in another one.
 func (c *deadmanChecker) checkAll(ctx context.Context) error {
 	if !c.checking.TryLock() {
-		return nil // a second check would take over the lease of the first
+		return nil // a check of this process is running, and a second one would take over its lease
 	}
 	defer c.checking.Unlock()
 	rules, err := c.rules.query(ctx, store.ItemQuery{Index: store.GSI1, PK: deadmanPK})

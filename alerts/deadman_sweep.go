@@ -196,7 +196,7 @@ func (s *sweep) refresh(ctx context.Context, d *devices.Device, state *deviceSta
 		return nil
 	}
 	if !s.recorded {
-		d.LastSeenAt = time.Time{} // until recorded is true, treat the time as unknown
+		d.LastSeenAt = time.Time{} // unknown: some processes may not record last-seen times for this rule yet
 		return nil
 	}
 	last, found, err := s.source.LastArrival(ctx, varve.Series{Tenant: r.Tenant, Stream: r.Stream, Device: d.Device})

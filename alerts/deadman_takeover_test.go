@@ -125,7 +125,8 @@ func TestDeadman_StaysWithCheckingProcess(t *testing.T) {
 				must(t, f.CheckDeadman(ctx))
 				w.advance(time.Second)
 			}
-			// The queries are for the rules, twice, and for 16 partitions of devices.
+			// Each process queries the rules, and only the holder of the lease queries the 16 partitions of
+			// devices.
 			if n := w.items.Queries - queries; minute > 1 && n > 18 {
 				t.Errorf("minute %d: %d queries", minute, n)
 			}

@@ -23,6 +23,7 @@
 // the stored readings. An alert that was resolved by hand stays resolved. An id that was
 // returned once stays valid.
 //
-// If the registry fails, readings to which a rule applies are rejected as unavailable. When they
-// are resent, they are duplicates, and the evaluation is completed.
+// If the registry fails, readings to which a rule applies are rejected as unavailable. If even the
+// rules cannot be read, all readings of the tenant are rejected. When they are resent, they are
+// duplicates, and the evaluation is completed.
 package alerts

@@ -94,8 +94,8 @@ func (v *evaluator) readBack(readings samples) error {
 				return false
 			}
 			v.markStored(one.at)
-			// The episode ends here, and its record does not show this yet. So the evaluation
-			// begins here, to find the episodes that follow.
+			// The episode ends before next, and its record does not show this yet. So move lo back. Otherwise
+			// the evaluation would miss the episodes between this place and lo.
 			if v.lo, v.mayHold, before = next, true, nil; !one.holds {
 				v.lo, v.mayHold, next = one.at, false, one.at
 				return true
@@ -107,7 +107,8 @@ func (v *evaluator) readBack(readings samples) error {
 		trusted = in != nil && in.published && len(before) >= trustAfter && in.opened.Compare(one.at) < 0
 		return !trusted
 	})
-	// If the first readings of a recorded episode are deleted, the episode still has its recorded start.
+	// The loop may have stopped before the start of the recorded episode, or the reading at its start may
+	// be deleted. In both cases, use the recorded start. Otherwise the episode would begin too late.
 	deleted := in != nil && !v.stored[in.start] && (bound == nil || bound.Compare(in.start) < 0)
 	if in != nil && in.start != v.lo && (trusted || deleted) {
 		v.current = &episode{start: in.start, opened: in.opened, opening: in.opening}

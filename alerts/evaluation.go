@@ -85,7 +85,7 @@ func (e *evaluation) apply(ctx context.Context) error {
 		}
 		changed, err := e.reconcile(ctx, &found, &e.known)
 		if err != nil || !changed || e.atomic != nil && len(e.contested) == 0 {
-			return err // if no other process writes, one try is enough
+			return err // after an atomic write without a conflict, the next try would find no difference
 		}
 		e.widen(found.wanted)
 	}

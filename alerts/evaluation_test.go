@@ -177,8 +177,8 @@ func expected(readings []varve.Reading, threshold int64, held, gap time.Duration
 	return strings.Join(all, " ")
 }
 
-// TestShuffledArrivals_EndWithSameAlerts sends readings in any order and in any writes, through
-// two processes. Some are duplicates, and some have other values than the stored ones. Writes to
+// TestShuffledArrivals_EndWithSameAlerts sends readings in any order and in any writes, through one
+// process or two. Some are duplicates, and some have other values than the stored ones. Writes to
 // the registry fail at any step, until the rejected readings are resent. The alerts are then the
 // same as if the stored readings had arrived in the order of event time.
 func TestShuffledArrivals_EndWithSameAlerts(t *testing.T) {

@@ -39,7 +39,7 @@ func (n *newestSamples) apply(ctx context.Context, e *evaluation, fresh []*varve
 	of := sampling{rule: e.rule.ID, generation: e.rule.generation, series: e.series}
 	newest := e.written.hi
 	if before, known := n.get(of); known {
-		n.put(of, newest) // the readings are stored even if their evaluation fails
+		n.put(of, newest) // before the evaluation, because the readings are stored even if it fails
 		if len(fresh) > 0 && positionOf(fresh[0]).Compare(before) > 0 {
 			e.samples.last = fresh
 		}

@@ -50,7 +50,8 @@ func firstTenant(readings []varve.Reading, verdicts []varve.Verdict) (tenant str
 func (m *Monitor) observeTenant(ctx context.Context, now time.Time, tenant string, readings []varve.Reading, verdicts []varve.Verdict) error {
 	set, err := m.rules.inForce(ctx, tenant)
 	if err != nil {
-		// The devices are not registered here. They are registered when the readings are resent.
+		// Reject the readings, and return without registering their devices. When clients resend the readings,
+		// the devices are registered.
 		rejectAll(verdicts, err)
 		return context.Cause(ctx)
 	}

@@ -78,7 +78,8 @@ func outboxKey(tenant, device, id string) store.Key {
 func (o *outbox) announce(ctx context.Context, a *Alert, version int64) error {
 	it := o.item(map[string]varve.Value{}, a, version)
 	earlier, absent := store.IfLess("version", varve.IntValue(version)), store.IfAbsent()
-	// Between two tries, the reader may remove the entry, and a slow process may write an earlier one.
+	// Try both conditions twice. Between two tries, the reader may remove the entry, or a slow process may
+	// write an earlier one.
 	for _, cond := range []store.Cond{earlier, absent, earlier, absent} {
 		err := o.items.Put(ctx, it, cond)
 		if err == nil || !errors.Is(err, store.ErrCondition) {

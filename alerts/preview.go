@@ -112,7 +112,8 @@ func (p *preview) addSeries(ctx context.Context, s varve.Series) error {
 	stored := samplesOf(ctx, p.opts.Source, rule, s)
 	stored.read = p.counted(stored.read)
 	around := span{lo: varve.Position{Time: w.From.UnixNano(), ID: firstID}, hi: varve.Position{Time: w.To.UnixNano(), ID: firstID}}
-	// The evaluation begins at the last sample before the window, which may be in an episode.
+	// Begin the evaluation at the last sample before the window. Otherwise an episode that reaches into the
+	// window would begin too late.
 	err := stored.before(around.lo, func(one *sample) bool {
 		around.lo, around.mayHold = one.at, one.holds
 		return false

@@ -34,8 +34,9 @@ func (c *reconciler) reconcile(ctx context.Context, found *findings, known *hist
 		err = w.apply(ctx, p)
 	}
 	if errors.Is(err, store.ErrCondition) {
-		// Another process has changed an episode since it was read. The next try compares the new
-		// records with the stored readings. This try may have overwritten an alert already.
+		// Another process has changed an episode since it was read, and this try may have overwritten its
+		// alert. So remember all episodes of the plan: the next try writes their alerts even if the records
+		// match.
 		if c.contested == nil {
 			c.contested = map[varve.Position]bool{}
 		}

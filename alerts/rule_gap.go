@@ -64,8 +64,8 @@ func (g *gapMeter) measure(ctx context.Context, r *Rule) error {
 	return nil
 }
 
-// gapOf returns ten times the median of some intervals, rounded up to the second, but at most
-// maxGap. Without intervals, it returns DefaultGap.
+// gapOf returns ten times the median of some intervals, rounded up to the second, but at least leastGap
+// and at most maxGap. Without intervals, it returns DefaultGap.
 func gapOf(intervals []time.Duration) time.Duration {
 	if len(intervals) == 0 {
 		return DefaultGap
@@ -78,8 +78,8 @@ func gapOf(intervals []time.Duration) time.Duration {
 	return max(leastGap, (gapIntervals*median + time.Second - 1).Truncate(time.Second))
 }
 
-// seriesOf returns series to which a rule applies: of its device, or of the devices that
-// were seen last.
+// seriesOf returns series to which a rule applies: of its device, or of the devices that were seen last
+// among the first active ones.
 func (g *gapMeter) seriesOf(ctx context.Context, r *Rule) (series []varve.Series, err error) {
 	if r.Device != "" {
 		streams := []string{r.Stream}

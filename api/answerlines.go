@@ -22,7 +22,7 @@ func (l *answerLines) begin() error {
 	l.w.Header().Set("Content-Type", "application/x-ndjson")
 	l.w.WriteHeader(http.StatusOK)
 	l.last = time.Now()
-	// The deadline for reading the request would end the answer.
+	// Clear the deadline for reading the request. Otherwise the answer would end at that deadline.
 	return errors.Join(ignoreUnsupported(l.control.SetReadDeadline(time.Time{})), ignoreUnsupported(l.control.Flush()))
 }
 

@@ -111,7 +111,7 @@ func showsKey(u *url.URL) bool {
 		return true
 	}
 	for part := range strings.FieldsFuncSeq(u.RawQuery, func(r rune) bool { return strings.ContainsRune("&;=", r) }) {
-		// A part that cannot be unescaped must not hide a key in another part.
+		// Unescape each part alone. Otherwise a part that cannot be unescaped would hide a key in another part.
 		if plain, err := url.QueryUnescape(part); err == nil && apikeys.Shows(plain) {
 			return true
 		}

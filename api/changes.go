@@ -99,7 +99,7 @@ func (h *changesHandler) getChanges(w http.ResponseWriter, r *http.Request) {
 	}
 	if a.sent {
 		h.failed(r, err)
-		panic(http.ErrAbortHandler) // only a cut-off body can report the failure
+		panic(http.ErrAbortHandler) // the status is sent, so only a cut-off body can report the failure
 	}
 	w.Header().Del("Trailer")
 	if e := classify(err); e.Param == "since" {

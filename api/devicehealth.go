@@ -80,7 +80,7 @@ func (h *deviceHealthHandler) list(ctx context.Context, in *healthQuery) (*wire.
 		limit = registry.DefaultLimit
 	}
 	page := pageOf(len(found), skip, limit)
-	if in.Sort == "name" { // devices are listed in the order of their names
+	if in.Sort == "name" { // found has this order already, so only the devices of the page are examined
 		report.list = found[page.from:page.to]
 	}
 	if err := report.collect(ctx); err != nil {

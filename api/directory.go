@@ -137,7 +137,7 @@ func (d *directory) hasField(ctx context.Context, tenant, stream, device, field 
 			return true, nil
 		}
 	}
-	return !found, nil // without readings, nothing is known about fields
+	return !found, nil // without readings, the fields are unknown, so any field may exist
 }
 
 // namesDevices reports whether a request names devices.

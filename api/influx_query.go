@@ -80,7 +80,7 @@ var statements = []struct {
 // error as their result.
 func (h *influxHandler) query(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Influxdb-Version", influxVersion)
-	if r.Header.Get("Content-Encoding") != "" { // some clients set it for an empty body
+	if r.Header.Get("Content-Encoding") != "" { // some clients set it for an empty body; a compressed body, which ParseForm cannot read, is ignored
 		r.Body = http.NoBody
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)

@@ -24,7 +24,7 @@ import (
 )
 
 // iotPath is the path at which AWS IoT Core confirms the HTTP destinations of its rules. IoT Core adds a
-// slash to this path. The URL of each rule must begin with iotPath.
+// slash to this path. The path of the URL of each rule must begin with iotPath.
 const iotPath = "/v1/aws/iot"
 
 // isConfirmation reports whether IoT Core sends confirmations of HTTP destinations to a path. These

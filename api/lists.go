@@ -40,7 +40,7 @@ func prefixParam(err error, rest string, path ...string) error {
 	return e
 }
 
-// jsonValue parses a JSON object. For empty text and null, it returns the zero Value.
+// jsonValue parses a JSON object or array. For empty text and null, it returns the zero Value.
 func jsonValue(param string, text json.RawMessage) (varve.Value, error) {
 	if len(text) == 0 || string(text) == "null" {
 		return varve.Value{}, nil

@@ -22,8 +22,8 @@ func newReads(l Limits) *reads {
 	return &reads{underWay: semaphore.NewWeighted(int64(l.Reads)), inStore: semaphore.NewWeighted(int64(l.ReadsAtWork))}
 }
 
-// defaultReadsAtWork returns the number of processors. More reads at a time would only wait for a
-// processor, and delay other requests.
+// defaultReadsAtWork returns GOMAXPROCS. More reads at a time would only wait for a processor, and
+// delay other requests.
 func defaultReadsAtWork() int { return runtime.GOMAXPROCS(0) }
 
 // readRetry is the time after which a refused read should be retried.

@@ -179,8 +179,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestGuessing checks that guessed ids reach the store at most fifty times a second, after the
-// first few hundred. Cached keys are still accepted, and other keys must be retried.
+// TestGuessing checks that guessed ids reach the store at most fifty times a second, after the first
+// 500. Cached keys are still accepted, and other keys must be retried.
 func TestGuessing(t *testing.T) {
 	w := newWorld(t)
 	w.admin()

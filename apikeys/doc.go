@@ -18,7 +18,7 @@
 // A key is cached in memory for ten seconds. A revocation takes effect at once in the process
 // that revoked the key, and within ten seconds in the others.
 //
-// Each key is one item: pk KEYS, sk <id>. The item KEYS ON records that a key exists or existed.
-// From then on all requests need a key, even if all keys have expired, or were revoked or
-// deleted. If damage destroys these items, requests are denied.
+// Each key is one item: pk KEYS, sk <id>. The item KEYS ON records that a key exists or existed. From
+// then on, requests need a key, even if all keys have expired, or were revoked or deleted. Only public
+// routes, such as health checks, need none. If damage destroys these items, requests are denied.
 package apikeys

@@ -44,8 +44,9 @@ func New(items store.Items, now func() time.Time) *Registry {
 	}
 }
 
-// Create creates a key and returns its text, which is not stored. When it returns, the key is
-// durable, and from then on every request needs a key. The first key must be an admin key of
+// Create creates a key and returns its text, which is not stored. When it returns, the key is durable.
+// From then on, requests to this process need a key, and requests to other processes need one within
+// ten seconds. The first key must be an admin key of
 // varve.DefaultTenant, because other keys cannot create keys. If the draft is invalid, Create
 // returns an Invalid error that names the parameter.
 func (r *Registry) Create(ctx context.Context, d Draft) (k Key, text string, err error) {

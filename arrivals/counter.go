@@ -53,7 +53,7 @@ type Stream struct {
 	Name string // "" stands for all streams that are not counted one by one
 	Counts
 	// Lag counts the stored readings by lag. Each reading counts once, at the first i for which its
-	// lag is below Bounds()[i]. The last element counts the readings above all bounds.
+	// lag is below Bounds()[i]. The last element counts the readings at or above the last bound.
 	Lag []int64
 }
 

@@ -5,7 +5,8 @@
 //
 // The main types:
 //
-//   - Counter counts, from the start of the process on. It is safe for concurrent use.
+//   - Counter counts by stream from the start of the process on, and by minute for the last hour. It is
+//     safe for concurrent use.
 //   - Report has the counts of one tenant.
 //
 // The counts live in memory only. Tables and roll-ups have the exact numbers of stored readings.

@@ -47,8 +47,8 @@ func (c *Corrector) Count() int64 {
 	return c.count.Load()
 }
 
-// Repeat returns the verdict on a resent reading that was corrected when it first arrived. It is
-// for readings whose time is acceptable now. For any other reading, the verdict is zero.
+// Repeat returns the verdict on a resent reading that was corrected when it first arrived. It is for
+// readings whose time is acceptable now. If the reading was not corrected, the verdict is zero.
 func (c *Corrector) Repeat(ctx context.Context, r *varve.Reading) (varve.Verdict, error) {
 	all, err := c.registry.Offsets(ctx, r.Tenant, r.Stream)
 	if err != nil {

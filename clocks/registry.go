@@ -133,8 +133,8 @@ func (g *Registry) Observe(ctx context.Context, s varve.Series, sent, arrived ti
 	return learnt && err == nil, err
 }
 
-// sample records a sample. If the last samples of the series are consistent, it returns their
-// offset, and forgets them.
+// sample records a sample, unless the last one of the series arrived less than sampleGap ago. If the
+// last samples are consistent, it returns their offset, and forgets them.
 func (g *Registry) sample(s varve.Series, now sample) (ahead time.Duration, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -135,7 +135,8 @@ func quotientRoot(s, n *big.Int) *big.Int {
 	square := new(big.Int).Mul(n, n)
 	q := new(big.Int).Quo(s, square)
 	q.Sqrt(q)
-	// The quotient is rounded up if (2q+1)²·n² is less than 4s.
+	// Round up if (2q+1)²·n² is less than 4s. If both are equal, the quotient is halfway between two
+	// integers, so round to the even one.
 	half := new(big.Int).Lsh(q, 1)
 	half.Add(half, big.NewInt(1))
 	half.Mul(half, half).Mul(half, square)

@@ -83,7 +83,8 @@ func (l *Log) sortStates(ctx context.Context, iq store.ItemQuery, prefix string)
 	}
 	f := &found{}
 	for _, it := range page.Items {
-		// After stateLogPrefix come the state, the time and the id.
+		// After stateLogPrefix come the state, the time and the id. Remove the state, so that the keys sort by
+		// time.
 		_, place, _ := strings.Cut(strings.TrimPrefix(it.SK, stateLogPrefix), "#")
 		it.SK = logPrefix + place
 		if it.SK >= iq.From && it.SK < iq.To && (iq.After == nil || inOrder(iq.Order, iq.After.SK, it.SK)) {

@@ -118,7 +118,7 @@ func (s *lastSeen) touch(now time.Time, records map[recordID]written) {
 	}
 	select {
 	case s.wake <- struct{}{}:
-	default: // the writer is awake already
+	default: // an earlier signal to the writer is still pending
 	}
 }
 

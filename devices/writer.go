@@ -61,8 +61,9 @@ func (r *Registry) writePending() bool {
 	return g.Wait() == nil // write failures were reported above
 }
 
-// write writes a last-seen time, unless a later one is stored. It usually needs one request. If the
-// device is not registered, write registers it.
+// write writes a last-seen time, unless the same or a later one is stored. It usually needs one
+// request. If the record is for any stream, and the device is not registered, write registers the
+// device.
 func (r *Registry) write(ctx context.Context, id recordID, at time.Time) error {
 	it := id.item(at)
 	err := r.opts.Items.Put(ctx, it, store.IfLess(attrLastSeen, registry.TimeValue(at)))
@@ -75,7 +76,7 @@ func (r *Registry) write(ctx context.Context, id recordID, at time.Time) error {
 		err = r.writeFirst(ctx, id.deviceID, it, at)
 	}
 	if errors.Is(err, store.ErrCondition) {
-		return nil // a later time is stored, or another process has just written the record
+		return nil // the same or a later time is stored, or another process has just written the record
 	}
 	return err
 }

@@ -60,7 +60,8 @@ func (e *Eraser) Run(ctx context.Context) (next time.Time, err error) {
 }
 
 // continueErasure makes one pass of an erasure, and writes the result to its record. It returns when
-// the next pass is due. It fails only if the record cannot be written, or the lease is lost.
+// the next pass is due. It fails only if the record cannot be read or written, the lease is lost, or
+// ctx ends.
 func (e *Eraser) continueErasure(ctx context.Context, l *lease.Lease, id string) (next time.Time, err error) {
 	r, err := e.Get(ctx, id) // rereads the record, because the list of due erasures may be out of date
 	if err != nil || r.State == Done {
@@ -119,7 +120,7 @@ func (p *pass) makePass(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.State == Held { // no table has readings to erase, so new records belong to readings after the plan
+	if r.State == Held { // this pass has erased nothing, so records found now belong to readings after the plan
 		return p.verify(ctx)
 	}
 	traces, err := p.e.eraseTraces(ctx, &p.scope)
@@ -169,9 +170,9 @@ func (p *pass) eraseReadings(ctx context.Context) error {
 	return nil
 }
 
-// eraseSeries erases the readings of a stream in a table, and returns how many. If the table is on hold, it
-// only counts them. If no reading is left, it still calls the store, because an interrupted call may have
-// left the bytes of readings in files.
+// eraseSeries erases the readings of a stream in a table, and returns how many. If the table is on
+// hold, it only counts them. If no reading is left, it still calls the store, because an interrupted
+// call may have left the bytes of readings in files. Only in the state Held, it does not.
 func (p *pass) eraseSeries(ctx context.Context, in *store.Info, stream int) (int64, error) {
 	x := p.erasure(in, stream)
 	n, err := p.e.count(ctx, x)

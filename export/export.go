@@ -112,8 +112,9 @@ func (e *exporter) fileReadings() int {
 	}
 }
 
-// begin begins the first copy, which has the readings that arrived before the settled time. If the stream
-// has no index by arrival, the first copy has all readings.
+// begin begins the first copy, which has the readings that arrived before the settled time. If the
+// stream has no index by arrival, the first copy has all readings, and begin fails if a state file is
+// set.
 func (e *exporter) begin(ctx context.Context) error {
 	if old, err := findFiles(e.o.Dir, regexp.QuoteMeta(e.o.Stream)+`-[0-9]{6}\.`); err != nil || len(old) > 0 {
 		return errors.Join(err, fmt.Errorf("%s has files of another export: use the --since file of that export, or another folder", e.o.Dir))

@@ -89,7 +89,8 @@ func (r *pageReader) requestPage(ctx context.Context) (p page, err error) {
 	}
 	var noDevice *wire.NoDeviceError
 	if errors.As(err, &noDevice) {
-		// A device that is not registered is not found if its last readings expired or were erased.
+		// Return an empty page. A device that is not registered is not found once its last readings have
+		// expired or were erased.
 		return page{device: r.query.Device}, nil
 	}
 	if varve.FailureOf(err) == varve.NotFound {

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/rejects"
 )
 
-// recordRejects stores the rejected readings of the batch as rejects. It omits readings that a
-// retry may store.
+// recordRejects stores the rejected readings of the batch as rejects. It omits readings that a retry
+// may store. With Source.DurableRejects, all rejects are durable.
 //
 // In streams with a quarantine, readings with an unacceptable time become durable rejects. Their
 // verdict depends on the result:

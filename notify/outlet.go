@@ -208,7 +208,7 @@ func sendAll(ctx context.Context, n Notifier, jobs []*job) {
 }
 
 func sendOne(ctx context.Context, n Notifier, j *job) {
-	// A shutdown waits for attempts that have begun, because the receiver may act on them.
+	// Do not cancel an attempt that has begun, because the receiver may act on it. A shutdown waits for it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
 	defer cancel()
 	j.err, j.tried = n.Send(ctx, j.message), true

@@ -123,7 +123,7 @@ func (e *Engine) LabelValues(ctx context.Context, label string, s Selection) (Li
 	all, warnings, err := e.list(ctx, &s)
 	values := map[string]bool{}
 	for i := range all {
-		if label == nameLabel { // names of metrics also include lagMetric, for completion in editors
+		if label == nameLabel { // without Match, the names also include lagMetric, for completion in editors
 			for _, field := range all[i].fields {
 				values[field] = true
 			}

@@ -147,7 +147,7 @@ func (v *queryStorage) readMatrix(ctx context.Context, s *parser.EvalStmt, selec
 		}
 		m = append(m, promql.Series{Metric: labels.NewBuilder(series.metric).Del(nameLabel).Labels(), Floats: series.list})
 	}
-	sort.Sort(m) // the list was sorted by name, too, and the results have no names
+	sort.Sort(m) // sorts once more, because list was sorted with the names of metrics, which m lacks
 	if m.ContainsSameLabelset() {
 		return nil, errors.New("vector cannot contain metrics with the same labelset")
 	}

@@ -223,7 +223,7 @@ func aggregateOf(points []point, function string) float64 {
 	}
 	sum := &points[0].sum
 	if len(points) > 1 {
-		sum = &decimal.Sum{} // the sums of the roll-ups must not change
+		sum = &decimal.Sum{} // a new sum, because the sums of the roll-ups must not change
 		for i := range points {
 			sum.AddSum(&points[i].sum)
 		}

@@ -131,7 +131,7 @@ func (it *iterator) Next() chunkenc.ValueType {
 func (it *iterator) Seek(t int64) chunkenc.ValueType { //nolint:govet // the method of chunkenc.Iterator, not of io.Seeker
 	from := max(it.at, 0)
 	if from < len(it.list) && it.list[from].T < t {
-		// Most seeks move by a few samples.
+		// Most seeks move by a few samples. So search in steps that double, and then within the last step.
 		end := from + 1
 		for step := 1; end < len(it.list) && it.list[end].T < t; step *= 2 {
 			from, end = end, end+step

@@ -30,7 +30,8 @@ type buffer struct {
 	wake    chan struct{}  // has an element if the buffer may have rejects
 }
 
-// add buffers a copy of a reject. It returns false if the buffer is full.
+// add buffers a copy of a reject. It returns false if the buffer is full, or the share of the reject's
+// stream.
 func (b *buffer) add(r *Reject) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,7 +111,8 @@ func (g *Registry) writeBehind(ctx context.Context) {
 // the rejects return to the buffer, as far as the buffer has room. The others are counted as
 // dropped.
 func (g *Registry) writeNext(ctx context.Context) (n int, err error) {
-	// The lock is taken before rejects leave the buffer, so that flush waits for them.
+	// Take the lock before rejects leave the buffer. Otherwise a concurrent flush would find an empty
+	// buffer, and would not wait until these rejects are stored.
 	g.writing.Lock()
 	defer g.writing.Unlock()
 	list := g.buffer.next()
@@ -135,7 +137,7 @@ const flushParts = 10
 // only some of them. If the store fails, the list has only the rejects stored before.
 func (g *Registry) flush(ctx context.Context) {
 	for range flushParts {
-		// The background writer retries a failed write, and reports it.
+		// Ignore the error: the background writer retries a failed write, and reports it.
 		if n, err := g.writeNext(ctx); n == 0 || err != nil {
 			return
 		}

@@ -54,8 +54,8 @@ func ParseDuration(s string) (time.Duration, error) {
 	return total, nil
 }
 
-// FormatDuration formats a duration in the syntax of [ParseDuration]. That syntax has no
-// fractions of a second, so durations with such fractions are formatted as in Go.
+// FormatDuration formats a duration in the syntax of [ParseDuration]. That syntax has no signs and no
+// fractions of a second, so durations with one of them are formatted as in Go.
 func FormatDuration(d time.Duration) string {
 	switch {
 	case d == Forever:

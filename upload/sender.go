@@ -67,7 +67,8 @@ func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 			return &FileError{f.source.Path, err}
 		}
 		if f.reshaped() {
-			// A resent row may also have readings that an earlier answer counted.
+			// A resent row may also have readings that an earlier answer counted. Subtract them from the
+			// duplicates. Otherwise they would be counted twice.
 			if try > 0 {
 				answer.Duplicates -= answer.Stored + answer.Duplicates + answer.Rejected + answer.Queued - retried
 			}

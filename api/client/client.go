@@ -9,8 +9,8 @@
 //   - List selects a page of a list, and Pages iterates over the whole list.
 //
 // If the server answers with an error, varve.FailureOf returns the failure that the server reported.
-// Calls are retried if the server is busy, unavailable or gives no answer. Resending readings is
-// harmless.
+// Calls are retried if the server is busy, unavailable or gives no answer, unless its certificate is
+// not trusted. Resending readings is harmless.
 package client
 
 import (

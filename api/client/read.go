@@ -123,7 +123,7 @@ func (c ReadingCalls) readPage(ctx context.Context, p *readingsPage) bool {
 		p.yield(nil, err)
 		return false
 	}
-	// An error of Close does not matter: the loop reads the answer to its end.
+	// Ignore an error of Close: the loop reads the answer to its end, or the caller discards the rest.
 	defer func() { _ = resp.Body.Close() }()
 	in := wire.NewAnswerReader(resp.Body, varve.Series{Tenant: varve.DefaultTenant, Stream: p.q.Stream, Device: p.q.Device})
 	var b wire.Batch

@@ -168,7 +168,7 @@ func TestContextEndsWaiting(t *testing.T) {
 // complete readings may be returned before the error.
 func TestAnswersThatBreakOff(t *testing.T) {
 	one := `{"time":"2026-01-01T00:00:00Z","id":"x","arrived":"2026-01-01T00:00:01Z","fields":{"a":1}}` + "\n"
-	for _, rest := range []string{one[:20], "x\n", `{"problem":1}`, ""} { // the last one lacks only the trailers
+	for _, rest := range []string{one[:20], "x\n", `{"problem":1}`, ""} { // with an empty rest, the answer lacks only its trailers
 		s := &script{answers: []answer{{status: 200, media: "application/x-ndjson", body: one + rest}}}
 		var got int
 		var last error

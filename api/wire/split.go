@@ -150,7 +150,8 @@ func (s *Splitter) Next() (Piece, error) {
 	p := Piece{First: s.readings, Line: s.line()}
 	p.Data = append(p.Data, s.header...)
 	p.Begin = len(p.Data)
-	// A reading that cannot be sent ends its piece. So Where can count the readings and lines in Data.
+	// End the piece at a reading that cannot be sent. Otherwise Where could not count the readings and
+	// lines in Data.
 	for s.err == nil && len(p.Ends) < s.most && len(p.Data)-p.Begin < s.bytes && len(p.Rejects) == 0 {
 		s.err = s.cutter.cut(s, &p)
 	}

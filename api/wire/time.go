@@ -272,7 +272,8 @@ func (c *Clock) append(dst []byte, sec int64, ns int) []byte {
 		putDate((*[10]byte)(c.text[:]), day)
 		c.text[10], c.text[timeLen-1] = 'T', 'Z'
 	}
-	// The time of day is written into dst, because copying bytes that were just written is slow.
+	// Append the text first, and write the time of day into dst. To write it into c.text and to copy it
+	// would be slower.
 	at := len(dst)
 	dst = append(dst, c.text[:]...)
 	putClock((*[8]byte)(dst[at+clockAt:]), uint32(sec-c.start))

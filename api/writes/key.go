@@ -55,7 +55,7 @@ func basicKey(text string) string {
 func KeyIn(h http.Header) string {
 	var found []string
 	for _, value := range h["Authorization"] {
-		// Other schemes are meant for a proxy in front of the server.
+		// Ignore other schemes, which are meant for a proxy in front of the server.
 		if scheme, text, ok := strings.Cut(value, " "); ok && strings.EqualFold(scheme, "Bearer") {
 			found = append(found, strings.TrimLeft(text, " "))
 		}

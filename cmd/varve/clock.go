@@ -15,7 +15,7 @@ func now() time.Time {
 	if testClock == "" {
 		return time.Now()
 	}
-	// Errors are ignored: while a test writes the file, the duration is 0.
+	// Ignore errors, and add 0 to the time: the file may be empty for a moment while a test writes it.
 	text, _ := os.ReadFile(testClock)
 	ahead, _ := time.ParseDuration(strings.TrimSpace(string(text)))
 	return time.Now().Add(ahead)

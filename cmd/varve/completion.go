@@ -67,7 +67,8 @@ func (p completer) addTo(cmd *cobra.Command) {
 		if cmd.Flags().Lookup(flag) == nil {
 			continue
 		}
-		// Registering fails only if the flag already has a completion. This flag has none.
+		// Registering fails only if the flag is missing or already has a completion. This flag exists and has
+		// none.
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			// Of several names with commas between them, the last is completed.
 			before := word[:strings.LastIndexByte(word, ',')+1]

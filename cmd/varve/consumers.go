@@ -41,7 +41,7 @@ func (s *consumers) start(ctx context.Context, served *api.Server) error {
 	return nil
 }
 
-// stop stops the consumers. Records that were received are stored.
+// stop stops the consumers. Records that were received are stored, if the store answers in time.
 func (s *consumers) stop() {
 	for _, one := range s.running {
 		one.Close()

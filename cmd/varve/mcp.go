@@ -24,8 +24,8 @@ func mcpCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// The program that runs the language model waits for each answer. So a server that does
-			// not answer is reported soon.
+			// Retry only twice. The program that runs the language model waits for each answer, so it should
+			// soon get an error from a server that does not answer.
 			c, err := client.New(a.server, append(options, client.ReadOnly(), client.WithRetries(2))...)
 			if err != nil {
 				return usageError{err}

@@ -98,7 +98,8 @@ func Start(o Options) *Consumer {
 	return c
 }
 
-// Close stops the consumer and releases its leases. Records that were received are stored.
+// Close stops the consumer and releases its leases. Records that were received have the time
+// closeWithin to be stored.
 func (c *Consumer) Close() {
 	c.stop()
 	<-c.done
@@ -133,7 +134,7 @@ func (c *Consumer) leave(ctx context.Context) {
 	c.running.Wait()
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
 	defer cancel()
-	// If this fails, the other processes notice the missing heartbeats.
+	// Ignore an error: the other processes then notice the missing heartbeats.
 	_ = c.ledger.remove(leaving, processPrefix+c.opts.Holder)
 }
 

@@ -149,8 +149,9 @@ func (w *worker) readNext(ctx context.Context) (empty bool, err error) {
 	return len(out.Records) == 0, nil
 }
 
-// storeRecords stores records and then a checkpoint. While the store fails, it retries until the lease is
-// lost. Received records are stored even if the consumer is closed meanwhile.
+// storeRecords stores records and then a checkpoint. While the store fails, it retries until the lease
+// is lost. If the consumer is closed meanwhile, the records still have the time closeWithin to be
+// stored.
 func (w *worker) storeRecords(ctx context.Context, list []types.Record, next *checkpoint) error {
 	all := make([]records.Record, len(list))
 	for i := range list {

@@ -81,7 +81,7 @@ func (t *Target) lines(data []byte) []byte {
 		return text
 	}
 	if _, err := splitValues(bytes.TrimSpace(firstLine(data))); err == nil {
-		return data // each line is a reading, and some of the lines are invalid
+		return data // the first line is valid JSON, so each line is a reading, and a later line is invalid
 	}
 	return bytes.ReplaceAll(data, newline, []byte{' '})
 }

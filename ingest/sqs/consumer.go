@@ -124,7 +124,7 @@ func (c *Consumer) storeMessages(ctx context.Context, list []types.Message) {
 		m := &list[i]
 		all[i] = records.Record{Data: []byte(aws.ToString(m.Body)), From: c.name + " " + aws.ToString(m.MessageId), At: sentAt(m)}
 	}
-	// Received messages are stored even if the consumer is closed meanwhile.
+	// If the consumer is closed meanwhile, the messages still have the time storeWithin to be stored.
 	storing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(storeWithin, cancel) })()

@@ -7,8 +7,8 @@
 //	v := readFromDynamoDB()
 //	c.PutSince(drops, at, key, v, size) // does nothing if entries were dropped meanwhile
 //
-// Invariants: the number of entries and the sum of their sizes do not exceed the limits. A value
-// that was read before a Drop is never stored after it.
+// Invariants: the number of entries and the sum of their sizes do not exceed the limits. PutSince never
+// stores a value that was read before a call of Drop, DropIf or Clear.
 package cache
 
 import (

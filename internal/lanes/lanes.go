@@ -4,10 +4,10 @@
 // Go scheduler and the kernel serve goroutines and threads in turn. So a small write would wait
 // for bulk work several times: to be read, to be synced, and to be answered.
 //
-// While small writes arrive, large requests leave one processor idle, and all bulk work rests after
-// each millisecond of computing. On two processors, a rest is as long as the computing before it.
-// On more processors, it is shorter. If no small writes arrive, bulk work uses all processors
-// without rests.
+// While small writes arrive, large requests leave one of several processors idle, and all bulk work
+// rests after each millisecond of computing. On one or two processors, a rest is as long as the
+// computing before it, but at most 5 ms. On more processors, it is shorter. If no small writes arrive,
+// bulk work uses all processors without rests.
 //
 // [Lanes] records small writes and limits large requests. A [Pace] belongs to one task of bulk
 // work, and makes it rest.
@@ -92,8 +92,8 @@ func (l *Lanes) Pace() *Pace { return &Pace{lanes: l, since: l.now()} }
 // computing.
 func (p *Pace) Begin() { p.since = p.lanes.now() }
 
-// Rest sleeps if small writes arrive and the work has computed for at least a millisecond. It
-// sleeps for the computing time divided by Slots. Bulk work calls it often.
+// Rest sleeps if small writes arrive and the work has computed for at least a millisecond. It sleeps
+// for the computing time divided by Slots, but at most 5 ms. Bulk work calls it often.
 func (p *Pace) Rest() {
 	now := p.lanes.now()
 	p.spent += now.Sub(p.since)

@@ -279,6 +279,7 @@ func trimLines(text string) string {
 }
 
 // GapOf returns the gap of points that usually have equal distances: five times the median distance.
+// For fewer than three points, it returns 0.
 func GapOf(points []Point) time.Duration {
 	if len(points) < 3 {
 		return 0

@@ -47,7 +47,7 @@ func TestGrid_ShowsEachCell(t *testing.T) {
 		for i, r := range text {
 			var most float64
 			for _, c := range row.Cells {
-				// A character stands for equal parts of the columns.
+				// Character i stands for an equal share of the columns.
 				from, to := columnsOf(i, columns, g.Width-3)
 				if c.From < to && c.To > from {
 					most = max(most, c.Value)

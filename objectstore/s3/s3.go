@@ -46,8 +46,8 @@ type Bucket struct {
 
 var _ objectstore.Store = (*Bucket)(nil)
 
-// Open returns the object store in a bucket. It writes and deletes a small object, to check that the
-// service compares checksums and refuses to replace an object.
+// Open returns the object store in a bucket. Unless ReadOnly is set, it writes and deletes a small
+// object, to check that the service compares checksums and refuses to replace an object.
 func Open(ctx context.Context, o Options) (*Bucket, error) {
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithLogger(logging.Nop{}), // errors contain every failure that the SDK would log

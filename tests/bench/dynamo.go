@@ -58,8 +58,8 @@ func (b *bench) dynamoOn(e dynamotest.Emulator, parts ...func(*onDynamo, context
 	fmt.Printf("\non %s\n", e.Name)
 	ctx := context.Background()
 	d := &onDynamo{bench: b, emulator: p, client: dynamotest.Client(p.URL)}
-	// The store uses the HTTP client of the service. The plain clients use the default of the
-	// SDK.
+	// The store uses the same HTTP client as varve serve. The designs without Varve use d.client, with the
+	// default of the SDK.
 	client := dynamodb.New(d.client.Options(), func(o *dynamodb.Options) { o.HTTPClient = dynamo.HTTPClient() })
 	if d.store, err = dynamo.Open(ctx, dynamo.Options{Client: client, Registry: "bench_registry"}); err != nil {
 		return err

@@ -126,7 +126,7 @@ func (d *onDynamo) try(ctx context.Context, one design, readings []varve.Reading
 			requests, units = requests+1, units+u
 		}
 	}
-	if after := d.store.Usage(); after != before { // the store was used, so the design is Varve
+	if after := d.store.Usage(); after != before { // the design is Varve, and its store has counted the requests
 		requests, units = float64(after.Writes.Requests-before.Writes.Requests), after.Writes.Units-before.Writes.Units
 	}
 	there, distinct, bytes, err := d.count(ctx, one.table)

@@ -39,7 +39,7 @@ func startEmulator(t *testing.T, service string) (string, aws.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without an input, the emulator would end.
+	// Give the emulator an open pipe as its input. Without it, the emulator would end at once.
 	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func startMosquitto(t *testing.T, settings string) *broker {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// After SIGKILL, Mosquitto has lost messages that it had acknowledged.
+	// End Mosquitto with SIGTERM. After SIGKILL, it has lost messages that it had acknowledged.
 	return runBroker(t, &broker{address: address, end: syscall.SIGTERM, command: func() *exec.Cmd { return withDebian(t, program, "-c", config) }})
 }
 
@@ -110,7 +110,7 @@ func startNATS(t *testing.T) *broker {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// After SIGTERM, NATS 2.9 acknowledges messages while it ends, and loses them.
+	// End NATS with SIGKILL. After SIGTERM, NATS 2.9 acknowledges messages while it ends, and loses them.
 	return runBroker(t, &broker{address: address, end: syscall.SIGKILL, command: func() *exec.Cmd { return exec.Command(program, "-c", config) }})
 }
 

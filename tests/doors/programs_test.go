@@ -138,7 +138,8 @@ func node(t *testing.T, folder, script string, args ...string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Node looks for packages beside the script.
+	// Copy the script into a new folder with a link to the packages, because Node looks for packages beside
+	// the script.
 	dir := t.TempDir()
 	path := filepath.Join(dir, script)
 	if err := os.WriteFile(path, text, 0o600); err != nil {

@@ -76,7 +76,7 @@ func TestBackup_SurvivesKills(t *testing.T) {
 		if err := s.Kill(); err != nil && round%3 != 2 {
 			t.Fatalf("%v: %s", err, s.Output())
 		}
-		// A killed command may have finished its backup, and reported nothing.
+		// Count the manifests, because a killed command may have finished its backup without a report.
 		if n := len(manifests(t, place)); n > made {
 			made = n
 			finished[made] = acked

@@ -199,8 +199,8 @@ func TestTLS_WarnsOfKeysInTheClear(t *testing.T) {
 	key := adminKey(t, dir)
 	for _, proxied := range []string{"false", "true"} {
 		s := startAt(t, dir, varvetest.Reach{Listen: "0.0.0.0"}, "--data", "data", "--set", "server.proxied="+proxied)
-		// The output from before the server was ready may arrive later, because it passes through
-		// a pipe.
+		// Wait for the warning. The server writes it before it is ready, but the output may arrive later
+		// through its pipe.
 		warned := func() bool { return strings.Contains(s.Output(), "API keys accepted without TLS") }
 		if proxied == "false" && !varvetest.Eventually(warned) || proxied == "true" && warned() {
 			t.Errorf("proxied %s: warned is %v\n%s", proxied, warned(), s.Output())

@@ -76,8 +76,8 @@ func ParseNumber(text string) (string, error) {
 	return d.checked()
 }
 
-// isCanonicalInteger reports whether a text is an integer of at most 18 digits in canonical form.
-// Such a text needs no further checks.
+// isCanonicalInteger reports whether a text is a positive integer of at most 18 digits in canonical
+// form. Such a text needs no further checks.
 func isCanonicalInteger(text string) bool {
 	return len(text) > 0 && len(text) <= 18 && text[0] >= '1' && text[0] <= '9' && isDigits(text)
 }

@@ -25,7 +25,7 @@ func (v *Value) Size() (n int) {
 		n = documentBytes + elementBytes*len(v.Elems)
 	case Map:
 		return documentBytes + elementBytes*len(v.Fields) + v.Fields.Size()
-	default: // the size of a text is its length, and the size of a set is the sum of its members
+	default: // the size of a text is its length, and the size of a set is the sum of the sizes of its members
 	}
 	for i := range v.Elems {
 		n += v.Elems[i].Size()
