@@ -4,7 +4,11 @@ import { useCallback, useEffect, useRef, useState } from "./lib/preact.js";
 const place = "varve.key";
 export const keyInUse = () => sessionStorage.getItem(place) || "";
 export const forgetKey = () => setKey("");
+// firstKey.made is true while a tab shows the first key. Then refused requests do not open the prompt for a key: it would replace the only
+// display of the key.
+export const firstKey = { made: false };
 export const setKey = (key) => {
+  firstKey.made = false;
   if (key) sessionStorage.setItem(place, key);
   else sessionStorage.removeItem(place);
   events.dispatchEvent(new Event("key"));
@@ -52,7 +56,7 @@ export const request = async (path, { method = "GET", body, type, query, signal,
     parsed = JSON.parse(text);
     detail = parsed.detail || parsed.title || detail;
   } catch { /* not a problem in JSON: the text itself is shown */ }
-  if (answer.status === 401 && key === keyInUse()) events.dispatchEvent(new Event("refused"));
+  if (answer.status === 401 && key === keyInUse() && !firstKey.made) events.dispatchEvent(new Event("refused"));
   throw new Problem(detail, answer.status, parsed);
 };
 

@@ -30,7 +30,8 @@ func (b *tab) button(text string) {
 // of a second rule.
 func TestRules_OpenThePreviewedAlerts(t *testing.T) {
 	w := newWorld(t)
-	lines := append(live(time.Now(), "roof", 60), live(time.Now(), "cellar", 30)...)
+	noon := time.Now().UTC().Add(-12 * time.Hour).Truncate(day).Add(12 * time.Hour) // the last noon, when all alerts of the evening are resolved
+	lines := append(live(noon, "roof", 60), live(noon, "cellar", 30)...)
 	lines = append(lines, reading("oven", time.Now().Add(-time.Minute), `"temperature":99`))
 	w.write(t, "weather", lines...)
 	b := w.open(t, "/ui/alerts", "")
@@ -114,15 +115,38 @@ func TestRejects_AreReplayedAndDeleted(t *testing.T) {
 	b.waitText("Nothing was refused.")
 }
 
-// TestKeys_AreMadeAndRevoked makes the first key and another one in the console.
+// delayedList delays the requests for the list of keys until window.release is called.
+const delayedList = `(() => {
+	const send = window.fetch;
+	window.fetch = async (path, options) => {
+		if (path !== "/v1/keys" || options.method !== "GET") return send(path, options);
+		await new Promise((ready) => { window.release = ready; });
+		window.fetch = send;
+		const answer = await send(path, options);
+		window.answered = answer.status;
+		return answer;
+	};
+})()`
+
+// TestKeys_AreMadeAndRevoked makes the first key and another one in the console. The server refuses a request that
+// was sent without a key and arrives after the first key was made. The only display of the key must remain.
 func TestKeys_AreMadeAndRevoked(t *testing.T) {
 	w := newWorld(t)
 	b := w.open(t, "/ui/keys", "")
 	b.waitText("No key exists yet.")
+	b.eval(delayedList)
+	b.click(`a[href="/ui/tables"]`)
+	b.waitText("Replay as it arrived")
+	b.click(`a[href="/ui/keys"]`)
 	b.fill("#name", "ops")
 	b.button("Make the key")
 	b.wait(`document.querySelector("#made code")?.innerText.startsWith("vk_")`)
 	w.key = b.text("#made pre code")
+	b.allow("401")
+	b.eval(`window.release()`)
+	b.wait(`window.answered === 401`)
+	b.eval(`requestAnimationFrame(() => requestAnimationFrame(() => { window.drawn = true; }))`)
+	b.wait(`window.drawn`)
 	b.button("It is stored: continue with this key")
 	b.waitText("Forget key")
 	b.waitText("ops")

@@ -1,6 +1,6 @@
 // Keys: who may do what?
 import { html, useState } from "../lib/preact.js";
-import { pathOf, setKey, useFetch } from "../api.js";
+import { firstKey, pathOf, setKey, useFetch } from "../api.js";
 import { day } from "../format.js";
 import { Badge, Card, Copy, Failure, Load, Table, Time } from "../parts.js";
 import { Ask, Field, Select, useAction } from "../controls.js";
@@ -10,6 +10,7 @@ const NewKey = ({ grant, made }) => {
   const submit = (e) => {
     e.preventDefault();
     const f = new FormData(e.target), days = +f.get("days");
+    firstKey.made = !grant.keys_on;
     run("/v1/keys", { method: "POST", body: { name: f.get("name"), scopes: f.get("scopes").split(","), tenant: f.get("tenant") || undefined, expires: days ? new Date(Date.now() + days * 864e5).toISOString() : undefined } });
   };
   return html`<${Card} title="Make a key"><form class="row" onSubmit=${submit}>
