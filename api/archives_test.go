@@ -22,7 +22,8 @@ func TestArchiveParameter_IsRefusedWithReason(t *testing.T) {
 	const device = "/v1/streams/weather/devices/d1"
 	s.get(device+"/readings?archive=maybe").problem(http.StatusBadRequest, "query.archive", "use true, false or only")
 	s.get(device+"/aggregate?step=1h&functions=sum&source=rollups&archive=true").problem(http.StatusBadRequest, "query.archive", "source=rollups includes dropped tables")
-	for _, what := range []string{"/readings?archive=true", "/readings?archive=only", "/aggregate?step=1h&archive=true"} {
+	s.get(device+"/readings?archive=only").problem(http.StatusConflict, "", "no archive is configured: set archive.kind")
+	for _, what := range []string{"/readings?archive=true", "/aggregate?step=1h&archive=true"} {
 		s.get(device+what).problem(http.StatusConflict, "", "no archive is configured: omit archive, or set archive.kind")
 	}
 }

@@ -107,7 +107,7 @@ func TestInflux_NamesRejectedLines(t *testing.T) {
 // rejected.
 func TestInflux_StoresAllOrNothing(t *testing.T) {
 	s := newServer(t, nil)
-	e := s.send(http.MethodPost, "/api/v3/write_lp?db=x&accept_partial=false", point(1)+"\nweather,device=d1 _a=1\n").influxError(400, "invalid", "no line was stored")
+	e := s.send(http.MethodPost, "/api/v3/write_lp?db=x&accept_partial=false", point(1)+"\nweather,device=d1 _a=1\n").influxError(400, "invalid", "1 line is invalid, and no line was stored")
 	if s.stored() != 0 || len(e.Lines) != 1 || e.Lines[0].Number != 2 {
 		t.Errorf("%d readings are stored: %+v", s.stored(), e)
 	}

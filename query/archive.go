@@ -77,6 +77,9 @@ func (e *Engine) addArchives(ctx context.Context, q *Query, p *plan, f *store.Fi
 	if q.Archive == NoArchives {
 		return nil
 	}
+	if e.opts.Archive == nil && q.Archive == OnlyArchives {
+		return varve.Errorf(varve.Conflict, "no archive is configured: set archive.kind")
+	}
 	if e.opts.Archive == nil {
 		return varve.Errorf(varve.Conflict, "no archive is configured: omit archive, or set archive.kind")
 	}

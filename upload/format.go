@@ -16,8 +16,11 @@ func parseFormat(name string) (wire.Format, error) {
 	if f, ok := wire.FormatOfFile("." + name); ok {
 		return f, nil
 	}
-	return 0, varve.InvalidParam("format", "%q is unknown: use %s", name, wire.BodyFormatNames())
+	return 0, varve.InvalidParam("format", "%q is unknown: use %s", name, FormatNames())
 }
+
+// FormatNames returns the names of the formats of files, as in "parquet, json or csv".
+func FormatNames() string { return FormatParquet + ", " + wire.BodyFormatNames() }
 
 // formatOf returns the format and the compression of a file, by its name.
 func formatOf(path string) (f wire.Format, c compression, ok bool) {

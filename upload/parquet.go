@@ -13,7 +13,11 @@ import (
 // parquetForm stands for a Parquet file of varve export or of an archive. Its plain text is NDJSON.
 const parquetForm compression = "parquet"
 
-const parquetExtension = ".parquet"
+// FormatParquet is the name of the format of Parquet files. Only files can have it, because it requires
+// random access.
+const FormatParquet = "parquet"
+
+const parquetExtension = "." + FormatParquet
 
 // parquetText returns the readings of a Parquet file as NDJSON with devices.
 func parquetText(r io.Reader) (io.Reader, func() error, error) {

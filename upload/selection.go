@@ -17,7 +17,7 @@ import (
 type Selection struct {
 	Stream  string    // stream of all files; if empty, the file's folder or the measurements of line protocol name it
 	Device  string    // device of readings without one; if empty, the name of their file is the device
-	Format  string    // a name of wire.BodyFormatNames; if empty, each file's name decides
+	Format  string    // a name of FormatNames; if empty, each file's name decides
 	Stdin   io.Reader // the source that the argument - names
 	Exclude []string  // files that are skipped in folders
 }
@@ -70,7 +70,7 @@ func (s *Selection) files(arg string) ([]string, error) {
 		return nil
 	})
 	if err == nil && len(paths) == 0 {
-		err = fmt.Errorf("%s: no file ends in %s", arg, wire.FileExtensions())
+		err = fmt.Errorf("%s: no file ends in %s, %s", arg, parquetExtension, wire.FileExtensions())
 	}
 	slices.Sort(paths)
 	return paths, err
@@ -95,12 +95,14 @@ func (s *Selection) fileSource(path string) (Source, error) {
 	src.size, src.mtime = info.Size(), info.ModTime().UnixNano()
 	var ok bool
 	src.format, src.compression, ok = formatOf(path)
-	if s.Format != "" {
+	if s.Format == FormatParquet {
+		src.format, src.compression = wire.NDJSON, parquetForm
+	} else if s.Format != "" {
 		if src.format, err = parseFormat(s.Format); err != nil {
 			return src, err
 		}
 	} else if !ok {
-		return src, varve.InvalidParam("format", "required for %s, whose name has no known extension: use %s", path, wire.BodyFormatNames())
+		return src, varve.InvalidParam("format", "required for %s, whose name has no known extension: use %s", path, FormatNames())
 	}
 	if src.device == "" {
 		src.device = baseName(path)
@@ -129,6 +131,9 @@ func (s *Selection) stdinSource() (Source, error) {
 	}
 	if s.Format == "" {
 		return src, varve.InvalidParam("format", "required for standard input: use %s", wire.BodyFormatNames())
+	}
+	if s.Format == FormatParquet {
+		return src, varve.InvalidParam("format", "parquet cannot be read from standard input: name a file")
 	}
 	var err error
 	if src.format, err = parseFormat(s.Format); err != nil {

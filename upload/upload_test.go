@@ -236,6 +236,22 @@ func TestSelection_FindsFiles(t *testing.T) {
 	}
 }
 
+// TestSelection_AcceptsParquet checks that the format parquet selects a file without an extension, and that it
+// is refused for standard input.
+func TestSelection_AcceptsParquet(t *testing.T) {
+	s := upload.Selection{Stream: "weather", Format: "parquet", Stdin: strings.NewReader("")}
+	if _, err := s.Sources([]string{writeFile(t, "readings", "")}); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Sources([]string{"-"}); err == nil || !strings.Contains(err.Error(), "cannot be read from standard input: name a file") {
+		t.Errorf("standard input: %v", err)
+	}
+	s.Format = "xml"
+	if _, err := s.Sources([]string{"-"}); err == nil || !strings.Contains(err.Error(), "use parquet, json") {
+		t.Errorf("an unknown format: %v", err)
+	}
+}
+
 // TestSources_LinesNameTheirStreams checks that a file of line protocol needs no stream, that a
 // point may span lines, and that rejected lines are reported.
 func TestSources_LinesNameTheirStreams(t *testing.T) {

@@ -58,7 +58,11 @@ func (l *lineRejects) answer(w http.ResponseWriter, r *http.Request, session *in
 	}
 	switch {
 	case l.whole:
-		body.Message = fmt.Sprintf("unable to parse: %d lines are invalid, and no line was stored: %s", l.number, l.firstReason)
+		invalid := "1 line is invalid"
+		if l.number > 1 {
+			invalid = fmt.Sprintf("%d lines are invalid", l.number)
+		}
+		body.Message = "unable to parse: " + invalid + ", and no line was stored: " + l.firstReason
 		body.Error = "line protocol parsing error: " + l.firstReason
 	case l.retry:
 		body.Code = "unavailable"

@@ -137,7 +137,7 @@ func (a archiveCommands) showArchives(list *wire.ArchiveList) error {
 // each returns a command that calls the server once for each table argument, in order.
 func (a archiveCommands) each(use, short, done string, call func(*client.Client, context.Context, string) (wire.ArchiveInfo, error)) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cobra.MinimumNArgs(1),
+		Use: use, Short: short, Args: takes(1, -1),
 		RunE: func(cmd *cobra.Command, tables []string) error {
 			c, err := a.client()
 			if err != nil {

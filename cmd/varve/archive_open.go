@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -76,9 +77,13 @@ func openArchive(ctx context.Context, c *config.Config, log zerolog.Logger) (a e
 	case "":
 		return a, nil
 	case "folder":
-		a.Objects, err = folder.Open(c.Archive.Dir, folder.Shared)
+		if a.Objects, err = folder.Open(c.Archive.Dir, folder.Shared); err != nil {
+			return a, fmt.Errorf("archive.dir: %w: choose a folder that varve can write to", err)
+		}
 	default:
-		a.Objects, err = s3.Open(ctx, s3.Options{Bucket: c.Archive.Bucket, Prefix: c.Archive.Prefix, Endpoint: c.Archive.Endpoint, Region: c.Archive.Region})
+		if a.Objects, err = openBucket(ctx, &c.Archive); err != nil {
+			return a, fmt.Errorf("archive.bucket: %w", err)
+		}
 	}
 	a.Prefix, a.Rate, a.Retention, a.ExactCounts = c.Archive.Prefix, float64(c.Archive.Rate), c.Archive.Retention, kindOf(c).exactCounts()
 	a.Merge = c.Archive.Merge
@@ -106,7 +111,12 @@ func openArchive(ctx context.Context, c *config.Config, log zerolog.Logger) (a e
 			log.Error().Err(err).Msg("expired archives not deleted")
 		}
 	}
-	return a, err
+	return a, nil
+}
+
+// openBucket opens the bucket of an archive.
+func openBucket(ctx context.Context, c *config.Archive) (*s3.Bucket, error) {
+	return s3.Open(ctx, s3.Options{Bucket: c.Bucket, Prefix: c.Prefix, Endpoint: c.Endpoint, Region: c.Region})
 }
 
 // exactCounts reports whether the store counts the readings of a table exactly. DynamoDB updates its

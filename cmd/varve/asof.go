@@ -23,6 +23,13 @@ func (a *app) sayAsOf(c *query.Coverage) {
 		c.AsOf.Time.Format(time.RFC3339Nano), c.AsOf.CompleteFrom.Format(time.RFC3339Nano))
 }
 
+// sayAsOfGiven prints the value of --as-of, for an answer without coverage.
+func (a *app) sayAsOfGiven(asOf string) {
+	if asOf != "" {
+		fmt.Fprintf(a.err, "As of %s: readings that arrived later are excluded.\n", asOf)
+	}
+}
+
 // scopeFlags adds the flags for consistent reads and for damaged rows.
 func scopeFlags(cmd *cobra.Command, consistent, skipDamaged *bool) {
 	f := cmd.Flags()

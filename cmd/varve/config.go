@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -71,6 +73,34 @@ func (f *configFlags) source() (config.Source, error) {
 		src.Flags[key], src.FlagNames[key] = value, "--set"
 	}
 	return src, nil
+}
+
+// command returns a command of varve with the same configuration, to be pasted into a shell.
+func (f *configFlags) command(name string) string {
+	words := []string{"varve", name}
+	if f.file != "" {
+		words = append(words, "--config", shellWord(f.file))
+	}
+	for _, s := range settingFlags {
+		if fl := f.flags.Lookup(s.flag); fl != nil && fl.Changed {
+			words = append(words, "--"+s.flag, shellWord(fl.Value.String()))
+		}
+	}
+	for _, text := range f.set {
+		words = append(words, "--set", shellWord(text))
+	}
+	return strings.Join(words, " ")
+}
+
+// plainWord matches a word that a shell leaves as it is.
+var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// shellWord quotes a word for a shell, if necessary.
+func shellWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 func cut(text string) (key, value string, ok bool) {

@@ -21,8 +21,8 @@ func doctorCommand(a *app) *cobra.Command {
 		Long: "Check whether the service can run with this configuration, on this machine and with these\n" +
 			"credentials. On DynamoDB, it checks the registry, the table template, permissions, the clock\n" +
 			"and quotas. With the embedded store, it checks the data folder for damage. It also checks the\n" +
-			"address and the certificate, and the conditions of a service that already runs.\n\n" +
-			"It changes nothing. The exit code is 1 if something is wrong.",
+			"archive, the address and the certificate, and the conditions of a service that already runs.\n\n" +
+			"It changes nothing: files and objects that test an archive are deleted at once. The exit code is 1 if something is wrong.",
 		Example: "  varve doctor --config varve.json\n  varve doctor --store dynamodb -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := f.load(a)
@@ -33,6 +33,7 @@ func doctorCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			findings = append(findings, examineArchive(cmd.Context(), &loaded.Config)...)
 			return reportFindings(a, append(findings, append(examineServer(cmd.Context(), a, &loaded.Config), examineBroker(cmd.Context(), &loaded.Config)...)...))
 		},
 	}

@@ -30,14 +30,17 @@ const (
 
 // examineDamage checks a data folder for damage. If a server has the folder open, examineDamage
 // reads only the damage that is recorded, and does not disturb the server.
-func examineDamage(ctx context.Context, dir string, all bool) []dynamo.Finding {
-	f, err := local.Examine(dir)
+func examineDamage(ctx context.Context, c *config.Config, all bool) []dynamo.Finding {
+	f, err := local.Examine(c.Store.Dir)
 	if err != nil && !errors.Is(err, store.ErrDamaged) || !f.There || f.New {
 		return nil // examineFolder has reported the error, or that no store exists
 	}
 	findings := []dynamo.Finding{recordedDamage(f.Dir)}
 	if f.Held != nil {
-		return append(findings, dynamo.Finding{Check: checkQuick, State: dynamo.NotChecked, Found: "a server has the folder open: varve verify --server lets it verify its store"})
+		return append(findings, dynamo.Finding{
+			Check: checkQuick, State: dynamo.NotChecked, Found: "a server has the folder open",
+			Remedy: "let it verify its store: " + verifyByServer(c),
+		})
 	}
 	name, good := checkQuick, sayQuickGood
 	check := local.CheckFolderQuickly

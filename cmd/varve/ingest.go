@@ -29,11 +29,12 @@ type ingestFlags struct {
 func ingestCommand(a *app) *cobra.Command {
 	f := ingestFlags{params: map[string]*string{}}
 	cmd := &cobra.Command{
-		Use: "ingest FILES…", Short: "Send files of readings: CSV, NDJSON, JSON or line protocol",
+		Use: "ingest FILES…", Short: "Send files: CSV, NDJSON, JSON, Parquet or line protocol",
 		Long: "Send files of readings, folders of such files, or - for standard input.\n\n" +
 			"The stream is the name of the file's folder, unless --stream is set. A reading without a device gets the name of\n" +
 			"the file as its device. In line protocol, the measurement is the stream, and a tag is the device. Files that end\n" +
-			"in .gz and .zst are decompressed.\n\n" +
+			"in .gz and .zst are decompressed. A Parquet file is one of varve export or of an archive, and is not read from standard\n" +
+			"input.\n\n" +
 			"Resending is harmless: a reading that is stored already is a duplicate. A reading whose id is stored with other\n" +
 			"values is rejected as a conflict. The exit code is 0 if nothing was rejected, 3 if readings were rejected, 1 if\n" +
 			"sending failed.",
@@ -57,7 +58,7 @@ func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	}
 	fl.StringVar(&f.stream, "stream", "", "the `stream` of all files (default: the name of each file's folder)")
 	fl.StringVar(&f.device, "device", "", "the `device` of readings without one (default: the name of each file)")
-	fl.StringVar(&f.format, "format", "", wire.BodyFormatNames()+" (default: by each file's name)")
+	fl.StringVar(&f.format, "format", "", upload.FormatNames()+" (default: by each file's name)")
 	param("precision", "unit of numeric times: s, ms, us or ns (default ms, in line protocol ns)")
 	param("timezone", "time zone of times without one, as in Europe/Berlin (default UTC)")
 	param("time-column", "CSV: `column` with the time (default time, else timestamp)")
@@ -82,7 +83,7 @@ func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	fl.IntVar(&f.batch, "batch", wire.BatchReadings, "number of readings in a batch")
 	fl.BoolVar(&f.reconcile, "reconcile", false, "compare the files with the store first, and send only the hours that differ")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print only errors and rejections")
-	var names []string
+	names := []string{upload.FormatParquet}
 	for _, format := range wire.BodyFormats() {
 		names = append(names, format.Name())
 	}

@@ -46,7 +46,9 @@ func (a queryCommands) latest() *cobra.Command {
 			for i := range list {
 				cover.AsOf = cover.AsOf.Merge(list[i].Coverage.AsOf)
 			}
-			a.sayAsOf(&cover)
+			if a.sayAsOf(&cover); cover.AsOf == nil {
+				a.sayAsOfGiven(q.AsOf)
+			}
 			return errors.Join(a.showLatest(list), a.sayCut(more))
 		},
 	}

@@ -94,7 +94,7 @@ func TestTables_FitTerminal(t *testing.T) {
 		{"devices list", `{"devices":[{"device":"sensor_01","status":"maintenance","name":"Warehouse Temp A","type":"sensor","location":"Hall 3, second shelf","firmware":"1.0.2","last_seen_at":"2026-11-22T01:19:00Z","created_at":"2026-11-20T01:19:08Z"}]}`,
 			[]string{"sensor_01", "maintenance", "Warehouse Temp A", "2026-11-22T01:19:00Z"}},
 		{"tables plan --at 2027-12-30", onePlan, []string{"varve_1794787200_1795392000_11_2026", "varve_1795392000_1795996800_11_2026"}},
-		{"tables list", emptyTable, []string{"2 tables, 1,000,000 readings, 44.5 MiB; 1 of them are empty and not shown (--all shows them)"}},
+		{"tables list", emptyTable, []string{"2 tables, 1,000,000 readings, 44.5 MiB; 1 of them is empty and not shown (--all shows it)"}},
 		{"tables plan", nowPlan, []string{"carries this out, and refuses any other plan.", "Warning: the quota of 2500 tables"}},
 		{"tables calendar", oneCalendar, []string{"Assumed: readings continue to arrive", "set --readings-per-day default=N."}},
 		{"why sensor_01 2026-11-21T11:00:00Z", oneWhy, []string{"varve_1794787200_1795392000_11_2026", "by its time none has expired. It never came"}},
@@ -112,6 +112,10 @@ func TestTables_FitTerminal(t *testing.T) {
 				t.Errorf("varve %s: %q is missing:\n%s", row.args, kept, out)
 			}
 		}
+	}
+	one := narrow(t, strings.Replace(oneTable, "1000000", "1", 1), "tables", "list")
+	if !strings.Contains(one, "\n1 table, 1 reading, ") {
+		t.Errorf("the number of one table is wrong:\n%s", one)
 	}
 	wide := narrow(t, oneTable, "tables", "list", "--wide")
 	if !strings.Contains(wide, "varve_1794787200_1795392000_11_2026") || !strings.Contains(wide, "grace of 30 days") || strings.Contains(wide, "Not shown") {

@@ -264,6 +264,9 @@ func noReadings(q *client.Query, x *query.Expiry) string {
 	case x != nil && (x.Readings > 0 || x.Tables > 0):
 		return fmt.Sprintf("Device %s has no live readings in stream %s in this window.", q.Device, q.Stream)
 	}
+	if q.Archive == "only" {
+		return fmt.Sprintf("Device %s has no archived readings in stream %s in this window.", q.Device, q.Stream)
+	}
 	return fmt.Sprintf("Device %s has no readings in stream %s in this window.", q.Device, q.Stream)
 }
 

@@ -54,7 +54,7 @@ func repairCommand(a *app) *cobra.Command {
 }
 
 // repairFolder repairs a data folder, or shows the changes of a repair.
-func (a repairer) repairFolder(ctx context.Context, c *config.Config, apply bool) error {
+func (a repairer) repairFolder(ctx context.Context, c *config.Config, f *repairFlags) error {
 	found, harmless, lost := []wire.Damage{}, []wire.Damage{}, []local.Loss{}
 	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(p local.Problem) {
 		if p.Harmless {
@@ -65,9 +65,9 @@ func (a repairer) repairFolder(ctx context.Context, c *config.Config, apply bool
 	}); err != nil {
 		return err
 	}
-	if !apply {
+	if !f.apply {
 		found = append(found, planRecount(c, lost, len(found) > 0)...)
-		return a.showRepairPlan(found, harmless)
+		return a.showRepairPlan(found, harmless, f.command("repair")+" --apply")
 	}
 	losses, recounted, err := a.applyRepair(ctx, c)
 	if err != nil {
@@ -80,31 +80,31 @@ func (a repairer) repairFolder(ctx context.Context, c *config.Config, apply bool
 	if err := a.showRepair(append(list, recounted...), "lost"); err != nil {
 		return err
 	}
-	return a.checkRepaired(ctx, c, losses)
+	return a.checkRepaired(ctx, c, f, losses)
 }
 
-// showRepairPlan prints the changes that a repair would make.
-func (a repairer) showRepairPlan(found, harmless []wire.Damage) error {
+// showRepairPlan prints the changes that a repair would make, and the command that makes them.
+func (a repairer) showRepairPlan(found, harmless []wire.Damage, command string) error {
 	if err := a.showRepair(append(harmless, found...), "cannot be read"); err != nil {
 		return err
 	}
 	switch {
 	case len(found) > 0:
-		fmt.Fprintln(a.err, "Nothing was changed: varve repair --apply sets this aside, keeps the rest, and accepts what is lost.")
+		fmt.Fprintln(a.err, "Nothing was changed: "+command+" sets this aside, keeps the rest, and accepts what is lost.")
 	case len(harmless) > 0:
-		fmt.Fprintln(a.err, "Nothing was changed: varve repair --apply mends this, and nothing is lost.")
+		fmt.Fprintln(a.err, "Nothing was changed: "+command+" mends this, and nothing is lost.")
 	}
 	return nil
 }
 
 // checkRepaired verifies a folder after a repair, and reports the remaining damage.
-func (a repairer) checkRepaired(ctx context.Context, c *config.Config, losses []local.Loss) error {
+func (a repairer) checkRepaired(ctx context.Context, c *config.Config, f *repairFlags, losses []local.Loss) error {
 	left := 0
 	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(local.Problem) { left++ }); err != nil {
 		return err
 	}
 	if left > 0 {
-		return fmt.Errorf("data folder %s: %s left: run varve verify and report this", c.Store.Dir, count(left, "problem"))
+		return fmt.Errorf("data folder %s: %s left: run %s and report this", c.Store.Dir, count(left, "problem"), f.command("verify"))
 	}
 	if slices.ContainsFunc(losses, mayContainKeys) {
 		fmt.Fprintln(a.err, "API keys may be among what is lost. If requests are refused without a key, make one with varve keys create.")

@@ -80,6 +80,7 @@ func (a queryCommands) showRollups(cmd *cobra.Command, c *client.Client, q clien
 				string(f.Mean), string(f.First.Value), string(f.Last.Value))
 		}
 	}
+	a.sayAsOfGiven(q.AsOf)
 	if err := a.show(g, map[string]any{"rollups": list}); err != nil {
 		return err
 	}

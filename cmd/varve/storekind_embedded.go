@@ -32,13 +32,13 @@ func embeddedKind() storeKind {
 		greeting:    func(_ context.Context, c *config.Config, _ store.Store) string { return "in " + absolute(c.Store.Dir) },
 		checkExists: checkFolderExists,
 		examine: func(ctx context.Context, c *config.Config, all bool) ([]dynamo.Finding, error) {
-			return append(examineFolder(c.Store), examineDamage(ctx, c.Store.Dir, all)...), nil
+			return append(examineFolder(c.Store), examineDamage(ctx, c, all)...), nil
 		},
 		verify: func(ctx context.Context, c *config.Config, o verifyOptions) (string, error) {
 			return "", local.CheckFolder(ctx, c.Store.Dir, o.rate, func(p local.Problem) { o.found(damageOfProblem(&p)) })
 		},
 		repair: func(ctx context.Context, a *app, c *config.Config, f *repairFlags) error {
-			return repairer{a}.repairFolder(ctx, c, f.apply)
+			return repairer{a}.repairFolder(ctx, c, f)
 		},
 		verifyOpen: verifyEmbedded,
 		register:   registerEmbedded,

@@ -66,7 +66,7 @@ func (a tableCommands) showTables(list *wire.TableList, empty bool) error {
 	g := listing{
 		header:   []string{"from", "to", "written", "class", "state", "readings", "bytes", "retires", "drops", "name", "why"},
 		optional: []string{"why", "name", "class", "retires"},
-		empty:    fmt.Sprintf("%d tables, all empty: varve tables list --all lists them.", len(list.Tables)),
+		empty:    count(len(list.Tables), "table") + ", all empty: varve tables list --all lists them.",
 	}
 	hidden, readings, bytes := 0, int64(0), int64(0)
 	for _, t := range list.Tables {
@@ -80,8 +80,11 @@ func (a tableCommands) showTables(list *wire.TableList, empty bool) error {
 	if err := a.show(&g, list); err != nil || a.output != "table" || len(g.rows) == 0 {
 		return err
 	}
-	line := fmt.Sprintf("%d tables, %s readings, %s", len(list.Tables), thousands(readings), bytesText(bytes))
-	if hidden > 0 {
+	line := count(len(list.Tables), "table") + ", " + count(int(readings), "reading") + ", " + bytesText(bytes)
+	switch {
+	case hidden == 1:
+		line += "; 1 of them is empty and not shown (--all shows it)"
+	case hidden > 1:
 		line += fmt.Sprintf("; %d of them are empty and not shown (--all shows them)", hidden)
 	}
 	fmt.Fprintln(a.out)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/config"
@@ -39,7 +40,7 @@ func verifyCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return verifier{a}.verifyStore(cmd.Context(), &loaded.Config, rate, sampled)
+			return verifier{a}.verifyStore(cmd.Context(), &loaded.Config, &f, rate, sampled)
 		},
 	}
 	f.add(cmd)
@@ -52,20 +53,23 @@ func verifyCommand(a *app) *cobra.Command {
 }
 
 // verifyStore verifies the store of a configuration.
-func (a verifier) verifyStore(ctx context.Context, c *config.Config, rate int64, sampled sampleFlags) error {
+func (a verifier) verifyStore(ctx context.Context, c *config.Config, f *configFlags, rate int64, sampled sampleFlags) error {
 	kind := kindOf(c)
 	if kind.verify == nil {
 		return usageError{fmt.Errorf("store.kind: %s has nothing on disk to verify: use another kind", kind.name)}
 	}
 	findings := []wire.Damage{}
 	summary, err := kind.verify(ctx, c, verifyOptions{rate: rate, sampled: sampled, found: func(d wire.Damage) { findings = append(findings, d) }})
+	if kind.oneProcess && varve.FailureOf(err) == varve.Conflict {
+		return fmt.Errorf("%w, or let the server verify its store: %s", err, verifyByServer(c))
+	}
 	if err != nil {
 		return err
 	}
 	if summary != "" {
 		fmt.Fprintln(a.err, summary)
 	}
-	return a.showDamage(findings)
+	return a.showDamage(findings, f.command("repair"))
 }
 
 // verifierOf returns the verifier of a server's store. It is nil if the store has no data on disk.
@@ -95,7 +99,12 @@ func (a verifier) verifyServer(ctx context.Context, rate int64) error {
 	if err := c.Verify(ctx, rate, func(d wire.Damage) { findings = append(findings, d) }); err != nil {
 		return err
 	}
-	return a.showDamage(findings)
+	return a.showDamage(findings, "varve repair, with the configuration of the server and after its end,")
+}
+
+// verifyByServer returns the command that lets the server of a configuration verify its store.
+func verifyByServer(c *config.Config) string {
+	return "varve verify --server " + c.Server.URL(c.Server.Listen)
 }
 
 // damageOfProblem returns a problem as the API and the command line show it.
@@ -112,8 +121,9 @@ func damageOfProblem(p *local.Problem) wire.Damage {
 	return d
 }
 
-// showDamage prints findings. It fails if any exist.
-func (a verifier) showDamage(findings []wire.Damage) error {
+// showDamage prints findings. It fails if any exist. The argument repair is the command that plans their
+// repair.
+func (a verifier) showDamage(findings []wire.Damage, repair string) error {
 	g := listing{header: []string{"place", "problem", "cannot be read"}, empty: "No damage was found."}
 	for _, d := range findings {
 		g.add(d.Place, d.Problem, strings.Join(d.Losses, "; "))
@@ -121,7 +131,7 @@ func (a verifier) showDamage(findings []wire.Damage) error {
 	if err := a.show(&g, map[string]any{"findings": findings}); err != nil || len(findings) == 0 {
 		return err
 	}
-	fmt.Fprintf(a.err, "varve: %s found: varve repair shows what it would do about it\n", count(len(findings), "problem"))
+	fmt.Fprintf(a.err, "varve: %s found: %s shows what it would do about it\n", count(len(findings), "problem"), repair)
 	return exitError(exitFailure)
 }
 
