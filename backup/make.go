@@ -20,7 +20,7 @@ type Snapshot struct {
 	Store   string // id of the store
 	Created time.Time
 	Version string // version of this program
-	Damage  string // damage that the store has recorded; "" if there is none
+	Damage  string // damage that the store has recorded; "" if it has none
 	// Check returns the damage of a file, by its path relative to Dir. It is called for each file that the last
 	// backup lacks. If nil, files are not checked.
 	Check func(path string) error

@@ -34,7 +34,7 @@ type Manifest struct {
 	Created time.Time `json:"created"` // time of the snapshot
 	Version string    `json:"version"` // version of the program that made the backup
 	Files   []File    `json:"files"`   // ordered by path
-	// Damage describes damage that the store had recorded before the backup; "" if there is none.
+	// Damage describes the damage that the store had recorded before the backup. It is "" without such damage.
 	Damage string `json:"damage,omitempty"`
 	// Sum is the SHA-256 of the manifest with an empty Sum.
 	Sum string `json:"sum"`
@@ -46,7 +46,7 @@ type File struct {
 	Size     int64     `json:"size"` // size in bytes
 	SHA256   string    `json:"sha256"`
 	Modified time.Time `json:"modified"`
-	Damage   string    `json:"damage,omitempty"` // what Snapshot.Check found in the file; "" if it is intact
+	Damage   string    `json:"damage,omitempty"` // result of Snapshot.Check; "" if the file is intact
 }
 
 func (f *File) key() string { return filesPrefix + f.SHA256 }
