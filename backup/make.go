@@ -23,7 +23,7 @@ type Snapshot struct {
 	Damage  string // damage that the store has recorded; "" if it has none
 	// Check returns the damage of a file, by its path relative to Dir. It is called for each file that the last
 	// backup lacks. If nil, files are not checked.
-	Check func(path string) error
+	Check func(path string) (damage, err error)
 }
 
 // Report counts the work of Make.
@@ -105,7 +105,7 @@ type maker struct {
 	stored  map[string]int64 // sizes in bytes of the files in the place, by key
 	counter counter
 	report  *Report
-	check   func(path string) error // Snapshot.Check
+	check   func(path string) (damage, err error) // Snapshot.Check
 }
 
 // addFiles adds all files of a folder to the place and to the manifest.
@@ -156,8 +156,12 @@ func (m *maker) addFile(dir string, f *File) error {
 	m.counter.add(int64(len(body)))
 	f.SHA256, f.Size = objectstore.SumOf(body), int64(len(body))
 	if m.check != nil {
-		if err := m.check(f.Path); err != nil {
-			f.Damage = err.Error()
+		damage, err := m.check(f.Path)
+		if err != nil {
+			return err
+		}
+		if damage != nil {
+			f.Damage = damage.Error()
 		}
 	}
 	if m.has(f) {

@@ -117,7 +117,7 @@ func (w *world) make(p *backup.Place) (*backup.Report, error) {
 	if w.before != nil {
 		w.before(made.Dir)
 	}
-	check := func(path string) error { return local.CheckFile(made.Dir, path) }
+	check := func(path string) (damage, err error) { return local.CheckFile(made.Dir, path) }
 	return p.Make(w.Context(), backup.Snapshot{Dir: made.Dir, Store: made.Store, Created: made.Created, Version: "test", Check: check})
 }
 

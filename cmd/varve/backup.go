@@ -122,13 +122,13 @@ func (c backupCommands) backupFolder(ctx context.Context, name, dir string) (err
 func (c backupCommands) make(ctx context.Context, p *backup.Place, s backup.Snapshot) error {
 	begin := time.Now()
 	recorded, err := local.ReadRecorded(s.Dir)
-	if err != nil {
-		return err
-	}
 	if n := len(recorded.Losses); n > 0 {
 		s.Damage = "the store has recorded damage: " + count(n, "range")
 	}
-	s.Check = func(path string) error { return local.CheckFile(s.Dir, path) }
+	if err != nil { // the rest of a damaged store is worth a backup
+		s.Damage = fmt.Sprintf("the recorded damage cannot be read: %v", err)
+	}
+	s.Check = func(path string) (damage, err error) { return local.CheckFile(s.Dir, path) }
 	var report *backup.Report
 	err = c.watch(p, func() (err error) {
 		report, err = p.Make(ctx, s)
@@ -155,7 +155,7 @@ func (c backupCommands) sayDamage(m *backup.Manifest) error {
 	for _, text := range list {
 		fmt.Fprintf(c.err, "varve: %s\n", text)
 	}
-	fmt.Fprintln(c.err, "varve: the backup is made of a damaged store: varve verify lists the damage, and varve repair saves the rest. varve backup prune does not count this backup")
+	fmt.Fprintln(c.err, "varve: the backup is made of a damaged store: run varve verify and then varve repair with the configuration of the store. varve backup prune does not count this backup")
 	return exitError(exitFailure)
 }
 

@@ -10,14 +10,23 @@ import (
 	"github.com/varvedb/varve/store/local/sst"
 )
 
-// CheckFile reads a file of a data folder or a snapshot, and returns its damage. The path is relative to the
-// folder. CheckFile reads the files with stored data, and compares the checksum of each block. It accepts all
-// other files. It opens no store, so a server may have the folder open.
-func CheckFile(dir, path string) (err error) {
+// CheckFile reads a file of a data folder or a snapshot, and returns its damage, or nil. The path is relative to
+// the folder. CheckFile reads the files with stored data, and compares the checksum of each block. It accepts
+// all other files. It opens no store, so a server may have the folder open.
+func CheckFile(dir, path string) (damage, err error) {
 	if filepath.Ext(path) != ".sst" {
-		return nil
+		return nil, nil
 	}
-	file, err := sst.Open(vfs.Default, filepath.Join(dir, filepath.FromSlash(path)), &pebble.Options{})
+	err = checkBlocks(filepath.Join(dir, filepath.FromSlash(path)))
+	if pebble.IsCorruptionError(err) {
+		return err, nil
+	}
+	return nil, err
+}
+
+// checkBlocks compares the checksum of each block of a file of Pebble.
+func checkBlocks(path string) (err error) {
+	file, err := sst.Open(vfs.Default, path, &pebble.Options{})
 	if err != nil {
 		return err
 	}
