@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,6 +18,7 @@ type healthHandler struct {
 	*responder
 	rotator    *rotator.Rotator
 	conditions *health.Conditions
+	keysOn     func(context.Context) (bool, error) // fails if a request cannot be checked for a key
 	metrics    *prometheus.Registry
 	version    string
 }
@@ -34,8 +36,8 @@ func alive(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("ok\n")) // a client that disconnected needs no answer
 }
 
-// ready reports whether readings can be stored: the tables of this month exist, and no condition blocks
-// writes. Only keys of varve.DefaultTenant that may read get the rest of the state.
+// ready reports whether readings can be stored: the tables of this month exist, it is known whether API keys
+// exist, and no condition blocks writes. Only keys of varve.DefaultTenant that may read get the rest of the state.
 func (h *healthHandler) ready(w http.ResponseWriter, r *http.Request) {
 	state := h.rotator.Health()
 	body := wire.Readiness{
@@ -45,6 +47,9 @@ func (h *healthHandler) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	if !state.Usable {
 		body.Ready, body.Why = false, "the rotator has not made all tables of this month yet"
+	}
+	if _, err := h.keysOn(r.Context()); err != nil {
+		body.Ready, body.Why = false, "it cannot be read whether API keys exist, so all requests are refused"
 	}
 	for _, c := range h.conditions.List() {
 		if c.Name.Blocks() {

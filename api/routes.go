@@ -79,7 +79,7 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 		&previewHandler{rulesHandler: rules, reads: s.reads},
 		&alertsHandler{responder: a, directory: d, monitor: o.Alerts, now: o.Now},
 		&deliveriesHandler{responder: a, items: o.Items},
-		&healthHandler{responder: a, rotator: o.Rotator, conditions: o.Conditions, metrics: o.Metrics, version: o.Version},
+		&healthHandler{responder: a, rotator: o.Rotator, conditions: o.Conditions, keysOn: s.guard.keysOn, metrics: o.Metrics, version: o.Version},
 		&arrivalsHandler{arrived},
 		newPrometheus(a, s.reads, o),
 		&mqttHandler{status: o.MQTT},

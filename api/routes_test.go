@@ -345,6 +345,24 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
+// TestReadyz_RequiresReadableKeys checks that the answer is 503 while it cannot be read whether API keys exist,
+// because all requests are refused then.
+func TestReadyz_RequiresReadableKeys(t *testing.T) {
+	s := newServer(t, nil)
+	s.store.failItems(errDisk)
+	r := s.get("/readyz")
+	if ready := decode[map[string]any](r); r.status != http.StatusServiceUnavailable || ready["ready"] != false || !strings.Contains(r.body, "API keys") {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	if got := s.send("POST", writePath, good(noon), ndjson...).status; got < 500 {
+		t.Errorf("a write has the status %d", got)
+	}
+	s.store.failItems(nil)
+	if got := s.get("/readyz").status; got != http.StatusOK {
+		t.Errorf("not ready: %d", got)
+	}
+}
+
 // TestReadyz_ShowsConditions checks that each condition is shown with its message and the time at
 // which it was set, and as a metric. If a condition blocks writes, the status is 503.
 func TestReadyz_ShowsConditions(t *testing.T) {

@@ -7,6 +7,9 @@ import (
 	"github.com/varvedb/varve/internal/wait"
 )
 
+// restEvery is the number of readings between rests, if they are passed on one by one.
+const restEvery = 256
+
 // newRest returns a function for one task that computes much. The task calls it often, and it rests while small
 // writes arrive. Only one goroutine may call it.
 func (o *files) newRest() func() {

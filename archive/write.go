@@ -69,7 +69,7 @@ func (a *Archiver) writeFrom(ctx context.Context, at place, scan func(to tablesc
 	})
 	days := parquetfile.NewDigestWriter()
 	count := tally{emit: days.Add, tables: newTableCounts(at.tables)}
-	rest := a.files.newRest()
+	rest, single := a.files.newRest(), 0
 	err := scan(tablescan.Sink{
 		Part: func(p *block.Part) error {
 			if err := count.addPart(p); err != nil {
@@ -81,6 +81,9 @@ func (a *Archiver) writeFrom(ctx context.Context, at place, scan func(to tablesc
 		Reading: func(rd *varve.Reading) error {
 			if err := count.addReading(rd); err != nil {
 				return err
+			}
+			if single++; single%restEvery == 0 {
+				rest()
 			}
 			return builder.Add(rd)
 		},

@@ -340,3 +340,59 @@ func TestSelectAsOf_ReturnsFirstLaterBackup(t *testing.T) {
 		}
 	}
 }
+
+// TestMake_MarksBackupsOfDamagedStore changes a byte of a stored file. The backup is made and names the file, and
+// so does the next one, which does not read the file again. Prune keeps the last undamaged backup.
+func TestMake_MarksBackupsOfDamagedStore(t *testing.T) {
+	w := newWorld(t)
+	w.write(400)
+	damages := func() []string {
+		r, err := w.make(w.place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Manifest.Damages()
+	}
+	if got := damages(); len(got) > 0 {
+		t.Fatalf("the store is intact, and its backup has the damage %q", got)
+	}
+	w.write(400)
+	w.before = func(dir string) {
+		files, err := filepath.Glob(filepath.Join(dir, "pebble", "*.sst"))
+		if err != nil || len(files) == 0 {
+			t.Fatal("the snapshot has no file with data", err)
+		}
+		changeByte(t, files[len(files)-1])
+	}
+	for i := range 2 {
+		if got := damages(); len(got) != 1 || !strings.HasPrefix(got[0], "pebble/") {
+			t.Fatalf("backup %d of a damaged store has the damage %q", i, got)
+		}
+		w.before = nil // the file stays damaged
+	}
+	pruned, err := w.place.Prune(t.Context(), 1, false)
+	if err != nil || len(pruned.Backups) > 0 {
+		t.Fatalf("the only undamaged backup was not kept: %+v, %v", pruned, err)
+	}
+	list, err := w.place.Manifests(t.Context())
+	if err != nil || len(list) != 3 || len(list[1].Damages()) != 1 {
+		t.Fatalf("%d backups, %v", len(list), err)
+	}
+}
+
+// changeByte changes the tenth byte of a file.
+func changeByte(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 1)
+	if _, err = f.ReadAt(b, 10); err == nil {
+		b[0] ^= 1
+		_, err = f.WriteAt(b, 10)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}

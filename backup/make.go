@@ -20,6 +20,10 @@ type Snapshot struct {
 	Store   string // id of the store
 	Created time.Time
 	Version string // version of this program
+	Damage  string // damage that the store has recorded; "" if it has none
+	// Check returns the damage of a file, by its path relative to Dir. It is called for each file that the last
+	// backup lacks. If nil, files are not checked.
+	Check func(path string) (damage, err error)
 }
 
 // Report counts the work of Make.
@@ -30,7 +34,7 @@ type Report struct {
 	WrittenBytes   int64
 }
 
-// Make makes a backup of a snapshot. It fails if the place has backups of another store. If it is
+// Make makes a backup of a snapshot. A damaged snapshot is backed up, too: see Manifest.Damages. Make fails if the place has backups of another store. If it is
 // interrupted, the next call continues with the files that are written.
 func (p *Place) Make(ctx context.Context, s Snapshot) (_ *Report, err error) {
 	lock, err := p.lock(ctx)
@@ -42,7 +46,7 @@ func (p *Place) Make(ctx context.Context, s Snapshot) (_ *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := maker{Place: p, lock: lock, ctx: ctx, report: &Report{Manifest: &Manifest{Format: format, Store: s.Store, Created: s.Created.UTC(), Version: s.Version}}}
+	m := maker{Place: p, lock: lock, ctx: ctx, report: &Report{Manifest: &Manifest{Format: format, Store: s.Store, Created: s.Created.UTC(), Version: s.Version, Damage: s.Damage}}, check: s.Check}
 	if m.stored, err = p.list(ctx, filesPrefix); err != nil {
 		return nil, err
 	}
@@ -101,6 +105,7 @@ type maker struct {
 	stored  map[string]int64 // sizes in bytes of the files in the place, by key
 	counter counter
 	report  *Report
+	check   func(path string) (damage, err error) // Snapshot.Check
 }
 
 // addFiles adds all files of a folder to the place and to the manifest.
@@ -122,7 +127,7 @@ func (m *maker) addFiles(dir string, before map[string]*File) error {
 			return err
 		}
 		if old := before[f.Path]; old != nil && old.Size == f.Size && old.Modified.Equal(f.Modified) && m.has(old) {
-			f.SHA256 = old.SHA256
+			f.SHA256, f.Damage = old.SHA256, old.Damage
 			m.report.Known++
 			m.counter.add(f.Size)
 			continue
@@ -150,6 +155,15 @@ func (m *maker) addFile(dir string, f *File) error {
 	}
 	m.counter.add(int64(len(body)))
 	f.SHA256, f.Size = objectstore.SumOf(body), int64(len(body))
+	if m.check != nil {
+		damage, err := m.check(f.Path)
+		if err != nil {
+			return err
+		}
+		if damage != nil {
+			f.Damage = damage.Error()
+		}
+	}
 	if m.has(f) {
 		m.report.Known++
 		return nil

@@ -34,6 +34,8 @@ type Manifest struct {
 	Created time.Time `json:"created"` // time of the snapshot
 	Version string    `json:"version"` // version of the program that made the backup
 	Files   []File    `json:"files"`   // ordered by path
+	// Damage describes the damage that the store had recorded before the backup. It is "" without such damage.
+	Damage string `json:"damage,omitempty"`
 	// Sum is the SHA-256 of the manifest with an empty Sum.
 	Sum string `json:"sum"`
 }
@@ -44,6 +46,7 @@ type File struct {
 	Size     int64     `json:"size"` // size in bytes
 	SHA256   string    `json:"sha256"`
 	Modified time.Time `json:"modified"`
+	Damage   string    `json:"damage,omitempty"` // result of Snapshot.Check; "" if the file is intact
 }
 
 func (f *File) key() string { return filesPrefix + f.SHA256 }
@@ -59,6 +62,20 @@ func (m *Manifest) Size() (n int64) {
 		n += m.Files[i].Size
 	}
 	return n
+}
+
+// Damages describes all damage that the store had when the backup was made. It is empty if the store was
+// intact.
+func (m *Manifest) Damages() (list []string) {
+	if m.Damage != "" {
+		list = append(list, m.Damage)
+	}
+	for i := range m.Files {
+		if f := &m.Files[i]; f.Damage != "" {
+			list = append(list, f.Path+": "+f.Damage)
+		}
+	}
+	return list
 }
 
 // encode sets Sum, and returns the manifest as JSON.

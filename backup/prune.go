@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Pruned counts what Prune deleted, or would delete.
@@ -13,7 +14,8 @@ type Pruned struct {
 	Bytes   int64
 }
 
-// Prune deletes all backups but the last ones, and the files that no backup needs any more. It fails,
+// Prune deletes all backups but the last ones, and the files that no backup needs any more. Backups of a damaged
+// store do not count: the last undamaged backups are kept, and all later ones. It fails,
 // and deletes nothing, if one of the manifests cannot be read, because the files that this manifest
 // lists are then unknown. With dryRun, it deletes nothing.
 func (p *Place) Prune(ctx context.Context, keep int, dryRun bool) (_ *Pruned, err error) {
@@ -29,7 +31,7 @@ func (p *Place) Prune(ctx context.Context, keep int, dryRun bool) (_ *Pruned, er
 	if err != nil {
 		return nil, err
 	}
-	old := list[:max(len(list)-keep, 0)]
+	old := list[:firstKept(list, keep)]
 	done := &Pruned{}
 	for _, m := range old {
 		if !dryRun {
@@ -40,6 +42,20 @@ func (p *Place) Prune(ctx context.Context, keep int, dryRun bool) (_ *Pruned, er
 		done.Backups = append(done.Backups, m.Name())
 	}
 	return done, p.pruneFiles(ctx, lock, list[len(old):], dryRun, done)
+}
+
+// firstKept returns the index of the oldest backup to keep, so that the given number of undamaged ones are kept.
+// It returns 0 if fewer exist.
+func firstKept(list []*Manifest, keep int) int {
+	for i, m := range slices.Backward(list) {
+		if len(m.Damages()) == 0 {
+			keep--
+		}
+		if keep == 0 {
+			return i
+		}
+	}
+	return 0
 }
 
 // pruneFiles deletes the files that none of the backups needs. Files whose names are not hashes are

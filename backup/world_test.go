@@ -40,7 +40,9 @@ type world struct {
 	place *backup.Place
 	clock time.Time
 	sent  int
-	noise *rand.PCG
+	// before, if set, is called with the folder of each snapshot.
+	before func(dir string)
+	noise  *rand.PCG
 }
 
 func newWorld(t *testing.T) *world {
@@ -112,7 +114,11 @@ func (w *world) make(p *backup.Place) (*backup.Report, error) {
 			w.Error(err)
 		}
 	}()
-	return p.Make(w.Context(), backup.Snapshot{Dir: made.Dir, Store: made.Store, Created: made.Created, Version: "test"})
+	if w.before != nil {
+		w.before(made.Dir)
+	}
+	check := func(path string) (damage, err error) { return local.CheckFile(made.Dir, path) }
+	return p.Make(w.Context(), backup.Snapshot{Dir: made.Dir, Store: made.Store, Created: made.Created, Version: "test", Check: check})
 }
 
 // restored restores and checks a backup. It returns the number of readings in the restored store.

@@ -121,8 +121,16 @@ func (c backupCommands) backupFolder(ctx context.Context, name, dir string) (err
 // make copies a snapshot to a place as a backup, with a progress bar.
 func (c backupCommands) make(ctx context.Context, p *backup.Place, s backup.Snapshot) error {
 	begin := time.Now()
+	recorded, err := local.ReadRecorded(s.Dir)
+	if n := len(recorded.Losses); n > 0 {
+		s.Damage = "the store has recorded damage: " + count(n, "range")
+	}
+	if err != nil { // the rest of a damaged store is worth a backup
+		s.Damage = fmt.Sprintf("the recorded damage cannot be read: %v", err)
+	}
+	s.Check = func(path string) (damage, err error) { return local.CheckFile(s.Dir, path) }
 	var report *backup.Report
-	err := c.watch(p, func() (err error) {
+	err = c.watch(p, func() (err error) {
 		report, err = p.Make(ctx, s)
 		return err
 	})
@@ -131,10 +139,24 @@ func (c backupCommands) make(ctx context.Context, p *backup.Place, s backup.Snap
 	}
 	m := report.Manifest
 	if c.output == "json" {
-		return writeJSON(c.out, map[string]any{"name": m.Name(), "bytes": m.Size(), "files": len(m.Files), "written_bytes": report.WrittenBytes, "written_files": report.Written})
+		err := writeJSON(c.out, map[string]any{"name": m.Name(), "bytes": m.Size(), "files": len(m.Files), "written_bytes": report.WrittenBytes, "written_files": report.Written, "damage": append([]string{}, m.Damages()...)})
+		return errors.Join(err, c.sayDamage(m))
 	}
 	fmt.Fprintf(c.out, "Backup %s: %s in %s, %s of it new, in %s.\n", m.Name(), bytesText(m.Size()), count(len(m.Files), "file"), bytesText(report.WrittenBytes), timefmt.FormatDuration(time.Since(begin).Round(100*time.Millisecond)))
-	return nil
+	return c.sayDamage(m)
+}
+
+// sayDamage prints the damage in a backup. It fails if the backup has damage, so that scripts notice.
+func (c backupCommands) sayDamage(m *backup.Manifest) error {
+	list := m.Damages()
+	if len(list) == 0 {
+		return nil
+	}
+	for _, text := range list {
+		fmt.Fprintf(c.err, "varve: %s\n", text)
+	}
+	fmt.Fprintln(c.err, "varve: the backup is made of a damaged store: run varve verify and then varve repair with the configuration of the store. varve backup prune does not count this backup")
+	return exitError(exitFailure)
 }
 
 // watch calls do, and shows the progress of the place meanwhile.
@@ -169,11 +191,11 @@ func (c backupCommands) list() *cobra.Command {
 			}
 			list, damaged := p.Manifests(cmd.Context())
 			list, more := limited(list, limit)
-			g := listing{header: []string{"name", "store", "files", "bytes", "version"}, optional: []string{"store"}, empty: "No backups."}
+			g := listing{header: []string{"name", "store", "files", "bytes", "damage", "version"}, optional: []string{"store"}, empty: "No backups."}
 			shown := []map[string]any{}
 			for _, m := range list {
-				g.add(m.Name(), m.Store, c.number(int64(len(m.Files))), c.bytes(m.Size()), m.Version)
-				shown = append(shown, map[string]any{"name": m.Name(), "created": m.Created, "store": m.Store, "files": len(m.Files), "bytes": m.Size(), "version": m.Version})
+				g.add(m.Name(), m.Store, c.number(int64(len(m.Files))), c.bytes(m.Size()), backupDamage(m), m.Version)
+				shown = append(shown, map[string]any{"name": m.Name(), "created": m.Created, "store": m.Store, "files": len(m.Files), "bytes": m.Size(), "damage": append([]string{}, m.Damages()...), "version": m.Version})
 			}
 			if err := c.show(&g, map[string]any{"backups": shown}); err != nil {
 				return errors.Join(err, damaged)
@@ -184,6 +206,14 @@ func (c backupCommands) list() *cobra.Command {
 	limitFlag(cmd, &limit, "backups")
 	c.outputFlag(cmd, "table", "json", "csv")
 	return cmd
+}
+
+// backupDamage returns a word on the damage of a backup, for lists.
+func backupDamage(m *backup.Manifest) string {
+	if n := len(m.Damages()); n > 0 {
+		return count(n, "problem")
+	}
+	return "none"
 }
 
 func (c backupCommands) verify() *cobra.Command {
@@ -236,7 +266,7 @@ func (c backupCommands) prune() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use: "prune PLACE --keep N", Short: "Delete all backups except the last ones", Args: takes(1, 1),
-		Long: "Delete all backups of a place except the last N, and the files that no backup needs any more.\n" + placeHelp,
+		Long: "Delete all backups of a place except the last N, and the files that no backup needs any more.\nBackups of a damaged store do not count: the last N undamaged backups are kept, and all later ones.\n" + placeHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("keep") {
 				return usageError{errors.New("--keep: required: name the number of backups to keep")}

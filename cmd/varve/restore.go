@@ -75,18 +75,21 @@ func (c backupCommands) restore(ctx context.Context, p *backup.Place, m *backup.
 	if err := c.watch(p, func() error { return p.Restore(ctx, m, dir, finish) }); err != nil {
 		return err
 	}
-	problems := 0
+	problems, said := 0, map[string]bool{}
 	err := local.CheckFolder(ctx, dir, 0, func(p local.Problem) {
 		if !p.Harmless {
 			problems++
 		}
-		fmt.Fprintf(c.err, "varve: %s: %v\n", p.File, p.Err)
+		if text := fmt.Sprintf("varve: %s: %v", p.File, p.Err); !said[text] { // a damaged file may have many problems
+			said[text] = true
+			fmt.Fprintln(c.err, text)
+		}
 	})
 	if err != nil {
 		return err
 	}
 	if problems > 0 {
-		return fmt.Errorf("the backup was made of a damaged store: varve verify --data %s lists the damage, and varve repair saves the rest", dir)
+		return fmt.Errorf("the backup was made of a damaged store (%s): varve verify --data %s lists the damage, and varve repair --data %s saves the rest; varve backup list shows which backups are undamaged", count(problems, "problem"), dir, dir)
 	}
 	fmt.Fprintf(c.out, "Restored backup %s into %s: %s in %s. Start it with varve serve --data %s.\n", m.Name(), dir, bytesText(m.Size()), count(len(m.Files), "file"), dir)
 	return nil

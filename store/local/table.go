@@ -170,7 +170,7 @@ func loadCounters(db *pebble.DB) (table uint32, chunk uint64, err error) {
 	}
 	if chunk = 1; data != nil {
 		if len(data) != 8 {
-			return 0, 0, fmt.Errorf("the number of the next chunk has %d bytes, not 8", len(data))
+			return 0, 0, fmt.Errorf("the number of the last chunk has %d bytes, not 8", len(data))
 		}
 		chunk = binary.BigEndian.Uint64(data)
 	}
