@@ -4,8 +4,8 @@ import { useCallback, useEffect, useRef, useState } from "./lib/preact.js";
 const place = "varve.key";
 export const keyInUse = () => sessionStorage.getItem(place) || "";
 export const forgetKey = () => setKey("");
-// firstKey.made is true while a tab shows the first key. Then refused requests do not open the prompt for a key: it would replace the only
-// display of the key.
+// firstKey.made is true from the request that makes the first key until this tab uses the key. Until then, refused
+// requests do not open the prompt for a key, because it would replace the only display of the key.
 export const firstKey = { made: false };
 export const setKey = (key) => {
   firstKey.made = false;

@@ -10,8 +10,9 @@ const NewKey = ({ grant, made }) => {
   const submit = (e) => {
     e.preventDefault();
     const f = new FormData(e.target), days = +f.get("days");
+    let isMade = false;
     firstKey.made = !grant.keys_on;
-    run("/v1/keys", { method: "POST", body: { name: f.get("name"), scopes: f.get("scopes").split(","), tenant: f.get("tenant") || undefined, expires: days ? new Date(Date.now() + days * 864e5).toISOString() : undefined } });
+    run("/v1/keys", { method: "POST", body: { name: f.get("name"), scopes: f.get("scopes").split(","), tenant: f.get("tenant") || undefined, expires: days ? new Date(Date.now() + days * 864e5).toISOString() : undefined } }, (k) => { isMade = true; return made(k); }).then(() => { firstKey.made &&= isMade; });
   };
   return html`<${Card} title="Make a key"><form class="row" onSubmit=${submit}>
       <${Field} label="Name" name="name" placeholder="gateway 7" />
