@@ -28,8 +28,19 @@ type tab struct {
 	allowed []string // check ignores messages that contain one of these texts
 }
 
-// watch records violations of the content security policy in a page.
-const watch = `window.violations = []; addEventListener("securitypolicyviolation", e => violations.push(e.violatedDirective + " " + e.blockedURI + " " + e.sourceFile));`
+// watch records violations of the content security policy in a page, and counts the requests that are
+// under way. settled waits for a page that has no such request and is not loading during four frames. A
+// change of the page reaches its effects, and so the next request, within fewer frames.
+const watch = `window.violations = []; window.underWay = 0;
+addEventListener("securitypolicyviolation", e => violations.push(e.violatedDirective + " " + e.blockedURI + " " + e.sourceFile));
+const counted = (f) => function (...args) { underWay++; return f.apply(this, args).finally(() => underWay--); };
+window.fetch = counted(window.fetch); Response.prototype.text = counted(Response.prototype.text);
+window.settled = async () => {
+	for (let quiet = 0; quiet < 4; ) {
+		await new Promise(r => requestAnimationFrame(() => setTimeout(r)));
+		quiet = !underWay && document.querySelector("#title") && !document.querySelector("[role=status]") ? quiet + 1 : 0;
+	}
+};`
 
 // open opens a tab at a path of the console, with an API key if key is not empty.
 func (w *world) open(t *testing.T, path, key string) *tab {
@@ -158,8 +169,7 @@ func (b *tab) click(selector string) {
 // settle waits until a page has no request under way and does not change.
 func (b *tab) settle() {
 	b.t.Helper()
-	b.wait(`document.querySelector("#title") && !document.querySelector("[role=status]")`)
-	b.eval(`new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))`)
+	evaluate[bool](b, `settled().then(() => true)`)
 }
 
 // look is a theme and a size of the screen.
