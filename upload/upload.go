@@ -113,7 +113,7 @@ var csvParams = []string{
 	"time_column", "device_column", "id_column", "columns", "types", "delimiter", "name_column", "value_column", "device_columns", "null", "decimal", "bad_cells",
 }
 
-// checkFormats rejects parameters that affect no source.
+// checkFormats rejects parameters that would have no effect.
 func checkFormats(params url.Values, sources []Source) error {
 	has := func(formats ...wire.Format) bool {
 		return slices.ContainsFunc(sources, func(s Source) bool { return slices.Contains(formats, s.format) })
@@ -166,7 +166,7 @@ func (u *Upload) sendAll(ctx context.Context) error {
 		s := &u.sources[i]
 		err := u.sendFile(sending, g, s)
 		if sending.Err() != nil {
-			break // g.Wait returns the cause
+			break // a piece failed, or ctx ended: the cause is found below
 		}
 		if err != nil {
 			failed = &FileError{s.Path, err}
