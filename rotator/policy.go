@@ -129,8 +129,7 @@ func (p Policy) StateOf(in *store.Info, now time.Time) State {
 
 // TierOf returns the tier that a table should have now. A sealed table is Cold. Any other table is Hot if
 // its arrival month has begun or begins within a day, and its range includes recent event times.
-// Otherwise, it is Warm. Recent event times are those of the last seven days, and later ones within
-// Grid.Future.
+// Otherwise, it is Warm. Event times are recent from seven days ago until Grid.Future from now.
 func (p Policy) TierOf(t grid.Table, now time.Time) store.Tier {
 	if !now.Before(t.Month.End().Add(p.Seal)) {
 		return store.Cold

@@ -40,8 +40,8 @@ func (q *Request) Write(ctx context.Context, readings []varve.Reading, verdicts 
 	if err != nil || q.r.opts.Watch == nil {
 		return err
 	}
-	// Pass the current time. The arrival is no replacement: a request may last long, and Watch needs a
-	// time after the write.
+	// Pass the current time instead of the arrival: a request may last long, and Watch needs a time after
+	// the write.
 	return q.r.opts.Watch(ctx, q.r.opts.Now(), readings, verdicts)
 }
 
