@@ -129,8 +129,8 @@ func TestFields_ExceedItemOnDynamoDB(t *testing.T) {
 // either order. Reads must ignore the written items, and the next aggregator must recount
 // everything.
 func TestParts_TornWriteIsNotRead(t *testing.T) {
-	const items = 4 // number of items of a partial with 2,560 fields, both of the hour and of the day
-	for torn := range 2 * items {
+	const items = 4               // number of items of the partial of the hour, which has 2,560 fields
+	for torn := range 2 * items { // each item in either order
 		w := newWorld(t)
 		m, reader := &steps{world: w}, rollup.NewReader(w.store, w.source(w.now), w.resent)
 		sent := w.sendWide(5)

@@ -48,10 +48,10 @@ type Result struct {
 	Conflicts int64 // number of readings that are stored with the same identity, but other values
 	Resumed   int64 // number of readings that an earlier run sent
 	// Present is the number of readings that a reconciliation did not send. Their hours do not differ
-	// from the store, or may have expired.
+	// from the store, or are in ExpiredPeriods.
 	Present int64
-	// ExpiredPeriods is the number of days and hours that differ, but whose readings may have expired.
-	// They were not sent.
+	// ExpiredPeriods is the number of days and hours that differ, but whose readings may have expired, or were
+	// erased. They were not sent.
 	ExpiredPeriods int64
 	// SkippedCells is the number of cells that were omitted, because they are not values.
 	SkippedCells int64
