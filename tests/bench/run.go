@@ -70,7 +70,7 @@ func (b *bench) parts() []part {
 // missing.
 func (b *bench) needsData(part string) bool {
 	_, err := os.Stat(b.folder("ndjson"))
-	return err != nil && slices.Contains([]string{"query", "fleet", "load", "disk", "archive", "export", "drop"}, part)
+	return err != nil && slices.Contains([]string{"query", "fleet", "load", "disk", "archive", "export"}, part)
 }
 
 func (b *bench) folder(name string) string { return filepath.Join(b.dir, name) }
