@@ -196,6 +196,42 @@ func TestKept_StaysForNextComparison(t *testing.T) {
 	}
 }
 
+// clearBytes overwrites a range of a file with zeros.
+func clearBytes(t *testing.T, file string, from, to int) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(data[from:to])
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestKept_ExcludesLostRecords damages all records of a segment and some of another one before they are
+// confirmed. The first one is not kept, and the lost readings of the second one are not unconfirmed.
+func TestKept_ExcludesLostRecords(t *testing.T) {
+	o := outbox.Options{Dir: t.TempDir(), Keep: time.Hour}
+	for n := range 2 {
+		b := open(t, o)
+		add(t, b, 10*n, 10*n+10)
+		closeBox(t, b)
+	}
+	first, second := filepath.Join(o.Dir, "0000000001.outbox"), filepath.Join(o.Dir, "0000000002.outbox")
+	if err := os.Truncate(first, 28); err != nil { // only the header is left
+		t.Fatal(err)
+	}
+	clearBytes(t, second, 100, 101)
+	b := open(t, o)
+	if got := left(t, b); !slices.Equal(got, sequence(11, 20)) {
+		t.Fatalf("%v", got)
+	}
+	if s := b.Stats(); s.Readings != 0 || s.Segments != 1 || s.KeptReadings != 10 {
+		t.Errorf("%+v, want one segment without unconfirmed readings", s)
+	}
+}
+
 // TestKept_SkipsDamage damages a kept segment, and removes another one. All other records are read, and
 // nothing is reported as lost, because the server has confirmed the records.
 func TestKept_SkipsDamage(t *testing.T) {
@@ -210,14 +246,7 @@ func TestKept_SkipsDamage(t *testing.T) {
 	if err != nil || len(files) < 3 {
 		t.Fatal(files, err)
 	}
-	data, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	clear(data[2000:2100])
-	if err := os.WriteFile(files[0], data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	clearBytes(t, files[0], 2000, 2100)
 	if err := os.Remove(files[1]); err != nil {
 		t.Fatal(err)
 	}
