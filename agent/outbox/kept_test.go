@@ -46,9 +46,9 @@ func TestKept_SurvivesRestart(t *testing.T) {
 		if got := left(t, b); !slices.Equal(got, sequence(0, 100)) {
 			t.Fatalf("%v", got)
 		}
-		time.Sleep(5 * time.Hour) // in the fake time of synctest
+		<-time.After(5 * time.Hour) // of the fake clock
 		closeBox(t, b)
-		time.Sleep(1000 * time.Hour)
+		<-time.After(1000 * time.Hour)
 		b = open(t, o)
 		kept := b.Kept()
 		if len(kept) < 3 || kept[0].Age != 5*time.Hour || kept[0].Compared {
@@ -144,7 +144,7 @@ func TestKept_EndsQuietSegment(t *testing.T) {
 		if kept := b.Kept(); len(kept) > 0 {
 			t.Errorf("kept too early: %+v", kept)
 		}
-		time.Sleep(4 * time.Hour) // in the fake time of synctest
+		<-time.After(4 * time.Hour) // of the fake clock
 		synctest.Wait()
 		if kept := b.Kept(); len(kept) != 1 || kept[0].Age != time.Hour || kept[0].Readings != 1 {
 			t.Errorf("%+v, want one segment, which ended an hour ago", kept)
