@@ -12,7 +12,7 @@ import (
 // TestHoldings_BoundMemory divides the readings of 1,000 devices and 24 hours into parts. Each hour is in
 // exactly one part, and a part needs at most 4 MiB.
 func TestHoldings_BoundMemory(t *testing.T) {
-	const devices, hoursOfDay, perHour = 1000, 24, 12
+	const devices, hoursOfDay, perHour = 1000, 24, 4
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	covered := map[seriesHour]int{}
 	full, largest := 0, uint64(0)
@@ -41,12 +41,16 @@ func TestHoldings_BoundMemory(t *testing.T) {
 			parts = append(parts, h.divide()...)
 			continue
 		}
+		count := len(covered)
 		for name, of := range h.series {
 			for start, n := range of.readings {
 				if covered[seriesHour{name, start}]++; n != perHour {
 					t.Fatalf("%s %d has %d readings", name, start, n)
 				}
 			}
+		}
+		if count = len(covered) - count; count > 2048 {
+			t.Fatalf("a part has %d hours, want at most 2,048", count)
 		}
 	}
 	t.Logf("%d parts were full; at most %.1f MB", full, float64(largest)/1e6)

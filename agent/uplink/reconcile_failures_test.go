@@ -224,6 +224,35 @@ func TestReconcile_LimitsRate(t *testing.T) {
 	})
 }
 
+// TestReconcile_LeavesRoomToPostpone fills most of an outbox with kept readings. They do not prevent that a
+// reading that the server cannot store is postponed.
+func TestReconcile_LeavesRoomToPostpone(t *testing.T) {
+	postponed := 0
+	change := func(o *uplink.Options) {
+		o.Postpone, o.Events.Postponed = true, func(string, int) { postponed++ }
+	}
+	withGateway(t, change, func(t *testing.T, g *gateway) {
+		text := strings.Repeat("x", 60_000)
+		for n := range 160 {
+			line := fmt.Appendf(nil, `{"device":"d","time":"%s","fields":{"n":%d,"text":%q}}`+"\n", time.Now().UTC().Format(time.RFC3339), n, text)
+			if err := g.box.Append(t.Context(), []outbox.Record{{Stream: "s", Readings: 1, Lines: line}}); err != nil {
+				t.Fatal(err)
+			}
+			wait(time.Minute)
+		}
+		wait(4 * time.Hour)
+		if s := g.box.Stats(); s.KeptBytes < g.box.MaxBytes()/2 {
+			t.Fatalf("%+v, want more than half of %d kept", s, g.box.MaxBytes())
+		}
+		g.server.intercept = func(*http.Request) *http.Response { return reply(503, map[string]string{"detail": "later"}) }
+		g.append(t, 1, 100)
+		wait(time.Hour)
+		if g.server.intercept = nil; postponed == 0 {
+			t.Error("the reading was not postponed")
+		}
+	})
+}
+
 // TestReconcile_NeedsKeep opens an outbox that keeps nothing. No reading is compared.
 func TestReconcile_NeedsKeep(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {

@@ -210,8 +210,8 @@ func (g *gateway) wantStored(t *testing.T, devices, want int) {
 }
 
 // TestReconcile_ResendsOnlyHoursThatDiffer sends a reading of 3 devices every ten minutes for two days. The
-// server loses two readings. Exactly the two hours of these readings are resent, although segments end
-// within hours.
+// server loses two readings. Exactly the two hours of these readings are resent, although some hours are in
+// several segments.
 func TestReconcile_ResendsOnlyHoursThatDiffer(t *testing.T) {
 	const ticks, rest = 2 * 24 * 6, 40 * time.Hour
 	for name, c := range map[string]struct {
@@ -219,11 +219,12 @@ func TestReconcile_ResendsOnlyHoursThatDiffer(t *testing.T) {
 		want varve.Tally
 	}{
 		"nothing lost":      {nil, varve.Tally{}},
-		"two readings lost": {[]string{`"d0","time":"2000-01-01T05:20`, `"d2","time":"2000-01-02T03:00`}, varve.Tally{Stored: 2, Duplicates: 10}},
+		"two readings lost": {[]string{`"d0","time":"2000-01-01T03:25`, `"d2","time":"2000-01-02T13:15`}, varve.Tally{Stored: 2, Duplicates: 10}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withGateway(t, nil, func(t *testing.T, g *gateway) {
 				g.server.lost = c.lost
+				wait(25 * time.Minute) // segments end within hours
 				for n := range ticks {
 					g.append(t, 3, n)
 					wait(10 * time.Minute)

@@ -118,7 +118,6 @@ type Sender struct {
 	readings *rate.Limiter // limits the readings sent per second; nil means no limit
 	body     packer
 	total    varve.Tally // verdicts on all readings
-	backlog  bool        // whether the last batch was full
 	paused   time.Time   // end of the pause after a batch that was not full
 	compare  struct {    // state of the comparisons of kept readings
 		failures int       // number of comparisons that failed since the last success
@@ -185,17 +184,16 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// nextBatch waits for unconfirmed records. It returns nil if a comparison may be due first, and no backlog
-// exists.
+// nextBatch waits for unconfirmed records. It returns nil if a comparison may be due. A backlog does not
+// wait for the comparison: see giveWay.
 func (s *Sender) nextBatch(ctx context.Context) (*outbox.Batch, error) {
 	if s.opts.Outbox.Keep() == 0 {
 		return s.opts.Outbox.Next(ctx, s.opts.Bytes, s.opts.Readings)
 	}
 	wait := s.untilComparison()
-	if wait <= 0 && !s.backlog {
+	if wait <= 0 {
 		return nil, nil
 	}
-	s.backlog = false
 	waiting, stop := context.WithTimeout(ctx, wait)
 	defer stop()
 	batch, err := s.opts.Outbox.Next(waiting, s.opts.Bytes, s.opts.Readings)
@@ -257,7 +255,7 @@ func (s *Sender) sendBatch(ctx context.Context, batch *outbox.Batch) error {
 			return err
 		}
 	}
-	if s.backlog = batch.Readings >= s.opts.Readings/2; !s.backlog {
+	if batch.Readings < s.opts.Readings/2 {
 		s.paused = time.Now().Add(s.opts.Every)
 	}
 	return s.opts.Outbox.Confirm(batch)
