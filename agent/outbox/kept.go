@@ -12,11 +12,14 @@ import (
 // keepParts is the number of comparisons in the time of Options.Keep.
 const keepParts = 8
 
-// Kept is a segment whose records are all confirmed. It stays for a comparison with the server, and
+// Kept has the kept segments of an outbox.
+type Kept struct{ *Outbox }
+
+// KeptSegment is a segment whose records are all confirmed. It stays for a comparison with the server, and
 // after that for the next comparison, so that the readings of an hour can be compared together.
 //
 // A kept segment is removed as soon as its space is needed.
-type Kept struct {
+type KeptSegment struct {
 	Readings int64
 	// Age is the time since the last record was confirmed. It does not depend on the time of day, and
 	// excludes times in which the outbox was closed.
@@ -26,34 +29,36 @@ type Kept struct {
 	segment *segment
 }
 
-// Keep returns Options.Keep.
-func (b *Outbox) Keep() time.Duration { return b.opts.Keep }
+// Kept returns the kept segments of the outbox.
+func (b *Outbox) Kept() Kept { return Kept{b} }
 
-// CompareEvery returns the time between two comparisons. A segment receives records for at most this
-// time.
-func (b *Outbox) CompareEvery() time.Duration { return max(b.opts.Keep/keepParts, time.Millisecond) }
+// Duration returns Options.Keep.
+func (b Kept) Duration() time.Duration { return b.opts.Keep }
 
-// Kept returns the kept segments, in the order of Append.
-func (b *Outbox) Kept() (list []Kept) {
+// Interval returns the time between two comparisons. A segment receives records for at most this time.
+func (b Kept) Interval() time.Duration { return max(b.opts.Keep/keepParts, time.Millisecond) }
+
+// Segments returns the kept segments in the order of Append.
+func (b Kept) Segments() (list []KeptSegment) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
 	for _, s := range b.segments {
 		if !s.kept.IsZero() {
-			list = append(list, Kept{Readings: s.readings, Age: s.age(now), Compared: s.compared, segment: s})
+			list = append(list, KeptSegment{Readings: s.readings, Age: s.age(now), Compared: s.compared, segment: s})
 		}
 	}
 	return list
 }
 
-// ReadKept returns the records of a kept segment, in batches of up to about the given bytes and readings.
+// ReadSegment returns the records of a kept segment, in batches of up to about the given bytes and readings.
 // It skips damage. The records of a segment that was removed meanwhile are left out. Only the goroutine
 // that calls Next may call it.
-func (b *Outbox) ReadKept(k Kept, bytes, readings int) iter.Seq2[*Batch, error] {
+func (b Kept) ReadSegment(k KeptSegment, bytes, readings int) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		s, to := k.segment, k.segment.confirmed.offset // constant, because the segment is kept
 		for at := int64(headerBytes); at < to; {
-			batch, next, err := b.readKept(s, at, to, bytes, readings)
+			batch, next, err := b.readRange(s, at, to, bytes, readings)
 			if errors.Is(err, fs.ErrNotExist) {
 				return
 			}
@@ -65,9 +70,9 @@ func (b *Outbox) ReadKept(k Kept, bytes, readings int) iter.Seq2[*Batch, error] 
 	}
 }
 
-// readKept reads the records at an offset, and returns the offset after them. The batch is nil if it
+// readRange reads the records at an offset, and returns the offset after them. The batch is nil if it
 // skipped damage. It closes the file, so that the segment can be removed on every operating system.
-func (b *Outbox) readKept(s *segment, from, to int64, bytes, readings int) (batch *Batch, next int64, err error) {
+func (b Kept) readRange(s *segment, from, to int64, bytes, readings int) (batch *Batch, next int64, err error) {
 	f, err := b.opts.Disk.Open(b.path(s.number))
 	if err != nil {
 		return nil, from, fmt.Errorf("read outbox: %w", err)
@@ -82,9 +87,9 @@ func (b *Outbox) readKept(s *segment, from, to int64, bytes, readings int) (batc
 
 // FinishComparison records that kept segments were compared with the server. It removes the segments
 // of earlier comparisons.
-func (b *Outbox) FinishComparison(compared []Kept) error {
-	var earlier []Kept
-	for _, k := range b.Kept() {
+func (b Kept) FinishComparison(compared []KeptSegment) error {
+	var earlier []KeptSegment
+	for _, k := range b.Segments() {
 		if k.Compared {
 			earlier = append(earlier, k)
 		}
@@ -94,14 +99,14 @@ func (b *Outbox) FinishComparison(compared []Kept) error {
 		k.segment.compared = true
 	}
 	b.mu.Unlock()
-	return b.RemoveKept(earlier)
+	return b.RemoveSegments(earlier)
 }
 
-// RemoveKept removes kept segments. Readings that were not compared are counted in Stats.Uncompared.
-func (b *Outbox) RemoveKept(list []Kept) error {
+// RemoveSegments removes kept segments. Readings that were not compared are counted in Stats.Uncompared.
+func (b Kept) RemoveSegments(list []KeptSegment) error {
 	for _, k := range list {
 		b.mu.Lock()
-		removed := b.removeKept(k.segment)
+		removed := b.removeSegment(k.segment)
 		b.mu.Unlock()
 		if removed {
 			b.removeFile(k.segment)
@@ -110,9 +115,9 @@ func (b *Outbox) RemoveKept(list []Kept) error {
 	return b.SaveCursor()
 }
 
-// removeKept removes a kept segment from the list. It returns false if another call has removed the
+// removeSegment removes a kept segment from the list. It returns false if another call has removed the
 // segment. The caller holds b.mu, and removes the file afterwards.
-func (b *Outbox) removeKept(s *segment) bool {
+func (b Kept) removeSegment(s *segment) bool {
 	if !slices.Contains(b.segments, s) {
 		return false
 	}
@@ -123,8 +128,8 @@ func (b *Outbox) removeKept(s *segment) bool {
 	return true
 }
 
-// evictKept removes the oldest kept segment. It returns false if none is kept.
-func (b *Outbox) evictKept() bool {
+// evictOldest removes the oldest kept segment. It returns false if none is kept.
+func (b Kept) evictOldest() bool {
 	b.mu.Lock()
 	i := slices.IndexFunc(b.segments, func(s *segment) bool { return !s.kept.IsZero() })
 	if i < 0 {
@@ -132,14 +137,14 @@ func (b *Outbox) evictKept() bool {
 		return false
 	}
 	s := b.segments[i]
-	b.removeKept(s)
+	b.removeSegment(s)
 	b.mu.Unlock()
 	b.removeFile(s)
 	return true
 }
 
-// keptBytes returns the size of the kept segments. The caller holds b.mu.
-func (b *Outbox) keptBytes() (total int64) {
+// bytes returns the size of the kept segments. The caller holds b.mu.
+func (b Kept) bytes() (total int64) {
 	for _, s := range b.segments {
 		if !s.kept.IsZero() {
 			total += s.disk

@@ -16,8 +16,8 @@ import (
 // keptRecords returns the numbers of the records in the kept segments.
 func keptRecords(t *testing.T, b *outbox.Outbox) (numbers []int) {
 	t.Helper()
-	for _, k := range b.Kept() {
-		for batch, err := range b.ReadKept(k, 5000, 10) {
+	for _, k := range b.Kept().Segments() {
+		for batch, err := range b.Kept().ReadSegment(k, 5000, 10) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +50,7 @@ func TestKept_SurvivesRestart(t *testing.T) {
 		closeBox(t, b)
 		<-time.After(1000 * time.Hour)
 		b = open(t, o)
-		kept := b.Kept()
+		kept := b.Kept().Segments()
 		if len(kept) < 3 || kept[0].Age != 5*time.Hour || kept[0].Compared {
 			t.Errorf("kept segments: %+v, want 3 or more of an age of 5h", kept)
 		}
@@ -96,7 +96,7 @@ func TestKept_IsRemovedWithoutKeep(t *testing.T) {
 	}
 	add(t, b, 100, 200)
 	left(t, b)
-	if s := b.Stats(); s.Segments != 1 || len(b.Kept()) != 0 {
+	if s := b.Stats(); s.Segments != 1 || len(b.Kept().Segments()) != 0 {
 		t.Errorf("after confirmations: %+v, want only the segment that receives records", s)
 	}
 }
@@ -141,12 +141,12 @@ func TestKept_EndsQuietSegment(t *testing.T) {
 		b := open(t, outbox.Options{Disk: disk{vfs.NewMem()}, Keep: 24 * time.Hour})
 		add(t, b, 0, 1)
 		left(t, b)
-		if kept := b.Kept(); len(kept) > 0 {
+		if kept := b.Kept().Segments(); len(kept) > 0 {
 			t.Errorf("kept too early: %+v", kept)
 		}
 		<-time.After(4 * time.Hour) // of the fake clock
 		synctest.Wait()
-		if kept := b.Kept(); len(kept) != 1 || kept[0].Age != time.Hour || kept[0].Readings != 1 {
+		if kept := b.Kept().Segments(); len(kept) != 1 || kept[0].Age != time.Hour || kept[0].Readings != 1 {
 			t.Errorf("%+v, want one segment, which ended an hour ago", kept)
 		}
 		add(t, b, 1, 2)
@@ -158,7 +158,7 @@ func TestKept_EndsQuietSegment(t *testing.T) {
 }
 
 // TestKept_StaysForNextComparison finishes comparisons. A segment is removed by the second one, also after a
-// restart. RemoveKept counts only segments that were not compared.
+// restart. RemoveSegments counts only segments that were not compared.
 func TestKept_StaysForNextComparison(t *testing.T) {
 	o := outbox.Options{Dir: t.TempDir(), Keep: time.Hour}
 	b := open(t, o)
@@ -172,9 +172,9 @@ func TestKept_StaysForNextComparison(t *testing.T) {
 		restart()
 	}
 	for i, want := range [][]int{{0, 1, 2}, {1, 2}, {2}} {
-		for _, k := range b.Kept() {
+		for _, k := range b.Kept().Segments() {
 			if !k.Compared {
-				if err := b.FinishComparison([]outbox.Kept{k}); err != nil {
+				if err := b.Kept().FinishComparison([]outbox.KeptSegment{k}); err != nil {
 					t.Fatal(err)
 				}
 				break
@@ -188,7 +188,7 @@ func TestKept_StaysForNextComparison(t *testing.T) {
 	add(t, b, 3, 4)
 	left(t, b)
 	restart()
-	if err := b.RemoveKept(b.Kept()); err != nil {
+	if err := b.Kept().RemoveSegments(b.Kept().Segments()); err != nil {
 		t.Fatal(err)
 	}
 	if s := b.Stats(); s.KeptReadings != 0 || s.Segments != 0 || s.Uncompared != 1 {
@@ -250,7 +250,7 @@ func TestKept_SkipsDamage(t *testing.T) {
 	if err := os.Remove(files[1]); err != nil {
 		t.Fatal(err)
 	}
-	lost := int(b.Kept()[1].Readings)
+	lost := int(b.Kept().Segments()[1].Readings)
 	got := keptRecords(t, b)
 	if missing := 100 - len(got) - lost; missing < 1 || missing > 2 || !slices.IsSorted(got) || got[0] != 0 || got[len(got)-1] != 99 {
 		t.Errorf("%v", got)

@@ -49,7 +49,7 @@ type Options struct {
 	MaxBytes int64
 	Full     Policy
 	Order    Order
-	// Keep is how long confirmed records stay for a comparison with the server: see Kept. 0 means that
+	// Keep is how long confirmed records stay for a comparison with the server: see KeptSegment. 0 means that
 	// Confirm removes them.
 	Keep time.Duration
 	// SegmentBytes is the size at which a segment ends. 0 derives it from MaxBytes.
@@ -240,7 +240,7 @@ func (b *Outbox) add(records []Record, size, readings int64) (*group, error) {
 	switch {
 	case b.closing:
 		return nil, ErrClosed
-	case b.opts.Full == RefuseNewest && b.used()-b.keptBytes()+size+endBytes+headerBytes > b.opts.MaxBytes:
+	case b.opts.Full == RefuseNewest && b.used()-b.Kept().bytes()+size+endBytes+headerBytes > b.opts.MaxBytes:
 		return nil, ErrFull
 	case size > b.opts.MaxBytes/2:
 		return nil, varve.Errorf(varve.Invalid, "the readings have %d bytes, more than half of the outbox: send them in parts", size)

@@ -128,7 +128,7 @@ func writeAndConfirm(t *testing.T, c *cuts, o outbox.Options, seed uint64) {
 				t.Error(err)
 				return
 			}
-			if kept := b.Kept(); len(kept) > 3 {
+			if kept := b.Kept().Segments(); len(kept) > 3 {
 				compareKept(t, c, b, kept[:2])
 			}
 		}
@@ -141,9 +141,9 @@ func writeAndConfirm(t *testing.T, c *cuts, o outbox.Options, seed uint64) {
 }
 
 // compareKept reads kept segments, and finishes their comparison.
-func compareKept(t *testing.T, c *cuts, b *outbox.Outbox, kept []outbox.Kept) {
+func compareKept(t *testing.T, c *cuts, b *outbox.Outbox, kept []outbox.KeptSegment) {
 	for _, k := range kept {
-		for batch, err := range b.ReadKept(k, 5000, 10) {
+		for batch, err := range b.Kept().ReadSegment(k, 5000, 10) {
 			if err != nil {
 				t.Error(err)
 				return
@@ -155,7 +155,7 @@ func compareKept(t *testing.T, c *cuts, b *outbox.Outbox, kept []outbox.Kept) {
 			})
 		}
 	}
-	if err := b.FinishComparison(kept); err != nil {
+	if err := b.Kept().FinishComparison(kept); err != nil {
 		t.Error(err)
 	}
 }

@@ -96,7 +96,7 @@ func (w *writer) makeRoom(size int64) {
 // removeOldest removes the oldest kept segment. If none is kept, it drops the oldest segment, unless the
 // policy forbids it. It returns false if it removed none.
 func (w *writer) removeOldest() bool {
-	return w.evictKept() || w.opts.Full == DropOldest && w.dropOldest()
+	return w.Kept().evictOldest() || w.opts.Full == DropOldest && w.dropOldest()
 }
 
 // dropOldest forgets the oldest segment. It returns false if the outbox has none.
@@ -173,7 +173,7 @@ func (w *writer) beginSegment() error {
 	}
 	w.active, w.file = s, f
 	if w.opts.Keep > 0 {
-		w.timer = time.AfterFunc(w.CompareEvery(), w.endLater)
+		w.timer = time.AfterFunc(w.Kept().Interval(), w.endLater)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -30,11 +30,11 @@ const compareAttempts = 5
 // untilComparison returns the time until a comparison may be due. Segments are compared together with
 // younger ones, and the segments of the comparison before. So most hours are complete.
 func (s *Sender) untilComparison() time.Duration {
-	keep, every := s.opts.Outbox.Keep(), s.opts.Outbox.CompareEvery()
-	wait := every // a segment may become kept while no records arrive
-	for _, k := range s.opts.Outbox.Kept() {
+	kept := s.opts.Outbox.Kept()
+	wait := kept.Interval() // a segment may become kept while no records arrive
+	for _, k := range kept.Segments() {
 		if !k.Compared {
-			wait = min(wait, keep+every-k.Age)
+			wait = min(wait, kept.Duration()+kept.Interval()-k.Age)
 		}
 	}
 	return max(wait, time.Until(s.compare.next))
@@ -46,9 +46,9 @@ func (s *Sender) reconcile(ctx context.Context) error {
 	if s.untilComparison() > 0 {
 		return s.opts.Outbox.SaveCursor()
 	}
-	r := &reconciliation{Sender: s, kept: s.opts.Outbox.Kept(), excluded: map[seriesHour]bool{}}
+	r := &reconciliation{Sender: s, kept: s.opts.Outbox.Kept().Segments(), excluded: map[seriesHour]bool{}}
 	for _, k := range r.kept {
-		if k.Age >= s.opts.Outbox.Keep() && !k.Compared {
+		if k.Age >= s.opts.Outbox.Kept().Duration() && !k.Compared {
 			r.due = append(r.due, k)
 		} else {
 			r.others = append(r.others, k)
@@ -63,9 +63,9 @@ func (s *Sender) reconcile(ctx context.Context) error {
 	switch {
 	case err == nil:
 		s.compare.failures = 0
-		return s.opts.Outbox.FinishComparison(r.due)
+		return s.opts.Outbox.Kept().FinishComparison(r.due)
 	case r.result.Refused:
-		s.compare.next = time.Now().Add(s.opts.Outbox.CompareEvery())
+		s.compare.next = time.Now().Add(s.opts.Outbox.Kept().Interval())
 		return s.removeOld(r.kept)
 	}
 	s.compare.failures++
@@ -77,14 +77,14 @@ func (s *Sender) reconcile(ctx context.Context) error {
 
 // removeOld removes the segments that have been kept for twice the time, because the server refuses
 // comparisons.
-func (s *Sender) removeOld(kept []outbox.Kept) error {
-	var old []outbox.Kept
+func (s *Sender) removeOld(kept []outbox.KeptSegment) error {
+	var old []outbox.KeptSegment
 	for _, k := range kept {
-		if k.Age >= 2*s.opts.Outbox.Keep() {
+		if k.Age >= 2*s.opts.Outbox.Kept().Duration() {
 			old = append(old, k)
 		}
 	}
-	return s.opts.Outbox.RemoveKept(old)
+	return s.opts.Outbox.Kept().RemoveSegments(old)
 }
 
 // isRefused reports whether a server answered that it does not compare readings: an agent, an older server,
@@ -115,8 +115,8 @@ func (s *Sender) giveWay(ctx context.Context) error {
 type reconciliation struct {
 	*Sender
 
-	kept, due, others []outbox.Kept       // all segments: the due ones, which will be removed, and the others
-	excluded          map[seriesHour]bool // hours that are too large
+	kept, due, others []outbox.KeptSegment // all segments: the due ones, which will be removed, and the others
+	excluded          map[seriesHour]bool  // hours that are too large
 	result            Reconciliation
 	rows              rowReader
 }
@@ -170,9 +170,9 @@ func (r *reconciliation) collect(ctx context.Context, p part) (*holdings, error)
 }
 
 // eachReading calls use for each valid reading in some segments, with its line, until use returns false.
-func (r *reconciliation) eachReading(ctx context.Context, segments []outbox.Kept, use func(line []byte, reading *varve.Reading) bool) error {
+func (r *reconciliation) eachReading(ctx context.Context, segments []outbox.KeptSegment, use func(line []byte, reading *varve.Reading) bool) error {
 	for _, k := range segments {
-		for batch, err := range r.opts.Outbox.ReadKept(k, r.opts.Bytes, r.opts.Readings) {
+		for batch, err := range r.opts.Outbox.Kept().ReadSegment(k, r.opts.Bytes, r.opts.Readings) {
 			if err != nil {
 				return err
 			}

@@ -95,7 +95,7 @@ func TestReconcile_RepeatsInterruptedRun(t *testing.T) {
 				if s := g.box.Stats(); s.KeptReadings != all || s.Uncompared != 0 {
 					t.Errorf("%+v, want %d kept readings", s, all)
 				}
-				for _, k := range g.box.Kept() {
+				for _, k := range g.box.Kept().Segments() {
 					if k.Compared {
 						t.Errorf("%+v is compared", k)
 					}

@@ -29,8 +29,8 @@ import (
 
 const keep = 24 * time.Hour
 
-// loser is a transport to a real server. The server acknowledges each reading. It loses the readings of which
-// the text contains a word of lost, when they arrive for the first time.
+// loser is a transport to a real server. The server acknowledges each reading. If the text of a reading contains
+// an element of lost, the server loses the reading when it arrives for the first time.
 type loser struct {
 	handler http.Handler
 	lost    []string

@@ -187,7 +187,7 @@ func (s *Sender) Run(ctx context.Context) {
 // nextBatch waits for unconfirmed records. It returns nil if a comparison may be due. A backlog does not
 // wait for the comparison: see giveWay.
 func (s *Sender) nextBatch(ctx context.Context) (*outbox.Batch, error) {
-	if s.opts.Outbox.Keep() == 0 {
+	if s.opts.Outbox.Kept().Duration() == 0 {
 		return s.opts.Outbox.Next(ctx, s.opts.Bytes, s.opts.Readings)
 	}
 	wait := s.untilComparison()
