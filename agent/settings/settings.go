@@ -107,13 +107,34 @@ func span(key, doc string, at func(*Settings) *time.Duration) setting {
 	return settings.Positive(duration(key, doc, at))
 }
 
-// duration returns a setting for a duration. Unlike settings.Span, it accepts durations below a second,
-// such as 200ms.
+// maxKeep is the maximum of outbox.keep.
+const maxKeep = 365 * 24 * time.Hour
+
+// keepSetting returns a setting for a duration of up to maxKeep, or 0.
+func keepSetting(key, doc string, at func(*Settings) *time.Duration) setting {
+	of := duration(key, doc, at)
+	set := of.Set
+	of.Set = func(s *Settings, value string) error {
+		changed := *s
+		if err := set(&changed, value); err != nil {
+			return err
+		}
+		if *at(&changed) > maxKeep {
+			return fmt.Errorf("%s is too long: use at most 1y", value)
+		}
+		*s = changed
+		return nil
+	}
+	return of
+}
+
+// duration returns a setting for a duration. Unlike settings.Span, it accepts 0 and durations below a
+// second, such as 200ms.
 func duration(key, doc string, at func(*Settings) *time.Duration) setting {
 	of := settings.Span(key, doc, at)
 	set := of.Set
 	of.Set = func(s *Settings, value string) error {
-		if short, err := time.ParseDuration(value); err == nil && short > 0 && short < time.Second {
+		if short, err := time.ParseDuration(value); err == nil && short >= 0 && short < time.Second {
 			*at(s) = short
 			return nil
 		}
@@ -175,7 +196,7 @@ var all = []setting{
 	size("outbox.max_bytes", "maximum size of the folder", outbox.MinBytes, func(s *Settings) *settings.Size { return &s.Outbox.MaxBytes }),
 	text("outbox.full", "when the folder is full: drop (the oldest readings) or refuse (new ones)", func(s *Settings) *string { return &s.Outbox.Full }, oneOf("drop", "refuse")),
 	text("outbox.order", "which readings are sent first: oldest or newest", func(s *Settings) *string { return &s.Outbox.Order }, oneOf("oldest", "newest")),
-	duration("outbox.keep", "how long confirmed readings stay in the folder before they are compared with the server and removed; 0 means no comparison", func(s *Settings) *time.Duration { return &s.Outbox.Keep }),
+	keepSetting("outbox.keep", "how long confirmed readings stay in the folder before they are compared with the server and removed; 0 means no comparison", func(s *Settings) *time.Duration { return &s.Outbox.Keep }),
 	whole("upload.readings", "maximum number of readings in a request", 1, func(s *Settings) *int { return &s.Upload.Readings }),
 	whole("upload.readings_per_second", "maximum rate of readings; 0 means no limit", 0, func(s *Settings) *int { return &s.Upload.ReadingsPerSecond }),
 	size("upload.bytes_per_second", "maximum rate of compressed bytes; 0 means no limit", 0, func(s *Settings) *settings.Size { return &s.Upload.BytesPerSecond }),

@@ -105,6 +105,10 @@ topics: {a: {pattern: "{x}/{x}"}}
 			t.Errorf("%q is missing in:\n%s", want, err)
 		}
 	}
+	forever := settings.Source{Environ: []string{"VARVE_AGENT_OUTBOX_KEEP=forever"}}
+	if _, err := settings.Load(forever); err == nil || !strings.Contains(err.Error(), "outbox.keep: forever is too long: use at most 1y") {
+		t.Errorf("outbox.keep: %v", err)
+	}
 	for name, src := range map[string]settings.Source{
 		"missing file": {File: "missing.yaml", Required: true}, "not YAML": {File: file(t, "a: [")}, "list": {File: file(t, "- a")}, "alias": {File: file(t, "a: &x {b: *x}")},
 	} {
