@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/agent/outbox"
@@ -196,7 +197,11 @@ func (a *Agent) reconciled(r *uplink.Reconciliation) {
 		m.lastError.Store(nil)
 	}
 	if r.Resent.Total() > 0 {
-		log.Warn().Int64("resent", r.Resent.Total()).Int64("lost", r.Resent.Stored).Int64("compared", r.Readings).Msg("readings resent after a comparison")
+		level := zerolog.InfoLevel
+		if r.Resent.Stored > 0 {
+			level = zerolog.WarnLevel
+		}
+		log.WithLevel(level).Int64("resent", r.Resent.Total()).Int64("lost", r.Resent.Stored).Int64("compared", r.Readings).Msg("readings resent after a comparison")
 	}
 	if r.Uncompared > 0 {
 		log.Warn().Int64("readings", r.Uncompared).Msg("hours not compared, too many readings")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"path"
+	"syscall"
 	"time"
 )
 
@@ -94,10 +95,20 @@ func (b *Outbox) SaveCursor() error {
 	return b.writeCursor(cursor)
 }
 
-// writeCursor replaces the file CURSOR.
+// writeCursor replaces the file CURSOR. If the disk is full, it removes kept segments.
 func (b *Outbox) writeCursor(data []byte) error {
 	b.cursor.Lock()
 	defer b.cursor.Unlock()
+	for {
+		err := b.replaceCursor(data)
+		if !errors.Is(err, syscall.ENOSPC) || !b.Kept().evictOldest() {
+			return err
+		}
+	}
+}
+
+// replaceCursor replaces the file CURSOR. The caller holds b.cursor.
+func (b *Outbox) replaceCursor(data []byte) error {
 	name := path.Join(b.opts.Dir, cursorFile)
 	f, err := b.opts.Disk.Create(name + ".new")
 	if err != nil {

@@ -134,6 +134,25 @@ func TestKept_YieldsToRecords(t *testing.T) {
 	}
 }
 
+// TestKept_YieldsToCursor saves the cursor on a full disk. The oldest kept segment is removed for it.
+func TestKept_YieldsToCursor(t *testing.T) {
+	full := &fullDisk{disk: disk{vfs.NewMem()}, free: 1 << 20}
+	b := open(t, outbox.Options{Disk: full, SegmentBytes: 10_000, Keep: time.Hour})
+	add(t, b, 0, 100)
+	left(t, b)
+	before := b.Stats().Segments
+	full.mu.Lock()
+	full.free = 0
+	delete(full.sizes, "box/CURSOR.new")
+	full.mu.Unlock()
+	if err := b.SaveCursor(); err != nil {
+		t.Error(err)
+	}
+	if s := b.Stats(); s.Segments != before-1 || s.Uncompared == 0 || s.Dropped != 0 {
+		t.Errorf("%+v with %d segments before", s, before)
+	}
+}
+
 // TestKept_EndsQuietSegment appends one record. Its segment ends after some time without further records,
 // so that it can be compared.
 func TestKept_EndsQuietSegment(t *testing.T) {

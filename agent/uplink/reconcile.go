@@ -3,6 +3,7 @@ package uplink
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -46,14 +47,7 @@ func (s *Sender) reconcile(ctx context.Context) error {
 	if s.untilComparison() > 0 {
 		return s.opts.Outbox.SaveCursor()
 	}
-	r := &reconciliation{Sender: s, kept: s.opts.Outbox.Kept().Segments(), excluded: map[seriesHour]bool{}}
-	for _, k := range r.kept {
-		if k.Age >= s.opts.Outbox.Kept().Duration() && !k.Compared {
-			r.due = append(r.due, k)
-		} else {
-			r.others = append(r.others, k)
-		}
-	}
+	r := newReconciliation(s)
 	err := r.compareAll(ctx)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -66,7 +60,7 @@ func (s *Sender) reconcile(ctx context.Context) error {
 		return s.opts.Outbox.Kept().FinishComparison(r.due)
 	case r.result.Refused:
 		s.compare.next = time.Now().Add(s.opts.Outbox.Kept().Interval())
-		return s.removeOld(r.kept)
+		return s.removeOld()
 	}
 	s.compare.failures++
 	wait := s.waitAfter(s.compare.failures, err)
@@ -77,14 +71,10 @@ func (s *Sender) reconcile(ctx context.Context) error {
 
 // removeOld removes the segments that have been kept for twice the time, because the server refuses
 // comparisons.
-func (s *Sender) removeOld(kept []outbox.KeptSegment) error {
-	var old []outbox.KeptSegment
-	for _, k := range kept {
-		if k.Age >= 2*s.opts.Outbox.Kept().Duration() {
-			old = append(old, k)
-		}
-	}
-	return s.opts.Outbox.Kept().RemoveSegments(old)
+func (s *Sender) removeOld() error {
+	kept := s.opts.Outbox.Kept()
+	young := func(k outbox.KeptSegment) bool { return k.Age < 2*kept.Duration() }
+	return kept.RemoveSegments(slices.DeleteFunc(kept.Segments(), young))
 }
 
 // isRefused reports whether a server answered that it does not compare readings: an agent, an older server,
@@ -115,10 +105,25 @@ func (s *Sender) giveWay(ctx context.Context) error {
 type reconciliation struct {
 	*Sender
 
-	kept, due, others []outbox.KeptSegment // all segments: the due ones, which will be removed, and the others
-	excluded          map[seriesHour]bool  // hours that are too large
-	result            Reconciliation
-	rows              rowReader
+	due      []outbox.KeptSegment // segments to be compared
+	others   []outbox.KeptSegment // segments that may have readings of the same hours
+	excluded map[seriesHour]bool  // hours that are too large
+	result   Reconciliation
+	rows     rowReader
+}
+
+func newReconciliation(s *Sender) *reconciliation {
+	r := &reconciliation{Sender: s, excluded: map[seriesHour]bool{}}
+	kept := s.opts.Outbox.Kept()
+	for _, k := range kept.Segments() {
+		switch {
+		case k.Age >= kept.Duration() && !k.Compared:
+			r.due = append(r.due, k)
+		case k.Age >= kept.Duration()-2*kept.Interval():
+			r.others = append(r.others, k)
+		}
+	}
+	return r
 }
 
 // compareAll compares all hours with readings in due segments. Hours that do not fit into memory together
@@ -252,7 +257,7 @@ func (r *reconciliation) resend(ctx context.Context, h *holdings) error {
 	}
 	var sending bundle
 	var failed error
-	err := r.eachReading(ctx, r.kept, func(line []byte, reading *varve.Reading) bool {
+	err := r.eachReading(ctx, slices.Concat(r.due, r.others), func(line []byte, reading *varve.Reading) bool {
 		if !h.has(hourOf(reading)) {
 			return true
 		}
