@@ -3,6 +3,8 @@ package uplink_test
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +24,9 @@ func (g *gateway) fill(t *testing.T, devices int) (readings int64) {
 	return int64(30 * devices)
 }
 
+// answer sets the answers in place of the server. The server itself answers if intercept returns nil.
+func (l *loser) answer(intercept func(r *http.Request) *http.Response) { l.intercept.Store(&intercept) }
+
 // isComparison reports whether a request compares digests.
 func isComparison(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/digests") }
 
@@ -40,12 +45,12 @@ func TestReconcile_ForgetsNothingAfterFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withGateway(t, nil, func(t *testing.T, g *gateway) {
 				g.server.lost = []string{`"n":7}`}
-				g.server.intercept = func(r *http.Request) *http.Response {
+				g.server.answer(func(r *http.Request) *http.Response {
 					if isComparison(r) {
 						return answer()
 					}
 					return nil
-				}
+				})
 				all := g.fill(t, 2)
 				wait(2 * keep)
 				g.append(t, 2, 100)
@@ -58,7 +63,7 @@ func TestReconcile_ForgetsNothingAfterFailure(t *testing.T) {
 						t.Fatalf("%+v", r)
 					}
 				}
-				g.server.intercept = nil
+				g.server.intercept.Store(nil)
 				wait(2 * keep)
 				if total := g.total(); total.Resent.Stored != 2 || total.Readings != all+2 || g.box.Stats().Uncompared != 0 {
 					t.Errorf("%+v", total)
@@ -78,7 +83,7 @@ func TestReconcile_RepeatsInterruptedRun(t *testing.T) {
 				g.server.lost = []string{`"n":7}`}
 				all := g.fill(t, 5)
 				stuck := make(chan struct{})
-				g.server.intercept = func(r *http.Request) *http.Response {
+				g.server.answer(func(r *http.Request) *http.Response {
 					if g.server.compares < 3 && isComparison(r) {
 						return nil
 					}
@@ -86,7 +91,7 @@ func TestReconcile_RepeatsInterruptedRun(t *testing.T) {
 						<-stuck
 					}
 					return reply(502, "no network")
-				}
+				})
 				wait(keep + 5*time.Hour)
 				if restart {
 					close(stuck)
@@ -100,7 +105,7 @@ func TestReconcile_RepeatsInterruptedRun(t *testing.T) {
 						t.Errorf("%+v is compared", k)
 					}
 				}
-				g.server.intercept = nil
+				g.server.intercept.Store(nil)
 				g.start(t)
 				wait(keep)
 				if total := g.total(); total.Resent.Stored != 5 || total.Readings != all {
@@ -118,12 +123,12 @@ func TestReconcile_ForgetsByAgeIfRefused(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 405} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			withGateway(t, nil, func(t *testing.T, g *gateway) {
-				g.server.intercept = func(r *http.Request) *http.Response {
+				g.server.answer(func(r *http.Request) *http.Response {
 					if isComparison(r) {
 						return reply(status, map[string]string{"detail": "an agent only accepts readings"})
 					}
 					return nil
-				}
+				})
 				all := g.fill(t, 2)
 				wait(2*keep - 6*time.Hour)
 				if s := g.box.Stats(); s.KeptReadings != all || s.Uncompared != 0 {
@@ -148,7 +153,7 @@ func TestReconcile_GivesWay(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		g.fill(t, devices)
 		urgent, late := 0, 0
-		g.server.intercept = func(r *http.Request) *http.Response {
+		g.server.answer(func(r *http.Request) *http.Response {
 			if !isComparison(r) {
 				return nil
 			}
@@ -162,7 +167,7 @@ func TestReconcile_GivesWay(t *testing.T) {
 				t.Error(err)
 			}
 			return nil
-		}
+		})
 		wait(keep + 2*time.Hour)
 		if urgent < devices || late > 0 || len(g.runs) == 0 {
 			t.Errorf("%d comparisons, of which %d began before the reading was sent; %d runs", urgent, late, len(g.runs))
@@ -209,14 +214,14 @@ func TestReconcile_LimitsRate(t *testing.T) {
 	withGateway(t, func(o *uplink.Options) { o.BytesPerSecond = 1000 }, func(t *testing.T, g *gateway) {
 		g.fill(t, 50)
 		var first, last time.Time
-		g.server.intercept = func(r *http.Request) *http.Response {
+		g.server.answer(func(r *http.Request) *http.Response {
 			if isComparison(r) {
 				if last = time.Now(); first.IsZero() {
 					first = last
 				}
 			}
 			return nil
-		}
+		})
 		wait(keep + 3*time.Hour)
 		if took := last.Sub(first); g.server.compares < 50 || took < 20*time.Second || took > time.Hour {
 			t.Errorf("%d requests within %s", g.server.compares, took)
@@ -244,11 +249,36 @@ func TestReconcile_LeavesRoomToPostpone(t *testing.T) {
 		if s := g.box.Stats(); s.KeptBytes < g.box.MaxBytes()/2 {
 			t.Fatalf("%+v, want more than half of %d kept", s, g.box.MaxBytes())
 		}
-		g.server.intercept = func(*http.Request) *http.Response { return reply(503, map[string]string{"detail": "later"}) }
+		g.server.answer(func(*http.Request) *http.Response { return reply(503, map[string]string{"detail": "later"}) })
 		g.append(t, 1, 100)
 		wait(time.Hour)
-		if g.server.intercept = nil; postponed == 0 {
+		if g.server.intercept.Store(nil); postponed == 0 {
 			t.Error("the reading was not postponed")
+		}
+	})
+}
+
+// TestReconcile_SavesAgeWhileIdle waits without new readings, and copies the folder without a shutdown. The age
+// of the kept segments is in the copy.
+func TestReconcile_SavesAgeWhileIdle(t *testing.T) {
+	withGateway(t, nil, func(t *testing.T, g *gateway) {
+		g.fill(t, 1)
+		wait(20 * time.Hour)
+		dir := filepath.Join(t.TempDir(), "copy")
+		if err := os.CopyFS(dir, os.DirFS(g.dir)); err != nil {
+			t.Fatal(err)
+		}
+		box, err := outbox.Open(outbox.Options{Dir: dir, MaxBytes: outbox.MinBytes, Keep: keep})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := box.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		if kept := box.Kept().Segments(); len(kept) == 0 || kept[0].Age < 18*time.Hour {
+			t.Errorf("%+v, want an age of 18 to 22 hours", kept)
 		}
 	})
 }

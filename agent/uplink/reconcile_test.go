@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,7 +37,7 @@ type loser struct {
 	lost    []string
 	seen    map[string]bool
 	// intercept, if set, may answer a request in place of the server.
-	intercept func(r *http.Request) *http.Response
+	intercept atomic.Pointer[func(r *http.Request) *http.Response]
 	writes    []string // texts of written bodies
 	compares  int      // number of requests for a comparison
 }
@@ -46,8 +47,8 @@ func (l *loser) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, "/digests") {
 		l.compares++
 	}
-	if l.intercept != nil {
-		if answer := l.intercept(r); answer != nil {
+	if intercept := l.intercept.Load(); intercept != nil {
+		if answer := (*intercept)(r); answer != nil {
 			return answer, nil
 		}
 	}
@@ -109,6 +110,7 @@ func reply(status int, body any) *http.Response {
 type gateway struct {
 	server  *loser
 	client  *client.Client
+	dir     string
 	box     *outbox.Outbox
 	options uplink.Options
 	runs    []uplink.Reconciliation
@@ -124,14 +126,14 @@ func withGateway(t *testing.T, change func(*uplink.Options), test func(t *testin
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := &gateway{server: &loser{seen: map[string]bool{}, handler: api.New(api.Options{
+		g := &gateway{dir: t.TempDir(), server: &loser{seen: map[string]bool{}, handler: api.New(api.Options{
 			Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Tables: e.Store, Streams: e.Streams,
 			Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Items: e.Store, Now: e.Now, Metrics: prometheus.NewRegistry(),
 		})}}
 		if g.client, err = client.New("http://127.0.0.1", client.WithRetries(0), client.WithHTTPClient(&http.Client{Transport: g.server})); err != nil {
 			t.Fatal(err)
 		}
-		if g.box, err = outbox.Open(outbox.Options{Dir: t.TempDir(), MaxBytes: 16 << 20, Keep: keep}); err != nil {
+		if g.box, err = outbox.Open(outbox.Options{Dir: g.dir, MaxBytes: 16 << 20, Keep: keep}); err != nil {
 			t.Fatal(err)
 		}
 		g.options = uplink.Options{Outbox: g.box, Client: g.client, Events: uplink.Events{
