@@ -122,8 +122,8 @@ func (a *Alert) updated(now Alert) Alert {
 	return now
 }
 
-// move marks the alert as replaced or withdrawn. The id stays valid: find uses the generation and
-// the extent to find the alert that replaced this one.
+// move marks the alert as replaced or withdrawn. The id stays valid: alertStore.find uses the generation
+// and the extent to find the alert that replaced this one.
 func (a *Alert) move(at time.Time, generation string, x extent) {
 	a.moved, a.extent, a.generation = at, x, generation
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// AlertList selects alerts of one device, or of a severity across devices. The newest alert is
-// first.
+// AlertList selects alerts of one device or of all devices. The newest alert is first.
 type AlertList struct {
 	Tenant   string
 	Device   string     // "" means all devices

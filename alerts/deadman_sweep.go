@@ -78,8 +78,8 @@ func (s *sweep) checkDevices(ctx context.Context) error {
 	}
 }
 
-// checkPage checks some devices. If the check of a device fails, the other devices are still
-// checked.
+// checkPage checks some devices. If the check of a device fails, the other devices are still checked,
+// unless isOver returns true.
 func (s *sweep) checkPage(ctx context.Context, list []devices.Device) error {
 	if err := s.checkLease(ctx); err != nil {
 		return err

@@ -148,8 +148,8 @@ func (v *evaluator) addForward(one *sample) bool {
 			at := one.at
 			v.closeEpisode(&at, false)
 		}
-		// If a recorded episode covers this sample, its record does not reflect the sample yet. So
-		// the evaluation continues.
+		// After hi, a sample for which the condition fails ends the evaluation. The exception is a sample
+		// that a recorded episode covers, because the record does not reflect the sample yet.
 		return !after || v.isInside(one.at)
 	}
 	if after && v.current == nil && !v.isInside(one.at) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/varvedb/varve"
 )
 
@@ -58,18 +60,37 @@ func (m *Monitor) observeTenant(ctx context.Context, now time.Time, tenant strin
 	if err := m.opts.Devices.Touch(ctx, now, tenant, set.seen, readings, verdicts); err != nil || set.isEmpty() {
 		return err
 	}
-	for s, index := range set.group(readings, verdicts) {
-		err := m.evaluateSeries(ctx, s, readings, verdicts, index)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		for _, i := range index {
-			if err != nil {
+	m.evaluateAll(ctx, set.group(readings, verdicts), readings, verdicts)
+	return context.Cause(ctx)
+}
+
+// maxEvaluations is the number of series of one write that are evaluated at the same time. Most of an
+// evaluation waits for the store, and the store syncs the writes of several evaluations together.
+const maxEvaluations = 8
+
+// evaluateAll evaluates the rules on groups of readings, given by index. It rejects the readings of
+// series whose evaluation fails.
+func (m *Monitor) evaluateAll(ctx context.Context, groups map[varve.Series][]int, readings []varve.Reading, verdicts []varve.Verdict) {
+	evaluateOne := func(s varve.Series, index []int) {
+		if err := m.evaluateSeries(ctx, s, readings, verdicts, index); err != nil {
+			for _, i := range index {
 				verdicts[i] = notEvaluated(err)
 			}
 		}
 	}
-	return nil
+	var running errgroup.Group
+	running.SetLimit(maxEvaluations)
+	for s, index := range groups {
+		if len(groups) == 1 {
+			evaluateOne(s, index)
+			return
+		}
+		running.Go(func() error {
+			evaluateOne(s, index)
+			return nil
+		})
+	}
+	_ = running.Wait() // each failure is in the verdicts
 }
 
 // group returns the indexes of the stored readings of each series that has rules. It replaces their zero

@@ -1,11 +1,18 @@
 package alerts_test
 
 import (
+	"context"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/alerts"
 	"github.com/varvedb/varve/devices"
+	"github.com/varvedb/varve/registry/registrytest"
+	"github.com/varvedb/varve/store"
 )
 
 // TestObserve_RegistersDevicesOfEachTenant covers one write with readings of several tenants. If
@@ -38,6 +45,58 @@ func TestObserve_RegistersDevicesOfEachTenant(t *testing.T) {
 			t.Error("rules were asked for a reading that was rejected")
 		}
 	})
+}
+
+// meetingItems is a registry. While meet is true, its queries wait for each other: the first ones return
+// when four of them are running.
+type meetingItems struct {
+	*registrytest.Items
+	meet    atomic.Bool
+	running atomic.Int32
+	met     chan struct{}
+}
+
+func (s *meetingItems) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, error) {
+	if s.meet.Load() {
+		if s.running.Add(1) == 4 {
+			close(s.met)
+		}
+		select {
+		case <-s.met:
+		case <-ctx.Done():
+			return store.ItemPage{}, ctx.Err()
+		}
+	}
+	return s.Items.Query(ctx, q)
+}
+
+// TestObserve_EvaluatesSeriesAtOnce writes one reading of each of eight devices, in one write. At least
+// four of the evaluations must wait for the registry at the same time.
+func TestObserve_EvaluatesSeriesAtOnce(t *testing.T) {
+	items := &meetingItems{met: make(chan struct{})}
+	w := newWorld(t, func(o *alerts.Options) {
+		items.Items = o.Items.(*registrytest.Items)
+		o.Items = items
+	})
+	w.rule(above(0, 0))
+	w.send(reading("first", noon)) // reads the rules
+	items.meet.Store(true)
+	readings := make([]varve.Reading, 8)
+	for i := range readings {
+		readings[i] = reading(fmt.Sprint(i), noon)
+	}
+	verdicts := w.store(readings)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	must(t, w.Observe(ctx, noon, readings, verdicts))
+	for i, v := range verdicts {
+		if v.Outcome != varve.Stored {
+			t.Errorf("device %d: %v", i, v)
+		}
+	}
+	if n := len(w.alerts(alerts.AlertList{})); n != 9 {
+		t.Errorf("%d alerts, want 9", n)
+	}
 }
 
 // devicesOf returns the registered devices of a tenant.

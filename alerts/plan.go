@@ -66,8 +66,8 @@ func differing(found *findings, known *history, removed []episode, contested map
 		differ = append(differ, e)
 	}
 	for _, k := range known.recorded.episodes {
-		// Publish an unpublished episode as recorded if its first reading is deleted. If that reading is
-		// stored, the episode is wanted or removed. Write contested episodes again, too.
+		// An unpublished episode whose first reading is deleted is neither wanted nor removed. Write it
+		// with its recorded content, so that it is published. Write contested episodes once more, too.
 		deleted := !k.published && !found.stored[k.start] && k.start.Compare(found.hi) <= 0
 		if (deleted || contested[k.start]) && !startsAt(found.wanted, k.start) && !startsAt(removed, k.start) {
 			differ = append(differ, k)

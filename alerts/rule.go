@@ -68,8 +68,8 @@ type Rule struct {
 	// For is the time for which the condition must hold, from the first reading to a later one.
 	// In a deadman rule, it is the time without a reading.
 	For time.Duration
-	// Gap is the longest time between two readings of an episode. NoGap means no
-	// limit. If 0, the gap is measured when the rule is added; a deadman rule has none.
+	// Gap is the longest time between two readings of an episode. NoGap means no limit. If 0, the gap is
+	// measured when the rule is added or its condition changes; a deadman rule has none.
 	Gap         time.Duration
 	GapMeasured bool // if true, Gap was measured, and was not given by the client
 	Severity    Severity

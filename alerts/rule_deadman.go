@@ -45,8 +45,8 @@ func (deadmanKind) evaluate(r *Rule, seen lastSeen, now time.Time, recorded []ep
 	at := seen.position()
 	known := false
 	for _, old := range recorded {
-		// This episode is about the current silence, or about a later one that another process has recorded. In
-		// both cases, no new episode is wanted.
+		// If the episode begins at the last-seen time, it is about the current silence. If it begins
+		// later, another process has recorded a later silence. In both cases, no new episode is wanted.
 		if old.start.Compare(at) >= 0 {
 			known, open = true, open || old.end == nil
 			continue

@@ -30,6 +30,15 @@ type digestsHandler struct {
 	now     func() time.Time
 }
 
+// newReconciler returns a reader of digests that takes part in the limits of reads.
+func newReconciler(reads *reads, o *Options) reconcile.Reader {
+	r := reconcile.Reader{Readings: o.Query, InTurn: reads.inTurn}
+	if o.Erasures.Eraser != nil {
+		r.Erased = o.Erasures.Eraser.ErasedWindows
+	}
+	return r
+}
+
 func (h *digestsHandler) addRoutes(o *operations) {
 	params := queryParams("period", "hourly or daily, in UTC; default hourly",
 		"from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",

@@ -10,9 +10,9 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// fleet returns a server with four registered devices. The readings of device old arrived a day
-// ago. Device new sent a reading of a minute ago. Device late sent an old reading last, and device
-// idle sent nothing.
+// fleet returns a server with four registered devices. The reading of device old arrived 25 hours ago.
+// Device new sent readings of an hour and of a minute ago. Device late sent an old reading last, and
+// device idle sent nothing.
 func fleet(t *testing.T) *server {
 	t.Helper()
 	s := newServer(t, nil)

@@ -41,8 +41,8 @@ func packedBulk(t *testing.T, f wire.Format, n int) []byte {
 	return out.Bytes()
 }
 
-// TestMemoryOfWrites checks that many concurrent bodies need only the memory of the limit for batches.
-// The bodies are small when compressed and large when decompressed.
+// TestMemoryOfWrites checks that eight concurrent bodies, which are small when compressed and large when
+// decompressed, use at most 150 MiB of heap.
 func TestMemoryOfWrites(t *testing.T) {
 	s := newServer(t, nil)
 	n := 1000

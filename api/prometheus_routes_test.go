@@ -11,7 +11,7 @@ func isProm(path string) bool {
 }
 
 // init adds the routes of Prometheus' query API, below both roots, to the tables of routes. It inserts
-// them before the route that creates the first key.
+// them before the route that creates the first key, because all later requests need a key.
 func init() {
 	for _, root := range []string{"/prometheus", ""} {
 		for path, methods := range map[string]string{

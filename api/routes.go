@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/arrivals"
 	"github.com/varvedb/varve/ingest"
 	"github.com/varvedb/varve/ingest/records"
-	"github.com/varvedb/varve/reconcile"
 	"github.com/varvedb/varve/store/tablescan"
 )
 
@@ -56,7 +55,7 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 		&whyHandler{responder: a, query: o.Query, streams: o.Streams, devices: o.Devices, rejects: o.Rejects, rotator: o.Rotator, archive: o.Archive, reads: s.reads, now: o.Now},
 		&latestHandler{responder: a, directory: d, now: o.Now},
 		&streamDevicesHandler{responder: a, directory: d, now: o.Now}, &streamSeriesHandler{responder: a, directory: d, tables: o.Tables, reads: s.reads},
-		&digestsHandler{responder: a, directory: d, reader: reconcile.Reader{Readings: o.Query, InTurn: s.reads.inTurn}, keyring: o.Receipts, now: o.Now},
+		&digestsHandler{responder: a, directory: d, reader: newReconciler(s.reads, o), keyring: o.Receipts, now: o.Now},
 		&countsHandler{responder: a, directory: d, engine: aggregates, now: o.Now},
 		&aggregateHandler{
 			responder: a, directory: d, archive: &o.Archive, stall: o.Limits.Stall, now: o.Now, memory: semaphore.NewWeighted(aggregateMemory), engine: aggregates,

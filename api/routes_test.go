@@ -345,8 +345,8 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestReadyz_RequiresReadableKeys checks that the answer is 503 while it cannot be read whether API keys exist,
-// because all requests are refused then.
+// TestReadyz_RequiresReadableKeys checks that /readyz answers 503 while reads of the API keys fail,
+// because the server then refuses all requests.
 func TestReadyz_RequiresReadableKeys(t *testing.T) {
 	s := newServer(t, nil)
 	s.store.failItems(errDisk)

@@ -112,8 +112,9 @@ func (h *Horizon) Settled(ctx context.Context) (time.Time, Epoch, error) {
 }
 
 // Admit makes the epoch durable after a reset of the clock, and retries a failed Open. After a reset,
-// arrivals are earlier than before, so Admit must be called before the next readings are written. It
-// returns the zero time: writes have no limit.
+// arrivals are earlier than before, so Admit must be called before the next readings are written. Admit
+// fails if a late Open followed the arrival, which may be settled already. It returns the zero time, which
+// means that the write may last for any time.
 func (h *Horizon) Admit(ctx context.Context, arrived time.Time) (by time.Time, err error) {
 	if count := h.router.ClockResets(); h.opened.Load() && int64(count) == h.renewed.Load() {
 		return by, h.checkArrival(arrived)

@@ -57,9 +57,8 @@ func (r *Registry) Delete(ctx context.Context, tenant, device string) error {
 	if err := varve.ValidateDevice(device); err != nil {
 		return varve.InvalidParam("device", "%s", err)
 	}
-	// The last-seen records are deleted first: as long as one exists, no reading
-	// registers the device again. They are deleted again after the device, because
-	// a reading may have arrived in between.
+	// Delete the last-seen records first: as long as one exists, no reading registers the device again.
+	// Below, delete them once more, because a reading that arrived in between may have written one.
 	if err := r.deleteLastSeen(ctx, tenant, device); err != nil {
 		return fmt.Errorf("delete device %s: %w", device, err)
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// lastSeen is the set of devices that sent readings in the current minute, and of the records
-// that are still to be written. Only the first reading of a device in a minute changes the set.
-// Every other reading costs one lookup in a map.
+// lastSeen is the set of devices that sent readings in the current minute, and of the records that are
+// still to be written. Only the first reading of a device or a series in a minute changes the set. Every
+// other reading costs only lookups in maps.
 type lastSeen struct {
 	mu         sync.RWMutex
 	minute     int64                  // the current minute, in minutes since 1970
-	touched    map[string]touched     // by tenant, the records of devices that sent in the current minute; all of them exist
+	touched    map[string]touched     // by tenant, the records that readings of the current minute have touched
 	pending    map[recordID]time.Time // records to be written, with their times
 	registered registered
 	wake       chan struct{}

@@ -50,8 +50,8 @@ func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (De
 	return d, err
 }
 
-// Refresh updates d.LastSeenAt from the registry. The time is of one stream, or of any stream if
-// stream is empty.
+// Refresh updates d.LastSeenAt from the registry. The time is of one stream, or of any stream if stream is
+// empty. If the registry has no such time, d.LastSeenAt stays.
 func (r *Registry) Refresh(ctx context.Context, d *Device, stream string) error {
 	items, err := r.opts.Items.Get(ctx, []store.Key{lastSeenKey(d.Tenant, d.Device, stream)}, true)
 	if err != nil {

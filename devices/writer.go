@@ -97,8 +97,8 @@ func (r *Registry) writeFirst(ctx context.Context, id deviceID, it store.Item, a
 	if err := r.opts.Items.Put(ctx, it, store.IfAbsent()); err != nil {
 		return err
 	}
-	// If the device was deleted meanwhile, it must be registered again. Otherwise later writes would find the
-	// record of this one, and never register the device.
+	// If the device was deleted meanwhile, register it. Otherwise later writes would find this last-seen
+	// record, and never register the device.
 	items, err = r.opts.Items.Get(ctx, []store.Key{metadata}, true)
 	if err != nil || len(items) > 0 {
 		return err

@@ -16,7 +16,8 @@ import (
 )
 
 // openMergedWorld returns an engine with the archives of three dropped tables of one arrival month. Each
-// table has readings of three hours: the first and the last of x, the second of y. The archives are merged.
+// table has three readings, an hour apart. The first and the last are of device x, and the second is of
+// device y. The archives are merged.
 func openMergedWorld(t *testing.T) (w *archiveWorld, tables []grid.Table) {
 	t.Helper()
 	w = openArchiveWorld(t)

@@ -153,6 +153,27 @@ func (e *Eraser) List(ctx context.Context) ([]Record, error) {
 	return e.list(ctx, store.ItemQuery{PK: recordsPK, Order: varve.Descending, Consistent: true})
 }
 
+// ErasedWindows returns the event times for which readings of a series are, or were, erased. Readings in a
+// window may be stored again, if they arrived after the erasure was planned.
+func (e *Eraser) ErasedWindows(ctx context.Context, of varve.Series) (windows []varve.Window, err error) {
+	list, err := e.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		r := &list[i]
+		if r.Tenant != of.Tenant || r.Device != of.Device || r.Stream != "" && r.Stream != of.Stream {
+			continue
+		}
+		w := r.Window
+		if r.Arrived.Before(w.To) {
+			w.To = r.Arrived // only readings with a wrong clock can be later
+		}
+		windows = append(windows, w)
+	}
+	return windows, nil
+}
+
 // open returns the records of erasures that are not done. The index may lack the latest records.
 func (e *Eraser) open(ctx context.Context) ([]Record, error) {
 	return e.list(ctx, store.ItemQuery{Index: store.GSI1, PK: openPK})

@@ -31,7 +31,8 @@ func (p badProxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &changed, nil
 }
 
-// notFound replaces an answer by one of another server.
+// notFound returns a function that replaces an answer by a 404 with a body, as a proxy or another server
+// could send it.
 func notFound(media, body string) func(*http.Response) {
 	return func(r *http.Response) {
 		r.StatusCode, r.Header, r.Trailer = http.StatusNotFound, http.Header{"Content-Type": {media}}, nil

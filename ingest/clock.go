@@ -6,8 +6,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// writeReadings stores the readings of the batch. In streams with corrected clocks, it corrects
-// live readings whose time is in the future.
+// writeReadings stores the readings of the batch. In streams with corrected clocks, it corrects readings
+// whose time is in the future.
 func (s *Session) writeReadings(ctx context.Context) error {
 	clocks := s.in.opts.Clocks
 	if clocks == nil {
@@ -26,8 +26,8 @@ func (s *Session) writeReadings(ctx context.Context) error {
 // withheld is the temporary verdict that excludes a repeated reading from the write.
 var withheld = varve.Reject(varve.CodeUnavailable, "the reading is being compared with a corrected one")
 
-// findRepeats returns the verdicts on readings that were corrected before, by their index in the
-// batch. It withholds these readings, so that they are not written under their sent time. The caller
+// findRepeats returns the verdicts on readings that were sent before and corrected then, by their index in
+// the batch. It withholds these readings, so that they are not written under their sent time. The caller
 // sets their verdicts after the write.
 func (s *Session) findRepeats(ctx context.Context) map[int]varve.Verdict {
 	found := map[int]varve.Verdict{}

@@ -34,7 +34,7 @@ type Request interface {
 type Turn interface {
 	// Begin waits until the request may compute. It fails if the context ends.
 	Begin(ctx context.Context, large bool) error
-	// End ends the turn. It reports whether the request had the turn.
+	// End ends the turn. It reports whether the request had the turn of a large request.
 	End() (held bool)
 }
 

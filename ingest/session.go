@@ -178,8 +178,9 @@ type Rejection struct {
 	Verdict *varve.Verdict
 }
 
-// Read decodes the source batch by batch and stores its readings. An error means that the rest of the
-// source was not stored. The tally includes the batches before the error, whose verdicts remain valid.
+// Read decodes the source batch by batch and stores its readings. An error means that the source was not
+// read to its end. The tally includes the complete batches, whose verdicts remain valid. Other readings
+// may be stored or not.
 func (s *Session) Read(ctx context.Context, src *Source) error {
 	defaults := src.Defaults
 	if src.ArrivalIsTime && defaults.Arrival.IsZero() {

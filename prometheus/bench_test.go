@@ -14,7 +14,7 @@ import (
 )
 
 // fill writes the given number of readings of each device, up to noon. Each reading has three fields. Then
-// fill moves the clock to three hours later, and counts the roll-ups.
+// fill moves the clock to three hours later, and computes the roll-ups.
 func (w *world) fill(devices, readings int, interval time.Duration) {
 	w.t.Helper()
 	list := make([]varve.Reading, readings)

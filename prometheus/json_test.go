@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/prometheus"
 )
 
-// TestAppendFloat_EqualsStrconv compares the text of numbers with the shortest one, for numbers of few
-// decimals, their neighbours and random bits.
+// TestAppendFloat_EqualsStrconv compares the text of numbers with the shortest text of strconv, for
+// numbers of few decimals, their neighbours and random bits.
 func TestAppendFloat_EqualsStrconv(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	check := func(f float64) {

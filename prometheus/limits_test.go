@@ -12,9 +12,9 @@ import (
 	"github.com/varvedb/varve/prometheus"
 )
 
-// TestQueries_AreBounded checks that long texts are refused before they are parsed. Without the
-// bound, a nested query of a few megabytes occupies a processor and gigabytes of memory, beyond any time
-// limit.
+// TestQueries_AreBounded checks that long texts and many selectors are refused before they are parsed.
+// Otherwise a nested query of a few megabytes would occupy a processor and gigabytes of memory, and no
+// time limit would end it.
 func TestQueries_AreBounded(t *testing.T) {
 	w := newWorld(t, false, prometheus.Options{})
 	signs := func(n int) string { return strings.Repeat("-", n) + `{device="d"}` }

@@ -50,7 +50,7 @@ func TestRollups_EqualReadings(t *testing.T) {
 }
 
 // compareWith compares the answers to a query with the answer of another engine. It evaluates the query
-// alone, and as a part of larger expressions. It returns the number of answers with series.
+// alone, and as a part of larger expressions. It returns 1 if the last answer has series, and 0 otherwise.
 func (w *world) compareWith(other *prometheus.Engine, q prometheus.Query, what string) (found int) {
 	w.t.Helper()
 	want, err := other.Evaluate(context.Background(), q)

@@ -23,8 +23,8 @@ func yearly(t *testing.T, parallel int) *world {
 	return w
 }
 
-// TestRows_StopsAtLimit checks that a query with a limit over a year reads only the first
-// tables, with any parallelism.
+// TestRows_StopsAtLimit checks that a query of a year with a limit of 10 reads at most three tables, all
+// near its first reading, with any parallelism.
 func TestRows_StopsAtLimit(t *testing.T) {
 	for _, parallel := range []int{1, 8} {
 		for _, order := range []varve.Order{varve.Ascending, varve.Descending} {

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/retention"
 )
 
-// TestRows_IncludesEdgesOfTables checks readings in the first and last nanosecond of tables in
+// TestRows_IncludesEdgesOfTables checks readings in the first two and last two nanoseconds of tables in
 // two arrival months. They are in order and not repeated.
 func TestRows_IncludesEdgesOfTables(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)

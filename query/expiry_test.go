@@ -11,9 +11,10 @@ import (
 	"github.com/varvedb/varve/retention"
 )
 
-// TestCoverage_ReportsExpiredReadings stores five readings of a day ago and five of now, under a
-// retention of 7 days, and reads them 6½ days later. All of them are in one table, so it has not
-// expired. The coverage must have the expired part of the window, and the number of readings in it.
+// TestCoverage_ReportsExpiredReadings stores readings that arrived a day ago and now. It reads them 6½
+// days later, under a retention of 7 days. The five readings of a day ago have expired, but their table
+// has live readings, too. The coverage must have the expired part of the window, and the number of
+// readings in it.
 func TestCoverage_ReportsExpiredReadings(t *testing.T) {
 	for _, pages := range []int{0, 3} {
 		w := newWorld(t, 7*day, 400*day, 1)
@@ -58,8 +59,8 @@ func TestCoverage_ReportsExpiredReadings(t *testing.T) {
 	}
 }
 
-// TestCoverage_CountsExpiredTables drops nothing and waits for a year. The coverage must count the
-// expired tables, and name the rule.
+// TestCoverage_CountsExpiredTables queries 400 days after the last arrival. No table was dropped. The
+// coverage must count the expired tables, and name the rule.
 func TestCoverage_CountsExpiredTables(t *testing.T) {
 	w := newWorld(t, 7*day, 8*day, 1)
 	w.policy.Streams = map[string]retention.Stream{"weather": {Retention: time.Hour}}
@@ -110,8 +111,8 @@ func TestExpiry_Merge(t *testing.T) {
 	}
 }
 
-// TestTrace_FindsEveryCopy stores a reading in two months and classes, and another one a
-// millisecond later. The trace must have all copies with their tables, alive or not.
+// TestTrace_FindsEveryCopy stores copies of a reading in two arrival months and classes, and another
+// reading a millisecond later. The trace must have both copies with their tables, alive or not.
 func TestTrace_FindsEveryCopy(t *testing.T) {
 	w := newWorld(t, 7*day, 100*day, 1)
 	first := reading("a", start, start, "m1", 1)

@@ -75,7 +75,7 @@ func TestExplain_ListsTablesInOrder(t *testing.T) {
 	})
 }
 
-// TestExplain_SkipsDroppedTable checks that a table that is dropped meanwhile is skipped without
+// TestExplain_SkipsDroppedTable checks that Explain skips a table that is dropped while it runs, without
 // an error.
 func TestExplain_SkipsDroppedTable(t *testing.T) {
 	w := yearly(t, 1)

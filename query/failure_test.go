@@ -17,8 +17,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestRows_FailingTableEndsAnswer checks that a table that cannot be read gives a permanent error
-// with its name, and that no answer omits its readings. The readings before the error are correct.
+// TestRows_FailingTableEndsAnswer checks that Next fails for good after one failed read of a table, and
+// that the coverage names the table. The readings before the error are correct.
 func TestRows_FailingTableEndsAnswer(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		w := drawWorld(t)
@@ -58,8 +58,8 @@ func TestRows_FailingTableEndsAnswer(t *testing.T) {
 	})
 }
 
-// TestRows_ReportsAllFailures checks that the coverage lists all failed and all read tables if
-// several are read at once.
+// TestRows_ReportsAllFailures checks that the coverage lists all failed and all read tables if several
+// tables are read at once.
 func TestRows_ReportsAllFailures(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 4)
 	for m := range 4 {
@@ -103,8 +103,8 @@ func TestOpen_FailsWithoutCatalog(t *testing.T) {
 	}
 }
 
-// TestRows_EndWithContext checks that a canceled query of slow tables ends at once with the cause,
-// and leaves no goroutine in the bubble of synctest.
+// TestRows_EndWithContext checks that a query of tables that never answer ends at its deadline with the
+// context's error, and leaves no goroutine in the bubble of synctest.
 func TestRows_EndWithContext(t *testing.T) {
 	ask := map[string]func(ctx context.Context, e *query.Engine) error{
 		"rows": func(ctx context.Context, e *query.Engine) error {

@@ -87,8 +87,9 @@ func (w *world) checkLatest(t *rapid.T, got query.LatestAnswer, q query.LatestQu
 	}
 }
 
-// TestLatest_ComparesCopiesOfParallelReads reads three tables at once. One has the last copy of a
-// reading, one has its first copy, and one has the reading that arrived last.
+// TestLatest_ComparesCopiesOfParallelReads reads three tables at once. One table has the last copy of a
+// reading, and another has its first copy. The third table has another reading, which is the result,
+// because a reading counts by the arrival of its first copy.
 func TestLatest_ComparesCopiesOfParallelReads(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 8)
 	on := func(month time.Month, d int) time.Time { return time.Date(2026, month, d, 12, 0, 0, 0, time.UTC) }
@@ -109,8 +110,8 @@ func TestLatest_ComparesCopiesOfParallelReads(t *testing.T) {
 	}
 }
 
-// TestLatest_ReadsFewTables checks that one table is enough for a device that reports regularly.
-// A resent copy in a later month causes a read of the table of the first copy.
+// TestLatest_ReadsFewTables checks that a query reads only tables of the newest arrival month if the
+// device reports daily: one table by event time, and at most four by arrival.
 func TestLatest_ReadsFewTables(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)
 	var newest grid.Table
@@ -182,8 +183,8 @@ func TestLatest_CoverageListsAllTables(t *testing.T) {
 	}
 }
 
-// TestLatest_FailsAtAnyRead checks that a table that cannot be read gives an error with its name at
-// every read. A dropped table must not give an error.
+// TestLatest_FailsAtAnyRead lets each call of the store fail in turn. The query must return the error, and
+// the coverage must name the table. The next query must succeed.
 func TestLatest_FailsAtAnyRead(t *testing.T) {
 	for _, by := range []varve.By{varve.ByEvent, varve.ByArrival} {
 		for _, op := range []string{"latest", "read"} {
@@ -230,8 +231,8 @@ func TestLatest_FailsAtAnyRead(t *testing.T) {
 	}
 }
 
-// TestLatest_ContinuesAfterDrop checks that tables that are dropped between plan and read are
-// listed as missing, and that the search continues.
+// TestLatest_ContinuesAfterDrop checks that a table that is dropped between plan and read is listed as
+// missing, and that the search continues.
 func TestLatest_ContinuesAfterDrop(t *testing.T) {
 	for _, by := range []varve.By{varve.ByEvent, varve.ByArrival} {
 		w := newWorld(t, 500*day, retention.Forever, 1)
@@ -267,9 +268,10 @@ func TestQueries_PassConsistencyOn(t *testing.T) {
 	}
 }
 
-// TestLatest_FindsFirstCopyAfterLowerFuture checks a reading that arrived weeks before its event
-// time under an earlier policy. It was resent in the month of its event time. Its arrival must
-// equal the arrival of the first copy, for each number of weeks that the policy can have allowed.
+// TestLatest_FindsFirstCopyAfterLowerFuture checks a reading that arrived weeks before its event time
+// under an earlier policy. It was resent in the month of its event time. Its first copy must be found for
+// each number of weeks that the policy can have allowed. Otherwise its last copy would count as the latest
+// arrival.
 func TestLatest_FindsFirstCopyAfterLowerFuture(t *testing.T) {
 	for weeks := range 8 {
 		w := newWorld(t, 500*day, retention.Forever, 1)

@@ -22,8 +22,8 @@ func bulky(dev string, at time.Time, size int) varve.Reading {
 	return r
 }
 
-// TestNext_LimitsSizeOfPages checks that Next returns about 1 MiB at most, and that reads do not
-// request more once the size of readings is known. The answer is complete.
+// TestNext_LimitsSizeOfPages checks that Next returns at most 1.5 MiB at once, and that a read requests at
+// most 3 MiB once the size of readings is known. The answer is complete.
 func TestNext_LimitsSizeOfPages(t *testing.T) {
 	const size, n = 50 << 10, 400
 	for _, copies := range []bool{false, true} {
@@ -71,8 +71,8 @@ func TestNext_LimitsSizeOfPages(t *testing.T) {
 	}
 }
 
-// TestNext_ReturnsLargePagesOfSmallReadings checks that a series whose readings have a known size
-// gets large pages from the first one on.
+// TestNext_ReturnsLargePagesOfSmallReadings checks that the first query of small readings reads at most
+// two pages. A second query, which knows their size, reads only one.
 func TestNext_ReturnsLargePagesOfSmallReadings(t *testing.T) {
 	w := newWorld(t, 400*day, 400*day, 1)
 	for i := range 1440 {

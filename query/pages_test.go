@@ -17,8 +17,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// drawWorld draws a world with readings of two devices in tables of several arrival months: with
-// copies, with equal times, expired and live.
+// drawWorld draws a world with readings of two devices in tables of several arrival months. Some readings
+// have several copies or equal times, and some have expired.
 func drawWorld(t *rapid.T) *world {
 	keep := time.Duration(rapid.IntRange(1, 200).Draw(t, "keep")) * day
 	old := rapid.SampledFrom([]time.Duration{10 * day, 100 * day, retention.Forever}).Draw(t, "old")

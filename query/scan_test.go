@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestScanCopies_IncludesExpired scans copies in tables, expired or not, and finds one first copy
-// of each reading. A table that is dropped during a scan causes an error.
+// TestScanCopies_IncludesExpired scans expired copies in several tables, and finds one first copy of each
+// reading. A table that is dropped during a scan causes an error.
 func TestScanCopies_IncludesExpired(t *testing.T) {
 	w := newWorld(t, 70*day, 70*day, 1)
 	long := start.AddDate(0, -2, 0)

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -24,7 +25,8 @@ func (s *Span) Window(p rollup.Period) varve.Window {
 type Difference struct {
 	Compared int         // number of compared periods
 	Differ   []time.Time // starts of the periods in which the sender and the store differ
-	// Expired has the starts of further periods that differ. Some of their readings may have expired.
+	// Expired has the starts of further periods that differ. Some of their readings may have expired, or were
+	// erased on purpose. So a sender must not resend them.
 	Expired      []time.Time
 	Total        Count // number and digest of the stored readings in all spans
 	CompleteFrom time.Time
@@ -69,7 +71,30 @@ func (r *Reader) Differ(ctx context.Context, of varve.Series, p rollup.Period, s
 		d.Total.Digest.Add(a.Total.Digest)
 		d.compare(s, p, a)
 	}
-	return d, nil
+	return d, r.separateErased(ctx, of, p, d)
+}
+
+// separateErased moves the periods with erased readings from Differ to Expired.
+func (r *Reader) separateErased(ctx context.Context, of varve.Series, p rollup.Period, d *Difference) error {
+	if r.Erased == nil || len(d.Differ) == 0 {
+		return nil
+	}
+	erased, err := r.Erased(ctx, of)
+	if err != nil {
+		return err
+	}
+	var differ []time.Time
+	for _, start := range d.Differ {
+		end := start.Add(time.Duration(secondsOf(p)) * time.Second)
+		if slices.ContainsFunc(erased, func(w varve.Window) bool { return w.From.Before(end) && start.Before(w.To) }) {
+			d.Expired = append(d.Expired, start)
+		} else {
+			differ = append(differ, start)
+		}
+	}
+	d.Differ = differ
+	slices.SortFunc(d.Expired, time.Time.Compare)
+	return nil
 }
 
 // compare adds the comparison of one span.

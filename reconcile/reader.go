@@ -43,6 +43,8 @@ type Reader struct {
 	// InTurn, if set, is called for each part of an answer. It must call read, which reads the part from
 	// the store. It can limit concurrent reads.
 	InTurn func(ctx context.Context, read func() error) error
+	// Erased, if set, returns the event times for which readings of a series were erased on purpose.
+	Erased func(context.Context, varve.Series) ([]varve.Window, error)
 }
 
 // Read returns the digests of all distinct readings that were acknowledged before the call and have not

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/big"
 	"slices"
 	"testing"
@@ -251,5 +252,42 @@ func TestDiffer_SeparatesExpired(t *testing.T) {
 	}
 	if len(d.Expired) != 2 || len(d.Differ) != 1 || !d.Differ[0].Equal(noon.Add(time.Hour)) || d.Compared != 4 || !d.CompleteFrom.Equal(noon.Add(time.Millisecond)) {
 		t.Errorf("%+v", d)
+	}
+}
+
+// TestDiffer_SeparatesErased compares hours. Readings of some of them were erased. A period that touches the
+// erased event times must be in Difference.Expired if it differs.
+func TestDiffer_SeparatesErased(t *testing.T) {
+	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(nil), Now: func() time.Time { return noon }, Holder: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	from := noon.Add(-6 * time.Hour)
+	reader := reconcile.Reader{Readings: e.Query, Erased: func(_ context.Context, s varve.Series) ([]varve.Window, error) {
+		if s != series("a") {
+			return nil, nil
+		}
+		return []varve.Window{{From: from.Add(time.Hour), To: from.Add(2 * time.Hour)}, {From: from.Add(4 * time.Hour), To: from.Add(4*time.Hour + time.Minute)}}, nil
+	}}
+	for device, want := range map[string]string{"a": "differ [0 2 3 5], expired [1 4]", "b": "differ [0 1 2 3 4 5], expired []"} {
+		text := "AAAAAAAB" // the digest of a reading that the store lacks
+		d, err := reader.Differ(t.Context(), series(device), rollup.Hourly, []reconcile.Span{{From: from, Digests: []string{text, text, text, text, text, text, ""}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers := func(starts []time.Time) (list []int) {
+			for _, start := range starts {
+				list = append(list, int(start.Sub(from)/time.Hour))
+			}
+			return list
+		}
+		if got := fmt.Sprintf("differ %v, expired %v", numbers(d.Differ), numbers(d.Expired)); got != want || d.Compared != 7 {
+			t.Errorf("device %s: %s, want %s", device, got, want)
+		}
 	}
 }

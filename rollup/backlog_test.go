@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestBacklog_CountsDueMarkers checks the backlog before the markers are due, when they are due,
-// and after a run.
+// TestBacklog_CountsDueMarkers checks the backlog, which is the number of due markers: before the markers
+// are due, when they are due, and after a run.
 func TestBacklog_CountsDueMarkers(t *testing.T) {
 	now := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -52,9 +52,9 @@ func (emptySource) ScanCopies(context.Context, varve.Series, varve.Window, store
 	return nil
 }
 
-// TestTablesInUse_NamesDirtyDays checks which tables with a dirty hour are in use. A table is in
-// use if its arrival month is not later than the marker's arrival day, and if it was retired on
-// that day or later.
+// TestTablesInUse_NamesDirtyDays checks which tables a dirty marker keeps in use. The range of the table
+// must include the dirty hour. Its arrival month must not be later than the marker's arrival day. A
+// retired table must have been retired on that day or later.
 func TestTablesInUse_NamesDirtyDays(t *testing.T) {
 	w := newWorld(t)
 	hour, arrived := time.Date(2026, 11, 10, 5, 0, 0, 0, time.UTC), time.Date(2026, 12, 5, 13, 0, 0, 0, time.UTC)

@@ -23,12 +23,12 @@ func (g *Aggregator) FindPartials(ctx context.Context, s varve.Series, w varve.W
 	return n, err
 }
 
-// ErasePartials removes the partials of hours in a window, and returns their number. Their hours
-// become dirty, so they are recounted from the readings that are still stored. The window begins
-// and ends at whole hours.
+// ErasePartials removes the partials of the hours in a window, and the partials of the days that include
+// these hours. It returns the number that FindPartials would return. The hours become dirty, so they are
+// recounted from the readings that are still stored. The window begins and ends at whole hours.
 //
-// It is called after readings of the window were erased. All readings of these partials belong to
-// the window, so readings that are no longer stored need not count. No aggregator runs at the same
+// It is called after readings of the window were erased. The partials of hours contain only readings of
+// the window, so the recount may leave out readings that are no longer stored. No aggregator runs at the same
 // time, because ErasePartials holds the lease of Run. It fails with lease.ErrHeld while another
 // process holds that lease.
 func (g *Aggregator) ErasePartials(ctx context.Context, s varve.Series, w varve.Window) (erased int, err error) {

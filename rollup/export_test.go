@@ -2,8 +2,8 @@ package rollup
 
 import "fmt"
 
-// FillFieldCache puts lists into a cache with a limit. It returns the number of the remaining lists,
-// and their counted and real sizes.
+// FillFieldCache puts lists into a cache with a limit. It returns the number of the remaining lists, the
+// bytes that the cache counts for them, and the bytes that they have.
 func FillFieldCache(lists, limit int) (n, counted, size int) {
 	c := fieldCache{limit: limit}
 	for i := range lists {

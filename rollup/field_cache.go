@@ -77,26 +77,31 @@ func (c *fieldCache) remove(k rollupListKey) {
 
 // newRollupList returns a list of roll-ups, which add up the partials of each period.
 func newRollupList(partials partialSet, field string) *rollupList {
-	b := &rollupList{}
-	totals := map[int64]*tally{}
+	b := &rollupList{list: make([]FieldRollup, 0, len(partials))}
+	periods := make(map[int64][]*Partial, len(partials))
 	for at, p := range partials {
 		if p.checkComplete() != nil || p.replaces {
 			b.unclear = append(b.unclear, at.hour)
-			continue
+		} else if p.Readings > 0 && p.Field(field) != nil {
+			periods[at.hour] = append(periods[at.hour], p)
 		}
-		if p.Readings == 0 || p.Field(field) == nil {
-			continue
-		}
-		if totals[at.hour] == nil {
-			totals[at.hour] = &tally{}
-		}
-		totals[at.hour].merge(p)
 	}
-	b.list = make([]FieldRollup, 0, len(totals))
-	for _, period := range slices.Sorted(maps.Keys(totals)) {
-		b.list = append(b.list, newFieldRollup(period, totals[period].result().Field(field)))
+	for _, period := range slices.Sorted(maps.Keys(periods)) {
+		b.list = append(b.list, newFieldRollup(period, sumOf(periods[period]).Field(field)))
 	}
 	slices.Sort(b.unclear)
 	b.unclear = slices.Compact(b.unclear)
 	return b
+}
+
+// sumOf returns the sum of partials of one period. Most periods have only one.
+func sumOf(partials []*Partial) *Partial {
+	if len(partials) == 1 {
+		return partials[0]
+	}
+	var total tally
+	for _, p := range partials {
+		total.merge(p)
+	}
+	return total.result()
 }

@@ -41,8 +41,9 @@ func TestRead_EarlierCopyStoredLater(t *testing.T) {
 	m.checkStored()
 }
 
-// TestRead_HourEmptiedBeforeDay stores a copy with an earlier arrival, so that a counted hour
-// becomes empty. Its day is added up later, because another hour of the day is still dirty.
+// TestRead_HourEmptiedBeforeDay stores a copy with an earlier arrival, so that the partial of a counted
+// hour becomes empty. The partials of the day are added up later, because another hour of the day is still
+// dirty. All reads must be exact.
 func TestRead_HourEmptiedBeforeDay(t *testing.T) {
 	m := endOfMonth(t)
 	r := m.reading("a", m.clock.Add(-time.Minute))
@@ -72,8 +73,9 @@ func TestRead_HourEmptiedBeforeDay(t *testing.T) {
 	m.checkStored()
 }
 
-// TestRead_EarlierCopyStoredDuringRead stores a copy with an earlier arrival during a read, for
-// each combination of a call of the write and a call of the read.
+// TestRead_EarlierCopyStoredDuringRead stores a copy with an earlier arrival during a read. The write
+// stops before one of its calls of the store, and continues at one of the read's calls, in all
+// combinations.
 func TestRead_EarlierCopyStoredDuringRead(t *testing.T) {
 	for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
 		for write := range 5 {

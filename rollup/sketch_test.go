@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// TestSketch_IsSmall checks that a sketch has at most 560 bytes. With three fields, a partial
-// must have less than 1 KB, which is one write unit.
+// TestSketch_IsSmall checks that a sketch, which identifies the readings of a partial, has at most 560
+// bytes. With three fields, a partial must have at most 1 KB, which is one write unit.
 func TestSketch_IsSmall(t *testing.T) {
 	for _, c := range []struct{ readings, bytes int }{
 		{1, 4}, {4, 16}, {60, 240}, {128, 512}, {129, 480}, {3600, 480}, {36_000, 560},

@@ -109,7 +109,7 @@ func (r *Rotator) expirable(in *store.Info, now time.Time) (class string, ok boo
 	cutoff := r.opts.Policy.deletable(now, r.opts.Policy.Retention.ShortestOf(c.Name))
 	oldest := time.Unix(in.Start, 0)
 	if begin := in.Month.Start(); begin.After(oldest) {
-		oldest = begin // a reading expires by the later of its event time and its arrival
+		oldest = begin // no reading arrived before; a reading expires by the later of its event time and its arrival
 	}
 	return c.Name, !cutoff.IsZero() && oldest.Before(cutoff)
 }

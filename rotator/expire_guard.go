@@ -90,13 +90,13 @@ func (g *expireGuard) next(p expirePolicy, now time.Time) *expireGuard {
 	}
 }
 
-// trustedTime returns the time by which readings may be deleted as expired, or the zero time if none
-// may be deleted now. Each call counts as a pass.
+// trustedTime returns the time at which a reading must have expired so that it may be deleted now. The
+// zero time means that no reading may be deleted. Each call counts as a pass.
 //
-// A deletion cannot be undone. So deletions wait for the grace after a retention was shortened, or
-// if the time between two passes was too long. A retention that is too short by mistake, or a wrong
-// clock, can be corrected until then, as with retired tables. A retention that was lengthened
-// applies at once.
+// A deletion cannot be undone. So deletions wait for the grace after a policy began to delete more than
+// before, or if the time between two passes was negative or too long. A retention that is too short by
+// mistake, or a wrong clock, can be corrected until then, as with retired tables. A retention that was
+// lengthened applies at once.
 func (r *Rotator) trustedTime(ctx context.Context, now time.Time) (time.Time, error) {
 	g, err := r.readExpireGuard(ctx)
 	if err != nil {

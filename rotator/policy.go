@@ -127,9 +127,9 @@ func (p Policy) StateOf(in *store.Info, now time.Time) State {
 	}
 }
 
-// TierOf returns the tier that a table should have now. A sealed table is Cold. Any other table is
-// Hot if its arrival month has begun or begins within a day, and its range includes recent event
-// times. Otherwise, it is Warm.
+// TierOf returns the tier that a table should have now. A sealed table is Cold. Any other table is Hot if
+// its arrival month has begun or begins within a day, and its range includes recent event times.
+// Otherwise, it is Warm. Event times are recent from seven days ago until Grid.Future from now.
 func (p Policy) TierOf(t grid.Table, now time.Time) store.Tier {
 	if !now.Before(t.Month.End().Add(p.Seal)) {
 		return store.Cold
@@ -239,8 +239,8 @@ func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 		if c.Retention == retention.Forever {
 			return 0, false
 		}
-		// The life of an arrival month's tables, from the beginning of the month until the last
-		// of them is dropped. The ranges of the tables may end after the month.
+		// life is the longest time from the end of an arrival month until the last of its tables is
+		// dropped. The ranges of the tables may end up to Grid.Future and a week after the month.
 		life := p.Grid.Future + 7*24*time.Hour + retireMargin + c.Retention + p.retiredTime() + outage
 		months := int(life/(28*24*time.Hour)) + 1
 		// The bound includes the months whose tables are expiring, the current month, the month

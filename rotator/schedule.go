@@ -17,7 +17,7 @@ func ParseSchedule(spec string) (s cron.Schedule, err error) {
 	if strings.Contains(spec, "TZ=") {
 		return nil, fmt.Errorf("schedule %q: schedules are in UTC, leave the time zone out", spec)
 	}
-	// The cron library panics for some malformed texts.
+	// The cron library panics for some malformed texts. Return an error instead.
 	defer func() {
 		if p := recover(); p != nil {
 			s, err = nil, fmt.Errorf("schedule %q cannot be read", spec)

@@ -18,10 +18,10 @@ import (
 // Arrivals before the oldest running write are settled. If no write runs, all arrivals before now are
 // settled. A failed write that lingers counts as running.
 //
-// No write begins with an arrival before the floor. The floor is the last settled time that Settled
-// has returned, or the time of ArriveFrom if that is later. So a clock that is set back does not move
-// arrivals before it. If the clock is set
-// back by more than lease.MaxClockSkew, the floor is set back, too, and a reset is counted.
+// No write begins with an arrival before the floor. The floor is the last settled time that Settled has
+// returned, or the time of ArriveFrom if that is later. So a clock that is set back does not move arrivals
+// before the floor. If the clock is set back by more than lease.MaxClockSkew, the floor is set back, too,
+// and a reset is counted.
 type arrivalClock struct {
 	now func() time.Time
 
@@ -50,7 +50,8 @@ func newArrivalClock(now func() time.Time) *arrivalClock {
 	return &arrivalClock{now: now, running: map[int64]int{}}
 }
 
-// read returns the current time as an arrival that is not settled. The caller has locked mu.
+// read returns the current time as an arrival that is not settled, in milliseconds since 1970. If the
+// clock was set back too far, read resets the floor. The caller has locked mu.
 func (c *arrivalClock) read() int64 {
 	now := c.now().UnixMilli()
 	if c.floor-now > lease.MaxClockSkew.Milliseconds() {
@@ -106,8 +107,8 @@ func (c *arrivalClock) linger(arrived time.Time, d time.Duration) {
 	c.lingering = append(c.lingering, lingeringArrival{arrived.UnixMilli(), c.now().Add(d)})
 }
 
-// oldest returns the earliest arrival of the running and the lingering writes. If the argument at is
-// earlier, it returns that. The caller has locked mu.
+// oldest returns the earliest arrival of the running and the lingering writes, or at if that is earlier.
+// Both are in milliseconds since 1970. The caller has locked mu.
 func (c *arrivalClock) oldest(at int64) int64 {
 	for running := range c.running {
 		at = min(at, running)
@@ -139,7 +140,8 @@ func (r *Router) Settled() (time.Time, ClockReset) {
 	defer c.mu.Unlock()
 	settled := c.read()
 	if settled == c.last && settled > c.floor {
-		// The next write arrives a millisecond later, so that a client sees its own write at once.
+		// Settle the arrival of the last write, although the clock still shows it. Otherwise a client
+		// would see its own write only a millisecond later. The next write gets a later arrival.
 		settled++
 	}
 	settled = c.oldest(settled)

@@ -60,8 +60,8 @@ type Options struct {
 	// Linger is how long the arrival of a failed write stays unsettled. The store may still perform a
 	// write whose caller gave up. 0 means not at all.
 	Linger time.Duration
-	// Expire allows the store to delete readings on its own, after they have expired and Grace
-	// has passed.
+	// Expire allows the store to delete readings on its own, after they have expired and Grace has passed.
+	// With a Tracker, at least ExpireGrace must have passed.
 	Expire bool
 	Grace  time.Duration
 

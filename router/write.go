@@ -34,13 +34,14 @@ func (q *Request) Write(ctx context.Context, readings []varve.Reading, verdicts 
 		}
 		q.r.arrivals.end(q.arrived)
 	}()
-	// Watch, below, registers devices. The arrival ends in the deferred function, after Watch. So the
-	// devices of all settled readings are registered.
+	// The deferred function ends the arrival only after Watch, which registers devices. Otherwise a
+	// reading could be settled before its device is registered.
 	err := q.write(ctx, readings, verdicts)
 	if err != nil || q.r.opts.Watch == nil {
 		return err
 	}
-	// Watch needs a time after the write. A request may last long, so the arrival may be much earlier.
+	// Pass the current time instead of the arrival: a request may last long, and Watch needs a time after
+	// the write.
 	return q.r.opts.Watch(ctx, q.r.opts.Now(), readings, verdicts)
 }
 
@@ -225,7 +226,8 @@ func (q *Request) create(ctx context.Context, missing []store.Batch, verdicts []
 // ensure creates a table. Concurrent callers share one creation.
 func (r *Router) ensure(ctx context.Context, t grid.Table) error {
 	done := r.creating.DoChan(t.Name(), func() (any, error) {
-		// The creation must not be canceled when the context of the first caller ends.
+		// Do not cancel the creation when the context of the first caller ends, because other callers wait
+		// for it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 		defer cancel()
 		begin := time.Now()

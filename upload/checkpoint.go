@@ -155,8 +155,8 @@ func (c *checkpoint) begin(s *Source, n int, end wire.Boundary) {
 	p.ends[n] = end
 }
 
-// finish records that all readings of piece n have verdicts. It saves the checkpoint if no piece is
-// pending or the last save is old.
+// finish records that all readings of piece n have verdicts. It saves the checkpoint if no piece of the
+// file is pending, or if the last save is at least saveEvery ago.
 func (c *checkpoint) finish(s *Source, n int, settings map[string]string, grows bool) error {
 	if c == nil {
 		return nil

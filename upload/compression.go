@@ -28,7 +28,7 @@ var compressions = []struct {
 	{zstded, ".zst", []byte{0x28, 0xb5, 0x2f, 0xfd}},
 }
 
-// splitCompression removes the extensions of compressed files from a name.
+// splitCompression removes the extensions of compressed files from a name, and returns the compression.
 func splitCompression(name string) (rest string, c compression) {
 	for _, known := range compressions {
 		if cut, ok := strings.CutSuffix(name, known.extension); ok {
@@ -40,7 +40,7 @@ func splitCompression(name string) (rest string, c compression) {
 
 // detectCompression returns the compression of data, by its first bytes.
 func detectCompression(r *bufio.Reader) compression {
-	start, _ := r.Peek(4) // an error is also returned by the next read
+	start, _ := r.Peek(4) // ignore an error, because the next read returns it, too
 	for _, known := range compressions {
 		if bytes.HasPrefix(start, known.magic) {
 			return known.name

@@ -23,8 +23,9 @@ func (s *Source) grows(c *wire.Columns) bool {
 	return lines && s.compression == "" && s.stdin == nil
 }
 
-// endAtLine limits the reading of an open file to its present size. If the file changed less than
-// writingFor ago and its last line has no line feed, the last line is excluded, too.
+// endAtLine limits the reading of a regular file to its present size, unless it is compressed or JSON. If
+// the file changed less than writingFor ago, text after its last line feed is excluded, too. Then
+// unfinished is true.
 func (s *Source) endAtLine(r *file) (unfinished bool, err error) {
 	raw, ok := r.raw.(*os.File)
 	if !ok || s.format == wire.JSON {

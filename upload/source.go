@@ -147,7 +147,7 @@ func decompressed(f *file, c compression) (*file, error) {
 // a pipe may block forever.
 func interruptible(ctx context.Context, r io.Reader) io.Reader {
 	out, in := io.Pipe()
-	// Closing a pipe cannot fail.
+	// The error is ignored, because closing a pipe cannot fail.
 	context.AfterFunc(ctx, func() { _ = in.CloseWithError(context.Cause(ctx)) })
 	go func() {
 		_, err := io.Copy(in, r)

@@ -48,10 +48,10 @@ type Result struct {
 	Conflicts int64 // number of readings that are stored with the same identity, but other values
 	Resumed   int64 // number of readings that an earlier run sent
 	// Present is the number of readings that a reconciliation did not send. Their hours do not differ
-	// from the store, or may have expired.
+	// from the store, or are in ExpiredPeriods.
 	Present int64
-	// ExpiredPeriods is the number of days and hours that differ, but whose readings may have expired.
-	// They were not sent.
+	// ExpiredPeriods is the number of days and hours that differ, but whose readings may have expired, or were
+	// erased. They were not sent.
 	ExpiredPeriods int64
 	// SkippedCells is the number of cells that were omitted, because they are not values.
 	SkippedCells int64
@@ -113,7 +113,7 @@ var csvParams = []string{
 	"time_column", "device_column", "id_column", "columns", "types", "delimiter", "name_column", "value_column", "device_columns", "null", "decimal", "bad_cells",
 }
 
-// checkFormats rejects parameters that affect no source.
+// checkFormats rejects parameters that would have no effect.
 func checkFormats(params url.Values, sources []Source) error {
 	has := func(formats ...wire.Format) bool {
 		return slices.ContainsFunc(sources, func(s Source) bool { return slices.Contains(formats, s.format) })
@@ -166,7 +166,7 @@ func (u *Upload) sendAll(ctx context.Context) error {
 		s := &u.sources[i]
 		err := u.sendFile(sending, g, s)
 		if sending.Err() != nil {
-			break // g.Wait returns the cause
+			break // a piece failed, or ctx ended: the cause is found below
 		}
 		if err != nil {
 			failed = &FileError{s.Path, err}

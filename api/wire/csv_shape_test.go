@@ -155,7 +155,8 @@ func TestCSV_CountsTextNumbers(t *testing.T) {
 }
 
 // TestCSV_KeepsReadingsOfLongFormWhole checks that the rows of one reading are in one batch, and in one
-// piece of a file. AtLine must find the reading of each line of a piece.
+// piece of a file. The long form of CSV has a row for each field. AtLine must find the reading of each
+// line of a piece.
 func TestCSV_KeepsReadingsOfLongFormWhole(t *testing.T) {
 	columns := wire.Columns{Name: "metric", Value: "value"}
 	var body strings.Builder

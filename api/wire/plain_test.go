@@ -9,8 +9,9 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// readBoth reads objects with plain and with the decoder. It checks that plain either returns false, or
-// agrees with the decoder. It returns the number of objects that plain read.
+// readBoth reads objects with plain, the fast parser of common objects, and with the decoder. It checks
+// that plain either returns false, or agrees with the decoder. It returns the number of objects that plain
+// read.
 func readBoth(t *testing.T, texts ...string) (read int) {
 	t.Helper()
 	var b Batch
@@ -114,8 +115,8 @@ func TestPlain_GivesUp(t *testing.T) {
 	}
 }
 
-// TestPlain_LeavesDuplicateFields checks that a reading with a duplicate field has the verdict of
-// the decoder, and that its shape is not predicted.
+// TestPlain_LeavesDuplicateFields checks that a reading with a duplicate field has the verdict of the
+// decoder. Its shape, which is the sequence of its fields, must not be predicted for later readings.
 func TestPlain_LeavesDuplicateFields(t *testing.T) {
 	for i := range 2 * fewShapes {
 		readBoth(t, with(fmt.Sprintf(`{"b":1,"a%d":2}`, i)), with(fmt.Sprintf(`{"a%d":1,"b":2}`, i/2)))

@@ -34,7 +34,7 @@ type DigestsSpan struct {
 // DifferencesBody has the periods in which a sender and the store differ.
 type DifferencesBody struct {
 	Differ       []string  `json:"differ" doc:"starts of the periods that differ"`
-	Expired      []string  `json:"expired" doc:"starts of further periods that differ, but whose readings may have expired"`
+	Expired      []string  `json:"expired" doc:"starts of further periods that differ, but whose readings may have expired, or were erased"`
 	Compared     int       `json:"compared" doc:"number of periods"`
 	CompleteFrom time.Time `json:"complete_from" doc:"event time from which no reading has expired"`
 	Receipt      string    `json:"receipt,omitempty" doc:"the signed statement about the stored readings of all spans, if receipt=true"`

@@ -21,7 +21,8 @@ const (
 // activity returns a text of bars for each device that sent readings during the last day. The bars are
 // the numbers of readings per hour, from roll-ups. If stream is not empty, other streams do not count.
 //
-// It returns nil if the counts are unknown, or would take long to compute.
+// It returns nil if the output is not a table on a terminal, or if the counts are unknown or would take
+// long to compute.
 func (a pictures) activity(ctx context.Context, c *client.Client, stream string, devices []string) map[string]string {
 	if a.screen == nil || a.output != "table" || len(devices) == 0 || len(devices) > activityDevices {
 		return nil

@@ -63,7 +63,8 @@ func coverageOf(resp *http.Response, seen *beginning) []byte {
 	if d.Decode(&cover) != nil {
 		return nil
 	}
-	// Only notes may follow. Otherwise the property belongs to a value of a reading.
+	// If anything but notes follows, the property belongs to a value of a reading, and the answer has no
+	// coverage.
 	if rest := text[d.InputOffset():]; string(rest) != "}\n" && !bytes.HasPrefix(rest, []byte(`,"notes":`)) {
 		return nil
 	}

@@ -125,7 +125,7 @@ func (c backupCommands) make(ctx context.Context, p *backup.Place, s backup.Snap
 	if n := len(recorded.Losses); n > 0 {
 		s.Damage = "the store has recorded damage: " + count(n, "range")
 	}
-	if err != nil { // the rest of a damaged store is worth a backup
+	if err != nil { // back up the readable rest of a damaged store, too
 		s.Damage = fmt.Sprintf("the recorded damage cannot be read: %v", err)
 	}
 	s.Check = func(path string) (damage, err error) { return local.CheckFile(s.Dir, path) }

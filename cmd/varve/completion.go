@@ -67,10 +67,10 @@ func (p completer) addTo(cmd *cobra.Command) {
 		if cmd.Flags().Lookup(flag) == nil {
 			continue
 		}
-		// Registering fails only if the flag is missing or already has a completion. This flag exists and has
-		// none.
+		// Ignore the error: registering fails only if the flag is missing or already has a completion.
+		// This flag exists and has none.
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-			// Of several names with commas between them, the last is completed.
+			// --fields takes several names with commas between them. Complete the last one.
 			before := word[:strings.LastIndexByte(word, ',')+1]
 			if flag != "fields" {
 				before = ""
@@ -92,7 +92,7 @@ func offerNoFiles(cmd *cobra.Command) {
 		if what, _ := pflag.UnquoteUsage(f); what == "file" || what == "folder" {
 			return
 		}
-		// Registering fails if the flag has a completion already, which remains.
+		// Ignore the error: registering fails only if the flag has a completion already, which remains.
 		_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
 	})
 }

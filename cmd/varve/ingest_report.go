@@ -115,7 +115,7 @@ func presentText(u *upload.Result) (text string) {
 		text = fmt.Sprintf(" (%s were not sent: the store has them)", thousands(u.Present))
 	}
 	if u.ExpiredPeriods > 0 {
-		text += fmt.Sprintf(" (%s of days or hours may have expired, and were not sent)", count(int(u.ExpiredPeriods), "period"))
+		text += fmt.Sprintf(" (%s of days or hours may have expired or were erased, and were not sent)", count(int(u.ExpiredPeriods), "period"))
 	}
 	return text
 }

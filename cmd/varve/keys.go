@@ -169,7 +169,7 @@ func (a keyCommands) revoke() *cobra.Command {
 	force := false
 	cmd := a.command("revoke ID", "End a key: at once here, within ten seconds in other servers", takes(1, 1), nil,
 		func(r keyring, cmd *cobra.Command, args []string) error {
-			id := apikeys.IDOf(args[0]) // a whole key must not occur in a URL
+			id := apikeys.IDOf(args[0]) // use only the id, because a whole key must not occur in a URL
 			if apikeys.Shows(id) || id == "" {
 				return usageError{errors.New("neither an API key nor its id: varve keys list lists all ids")}
 			}

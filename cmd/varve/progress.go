@@ -39,7 +39,7 @@ func (p *progress) add(bytes int64) {
 func (p *progress) print(line string) {
 	line = printable(line) + "\n"
 	if p.all != nil {
-		// After the end of the bar, Write fails, and the line is discarded.
+		// Ignore the error: after the end of the bar, Write fails, and the line is discarded.
 		_, _ = p.all.Write([]byte(line))
 		return
 	}
@@ -54,7 +54,7 @@ func (p *progress) end(complete bool) {
 	}
 	if complete {
 		p.bar.SetCurrent(p.total)
-		p.bar.SetTotal(-1, true) // for a bar without a total, which no number of bytes completes
+		p.bar.SetTotal(-1, true) // completes a bar without a total, which no number of bytes completes
 	}
 	p.bar.Abort(false)
 	p.all.Wait()

@@ -28,7 +28,7 @@ const (
 // planRecount returns the roll-ups that a repair would recount. For some damage, the affected keys
 // are known only once the store is open. Until then, the damage may concern all series.
 func planRecount(c *config.Config, lost []local.Loss, damaged bool) (list []wire.Damage) {
-	// CheckFolder has reported an error of ReadRecorded, so the error is ignored here.
+	// Ignore an error of ReadRecorded, because CheckFolder has reported it.
 	if recorded, err := local.ReadRecorded(c.Store.Dir); err == nil {
 		lost = append(lost, recorded.Unrecounted...)
 	}

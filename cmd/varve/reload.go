@@ -49,8 +49,8 @@ type reloader struct {
 	cert *certificate // the certificate in use; nil without TLS
 }
 
-// watch reloads the configuration on each SIGHUP until stop is called. After watch returns, the
-// signal no longer ends the process.
+// watch reloads the configuration on each SIGHUP until stop is called. After watch returns, the signal no
+// longer ends the process, even after a call of stop.
 func (r *reloader) watch() (stop func()) {
 	signals, ended := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGHUP)
@@ -66,7 +66,8 @@ func (r *reloader) watch() (stop func()) {
 		}
 	})
 	return func() {
-		// A SIGHUP during the rest of the shutdown must not end the process either.
+		// Ignore further signals. Otherwise a SIGHUP during the rest of the shutdown would end the
+		// process.
 		signal.Ignore(syscall.SIGHUP)
 		close(ended)
 		wg.Wait()

@@ -123,8 +123,8 @@ func (a repairer) applyRepair(ctx context.Context, c *config.Config) (losses []l
 	log := a.logger(config.Log{Level: "warn"})
 	events := localEvents(log, a.fatal)
 	events.Lost = func(list []local.Loss) { losses = append(losses, list...) }
-	// If API keys may be lost, the repaired server must still require one. Otherwise it would accept
-	// requests of all clients.
+	// Guard the item that turns keys on: if API keys may be lost, the repaired server must still require
+	// one. Otherwise it would accept requests of all clients.
 	keysOn := apikeys.OnMark(now())
 	s, err := local.Open(local.Options{Dir: c.Store.Dir, Now: now, MinFree: -1, Salvage: true, Guarded: []store.Key{keysOn.Key}, Events: events})
 	if err != nil {

@@ -196,7 +196,7 @@ func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
 
 // words makes the shell complete the value of a flag with the given words.
 func (a *app) words(cmd *cobra.Command, flag string, words ...string) {
-	// Registering cannot fail for a flag that was just added.
+	// Ignore the error: registering cannot fail for a flag that was just added.
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words, cobra.ShellCompDirectiveNoFileComp
 	})

@@ -71,8 +71,8 @@ func (a service) serve(ctx context.Context, loaded *config.Loaded, reread func()
 	if err != nil {
 		return err
 	}
-	// The port is opened first. So a port in use is reported at once, even if opening the data
-	// folder takes long.
+	// Open the port first. Otherwise a port in use would be reported only after the data folder is open,
+	// which may take long.
 	listener, err := listen(ctx, c.Server.Listen, "--listen")
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (a service) serve(ctx context.Context, loaded *config.Loaded, reread func()
 	go func() { failed <- serve(srv, listener) }()
 	e, err := a.openUntil(ctx, c, log, conditions)
 	if err != nil {
-		if ctx.Err() != nil { // the service was stopped while it opened the store
+		if ctx.Err() != nil { // a stop while the store is opened is not a failure
 			err = nil
 		}
 		return errors.Join(err, srv.Close(), door.abandon())

@@ -34,7 +34,7 @@ const (
 func dynamoKind() storeKind {
 	place := func(c *config.Config) string { return "DynamoDB, tables " + c.Tables.Prefix + "_…" }
 	return storeKind{
-		// Many reads may run at a time, because reads mostly wait for the network.
+		// Allow many reads at a time (reads), because reads mostly wait for the network.
 		name: "dynamodb", tables: 16, reads: 256, hasQuota: true,
 		open:     openDynamo,
 		place:    place,

@@ -104,7 +104,7 @@ func sampleFolder(ctx context.Context, s *local.Store, sample *rollup.HourSample
 	}
 	for _, series := range all {
 		err := rollup.ScanHours(ctx, s, series, func(at time.Time) { sample.Add(series, at) })
-		if err != nil && !errors.Is(err, store.ErrDamaged) { // the verification of the folder has reported damage
+		if err != nil && !errors.Is(err, store.ErrDamaged) { // the verification of the folder reports damage
 			return err
 		}
 	}

@@ -32,7 +32,8 @@ type Options struct {
 	Now      func() time.Time
 
 	Conditions *health.Conditions
-	// Failed is called after each failure, before a retry.
+	// Failed is called after each failure. The argument retry is the time until the next attempt; 0 means
+	// that none follows.
 	Failed func(err error, retry time.Duration)
 	// Every is the time between two searches for shards of the Kinesis stream. 0 means five seconds.
 	Every time.Duration

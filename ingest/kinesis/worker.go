@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// readPause is the time between two requests for records. Kinesis allows five a second.
+	// readPause is the time between two requests for records of a shard. Kinesis allows five a second.
 	readPause = 250 * time.Millisecond
 	// idlePause is the pause after an answer without records.
 	idlePause = time.Second
@@ -45,7 +45,8 @@ func (w *worker) isDone() bool {
 	}
 }
 
-// startWorker starts a worker, unless another process has the lease of the shard.
+// startWorker starts a worker, unless another process has the lease of the shard, or the shard has been
+// read to its end.
 func (c *Consumer) startWorker(ctx context.Context, shard, start string) error {
 	l, err := c.leases.Acquire(ctx, "kinesis/"+c.ledger.stream+"/"+shard)
 	if errors.Is(err, lease.ErrHeld) {
@@ -128,7 +129,7 @@ func (w *worker) readNext(ctx context.Context) (empty bool, err error) {
 	in := &kinesis.GetRecordsInput{ShardIterator: w.iterator, Limit: aws.Int32(maxRecords)}
 	out, err := w.opts.Client.GetRecords(ctx, in)
 	if err != nil {
-		w.iterator = nil // an iterator is valid for five minutes only
+		w.iterator = nil // the retry opens another one, because an iterator is valid for five minutes only
 		return false, fmt.Errorf("read shard %s: %w", w.shard, err)
 	}
 	w.opts.Metrics.Received(w.shard, len(out.Records), time.Duration(aws.ToInt64(out.MillisBehindLatest))*time.Millisecond)

@@ -35,8 +35,8 @@ type Receiver struct {
 const (
 	// maxBody is the maximum size of a body with several records, in bytes.
 	maxBody = 4 << 20
-	// maxLines is the maximum number of lines of a body with several records. With more invalid
-	// lines, a session would not read the rest of a body.
+	// maxLines is the maximum number of lines of a body with several records. It is well below the number
+	// of invalid readings after which a session does not read the rest of a body.
 	maxLines = 50_000
 )
 

@@ -106,7 +106,7 @@ func firstLine(data []byte) []byte {
 	return line
 }
 
-// isOneLine reports whether a text is one JSON object on one line.
+// isOneLine reports whether a text is one JSON object on one line, or empty.
 func isOneLine(data []byte) bool {
 	if len(data) == 0 {
 		return true

@@ -31,7 +31,8 @@ type Options struct {
 	Now       func() time.Time
 
 	Conditions *health.Conditions
-	// Failed is called after each failure, before a retry.
+	// Failed is called after each failure. The argument retry is the time until the next attempt; 0 means
+	// that none follows.
 	Failed func(err error, retry time.Duration)
 }
 

@@ -136,7 +136,8 @@ func TestTune_KeepsCapacityOfUnknownUse(t *testing.T) {
 }
 
 // TestTune_RespectsDailyDecreases seals a table whose capacity was lowered four times today. DynamoDB
-// refuses a fifth decrease within an hour, so Tune must report that, and succeed an hour later.
+// refuses a fifth decrease in the hour after the fourth one, so Tune must report that, and succeed an hour
+// later.
 func TestTune_RespectsDailyDecreases(t *testing.T) {
 	t.Parallel()
 	l := newColdLife(t)

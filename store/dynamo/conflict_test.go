@@ -26,8 +26,8 @@ func named(at time.Time, n, bytes int, text string) (list []varve.Reading) {
 	return list
 }
 
-// TestWrite_ComparesWithoutFurtherRequests counts the requests and units of duplicates and
-// conflicts in new and existing rows. Only the write itself may need requests.
+// TestWrite_ComparesWithoutFurtherRequests counts the requests and write units of duplicates and conflicts
+// in new and existing rows. The comparison with the stored values must need no request of its own.
 func TestWrite_ComparesWithoutFurtherRequests(t *testing.T) {
 	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)
@@ -69,8 +69,9 @@ func TestWrite_ComparesWithoutFurtherRequests(t *testing.T) {
 	}
 }
 
-// TestWrite_FindsConflictsInRowsClosedByBlindUpdates closes a row with blind updates of readings
-// whose ids the client chose. A later write with other values for these ids must be rejected.
+// TestWrite_FindsConflictsInRowsClosedByBlindUpdates fills a row with blind updates, which do not read it,
+// until it is closed: it takes no further readings. The client chose the ids of the readings. A later
+// write with other values for these ids must be rejected.
 func TestWrite_FindsConflictsInRowsClosedByBlindUpdates(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {

@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// documented returns the examples in docs/data-model.md, "DynamoDB rows": the rows, the wide row,
-// and the command of the AWS CLI.
+// documented returns the examples in docs/data-model.md, "DynamoDB rows": the rows of a millisecond, the
+// row of an hour, and the command of the AWS CLI that prints them.
 func documented(t *testing.T) (rows, wide []any, command []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/data-model.md")

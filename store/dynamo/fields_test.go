@@ -51,8 +51,8 @@ func TestWrite_AddsReadingsOfManyFields(t *testing.T) {
 	}
 }
 
-// TestWrite_StoresJSONWithEmptyNames writes JSON with empty names, which DynamoDB refuses in
-// documents. Reads must return this reading and the others of its row unchanged.
+// TestWrite_StoresJSONWithEmptyNames writes readings whose JSON has empty names, which DynamoDB refuses in
+// documents. Reads must return all readings of the row unchanged.
 func TestWrite_StoresJSONWithEmptyNames(t *testing.T) {
 	t.Parallel()
 	for _, e := range emulators {

@@ -177,7 +177,7 @@ func TestRead_ReturnsReadingsOfAllLayoutsOnce(t *testing.T) {
 	}
 }
 
-// TestWrite_LearnsThatRowsExist writes current readings into wide rows. With ExpectAuto or
+// TestWrite_LearnsThatRowsExist writes 60 readings one by one into a row of an hour. With ExpectAuto or
 // ExpectExisting, most writes must need a single request.
 func TestWrite_LearnsThatRowsExist(t *testing.T) {
 	t.Parallel()

@@ -203,8 +203,8 @@ func TestCreate_ContinuesInterruptedCreation(t *testing.T) {
 	}
 }
 
-// TestForeignTables_StayUntouched gives a table to another deployment, in one case during its
-// creation. Varve must not write, read or adopt the table.
+// TestForeignTables_StayUntouched fails to create a table, and lets another deployment create it. The
+// store must not write to, read or adopt this table.
 func TestForeignTables_StayUntouched(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

@@ -77,8 +77,8 @@ func scaled(t *testing.T, s *dynamo.Store) string {
 }
 
 // TestScale_FollowsUseOfAllProcesses scales a table to which two processes write. The capacity must rise
-// with the sum of their use. It must fall only after the use was lower in all of the last hours. A
-// sealed table must get the low capacity.
+// with the sum of their use. It must not fall in the six hours after the peak, and must fall two hours
+// later. A sealed table must get the low capacity.
 func TestScale_FollowsUseOfAllProcesses(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
@@ -121,8 +121,8 @@ func TestScale_FollowsUseOfAllProcesses(t *testing.T) {
 	}
 }
 
-// lowers advances the clock hour by hour. The capacity of the table may fall only when the peak is
-// older than the hours that count. One process restarts meanwhile, which must not matter.
+// lowers advances the clock by six hours, in which the capacity of the table may not fall, and by two
+// more, after which it must. One process restarts meanwhile, which must not matter.
 func lowers(t *testing.T, clock *movedClock, url string, tb grid.Table, one, two *dynamo.Store) {
 	t.Helper()
 	for hour := 1; hour <= 6; hour++ {
@@ -188,8 +188,8 @@ func TestScale_EndsThrottling(t *testing.T) {
 	}
 }
 
-// TestScale_IgnoresOtherTables checks that tables without a largest capacity, and on-demand tables,
-// stay as they are. Without scaled tables, no use is written into the registry.
+// TestScale_IgnoresOtherTables checks that tables without capacity_max, and on-demand tables, stay as they
+// are. Without scaled tables, no use is written into the registry.
 func TestScale_IgnoresOtherTables(t *testing.T) {
 	t.Parallel()
 	url, clock := dynamotest.Dynoxide.Start(t), newClock()

@@ -46,8 +46,8 @@ type subject struct{ *dynamo.Store }
 
 func (subject) Reopen() error { return nil }
 
-// TestStore_AgreesWithModel compares the store with the model. Each random sequence begins
-// without tables and with a registry of its own.
+// TestStore_AgreesWithModel compares the store with the model of package storetest. Each random sequence
+// of operations begins without tables and with an empty registry.
 func TestStore_AgreesWithModel(t *testing.T) {
 	for _, e := range emulators {
 		t.Run(e.Name, func(t *testing.T) {

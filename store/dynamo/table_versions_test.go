@@ -30,8 +30,8 @@ func (h *holding) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestTables_KeepsVersionOfSlowList delays a list that began before a table was used, until a
-// later list has the newer version. The older list must not be returned for the newer version.
+// TestTables_KeepsVersionOfSlowList delays a list that began before a table was used, until a later list
+// has the newer version of the catalog. The older list must not be returned for the newer version.
 func TestTables_KeepsVersionOfSlowList(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

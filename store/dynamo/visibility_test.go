@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// readDefault returns the number of readings that a default query finds. It reads pages of limit
-// readings with a cursor, or everything at once if limit is 0.
+// readDefault returns the number of readings that a query without Consistent finds. It reads pages of
+// limit readings with a cursor, or everything at once if limit is 0.
 func (p *process) readDefault(series varve.Series, o varve.Order, limit int) (n int) {
 	p.t.Helper()
 	q := query.Query{Series: series, Window: varve.AllTime(), Order: o, Limit: limit}
@@ -119,8 +119,9 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestQuery_ChecksVersionOnce checks the number of requests of a default read. It must be one more than
-// the number of requests to its tables, for any number of devices.
+// TestQuery_ChecksVersionOnce counts the requests of reads without Consistent. A read must send one
+// request more than it sends to its tables, for any number of devices: the one for the version of the
+// catalog.
 func TestQuery_ChecksVersionOnce(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

@@ -153,8 +153,9 @@ func TestJournal_RotatesOnItems(t *testing.T) {
 	}
 }
 
-// TestOpen_RebuildsPebbleWithoutItsLastRecords truncates a manifest, so that Pebble forgets flushed
-// files. The store notices the damage before Pebble deletes these files, and uses all of them.
+// TestOpen_RebuildsPebbleWithoutItsLastRecords truncates Pebble's manifest, its list of files, so that
+// Pebble forgets flushed files. The store notices the damage before Pebble deletes these files, and uses
+// all of them.
 func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 	dir := t.TempDir()
 	var flushed atomic.Int64
@@ -227,9 +228,8 @@ func checkReadingsAfterCut(t *testing.T, s *local.Store, tb grid.Table, cut int)
 	return refused
 }
 
-// TestOpen_RefusesPebbleRolledBack checks that an earlier state of Pebble is refused each time,
-// without a change on disk. With Salvage, the store opens with this state and reports the
-// losses.
+// TestOpen_RefusesPebbleRolledBack checks that an earlier state of Pebble is refused at each start,
+// without a change on disk. With Salvage, the store opens with this state and reports the losses.
 func TestOpen_RefusesPebbleRolledBack(t *testing.T) {
 	dir := t.TempDir()
 	tb := week(t, 0)

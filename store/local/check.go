@@ -158,7 +158,9 @@ func (c *checker) check(ctx context.Context, list []part) error {
 
 // checkPart reads the whole file of a part, and then decodes the entries of the part.
 func (c *checker) checkPart(ctx context.Context, r *repairer, p *part) error {
-	if r.files[p.number] == nil { // the file is read twice: as a whole, and key by key
+	// At the first part of a file, lostOf reads the whole file. Afterwards, the entries of each part are read
+	// once more, at a pace of their own.
+	if r.files[p.number] == nil {
 		if err := c.pace(ctx, int64(p.size)); err != nil {
 			return err
 		}

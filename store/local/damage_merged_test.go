@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestDamage_MergedChunksComeBack checks that readings are served and counted once if the
-// deletions of chunks are lost.
+// TestDamage_MergedChunksComeBack checks a store in which Pebble has lost the deletions of merged chunks.
+// Reads are refused until the loss is accepted, and then return each reading once.
 func TestDamage_MergedChunksComeBack(t *testing.T) {
 	t.Parallel()
 	s := open(t, small(local.Options{Dir: t.TempDir(), MemtableBytes: 128 << 10}))

@@ -224,8 +224,8 @@ func (w *world) checkQueries() (refused bool) {
 	return refused
 }
 
-// accept verifies the store and accepts the losses, as a repair does. The remaining readings
-// and items equal the written ones; the model forgets the rest.
+// accept verifies the store and accepts the losses, as a repair does. The remaining items must equal the
+// written ones, and the remaining readings must have been written. The model forgets the rest.
 func (w *world) accept() {
 	w.t.Helper()
 	if err := w.s.Verify(w.t.Context(), local.Pace{}, func(local.Problem) {}); err != nil {

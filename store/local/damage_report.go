@@ -30,7 +30,7 @@ type Loss struct {
 	Segment     uint64 // number of the segment of the journal; 0 if unknown
 	Bytes       int64  // number of damaged bytes in the segment; 0 if unknown
 	Harmless    bool   // whether no stored data is lost
-	Rebuilt     bool   // whether the remaining items in the range may be outdated
+	Rebuilt     bool   // whether a rebuild of the database found the loss; then remaining data may be outdated
 }
 
 // damageReport describes lost key ranges as losses of tables and items, and checks files.

@@ -66,8 +66,8 @@ func (s *Store) Compact(ctx context.Context) error {
 // Dir returns the data folder.
 func (s *Store) Dir() string { return s.db.folder.dir }
 
-// Rewrite writes a key before and a key after all others. So Compact merges every file with
-// another.
+// Rewrite writes a key before and a key after all others, and compacts. Because of these keys, the
+// compaction merges every file with another.
 func (s *Store) Rewrite(ctx context.Context) error {
 	for _, key := range [][]byte{{0}, {0xfe}} {
 		if err := s.db.Set(key, nil, pebble.NoSync); err != nil {

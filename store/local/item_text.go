@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"github.com/go-faster/jx"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/store"
 )
 
@@ -105,80 +103,4 @@ func appendJSON(dst []byte, text string) []byte {
 		}
 	}
 	return append(append(append(dst, '"'), text...), '"')
-}
-
-// decodeItem parses JSON that appendItem wrote. It uses no reflection, so that roll-ups can read many
-// items fast.
-func decodeItem(k store.Key, data []byte) (*store.Item, error) {
-	it := &store.Item{Key: k, Attrs: map[string]varve.Value{}}
-	err := jx.DecodeBytes(data).ObjBytes(func(d *jx.Decoder, member []byte) (err error) {
-		switch string(member) {
-		case "gsi1":
-			it.GSI1, err = decodeKey(d)
-		case "gsi2":
-			it.GSI2, err = decodeKey(d)
-		case "expires":
-			var sec int64
-			sec, err = d.Int64()
-			it.Expires = time.Unix(sec, 0).UTC()
-		case "attrs":
-			err = d.ObjBytes(func(d *jx.Decoder, name []byte) error {
-				attr := string(name) // d reuses the memory of name
-				v, err := decodeAttr(d)
-				if it.Attrs[attr] = v; err != nil {
-					return fmt.Errorf("attribute %s: %w", attr, err)
-				}
-				return nil
-			})
-		default:
-			err = fmt.Errorf("unknown member %s", member)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("item %s %s: %w", k.PK, k.SK, err)
-	}
-	return it, nil
-}
-
-func decodeKey(d *jx.Decoder) (k store.Key, err error) {
-	err = d.ObjBytes(func(d *jx.Decoder, member []byte) (err error) {
-		at := &k.PK
-		if string(member) == "SK" {
-			at = &k.SK
-		}
-		*at, err = d.Str()
-		return err
-	})
-	return k, err
-}
-
-// decodeAttr parses a value by the letter of its kind.
-func decodeAttr(d *jx.Decoder) (v varve.Value, err error) {
-	err = d.ObjBytes(func(d *jx.Decoder, kind []byte) error {
-		if string(kind) == "b" {
-			b, err := d.Bool()
-			v = varve.BoolValue(b)
-			return err
-		}
-		letter := string(kind)
-		text, err := d.Str()
-		if err != nil {
-			return err
-		}
-		switch letter {
-		case "n":
-			n, err := decimal.Parse(text)
-			v = varve.NumberValue(n)
-			return err
-		case "s":
-			v = varve.StringValue(text)
-		case "j":
-			v = varve.CanonicalJSON(text)
-		default:
-			return fmt.Errorf("unknown kind %s", letter)
-		}
-		return nil
-	})
-	return v, err
 }

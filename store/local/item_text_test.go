@@ -13,7 +13,7 @@ import (
 // reads them.
 func TestItem_KeepsTextsOfAllKinds(t *testing.T) {
 	s := open(t, local.Options{Dir: t.TempDir()})
-	texts := []string{"", "plain", `a "quoted" \ text`, "line\nbreak\x00and\x01\x00zero", "größer – 测试", "\x00", "ends in \x00"}
+	texts := []string{"", "plain", "\t", "tab\tand\nbreak, \\ and the end\r", "tab\tand \x01\ttab", `a "quoted" \ text`, "line\nbreak\x00and\x01\x00zero", "größer – 测试", "\x00", "ends in \x00"}
 	var items []store.Item
 	var keys []store.Key
 	for i, text := range texts {

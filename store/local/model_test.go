@@ -29,8 +29,8 @@ func (s *subject) Read(ctx context.Context, r store.Range, dst []varve.Reading) 
 	return readBoth(ctx, s.Store, r, dst)
 }
 
-// Reopen closes the store, or cuts its power. After a power cut, any data that was not synced may
-// be lost.
+// Reopen closes the store, or cuts its power, and opens it. After a power cut, any data that was not
+// synced may be lost.
 func (s *subject) Reopen() error {
 	if s.crash {
 		seed := rapid.Uint64().Draw(s.t, "seed")
@@ -45,8 +45,8 @@ func (s *subject) Reopen() error {
 	return err
 }
 
-// TestStore_AgreesWithModel compares the store with the model. The cases differ in how often
-// memtables are flushed, and in whether the store is closed or its power is cut.
+// TestStore_AgreesWithModel compares the store with the model of package storetest. The cases differ in
+// how often memtables are flushed, and in whether the store is closed or its power is cut.
 func TestStore_AgreesWithModel(t *testing.T) {
 	for name, size := range map[string]int64{"memtables": 1 << 30, "some chunks": 4 << 10, "chunks": 1} {
 		for _, crash := range []bool{false, true} {

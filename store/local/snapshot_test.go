@@ -76,8 +76,8 @@ func (w *steadyWriter) check(t *testing.T, s *local.Store, in grid.Table, acked 
 	}
 }
 
-// TestSnapshot_HasAllThatWasAcknowledged makes snapshots while several goroutines write, and opens
-// copies of the snapshots.
+// TestSnapshot_HasAllThatWasAcknowledged makes snapshots while several goroutines write, and opens copies
+// of the snapshots. Each copy must have all readings that were acknowledged before its snapshot.
 func TestSnapshot_HasAllThatWasAcknowledged(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, local.Options{Dir: dir, MemtableBytes: 64 << 10, ChunkReadings: 128, MinFree: -1})

@@ -149,8 +149,8 @@ func textOf(t *testing.T, fs vfs.FS, path string) string {
 	return string(data)
 }
 
-// TestOpen_CompletesNewStore checks that a store whose creation was interrupted at any step is
-// completed by the next Open, and is empty.
+// TestOpen_CompletesNewStore checks that a store whose creation was interrupted at any step is completed
+// by the next Open, and accepts an item.
 func TestOpen_CompletesNewStore(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	c := cutAlways(mem)

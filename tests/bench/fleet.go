@@ -98,8 +98,9 @@ func readingOfEach(at time.Time) (bodies [][]byte) {
 // listed has the parts of a page of devices that listAll checks.
 type listed struct {
 	Devices []struct {
-		Device                string
-		CreatedAt, LastSeenAt time.Time
+		Device     string
+		CreatedAt  time.Time `json:"created_at"`
+		LastSeenAt time.Time `json:"last_seen_at"`
 	}
 	Next string
 }

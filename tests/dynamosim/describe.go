@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/capacity"
 )
 
-// description is the answer of DescribeTable.
+// description describes a table in the answers of CreateTable, DescribeTable, UpdateTable and DeleteTable.
 type description struct {
 	TableName, TableArn, TableStatus string
 	TableID                          string `json:"TableId"`
@@ -79,7 +79,7 @@ func (s control) describeTable(in *tableInput) (any, error) {
 	return map[string]any{"Table": s.describe(t)}, nil
 }
 
-// describe returns the answer of DescribeTable.
+// describe returns the description of a table.
 func (s *Server) describe(t *table) *description {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,8 +16,8 @@ func closedRow(n int) (row.Address, *row.Row) {
 	return row.Ref{Table: grid.Table{Prefix: "t"}, MS: int64(n)}.Address(), r
 }
 
-// TestClosedRows_AreBounded fills the cache. It must contain the most recently used rows, within
-// its limits of rows and bytes.
+// TestClosedRows_AreBounded fills the cache of closed rows. It must contain the most recently used rows,
+// within its limits of rows and bytes.
 func TestClosedRows_AreBounded(t *testing.T) {
 	c := newClosedRows()
 	oldest, _ := closedRow(0)
@@ -45,8 +45,8 @@ func TestClosedRows_AreBounded(t *testing.T) {
 	}
 }
 
-// TestClosedRows_ExcludeOpenOldAndDroppedRows puts rows that the cache must not return: an open
-// row, an old row, and a row whose table was dropped during the request.
+// TestClosedRows_ExcludeOpenOldAndDroppedRows puts rows that the cache must not return: an open row, a row
+// that was put too long ago, and a row whose table was dropped during the request.
 func TestClosedRows_ExcludeOpenOldAndDroppedRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClosedRows()

@@ -23,8 +23,8 @@ func (d *diskFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: d.free, TotalBytes: 1 << 40}, nil
 }
 
-// TestGuard_RefusesBelowLimits checks which writes are refused at each amount of free space, and
-// that the condition follows.
+// TestGuard_RefusesBelowLimits checks which writes are refused at each amount of free space, and whether
+// the condition is set.
 func TestGuard_RefusesBelowLimits(t *testing.T) {
 	const minFree = 100 << 20
 	for _, c := range []struct {

@@ -53,8 +53,8 @@ func remove(t *testing.T, fs vfs.FS, name string) {
 	}
 }
 
-// written returns a journal of segments 1 to 3. Each has three frames of four bytes: "1axx" to
-// "3cxx". Its process was killed.
+// written returns a journal of segments 1 to 3, as a killed process leaves it. Each has three frames of
+// four bytes: "1axx" to "3cxx".
 func written(t *testing.T) vfs.FS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
@@ -206,8 +206,8 @@ func TestReplay_CountsTornEnds(t *testing.T) {
 	}
 }
 
-// TestChain_SurvivesItsNewestFile checks that either file of the chain suffices, and that the
-// problem of the other one is reported.
+// TestChain_SurvivesItsNewestFile checks that one of the two files with the chain, which is the list of
+// segments, suffices. The problem of the other file is reported.
 func TestChain_SurvivesItsNewestFile(t *testing.T) {
 	for slot := range uint64(2) {
 		for _, harm := range []string{"missing", "damaged"} {

@@ -215,8 +215,9 @@ func TestCache_HoldsSecondRead(t *testing.T) {
 	expect("a late row", 1, 1)
 }
 
-// TestCache_HoldsOneOfTwoHalves reads the halves of a row block in turn. If each replaced the other one,
-// no read would find columns.
+// TestCache_HoldsOneOfTwoHalves reads one half of a row block, and then the other. The cached columns of
+// the first half must stay. If halves that are read in turn replaced each other, no read would find
+// columns. A read of an overlapping range replaces them.
 func TestCache_HoldsOneOfTwoHalves(t *testing.T) {
 	c := &cacheMachine{limits: memtable.Caching{Bytes: 1 << 20, MinRows: 64}}
 	c.replace(nil)

@@ -7,8 +7,8 @@ func SetBlockRows(n int) (restore func()) {
 	return func() { blockRows = old }
 }
 
-// CacheSize returns the number of row blocks with cached columns, their counted size, and the sum of
-// their sizes.
+// CacheSize returns the number of row blocks with cached columns, the bytes that the cache counts for
+// them, and the sum of their bytes.
 func (m *Memtable) CacheSize() (entries int, counted, sum int64) {
 	for i, p := range m.cache.entries {
 		if p.at != i || p.home.packed.Load() != p {

@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// TestUnpack_RestoresRecords checks that the payload of a record has its content, and that a
-// large record is compressed.
+// TestUnpack_RestoresRecords checks that unpack returns the content of a record from its payload, and that
+// a large payload is compressed.
 func TestUnpack_RestoresRecords(t *testing.T) {
 	var rec Record
 	for _, size := range []int{0, 1, packFrom - 1, packFrom, 100_000, 3} {

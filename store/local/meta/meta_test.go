@@ -38,8 +38,7 @@ func TestParseID_ReadsString(t *testing.T) {
 	}
 }
 
-// TestWrite_SurvivesCrash checks that a file has its old or new content after a power cut, and
-// the new one if Write had returned.
+// TestWrite_SurvivesCrash checks that a file has its new content after a power cut if Write had returned.
 func TestWrite_SurvivesCrash(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	if err := fs.MkdirAll("d", 0o755); err != nil {
