@@ -127,7 +127,7 @@ var layout = []struct {
 	{"mqtt", ". api/wire apikeys health ingest internal/lanes mqtt/topic rejects", "github.com/eclipse/paho.golang github.com/eclipse/paho.mqtt.golang github.com/mochi-mqtt/server/v2 github.com/prometheus/client_golang"},
 	{"agent/outbox", ".", ""},
 	{"agent/intake", ". agent/outbox api/wire ingest", ""},
-	{"agent/uplink", ". agent/outbox api/client api/wire", "github.com/klauspost/compress golang.org/x/time"},
+	{"agent/uplink", ". agent/outbox api/client api/wire reconcile rollup", "github.com/klauspost/compress golang.org/x/time"},
 	{"agent/settings", "agent/outbox api/wire internal/settings mqtt/topic timefmt", "go.yaml.in/yaml/v3"},
 	{"agent", ". agent/intake agent/outbox agent/settings agent/uplink api/client api/wire api/writes apikeys ingest mqtt rejects", "github.com/prometheus/client_golang github.com/rs/zerolog"},
 	{"agent/command", "agent agent/settings", "github.com/rs/zerolog github.com/spf13"},

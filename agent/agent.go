@@ -65,6 +65,7 @@ type Agent struct {
 	stop     context.CancelFunc
 	running  sync.WaitGroup
 	failures logLimit
+	refusal  sync.Once // logs that the server refuses comparisons
 	ending   sync.Once
 	ended    error // the result of Close
 }

@@ -170,6 +170,7 @@ type Health struct {
 	Outbox  struct {
 		Readings int64 `json:"readings" doc:"that the server has not confirmed"`
 		Bytes    int64 `json:"bytes"`
+		Kept     int64 `json:"kept_bytes" doc:"of bytes, the part with confirmed readings, which is removed when space is needed"`
 		MaxBytes int64 `json:"max_bytes"`
 		Dropped  int64 `json:"dropped" doc:"readings that were dropped since the start, because the outbox was full"`
 		Damaged  int64 `json:"damaged_bytes"`
@@ -185,6 +186,7 @@ func (a *Agent) health(w http.ResponseWriter, _ *http.Request) {
 	stats := a.box.Stats()
 	h := Health{Status: "ok", Version: a.opts.Version}
 	h.Outbox.Readings, h.Outbox.Bytes, h.Outbox.MaxBytes = stats.Readings, stats.Bytes, a.box.MaxBytes()
+	h.Outbox.Kept = stats.KeptBytes
 	h.Outbox.Dropped, h.Outbox.Damaged = stats.Dropped, stats.DamagedBytes
 	h.Server.URL = a.opts.Settings.Server.URL
 	if last := a.metrics.lastError.Load(); last != nil {

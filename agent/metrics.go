@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/agent/outbox"
@@ -23,6 +24,9 @@ type metrics struct {
 	bytes     prometheus.Counter
 	attempts  *prometheus.CounterVec
 	postponed prometheus.Counter
+	compared  prometheus.Counter
+	resent    *prometheus.CounterVec
+	runs      *prometheus.CounterVec
 	reachable prometheus.Gauge
 	lastError atomic.Pointer[string] // error of the last attempt to send; nil if it succeeded
 }
@@ -45,6 +49,15 @@ func newMetrics(stats func() outbox.Stats, maxBytes int64) *metrics {
 		postponed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "varve_agent_postponed_readings_total", Help: "Readings that moved to the end of the outbox, because the server could not store them.",
 		}),
+		compared: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "varve_agent_compared_readings_total", Help: "Confirmed readings that were compared with the server.",
+		}),
+		resent: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "varve_agent_resent_readings_total", Help: "Readings that were resent after a comparison, by outcome. The server had lost the stored ones.",
+		}, []string{"outcome"}),
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "varve_agent_reconciliations_total", Help: "Comparisons of confirmed readings with the server, by result.",
+		}, []string{"result"}),
 		reachable: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "varve_agent_server_reachable", Help: "1 if the last request to the server succeeded, else 0.",
 		}),
@@ -52,15 +65,21 @@ func newMetrics(stats func() outbox.Stats, maxBytes int64) *metrics {
 	gauge := func(name, help string, value func(outbox.Stats) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(stats()) })
 	}
-	m.registry.MustRegister(m.received, m.sent, m.bytes, m.attempts, m.postponed, m.reachable,
+	m.registry.MustRegister(m.received, m.sent, m.bytes, m.attempts, m.postponed, m.compared, m.resent, m.runs, m.reachable,
 		gauge("varve_agent_outbox_readings", "Readings that the server has not confirmed.", func(s outbox.Stats) float64 { return float64(s.Readings) }),
 		gauge("varve_agent_outbox_bytes", "Size of the outbox.", func(s outbox.Stats) float64 { return float64(s.Bytes) }),
+		gauge("varve_agent_outbox_kept_bytes", "Size of the confirmed readings in the outbox. They are removed when space is needed.", func(s outbox.Stats) float64 { return float64(s.KeptBytes) }),
+		gauge("varve_agent_outbox_kept_readings", "Confirmed readings in the outbox.", func(s outbox.Stats) float64 { return float64(s.KeptReadings) }),
+		gauge("varve_agent_outbox_uncompared_readings", "Confirmed readings that were removed without a comparison since the start.", func(s outbox.Stats) float64 { return float64(s.Uncompared) }),
 		gauge("varve_agent_outbox_max_bytes", "Maximum size of the outbox.", func(outbox.Stats) float64 { return float64(maxBytes) }),
 		gauge("varve_agent_outbox_dropped_readings", "Readings that were dropped since the start, because the outbox was full.", func(s outbox.Stats) float64 { return float64(s.Dropped) }),
 		gauge("varve_agent_outbox_damaged_bytes", "Damaged bytes of the outbox that were skipped since the start.", func(s outbox.Stats) float64 { return float64(s.DamagedBytes) }),
 	)
 	for _, result := range []string{"answered", "failed"} {
 		m.attempts.WithLabelValues(result)
+	}
+	for _, result := range []string{"completed", "refused", "failed"} {
+		m.runs.WithLabelValues(result)
 	}
 	return m
 }
@@ -122,9 +141,7 @@ func (a *Agent) uplinkEvents() uplink.Events {
 	log, m := a.opts.Log, a.metrics
 	return uplink.Events{
 		Sent: func(t varve.Tally, bytes int) {
-			for outcome, n := range map[string]int64{"stored": t.Stored, "duplicate": t.Duplicates, "rejected": t.Rejected, "queued": t.Queued} {
-				m.sent.WithLabelValues(outcome).Add(float64(n))
-			}
+			addTally(m.sent, t)
 			m.bytes.Add(float64(bytes))
 			m.attempts.WithLabelValues("answered").Inc()
 			m.reachable.Set(1)
@@ -150,6 +167,44 @@ func (a *Agent) uplinkEvents() uplink.Events {
 			m.postponed.Add(float64(readings))
 			log.Warn().Str("stream", stream).Int("readings", readings).Msg("readings postponed")
 		},
+		Reconciled: a.reconciled,
+	}
+}
+
+// addTally adds verdicts to counters by outcome.
+func addTally(counters *prometheus.CounterVec, t varve.Tally) {
+	for outcome, n := range map[string]int64{"stored": t.Stored, "duplicate": t.Duplicates, "rejected": t.Rejected, "queued": t.Queued} {
+		counters.WithLabelValues(outcome).Add(float64(n))
+	}
+}
+
+// reconciled counts a comparison of kept readings with the server, and logs it if readings were resent.
+func (a *Agent) reconciled(r *uplink.Reconciliation) {
+	log, m := a.opts.Log, a.metrics
+	m.compared.Add(float64(r.Readings))
+	addTally(m.resent, r.Resent)
+	switch {
+	case r.Refused:
+		m.runs.WithLabelValues("refused").Inc()
+		a.refusal.Do(func() {
+			log.Warn().Err(r.Err).Str("remedy", "set outbox.keep to 0 if the server cannot compare readings").Msg("comparison refused by the server")
+		})
+	case r.Err != nil:
+		m.runs.WithLabelValues("failed").Inc()
+	default:
+		m.runs.WithLabelValues("completed").Inc()
+		m.reachable.Set(1)
+		m.lastError.Store(nil)
+	}
+	if r.Resent.Total() > 0 {
+		level := zerolog.InfoLevel
+		if r.Resent.Stored > 0 {
+			level = zerolog.WarnLevel
+		}
+		log.WithLevel(level).Int64("resent", r.Resent.Total()).Int64("lost", r.Resent.Stored).Int64("compared", r.Readings).Msg("readings resent after a comparison")
+	}
+	if r.Uncompared > 0 {
+		log.Warn().Int64("readings", r.Uncompared).Msg("hours not compared, too many readings")
 	}
 }
 

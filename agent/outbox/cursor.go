@@ -6,20 +6,31 @@ import (
 	"fmt"
 	"hash/crc32"
 	"path"
+	"syscall"
+	"time"
 )
 
 const (
 	cursorFile  = "CURSOR"
-	cursorMagic = "varve-c1"
-	entryBytes  = 4 * 8
+	cursorMagic = "varve-c2"
+	entryBytes  = 6 * 8
 )
 
 // progress is how far a segment is confirmed.
 type progress struct{ offset, readings int64 }
 
+// entry is the part of the file CURSOR about one segment.
+type entry struct {
+	progress
+
+	age      time.Duration // how long the segment has been kept
+	compared bool
+}
+
 // encodeCursor returns the content of the file CURSOR.
 func encodeCursor(segments []*segment) []byte {
 	dst := append([]byte(nil), cursorMagic...)
+	now := time.Now()
 	for _, s := range segments {
 		if s.confirmed.readings == 0 && s.confirmed.offset <= headerBytes {
 			continue
@@ -28,12 +39,18 @@ func encodeCursor(segments []*segment) []byte {
 		dst = binary.LittleEndian.AppendUint64(dst, s.tag)
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(s.confirmed.offset))
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(s.confirmed.readings))
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(s.age(now)))
+		compared := uint64(0)
+		if s.compared {
+			compared = 1
+		}
+		dst = binary.LittleEndian.AppendUint64(dst, compared)
 	}
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst, castagnoli))
 }
 
 // parseCursor returns the content of a file CURSOR, or false if the file is invalid.
-func parseCursor(data []byte) (map[name]progress, bool) {
+func parseCursor(data []byte) (map[name]entry, bool) {
 	n := len(data) - len(cursorMagic) - 4
 	if n < 0 || n%entryBytes != 0 || string(data[:len(cursorMagic)]) != cursorMagic {
 		return nil, false
@@ -42,16 +59,16 @@ func parseCursor(data []byte) (map[name]progress, bool) {
 	if crc32.Checksum(data[:end], castagnoli) != binary.LittleEndian.Uint32(data[end:]) {
 		return nil, false
 	}
-	all := map[name]progress{}
+	all := map[name]entry{}
 	for at := len(cursorMagic); at < end; at += entryBytes {
 		of := func(i int) uint64 { return binary.LittleEndian.Uint64(data[at+8*i:]) }
-		all[name{of(0), of(1)}] = progress{int64(of(2)), int64(of(3))}
+		all[name{of(0), of(1)}] = entry{progress{int64(of(2)), int64(of(3))}, time.Duration(of(4)), of(5) != 0}
 	}
 	return all, true
 }
 
 // readCursor reads the file CURSOR. It returns an empty cursor if the file is missing or invalid.
-func (b *Outbox) readCursor() map[name]progress {
+func (b *Outbox) readCursor() map[name]entry {
 	f, err := b.opts.Disk.Open(path.Join(b.opts.Dir, cursorFile))
 	if err != nil {
 		return nil
@@ -69,10 +86,29 @@ func (b *Outbox) readCursor() map[name]progress {
 	return all
 }
 
-// writeCursor replaces the file CURSOR.
+// SaveCursor writes the file CURSOR, so that a restart does not reset the age of kept segments.
+func (b *Outbox) SaveCursor() error {
+	b.mu.Lock()
+	b.saved = time.Now()
+	cursor := encodeCursor(b.segments)
+	b.mu.Unlock()
+	return b.writeCursor(cursor)
+}
+
+// writeCursor replaces the file CURSOR. If the disk is full, it removes kept segments.
 func (b *Outbox) writeCursor(data []byte) error {
 	b.cursor.Lock()
 	defer b.cursor.Unlock()
+	for {
+		err := b.replaceCursor(data)
+		if !errors.Is(err, syscall.ENOSPC) || !b.Kept().evictOldest() {
+			return err
+		}
+	}
+}
+
+// replaceCursor replaces the file CURSOR. The caller holds b.cursor.
+func (b *Outbox) replaceCursor(data []byte) error {
 	name := path.Join(b.opts.Dir, cursorFile)
 	f, err := b.opts.Disk.Create(name + ".new")
 	if err != nil {

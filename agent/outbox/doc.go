@@ -2,11 +2,14 @@
 //
 //	Append ──▶ group ──▶ write, sync ──▶ segment files ──▶ Next ──▶ Batch ──▶ Confirm
 //	                                          │                              │
-//	                                          └── full: drop or refuse       └── file CURSOR, removal
+//	                                          └── full: drop or refuse       └── file CURSOR
+//	                                                                              │
+//	                                          removal ◀── FinishComparison ◀── Kept
 //
 // The main types:
 //
-//   - Outbox is the folder. Append adds records, Next reads them, and Confirm forgets them.
+//   - Outbox is the folder. Append adds records, Next reads them, and Confirm records that a server has them.
+//   - KeptSegment is a segment whose records are all confirmed, and which waits for a comparison with the server.
 //   - Record has readings of one stream as NDJSON.
 //   - Batch is a range of unconfirmed records of one segment.
 //   - Disk is the file system. Tests replace it to simulate power cuts.
@@ -28,13 +31,15 @@
 //	         n bytes payload
 //
 // All integers are little-endian. The file CURSOR has the confirmed offset of each segment, by number
-// and tag. So the cursor of another segment with the same number has no effect.
+// and tag, and the age of kept segments. So the cursor of another segment with the same number has no effect.
 //
 // These rules always hold:
 //
 //   - A record is durable when Append returns without an error.
-//   - Confirm forgets records. Otherwise, only damage and a full outbox with the policy DropOldest lose
-//     records, and both are counted.
+//   - Only damage and a full outbox with the policy DropOldest lose unconfirmed records, and both are
+//     counted.
+//   - Kept segments are removed before a record is dropped or refused. They are kept without a clock: their
+//     age is the running time of the outbox since the last record was confirmed.
 //   - If the cursor is lost or out of date, confirmed records are returned once more. No record is
 //     skipped.
 //   - After a power cut, the last frames may be incomplete. They were not acknowledged.

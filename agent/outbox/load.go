@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 )
 
 // load reads the folder at Open. It returns the highest number of a segment in the folder or in the
@@ -32,12 +33,16 @@ func (b *Outbox) load() (last uint64, err error) {
 			return 0, err
 		}
 		s.confirmed = progress{offset: headerBytes}
-		if p, ok := cursor[s.name]; ok && s.tag != 0 && p.offset <= s.size {
-			s.confirmed = p
+		e, ok := cursor[s.name]
+		if ok && s.tag != 0 && e.offset <= s.size {
+			s.confirmed = e.progress
 		}
 		if s.confirmed.offset >= s.size {
-			b.removeFile(s)
-			continue
+			if !b.isWorthKeeping(s) {
+				b.removeFile(s)
+				continue
+			}
+			s.kept, s.compared = time.Now().Add(-e.age), e.compared
 		}
 		b.segments = append(b.segments, s)
 		b.stats.Bytes += s.disk

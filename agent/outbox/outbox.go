@@ -49,6 +49,9 @@ type Options struct {
 	MaxBytes int64
 	Full     Policy
 	Order    Order
+	// Keep is how long confirmed records stay for a comparison with the server: see KeptSegment. 0 means that
+	// Confirm removes them.
+	Keep time.Duration
 	// SegmentBytes is the size at which a segment ends. 0 derives it from MaxBytes.
 	SegmentBytes int64
 	Events       Events
@@ -82,6 +85,10 @@ type Stats struct {
 	Bytes    int64 // size of all segment files
 	Segments int
 	Readings int64 // number of readings that are not confirmed
+	// KeptBytes and KeptReadings describe the kept segments. Bytes includes KeptBytes.
+	KeptBytes, KeptReadings int64
+	// Uncompared is the number of kept readings that were removed without a comparison since Open.
+	Uncompared int64
 	// Dropped is the number of unconfirmed readings that were dropped since Open.
 	Dropped int64
 	// DamagedBytes is the number of invalid bytes that were skipped since Open.
@@ -98,16 +105,17 @@ type Outbox struct {
 	closed chan struct{}
 
 	mu       sync.Mutex
-	work     sync.Cond // signals changes of open or closing
+	work     sync.Cond // signals changes of open, overdue or closing
 	segments []*segment
 	open     *group
+	overdue  bool  // whether the active segment must end
 	writing  int64 // bytes of the group that is being written
 	closing  bool
 	stats    Stats
 	saved    time.Time // when Confirm last wrote the cursor
 	stopped  chan struct{}
 	cursor   sync.Mutex // held while the file CURSOR is written
-	buf      []byte     // memory of the batch that Next returned last, which the next call reuses
+	buf      []byte     // memory of the batch that was returned last, which the next call reuses
 }
 
 // segment is one file. Its fields are guarded by Outbox.mu.
@@ -120,10 +128,18 @@ type segment struct {
 	readings  int64
 	confirmed progress
 	ended     bool // no further frames are appended
+	// kept is the time from which the segment is kept, or zero. Only its monotonic part counts.
+	kept     time.Time
+	compared bool // whether a comparison of the kept segment has finished
 }
 
 // left returns the number of unconfirmed readings.
-func (s *segment) left() int64 { return max(0, s.readings-s.confirmed.readings) }
+func (s *segment) left() int64 {
+	if s.confirmed.offset >= s.size {
+		return 0 // readings that are missing in confirmed.readings were damaged
+	}
+	return max(0, s.readings-s.confirmed.readings)
+}
 
 // group is a set of frames that are written and synced together.
 type group struct {
@@ -224,7 +240,7 @@ func (b *Outbox) add(records []Record, size, readings int64) (*group, error) {
 	switch {
 	case b.closing:
 		return nil, ErrClosed
-	case b.opts.Full == RefuseNewest && b.used()+size+endBytes+headerBytes > b.opts.MaxBytes:
+	case b.opts.Full == RefuseNewest && b.used()-b.Kept().bytes()+size+endBytes+headerBytes > b.opts.MaxBytes:
 		return nil, ErrFull
 	case size > b.opts.MaxBytes/2:
 		return nil, varve.Errorf(varve.Invalid, "the readings have %d bytes, more than half of the outbox: send them in parts", size)
@@ -263,6 +279,10 @@ func (b *Outbox) Stats() Stats {
 	s.Segments = len(b.segments)
 	for _, seg := range b.segments {
 		s.Readings += seg.left()
+		if !seg.kept.IsZero() {
+			s.KeptBytes += seg.disk
+			s.KeptReadings += seg.readings
+		}
 	}
 	return s
 }
@@ -282,10 +302,7 @@ func (b *Outbox) Close() error {
 	b.work.Broadcast()
 	b.mu.Unlock()
 	<-b.stopped
-	b.mu.Lock()
-	cursor := encodeCursor(b.segments)
-	b.mu.Unlock()
-	return errors.Join(b.writeCursor(cursor), b.unlock())
+	return errors.Join(b.SaveCursor(), b.unlock())
 }
 
 func (b *Outbox) path(number uint64) string { return path.Join(b.opts.Dir, fileName(number)) }

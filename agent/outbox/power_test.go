@@ -3,11 +3,13 @@ package outbox_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -15,11 +17,11 @@ import (
 	"github.com/varvedb/varve/agent/outbox"
 )
 
-// cut is a disk after a power cut, with the records that had been acknowledged and confirmed.
+// cut is a disk after a power cut, with the records that had been acknowledged, confirmed and compared.
 type cut struct {
-	fs        *vfs.MemFS
-	acked     []int
-	confirmed map[int]bool
+	fs                  *vfs.MemFS
+	acked               []int
+	confirmed, compared map[int]bool
 }
 
 // cuts simulates power cuts before random writes and syncs.
@@ -29,6 +31,7 @@ type cuts struct {
 	mem       *vfs.MemFS
 	acked     []int
 	confirmed map[int]bool
+	compared  map[int]bool // records that a comparison may have removed
 	taken     []cut
 }
 
@@ -43,13 +46,9 @@ func (c *cuts) MaybeError(op errorfs.Op) error {
 	if len(c.taken) >= cutsOfSeed || c.rng.Float64() > 0.05 {
 		return nil
 	}
-	confirmed := map[int]bool{}
-	for n := range c.confirmed {
-		confirmed[n] = true
-	}
 	c.taken = append(c.taken, cut{
 		fs:    c.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: c.rng.IntN(101), RNG: c.rng}),
-		acked: slices.Clone(c.acked), confirmed: confirmed,
+		acked: slices.Clone(c.acked), confirmed: maps.Clone(c.confirmed), compared: maps.Clone(c.compared),
 	})
 	return nil
 }
@@ -63,14 +62,14 @@ func (c *cuts) note(change func()) {
 const cutsOfSeed = 40
 
 // TestPowerCut_KeepsAcknowledgedRecords cuts the power at 1,000 or more random moments, while
-// records are written, read and confirmed. Afterwards, all acknowledged and unconfirmed records exist, and no
-// record is damaged or skipped.
+// records are written, read, confirmed, and in half of the runs kept and compared. Afterwards, all
+// acknowledged and unconfirmed records exist, and no record is damaged or skipped. Kept records exist, too.
 func TestPowerCut_KeepsAcknowledgedRecords(t *testing.T) {
 	total, returned := 0, 0
 	for seed := range uint64(32) {
 		mem := vfs.NewCrashableMem()
-		c := &cuts{rng: rand.New(rand.NewPCG(seed, 1)), mem: mem, confirmed: map[int]bool{}}
-		o := outbox.Options{Disk: disk{errorfs.Wrap(mem, c)}, SegmentBytes: 3000, Order: outbox.Order(seed % 2)}
+		c := &cuts{rng: rand.New(rand.NewPCG(seed, 1)), mem: mem, confirmed: map[int]bool{}, compared: map[int]bool{}}
+		o := outbox.Options{Disk: disk{errorfs.Wrap(mem, c)}, SegmentBytes: 3000, Order: outbox.Order(seed % 2), Keep: time.Duration(seed/2%2) * time.Hour}
 		writeAndConfirm(t, c, o, seed)
 		for i := range c.taken {
 			at := &c.taken[i]
@@ -129,6 +128,9 @@ func writeAndConfirm(t *testing.T, c *cuts, o outbox.Options, seed uint64) {
 				t.Error(err)
 				return
 			}
+			if kept := b.Kept().Segments(); len(kept) > 3 {
+				compareKept(t, c, b, kept[:2])
+			}
 		}
 	})
 	writers.Wait()
@@ -138,23 +140,54 @@ func writeAndConfirm(t *testing.T, c *cuts, o outbox.Options, seed uint64) {
 	reader.Wait()
 }
 
+// compareKept reads kept segments, and finishes their comparison.
+func compareKept(t *testing.T, c *cuts, b *outbox.Outbox, kept []outbox.KeptSegment) {
+	for _, k := range kept {
+		for batch, err := range b.Kept().ReadSegment(k, 5000, 10) {
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			c.note(func() {
+				for _, r := range batch.Records {
+					c.compared[numberOf(t, r)] = true
+				}
+			})
+		}
+	}
+	if err := b.Kept().FinishComparison(kept); err != nil {
+		t.Error(err)
+	}
+}
+
 // checkCut opens the outbox on the disk of a cut, and returns the number of records.
 func checkCut(t *testing.T, c *cut, o outbox.Options, name string) int {
 	t.Helper()
 	var e events
 	o.Disk, o.Events = disk{c.fs}, e.callbacks()
 	b := open(t, o)
-	got := left(t, b)
 	found := map[int]bool{}
+	for _, n := range keptRecords(t, b) {
+		if found[n] = true; !c.confirmed[n] {
+			t.Errorf("%s: record %d is kept, but was not confirmed", name, n)
+		}
+	}
+	got := left(t, b)
 	for _, n := range got {
 		if found[n] {
 			t.Errorf("%s: record %d twice", name, n)
 		}
 		found[n] = true
 	}
+	for _, n := range keptRecords(t, b) { // includes the confirmed part of segments that left has confirmed
+		found[n] = true
+	}
 	for _, n := range c.acked {
 		if !found[n] && !c.confirmed[n] {
 			t.Errorf("%s: record %d was acknowledged and is lost", name, n)
+		}
+		if !found[n] && o.Keep > 0 && !c.compared[n] {
+			t.Errorf("%s: record %d was not compared and is lost", name, n)
 		}
 	}
 	if len(e.damage)+len(e.failed) > 0 {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Batch is a range of unconfirmed records of one segment. It is valid until the next call of Next.
+// Batch is a range of records of one segment. It is valid until the next batch is read.
 type Batch struct {
 	Records  []Record
 	Readings int
@@ -22,12 +22,8 @@ type Batch struct {
 // until some exist. Without Confirm, the next call returns the same records, or more.
 func (b *Outbox) Next(ctx context.Context, bytes, readings int) (*Batch, error) {
 	for {
-		if s, from, to := b.nextSegment(); s != nil {
-			batch, err := b.read(s, from, to, bytes, readings)
-			if err != nil || batch != nil {
-				return batch, err
-			}
-			continue
+		if batch, err := b.TryNext(bytes, readings); err != nil || batch != nil {
+			return batch, err
 		}
 		select {
 		case <-b.wake:
@@ -35,6 +31,19 @@ func (b *Outbox) Next(ctx context.Context, bytes, readings int) (*Batch, error) 
 			return nil, context.Cause(ctx)
 		case <-b.closed:
 			return nil, ErrClosed
+		}
+	}
+}
+
+// TryNext is like Next, but returns nil if no unconfirmed records exist.
+func (b *Outbox) TryNext(bytes, readings int) (*Batch, error) {
+	for {
+		s, from, to := b.nextSegment()
+		if s == nil {
+			return nil, nil
+		}
+		if batch, err := b.read(s, from, to, bytes, readings); err != nil || batch != nil {
+			return batch, err
 		}
 	}
 }
@@ -69,6 +78,16 @@ func (b *Outbox) read(s *segment, from, to int64, bytes, readings int) (batch *B
 		return nil, fmt.Errorf("read outbox: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	if batch = b.readBatch(f, s, from, to, bytes, readings); batch != nil {
+		return batch, nil
+	}
+	next, _ := s.nextFrame(f, from+1, to)
+	b.skip(s, from, next)
+	return nil, nil
+}
+
+// readBatch reads records of a range. It returns nil if the range begins with an invalid frame.
+func (b *Outbox) readBatch(f File, s *segment, from, to int64, bytes, readings int) *Batch {
 	size := min(int64(max(bytes, frameBytes)), to-from)
 	b.buf = slices.Grow(b.buf[:0], int(size))[:size]
 	fill(f, b.buf, from)
@@ -76,7 +95,7 @@ func (b *Outbox) read(s *segment, from, to int64, bytes, readings int) (batch *B
 		b.buf = slices.Grow(b.buf[:0], n)[:n]
 		fill(f, b.buf, from)
 	}
-	batch = &Batch{segment: s, from: from, to: from}
+	batch := &Batch{segment: s, from: from, to: from}
 	at := 0
 	for at < len(b.buf) && (batch.Readings < readings || len(batch.Records) == 0) {
 		fr, ok := s.parse(b.buf[at:])
@@ -93,12 +112,10 @@ func (b *Outbox) read(s *segment, from, to int64, bytes, readings int) (batch *B
 		at += fr.size
 		batch.to = from + int64(at)
 	}
-	if batch.to > from {
-		return batch, nil
+	if batch.to == from {
+		return nil
 	}
-	next, _ := s.nextFrame(f, from+1, to)
-	b.skip(s, from, next)
-	return nil, nil
+	return batch
 }
 
 // skip confirms a range of invalid bytes, so that they are not reread. Bytes that were durable are
@@ -107,10 +124,7 @@ func (b *Outbox) skip(s *segment, from, to int64) {
 	b.mu.Lock()
 	present := slices.Contains(b.segments, s)
 	s.confirmed.offset = to
-	done := b.isDone(s)
-	if done {
-		b.forget(s)
-	}
+	removed := b.finishSegment(s)
 	b.mu.Unlock()
 	if !present {
 		return // the segment was dropped while it was read
@@ -120,7 +134,7 @@ func (b *Outbox) skip(s *segment, from, to int64) {
 	} else {
 		b.opts.Events.Torn(fileName(s.number), from, to-from)
 	}
-	if done {
+	if removed {
 		b.removeFile(s)
 	}
 }
@@ -128,8 +142,8 @@ func (b *Outbox) skip(s *segment, from, to int64) {
 // saveEvery is the shortest time between two writes of the file CURSOR while records are left.
 const saveEvery = time.Second
 
-// Confirm forgets the records of a batch. If the power fails soon after, Next may return them once
-// more.
+// Confirm forgets the records of a batch, or keeps them as Options.Keep requires. If the power fails
+// soon after, Next may return them once more.
 func (b *Outbox) Confirm(batch *Batch) error {
 	s := batch.segment
 	b.mu.Lock()
@@ -137,17 +151,14 @@ func (b *Outbox) Confirm(batch *Batch) error {
 		s.confirmed.offset = batch.to
 		s.confirmed.readings += int64(batch.Readings)
 	}
-	done := b.isDone(s)
-	if done {
-		b.forget(s)
-	}
+	removed := b.finishSegment(s)
 	var cursor []byte
 	if now := time.Now(); now.Sub(b.saved) >= saveEvery || !slices.ContainsFunc(b.segments, func(s *segment) bool { return s.confirmed.offset < s.size }) {
 		b.saved = now
 		cursor = encodeCursor(b.segments)
 	}
 	b.mu.Unlock()
-	if done {
+	if removed {
 		b.removeFile(s)
 	}
 	if cursor == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+	"time"
 
 	"github.com/varvedb/varve"
 )
@@ -15,6 +16,7 @@ type writer struct {
 	active *segment // receives new frames; nil before the first one and after a failure
 	file   File     // file of active
 	last   uint64   // highest number that a segment has had
+	timer  *time.Timer
 }
 
 // loop writes one group after another, until Close. Then it ends the active segment.
@@ -27,8 +29,16 @@ func (w *writer) loop() {
 	}()
 	for {
 		w.mu.Lock()
-		for w.open == nil && !w.closing {
+		for w.open == nil && !w.overdue && !w.closing {
 			w.work.Wait()
+		}
+		if w.overdue {
+			w.overdue = false
+			w.mu.Unlock()
+			if w.active != nil {
+				w.endSegment()
+			}
+			continue
 		}
 		g := w.open
 		if w.open = nil; g == nil {
@@ -49,8 +59,8 @@ func (w *writer) loop() {
 	}
 }
 
-// writeGroup makes a group durable. If the disk is full, it drops the oldest segments first, unless
-// the policy forbids it.
+// writeGroup makes a group durable. If the disk is full, it removes kept segments first. Then it drops
+// the oldest segments, unless the policy forbids it.
 func (w *writer) writeGroup(g *group) error {
 	w.makeRoom(int64(len(g.buf)))
 	for {
@@ -58,7 +68,7 @@ func (w *writer) writeGroup(g *group) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, syscall.ENOSPC) && w.opts.Full == DropOldest && w.dropOldest():
+		case errors.Is(err, syscall.ENOSPC) && w.removeOldest():
 		case errors.Is(err, syscall.ENOSPC):
 			return unavailable("the disk of the outbox is full: free space", err)
 		default:
@@ -71,19 +81,22 @@ func unavailable(message string, err error) error {
 	return &varve.Error{Failure: varve.Unavailable, Message: message + ": " + err.Error(), Err: err}
 }
 
-// makeRoom drops the oldest segments until a group fits.
+// makeRoom removes the oldest segments until a group fits.
 func (w *writer) makeRoom(size int64) {
-	if w.opts.Full != DropOldest {
-		return
-	}
 	for {
 		w.mu.Lock()
 		fits := w.stats.Bytes+size+headerBytes+2*endBytes <= w.opts.MaxBytes
 		w.mu.Unlock()
-		if fits || !w.dropOldest() {
+		if fits || !w.removeOldest() {
 			return
 		}
 	}
+}
+
+// removeOldest removes the oldest kept segment. If none is kept, it drops the oldest segment, unless the
+// policy forbids it. It returns false if it removed none.
+func (w *writer) removeOldest() bool {
+	return w.Kept().evictOldest() || w.opts.Full == DropOldest && w.dropOldest()
 }
 
 // dropOldest forgets the oldest segment. It returns false if the outbox has none.
@@ -159,11 +172,23 @@ func (w *writer) beginSegment() error {
 		return err
 	}
 	w.active, w.file = s, f
+	if w.opts.Keep > 0 {
+		w.timer = time.AfterFunc(w.Kept().Interval(), w.endLater)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.segments = append(w.segments, s)
 	w.stats.Bytes += s.disk
 	return nil
+}
+
+// endLater makes the writer end the active segment. A device that sends little would otherwise never
+// compare its readings.
+func (w *writer) endLater() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.overdue = true
+	w.work.Broadcast()
 }
 
 // endSegment writes the last frame of the active segment. The frame is not synced: without it, the
@@ -192,36 +217,22 @@ func (w *writer) abandonSegment() {
 	w.closeActive()
 }
 
-// closeActive closes the file of the active segment. It removes the file if all its records are
-// confirmed.
+// closeActive closes the file of the active segment. If all its records are confirmed, they are kept or
+// removed.
 func (w *writer) closeActive() {
 	s := w.active
+	if w.timer != nil {
+		w.timer.Stop()
+	}
 	if err := w.file.Close(); err != nil {
 		w.opts.Events.Failed(fmt.Errorf("close segment: %w", err))
 	}
 	w.active, w.file = nil, nil
 	w.mu.Lock()
 	s.ended = true
-	done := w.isDone(s)
-	if done {
-		w.forget(s)
-	}
+	removed := w.finishSegment(s)
 	w.mu.Unlock()
-	if done {
+	if removed {
 		w.removeFile(s)
 	}
-}
-
-// isDone reports whether a segment of the list has ended and all its records are confirmed. The
-// caller holds the lock.
-func (b *Outbox) isDone(s *segment) bool {
-	if !s.ended || s.confirmed.offset < s.size {
-		return false
-	}
-	for _, other := range b.segments {
-		if other == s {
-			return true
-		}
-	}
-	return false
 }

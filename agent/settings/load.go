@@ -193,7 +193,7 @@ func (s *Settings) LineMapping() *wire.LineMapping {
 
 // OutboxOptions returns the options of the outbox.
 func (s *Settings) OutboxOptions() outbox.Options {
-	o := outbox.Options{Dir: s.Outbox.Dir, MaxBytes: int64(s.Outbox.MaxBytes)}
+	o := outbox.Options{Dir: s.Outbox.Dir, MaxBytes: int64(s.Outbox.MaxBytes), Keep: s.Outbox.Keep}
 	if s.Outbox.Full == "refuse" {
 		o.Full = outbox.RefuseNewest
 	}

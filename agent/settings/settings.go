@@ -65,8 +65,9 @@ type Lines struct{ Device, Tags, FieldTags string }
 type Outbox struct {
 	Dir      string
 	MaxBytes settings.Size
-	Full     string // policy of a full outbox: drop or refuse
-	Order    string // readings that the agent sends first: oldest or newest
+	Full     string        // policy of a full outbox: drop or refuse
+	Order    string        // readings that the agent sends first: oldest or newest
+	Keep     time.Duration // how long confirmed readings stay for a comparison with the server; 0 means not at all
 }
 
 // Upload configures the sending of readings.
@@ -86,7 +87,7 @@ func Default() Settings {
 		HTTP: HTTP{Listen: "127.0.0.1:8279", MaxBody: 64 << 20, ConcurrentWrites: 8},
 		MQTT: MQTT{MaxMessage: 64 << 10}, Topics: map[string]topic.Rule{},
 		Lines:  Lines{Device: strings.Join(wire.DefaultDeviceTags, ","), Tags: "series"},
-		Outbox: Outbox{Dir: "outbox", MaxBytes: 256 << 20, Full: "drop", Order: "oldest"},
+		Outbox: Outbox{Dir: "outbox", MaxBytes: 256 << 20, Full: "drop", Order: "oldest", Keep: 24 * time.Hour},
 		Upload: Upload{Readings: 1000, Every: time.Second, MaxWait: 5 * time.Minute},
 		Memory: 6 << 20, Log: Log{Level: "info", Format: "console"},
 	}
@@ -101,19 +102,45 @@ var (
 	words = settings.Words
 )
 
-// span returns a setting for a duration of more than 0. Unlike settings.Span, it accepts durations
-// below a second, such as 200ms.
+// span returns a setting for a duration of more than 0.
 func span(key, doc string, at func(*Settings) *time.Duration) setting {
+	return settings.Positive(duration(key, doc, at))
+}
+
+// maxKeep is the maximum of outbox.keep.
+const maxKeep = 365 * 24 * time.Hour
+
+// keepSetting returns a setting for a duration of up to maxKeep, or 0.
+func keepSetting(key, doc string, at func(*Settings) *time.Duration) setting {
+	of := duration(key, doc, at)
+	set := of.Set
+	of.Set = func(s *Settings, value string) error {
+		changed := *s
+		if err := set(&changed, value); err != nil {
+			return err
+		}
+		if *at(&changed) > maxKeep {
+			return fmt.Errorf("%s is too long: use at most 1y", value)
+		}
+		*s = changed
+		return nil
+	}
+	return of
+}
+
+// duration returns a setting for a duration. Unlike settings.Span, it accepts 0 and durations below a
+// second, such as 200ms.
+func duration(key, doc string, at func(*Settings) *time.Duration) setting {
 	of := settings.Span(key, doc, at)
 	set := of.Set
 	of.Set = func(s *Settings, value string) error {
-		if short, err := time.ParseDuration(value); err == nil && short > 0 && short < time.Second {
+		if short, err := time.ParseDuration(value); err == nil && short >= 0 && short < time.Second {
 			*at(s) = short
 			return nil
 		}
 		return set(s, value)
 	}
-	return settings.Positive(of)
+	return of
 }
 
 // size returns a setting for a size. It refuses sizes below the argument least.
@@ -169,6 +196,7 @@ var all = []setting{
 	size("outbox.max_bytes", "maximum size of the folder", outbox.MinBytes, func(s *Settings) *settings.Size { return &s.Outbox.MaxBytes }),
 	text("outbox.full", "when the folder is full: drop (the oldest readings) or refuse (new ones)", func(s *Settings) *string { return &s.Outbox.Full }, oneOf("drop", "refuse")),
 	text("outbox.order", "which readings are sent first: oldest or newest", func(s *Settings) *string { return &s.Outbox.Order }, oneOf("oldest", "newest")),
+	keepSetting("outbox.keep", "how long confirmed readings stay in the folder before they are compared with the server and removed; 0 means no comparison", func(s *Settings) *time.Duration { return &s.Outbox.Keep }),
 	whole("upload.readings", "maximum number of readings in a request", 1, func(s *Settings) *int { return &s.Upload.Readings }),
 	whole("upload.readings_per_second", "maximum rate of readings; 0 means no limit", 0, func(s *Settings) *int { return &s.Upload.ReadingsPerSecond }),
 	size("upload.bytes_per_second", "maximum rate of compressed bytes; 0 means no limit", 0, func(s *Settings) *settings.Size { return &s.Upload.BytesPerSecond }),

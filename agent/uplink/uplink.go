@@ -4,7 +4,13 @@
 //	                        ▲                             │
 //	                        └───── back-off, halves ──────┘
 //
-// Sender is the main type. These rules always hold:
+//	outbox.Kept ──▶ digests of hours ──▶ POST digests ──▶ readings of the hours that differ ──▶ POST readings
+//
+// Sender is the main type. Between uploads, it compares the confirmed readings that the outbox keeps with
+// the server, and resends the hours that differ. So a server gets the readings that it has lost, for
+// example because it was restored from a backup.
+//
+// These rules always hold:
 //
 //   - A reading is confirmed only by a verdict of the server: stored, duplicate, or rejected permanently.
 //     A queued reading is on the disk of another agent, and is confirmed, too.
@@ -15,6 +21,9 @@
 //     move while the outbox is more than half full.
 //   - A body that is refused as invalid is resent in halves, because the answer may come from a proxy that
 //     limits the size of bodies.
+//   - Unconfirmed readings do not wait for a comparison: they are sent after each of its requests.
+//   - A kept reading is forgotten after a comparison in which all readings to be resent got a verdict. If the
+//     server refuses comparisons, it is forgotten after twice the time. Failures forget nothing.
 package uplink
 
 import (
@@ -49,7 +58,11 @@ type Options struct {
 	Postpone bool
 	// MaxWait limits the wait between two attempts. 0 means 5 minutes.
 	MaxWait time.Duration
-	Events  Events
+	// Held limits the number of kept readings that are compared at a time. Each takes 16 bytes, and an hour
+	// of a series as much as 32 readings. An hour with more than half of them is not compared. 0 means
+	// 65,536.
+	Held   int
+	Events Events
 }
 
 // Events has callbacks. A nil callback is not called.
@@ -63,6 +76,8 @@ type Events struct {
 	Rejected func(stream string, r *wire.Reject)
 	// Postponed is called after readings moved to the end of the outbox.
 	Postponed func(stream string, readings int)
+	// Reconciled is called after each comparison of kept readings.
+	Reconciled func(r *Reconciliation)
 }
 
 func (e Events) withDefaults() Events {
@@ -78,6 +93,9 @@ func (e Events) withDefaults() Events {
 	if e.Postponed == nil {
 		e.Postponed = func(string, int) {}
 	}
+	if e.Reconciled == nil {
+		e.Reconciled = func(*Reconciliation) {}
+	}
 	return e
 }
 
@@ -86,6 +104,7 @@ const (
 	defaultBytes    = 128 << 10
 	defaultEvery    = time.Second
 	defaultMaxWait  = 5 * time.Minute
+	defaultHeld     = 1 << 16
 	// firstWait is the wait after the first failed attempt.
 	firstWait = 500 * time.Millisecond
 	// postponeAfter is the number of answers without a final verdict after which readings are postponed.
@@ -98,6 +117,12 @@ type Sender struct {
 	bytes    *rate.Limiter // limits the bytes sent per second; nil means no limit
 	readings *rate.Limiter // limits the readings sent per second; nil means no limit
 	body     packer
+	total    varve.Tally // verdicts on all readings
+	paused   time.Time   // end of the pause after a batch that was not full
+	compare  struct {    // state of the comparisons of kept readings
+		failures int       // number of comparisons that failed since the last success
+		next     time.Time // earliest time of the next comparison
+	}
 }
 
 // New returns a sender.
@@ -114,6 +139,9 @@ func New(o Options) *Sender {
 	if o.MaxWait == 0 {
 		o.MaxWait = defaultMaxWait
 	}
+	if o.Held == 0 {
+		o.Held = defaultHeld
+	}
 	o.Events = o.Events.withDefaults()
 	return &Sender{opts: o, bytes: limiter(o.BytesPerSecond), readings: limiter(o.ReadingsPerSecond)}
 }
@@ -128,17 +156,19 @@ func limiter(perSecond int) *rate.Limiter {
 // Run sends readings until the context ends or the outbox is closed.
 func (s *Sender) Run(ctx context.Context) {
 	for failures := 0; ; {
-		batch, err := s.opts.Outbox.Next(ctx, s.opts.Bytes, s.opts.Readings)
+		batch, err := s.nextBatch(ctx)
 		if ctx.Err() != nil || errors.Is(err, outbox.ErrClosed) {
 			return
 		}
-		if err == nil {
-			if err = s.sendBatch(ctx, batch); ctx.Err() != nil {
-				return
-			}
+		switch {
+		case err != nil:
+		case batch == nil:
+			err = s.reconcile(ctx)
+		default:
+			err = s.sendBatch(ctx, batch)
 		}
-		if err == nil {
-			err = s.opts.Outbox.Confirm(batch) // if it fails, readings are sent twice, which is harmless
+		if ctx.Err() != nil {
+			return
 		}
 		if err != nil {
 			failures++
@@ -148,10 +178,29 @@ func (s *Sender) Run(ctx context.Context) {
 			continue
 		}
 		failures = 0
-		if batch.Readings < s.opts.Readings/2 && pause(ctx, s.opts.Every) != nil {
+		if pause(ctx, time.Until(s.paused)) != nil {
 			return
 		}
 	}
+}
+
+// nextBatch waits for unconfirmed records. It returns nil if a comparison may be due. A backlog does not
+// wait for the comparison: see giveWay.
+func (s *Sender) nextBatch(ctx context.Context) (*outbox.Batch, error) {
+	if s.opts.Outbox.Kept().Duration() == 0 {
+		return s.opts.Outbox.Next(ctx, s.opts.Bytes, s.opts.Readings)
+	}
+	wait := s.untilComparison()
+	if wait <= 0 {
+		return nil, nil
+	}
+	waiting, stop := context.WithTimeout(ctx, wait)
+	defer stop()
+	batch, err := s.opts.Outbox.Next(waiting, s.opts.Bytes, s.opts.Readings)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		return nil, nil
+	}
+	return batch, err
 }
 
 // pause waits. It fails if the context ends.
@@ -166,9 +215,16 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// backOff reports a failure and waits. The wait grows with the number of failures, and is random, so
-// that agents do not return at the same time after an outage.
+// backOff reports a failure and waits.
 func (s *Sender) backOff(ctx context.Context, failures int, err error) error {
+	wait := s.waitAfter(failures, err)
+	s.opts.Events.Failed(err, wait)
+	return pause(ctx, wait)
+}
+
+// waitAfter returns the wait after a failure. It grows with the number of failures, and is random, so
+// that agents do not return at the same time after an outage.
+func (s *Sender) waitAfter(failures int, err error) time.Duration {
 	wait := s.opts.MaxWait
 	if failures < 20 {
 		wait = min(wait, firstWait<<(failures-1))
@@ -178,12 +234,11 @@ func (s *Sender) backOff(ctx context.Context, failures int, err error) error {
 	if errors.As(err, &e) {
 		wait = min(max(wait, e.RetryAfter), s.opts.MaxWait)
 	}
-	s.opts.Events.Failed(err, wait)
-	return pause(ctx, wait)
+	return wait
 }
 
 // sendBatch sends the records of a batch, one body per stream, until each reading has a verdict or is
-// postponed. It fails only if the context ends.
+// postponed. Then it confirms them. If that fails, readings are sent twice, which is harmless.
 func (s *Sender) sendBatch(ctx context.Context, batch *outbox.Batch) error {
 	var streams []string
 	bodies := map[string]*lines{}
@@ -200,7 +255,10 @@ func (s *Sender) sendBatch(ctx context.Context, batch *outbox.Batch) error {
 			return err
 		}
 	}
-	return nil
+	if batch.Readings < s.opts.Readings/2 {
+		s.paused = time.Now().Add(s.opts.Every)
+	}
+	return s.opts.Outbox.Confirm(batch)
 }
 
 // sendLines sends readings of one stream until each has a verdict or is postponed.
@@ -257,7 +315,8 @@ type retryable struct {
 // postpone appends the first n readings to the end of the outbox, and returns whether they are durable
 // there.
 func (s *Sender) postpone(ctx context.Context, stream string, all *lines, n int) bool {
-	if !s.opts.Postpone || s.opts.Outbox.Stats().Bytes > s.opts.Outbox.MaxBytes()/2 {
+	stats := s.opts.Outbox.Stats()
+	if !s.opts.Postpone || stats.Bytes-stats.KeptBytes > s.opts.Outbox.MaxBytes()/2 {
 		return false
 	}
 	err := s.opts.Outbox.Append(ctx, []outbox.Record{{Stream: stream, Readings: n, Lines: all.text(n)}})
@@ -296,6 +355,7 @@ func (s *Sender) attempt(ctx context.Context, stream string, all *lines, n int) 
 			s.opts.Events.Rejected(stream, r)
 		}
 	}
+	s.total.Add(t)
 	s.opts.Events.Sent(t, len(body))
 	return left, nil
 }

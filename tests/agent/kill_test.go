@@ -57,8 +57,8 @@ func (l *ledger) send(ctx context.Context, c *client.Client, device string) {
 	}
 }
 
-// TestKills_LoseNoReading kills the agent 200 times and the server 50 times while devices send. In the
-// end, the server has each acknowledged reading, and no reading twice.
+// TestKills_LoseNoReading kills the agent 200 times and the server 50 times while devices send, and the agent
+// compares confirmed readings. In the end, the server has each acknowledged reading, and no reading twice.
 func TestKills_LoseNoReading(t *testing.T) {
 	kills := 200
 	if testing.Short() {
@@ -70,7 +70,7 @@ func TestKills_LoseNoReading(t *testing.T) {
 	end := time.Now().Add(*withinFlag)
 	dir := t.TempDir()
 	server := newServer(t, build(t, dir, "varve"), dir)
-	edge := newAgent(t, build(t, dir, "varve-agent"), dir, server, "--set", "upload.every=20ms", "--set", "upload.max_wait=300ms", "--set", "upload.readings=50")
+	edge := newAgent(t, build(t, dir, "varve-agent"), dir, server, "--set", "upload.every=20ms", "--set", "upload.max_wait=300ms", "--set", "upload.readings=50", "--set", "outbox.keep=1s")
 	server.start(t)
 	edge.start(t)
 	c, err := client.New(edge.url(), client.WithRetries(0))
@@ -109,6 +109,7 @@ func TestKills_LoseNoReading(t *testing.T) {
 	if err != nil || h.Outbox.Dropped+h.Outbox.Damaged != 0 {
 		t.Errorf("%+v, %v", h, err)
 	}
+	compares(t, edge.url(), 1)
 	found := l.compare(t, server.url())
 	t.Logf("%d kills of the agent, %d of the server, %d readings acknowledged, %d stored", done, servers, l.acked.Load(), found)
 	if l.acked.Load() < int64(20*done) || done < min(kills, 8) {

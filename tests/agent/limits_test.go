@@ -74,6 +74,42 @@ func TestLimits_MemoryAndSpeed(t *testing.T) {
 	}
 }
 
+// TestLimits_MemoryOfComparison lets the agent compare the readings of 1,000 devices and 24 hours with the
+// server. Its memory stays below 20 MB.
+func TestLimits_MemoryOfComparison(t *testing.T) {
+	dir := t.TempDir()
+	server := newServer(t, build(t, dir, "varve"), dir)
+	edge := newAgent(t, build(t, dir, "varve-agent"), dir, server)
+	server.start(t)
+	edge.start(t)
+	c, err := client.New(edge.url())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const devices, perDay = 1000, 144
+	for n := range perDay {
+		var body bytes.Buffer
+		for d := range devices {
+			fmt.Fprintf(&body, `{"device":"sensor-%d","time":%d,"fields":{"temperature":%d.5,"humidity":%d,"ok":true}}`+"\n", d, (start+n*600)*1000, n%40, d%90)
+		}
+		if answer, err := c.Write(t.Context(), "flood", client.Body{Data: body.Bytes(), Format: wire.NDJSON}); err != nil || answer.Queued != devices {
+			t.Fatalf("%+v, %v", answer, err)
+		}
+	}
+	empties(t, edge.url())
+	edge.kill()
+	edge.args = append(edge.args, "--set", "outbox.keep=1s")
+	edge.start(t)
+	begin := time.Now()
+	compares(t, edge.url(), devices*perDay)
+	took := time.Since(begin)
+	peak, processor := usage(t, edge)
+	t.Logf("memory: %.1f MB at most; %d readings compared in %s, with %s of a processor", float64(peak)/1e6, devices*perDay, took, processor)
+	if peak > 20e6 {
+		t.Errorf("the agent had %.1f MB of memory, want at most 20 MB", float64(peak)/1e6)
+	}
+}
+
 // flood sends bodies of readings to the agent.
 func flood(t *testing.T, url, device string, bodies, perBody int) error {
 	c, err := client.New(url)

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -149,6 +151,26 @@ func empties(t *testing.T, url string) {
 		return err == nil && h.Outbox.Readings == 0
 	}) {
 		t.Fatalf("the agent has not sent all readings: %+v, %v", h, err)
+	}
+}
+
+var compared = regexp.MustCompile(`(?m)^varve_agent_compared_readings_total (\S+)$`)
+
+// compares waits until the agent has compared a number of confirmed readings with the server.
+func compares(t *testing.T, url string, readings int) {
+	t.Helper()
+	n := 0.0
+	if !varvetest.Eventually(func() bool {
+		text, err := get(t.Context(), url+"/metrics")
+		if err != nil {
+			return false
+		}
+		if found := compared.FindSubmatch(text); found != nil {
+			n, err = strconv.ParseFloat(string(found[1]), 64)
+		}
+		return err == nil && n >= float64(readings)
+	}) {
+		t.Fatalf("the agent has compared %.0f readings, want %d", n, readings)
 	}
 }
 

@@ -1,0 +1,249 @@
+package uplink_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/agent/outbox"
+	"github.com/varvedb/varve/agent/uplink"
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/store/mem"
+)
+
+const keep = 24 * time.Hour
+
+// loser is a transport to a real server. The server acknowledges each reading. If the text of a reading contains
+// an element of lost, the server loses the reading when it arrives for the first time.
+type loser struct {
+	handler http.Handler
+	lost    []string
+	seen    map[string]bool
+	// intercept, if set, may answer a request in place of the server.
+	intercept atomic.Pointer[func(r *http.Request) *http.Response]
+	writes    []string // texts of written bodies
+	compares  int      // number of requests for a comparison
+}
+
+func (l *loser) RoundTrip(r *http.Request) (*http.Response, error) {
+	isWrite := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/readings")
+	if strings.HasSuffix(r.URL.Path, "/digests") {
+		l.compares++
+	}
+	if intercept := l.intercept.Load(); intercept != nil {
+		if answer := (*intercept)(r); answer != nil {
+			return answer, nil
+		}
+	}
+	taken := int64(0)
+	if isWrite {
+		zipped, err := gzip.NewReader(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(zipped)
+		if err != nil {
+			return nil, err
+		}
+		l.writes = append(l.writes, string(text))
+		var rest []string
+		for line := range strings.Lines(string(text)) {
+			if l.loses(line) {
+				taken++
+			} else {
+				rest = append(rest, line)
+			}
+		}
+		r = r.Clone(r.Context())
+		r.Header.Del("Content-Encoding")
+		r.Body = io.NopCloser(strings.NewReader(strings.Join(rest, "")))
+	}
+	w := httptest.NewRecorder()
+	l.handler.ServeHTTP(w, r)
+	if isWrite {
+		var answer wire.WriteAnswer
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+			return nil, err
+		}
+		answer.Stored += taken
+		return reply(w.Code, answer), nil
+	}
+	return w.Result(), nil
+}
+
+func (l *loser) loses(line string) bool {
+	for _, word := range l.lost {
+		if strings.Contains(line, word) && !l.seen[line] {
+			l.seen[line] = true
+			return true
+		}
+	}
+	return false
+}
+
+func reply(status int, body any) *http.Response {
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err)
+	}
+	return &http.Response{StatusCode: status, Status: http.StatusText(status), Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(text))}
+}
+
+// gateway is a sender between an outbox and a server that loses readings, in a bubble of synctest.
+type gateway struct {
+	server  *loser
+	client  *client.Client
+	dir     string
+	box     *outbox.Outbox
+	options uplink.Options
+	runs    []uplink.Reconciliation
+	failed  []string
+	stop    func()
+}
+
+// withGateway calls test in a bubble of synctest.
+func withGateway(t *testing.T, change func(*uplink.Options), test func(t *testing.T, g *gateway)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(time.Now), Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := &gateway{dir: t.TempDir(), server: &loser{seen: map[string]bool{}, handler: api.New(api.Options{
+			Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Tables: e.Store, Streams: e.Streams,
+			Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Items: e.Store, Now: e.Now, Metrics: prometheus.NewRegistry(),
+		})}}
+		if g.client, err = client.New("http://127.0.0.1", client.WithRetries(0), client.WithHTTPClient(&http.Client{Transport: g.server})); err != nil {
+			t.Fatal(err)
+		}
+		if g.box, err = outbox.Open(outbox.Options{Dir: g.dir, MaxBytes: 16 << 20, Keep: keep}); err != nil {
+			t.Fatal(err)
+		}
+		g.options = uplink.Options{Outbox: g.box, Client: g.client, Events: uplink.Events{
+			Reconciled: func(r *uplink.Reconciliation) { g.runs = append(g.runs, *r) },
+			Failed:     func(err error, _ time.Duration) { g.failed = append(g.failed, err.Error()) },
+		}}
+		if change != nil {
+			change(&g.options)
+		}
+		g.start(t)
+		defer func() {
+			g.stop()
+			if err := errors.Join(g.box.Close(), e.Close()); err != nil {
+				t.Error(err)
+			}
+		}()
+		test(t, g)
+	})
+}
+
+// start starts a sender. The function stop ends it.
+func (g *gateway) start(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		uplink.New(g.options).Run(ctx)
+		close(ended)
+	}()
+	g.stop = func() { cancel(); <-ended }
+}
+
+// append appends a reading of each device, with the present as its event time.
+func (g *gateway) append(t *testing.T, devices, number int) {
+	t.Helper()
+	var text []byte
+	for d := range devices {
+		text = fmt.Appendf(text, `{"device":"d%d","time":"%s","fields":{"n":%d}}`+"\n", d, time.Now().UTC().Format(time.RFC3339), number)
+	}
+	if err := g.box.Append(t.Context(), []outbox.Record{{Stream: "s", Readings: devices, Lines: text}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wait advances the fake clock by d. It returns when all other goroutines are blocked.
+func wait(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// total returns the sums of all comparisons.
+func (g *gateway) total() (all uplink.Reconciliation) {
+	for _, r := range g.runs {
+		all.Series += r.Series
+		all.Readings += r.Readings
+		all.Uncompared += r.Uncompared
+		all.Resent.Add(r.Resent)
+	}
+	return all
+}
+
+// wantStored checks the number of readings of each device on the server.
+func (g *gateway) wantStored(t *testing.T, devices, want int) {
+	t.Helper()
+	for d := range devices {
+		n := 0
+		for _, err := range g.client.Readings(t.Context(), client.Query{Stream: "s", Device: fmt.Sprint("d", d), Consistent: true}, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if n != want {
+			t.Errorf("device d%d has %d readings, want %d", d, n, want)
+		}
+	}
+}
+
+// TestReconcile_ResendsOnlyHoursThatDiffer sends a reading of 3 devices every ten minutes for two days. The
+// server loses two readings. Exactly the two hours of these readings are resent, although some hours are in
+// several segments.
+func TestReconcile_ResendsOnlyHoursThatDiffer(t *testing.T) {
+	const ticks, rest = 2 * 24 * 6, 40 * time.Hour
+	for name, c := range map[string]struct {
+		lost []string
+		want varve.Tally
+	}{
+		"nothing lost":      {nil, varve.Tally{}},
+		"two readings lost": {[]string{`"d0","time":"2000-01-01T03:25`, `"d2","time":"2000-01-02T13:15`}, varve.Tally{Stored: 2, Duplicates: 10}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withGateway(t, nil, func(t *testing.T, g *gateway) {
+				g.server.lost = c.lost
+				wait(25 * time.Minute) // segments end within hours
+				for n := range ticks {
+					g.append(t, 3, n)
+					wait(10 * time.Minute)
+				}
+				wait(rest)
+				all := g.total()
+				if all.Resent != c.want || all.Readings != 3*ticks || all.Uncompared != 0 || len(g.runs) < 8 || len(g.runs) > 20 {
+					t.Errorf("%d runs: %+v, want %+v of %d compared readings", len(g.runs), all, c.want, 3*ticks)
+				}
+				if s := g.box.Stats(); s.Readings != 0 || s.Uncompared != 0 || s.KeptReadings > 3*6*6 {
+					t.Errorf("%+v, want at most the segments of the last comparison", s)
+				}
+				g.wantStored(t, 3, ticks)
+				if len(g.failed) > 0 {
+					t.Errorf("%q", g.failed)
+				}
+			})
+		})
+	}
+}
