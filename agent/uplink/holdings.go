@@ -151,7 +151,8 @@ func (p *rowReader) each(r *outbox.Record, use func(line []byte, reading *varve.
 	for {
 		p.batch.Reset()
 		err := in.Read(&p.batch)
-		if err != nil && !errors.Is(err, io.EOF) {
+		isLast := errors.Is(err, io.EOF)
+		if err != nil && !isLast {
 			return false, err
 		}
 		for i := range p.batch.Readings {
@@ -163,7 +164,7 @@ func (p *rowReader) each(r *outbox.Record, use func(line []byte, reading *varve.
 				return false, nil
 			}
 		}
-		if err != nil {
+		if isLast {
 			return true, nil
 		}
 	}

@@ -80,11 +80,8 @@ func (s *Sender) removeOld() error {
 // isRefused reports whether a server answered that it does not compare readings: an agent, an older server,
 // or a server that does not allow it with this key.
 func isRefused(err error) bool {
-	switch varve.FailureOf(err) {
-	case varve.NotFound, varve.Forbidden, varve.Invalid:
-		return true
-	}
-	return false
+	of := varve.FailureOf(err)
+	return of == varve.NotFound || of == varve.Forbidden || of == varve.Invalid
 }
 
 // giveWay sends unconfirmed readings, so that they do not wait for the end of a reconciliation.

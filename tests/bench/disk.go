@@ -83,7 +83,7 @@ func (b *bench) drop() (err error) {
 	for i := range infos {
 		readings += infos[i].Bytes
 	}
-	// The first run retires the tables, and creates those of the month. The second one only drops tables.
+	// The first run retires the tables, and creates the tables of the month. The second one only drops tables.
 	clock = time.Date(clock.Year()+2, clock.Month()+1, 5, 0, 0, 0, 0, time.UTC)
 	if _, err := e.Rotator.Run(context.Background()); err != nil {
 		return err
