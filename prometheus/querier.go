@@ -27,6 +27,7 @@ type queryStorage struct {
 	rollups  map[*labels.Matcher]bucketed // aggregates that come from roll-ups, by the matcher with which rewrite marks their selector
 	read     atomic.Int64                 // number of samples that were read so far
 	selected []*selection
+	isSingle bool // whether the query has only one selector
 }
 
 // Querier implements storage.Queryable. It ignores the times, because Select gets the times of each
@@ -56,14 +57,19 @@ func (v *queryStorage) Close() error {
 }
 
 // Select implements storage.Querier. It begins to read at once, so several selectors of a query are
-// read at the same time.
+// read at the same time. It reads a single selector before it returns, which saves a goroutine.
 func (v *queryStorage) Select(_ context.Context, _ bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 	s := &selection{done: make(chan struct{}), at: -1}
 	v.selected = append(v.selected, s)
-	go func() {
+	read := func() {
 		defer close(s.done)
 		s.list, s.err = v.readAll(v.ctx, hints, matchers)
-	}()
+	}
+	if v.isSingle {
+		read()
+	} else {
+		go read()
+	}
 	return s
 }
 
@@ -113,17 +119,13 @@ func (v *queryStorage) readAll(ctx context.Context, hints *storage.SelectHints, 
 		}
 	}
 	found := make([][]*samples, len(targets))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(v.opts.Parallel)
-	for i := range targets {
-		g.Go(func() (err error) {
-			if found[i], err = read(ctx, &targets[i]); err != nil {
-				return fmt.Errorf("device %s in stream %s: %w", targets[i].series.Device, targets[i].series.Stream, err)
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+	err = v.forEach(ctx, len(targets), func(ctx context.Context, i int) (err error) {
+		if found[i], err = read(ctx, &targets[i]); err != nil {
+			return fmt.Errorf("device %s in stream %s: %w", targets[i].series.Device, targets[i].series.Stream, err)
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	list := slices.Concat(found...)
@@ -183,6 +185,9 @@ func (v *queryStorage) boundedTargets(ctx context.Context, matchers []*labels.Ma
 
 // forEach calls do for each number below n, several at a time.
 func (e *Engine) forEach(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	if n == 1 {
+		return do(ctx, 0)
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(e.opts.Parallel)
 	for i := range n {

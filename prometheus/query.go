@@ -53,7 +53,7 @@ func (e *Engine) Evaluate(ctx context.Context, q Query) (r *Result, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
 	defer cancel()
-	v := &queryStorage{Engine: e, ctx: ctx, cancel: cancel, tenant: q.Tenant, rollups: map[*labels.Matcher]bucketed{}}
+	v := &queryStorage{Engine: e, ctx: ctx, cancel: cancel, tenant: q.Tenant, rollups: map[*labels.Matcher]bucketed{}, isSingle: countSelectors(expr) == 1}
 	v.memory.all, v.memory.limit = &e.inMemory, maxQueries*int64(e.opts.MaxSamples)
 	defer func() {
 		if r == nil { // the query failed or panicked
@@ -65,6 +65,16 @@ func (e *Engine) Evaluate(ctx context.Context, q Query) (r *Result, err error) {
 	}
 	r.truncate(q.Limit)
 	return r, nil
+}
+
+func countSelectors(expr parser.Expr) (n int) {
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		if _, ok := node.(*parser.VectorSelector); ok {
+			n++
+		}
+		return nil
+	})
+	return n
 }
 
 // evaluate returns the result of a query. The reserved samples of v count until the result is closed.

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -70,6 +69,8 @@ type Registry struct {
 	layouts store.LayoutReader // nil if the store cannot list the streams in tables
 	classOf func(prefix string) (class string, ok bool)
 	created func(ctx context.Context, tenant, stream string) error // if nil, it is not called
+
+	lists listCache
 
 	reading     sync.Mutex
 	sharedReads map[id]*sharedReads
@@ -242,20 +243,4 @@ func (r *Registry) Get(ctx context.Context, tenant, stream string, fresh bool) (
 		r.known.Set(k, st)
 	}
 	return st, err
-}
-
-// List returns the streams of a tenant in the order of their names.
-func (r *Registry) List(ctx context.Context, tenant string) (list []Stream, err error) {
-	q := store.ItemQuery{PK: registry.TenantPK(tenant), From: streamPrefix, To: store.PrefixEnd(streamPrefix), Consistent: true}
-	for it, err := range registry.All(ctx, r.items, q) {
-		if err != nil {
-			return nil, fmt.Errorf("list streams of tenant %s: %w", tenant, err)
-		}
-		st, err := decode(id{tenant, strings.TrimPrefix(it.SK, streamPrefix)}, it)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, st)
-	}
-	return list, nil
 }
