@@ -74,6 +74,9 @@ func (s *Sender) reconcile(ctx context.Context) error {
 	}
 	s.compare.failures++
 	wait := s.waitAfter(s.compare.failures, err)
+	if r.result.Series > 0 && s.compare.failures > 1 { // the next comparison repeats these series
+		wait = max(wait, s.opts.Outbox.Kept().Interval())
+	}
 	s.compare.next = time.Now().Add(wait)
 	s.opts.Events.Failed(err, wait)
 	return nil

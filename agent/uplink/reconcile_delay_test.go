@@ -76,6 +76,9 @@ func TestReconcile_ComparesOtherSeries(t *testing.T) {
 				if total := g.total(); total.Resent.Stored != 4 {
 					t.Errorf("%+v, want 4 stored readings", total)
 				}
+				if g.server.compares > 100 {
+					t.Errorf("%d comparisons of 5 series within three hours, want at most 100", g.server.compares)
+				}
 				if s := g.box.Stats(); s.KeptReadings != all || s.Uncompared != 0 {
 					t.Errorf("%+v, want %d kept readings", s, all)
 				}
@@ -87,9 +90,16 @@ func TestReconcile_ComparesOtherSeries(t *testing.T) {
 // TestReconcile_GivesUpResending refuses the resent readings of one stream for hours. Meanwhile, fresh readings
 // of another stream are sent.
 func TestReconcile_GivesUpResending(t *testing.T) {
-	for name, status := range map[string]int{"refused": 400, "unavailable": 503} {
+	for name, c := range map[string]struct {
+		status   int
+		postpone bool
+	}{"refused": {400, false}, "newest first": {503, false}, "oldest first": {503, true}} {
 		t.Run(name, func(t *testing.T) {
-			withGateway(t, func(o *uplink.Options) { o.Postpone = false }, func(t *testing.T, g *gateway) {
+			postponed := 0
+			change := func(o *uplink.Options) {
+				o.Postpone, o.Events.Postponed = c.postpone, func(_ string, n int) { postponed += n }
+			}
+			withGateway(t, change, func(t *testing.T, g *gateway) {
 				g.server.lost = []string{`"n":7}`}
 				all := g.fill(t, 2)
 				wait(20 * time.Hour)
@@ -97,7 +107,7 @@ func TestReconcile_GivesUpResending(t *testing.T) {
 				g.server.answer(func(r *http.Request) *http.Response {
 					if !isComparison(r) && strings.Contains(r.URL.Path, "/streams/s/") {
 						refused++
-						return reply(status, map[string]string{"detail": "not now"})
+						return reply(c.status, map[string]string{"detail": "not now"})
 					}
 					return nil
 				})
@@ -106,6 +116,9 @@ func TestReconcile_GivesUpResending(t *testing.T) {
 				wait(time.Hour)
 				if s := g.box.Stats(); s.Readings != 0 || s.KeptReadings < all || refused == 0 {
 					t.Errorf("%+v, %d refused bodies: want no unconfirmed readings", s, refused)
+				}
+				if postponed > 0 {
+					t.Errorf("%d kept readings were appended to the outbox", postponed)
 				}
 				g.server.intercept.Store(nil)
 				wait(keep)

@@ -262,8 +262,8 @@ func (s *Sender) sendBatch(ctx context.Context, batch *outbox.Batch) error {
 	return s.opts.Outbox.Confirm(batch)
 }
 
-// sendLines sends readings of one stream until each has a verdict or is postponed. It returns the error after
-// some failed attempts for the same readings. 0 means no limit.
+// sendLines sends readings of one stream until each has a verdict or is postponed. The argument attempts limits
+// the attempts for the same readings, and 0 means no limit. With a limit, no readings are postponed.
 func (s *Sender) sendLines(ctx context.Context, stream string, all *lines, attempts int) error {
 	part := all.len() // number of readings in one body
 	failures, unavailable, tried := 0, 0, 0
@@ -292,12 +292,12 @@ func (s *Sender) sendLines(ctx context.Context, stream string, all *lines, attem
 		if isUnavailable(err) {
 			unavailable++
 		}
-		if unavailable >= postponeAfter && s.postpone(ctx, stream, all, part) {
-			unavailable, tried = 0, 0
+		if attempts == 0 && unavailable >= postponeAfter && s.postpone(ctx, stream, all, part) {
+			unavailable = 0
 			all.remove(part)
 			continue
 		}
-		if tried == attempts && attempts > 0 {
+		if attempts > 0 && tried == attempts {
 			return err
 		}
 		if err := s.backOff(ctx, failures, err); err != nil {
