@@ -79,7 +79,7 @@ func Start(ctx context.Context, o Options) (a *Agent, err error) {
 	if a.keys, err = readKeys(s.HTTP.KeysFile); err != nil {
 		return nil, err
 	}
-	server, err := newClient(&s.Server)
+	server, err := newClient(s)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,8 @@ func (a *Agent) end() error {
 }
 
 // newClient returns a client of the server. Each of its calls makes one attempt, without retries.
-func newClient(s *settings.Server) (*client.Client, error) {
+func newClient(all *settings.Settings) (*client.Client, error) {
+	s := &all.Server
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 15 * time.Second, ResponseHeaderTimeout: 5 * time.Minute, IdleConnTimeout: 5 * time.Minute,
@@ -240,7 +241,8 @@ func newClient(s *settings.Server) (*client.Client, error) {
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	options := []client.Option{client.WithRetries(0), client.WithHTTPClient(&http.Client{Transport: transport})}
+	limited := LimitAnswers(transport, answerBytes+answerBytesPerReading*int64(all.Upload.Readings))
+	options := []client.Option{client.WithRetries(0), client.WithHTTPClient(&http.Client{Transport: limited})}
 	if s.KeyFile != "" {
 		text, err := os.ReadFile(s.KeyFile)
 		if err != nil {

@@ -311,7 +311,7 @@ func (e *Engine) wire(o Options) {
 	}
 	e.trackChanges(o, &routing)
 	e.Router = router.New(routing)
-	e.wireErasures(o)
+	e.wireErasures(o, policy.Grid.Future)
 	expirer, expireGrace := expirerOf(o.Store, &routing)
 	e.Rotator = rotator.New(rotator.Options{
 		Archived: e.archived(), CheckArchive: e.checkArchive(),

@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// wireErasures creates the eraser.
-func (e *Engine) wireErasures(o Options) {
+// wireErasures creates the eraser. Event times are at most future after their arrival.
+func (e *Engine) wireErasures(o Options, future time.Duration) {
 	settle := max(o.RequestTimeout, o.Store.ErasureDelay())
 	if _, shared := o.Store.(store.Versioned); shared { // other processes write, and their clocks differ
 		settle = max(o.RequestTimeout+lease.MaxClockSkew, o.Store.ErasureDelay())
@@ -30,7 +30,7 @@ func (e *Engine) wireErasures(o Options) {
 			return do()
 		},
 		AloneWithArchives: aloneWithArchives(e),
-		Now:               o.Now, LastArrival: e.Router.LastArrival, Holder: o.Holder, Settle: settle, Changed: o.Events.Erasure,
+		Now:               o.Now, LastArrival: e.Router.LastArrival, Holder: o.Holder, Settle: settle, Changed: o.Events.Erasure, Future: future,
 	})
 }
 

@@ -40,6 +40,8 @@ type Options struct {
 	// result may be later than Now. If LastArrival is nil, no stored arrival is later than Now.
 	LastArrival func() time.Time
 	Holder      string // names this process in leases
+	// Future is the furthest that an event time may be after its arrival.
+	Future time.Duration
 	// Settle is how long an erasure waits before it reads everything once more. It exceeds the limit
 	// of a write, the difference between clocks, and store.Eraser.ErasureDelay.
 	Settle time.Duration

@@ -166,8 +166,8 @@ func (e *Eraser) ErasedWindows(ctx context.Context, of varve.Series) (windows []
 			continue
 		}
 		w := r.Window
-		if r.Arrived.Before(w.To) {
-			w.To = r.Arrived // only readings with a wrong clock can be later
+		if last := r.Arrived.Add(e.opts.Future).Add(time.Nanosecond); last.Before(w.To) {
+			w.To = last // no erased reading can be later, because it arrived before
 		}
 		windows = append(windows, w)
 	}

@@ -25,8 +25,15 @@ type Reconciliation struct {
 	Refused bool
 }
 
-// compareAttempts is the number of requests for one series before a reconciliation is given up.
-const compareAttempts = 5
+const (
+	// compareAttempts is the number of requests for one series, or of bodies with the same resent readings,
+	// before they are given up.
+	compareAttempts = 5
+	// compareLimit is the longest time for one request. Unconfirmed readings wait for it.
+	compareLimit = time.Minute
+	// failedSeries is the number of consecutive series that fail before a reconciliation is given up.
+	failedSeries = 3
+)
 
 // untilComparison returns the time until a comparison may be due. Segments are compared together with
 // younger ones, and the segments of the comparison before. So most hours are complete.
@@ -54,6 +61,9 @@ func (s *Sender) reconcile(ctx context.Context) error {
 	}
 	r.result.Err, r.result.Refused = err, isRefused(err)
 	s.opts.Events.Reconciled(&r.result)
+	if !r.result.Refused {
+		s.compare.refused = time.Time{}
+	}
 	switch {
 	case err == nil:
 		s.compare.failures = 0
@@ -64,15 +74,24 @@ func (s *Sender) reconcile(ctx context.Context) error {
 	}
 	s.compare.failures++
 	wait := s.waitAfter(s.compare.failures, err)
+	if r.result.Series > 0 && s.compare.failures > 1 { // the next comparison repeats these series
+		wait = max(wait, s.opts.Outbox.Kept().Interval())
+	}
 	s.compare.next = time.Now().Add(wait)
 	s.opts.Events.Failed(err, wait)
 	return nil
 }
 
 // removeOld removes the segments that have been kept for twice the time, because the server refuses
-// comparisons.
+// comparisons. The refusals must last, because a captive portal may answer the first request after an outage.
 func (s *Sender) removeOld() error {
 	kept := s.opts.Outbox.Kept()
+	if s.compare.refused.IsZero() {
+		s.compare.refused = time.Now()
+	}
+	if time.Since(s.compare.refused) < kept.Duration() {
+		return nil
+	}
 	young := func(k outbox.KeptSegment) bool { return k.Age < 2*kept.Duration() }
 	return kept.RemoveSegments(slices.DeleteFunc(kept.Segments(), young))
 }
@@ -98,6 +117,24 @@ func (s *Sender) giveWay(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// backOffSending is like backOff, but sends unconfirmed readings meanwhile.
+func (s *Sender) backOffSending(ctx context.Context, failures int, err error) error {
+	wait := s.waitAfter(failures, err)
+	s.opts.Events.Failed(err, wait)
+	for end := time.Now().Add(wait); ; {
+		if err := s.giveWay(ctx); err != nil {
+			return err
+		}
+		left := time.Until(end)
+		if left <= 0 {
+			return nil
+		}
+		if err := pause(ctx, min(left, s.opts.Every)); err != nil {
+			return err
+		}
+	}
+}
+
 // reconciliation is one comparison of kept readings with the server.
 type reconciliation struct {
 	*Sender
@@ -107,6 +144,8 @@ type reconciliation struct {
 	excluded map[seriesHour]bool  // hours that are too large
 	result   Reconciliation
 	rows     rowReader
+	failed   int   // number of consecutive series that could not be compared
+	problem  error // of a series that could not be compared
 }
 
 func newReconciliation(s *Sender) *reconciliation {
@@ -143,7 +182,12 @@ func (r *reconciliation) compareAll(ctx context.Context) error {
 		if err := r.resend(ctx, h); err != nil {
 			return err
 		}
-		r.result.Readings += h.due
+		if r.problem == nil {
+			r.result.Readings += h.due
+		}
+	}
+	if r.problem != nil {
+		return r.problem
 	}
 	if len(r.excluded) > 0 {
 		for _, k := range r.due {
@@ -191,14 +235,25 @@ func (r *reconciliation) eachReading(ctx context.Context, segments []outbox.Kept
 	return nil
 }
 
-// compareHours compares the hours of each series with the server. It releases the hours that are equal.
+// compareHours compares the hours of each series with the server. It releases the hours that are equal. A
+// series that fails does not prevent that others are compared and resent.
 func (r *reconciliation) compareHours(ctx context.Context, h *holdings) error {
 	for name, held := range h.series {
 		differ, err := r.compareSeries(ctx, name, held)
-		if err != nil {
-			return err
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err == nil:
+			r.result.Series++
+			r.failed = 0
+		default:
+			if r.problem == nil || isRefused(r.problem) {
+				r.problem = err
+			}
+			if r.failed++; r.failed == failedSeries {
+				return r.problem
+			}
 		}
-		r.result.Series++
 		h.retain(name, differ)
 		if err := r.giveWay(ctx); err != nil {
 			return err
@@ -220,7 +275,9 @@ func (r *reconciliation) compareSeries(ctx context.Context, name seriesName, hel
 		if err := r.await(ctx, requestBytes+digestBytes*periods, 0); err != nil {
 			return nil, err
 		}
-		answer, err := r.opts.Client.CompareDigests(ctx, name.stream, name.device, post)
+		limited, stop := context.WithTimeout(ctx, compareLimit)
+		answer, err := r.opts.Client.CompareDigests(limited, name.stream, name.device, post)
+		stop()
 		if err == nil && answer.Compared != periods {
 			err = varve.Errorf(varve.Unavailable, "the answer compares %d hours of %d: check that server.url is a Varve server", answer.Compared, periods)
 		}
@@ -230,7 +287,7 @@ func (r *reconciliation) compareSeries(ctx context.Context, name seriesName, hel
 		if ctx.Err() != nil || isRefused(err) || failures == compareAttempts {
 			return nil, err
 		}
-		if err := r.backOff(ctx, failures, err); err != nil {
+		if err := r.backOffSending(ctx, failures, err); err != nil {
 			return nil, err
 		}
 	}
@@ -273,8 +330,8 @@ func (r *reconciliation) resend(ctx context.Context, h *holdings) error {
 func (r *reconciliation) send(ctx context.Context, b *bundle) error {
 	for _, stream := range b.streams {
 		before := r.total
-		if err := r.sendLines(ctx, stream, b.lines[stream]); err != nil {
-			return err
+		if err := r.sendLines(ctx, stream, b.lines[stream], compareAttempts); err != nil {
+			return varve.Errorf(varve.Unavailable, "resend readings: %s", err) // never a refusal of comparisons
 		}
 		r.result.Resent.Add(difference(r.total, before))
 	}

@@ -168,11 +168,16 @@ func (g *gateway) start(t *testing.T) {
 // append appends a reading of each device, with the present as its event time.
 func (g *gateway) append(t *testing.T, devices, number int) {
 	t.Helper()
+	g.appendTo(t, "s", devices, number)
+}
+
+func (g *gateway) appendTo(t *testing.T, stream string, devices, number int) {
+	t.Helper()
 	var text []byte
 	for d := range devices {
 		text = fmt.Appendf(text, `{"device":"d%d","time":"%s","fields":{"n":%d}}`+"\n", d, time.Now().UTC().Format(time.RFC3339), number)
 	}
-	if err := g.box.Append(t.Context(), []outbox.Record{{Stream: "s", Readings: devices, Lines: text}}); err != nil {
+	if err := g.box.Append(t.Context(), []outbox.Record{{Stream: stream, Readings: devices, Lines: text}}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -23,7 +23,7 @@
 //     limits the size of bodies.
 //   - Unconfirmed readings do not wait for a comparison: they are sent after each of its requests.
 //   - A kept reading is forgotten after a comparison in which all readings to be resent got a verdict. If the
-//     server refuses comparisons, it is forgotten after twice the time. Failures forget nothing.
+//     server refuses comparisons for long, it is forgotten after twice the time. Failures forget nothing.
 package uplink
 
 import (
@@ -122,6 +122,7 @@ type Sender struct {
 	compare  struct {    // state of the comparisons of kept readings
 		failures int       // number of comparisons that failed since the last success
 		next     time.Time // earliest time of the next comparison
+		refused  time.Time // time of the first of consecutive refusals, or zero
 	}
 }
 
@@ -251,7 +252,7 @@ func (s *Sender) sendBatch(ctx context.Context, batch *outbox.Batch) error {
 		bodies[r.Stream].add(r.Lines)
 	}
 	for _, stream := range streams {
-		if err := s.sendLines(ctx, stream, bodies[stream]); err != nil {
+		if err := s.sendLines(ctx, stream, bodies[stream], 0); err != nil {
 			return err
 		}
 	}
@@ -261,10 +262,11 @@ func (s *Sender) sendBatch(ctx context.Context, batch *outbox.Batch) error {
 	return s.opts.Outbox.Confirm(batch)
 }
 
-// sendLines sends readings of one stream until each has a verdict or is postponed.
-func (s *Sender) sendLines(ctx context.Context, stream string, all *lines) error {
+// sendLines sends readings of one stream until each has a verdict or is postponed. The argument attempts limits
+// the attempts for the same readings, and 0 means no limit. With a limit, no readings are postponed.
+func (s *Sender) sendLines(ctx context.Context, stream string, all *lines, attempts int) error {
 	part := all.len() // number of readings in one body
-	failures, unavailable := 0, 0
+	failures, unavailable, tried := 0, 0, 0
 	for all.len() > 0 {
 		part = min(part, all.len())
 		left, err := s.attempt(ctx, stream, all, part)
@@ -273,24 +275,30 @@ func (s *Sender) sendLines(ctx context.Context, stream string, all *lines) error
 		}
 		switch {
 		case err == nil && len(left.rows) == 0:
-			failures, unavailable = 0, 0
+			failures, unavailable, tried = 0, 0, 0
 			all.remove(part)
 			continue
 		case err == nil:
 			err = varve.Errorf(varve.Unavailable, "%s", left.reason)
 			all.replace(part, left)
 			part = len(left.rows)
+			tried++
 		case varve.FailureOf(err) == varve.Invalid && part > 1:
 			part = (part + 1) / 2
+		default:
+			tried++
 		}
 		failures++
 		if isUnavailable(err) {
 			unavailable++
 		}
-		if unavailable >= postponeAfter && s.postpone(ctx, stream, all, part) {
+		if attempts == 0 && unavailable >= postponeAfter && s.postpone(ctx, stream, all, part) {
 			unavailable = 0
 			all.remove(part)
 			continue
+		}
+		if attempts > 0 && tried == attempts {
+			return err
 		}
 		if err := s.backOff(ctx, failures, err); err != nil {
 			return err

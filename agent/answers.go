@@ -1,0 +1,68 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+const (
+	// answerBytes limits the length of an answer. answerBytesPerReading is added for each reading in a request,
+	// because each may have a reject.
+	answerBytes           = 1 << 20
+	answerBytesPerReading = 2 << 10
+	// answerLimit is the longest time for the body of an answer.
+	answerLimit = 5 * time.Minute
+)
+
+var (
+	errLongAnswer = errors.New("the answer is too long: check that server.url is a Varve server")
+	errSlowAnswer = errors.New("the answer is too slow: check that server.url is a Varve server")
+)
+
+// LimitAnswers returns a transport that limits the length and the time of answers. So a broken server can
+// neither fill the memory nor stop the upload.
+func LimitAnswers(t http.RoundTripper, bytes int64) http.RoundTripper { return answerLimiter{t, bytes} }
+
+type answerLimiter struct {
+	transport http.RoundTripper
+	bytes     int64
+}
+
+// RoundTrip sends a request.
+func (l answerLimiter) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	answer, err := l.transport.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	timer := time.AfterFunc(answerLimit, func() { cancel(errSlowAnswer) })
+	answer.Body = &limitedBody{ReadCloser: answer.Body, left: l.bytes, release: func() { timer.Stop(); cancel(nil) }}
+	return answer, nil
+}
+
+// limitedBody is a body whose Read fails after some bytes.
+type limitedBody struct {
+	io.ReadCloser
+	left    int64
+	release func()
+}
+
+// Read reads the body of an answer.
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 && len(p) > 0 {
+		return 0, errLongAnswer
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// Close closes the body and ends the time limit.
+func (b *limitedBody) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
+}
