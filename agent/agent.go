@@ -241,7 +241,7 @@ func newClient(all *settings.Settings) (*client.Client, error) {
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	limited := LimitAnswers(transport, answerBytes+answerBytesPerReading*int64(all.Upload.Readings))
+	limited := limitAnswers(transport, answerBytes+answerBytesPerReading*int64(all.Upload.Readings))
 	options := []client.Option{client.WithRetries(0), client.WithHTTPClient(&http.Client{Transport: limited})}
 	if s.KeyFile != "" {
 		text, err := os.ReadFile(s.KeyFile)

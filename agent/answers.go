@@ -22,9 +22,9 @@ var (
 	errSlowAnswer = errors.New("the answer is too slow: check that server.url is a Varve server")
 )
 
-// LimitAnswers returns a transport that limits the length and the time of answers. So a broken server can
-// neither fill the memory nor stop the upload.
-func LimitAnswers(t http.RoundTripper, bytes int64) http.RoundTripper { return answerLimiter{t, bytes} }
+// limitAnswers returns a transport that limits the length and the time of answers. Otherwise, a broken server
+// could fill the memory or stop the upload.
+func limitAnswers(t http.RoundTripper, bytes int64) http.RoundTripper { return answerLimiter{t, bytes} }
 
 type answerLimiter struct {
 	transport http.RoundTripper

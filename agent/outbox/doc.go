@@ -38,8 +38,8 @@
 //   - A record is durable when Append returns without an error.
 //   - Only damage and a full outbox with the policy DropOldest lose unconfirmed records, and both are
 //     counted.
-//   - Kept segments are removed before a record is dropped or refused. They are kept without a clock: their
-//     age is the running time of the outbox since the last record was confirmed.
+//   - Kept segments are removed before a record is dropped or refused. Their age does not depend on the time
+//     of day. It is the running time of the outbox since the last record of the segment was confirmed.
 //   - If the cursor is lost or out of date, confirmed records are returned once more. No record is
 //     skipped.
 //   - After a power cut, the last frames may be incomplete. They were not acknowledged.

@@ -69,7 +69,7 @@ type holdings struct {
 
 func (h *holdings) isFull() bool { return h.size > h.limit }
 
-// addDue adds a reading in a due segment, and its hour, if the part has that.
+// addDue adds a reading in a due segment, and its hour, if the part has the hour.
 func (h *holdings) addDue(r *varve.Reading) {
 	at := hourOf(r)
 	if !h.part.has(at) || h.excluded[at] {

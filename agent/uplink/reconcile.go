@@ -26,12 +26,12 @@ type Reconciliation struct {
 }
 
 const (
-	// compareAttempts is the number of requests for one series, or of bodies with the same resent readings,
-	// before they are given up.
+	// compareAttempts is the maximum number of requests to compare a series, and of attempts to resend the same
+	// readings.
 	compareAttempts = 5
 	// compareLimit is the longest time for one request. Unconfirmed readings wait for it.
 	compareLimit = time.Minute
-	// failedSeries is the number of consecutive series that fail before a reconciliation is given up.
+	// failedSeries is the number of consecutive failed series after which a reconciliation ends.
 	failedSeries = 3
 )
 
@@ -145,7 +145,7 @@ type reconciliation struct {
 	result   Reconciliation
 	rows     rowReader
 	failed   int   // number of consecutive series that could not be compared
-	problem  error // of a series that could not be compared
+	problem  error // error of a series that could not be compared, or nil
 }
 
 func newReconciliation(s *Sender) *reconciliation {
@@ -235,8 +235,8 @@ func (r *reconciliation) eachReading(ctx context.Context, segments []outbox.Kept
 	return nil
 }
 
-// compareHours compares the hours of each series with the server. It releases the hours that are equal. A
-// series that fails does not prevent that others are compared and resent.
+// compareHours compares the hours of each series with the server. It releases the hours that are equal. If
+// the comparison of a series fails, the other series are still compared and resent.
 func (r *reconciliation) compareHours(ctx context.Context, h *holdings) error {
 	for name, held := range h.series {
 		differ, err := r.compareSeries(ctx, name, held)
@@ -304,7 +304,7 @@ func parseStarts(texts []string) (starts []int64, err error) {
 	return starts, nil
 }
 
-// resend sends all kept readings of the hours that differ, and returns after each has a verdict.
+// resend sends all kept readings of the hours that differ. It returns nil when each reading has a verdict.
 func (r *reconciliation) resend(ctx context.Context, h *holdings) error {
 	if len(h.series) == 0 {
 		return nil

@@ -23,7 +23,8 @@
 //     limits the size of bodies.
 //   - Unconfirmed readings do not wait for a comparison: they are sent after each of its requests.
 //   - A kept reading is forgotten after a comparison in which all readings to be resent got a verdict. If the
-//     server refuses comparisons for long, it is forgotten after twice the time. Failures forget nothing.
+//     server refuses comparisons for long, kept readings are forgotten after twice outbox.Options.Keep. After
+//     a failure, none are forgotten.
 package uplink
 
 import (

@@ -1,0 +1,4 @@
+package agent
+
+// LimitAnswers is exported for tests.
+var LimitAnswers = limitAnswers
