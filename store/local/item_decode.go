@@ -103,7 +103,7 @@ func decodeAttr(d *jx.Decoder) (v varve.Value, err error) {
 var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // decodeString parses a string. The decoder would parse a string with escapes byte by byte. The
-// fields of roll-ups are long texts with tabs, so decodeString copies what is between the escapes.
+// fields of roll-ups are long texts with tabs, so decodeString copies the text between the escapes.
 func decodeString(d *jx.Decoder) (string, error) {
 	if d.Next() != jx.String {
 		return d.Str() // fails with the decoder's message
