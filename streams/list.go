@@ -37,7 +37,7 @@ func (r *Registry) List(ctx context.Context, tenant string) ([]Stream, error) {
 	pk := registry.TenantPK(tenant)
 	version, stable := versioned.ItemVersion(pk, streamPrefix)
 	if list, ok := r.lists.get(tenant, version); ok && stable {
-		return list, nil
+		return list, context.Cause(ctx) // as if the list had been read
 	}
 	list, err := r.readList(ctx, tenant)
 	if err == nil && stable {

@@ -2,6 +2,7 @@ package streams_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/varvedb/varve/registry"
@@ -54,6 +55,11 @@ func TestList_ReadsChangedStreams(t *testing.T) {
 	}
 	check("without streams", 1, "")
 	check("once more", 0, "")
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := r.List(ended, "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: %v", err)
+	}
 	note(t, other, "a", "weather", "default")
 	check("with a new stream", 1, "weatherdefault ")
 	check("once more", 0, "weatherdefault ")
