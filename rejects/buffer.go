@@ -16,7 +16,7 @@ const (
 	writePause = 200 * time.Millisecond
 	// retryPause is the time from a failed background write to the next try.
 	retryPause = time.Second
-	// closeWithin limits the time of the last writes.
+	// closeWithin limits the time of the last writes, in Close.
 	closeWithin = 5 * time.Second
 )
 
@@ -30,8 +30,8 @@ type buffer struct {
 	wake    chan struct{}  // has an element if the buffer may have rejects
 }
 
-// add buffers a copy of a reject. It returns false if the buffer is full, or the share of the reject's
-// stream.
+// add buffers a copy of a reject. It returns false if the buffer, or the share of the reject's
+// stream, is full.
 func (b *buffer) add(r *Reject) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,7 +59,7 @@ func (b *buffer) add(r *Reject) bool {
 	return true
 }
 
-// next removes and returns the oldest rejects of the buffer.
+// next removes and returns the oldest rejects of the buffer, at most writeAtOnce.
 func (b *buffer) next() (list []Reject) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,19 +79,20 @@ func (b *buffer) next() (list []Reject) {
 	return list
 }
 
-// writeBehind writes the buffered rejects at a limited rate until the context ends.
+// writeBehind writes the buffered rejects at a limited rate until the registry closes. The end of
+// the context ends only a write in progress.
 func (g *Registry) writeBehind(ctx context.Context) {
 	defer close(g.stopped)
 	for {
 		select {
-		case <-ctx.Done():
+		case <-g.stop:
 			return
 		case <-g.buffer.wake:
 		}
 		for pause := time.Duration(0); ; {
 			timer := time.NewTimer(pause)
 			select {
-			case <-ctx.Done():
+			case <-g.stop:
 				timer.Stop()
 				return
 			case <-timer.C:
@@ -148,10 +149,14 @@ func (g *Registry) flush(ctx context.Context) {
 // five seconds, the rest is dropped and counted.
 func (g *Registry) Close() {
 	g.closing.Do(func() {
-		g.stop()
-		<-g.stopped
 		ctx, cancel := context.WithTimeoutCause(context.Background(), closeWithin, errStopped)
 		defer cancel()
+		// Let a write in progress finish. A write that is cut off may still be durable, and the next
+		// try would then count its rejects twice.
+		defer g.abort()
+		defer context.AfterFunc(ctx, g.abort)()
+		close(g.stop)
+		<-g.stopped
 		for {
 			n, err := g.writeNext(ctx)
 			if err != nil {

@@ -68,8 +68,9 @@ type Registry struct {
 	counting sync.Mutex
 	counts   Counts
 
-	stop    context.CancelFunc
-	stopped chan struct{}
+	stop    chan struct{}      // closed to end the background writer
+	abort   context.CancelFunc // ends its write in progress
+	stopped chan struct{}      // closed when it has ended
 	closing sync.Once
 }
 
@@ -78,15 +79,15 @@ func New(o Options) *Registry {
 	if o.Failed == nil {
 		o.Failed = func(string, error) {}
 	}
-	g := &Registry{opts: o, totals: map[string]*total{}, stop: func() {}, stopped: make(chan struct{})}
+	g := &Registry{opts: o, totals: map[string]*total{}, stop: make(chan struct{}), abort: func() {}, stopped: make(chan struct{})}
 	g.counts.Dropped = map[Reason]int64{}
 	g.buffer.wake = make(chan struct{}, 1)
 	if !g.On() {
 		close(g.stopped)
 		return g
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	g.stop = stop
+	ctx, abort := context.WithCancel(context.Background())
+	g.abort = abort
 	go g.writeBehind(ctx)
 	return g
 }
@@ -97,7 +98,7 @@ func (g *Registry) On() bool { return g != nil && g.opts.Limit > 0 && g.opts.Ret
 // Quarantines reports whether readings of a stream with an unacceptable time become durable rejects.
 func (g *Registry) Quarantines(stream string) bool { return g.On() && g.opts.Quarantine[stream] }
 
-// Counts returns the numbers of rejected readings that were stored and dropped.
+// Counts returns the numbers of rejected readings whose rejects were stored or dropped.
 func (g *Registry) Counts() Counts {
 	g.counting.Lock()
 	defer g.counting.Unlock()
@@ -208,6 +209,10 @@ func (g *Registry) writeHeld(ctx context.Context, list []Reject, kept []bool) er
 	}
 	if err := g.opts.Items.PutAll(ctx, items); err != nil {
 		clear(kept)
+		for i := range list { // some of them may be durable: count again
+			delete(g.totals, streamPK(list[i].Tenant, list[i].Stream))
+			delete(g.totals, tenantPK(list[i].Tenant))
+		}
 		return fmt.Errorf("write rejects: %w", err)
 	}
 	for t, n := range added {
