@@ -14,8 +14,9 @@
 // These rules always hold:
 //
 //   - A reading is acknowledged to its device only after it is durable on the disk of the agent.
-//   - The agent forgets a reading after the server has a verdict on it. It also drops the oldest
-//     readings of a full outbox, unless the settings forbid this. Drops are counted and logged.
+//   - A reading stays on the disk at least until the server has a verdict on it. The exception is a full
+//     outbox: it drops its oldest readings, unless the settings forbid this. Drops are counted and
+//     logged.
 //   - The arrival of a reading is the time at which the server receives it.
 package agent
 
@@ -42,6 +43,7 @@ import (
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/ingest"
+	"github.com/varvedb/varve/internal/acceptlog"
 	"github.com/varvedb/varve/mqtt"
 )
 
@@ -100,7 +102,7 @@ func Start(ctx context.Context, o Options) (a *Agent, err error) {
 	a.stop = stop
 	sender := uplink.New(uplink.Options{
 		Outbox: a.box, Client: server, Readings: s.Upload.Readings, ReadingsPerSecond: s.Upload.ReadingsPerSecond,
-		BytesPerSecond: int(s.Upload.BytesPerSecond), Every: s.Upload.Every, MaxWait: s.Upload.MaxWait, Postpone: s.Outbox.Order == "oldest", Events: a.uplinkEvents(),
+		BytesPerSecond: int(s.Upload.BytesPerSecond), Every: s.Upload.Every, MaxWait: s.Upload.MaxWait, Events: a.uplinkEvents(),
 	})
 	a.running.Go(func() { sender.Run(sending) })
 	return a, nil
@@ -138,7 +140,7 @@ func (a *Agent) listen(ctx context.Context, secured *tls.Config) (err error) {
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, DisableGeneralOptionsHandler: true,
 		ErrorLog: quietLog(),
 	}
-	listener := limitListener(a.http, maxConnections)
+	listener := limitListener(acceptlog.New(a.http, a.opts.Log, a.opts.Now), maxConnections)
 	if secured != nil {
 		listener = tls.NewListener(listener, secured)
 	}
@@ -166,7 +168,7 @@ func (a *Agent) listenMQTT(ctx context.Context, ingester *ingest.Ingester, secur
 		Ingester: ingester, Table: table, Lines: s.LineMapping(), Now: a.opts.Now, MaxMessage: int(s.MQTT.MaxMessage), Metrics: m, Rejects: unreadable{a},
 	})
 	a.mqtt, err = mqtt.StartListener(mqtt.ListenerOptions{
-		Receiver: receiver, Metrics: m, Listener: limitListener(socket, maxConnections), TLS: secured, Keys: a.keys,
+		Receiver: receiver, Metrics: m, Listener: limitListener(acceptlog.New(socket, a.opts.Log, a.opts.Now), maxConnections), TLS: secured, Keys: a.keys,
 		MaxMessage: int(s.MQTT.MaxMessage), Now: a.opts.Now,
 	})
 	if err != nil {
@@ -195,10 +197,10 @@ func (a *Agent) MQTTAddr() net.Addr {
 	return a.mqtt.Addr()
 }
 
-// drainLimit is how long running requests may take when the agent stops.
+// drainLimit is how long running HTTP requests may take when the agent stops.
 const drainLimit = 10 * time.Second
 
-// Close stops the doors, then the uplink, and then closes the outbox. Unconfirmed readings remain
+// Close stops HTTP and MQTT, then the uplink, and then closes the outbox. Unconfirmed readings remain
 // on the disk.
 func (a *Agent) Close() error {
 	a.ending.Do(func() { a.ended = a.end() })

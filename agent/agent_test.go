@@ -306,3 +306,16 @@ func TestAgent_AnswersHostileInput(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 }
+
+// TestAgent_IsReady sends the request with which an agent checks its server before it postpones readings.
+// That server may be an agent, too.
+func TestAgent_IsReady(t *testing.T) {
+	a := startAgent(t, "http://127.0.0.1:1", nil)
+	c, err := client.New(a.URL(), client.WithRetries(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ready, err := c.Ready(t.Context()); err != nil || !ready.Ready {
+		t.Errorf("%+v, %v", ready, err)
+	}
+}

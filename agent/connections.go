@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Accept waits for a free slot, and then for a connection.
+// Accept waits until the listener has fewer open connections than its limit, and then for a connection.
 func (l *limitedListener) Accept() (net.Conn, error) {
 	select {
 	case l.slots <- struct{}{}:

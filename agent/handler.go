@@ -25,7 +25,7 @@ import (
 const (
 	// requestLimit is the time limit of a request.
 	requestLimit = 15 * time.Minute
-	// stallLimit is how long the server waits for the next bytes of a body.
+	// stallLimit is how long the local API waits for the next bytes of a body.
 	stallLimit = time.Minute
 	// maxConnections is the maximum number of connections of each listener.
 	maxConnections = 128
@@ -166,6 +166,7 @@ func writeJSON(w http.ResponseWriter, media string, status int, body any) {
 // Health is the body of /healthz and /readyz.
 type Health struct {
 	Status  string `json:"status" doc:"ok, or failing: the outbox cannot be written"`
+	Ready   bool   `json:"ready" doc:"whether the status is ok, as in the answer of a server"`
 	Version string `json:"version"`
 	Outbox  struct {
 		Readings int64 `json:"readings" doc:"that the server has not confirmed"`
@@ -196,6 +197,7 @@ func (a *Agent) health(w http.ResponseWriter, _ *http.Request) {
 	if stats.Failed != nil {
 		h.Status, status = "failing", http.StatusServiceUnavailable
 	}
+	h.Ready = stats.Failed == nil
 	writeJSON(w, "application/json", status, &h)
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/apikeys"
 )
 
-// leastKey is the minimum length of a local key.
+// leastKey is the minimum length of a local key in bytes.
 const leastKey = 16
 
 // keyRing has the hashes of the keys of local devices. It implements mqtt.KeyChecker.

@@ -28,7 +28,7 @@ type metrics struct {
 	resent    *prometheus.CounterVec
 	runs      *prometheus.CounterVec
 	reachable prometheus.Gauge
-	lastError atomic.Pointer[string] // error of the last attempt to send; nil if it succeeded
+	lastError atomic.Pointer[string] // error of the last attempt to send; nil before the first one, and after a success
 }
 
 func newMetrics(stats func() outbox.Stats, maxBytes int64) *metrics {
@@ -47,7 +47,7 @@ func newMetrics(stats func() outbox.Stats, maxBytes int64) *metrics {
 			Name: "varve_agent_uploads_total", Help: "Requests to the server, by result.",
 		}, []string{"result"}),
 		postponed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "varve_agent_postponed_readings_total", Help: "Readings that moved to the end of the outbox, because the server could not store them.",
+			Name: "varve_agent_postponed_readings_total", Help: "Readings that were postponed, because the server could not store them.",
 		}),
 		compared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "varve_agent_compared_readings_total", Help: "Confirmed readings that were compared with the server.",
@@ -67,6 +67,7 @@ func newMetrics(stats func() outbox.Stats, maxBytes int64) *metrics {
 	}
 	m.registry.MustRegister(m.received, m.sent, m.bytes, m.attempts, m.postponed, m.compared, m.resent, m.runs, m.reachable,
 		gauge("varve_agent_outbox_readings", "Readings that the server has not confirmed.", func(s outbox.Stats) float64 { return float64(s.Readings) }),
+		gauge("varve_agent_outbox_postponed_readings", "Unconfirmed readings that are postponed.", func(s outbox.Stats) float64 { return float64(s.Postponed) }),
 		gauge("varve_agent_outbox_bytes", "Size of the outbox.", func(s outbox.Stats) float64 { return float64(s.Bytes) }),
 		gauge("varve_agent_outbox_kept_bytes", "Size of the confirmed readings in the outbox. They are removed when space is needed.", func(s outbox.Stats) float64 { return float64(s.KeptBytes) }),
 		gauge("varve_agent_outbox_kept_readings", "Confirmed readings in the outbox.", func(s outbox.Stats) float64 { return float64(s.KeptReadings) }),
@@ -84,7 +85,7 @@ func newMetrics(stats func() outbox.Stats, maxBytes int64) *metrics {
 	return m
 }
 
-// judged counts the verdicts on a batch of a local device.
+// judged counts the verdicts on a batch of a local device, and logs its first rejection.
 func (a *Agent) judged(door string, b *wire.Batch) {
 	counts := map[varve.Outcome]int{}
 	for i := range b.Verdicts {
@@ -101,10 +102,10 @@ func (a *Agent) judged(door string, b *wire.Batch) {
 	}
 }
 
-// unreadable logs MQTT messages that cannot be read. It implements mqtt.RejectStore.
+// unreadable counts and logs MQTT messages that cannot be read. It implements mqtt.RejectStore.
 type unreadable struct{ agent *Agent }
 
-// Add logs a message. It stores nothing: the device gets the reason if it uses MQTT 5.
+// Add counts and logs messages. It stores nothing: the device gets the reason if the device uses MQTT 5.
 func (u unreadable) Add(_ context.Context, list []rejects.Reject) ([]bool, error) {
 	for i := range list {
 		r := &list[i]
@@ -163,9 +164,11 @@ func (a *Agent) uplinkEvents() uplink.Events {
 				log.Warn().Str("stream", stream).Str("code", r.Code).Str("reason", r.Message).Int("left_out", leftOut).Msg("reading rejected by the server")
 			}
 		},
-		Postponed: func(stream string, readings int) {
+		Postponed: func(stream string, readings int, reason error) {
 			m.postponed.Add(float64(readings))
-			log.Warn().Str("stream", stream).Int("readings", readings).Msg("readings postponed")
+			if leftOut, due := a.failures.due("postponed"); due {
+				log.Warn().Err(reason).Str("stream", stream).Int("readings", readings).Int("left_out", leftOut).Msg("readings postponed")
+			}
 		},
 		Reconciled: a.reconciled,
 	}

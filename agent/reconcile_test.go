@@ -38,7 +38,7 @@ func newRestorable(t *testing.T) *restorable {
 	return s
 }
 
-// restore replaces the store by one that has only some readings, as NDJSON.
+// restore replaces the store by one that has only the readings in lines, which is NDJSON or empty.
 func (s *restorable) restore(t *testing.T, lines string) {
 	t.Helper()
 	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(time.Now)})
@@ -66,7 +66,7 @@ func (s *restorable) restore(t *testing.T, lines string) {
 	}
 }
 
-// metric returns the value of a metric of an agent, or 0 if it has none.
+// metric returns the value of a metric of an agent, or 0 if the metric is missing.
 func metric(t *testing.T, a *agent.Agent, name string) int {
 	t.Helper()
 	resp, err := http.Get(a.URL() + "/metrics")
@@ -97,7 +97,8 @@ var kinds = []string{
 	`"id":"own","version":3,"fields":{"a":3}`, `"id":"état","fields":{"a":""}`,
 }
 
-// allKinds returns readings of two devices in four hours. Two of them are sent twice.
+// allKinds returns readings of two devices in four hours, as lines of NDJSON. The first two lines are
+// repeated at the end.
 func allKinds() (lines []string) {
 	begin := time.Now().UTC().Truncate(time.Hour).Add(-10 * time.Hour)
 	for h := range 4 {
@@ -167,8 +168,8 @@ func TestReconciliation_RestoresLostReadings(t *testing.T) {
 	}
 }
 
-// TestReconciliation_EndsAtAgent sends to another agent, which cannot compare readings. They are removed by age,
-// and the server has them all.
+// TestReconciliation_EndsAtAgent sends to another agent, which cannot compare readings. The kept readings
+// are removed by age, and the server that the second agent sends to has them all.
 func TestReconciliation_EndsAtAgent(t *testing.T) {
 	server := newServer(t)
 	peer := startAgent(t, server.URL, nil)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -62,14 +63,14 @@ func TestDamage_LosesOnlyDamagedRecords(t *testing.T) {
 	}
 }
 
-// injure damages a range of one segment, and returns its length in bytes.
+// injure damages or cuts off bytes of one segment, and returns their number.
 func injure(t *testing.T, rng *rand.Rand, d disk) int {
 	t.Helper()
 	names, err := d.List("box")
 	if err != nil {
 		t.Fatal(err)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name == "CURSOR" })
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "CURSOR") })
 	slices.Sort(names)
 	name := "box/" + names[rng.IntN(len(names))]
 	data := content(t, d, name)

@@ -18,11 +18,11 @@ type File interface {
 	Size() (int64, error)
 }
 
-// Disk is a file system. All names include the folder.
+// Disk is a file system. File names in arguments include the folder.
 type Disk interface {
 	// MakeFolder creates a folder and its missing parents.
 	MakeFolder(dir string) error
-	// List returns the names of the files in a folder.
+	// List returns the names of the files in a folder, without the folder.
 	List(dir string) ([]string, error)
 	// Create creates an empty file, and replaces an existing one.
 	Create(name string) (File, error)

@@ -112,7 +112,7 @@ func (n name) endFrame(at, readings int64) []byte {
 	return dst
 }
 
-// frame is a valid frame.
+// frame is a frame whose checksum was correct. Its size is in bytes and includes the payload.
 type frame struct {
 	kind    byte
 	synced  int64

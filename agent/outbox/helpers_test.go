@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/agent/outbox"
 )
 
-// disk is a file system in memory that can lose unsynced data.
+// disk is an outbox.Disk on a file system of the package vfs.
 type disk struct{ vfs.FS }
 
 type diskFile struct{ vfs.File }

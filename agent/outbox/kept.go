@@ -21,8 +21,8 @@ type Kept struct{ *Outbox }
 // A kept segment is removed as soon as its space is needed.
 type KeptSegment struct {
 	Readings int64
-	// Age is the time since the last record was confirmed. It does not depend on the time of day, and
-	// excludes times in which the outbox was closed.
+	// Age is the time since the segment had ended and all its records were confirmed. It does not depend
+	// on the time of day, and excludes times in which the outbox was closed.
 	Age      time.Duration
 	Compared bool // whether FinishComparison has been called for the segment
 
@@ -45,15 +45,15 @@ func (b Kept) Segments() (list []KeptSegment) {
 	now := time.Now()
 	for _, s := range b.segments {
 		if !s.kept.IsZero() {
-			list = append(list, KeptSegment{Readings: s.readings, Age: s.age(now), Compared: s.compared, segment: s})
+			list = append(list, KeptSegment{Readings: s.toCompare(), Age: s.age(now), Compared: s.compared, segment: s})
 		}
 	}
 	return list
 }
 
-// ReadSegment returns the records of a kept segment, in batches of up to about the given bytes and readings.
-// It skips damage. The records of a segment that was removed meanwhile are left out. Only the goroutine
-// that calls Next may call it.
+// ReadSegment returns the records of a kept segment, in batches of up to about the given bytes and
+// readings. It skips damage, and records that were moved because they are not confirmed. It ends early if
+// the segment is removed meanwhile. Only the goroutine that calls Next may use the iterator.
 func (b Kept) ReadSegment(k KeptSegment, bytes, readings int) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		s, to := k.segment, k.segment.confirmed.offset // constant, because the segment is kept
@@ -70,8 +70,9 @@ func (b Kept) ReadSegment(k KeptSegment, bytes, readings int) iter.Seq2[*Batch, 
 	}
 }
 
-// readRange reads the records at an offset, and returns the offset after them. The batch is nil if it
-// skipped damage. It closes the file, so that the segment can be removed on every operating system.
+// readRange reads the records at an offset, and returns the offset after them. The batch is nil if the
+// range began with damage, which is skipped. The file is closed after each batch, so that the segment can
+// be removed on every operating system.
 func (b Kept) readRange(s *segment, from, to int64, bytes, readings int) (batch *Batch, next int64, err error) {
 	f, err := b.opts.Disk.Open(b.path(s.number))
 	if err != nil {
@@ -79,6 +80,7 @@ func (b Kept) readRange(s *segment, from, to int64, bytes, readings int) (batch 
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if batch = b.readBatch(f, s, from, to, bytes, readings); batch != nil {
+		batch.removeMoved()
 		return batch, batch.to, nil
 	}
 	next, _ = s.nextFrame(f, from+1, to)
@@ -112,6 +114,11 @@ func (b Kept) RemoveSegments(list []KeptSegment) error {
 			b.removeFile(k.segment)
 		}
 	}
+	if len(list) > 0 { // otherwise, a power cut could restore a file whose entry is no longer in the cursor
+		if err := b.opts.Disk.SyncFolder(b.opts.Dir); err != nil {
+			b.opts.Events.Failed(fmt.Errorf("sync outbox: %w", err))
+		}
+	}
 	return b.SaveCursor()
 }
 
@@ -123,7 +130,7 @@ func (b Kept) removeSegment(s *segment) bool {
 	}
 	b.forget(s)
 	if !s.compared {
-		b.stats.Uncompared += s.readings
+		b.stats.Uncompared += s.toCompare()
 	}
 	return true
 }
@@ -153,7 +160,7 @@ func (b Kept) bytes() (total int64) {
 	return total
 }
 
-// age returns how long a segment has been kept.
+// age returns how long a segment has been kept, or 0 if it is not kept.
 func (s *segment) age(now time.Time) time.Duration {
 	if s.kept.IsZero() {
 		return 0
@@ -162,12 +169,12 @@ func (s *segment) age(now time.Time) time.Duration {
 }
 
 // isWorthKeeping reports whether a segment is kept once its records are confirmed.
-func (b *Outbox) isWorthKeeping(s *segment) bool { return b.opts.Keep > 0 && s.readings > 0 }
+func (b *Outbox) isWorthKeeping(s *segment) bool { return b.opts.Keep > 0 && s.toCompare() > 0 }
 
 // finishSegment keeps a segment that has ended with all its records confirmed, or removes it from the
 // list. In the second case it returns true, and the caller removes the file. The caller holds b.mu.
 func (b *Outbox) finishSegment(s *segment) (removed bool) {
-	if !s.ended || s.confirmed.offset < s.size || !slices.Contains(b.segments, s) {
+	if !s.ended || s.confirmed.offset < s.size || s.isWaiting() || !slices.Contains(b.segments, s) {
 		return false
 	}
 	if !b.isWorthKeeping(s) {

@@ -67,22 +67,25 @@ func TestKept_SurvivesRestart(t *testing.T) {
 	})
 }
 
-// TestKept_IsUnconfirmedWithoutCursor removes the cursor. All kept records are returned once more.
+// TestKept_IsUnconfirmedWithoutCursor removes both cursors. All kept records are returned once more.
 func TestKept_IsUnconfirmedWithoutCursor(t *testing.T) {
 	o := outbox.Options{Dir: t.TempDir(), SegmentBytes: 10_000, Keep: time.Hour}
 	b := open(t, o)
 	add(t, b, 0, 100)
 	left(t, b)
 	closeBox(t, b)
-	if err := os.Remove(filepath.Join(o.Dir, "CURSOR")); err != nil {
-		t.Fatal(err)
+	for _, file := range []string{"CURSOR", "CURSOR.old"} {
+		if err := os.Remove(filepath.Join(o.Dir, file)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if got := left(t, open(t, o)); !slices.Equal(got, sequence(0, 100)) {
 		t.Errorf("%v", got)
 	}
 }
 
-// TestKept_IsRemovedWithoutKeep opens an outbox with kept segments, without Options.Keep.
+// TestKept_IsRemovedWithoutKeep opens an outbox with kept segments, without Options.Keep. Open removes
+// the segments, and no further ones are kept.
 func TestKept_IsRemovedWithoutKeep(t *testing.T) {
 	o := outbox.Options{Dir: t.TempDir(), SegmentBytes: 10_000, Keep: time.Hour}
 	b := open(t, o)
@@ -102,7 +105,7 @@ func TestKept_IsRemovedWithoutKeep(t *testing.T) {
 }
 
 // TestKept_YieldsToRecords fills an outbox that has kept segments. They are removed before any record is
-// dropped or refused, the oldest first, and without the count of dropped readings.
+// dropped or refused, the oldest first, and do not count as dropped.
 func TestKept_YieldsToRecords(t *testing.T) {
 	for name, o := range map[string]outbox.Options{
 		"drop": {Full: outbox.DropOldest, Disk: disk{vfs.NewMem()}}, "refuse": {Full: outbox.RefuseNewest, Disk: disk{vfs.NewMem()}},
@@ -153,8 +156,8 @@ func TestKept_YieldsToCursor(t *testing.T) {
 	}
 }
 
-// TestKept_EndsQuietSegment appends one record. Its segment ends after some time without further records,
-// so that it can be compared.
+// TestKept_EndsQuietSegment appends one record. Its segment ends after an eighth of Options.Keep, which
+// is three hours, so that it can be compared.
 func TestKept_EndsQuietSegment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, outbox.Options{Disk: disk{vfs.NewMem()}, Keep: 24 * time.Hour})
@@ -176,8 +179,9 @@ func TestKept_EndsQuietSegment(t *testing.T) {
 	})
 }
 
-// TestKept_StaysForNextComparison finishes comparisons. A segment is removed by the second one, also after a
-// restart. RemoveSegments counts only segments that were not compared.
+// TestKept_StaysForNextComparison finishes one comparison per segment. A segment is removed by the
+// comparison after its own, also after a restart. RemoveSegments counts only segments that were not
+// compared.
 func TestKept_StaysForNextComparison(t *testing.T) {
 	o := outbox.Options{Dir: t.TempDir(), Keep: time.Hour}
 	b := open(t, o)
@@ -229,7 +233,7 @@ func clearBytes(t *testing.T, file string, from, to int) {
 }
 
 // TestKept_ExcludesLostRecords damages all records of a segment and some of another one before they are
-// confirmed. The first one is not kept, and the lost readings of the second one are not unconfirmed.
+// confirmed. The first segment is not kept. The lost readings of the second one do not count as unconfirmed.
 func TestKept_ExcludesLostRecords(t *testing.T) {
 	o := outbox.Options{Dir: t.TempDir(), Keep: time.Hour}
 	for n := range 2 {

@@ -15,7 +15,10 @@ func (b *Outbox) load() (last uint64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("list outbox: %w", err)
 	}
-	cursor := b.readCursor()
+	cursor := b.cursor.readNewest(func(file string, bytes int64) {
+		b.stats.DamagedBytes += bytes
+		b.opts.Events.Damaged(file, 0, bytes)
+	})
 	for n := range cursor {
 		last = max(last, n.number)
 	}
@@ -35,9 +38,9 @@ func (b *Outbox) load() (last uint64, err error) {
 		s.confirmed = progress{offset: headerBytes}
 		e, ok := cursor[s.name]
 		if ok && s.tag != 0 && e.offset <= s.size {
-			s.confirmed = e.progress
+			s.confirmed, s.postponed = e.progress, e.postponed
 		}
-		if s.confirmed.offset >= s.size {
+		if s.confirmed.offset >= s.size && !s.isWaiting() {
 			if !b.isWorthKeeping(s) {
 				b.removeFile(s)
 				continue

@@ -19,7 +19,7 @@ type Policy int
 
 // The policies.
 const (
-	// DropOldest forgets the oldest segment, confirmed or not.
+	// DropOldest removes the oldest segment, even if its records are not confirmed.
 	DropOldest Policy = iota
 	// RefuseNewest makes Append fail with ErrFull.
 	RefuseNewest
@@ -45,7 +45,8 @@ type Options struct {
 	Dir string
 	// Disk is the file system. If nil, the outbox uses the one of the operating system.
 	Disk Disk
-	// MaxBytes limits the total size of the segment files. It is at least MinBytes.
+	// MaxBytes limits the total size of the segment files. It is at least MinBytes. A part of the size of a
+	// segment is reserved for copies of postponed records.
 	MaxBytes int64
 	Full     Policy
 	Order    Order
@@ -85,6 +86,8 @@ type Stats struct {
 	Bytes    int64 // size of all segment files
 	Segments int
 	Readings int64 // number of readings that are not confirmed
+	// Postponed is the number of postponed readings. Readings includes them.
+	Postponed int64
 	// KeptBytes and KeptReadings describe the kept segments. Bytes includes KeptBytes.
 	KeptBytes, KeptReadings int64
 	// Uncompared is the number of kept readings that were removed without a comparison since Open.
@@ -112,10 +115,12 @@ type Outbox struct {
 	writing  int64 // bytes of the group that is being written
 	closing  bool
 	stats    Stats
-	saved    time.Time // when Confirm last wrote the cursor
+	saved    time.Time // when the file CURSOR was last written
 	stopped  chan struct{}
-	cursor   sync.Mutex // held while the file CURSOR is written
-	buf      []byte     // memory of the batch that was returned last, which the next call reuses
+	cursor   cursorFiles
+	// movesAfter is the earliest time of the next Postponed.Move. Only the goroutine that calls Next uses it.
+	movesAfter time.Time
+	buf        []byte // memory of the batch that was returned last, which the next call reuses
 }
 
 // segment is one file. Its fields are guarded by Outbox.mu.
@@ -127,7 +132,9 @@ type segment struct {
 	durable   int64 // bytes that are certainly durable; invalid frames in them are damage
 	readings  int64
 	confirmed progress
-	ended     bool // no further frames are appended
+	postponed []postponedRange // in the part before confirmed.offset
+	copies    int64            // bytes of copies of moved records; 0 after a restart
+	ended     bool             // no further frames are appended
 	// kept is the time from which the segment is kept, or zero. Only its monotonic part counts.
 	kept     time.Time
 	compared bool // whether a comparison of the kept segment has finished
@@ -135,16 +142,18 @@ type segment struct {
 
 // left returns the number of unconfirmed readings.
 func (s *segment) left() int64 {
+	waiting := s.waiting()
 	if s.confirmed.offset >= s.size {
-		return 0 // readings that are missing in confirmed.readings were damaged
+		return waiting // other readings that are missing in confirmed.readings were damaged
 	}
-	return max(0, s.readings-s.confirmed.readings)
+	return max(waiting, s.readings-s.confirmed.readings)
 }
 
 // group is a set of frames that are written and synced together.
 type group struct {
 	buf      []byte
 	readings int64
+	copyOf   *segment // if set, all records are copies of postponed ones in the segment
 	done     chan struct{}
 	err      error
 }
@@ -172,7 +181,7 @@ func Open(o Options) (*Outbox, error) {
 	if o.Events.Failed == nil {
 		o.Events.Failed = func(error) {}
 	}
-	b := &Outbox{opts: o, wake: make(chan struct{}, 1), closed: make(chan struct{}), stopped: make(chan struct{})}
+	b := &Outbox{opts: o, cursor: cursorFiles{disk: o.Disk, dir: o.Dir}, wake: make(chan struct{}, 1), closed: make(chan struct{}), stopped: make(chan struct{})}
 	b.work.L = &b.mu
 	if err := o.Disk.MakeFolder(o.Dir); err != nil {
 		return nil, fmt.Errorf("create outbox: %w", err)
@@ -210,6 +219,11 @@ func (b *Outbox) signal() {
 // Append adds records, and returns after they are durable. If it fails with ErrFull, it has added
 // none. After any other error, some or all of the records may be durable.
 func (b *Outbox) Append(ctx context.Context, records []Record) error {
+	return b.Postponed().appendRecords(ctx, records, nil)
+}
+
+// appendRecords is like Append. If the segment copyOf is set, the records are copies of records in it.
+func (b Postponed) appendRecords(ctx context.Context, records []Record, copyOf *segment) error {
 	size, readings := int64(0), int64(0)
 	for i := range records {
 		if len(records[i].Lines) > MaxRecord {
@@ -221,7 +235,7 @@ func (b *Outbox) Append(ctx context.Context, records []Record) error {
 	if len(records) == 0 {
 		return nil
 	}
-	g, err := b.add(records, size, readings)
+	g, err := b.add(records, size, readings, copyOf)
 	if err != nil {
 		return err
 	}
@@ -233,31 +247,33 @@ func (b *Outbox) Append(ctx context.Context, records []Record) error {
 	}
 }
 
-// add adds records to the open group.
-func (b *Outbox) add(records []Record, size, readings int64) (*group, error) {
+// add adds records to the open group. Copies get a group of their own.
+func (b *Outbox) add(records []Record, size, readings int64, copyOf *segment) (*group, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case b.closing:
 		return nil, ErrClosed
-	case b.opts.Full == RefuseNewest && b.used()-b.Kept().bytes()+size+endBytes+headerBytes > b.opts.MaxBytes:
+	case copyOf == nil && b.opts.Full == RefuseNewest && b.used()-b.Kept().bytes()+size+segmentOverhead > b.opts.MaxBytes-b.Postponed().freeReserve():
 		return nil, ErrFull
-	case size > b.opts.MaxBytes/2:
+	case copyOf == nil && size > b.opts.MaxBytes/2:
 		return nil, varve.Errorf(varve.Invalid, "the readings have %d bytes, more than half of the outbox: send them in parts", size)
 	}
-	for b.open != nil && int64(len(b.open.buf))+size > groupBytes && !b.closing {
+	for b.open != nil && (b.open.copyOf != nil || copyOf != nil || int64(len(b.open.buf))+size > groupBytes) && !b.closing {
 		b.work.Wait()
 	}
 	switch {
 	case b.closing:
 		return nil, ErrClosed
 	case b.open == nil:
-		b.open = &group{done: make(chan struct{})}
+		b.open = &group{copyOf: copyOf, done: make(chan struct{})}
 	}
 	for i := range records {
 		b.open.buf = appendFrame(b.open.buf, &records[i])
 	}
-	b.open.readings += readings
+	if b.open.readings += readings; copyOf != nil {
+		copyOf.copies += int64(len(b.open.buf))
+	}
 	b.work.Broadcast()
 	return b.open, nil
 }
@@ -279,9 +295,10 @@ func (b *Outbox) Stats() Stats {
 	s.Segments = len(b.segments)
 	for _, seg := range b.segments {
 		s.Readings += seg.left()
+		s.Postponed += seg.waiting()
 		if !seg.kept.IsZero() {
 			s.KeptBytes += seg.disk
-			s.KeptReadings += seg.readings
+			s.KeptReadings += seg.toCompare()
 		}
 	}
 	return s
@@ -290,7 +307,7 @@ func (b *Outbox) Stats() Stats {
 // MaxBytes returns the bound of the outbox.
 func (b *Outbox) MaxBytes() int64 { return b.opts.MaxBytes }
 
-// Close writes what Append has accepted, and closes the files.
+// Close writes the records that Append has accepted, saves the cursor, and closes the files.
 func (b *Outbox) Close() error {
 	b.mu.Lock()
 	if b.closing {

@@ -147,8 +147,8 @@ func TestOutbox_RefusesSecondUser(t *testing.T) {
 	}
 }
 
-// TestOutbox_IgnoresCursorOfOtherSegment removes all segments but not the cursor. The new segments
-// have no confirmed records.
+// TestOutbox_IgnoresCursorOfOtherSegment copies a cursor to a folder whose segments have the same
+// numbers. None of their records are confirmed.
 func TestOutbox_IgnoresCursorOfOtherSegment(t *testing.T) {
 	o := outbox.Options{Dir: t.TempDir()}
 	b := open(t, o)
@@ -208,7 +208,7 @@ func TestOutbox_SharesSyncs(t *testing.T) {
 	})
 }
 
-// slowSyncs is a disk whose syncs wait until release is closed. Meanwhile, records form one group.
+// slowSyncs is a disk whose syncs wait until release is closed. Meanwhile, new records form one group.
 type slowSyncs struct {
 	disk
 	release chan struct{}
@@ -231,7 +231,8 @@ func (f slowFile) Sync() error {
 	return f.File.Sync()
 }
 
-// TestOutbox_EndsWithContextAndClose checks that waiting callers return.
+// TestOutbox_EndsWithContextAndClose checks that Next fails if its context has ended, and that Next and
+// Append fail after Close.
 func TestOutbox_EndsWithContextAndClose(t *testing.T) {
 	b := open(t, outbox.Options{Dir: t.TempDir()})
 	if _, err := b.Next(ends(), 1, 1); !errors.Is(err, context.Canceled) {

@@ -16,6 +16,7 @@ type Batch struct {
 
 	segment  *segment
 	from, to int64
+	starts   []int64 // offset of each record in the file
 }
 
 // Next returns the next unconfirmed records, up to about the given bytes and readings. It waits
@@ -107,6 +108,7 @@ func (b *Outbox) readBatch(f File, s *segment, from, to int64, bytes, readings i
 				break
 			}
 			batch.Records = append(batch.Records, r)
+			batch.starts = append(batch.starts, from+int64(at))
 			batch.Readings += r.Readings
 		}
 		at += fr.size
@@ -118,7 +120,7 @@ func (b *Outbox) readBatch(f File, s *segment, from, to int64, bytes, readings i
 	return batch
 }
 
-// skip confirms a range of invalid bytes, so that they are not reread. Bytes that were durable are
+// skip confirms a range of invalid bytes, so that the range is not reread. Bytes that were durable are
 // reported as damage, and others as torn.
 func (b *Outbox) skip(s *segment, from, to int64) {
 	b.mu.Lock()
@@ -144,13 +146,23 @@ const saveEvery = time.Second
 
 // Confirm forgets the records of a batch, or keeps them as Options.Keep requires. If the power fails
 // soon after, Next may return them once more.
-func (b *Outbox) Confirm(batch *Batch) error {
+func (b *Outbox) Confirm(batch *Batch) error { return b.ConfirmExcept(batch, nil) }
+
+// ConfirmExcept confirms a batch, except the records with the indices waiting. It postpones these:
+// Postponed.Next returns them, and Next does not.
+func (b *Outbox) ConfirmExcept(batch *Batch, waiting []int) error {
 	s := batch.segment
 	b.mu.Lock()
 	if s.confirmed.offset == batch.from {
+		s.confirmed.readings += int64(batch.Readings) - s.postpone(batch, waiting)
 		s.confirmed.offset = batch.to
-		s.confirmed.readings += int64(batch.Readings)
 	}
+	return b.finishConfirm(s)
+}
+
+// finishConfirm keeps or removes a segment whose records are all confirmed, and writes the cursor if that
+// is due. The caller holds b.mu, and finishConfirm unlocks it.
+func (b *Outbox) finishConfirm(s *segment) error {
 	removed := b.finishSegment(s)
 	var cursor []byte
 	if now := time.Now(); now.Sub(b.saved) >= saveEvery || !slices.ContainsFunc(b.segments, func(s *segment) bool { return s.confirmed.offset < s.size }) {

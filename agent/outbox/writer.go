@@ -13,7 +13,7 @@ import (
 type writer struct {
 	*Outbox
 
-	active *segment // receives new frames; nil before the first one and after a failure
+	active *segment // receives new frames; if nil, the next group begins a segment
 	file   File     // file of active
 	last   uint64   // highest number that a segment has had
 	timer  *time.Timer
@@ -50,7 +50,11 @@ func (w *writer) loop() {
 		w.mu.Unlock()
 		g.err = w.writeGroup(g)
 		w.mu.Lock()
-		w.writing, w.stats.Failed = 0, g.err
+		if w.writing = 0; g.copyOf == nil {
+			w.stats.Failed = g.err
+		} else if g.err != nil {
+			g.copyOf.copies -= int64(len(g.buf))
+		}
 		w.mu.Unlock()
 		if g.err == nil {
 			w.signal()
@@ -60,15 +64,17 @@ func (w *writer) loop() {
 }
 
 // writeGroup makes a group durable. If the disk is full, it removes kept segments first. Then it drops
-// the oldest segments, unless the policy forbids it.
+// the oldest segments, unless the policy forbids it or the group has copies.
 func (w *writer) writeGroup(g *group) error {
-	w.makeRoom(int64(len(g.buf)))
+	if !w.makeRoom(g) && g.copyOf != nil {
+		return ErrFull
+	}
 	for {
 		err := w.tryWrite(g)
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, syscall.ENOSPC) && w.removeOldest():
+		case errors.Is(err, syscall.ENOSPC) && w.removeOldest(g):
 		case errors.Is(err, syscall.ENOSPC):
 			return unavailable("the disk of the outbox is full: free space", err)
 		default:
@@ -81,25 +87,30 @@ func unavailable(message string, err error) error {
 	return &varve.Error{Failure: varve.Unavailable, Message: message + ": " + err.Error(), Err: err}
 }
 
-// makeRoom removes the oldest segments until a group fits.
-func (w *writer) makeRoom(size int64) {
+// makeRoom removes the oldest segments until a group fits. It returns false if the group does not fit.
+func (w *writer) makeRoom(g *group) bool {
 	for {
 		w.mu.Lock()
-		fits := w.stats.Bytes+size+headerBytes+2*endBytes <= w.opts.MaxBytes
+		limit := w.opts.MaxBytes
+		if g.copyOf == nil {
+			limit -= w.Postponed().freeReserve()
+		}
+		fits := w.stats.Bytes+int64(len(g.buf))+segmentOverhead <= limit
 		w.mu.Unlock()
-		if fits || !w.removeOldest() {
-			return
+		if fits || !w.removeOldest(g) {
+			return fits
 		}
 	}
 }
 
 // removeOldest removes the oldest kept segment. If none is kept, it drops the oldest segment, unless the
-// policy forbids it. It returns false if it removed none.
-func (w *writer) removeOldest() bool {
-	return w.Kept().evictOldest() || w.opts.Full == DropOldest && w.dropOldest()
+// policy forbids it or the group has copies. It returns false if it removed none.
+func (w *writer) removeOldest(g *group) bool {
+	return w.Kept().evictOldest() || g.copyOf == nil && w.opts.Full == DropOldest && w.dropOldest()
 }
 
-// dropOldest forgets the oldest segment. It returns false if the outbox has none.
+// dropOldest removes the oldest segment, and counts its unconfirmed readings. It returns false if the
+// outbox has none.
 func (w *writer) dropOldest() bool {
 	w.mu.Lock()
 	if len(w.segments) == 0 {

@@ -88,7 +88,7 @@ func (l *loader) mistake(place, format string, args ...any) {
 	l.mistakes = append(l.mistakes, place+": "+fmt.Sprintf(format, args...))
 }
 
-// set sets one value.
+// set parses the text of one setting. The argument place is the origin of the text.
 func (l *loader) set(key, value, place string) {
 	s, ok := find(key)
 	if !ok {
@@ -145,7 +145,7 @@ func (l *loader) node(file, key string, n *yaml.Node) {
 	}
 }
 
-// check checks settings that depend on each other.
+// check checks that required settings are present, and checks settings that depend on each other.
 func (l *loader) check() {
 	s := &l.loaded.Settings
 	if s.Server.URL == "" {
@@ -186,7 +186,7 @@ func (s *Settings) TopicTable() (topic.Table, error) {
 	return topic.NewTable(s.Topics, words(s.MQTT.Presets))
 }
 
-// LineMapping returns the assignment of tags to readings.
+// LineMapping returns the use of the tags of line protocol in readings.
 func (s *Settings) LineMapping() *wire.LineMapping {
 	return &wire.LineMapping{Device: words(s.Lines.Device), TagFields: s.Lines.Tags == "fields", FieldTags: words(s.Lines.FieldTags)}
 }

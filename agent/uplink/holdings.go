@@ -16,7 +16,8 @@ import (
 	"github.com/varvedb/varve/reconcile"
 )
 
-// heldPerHour is the memory of an hour of a series without its readings, in readings: see Options.Held.
+// heldPerHour is the memory of an hour of a series, besides its readings. The unit is the memory of one
+// reading: see Options.Held.
 const heldPerHour = 32
 
 // seriesName is a series of the client's tenant.
@@ -57,7 +58,8 @@ type hours struct {
 	readings map[int64]int // number of readings, by the start of the hour
 }
 
-// holdings has the hours of a part that are compared together.
+// holdings has the hours of a part that are compared together. A due segment is a kept segment that is
+// old enough to be compared.
 type holdings struct {
 	part     part
 	excluded map[seriesHour]bool // hours that are too large
@@ -104,7 +106,7 @@ func (h *holdings) has(at seriesHour) bool {
 	return of != nil && of.readings[at.start] > 0
 }
 
-// retain removes all hours of a series except some, and the digests.
+// retain removes the hours of a series that do not begin at one of starts, and all digests.
 func (h *holdings) retain(name seriesName, starts []int64) {
 	of := h.series[name]
 	of.set = reconcile.Set{}
@@ -114,8 +116,8 @@ func (h *holdings) retain(name seriesName, starts []int64) {
 	}
 }
 
-// divide returns the halves of the part, because it has too many readings. It excludes an hour with more
-// than half of the limit, which may be too large for itself.
+// divide returns the halves of a part with too many readings. If an hour has more than half of the limit,
+// divide excludes the hour, which may not fit even alone, and returns the part itself.
 func (h *holdings) divide() []part {
 	for name, of := range h.series {
 		for start, n := range of.readings {
@@ -140,10 +142,10 @@ type rowReader struct {
 }
 
 // each calls use for each valid reading of a record, with its line, until use returns false. It leaves
-// out readings that a server rejects.
+// out readings that every server would reject.
 func (p *rowReader) each(r *outbox.Record, use func(line []byte, reading *varve.Reading) bool) (more bool, err error) {
 	var rows lines
-	rows.add(r.Lines)
+	rows.add(r.Lines, 0)
 	in, err := wire.NewReader(&p.memory, wire.NDJSON, bytes.NewReader(r.Lines), wire.Defaults{Tenant: varve.DefaultTenant, Stream: r.Stream}, wire.Columns{})
 	if err != nil {
 		return false, err
@@ -188,7 +190,7 @@ func (b *bundle) add(stream string, line []byte) {
 		stream = strings.Clone(stream)
 		b.streams, b.lines[stream] = append(b.streams, stream), of
 	}
-	of.add(bytes.Clone(line))
+	of.add(bytes.Clone(line), 0)
 	b.readings++
 	b.bytes += len(line)
 }

@@ -7,33 +7,49 @@ import (
 )
 
 // lines has readings as NDJSON, one per line.
-type lines struct{ rows [][]byte }
+type lines struct{ rows []row }
 
-// add splits a text into lines, and appends each one with its line feed.
-func (l *lines) add(text []byte) {
+// row is one line, with the index of its record in the batch.
+type row struct {
+	text   []byte
+	record int
+}
+
+// add splits the text of a record into lines, and appends each one with its line feed.
+func (l *lines) add(text []byte, record int) {
 	for len(text) > 0 {
 		end := bytes.IndexByte(text, '\n') + 1
 		if end == 0 {
 			end = len(text)
 		}
-		l.rows = append(l.rows, text[:end])
+		l.rows = append(l.rows, row{text[:end], record})
 		text = text[end:]
 	}
 }
 
 func (l *lines) len() int { return len(l.rows) }
 
-func (l *lines) row(i int) []byte { return l.rows[i] }
+func (l *lines) row(i int) []byte { return l.rows[i].text }
 
 // text returns the first n readings.
-func (l *lines) text(n int) []byte { return bytes.Join(l.rows[:n], nil) }
+func (l *lines) text(n int) []byte {
+	size := 0
+	for _, r := range l.rows[:n] {
+		size += len(r.text)
+	}
+	text := make([]byte, 0, size)
+	for _, r := range l.rows[:n] {
+		text = append(text, r.text...)
+	}
+	return text
+}
 
 // remove removes the first n readings.
 func (l *lines) remove(n int) { l.rows = l.rows[n:] }
 
 // replace puts the readings in the argument left in the place of the first n readings.
 func (l *lines) replace(n int, left retryable) {
-	l.rows = append(append(make([][]byte, 0, len(left.rows)+len(l.rows)-n), left.rows...), l.rows[n:]...)
+	l.rows = append(append(make([]row, 0, len(left.rows)+len(l.rows)-n), left.rows...), l.rows[n:]...)
 }
 
 // packer compresses bodies, one after another.

@@ -14,7 +14,7 @@ import (
 
 // Reconciliation is the result of one comparison of kept readings with the server.
 type Reconciliation struct {
-	Series   int   // number of comparisons of a series
+	Series   int   // number of requests that compared one series, without failed ones
 	Readings int64 // number of compared readings
 	// Uncompared is the number of readings in hours with too many readings for the memory of an agent.
 	Uncompared int64
@@ -35,10 +35,13 @@ const (
 	failedSeries = 3
 )
 
-// untilComparison returns the time until a comparison may be due. Segments are compared together with
+// untilComparison returns the time until a comparison may be due, or never. Segments are compared together with
 // younger ones, and the segments of the comparison before. So most hours are complete.
 func (s *Sender) untilComparison() time.Duration {
 	kept := s.opts.Outbox.Kept()
+	if kept.Duration() == 0 {
+		return never
+	}
 	wait := kept.Interval() // a segment may become kept while no records arrive
 	for _, k := range kept.Segments() {
 		if !k.Compared {
@@ -49,7 +52,7 @@ func (s *Sender) untilComparison() time.Duration {
 }
 
 // reconcile compares the kept readings with the server, if that is due, and resends the hours that differ.
-// It fails only if the cursor of the outbox cannot be written.
+// It fails only if the cursor of the outbox cannot be written, or if the context ends.
 func (s *Sender) reconcile(ctx context.Context) error {
 	if s.untilComparison() > 0 {
 		return s.opts.Outbox.SaveCursor()
@@ -82,8 +85,9 @@ func (s *Sender) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// removeOld removes the segments that have been kept for twice the time, because the server refuses
-// comparisons. The refusals must last, because a captive portal may answer the first request after an outage.
+// removeOld removes the segments that have been kept for twice Kept.Duration, if the server has refused
+// comparisons for Kept.Duration. One refusal is not enough, because a captive portal may answer the first
+// request after an outage.
 func (s *Sender) removeOld() error {
 	kept := s.opts.Outbox.Kept()
 	if s.compare.refused.IsZero() {
@@ -103,8 +107,13 @@ func isRefused(err error) bool {
 	return of == varve.NotFound || of == varve.Forbidden || of == varve.Invalid
 }
 
-// giveWay sends unconfirmed readings, so that they do not wait for the end of a reconciliation.
+// giveWay sends unconfirmed and postponed readings, so that they do not wait for the end of a reconciliation.
 func (s *Sender) giveWay(ctx context.Context) error {
+	if s.untilRetry() <= 0 {
+		if err := s.retryPostponed(ctx); err != nil {
+			return err
+		}
+	}
 	for time.Now().After(s.paused) {
 		batch, err := s.opts.Outbox.TryNext(s.opts.Bytes, s.opts.Readings)
 		if batch == nil || err != nil {
@@ -163,7 +172,7 @@ func newReconciliation(s *Sender) *reconciliation {
 }
 
 // compareAll compares all hours with readings in due segments. Hours that do not fit into memory together
-// are compared in parts. An hour that is too large for itself is excluded.
+// are compared in parts. An hour that may not fit even alone is excluded.
 func (r *reconciliation) compareAll(ctx context.Context) error {
 	for parts := []part{everything}; len(parts) > 0; {
 		p := parts[len(parts)-1]
@@ -330,7 +339,8 @@ func (r *reconciliation) resend(ctx context.Context, h *holdings) error {
 func (r *reconciliation) send(ctx context.Context, b *bundle) error {
 	for _, stream := range b.streams {
 		before := r.total
-		if err := r.sendLines(ctx, stream, b.lines[stream], compareAttempts); err != nil {
+		d := delivery{stream: stream, left: *b.lines[stream], attempts: compareAttempts, limit: attemptLimit}
+		if err := r.deliver(ctx, &d); err != nil {
 			return varve.Errorf(varve.Unavailable, "resend readings: %s", err) // never a refusal of comparisons
 		}
 		r.result.Resent.Add(difference(r.total, before))

@@ -74,7 +74,7 @@ func TestReconcile_ForgetsNothingAfterFailure(t *testing.T) {
 	}
 }
 
-// TestReconcile_RepeatsInterruptedRun ends the sender, or the network, during a comparison. The next
+// TestReconcile_RepeatsInterruptedRun stops the sender, or cuts the network, during a comparison. The next
 // comparison finds the lost readings.
 func TestReconcile_RepeatsInterruptedRun(t *testing.T) {
 	for name, restart := range map[string]bool{"agent": true, "network": false} {
@@ -84,7 +84,7 @@ func TestReconcile_RepeatsInterruptedRun(t *testing.T) {
 				all := g.fill(t, 5)
 				stuck := make(chan struct{})
 				g.server.answer(func(r *http.Request) *http.Response {
-					if g.server.compares < 3 && isComparison(r) {
+					if g.server.compares.Load() < 3 && isComparison(r) {
 						return nil
 					}
 					if restart && isComparison(r) {
@@ -118,7 +118,7 @@ func TestReconcile_RepeatsInterruptedRun(t *testing.T) {
 }
 
 // TestReconcile_ForgetsByAgeIfRefused sends to servers that do not compare readings. Kept readings are
-// forgotten after twice the time, and not before.
+// forgotten after twice outbox.Options.Keep, and not before.
 func TestReconcile_ForgetsByAgeIfRefused(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 405} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestReconcile_GivesWay(t *testing.T) {
 			if !isComparison(r) {
 				return nil
 			}
-			if urgent > 0 && !strings.Contains(g.server.writes[len(g.server.writes)-1], fmt.Sprintf(`"n":%d`, 1000+urgent)) {
+			if urgent > 0 && !strings.Contains(g.server.written()[len(g.server.written())-1], fmt.Sprintf(`"n":%d`, 1000+urgent)) {
 				late++
 			}
 			urgent++
@@ -175,8 +175,8 @@ func TestReconcile_GivesWay(t *testing.T) {
 	})
 }
 
-// TestReconcile_DividesIntoParts compares more hours than fit into the memory. The result is the same. An hour
-// that is too large for itself is excluded and counted.
+// TestReconcile_DividesIntoParts compares more hours than fit into the memory. The result is the same. An
+// hour that does not fit even alone is excluded and counted.
 func TestReconcile_DividesIntoParts(t *testing.T) {
 	for name, held := range map[string]int{"at once": 0, "in parts": 150, "in small parts": 80} {
 		t.Run(name, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestReconcile_DividesIntoParts(t *testing.T) {
 	}
 }
 
-// TestReconcile_LimitsRate checks that the requests of a comparison count for the rate.
+// TestReconcile_LimitsRate checks that the requests of a comparison count towards BytesPerSecond.
 func TestReconcile_LimitsRate(t *testing.T) {
 	withGateway(t, func(o *uplink.Options) { o.BytesPerSecond = 1000 }, func(t *testing.T, g *gateway) {
 		g.fill(t, 50)
@@ -223,18 +223,18 @@ func TestReconcile_LimitsRate(t *testing.T) {
 			return nil
 		})
 		wait(keep + 3*time.Hour)
-		if took := last.Sub(first); g.server.compares < 50 || took < 20*time.Second || took > time.Hour {
-			t.Errorf("%d requests within %s", g.server.compares, took)
+		if took := last.Sub(first); g.server.compares.Load() < 50 || took < 20*time.Second || took > time.Hour {
+			t.Errorf("%d requests within %s", g.server.compares.Load(), took)
 		}
 	})
 }
 
-// TestReconcile_LeavesRoomToPostpone fills most of an outbox with kept readings. They do not prevent that a
-// reading that the server cannot store is postponed.
+// TestReconcile_LeavesRoomToPostpone fills most of an outbox with kept readings. A reading that the
+// server cannot store is still postponed.
 func TestReconcile_LeavesRoomToPostpone(t *testing.T) {
 	postponed := 0
 	change := func(o *uplink.Options) {
-		o.Postpone, o.Events.Postponed = true, func(string, int) { postponed++ }
+		o.Events.Postponed = func(string, int, error) { postponed++ }
 	}
 	withGateway(t, change, func(t *testing.T, g *gateway) {
 		text := strings.Repeat("x", 60_000)
@@ -249,7 +249,12 @@ func TestReconcile_LeavesRoomToPostpone(t *testing.T) {
 		if s := g.box.Stats(); s.KeptBytes < g.box.MaxBytes()/2 {
 			t.Fatalf("%+v, want more than half of %d kept", s, g.box.MaxBytes())
 		}
-		g.server.answer(func(*http.Request) *http.Response { return reply(503, map[string]string{"detail": "later"}) })
+		g.server.answer(func(r *http.Request) *http.Response {
+			if r.URL.Path == "/readyz" {
+				return nil
+			}
+			return reply(503, map[string]string{"detail": "later"})
+		})
 		g.append(t, 1, 100)
 		wait(time.Hour)
 		if g.server.intercept.Store(nil); postponed == 0 {
@@ -296,8 +301,8 @@ func TestReconcile_NeedsKeep(t *testing.T) {
 		g.start(t)
 		g.fill(t, 2)
 		wait(3 * keep)
-		if s := other.Stats(); g.server.compares > 0 || s.KeptReadings+s.Readings > 0 || len(g.server.writes) == 0 {
-			t.Errorf("%d comparisons, %+v", g.server.compares, s)
+		if s := other.Stats(); g.server.compares.Load() > 0 || s.KeptReadings+s.Readings > 0 || len(g.server.written()) == 0 {
+			t.Errorf("%d comparisons, %+v", g.server.compares.Load(), s)
 		}
 		if err := kept.Close(); err != nil {
 			t.Error(err)

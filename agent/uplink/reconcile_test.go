@@ -10,7 +10,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -38,17 +40,27 @@ type loser struct {
 	seen    map[string]bool
 	// intercept, if set, may answer a request in place of the server.
 	intercept atomic.Pointer[func(r *http.Request) *http.Response]
-	writes    []string // texts of written bodies
-	compares  int      // number of requests for a comparison
+	mu        sync.Mutex
+	writes    []string     // texts of written bodies; guarded by mu
+	compares  atomic.Int64 // number of requests for a comparison
+}
+
+// written returns the texts of the written bodies.
+func (l *loser) written() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.writes)
 }
 
 func (l *loser) RoundTrip(r *http.Request) (*http.Response, error) {
 	isWrite := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/readings")
 	if strings.HasSuffix(r.URL.Path, "/digests") {
-		l.compares++
+		l.compares.Add(1)
 	}
 	if intercept := l.intercept.Load(); intercept != nil {
-		if answer := (*intercept)(r); answer != nil {
+		if answer := (*intercept)(r); answer == cut {
+			return nil, errors.New("the connection was cut")
+		} else if answer != nil {
 			return answer, nil
 		}
 	}
@@ -62,7 +74,9 @@ func (l *loser) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
+		l.mu.Lock()
 		l.writes = append(l.writes, string(text))
+		l.mu.Unlock()
 		var rest []string
 		for line := range strings.Lines(string(text)) {
 			if l.loses(line) {
@@ -87,6 +101,9 @@ func (l *loser) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return w.Result(), nil
 }
+
+// cut is a result of intercept: the client gets an error instead of an answer.
+var cut = &http.Response{}
 
 func (l *loser) loses(line string) bool {
 	for _, word := range l.lost {
@@ -121,6 +138,12 @@ type gateway struct {
 // withGateway calls test in a bubble of synctest.
 func withGateway(t *testing.T, change func(*uplink.Options), test func(t *testing.T, g *gateway)) {
 	t.Helper()
+	withOutbox(t, outbox.Options{Keep: keep}, change, test)
+}
+
+// withOutbox is like withGateway, with the given options of the outbox.
+func withOutbox(t *testing.T, box outbox.Options, change func(*uplink.Options), test func(t *testing.T, g *gateway)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(time.Now), Now: time.Now})
 		if err != nil {
@@ -133,7 +156,8 @@ func withGateway(t *testing.T, change func(*uplink.Options), test func(t *testin
 		if g.client, err = client.New("http://127.0.0.1", client.WithRetries(0), client.WithHTTPClient(&http.Client{Transport: g.server})); err != nil {
 			t.Fatal(err)
 		}
-		if g.box, err = outbox.Open(outbox.Options{Dir: g.dir, MaxBytes: 16 << 20, Keep: keep}); err != nil {
+		box.Dir, box.MaxBytes = g.dir, 16<<20
+		if g.box, err = outbox.Open(box); err != nil {
 			t.Fatal(err)
 		}
 		g.options = uplink.Options{Outbox: g.box, Client: g.client, Events: uplink.Events{
@@ -231,7 +255,7 @@ func TestReconcile_ResendsOnlyHoursThatDiffer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withGateway(t, nil, func(t *testing.T, g *gateway) {
 				g.server.lost = c.lost
-				wait(25 * time.Minute) // segments end within hours
+				wait(25 * time.Minute) // so that segments do not end at full hours
 				for n := range ticks {
 					g.append(t, 3, n)
 					wait(10 * time.Minute)
@@ -251,4 +275,22 @@ func TestReconcile_ResendsOnlyHoursThatDiffer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// bodyOf returns the text of a write, and leaves it in the request.
+func bodyOf(r *http.Request) string {
+	zipped, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(err)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(zipped))
+	in, err := gzip.NewReader(bytes.NewReader(zipped))
+	if err != nil {
+		panic(err)
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }

@@ -1,8 +1,9 @@
 // Package uplink sends the readings in an outbox to a server.
 //
-//	outbox.Next ──▶ one body per stream ──▶ rate ──▶ POST readings ──▶ verdicts ──▶ outbox.Confirm
-//	                        ▲                             │
-//	                        └───── back-off, halves ──────┘
+//	outbox.Next ──▶ one body per stream ──▶ rate ──▶ POST readings ──▶ verdicts ──▶ outbox.ConfirmExcept
+//	                        ▲                             │                              │
+//	                        ├───── back-off, halves ──────┘                              │
+//	                        └──────────────────── outbox.Postponed ◀─────────────────────┘
 //
 //	outbox.Kept ──▶ digests of hours ──▶ POST digests ──▶ readings of the hours that differ ──▶ POST readings
 //
@@ -16,15 +17,18 @@
 //     A queued reading is on the disk of another agent, and is confirmed, too.
 //   - An answer that does not count each reading of its body confirms nothing. So the answer of another
 //     server, such as a captive portal, loses no reading.
-//   - A reading that the server may store later is resent. With Options.Postpone, it moves to the end
-//     of the outbox after five such answers, so that it does not delay other readings. It does not
-//     move while the outbox is more than half full.
+//   - A reading that the server does not store at present is resent. It is postponed after five attempts,
+//     or after attempts of a minute in all, so that it does not delay other readings. If others are
+//     postponed already, two attempts are enough. Nothing is postponed unless the server is ready: see
+//     /readyz.
+//   - Postponed readings are not confirmed, and are not compared. The readings of a stream that the server does
+//     not store at present are resent after at least Options.Retry, and other streams are sent meanwhile.
 //   - A body that is refused as invalid is resent in halves, because the answer may come from a proxy that
 //     limits the size of bodies.
 //   - Unconfirmed readings do not wait for a comparison: they are sent after each of its requests.
-//   - A kept reading is forgotten after a comparison in which all readings to be resent got a verdict. If the
-//     server refuses comparisons for long, kept readings are forgotten after twice outbox.Options.Keep. After
-//     a failure, none are forgotten.
+//   - Kept readings may be forgotten after a comparison in which all readings to be resent got a verdict.
+//     If the server refuses comparisons for long, kept readings are forgotten after twice
+//     outbox.Options.Keep. After a failure, none are forgotten.
 package uplink
 
 import (
@@ -53,15 +57,14 @@ type Options struct {
 	ReadingsPerSecond, BytesPerSecond int
 	// Every is the shortest time between two bodies that are not full. 0 means one second.
 	Every time.Duration
-	// Postpone moves readings that the server cannot store to the end of the outbox, after five
-	// answers. It must be false if the outbox returns the newest records first, because these
-	// readings would be next.
-	Postpone bool
+	// Retry is the shortest time between two attempts to send the same postponed readings. It doubles after
+	// each failure, up to MaxWait. 0 means 10 seconds.
+	Retry time.Duration
 	// MaxWait limits the wait between two attempts. 0 means 5 minutes.
 	MaxWait time.Duration
-	// Held limits the number of kept readings that are compared at a time. Each takes 16 bytes, and an hour
-	// of a series as much as 32 readings. An hour with more than half of them is not compared. 0 means
-	// 65,536.
+	// Held limits the number of kept readings that are compared at a time. Each takes 16 bytes, and an
+	// hour of a series as much as 32 readings. An hour with more than half of the limit may be left out
+	// of comparisons. 0 means 65,536.
 	Held   int
 	Events Events
 }
@@ -75,8 +78,9 @@ type Events struct {
 	Failed func(err error, retry time.Duration)
 	// Rejected is called for each reading that the server rejected permanently.
 	Rejected func(stream string, r *wire.Reject)
-	// Postponed is called after readings moved to the end of the outbox.
-	Postponed func(stream string, readings int)
+	// Postponed is called after readings were postponed, with the reason. The reason is nil if earlier readings
+	// of the stream wait already.
+	Postponed func(stream string, readings int, reason error)
 	// Reconciled is called after each comparison of kept readings.
 	Reconciled func(r *Reconciliation)
 }
@@ -92,7 +96,7 @@ func (e Events) withDefaults() Events {
 		e.Rejected = func(string, *wire.Reject) {}
 	}
 	if e.Postponed == nil {
-		e.Postponed = func(string, int) {}
+		e.Postponed = func(string, int, error) {}
 	}
 	if e.Reconciled == nil {
 		e.Reconciled = func(*Reconciliation) {}
@@ -104,12 +108,13 @@ const (
 	defaultReadings = 1000
 	defaultBytes    = 128 << 10
 	defaultEvery    = time.Second
+	defaultRetry    = 10 * time.Second
 	defaultMaxWait  = 5 * time.Minute
 	defaultHeld     = 1 << 16
+	// never is a time that is too long to wait.
+	never = 365 * 24 * time.Hour
 	// firstWait is the wait after the first failed attempt.
 	firstWait = 500 * time.Millisecond
-	// postponeAfter is the number of answers without a final verdict after which readings are postponed.
-	postponeAfter = 5
 )
 
 // Sender sends readings. Run must be called only once.
@@ -120,7 +125,10 @@ type Sender struct {
 	body     packer
 	total    varve.Tally // verdicts on all readings
 	paused   time.Time   // end of the pause after a batch that was not full
-	compare  struct {    // state of the comparisons of kept readings
+	// postponed has the streams with postponed readings.
+	postponed  map[string]*postponedStream
+	retryAfter time.Time // earliest time of the next body of a stuck stream, or of postponed readings
+	compare    struct {  // state of the comparisons of kept readings
 		failures int       // number of comparisons that failed since the last success
 		next     time.Time // earliest time of the next comparison
 		refused  time.Time // time of the first of consecutive refusals, or zero
@@ -138,6 +146,9 @@ func New(o Options) *Sender {
 	if o.Every == 0 {
 		o.Every = defaultEvery
 	}
+	if o.Retry == 0 {
+		o.Retry = defaultRetry
+	}
 	if o.MaxWait == 0 {
 		o.MaxWait = defaultMaxWait
 	}
@@ -145,7 +156,7 @@ func New(o Options) *Sender {
 		o.Held = defaultHeld
 	}
 	o.Events = o.Events.withDefaults()
-	return &Sender{opts: o, bytes: limiter(o.BytesPerSecond), readings: limiter(o.ReadingsPerSecond)}
+	return &Sender{opts: o, postponed: map[string]*postponedStream{}, bytes: limiter(o.BytesPerSecond), readings: limiter(o.ReadingsPerSecond)}
 }
 
 func limiter(perSecond int) *rate.Limiter {
@@ -157,46 +168,61 @@ func limiter(perSecond int) *rate.Limiter {
 
 // Run sends readings until the context ends or the outbox is closed.
 func (s *Sender) Run(ctx context.Context) {
+	s.loadPostponed()
 	for failures := 0; ; {
-		batch, err := s.nextBatch(ctx)
+		err := s.sendNext(ctx)
 		if ctx.Err() != nil || errors.Is(err, outbox.ErrClosed) {
 			return
 		}
-		switch {
-		case err != nil:
-		case batch == nil:
-			err = s.reconcile(ctx)
-		default:
-			err = s.sendBatch(ctx, batch)
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil {
-			failures++
-			if s.backOff(ctx, failures, err) != nil {
-				return
-			}
+		if err == nil {
+			failures = 0
 			continue
 		}
-		failures = 0
-		if pause(ctx, time.Until(s.paused)) != nil {
+		failures++
+		if s.backOff(ctx, failures, err) != nil {
 			return
 		}
 	}
 }
 
-// nextBatch waits for unconfirmed records. It returns nil if a comparison may be due. A backlog does not
-// wait for the comparison: see giveWay.
+// sendNext sends a batch and a body of postponed readings, as far as they exist and are due. Without a batch,
+// it compares kept readings, if that is due.
+func (s *Sender) sendNext(ctx context.Context) error {
+	batch, err := s.nextBatch(ctx)
+	switch {
+	case err != nil:
+	case batch != nil:
+		err = s.sendBatch(ctx, batch)
+	case s.untilRetry() > 0 || s.untilComparison() <= 0:
+		err = s.reconcile(ctx)
+	}
+	if err == nil && s.untilRetry() <= 0 {
+		err = s.retryPostponed(ctx)
+	} else if errors.Is(err, errFull) {
+		err = s.retryAll(ctx, err)
+	}
+	if err != nil {
+		return err
+	}
+	return s.opts.Outbox.Postponed().Move(ctx)
+}
+
+// nextBatch waits for unconfirmed records. It returns nil if postponed readings or a comparison may be due. A
+// backlog waits neither for postponed readings nor for the comparison: see giveWay.
 func (s *Sender) nextBatch(ctx context.Context) (*outbox.Batch, error) {
-	if s.opts.Outbox.Kept().Duration() == 0 {
-		return s.opts.Outbox.Next(ctx, s.opts.Bytes, s.opts.Readings)
-	}
-	wait := s.untilComparison()
-	if wait <= 0 {
+	wait, retry := s.untilComparison(), s.untilRetry()
+	left := time.Until(s.paused)
+	switch {
+	case wait <= 0 || retry <= 0 && left > 0:
 		return nil, nil
+	case retry <= 0:
+		return s.opts.Outbox.TryNext(s.opts.Bytes, s.opts.Readings)
+	case left > 0:
+		if err := pause(ctx, min(left, wait, retry)); err != nil || retry < left || wait < left {
+			return nil, err
+		}
 	}
-	waiting, stop := context.WithTimeout(ctx, wait)
+	waiting, stop := context.WithTimeout(ctx, min(wait, retry))
 	defer stop()
 	batch, err := s.opts.Outbox.Next(waiting, s.opts.Bytes, s.opts.Readings)
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
@@ -205,7 +231,7 @@ func (s *Sender) nextBatch(ctx context.Context) (*outbox.Batch, error) {
 	return batch, err
 }
 
-// pause waits. It fails if the context ends.
+// pause waits for d. It fails if the context ends.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -237,151 +263,4 @@ func (s *Sender) waitAfter(failures int, err error) time.Duration {
 		wait = min(max(wait, e.RetryAfter), s.opts.MaxWait)
 	}
 	return wait
-}
-
-// sendBatch sends the records of a batch, one body per stream, until each reading has a verdict or is
-// postponed. Then it confirms them. If that fails, readings are sent twice, which is harmless.
-func (s *Sender) sendBatch(ctx context.Context, batch *outbox.Batch) error {
-	var streams []string
-	bodies := map[string]*lines{}
-	for i := range batch.Records {
-		r := &batch.Records[i]
-		if bodies[r.Stream] == nil {
-			streams = append(streams, r.Stream)
-			bodies[r.Stream] = &lines{}
-		}
-		bodies[r.Stream].add(r.Lines)
-	}
-	for _, stream := range streams {
-		if err := s.sendLines(ctx, stream, bodies[stream], 0); err != nil {
-			return err
-		}
-	}
-	if batch.Readings < s.opts.Readings/2 {
-		s.paused = time.Now().Add(s.opts.Every)
-	}
-	return s.opts.Outbox.Confirm(batch)
-}
-
-// sendLines sends readings of one stream until each has a verdict or is postponed. The argument attempts limits
-// the attempts for the same readings, and 0 means no limit. With a limit, no readings are postponed.
-func (s *Sender) sendLines(ctx context.Context, stream string, all *lines, attempts int) error {
-	part := all.len() // number of readings in one body
-	failures, unavailable, tried := 0, 0, 0
-	for all.len() > 0 {
-		part = min(part, all.len())
-		left, err := s.attempt(ctx, stream, all, part)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		switch {
-		case err == nil && len(left.rows) == 0:
-			failures, unavailable, tried = 0, 0, 0
-			all.remove(part)
-			continue
-		case err == nil:
-			err = varve.Errorf(varve.Unavailable, "%s", left.reason)
-			all.replace(part, left)
-			part = len(left.rows)
-			tried++
-		case varve.FailureOf(err) == varve.Invalid && part > 1:
-			part = (part + 1) / 2
-		default:
-			tried++
-		}
-		failures++
-		if isUnavailable(err) {
-			unavailable++
-		}
-		if attempts == 0 && unavailable >= postponeAfter && s.postpone(ctx, stream, all, part) {
-			unavailable = 0
-			all.remove(part)
-			continue
-		}
-		if attempts > 0 && tried == attempts {
-			return err
-		}
-		if err := s.backOff(ctx, failures, err); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// isUnavailable reports whether the server answered that it cannot store readings at present.
-func isUnavailable(err error) bool {
-	var e *varve.Error
-	return errors.As(err, &e) && e.Failure == varve.Unavailable
-}
-
-// retryable has the readings of a body that the server may store later, and the reason of the last
-// one.
-type retryable struct {
-	rows   [][]byte
-	reason string
-}
-
-// postpone appends the first n readings to the end of the outbox, and returns whether they are durable
-// there.
-func (s *Sender) postpone(ctx context.Context, stream string, all *lines, n int) bool {
-	stats := s.opts.Outbox.Stats()
-	if !s.opts.Postpone || stats.Bytes-stats.KeptBytes > s.opts.Outbox.MaxBytes()/2 {
-		return false
-	}
-	err := s.opts.Outbox.Append(ctx, []outbox.Record{{Stream: stream, Readings: n, Lines: all.text(n)}})
-	if err == nil {
-		s.opts.Events.Postponed(stream, n)
-	}
-	return err == nil // after an error, the readings stay in all, and the next attempt sends them
-}
-
-// attempt sends the first n readings. It returns the readings that the server may store later.
-func (s *Sender) attempt(ctx context.Context, stream string, all *lines, n int) (left retryable, err error) {
-	body, err := s.body.pack(all.text(n))
-	if err != nil {
-		return left, err
-	}
-	if err := s.await(ctx, len(body), n); err != nil {
-		return left, err
-	}
-	answer, err := s.opts.Client.Write(ctx, stream, client.Body{Data: body, Encoding: "gzip", Format: wire.NDJSON})
-	if err != nil {
-		return left, err
-	}
-	t := varve.Tally{Stored: answer.Stored, Duplicates: answer.Duplicates, Rejected: answer.Rejected, Queued: answer.Queued}
-	if t.Total() != int64(n) || int64(len(answer.Rejects)) != t.Rejected {
-		return left, varve.Errorf(varve.Unavailable, "the answer has verdicts on %d readings of %d: check that server.url is a Varve server", t.Total(), n)
-	}
-	for i := range answer.Rejects {
-		r := &answer.Rejects[i]
-		switch {
-		case r.Index < 0 || r.Index >= int64(n):
-			return left, varve.Errorf(varve.Unavailable, "the answer rejects reading %d of %d: check that server.url is a Varve server", r.Index, n)
-		case varve.Code(r.Code).Retryable():
-			left.rows, left.reason = append(left.rows, all.row(int(r.Index))), r.Message
-			t.Rejected--
-		default:
-			s.opts.Events.Rejected(stream, r)
-		}
-	}
-	s.total.Add(t)
-	s.opts.Events.Sent(t, len(body))
-	return left, nil
-}
-
-// await waits until the rates allow a body.
-func (s *Sender) await(ctx context.Context, bytes, readings int) error {
-	for _, l := range []struct {
-		limit *rate.Limiter
-		n     int
-	}{{s.bytes, bytes}, {s.readings, readings}} {
-		for l.limit != nil && l.n > 0 {
-			part := min(l.n, l.limit.Burst())
-			if err := l.limit.WaitN(ctx, part); err != nil {
-				return err
-			}
-			l.n -= part
-		}
-	}
-	return nil
 }

@@ -20,7 +20,7 @@ import (
 type ledger struct {
 	mu    sync.Mutex
 	sent  map[string]bool // the readings, by device and number; true if the agent acknowledged the reading
-	acked atomic.Int64
+	acked atomic.Int64    // number of acknowledged readings
 }
 
 const start = 1_700_000_000

@@ -108,7 +108,7 @@ func (p *program) kill() {
 	cmd, exited := p.cmd, p.exited
 	p.mu.Unlock()
 	if cmd != nil {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // fails if the program has ended
 		<-exited
 	}
 }
