@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// clockWorld has a store whose catalog does not count readings exactly, and a clock that can be wrong.
+// clockWorld has a store, an Archiver without Options.ExactCounts, and a clock that can be wrong.
 type clockWorld struct {
 	t        *testing.T
 	at       time.Time

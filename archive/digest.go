@@ -124,7 +124,7 @@ func (t *tally) count(at varve.Position, arrived int64, content uint64, own varv
 	return t.tables.add(at.Time, hash)
 }
 
-// endDay reports the current day.
+// endDay passes the count of the current day to emit.
 func (t *tally) endDay() error {
 	if t.day.Readings == 0 {
 		return nil
@@ -134,7 +134,7 @@ func (t *tally) endDay() error {
 	return err
 }
 
-// end reports the last day, and returns the totals.
+// end passes the count of the last day to emit, and returns the totals.
 func (t *tally) end() (Totals, error) {
 	err := t.endDay()
 	return t.total, err

@@ -81,6 +81,11 @@ func (e *eraser) eraseTable(ctx context.Context, t grid.Table) error {
 	if err := r.checkHold(); err != nil {
 		return err
 	}
+	if found && r.Merged != "" {
+		if err := (Acceptor{merger: e.merger}).registerPointed(ctx, &r); err != nil {
+			return err
+		}
+	}
 	if found && r.Merged == "" {
 		n, err := e.eraseFrom(ctx, &r, e.covers)
 		e.erased[t] += n
@@ -111,8 +116,11 @@ func (e *eraser) deleteOwn(ctx context.Context, t grid.Table) error {
 	switch {
 	case err != nil || !found || r.Merged == "":
 		return err
-	case !r.Single: // earlier attempts to archive the table alone may have left files
-		return e.deleteLeftovers(ctx, &r)
+	case !r.Single: // earlier attempts to archive the table alone, or an acceptance, may have left files
+		files, manifests, err := e.files.ownObjects(ctx, &r)
+		if err != nil || len(files)+len(manifests) == 0 {
+			return err
+		}
 	}
 	if err := e.Verify(ctx, &r); err != nil {
 		return err
@@ -178,7 +186,9 @@ func (a *Archiver) rewrite(ctx context.Context, r *Record, old *Manifest, rest i
 	if err := a.claim(ctx, r, attempt); err != nil {
 		return err
 	}
-	m, err := a.writeFrom(ctx, r.place(attempt), func(to tablescan.Sink) error {
+	at := r.place(attempt)
+	at.replaces = append(old.Replaces[:len(old.Replaces):len(old.Replaces)], old.total())
+	m, err := a.writeFrom(ctx, at, func(to tablescan.Sink) error {
 		return a.files.eachBlockExactly(ctx, old, r.Dir, func(b *block.Block) error { return passRest(b, covers, to) })
 	})
 	if err != nil {
@@ -267,9 +277,10 @@ func (a *Archiver) deleteEarlier(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// hasEarlier reports whether archives with lower numbers exist.
+// hasEarlier reports whether archives with lower numbers exist. If the record points to a merged archive, it
+// reports whether any archive of the table alone exists.
 func (a *Archiver) hasEarlier(ctx context.Context, r *Record) (bool, error) {
-	for n := 1; n < r.Generation; n++ {
+	for n := 1; n < r.Generation || n == r.Generation && r.Merged != ""; n++ {
 		_, err := a.opts.Objects.Stat(ctx, r.Dir+manifestName(n))
 		if !errors.Is(err, objectstore.ErrMissing) {
 			return err == nil, err

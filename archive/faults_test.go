@@ -175,7 +175,7 @@ func (s faultySource) Read(ctx context.Context, r store.Range, dst []varveReadin
 	return p, err
 }
 
-// injected counts the faults that the processes of a test met, and the damage to objects.
+// injected counts the faults that processes met, and the damage to objects, in all tests of the package.
 var injected atomic.Int64
 
 // genProcess draws a process with at most one fault.

@@ -31,9 +31,12 @@ type Manifest struct {
 	Series   int64  `json:"series"`
 	Digest   string `json:"digest"` // sum of the hashes of all readings, hexadecimal
 
-	Tables  []TableEntry `json:"tables,omitempty"` // tables of a merged archive, in the order of their event ranges
-	Files   []FileEntry  `json:"files"`
-	Digests FileEntry    `json:"digests"` // the count and digest of each series and day
+	Tables []TableEntry `json:"tables,omitempty"` // tables of a merged archive, in the order of their event ranges
+	// Replaces has the counts of tables in earlier archives, which this one has replaced because of
+	// erasures, the latest last.
+	Replaces []TableEntry `json:"replaces,omitempty"`
+	Files    []FileEntry  `json:"files"`
+	Digests  FileEntry    `json:"digests"` // the count and digest of each series and day
 }
 
 // TableEntry counts the readings of one table in a merged archive.

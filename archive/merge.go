@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// mergedBytes is the largest size of the files that are merged, so that large archives are not
-	// rewritten.
+	// mergedBytes is the maximum total size of the archives that are merged into one, so that large
+	// archives are not rewritten.
 	mergedBytes = 1 << 30
 	// mergedTables is the largest number of tables of a merged archive.
 	mergedTables = 32
@@ -134,15 +134,16 @@ func (a merger) mergeGroup(ctx context.Context, group []Record) (Merged, error) 
 	if group, err = a.reread(ctx, group); err != nil {
 		return m, err
 	}
-	streams := make([]archiveStream, len(group))
+	streams, replaces := make([]archiveStream, len(group)), []TableEntry(nil)
 	for i := range group {
 		old, err := a.files.manifest(ctx, &group[i])
 		if err != nil {
 			return m, fmt.Errorf("archive of %s: %w", group[i].Table, err)
 		}
 		streams[i] = archiveStream{files: &a.files, manifest: old, dir: group[i].FilesDir()}
+		replaces = append(replaces, old.Replaces...)
 	}
-	manifest, body, err := a.writeMerged(ctx, &m, group[0].Class, func(to tablescan.Sink) error {
+	manifest, body, err := a.writeMerged(ctx, &m, group[0].Class, replaces, func(to tablescan.Sink) error {
 		return eachMerged(ctx, streams, func(b *block.Block) error {
 			if err := to.Part(&block.Part{Block: b, From: 0, To: b.Len()}); err != nil {
 				return err
@@ -213,8 +214,8 @@ func (a merger) beginMerged(ctx context.Context, group []Record) (m Merged, err 
 }
 
 // writeMerged writes the files and the manifest of a merged archive, reads them back and recounts them.
-func (a merger) writeMerged(ctx context.Context, m *Merged, class string, scan func(tablescan.Sink) error) (*Manifest, []byte, error) {
-	manifest, err := a.writeFrom(ctx, place{name: m.Name, class: class, dir: m.Dir, attempt: m.attempt(), tables: m.Tables}, scan)
+func (a merger) writeMerged(ctx context.Context, m *Merged, class string, replaces []TableEntry, scan func(tablescan.Sink) error) (*Manifest, []byte, error) {
+	manifest, err := a.writeFrom(ctx, place{name: m.Name, class: class, dir: m.Dir, attempt: m.attempt(), tables: m.Tables, replaces: replaces}, scan)
 	if err != nil {
 		return nil, nil, err
 	}

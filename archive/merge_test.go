@@ -146,7 +146,7 @@ func (w *mergeWorld) hold(t *rapid.T) {
 	must(t, err)
 }
 
-// erase erases readings of a device from random tables, except tables on hold.
+// erase erases readings of a device from the archives of random dropped tables, except archives on hold.
 func (w *mergeWorld) erase(t *rapid.T) {
 	ctx, covers := context.Background(), genCover(t)
 	var tables []grid.Table
@@ -316,8 +316,8 @@ func (w *mergeWorld) dropIfExists(t *rapid.T, tb grid.Table) {
 	w.drop1(t, tb)
 }
 
-// checkObjects checks that all archives of the month are merged, and that all objects in merged archives
-// belong to one.
+// checkObjects checks that at most one archive of the month is not merged, and that records name all
+// objects in merged archives.
 func (w *mergeWorld) checkObjects(t *rapid.T) {
 	ctx, a := context.Background(), w.whole()
 	records, err := a.Catalog().List(ctx)

@@ -110,7 +110,13 @@ func (a merger) rewriteMerged(ctx context.Context, m *Merged, old *Manifest, e *
 	if err != nil {
 		return next, err
 	}
-	manifest, body, err := a.writeMerged(ctx, &next, old.Class, func(to tablescan.Sink) error {
+	replaces := old.Replaces[:len(old.Replaces):len(old.Replaces)]
+	for _, was := range old.Tables {
+		if t, ok := grid.Parse(was.Table); ok && e.erased[t] > 0 {
+			replaces = append(replaces, was)
+		}
+	}
+	manifest, body, err := a.writeMerged(ctx, &next, old.Class, replaces, func(to tablescan.Sink) error {
 		return a.files.eachBlockExactly(ctx, old, m.Dir, func(b *block.Block) error { return passRest(b, e.omits, to) })
 	})
 	if err != nil {
@@ -129,7 +135,8 @@ func (a merger) rewriteMerged(ctx context.Context, m *Merged, old *Manifest, e *
 	return next, a.adoptMerged(ctx, &next, manifest, body, records)
 }
 
-// discardUnused deletes the merged archives to which no record points.
+// discardUnused deletes the merged archives to which no record points. A damaged one stays while any of
+// its tables has a record.
 func (a merger) discardUnused(ctx context.Context) error {
 	list, err := a.catalog.ListMerged(ctx)
 	if err != nil {
@@ -140,7 +147,7 @@ func (a merger) discardUnused(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if list[i].State == Archived && !refersAny(&list[i], records) {
+		if m := &list[i]; m.State == Archived && !refersAny(m, records) && (!m.Damaged || len(records) == 0) {
 			if err := a.discardMerged(ctx, &list[i]); err != nil {
 				return err
 			}

@@ -74,7 +74,7 @@ func (o *files) readRange(ctx context.Context, key string, at *RangeEntry) ([]by
 	case errors.Is(err, objectstore.ErrMissing):
 		return nil, contentError{fmt.Errorf("%s: %w", key, err)}
 	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", key, err)
+		return nil, o.checkRange(ctx, key, at, err)
 	case objectstore.SumOf(body) != at.SHA256:
 		return nil, contentError{changedError(key, at)}
 	}

@@ -15,8 +15,12 @@ import (
 // MergedPK is the partition of the registry with the merged archives.
 const MergedPK = "ARCHIVE_MERGED"
 
-// attrTables is the attribute with the tables of a merged archive.
-const attrTables = "tables"
+// Attributes of the record of a merged archive.
+const (
+	attrTables  = "tables"
+	attrKept    = "kept"
+	attrDamaged = "damaged"
+)
 
 // mergedPrefix begins the names of merged archives. No table has such a name.
 const mergedPrefix = "merged-"
@@ -29,11 +33,18 @@ type Merged struct {
 	Dir    string       // prefix of the keys of its objects
 	Tables []grid.Table // its tables, in the order of their event ranges
 
+	// Kept has tables that had no record when the merged archive was accepted. The merged archive is not
+	// deleted or rewritten while one of these tables has no record.
+	Kept []grid.Table
+	// Damaged means that the readable readings of a table were copied into an archive of its own. The files
+	// then stay until an erasure, or until all archives of the tables have expired.
+	Damaged bool
+
 	version int64
 }
 
-// NameOfMerged returns the name of the merged archive with a prefix of keys, as in Record.Merged. It is "" if
-// the prefix is.
+// NameOfMerged returns the name of the merged archive with a prefix of keys, as in Record.Merged. The
+// result for an empty prefix is empty.
 func NameOfMerged(dir string) string {
 	_, name, _ := strings.Cut(path.Base(dir), "table=")
 	return name
@@ -79,13 +90,13 @@ func (c Catalog) putMerged(ctx context.Context, m *Merged, state State) error {
 	if m.version > 0 {
 		cond = store.IfEquals(attrVersion, varve.IntValue(m.version))
 	}
-	names := make([]string, len(m.Tables))
-	for i, t := range m.Tables {
-		names[i] = t.Name()
-	}
 	attrs := map[string]varve.Value{attrState: varve.StringValue(string(state)), attrVersion: varve.IntValue(m.version + 1)}
 	registry.PutText(attrs, attrDir, m.Dir)
-	registry.PutText(attrs, attrTables, strings.Join(names, " "))
+	registry.PutText(attrs, attrTables, joinNames(m.Tables))
+	registry.PutText(attrs, attrKept, joinNames(m.Kept))
+	if m.Damaged {
+		attrs[attrDamaged] = varve.IntValue(1)
+	}
 	if err := c.Items.Put(ctx, store.Item{Key: store.Key{PK: MergedPK, SK: m.Name}, Attrs: attrs}, cond); err != nil {
 		return fmt.Errorf("write record of %s: %w", m.Name, err)
 	}
@@ -124,12 +135,34 @@ func (c Catalog) Leftover(ctx context.Context) ([]grid.Table, error) {
 func parseMerged(it *store.Item) (Merged, error) {
 	rd := registry.NewReader(it)
 	m := Merged{Name: it.SK, State: State(rd.Text(attrState)), Dir: rd.Text(attrDir), version: registry.Int(it.Attrs[attrVersion])}
-	for _, name := range strings.Fields(rd.Text(attrTables)) {
-		t, ok := grid.Parse(name)
-		if !ok {
-			return m, fmt.Errorf("record of %s: %.80q is not the name of a table", m.Name, name)
-		}
-		m.Tables = append(m.Tables, t)
+	m.Damaged = registry.Int(it.Attrs[attrDamaged]) == 1
+	var err error
+	if m.Tables, err = parseNames(rd.Text(attrTables)); err == nil {
+		m.Kept, err = parseNames(rd.Text(attrKept))
+	}
+	if err != nil {
+		return m, fmt.Errorf("record of %s: %w", m.Name, err)
 	}
 	return m, rd.Err()
+}
+
+// joinNames returns the names of tables as a text.
+func joinNames(tables []grid.Table) string {
+	names := make([]string, len(tables))
+	for i, t := range tables {
+		names[i] = t.Name()
+	}
+	return strings.Join(names, " ")
+}
+
+// parseNames parses the result of joinNames.
+func parseNames(text string) (tables []grid.Table, err error) {
+	for _, name := range strings.Fields(text) {
+		t, ok := grid.Parse(name)
+		if !ok {
+			return nil, fmt.Errorf("%.80q is not the name of a table", name)
+		}
+		tables = append(tables, t)
+	}
+	return tables, nil
 }

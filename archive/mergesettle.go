@@ -38,6 +38,9 @@ func (a merger) settleMerged(ctx context.Context, m *Merged, existing []grid.Tab
 	if err != nil {
 		return err
 	}
+	if m.Damaged && m.State == Archived && !refersAny(m, records) {
+		return nil // its damaged files may still be of use to the operator
+	}
 	if m.State != Archived || !refersAny(m, records) {
 		return a.discardMerged(ctx, m)
 	}
@@ -72,7 +75,7 @@ func (a merger) settleMerged(ctx context.Context, m *Merged, existing []grid.Tab
 	}
 	for i := range records {
 		if r := &records[i]; m.has(r) && r.Single {
-			if err := a.deleteSingle(ctx, r); err != nil {
+			if err := a.deleteReplaced(ctx, r); err != nil {
 				return fmt.Errorf("archive of %s: %w", r.Table, err)
 			}
 		}
@@ -121,6 +124,45 @@ func (a merger) wholeManifest(ctx context.Context, m *Merged, records []Record) 
 	return manifest, sum, a.files.examine(ctx, manifest, m.Dir)
 }
 
+// deleteReplaced deletes the files of a table's own archive that a merge has replaced. If an archive of the
+// table was ever accepted, the files of the table's other archives stay, because they may have more readings.
+func (a merger) deleteReplaced(ctx context.Context, r *Record) error {
+	if r.Accepted == "" {
+		return a.deleteSingle(ctx, r)
+	}
+	body, err := a.opts.Objects.Get(ctx, r.singleKey(), 0, -1)
+	if err == nil {
+		err = a.deleteEqual(ctx, r, body)
+	}
+	if err != nil && !errors.Is(err, objectstore.ErrMissing) {
+		return err
+	}
+	next := *r
+	next.Single = false
+	if err := a.catalog.put(ctx, &next); err != nil {
+		return err
+	}
+	*r = next
+	return nil
+}
+
+// deleteEqual deletes the table's own archive with a manifest, if it has the readings of the record.
+func (a merger) deleteEqual(ctx context.Context, r *Record, manifest []byte) error {
+	m, err := parseManifest(manifest, r.Table.Name())
+	if err != nil {
+		return nil //nolint:nilerr // the object belongs to another program
+	}
+	if total := m.total(); !total.equals(r.Readings, r.Digest) {
+		return nil
+	}
+	for _, f := range m.allFiles() {
+		if err := a.opts.Objects.Delete(ctx, r.Dir+f.Name); err != nil {
+			return err
+		}
+	}
+	return a.opts.Objects.Delete(ctx, r.singleKey())
+}
+
 // deleteSingle deletes the files of a table's own archive, whose readings are in a merged one. The caller
 // has compared the files of the merged archive.
 func (a merger) deleteSingle(ctx context.Context, r *Record) error {
@@ -142,11 +184,9 @@ func (a merger) deleteSingle(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// discardMerged deletes a merged archive to which no record points. It fails if the archive may have the only
-// copy of a table.
-//
-// A process that was interrupted may still try to point records to it. So the records are written once
-// more, unchanged: then the attempts of that process fail.
+// discardMerged deletes a merged archive to which no record points. It fails if the archive may have the
+// only copy of a table. A process that was interrupted may still try to point records to the archive. So
+// the records are written once more, unchanged: then the attempts of that process fail.
 func (a merger) discardMerged(ctx context.Context, m *Merged) error {
 	records, err := a.recordsOf(ctx, m)
 	if err != nil {

@@ -3,12 +3,18 @@ package archive
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
-// checkOwn fails if a merged archive may have the only copy of a table whose record does not point to it: a file
-// of the table's own archive is missing. That happens if the registry is restored from a backup that was made
-// during the merge.
+// checkOwn fails if a merged archive may have the only copy of a table whose record is missing or does
+// not point to the merged archive. In the second case, a file of the table's own archive is missing or
+// differs. That happens if the registry is restored from a backup that was made during the merge.
 func (a merger) checkOwn(ctx context.Context, m *Merged, records []Record) error {
+	for _, t := range m.Kept {
+		if !slices.ContainsFunc(records, func(r Record) bool { return r.Table == t }) {
+			return fmt.Errorf("it may have the only copy of %s, which has no record: use varve archive accept %s", t, t)
+		}
+	}
 	for i := range records {
 		r := &records[i]
 		if r.State != Archived || m.has(r) {

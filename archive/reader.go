@@ -162,8 +162,8 @@ func (s *SeriesReader) problem(ctx context.Context, err error) error {
 	return s.record.problem(err)
 }
 
-// problem describes the failure of a read to clients. If the content differs from the archived one,
-// its kind is Damaged. All other failures may succeed on a retry.
+// problem describes the failure of a read to clients. If the content differs from the archived one, the
+// result has the failure varve.Damaged. After all other failures, a retry may succeed.
 func (r *Record) problem(err error) error {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -34,6 +34,7 @@ const (
 	attrHold       = "hold"
 	attrMerged     = "merged"
 	attrSingle     = "single"
+	attrAccepted   = "accepted"
 	attrVersion    = "version"
 )
 
@@ -61,6 +62,8 @@ type Record struct {
 	Merged string
 	// Single means that the archive is merged, and that the files of the table's own one may still exist.
 	Single bool
+	// Accepted is the digest of the last plan that was accepted: see Acceptor.Accept.
+	Accepted string
 
 	// The fields below are set once the table is archived.
 	Generation int       // number in the name of the manifest of the table's own archive
@@ -70,7 +73,7 @@ type Record struct {
 	Series     int64     // number of series
 	Bytes      int64     // size of all files; for a merged archive, the table's share by its number of readings
 	Files      int64     // number of files with readings
-	At         time.Time // begin of the last read of the table that found it equal to its archive
+	At         time.Time // begin of the last read of the table that found it equal to its archive; zero after an acceptance until the next one
 
 	version int64
 }
@@ -152,6 +155,7 @@ func (r *Record) item() store.Item {
 	registry.PutText(attrs, attrDigest, r.Digest)
 	registry.PutText(attrs, attrHold, r.Hold)
 	registry.PutText(attrs, attrMerged, r.Merged)
+	registry.PutText(attrs, attrAccepted, r.Accepted)
 	registry.PutTime(attrs, attrAt, r.At)
 	if r.Single {
 		attrs[attrSingle] = varve.IntValue(1)
@@ -170,7 +174,7 @@ func parseRecord(it *store.Item) (Record, error) {
 		Table: t, State: State(rd.Text(attrState)), Class: rd.Text(attrClass), Dir: rd.Text(attrDir), Attempts: strings.Fields(rd.Text(attrAttempts)),
 		Generation: int(n(attrGeneration)), Manifest: rd.Text(attrManifest), Digest: rd.Text(attrDigest),
 		Readings: n(attrReadings), Series: n(attrSeries), Bytes: n(attrBytes), Files: n(attrFiles), At: rd.Time(attrAt), Hold: rd.Text(attrHold), version: n(attrVersion),
-		Merged: rd.Text(attrMerged), Single: n(attrSingle) == 1,
+		Merged: rd.Text(attrMerged), Single: n(attrSingle) == 1, Accepted: rd.Text(attrAccepted),
 	}
 	return r, rd.Err()
 }

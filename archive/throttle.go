@@ -10,8 +10,8 @@ import (
 // restEvery is the number of readings between rests, if they are passed on one by one.
 const restEvery = 256
 
-// newRest returns a function for one task that computes much. The task calls it often, and it rests while small
-// writes arrive. Only one goroutine may call it.
+// newRest returns a function for one task that computes much. The task calls the function often, and a
+// call waits while small writes arrive. Only one goroutine may call the function.
 func (o *files) newRest() func() {
 	if o.pace == nil {
 		return func() {}

@@ -97,17 +97,25 @@ func (a *Archiver) Check(ctx context.Context, r *Record, in *store.Info) error {
 // examine compares the sizes and checksums of all files with the manifest.
 func (o *files) examine(ctx context.Context, m *Manifest, dir string) error {
 	for _, f := range m.allFiles() {
-		stored, err := o.objects.Stat(ctx, dir+f.Name)
-		switch {
-		case err != nil:
-			return fmt.Errorf("examine %s: %w", dir+f.Name, err)
-		case stored.Size != f.Size:
-			return contentError{fmt.Errorf("%s has %d bytes, want %d", dir+f.Name, stored.Size, f.Size)}
-		case stored.SHA256 != f.SHA256:
-			return contentError{fmt.Errorf("the checksum of %s differs", dir+f.Name)}
+		if err := o.examineFile(ctx, &f, dir); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// examineFile compares the size and the checksum of a file with the manifest.
+func (o *files) examineFile(ctx context.Context, f *FileEntry, dir string) error {
+	switch stored, err := o.objects.Stat(ctx, dir+f.Name); {
+	case err != nil:
+		return fmt.Errorf("examine %s: %w", dir+f.Name, err)
+	case stored.Size != f.Size:
+		return contentError{fmt.Errorf("%s has %d bytes, want %d", dir+f.Name, stored.Size, f.Size)}
+	case stored.SHA256 != f.SHA256:
+		return contentError{fmt.Errorf("the checksum of %s differs", dir+f.Name)}
+	default:
+		return nil
+	}
 }
 
 // verify reads all files back and recounts them.

@@ -41,6 +41,8 @@ type place struct {
 	dir     string
 	attempt string
 	tables  []grid.Table // tables of a merged archive, in the order of their event ranges; nil for other archives
+	// replaces counts the tables in archives that erasures have replaced: see Manifest.Replaces.
+	replaces []TableEntry
 }
 
 // place returns the place of the table's own archive.
@@ -51,7 +53,7 @@ func (r *Record) place(attempt string) place {
 // writeFrom writes the files of an attempt. The function scan passes the readings, sorted by series and
 // position.
 func (a *Archiver) writeFrom(ctx context.Context, at place, scan func(to tablescan.Sink) error) (*Manifest, error) {
-	m := &Manifest{Version: ManifestVersion, Schema: parquetfile.SchemaVersion, Table: at.name, Class: at.class, Attempt: at.attempt, Created: a.opts.Now().UTC(), Files: []FileEntry{}}
+	m := &Manifest{Version: ManifestVersion, Schema: parquetfile.SchemaVersion, Table: at.name, Class: at.class, Attempt: at.attempt, Created: a.opts.Now().UTC(), Files: []FileEntry{}, Replaces: at.replaces}
 	put := func(name string, body []byte) (FileEntry, error) {
 		if err := a.files.putNew(ctx, at.dir+name, body); err != nil {
 			return FileEntry{}, fmt.Errorf("write %s: %w", name, err)

@@ -120,6 +120,7 @@ func (g *group) addPart(p *block.Part) {
 		if !c.HasAny(p) {
 			continue
 		}
+		c.Decode()
 		if c.Plain {
 			if f := g.field(at, c.Name, varve.KindNumber); f.kind == varve.KindNumber {
 				for i := p.From; i < p.To; i++ {

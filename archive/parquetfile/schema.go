@@ -71,7 +71,7 @@ const (
 type layout struct {
 	names []string // names of the fields, sorted
 	types map[string]fieldType
-	// versioned adds the column of versions.
+	// versioned means that the file has the column of versions.
 	versioned bool
 }
 

@@ -9,8 +9,8 @@ versitygw=1.8.0
 duckdb=1.5.6-r.1
 mkdir -p "$cache"
 
-# fetch NAME VERSION SHA512 unpacks an npm package into the folder node_modules of the cache. The
-# command npm ci needs a lock file of all platforms, and not all registries have all of them.
+# fetch NAME VERSION SHA512 unpacks an npm package into the folder node_modules of the cache. It replaces
+# npm ci, whose lock file has the packages of all platforms, because some registries lack some of these.
 fetch() {
 	work=$(mktemp -d)
 	(
