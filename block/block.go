@@ -6,7 +6,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Block has readings of one series, in the order of their positions.
+// Block has readings of one series, in the order of their positions. Only one goroutine at a time may
+// use a Block, because the first use of a column may decode its numbers.
 type Block struct {
 	Series  varve.Series
 	Times   []int64    // event times in nanoseconds since 1970

@@ -87,6 +87,22 @@ func TestBlock_ReturnsReadings(t *testing.T) {
 	}
 }
 
+// TestForms_RemembersIDs requests the same ids again, beside others and for another block.
+func TestForms_RemembersIDs(t *testing.T) {
+	list := mixed(t, 40)
+	a, b := blockOf(t, list[:20]), blockOf(t, list[20:])
+	var forms block.Forms
+	for k, of := range []*block.Block{a, b, a} {
+		forms.Reset(of)
+		want := list[20*(k%2):]
+		for _, i := range []int{0, 19, 0, 19, 7, 0, 7, 7, 19} {
+			if id := forms.ID(i); id != want[i].ID {
+				t.Errorf("block %d: the id of reading %d is %s, want %s", k, i, id, want[i].ID)
+			}
+		}
+	}
+}
+
 // TestPart_CutsInBothOrders checks the rows, the ids, and the first and last times of parts that
 // are cut from a block.
 func TestPart_CutsInBothOrders(t *testing.T) {

@@ -20,6 +20,24 @@ type Column struct {
 	Wide  []varve.Number // if not empty, has all numbers, because one of them does not fit into Exps and Coefs
 	Bools []byte         // one bit per boolean
 	Texts []string       // strings and JSON texts
+
+	Encoded Decoder // if not nil, Exps and Coefs are not valid yet, and Decode sets them
+	At      int     // index of the column for its Decoder
+}
+
+// Decoder decodes the numbers of columns. It has checked them before, so it cannot fail.
+type Decoder interface {
+	// DecodeNumbers sets Exps and Coefs of a column. It reuses their memory.
+	DecodeNumbers(c *Column)
+}
+
+// Decode decodes the numbers of the column, unless that was done before. Callers that use Exps or Coefs
+// call it first. The methods of Column call it if they need numbers.
+func (c *Column) Decode() {
+	if c.Encoded != nil {
+		c.Encoded.DecodeNumbers(c)
+		c.Encoded = nil
+	}
 }
 
 // Has reports whether reading i has the field of the column.
@@ -70,6 +88,9 @@ func (c *Column) slot(i int) (varve.Kind, int) {
 
 // Value returns the value of the field in reading i, or the zero Value.
 func (c *Column) Value(i int) varve.Value {
+	if c.Encoded != nil {
+		c.Decode()
+	}
 	if c.Plain {
 		return varve.NumberValue(decimal.FromScaled(c.Coefs[i], int(c.Least)))
 	}

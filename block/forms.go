@@ -9,11 +9,18 @@ type Forms struct {
 	forms []byte   // canonical forms of several readings, one after the other
 	ends  []int    // for each reading, the end of its form in forms, or -1 if a client chose its id
 	ids   []varve.ID
+	found [2]foundID // the last results of ID, because callers use the ids of a range's ends once per column
+}
+
+// foundID is the id of a reading.
+type foundID struct {
+	row int // index of the reading plus 1, or 0
+	id  varve.ID
 }
 
 // Reset makes f compute the ids of another block.
 func (f *Forms) Reset(b *Block) {
-	f.block = b
+	f.block, f.found = b, [2]foundID{}
 	for len(f.names) < len(b.Columns) {
 		f.names = append(f.names, nil)
 	}
@@ -24,8 +31,15 @@ func (f *Forms) Reset(b *Block) {
 
 // ID returns the id of reading i.
 func (f *Forms) ID(i int) varve.ID {
+	for _, found := range f.found {
+		if found.row == i+1 {
+			return found.id
+		}
+	}
 	p := Part{Block: f.block, From: i, To: i + 1}
-	return f.IDs(&p, 0, 1)[0]
+	id := f.IDs(&p, 0, 1)[0]
+	f.found = [2]foundID{{i + 1, id}, f.found[0]}
+	return id
 }
 
 // IDs returns the ids of the readings in [from, to) of a part of the block. The result is valid until
@@ -61,6 +75,9 @@ func (f *Forms) IDs(p *Part, from, to int) []varve.ID {
 func (f *Forms) appendForm(dst []byte, i int) []byte {
 	for j := range f.block.Columns {
 		c := &f.block.Columns[j]
+		if c.Encoded != nil {
+			c.Decode()
+		}
 		if c.Plain {
 			dst = varve.AppendCanonicalScaled(append(dst, f.names[j]...), c.Coefs[i], int(c.Least))
 		} else if c.Has(i) {

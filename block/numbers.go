@@ -30,6 +30,7 @@ func (c *Column) Numbers(from, to int) (n Numbers) {
 		c.addWide(&n, from, to)
 		return n
 	}
+	c.Decode()
 	var t coefficients
 	if len(c.Slots) == 0 && c.Kind == varve.KindNumber && from < to {
 		n.Count, n.First, n.Last = int64(to-from), from, to-1

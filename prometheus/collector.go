@@ -19,10 +19,11 @@ const lagMetric = "varve_lag_seconds"
 type collector struct {
 	target   *target
 	matchers []*labels.Matcher
+	moments  moments
 	list     []*samples
 	names    map[string]*samples // samples by field; nil for fields that the matchers exclude
 	lag      *samples            // samples of lagMetric; nil unless it is selected
-	added    int                 // upper bound of the samples added since the last call of takeNew
+	taken    int                 // number of samples that takeNew has returned so far
 }
 
 // field returns the samples of a field, or nil if the matchers exclude it.
@@ -36,7 +37,7 @@ func (c *collector) field(name string) *samples {
 	}
 	if matchesField(name, c.matchers) {
 		name = strings.Clone(name) // the name shares the memory of a page of readings
-		s = &samples{metric: c.target.metric(name)}
+		s = &samples{metric: c.target.metric(name), moments: c.moments}
 		c.list = append(c.list, s)
 	}
 	c.names[name] = s
@@ -52,7 +53,6 @@ func (c *collector) addPart(p *query.Part) {
 			column := &part.Block.Columns[j]
 			if s := c.field(column.Name); s != nil {
 				s.addColumn(part, column, rows)
-				c.added += part.Len()
 			}
 		}
 	}
@@ -61,7 +61,6 @@ func (c *collector) addPart(p *query.Part) {
 		t := millisecond(r.Time.UnixNano())
 		if c.lag != nil {
 			c.lag.add(t, lagOf(r.Time.UnixNano(), r.Arrived.UnixMilli()))
-			c.added++
 		}
 		for j := range r.Fields {
 			if r.Fields[j].Value.Kind() != varve.KindNumber {
@@ -69,7 +68,6 @@ func (c *collector) addPart(p *query.Part) {
 			}
 			if s := c.field(r.Fields[j].Name); s != nil {
 				s.add(t, r.Fields[j].Value.Number().Float64())
-				c.added++
 			}
 		}
 	}
@@ -83,7 +81,6 @@ func (c *collector) addLags(p *block.Part) {
 	for row := p.From; row < p.To; row++ {
 		c.lag.add(millisecond(p.Times[row]), lagOf(p.Times[row], p.Arrived[row]))
 	}
-	c.added += p.Len()
 }
 
 // lagOf returns the seconds from an event time in nanoseconds to an arrival in milliseconds.
@@ -91,11 +88,18 @@ func lagOf(at, arrived int64) float64 {
 	return float64(arrived-millisecond(at)) / 1000
 }
 
-// takeNew returns an upper bound of the number of samples since its last call.
+// takeNew returns the number of samples that are kept since its last call.
 func (c *collector) takeNew() int {
-	n := c.added
-	c.added = 0
-	return n
+	kept := 0
+	for _, s := range c.list {
+		kept += len(s.list)
+	}
+	if c.lag != nil {
+		kept += len(c.lag.list)
+	}
+	added := kept - c.taken
+	c.taken = kept
+	return added
 }
 
 // series returns the series that have samples.

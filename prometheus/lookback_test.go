@@ -44,7 +44,8 @@ func TestLookback_FollowsInterval(t *testing.T) {
 	}
 }
 
-// TestSamples_LastOfMillisecond checks readings of one millisecond, and values that are not numbers.
+// TestSamples_LastOfMillisecond checks that the last of several readings in one millisecond is the sample,
+// and that texts are not samples.
 func TestSamples_LastOfMillisecond(t *testing.T) {
 	for _, embedded := range []bool{false, true} {
 		w := newWorld(t, embedded, prometheus.Options{})
@@ -63,7 +64,8 @@ func TestSamples_LastOfMillisecond(t *testing.T) {
 	}
 }
 
-// TestSeries_HaveAttributes checks labels of attributes, and names that collide.
+// TestSeries_HaveAttributes checks that attributes become labels with valid names. If two attributes have
+// the same label name, a number is added. If the name is a label of Varve, the prefix attribute_ is added.
 func TestSeries_HaveAttributes(t *testing.T) {
 	w := newWorld(t, false, prometheus.Options{})
 	attributes, err := varve.JSONValue([]byte(`{"a-b":1.50,"a_b":"two","a.b":true,"7x":"y","device":"z","name":"n","__x":"u","ä":"v","list":[1],"none":null,"empty":"","ok":"q\"\\\n"}`))
@@ -111,7 +113,8 @@ func TestSeries_Windows(t *testing.T) {
 	}
 }
 
-// TestLag_IsSeries checks the lag, with a store that returns readings and with one that returns columns.
+// TestLag_IsSeries checks that the lag is a series of each device, but not a result of selectors without
+// its name. One store returns readings, and one returns columns.
 func TestLag_IsSeries(t *testing.T) {
 	for _, embedded := range []bool{false, true} {
 		w := newWorld(t, embedded, prometheus.Options{})

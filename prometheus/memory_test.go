@@ -11,8 +11,8 @@ import (
 )
 
 // TestEvaluate_ReservesMemoryUntilClose evaluates queries near the limit of samples, and closes their
-// results later. At most eight results fit, whether the queries read the store or not. Failed queries
-// reserve no samples.
+// results later. All results together may have four times the samples of one query, so at most eight fit.
+// It does not matter whether the queries read the store. Failed queries reserve no samples.
 func TestEvaluate_ReservesMemoryUntilClose(t *testing.T) {
 	w := newWorld(t, false, prometheus.Options{MaxSamples: 1000})
 	for i := range 900 {

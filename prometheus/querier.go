@@ -28,6 +28,9 @@ type queryStorage struct {
 	read     atomic.Int64                 // number of samples that were read so far
 	selected []*selection
 	isSingle bool // whether the query has only one selector
+
+	hasSubquery bool
+	lookedBack  time.Duration // look-back of the query
 }
 
 // Querier implements storage.Queryable. It ignores the times, because Select gets the times of each
@@ -189,9 +192,16 @@ func (e *Engine) forEach(ctx context.Context, n int, do func(ctx context.Context
 		return do(ctx, 0)
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(e.opts.Parallel)
-	for i := range n {
-		g.Go(func() error { return do(ctx, i) })
+	var next atomic.Int64
+	for range min(e.opts.Parallel, n) {
+		g.Go(func() error {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				if err := do(ctx, int(i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 	return g.Wait()
 }
@@ -213,9 +223,9 @@ func (v *queryStorage) readSamples(ctx context.Context, t *target, hints *storag
 		return nil, nil
 	}
 	fields, _ := namesOf(nameLabel, matchers)
-	c := collector{target: t, matchers: matchers}
+	c := collector{target: t, matchers: matchers, moments: v.momentsOf(hints)}
 	if slices.Contains(fields, lagMetric) {
-		c.lag, fields = &samples{metric: t.metric(lagMetric)}, nil
+		c.lag, fields = &samples{metric: t.metric(lagMetric), moments: c.moments}, nil
 	}
 	rows, err := v.opts.Readings.Open(ctx, query.Query{Series: t.series, Window: w, Fields: fields})
 	if err != nil {

@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func (e *Engine) Evaluate(ctx context.Context, q Query) (r *Result, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
 	defer cancel()
-	v := &queryStorage{Engine: e, ctx: ctx, cancel: cancel, tenant: q.Tenant, rollups: map[*labels.Matcher]bucketed{}, isSingle: countSelectors(expr) == 1}
+	v := &queryStorage{Engine: e, ctx: ctx, cancel: cancel, tenant: q.Tenant, rollups: map[*labels.Matcher]bucketed{}, isSingle: countSelectors(expr) == 1, hasSubquery: hasSubquery(expr)}
 	v.memory.all, v.memory.limit = &e.inMemory, maxQueries*int64(e.opts.MaxSamples)
 	defer func() {
 		if r == nil { // the query failed or panicked
@@ -84,6 +85,7 @@ func (v *queryStorage) evaluate(ctx context.Context, q Query, expr parser.Expr) 
 			return nil, failure(err)
 		}
 	}
+	v.lookedBack = cmp.Or(q.Lookback, minLookback)
 	opts := promql.NewPrometheusQueryOpts(false, q.Lookback)
 	var prepared promql.Query
 	if q.Step == 0 {

@@ -147,6 +147,14 @@ type rollupReader struct {
 	buckets           bucketed
 	first, last, step int64
 	fields            map[*samples][]point
+	added             int // number of points since the last call of takeNew
+}
+
+// takeNew returns the number of points that were read since its last call.
+func (r *rollupReader) takeNew() int {
+	n := r.added
+	r.added = 0
+	return n
 }
 
 // point is the part of a roll-up of a field that an aggregate needs.

@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"math"
 	"sort"
 	"time"
 
@@ -16,8 +17,10 @@ import (
 
 // samples has the samples of one series, in the order of their times. It implements storage.Series.
 type samples struct {
-	metric labels.Labels
-	list   []promql.FPoint
+	metric  labels.Labels
+	moments moments
+	list    []promql.FPoint
+	moment  int64 // the evaluation that uses the last sample of list, in milliseconds since 1970; see moments
 }
 
 // Labels returns the labels of the series.
@@ -32,24 +35,29 @@ func (s *samples) Iterator(it chunkenc.Iterator) chunkenc.Iterator {
 	return &iterator{list: s.list, at: -1}
 }
 
-// add appends a sample. A sample of the same millisecond replaces the one before it.
+// add appends a sample. It replaces the last sample of the list if both belong to the same moment, or have
+// the same millisecond.
 func (s *samples) add(t int64, f float64) {
-	if n := len(s.list); n > 0 && s.list[n-1].T == t {
-		s.list[n-1].F = f
+	if n := len(s.list); n > 0 && t <= s.moment {
+		s.list[n-1] = promql.FPoint{T: t, F: f}
 		return
 	}
-	s.list = append(s.list, promql.FPoint{T: t, F: f})
+	s.list, s.moment = append(s.list, promql.FPoint{T: t, F: f}), s.moments.atOrAfter(t)
 }
+
+// lastMillisecond is the last millisecond that event times can have.
+const lastMillisecond = math.MaxInt64/int64(time.Millisecond) - 1
 
 // millisecond returns the millisecond that contains an event time. Event times are not negative.
 func millisecond(nanoseconds int64) int64 { return nanoseconds / int64(time.Millisecond) }
 
 // addColumn appends the numbers of a column, in the order of their times. The argument rows is the number
-// of readings of the query.Part. The first call reserves memory for as many samples.
+// of readings of the query.Part. The first call reserves memory for their samples.
 func (s *samples) addColumn(p *block.Part, c *block.Column, rows int) {
 	if s.list == nil {
-		s.list = make([]promql.FPoint, 0, rows)
+		s.list = make([]promql.FPoint, 0, s.moments.room(rows, millisecond(p.Times[p.To-1])))
 	}
+	c.Decode()
 	if c.Plain {
 		s.addPlain(p.Times[p.From:p.To], c.Coefs[p.From:p.To], scaleOf(c.Least))
 		return
@@ -61,22 +69,22 @@ func (s *samples) addColumn(p *block.Part, c *block.Column, rows int) {
 	}
 }
 
-// addPlain appends a sample for each time. The argument scale converts the coefficients to floats.
+// addPlain adds a sample for the last of the times of each moment. It converts only the coefficients of
+// these samples to floats.
 func (s *samples) addPlain(times, coefs []int64, scale scale) {
-	list := s.list // a local variable, because appending to the field would store it for each sample
-	last := int64(-1)
-	if n := len(list); n > 0 {
-		last = list[n-1].T
-	}
-	for i, coef := range coefs {
-		point := promql.FPoint{T: millisecond(times[i]), F: scale.float(coef)}
-		if point.T == last {
-			list[len(list)-1] = point
-			continue
+	for from := 0; from < len(times); {
+		t := millisecond(times[from])
+		moment := s.moment
+		if len(s.list) == 0 || t > moment {
+			moment = s.moments.atOrAfter(t)
 		}
-		list, last = append(list, point), point.T
+		to, end := from+1, (min(moment, lastMillisecond)+1)*int64(time.Millisecond)
+		for to < len(times) && times[to] < end {
+			to++
+		}
+		s.add(millisecond(times[to-1]), scale.float(coefs[to-1]))
+		from = to
 	}
-	s.list = list
 }
 
 // scale converts numbers of the form coefficient × 10^exp to floats. All of them have the same exponent.

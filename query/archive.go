@@ -52,11 +52,11 @@ type Archived struct {
 	IsIn func(*store.Info) bool
 }
 
-// parallelArchives is the least number of archives that a query reads at once. An object store
-// answers many requests at once, each after tens of milliseconds.
+// parallelArchives is the minimum of the limit of tables that a query reads at once, if it reads
+// archives. An object store answers many requests at once, each after tens of milliseconds.
 const parallelArchives = 4
 
-// parallelOf returns the number of tables of a plan to read at once.
+// parallelOf returns the maximum number of tables of a plan to read at once.
 func (e *Engine) parallelOf(p *plan) int {
 	if slices.ContainsFunc(p.tables, func(t planned) bool { return t.archived != nil }) {
 		return max(e.opts.Parallel, parallelArchives)

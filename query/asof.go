@@ -154,7 +154,7 @@ func appendArrived(dst []block.Part, p *block.Part, by int64) []block.Part {
 }
 
 // scanTable returns the latest reading of a table that is alive and had arrived by AsOf. Stores
-// cannot search a table by arrival, so scanTable reads the table backwards. A search by event time
+// cannot exclude later arrivals, so scanTable reads the table backwards. A search by event time
 // stops at the first such reading. A search by arrival reads the whole table.
 func (l *latest) scanTable(ctx context.Context, t *planned) (pick varve.Reading, found bool, cost store.Cost, err error) {
 	all := l.q.all()
@@ -164,7 +164,7 @@ func (l *latest) scanTable(ctx context.Context, t *planned) (pick varve.Reading,
 	}
 	r := all.rangeOf(t.Table, l.plan.layout, nil, 0)
 	r.Damaged = l.damage.collect(l.q.SkipDamaged)
-	var higher varve.Position // position of the last reading that counts; lower versions of it follow
+	var higher varve.Position // position of the last reading that counts; lower versions of it may follow
 	for {
 		page, err := l.e.opts.Reader.Read(ctx, r, nil)
 		cost.Add(page.Cost)

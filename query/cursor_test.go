@@ -44,7 +44,8 @@ func TestCursor_RoundTrips(t *testing.T) {
 	})
 }
 
-// TestCursor_KeepsWindow checks that a window beyond all event times still contains all of them.
+// TestCursor_KeepsWindow checks that a window of all event times still contains the first and the last
+// valid one after it is encoded and parsed.
 func TestCursor_KeepsWindow(t *testing.T) {
 	for _, w := range []varve.Window{
 		varve.AllTime(),
@@ -63,7 +64,8 @@ func TestCursor_KeepsWindow(t *testing.T) {
 	}
 }
 
-// TestParseCursor_RefusesOtherQuery checks the error for a cursor of another query.
+// TestParseCursor_RefusesOtherQuery checks the errors for a cursor of another query, and for texts that are
+// not cursors.
 func TestParseCursor_RefusesOtherQuery(t *testing.T) {
 	c := query.Cursor{Window: varve.AllTime(), After: varve.Position{Time: 5, ID: varve.HashID(1)}}
 	text := c.Encode(device("a"), varve.Ascending, "x", "y")

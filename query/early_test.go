@@ -24,7 +24,7 @@ func yearly(t *testing.T, parallel int) *world {
 }
 
 // TestRows_StopsAtLimit checks that a query of a year with a limit of 10 reads at most three tables, all
-// near its first reading, with any parallelism.
+// within 21 days of its first reading. The order and the parallelism must not matter.
 func TestRows_StopsAtLimit(t *testing.T) {
 	for _, parallel := range []int{1, 8} {
 		for _, order := range []varve.Order{varve.Ascending, varve.Descending} {

@@ -29,7 +29,7 @@ type Options struct {
 	// and of the registered one.
 	Layouts map[string]store.Layout
 	// Parallel limits the tables that one query reads at once. 0 means 1, which suits a local
-	// store.
+	// store. A query that reads archives has a limit of at least 4.
 	Parallel int
 	// Archive lists archived tables. If nil, a query that requests them fails.
 	Archive Archive

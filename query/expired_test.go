@@ -12,7 +12,7 @@ import (
 )
 
 // expiredWorld returns a world with live readings among expired ones, in tables of several ranges
-// and of two classes. Every fourth reading has copies in two tables.
+// and of two classes. Every fourth reading has copies in tables of both classes.
 func expiredWorld(t *testing.T, pages int) *world {
 	w := newWorld(t, 7*day, 8*day, 2)
 	w.store.pages = pages
@@ -24,7 +24,7 @@ func expiredWorld(t *testing.T, pages int) *world {
 		}
 		w.put(t, []string{retention.DefaultClass, "old"}[i/30], reading("a", at, arrived, "", int64(i)))
 		if i%4 == 0 {
-			w.put(t, "old", reading("a", at, start.Add(22*day), "", int64(i)))
+			w.put(t, []string{"old", retention.DefaultClass}[i/30], reading("a", at, start.Add(22*day), "", int64(i)))
 		}
 	}
 	w.clock = start.Add(34 * day)

@@ -20,7 +20,8 @@ type Expiry struct {
 	Readings  int       `json:"readings,omitempty" doc:"expired readings of this page that were left out, up to its last reading; those in expired tables are not counted"`
 }
 
-// rule is the retention of a series in the tables of a class.
+// rule is the retention of a series in the tables of a class. The name is a sentence about the setting
+// that determines it, such as "class default keeps readings for 1w".
 type rule struct {
 	keep time.Duration
 	name string

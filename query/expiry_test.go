@@ -60,7 +60,8 @@ func TestCoverage_ReportsExpiredReadings(t *testing.T) {
 }
 
 // TestCoverage_CountsExpiredTables queries 400 days after the last arrival. No table was dropped. The
-// coverage must count the expired tables, and name the rule.
+// coverage must count the expired tables, and name the rule. A class that keeps readings forever must
+// have no expiry.
 func TestCoverage_CountsExpiredTables(t *testing.T) {
 	w := newWorld(t, 7*day, 8*day, 1)
 	w.policy.Streams = map[string]retention.Stream{"weather": {Retention: time.Hour}}

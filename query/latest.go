@@ -263,7 +263,8 @@ func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	r := &l.answer.Reading
 	month := grid.MonthOf(r.Arrived)
 	// If the event time is at least MaxFuture after the start of the arrival month, no copy arrived in
-	// an earlier month. The policy of that time is unknown, but its limit was at most MaxFuture.
+	// an earlier month. The grid's policy at that time is unknown, but it allowed event times at most
+	// MaxFuture after the arrival.
 	ahead := r.Time.Sub(month.Start()) >= grid.MaxFuture
 	at := r.Position()
 	q := Query{Series: l.q.Series, Window: varve.Window{From: r.Time, To: r.Time.Add(1)}, Consistent: l.q.Consistent}

@@ -10,15 +10,16 @@ import (
 	"github.com/varvedb/varve/block"
 )
 
-// Limits of one read. While the size of readings is unknown, a read requests firstReadings. Later
-// reads request about batchBytes.
+// Limits of the number of readings of one read. While the size of a series' readings is unknown, a
+// read requests firstReadings. Later reads request about batchBytes, and at most pageReadings. An
+// answer with small pages requests about smallBytes, and at most smallReadings.
 const (
 	firstReadings = 128
 	pageReadings  = 2048
 )
 
-// Limits of memory. Many answers may wait for slow clients, so only some of them use full pages.
-// The other answers have at most a small page in memory.
+// Limits of memory. Many answers may wait for slow clients, so at most largeAnswers of them use full
+// pages at once. The others use small pages.
 const (
 	largeAnswers  = 64
 	smallReadings = 256
@@ -40,7 +41,8 @@ func (z *sizes) entry(s varve.Series) (e *atomic.Uint64, tag uint64) {
 	return &z.entries[hash%uint64(len(z.entries))], hash >> sizeBits
 }
 
-// of returns the recorded size of readings of a series, or 0 if it is unknown.
+// of returns the recorded size of a reading of a series, or 0 if it is unknown. The size is rounded up
+// to a power of 2.
 func (z *sizes) of(s varve.Series) int {
 	e, tag := z.entry(s)
 	v := e.Load()

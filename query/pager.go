@@ -108,7 +108,7 @@ func (p *pager) readPage(ctx context.Context, s *source, w wanted) (store.Cost, 
 // usePage sets the page of a source to a page that the store returned.
 func (p *pager) usePage(s *source, page *store.Page) {
 	s.buf.readings, s.page, s.more = page.Readings, page.Readings, page.More
-	s.size = p.noteParts(s) + p.noteReadings(page.Readings)
+	s.size = p.noteParts(s, page) + p.noteReadings(page.Readings)
 	s.buf.large = s.buf.large || s.size > batchBytes
 	if n := len(page.Readings); n > 0 {
 		s.begun, s.last = true, page.Readings[n-1].Position()
@@ -220,8 +220,9 @@ func (p *pager) noteReadings(readings []varve.Reading) (size int) {
 	return size
 }
 
-// noteParts records the size and the end of the columns of a page. It returns their size.
-func (p *pager) noteParts(s *source) (size int) {
+// noteParts records the size and the end of the columns of a page. It returns their size. The end needs
+// no id, and so no decoded values, if no further reading has the same time.
+func (p *pager) noteParts(s *source, page *store.Page) (size int) {
 	n := 0
 	for i := range s.parts {
 		n += s.parts[i].Len()
@@ -229,7 +230,15 @@ func (p *pager) noteParts(s *source) (size int) {
 	}
 	if n > 0 {
 		p.e.sizes.remember(p.q.Series, size/n)
-		s.begun, s.last = true, p.endOf(s.parts)
+		s.begun = true
+		switch last := s.parts[len(s.parts)-1].LastTime(); {
+		case page.More && !page.Apart:
+			s.last = p.endOf(s.parts)
+		case p.q.Order == varve.Descending:
+			s.last = varve.Position{Time: last}
+		default:
+			s.last = varve.Position{Time: last + 1}
+		}
 	}
 	return size
 }

@@ -29,8 +29,8 @@ func drawWorld(t *rapid.T) *world {
 	return w
 }
 
-// more stores readings with any arrival until now. It draws from few times and values, so that copies
-// of the same reading are likely.
+// more stores readings that arrived within 200 days before now. It draws from few times and values, so
+// that copies of the same reading are likely.
 func (w *world) more(t *rapid.T, n int) {
 	for range n {
 		arrived := w.clock.Add(-time.Duration(rapid.IntRange(0, 200).Draw(t, "arrived")) * day)

@@ -65,5 +65,8 @@ func (r *Rows) emitParts(s *source) {
 	if release != nil {
 		r.release = append(r.release, release)
 	}
-	r.last = r.tables.endOf(r.parts)
+	r.returned = true
+	if r.left == 0 {
+		r.last = r.tables.endOf(r.parts) // computed only here, because a content id needs all values
+	}
 }

@@ -18,12 +18,12 @@ import (
 // planned is a table that the query must read.
 type planned struct {
 	grid.Table
-	cutoff time.Time // readings with event time and arrival at or before it have expired
+	cutoff time.Time // readings with event time and arrival at or before it have expired; the zero time means none
 	asOf   time.Time // if set, readings that arrived later are left out
 
 	archived    *Archived // if set, the query reads this archive of the table
 	replacement *Archived // if set, the query reads this archive if the table is missing
-	expiry      time.Time // the cutoff, which is set even if the query includes expired readings
+	expiry      time.Time // like cutoff, but set even if the query includes expired readings; the zero time for an archive
 }
 
 // plan has the tables of one query.
@@ -177,7 +177,7 @@ type PlannedTable struct {
 	Month  grid.Month `json:"-"`      // arrival month
 	Action string     `json:"action"` // read, or skip
 	Why    string     `json:"why"`    // the reason for the action
-	Cost   store.Cost `json:"-"`      // cost of reading the window of the table to its end
+	Cost   store.Cost `json:"-"`      // cost of reading all of the query's window in the table
 }
 
 // Explanation is the result of Explain.

@@ -33,7 +33,8 @@ type Rows struct {
 	size         int             // size of out in bytes
 	parts        []block.Part    // columns that NextPart returns
 	release      []func()        // functions that release the memory of returned parts
-	last         varve.Position  // position of the last reading that was returned
+	last         varve.Position  // position of the last reading that was returned; after columns, only if they reach the limit
+	returned     bool            // some readings were returned
 	mayContinue  bool            // more readings may follow in this answer
 	limitReached bool            // the limit or the scan limit ended the answer
 	expired      expiredCount
@@ -138,7 +139,7 @@ func (r *Rows) emit(readings []varve.Reading) []varve.Reading {
 	if len(readings) == 0 {
 		return nil
 	}
-	r.last = readings[len(readings)-1].Position()
+	r.last, r.returned = readings[len(readings)-1].Position(), true
 	return readings
 }
 
@@ -242,15 +243,20 @@ func (r *Rows) project(readings []varve.Reading) {
 	}
 }
 
-// More returns the last position, and whether the limit or the scan limit ended the answer. The
-// results are valid after Next has returned no readings.
-func (r *Rows) More() (varve.Position, bool) { return r.last, r.limitReached }
+// More reports whether the limit or the scan limit ended the answer. Then it also returns the position of
+// the last reading. The results are valid after Next has returned no readings.
+func (r *Rows) More() (varve.Position, bool) {
+	if !r.limitReached {
+		return varve.Position{}, false
+	}
+	return r.last, true
+}
 
 // Coverage returns the coverage of the answer so far.
 func (r *Rows) Coverage() Coverage {
 	c := r.tables.coverage
 	c.Missing = slices.Concat(r.tables.plan.lost, c.Missing)
-	c.Expiry = r.tables.plan.expiry.reported(r.expired.upTo(r.limitReached), r.last != (varve.Position{}))
+	c.Expiry = r.tables.plan.expiry.reported(r.expired.upTo(r.limitReached), r.returned)
 	c.AsOf = r.tables.plan.asOf
 	r.tables.damage.addTo(&c)
 	return c

@@ -70,7 +70,7 @@ func TestScanCopies_NamesFirstCopy(t *testing.T) {
 		w.put(t, c.class, reading("a", begin, c.arrived, "x", int64(i+1)))
 	}
 	w.put(t, "default", reading("b", begin, begin, "x", 7))
-	// A device's own retention hides readings from users, but not from roll-ups.
+	// A device's own retention hides readings from users, but not from ScanCopies, which roll-ups use.
 	e := query.New(query.Options{
 		Reader: w.store, Catalog: w.store, Streams: w.streams, Policy: w.policy, Now: w.now, Parallel: 1,
 		Retention: func(context.Context, string, string) (time.Duration, error) { return time.Hour, nil },

@@ -34,7 +34,7 @@ type TracedCopy struct {
 }
 
 // Trace searches all tables for the readings of a series in a window, whether they have expired or
-// not. It finds every reading that was acknowledged before the call.
+// not. It finds every copy that was acknowledged before the call, up to maxCopies.
 func (e *Engine) Trace(ctx context.Context, s varve.Series, w varve.Window) (Trace, error) {
 	q := Query{Series: s, Window: w, Consistent: true, Expired: true}
 	if err := q.Validate(); err != nil {

@@ -99,7 +99,7 @@ func (w *world) put(t TB, class string, r varve.Reading) grid.Table {
 	return w.putOn(t, testGrid, class, r)
 }
 
-// putOn stores a reading in its table of another grid.
+// putOn is like put, but the table is one of the given grid.
 func (w *world) putOn(t TB, layout grid.Policy, class string, r varve.Reading) grid.Table {
 	t.Helper()
 	month := grid.MonthOf(r.Arrived)

@@ -3,14 +3,17 @@
 // The contracts are small, and each package receives only the contracts that it needs. So neither
 // the write path nor the read path can change or drop a table:
 //
-//	router                     Writer, Creator, Items
-//	query                      Reader, Catalog, Items
+//	router                     Writer, Creator
+//	query                      Reader, Catalog
 //	rotator                    Catalog, Creator, Lifecycle, Items
-//	archive                    Reader, Enumerator, Catalog, Items
-//	rollup                     Items
+//	archive                    Reader, Enumerator, Items
+//	archive, to restore        Writer, Creator, Lifecycle, Catalog
+//	api                        Reader, Enumerator, Lifecycle, Items
+//	rollup, changes            Items
 //	streams, fields, devices   Items
 //	alerts, apikeys, lease     Items
-//	engine, api, cmd/varve     Store, and the optional contracts
+//	erasures, rewind           Store
+//	engine, cmd/varve          Store, and the optional contracts
 //
 // Three stores implement the contracts, and one suite tests all three:
 //

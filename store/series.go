@@ -13,12 +13,21 @@ type Enumerator interface {
 	// Series returns a page of the series that have readings in a table, in any order. It fails with
 	// ErrNoTable if the table is missing.
 	//
-	// The token after is empty for the first page, and otherwise the Next of the previous page. A
+	// The token After is empty for the first page, and otherwise the Next of the previous page. A
 	// token is valid only for its table. Over all pages, each series that had readings before the
 	// first call occurs at least once. A series whose readings are deleted between the calls may be
 	// missing or may occur. If the store permits it, the cost of a page does not depend on the size
 	// of the readings.
-	Series(ctx context.Context, t grid.Table, after string) (SeriesPage, error)
+	Series(ctx context.Context, q SeriesQuery) (SeriesPage, error)
+}
+
+// SeriesQuery selects a page of the series of a table.
+type SeriesQuery struct {
+	Table grid.Table
+	After string // the Next of the previous page; empty for the first page
+	// Damaged, if not nil, is called for damaged data that may hide a series. The page then has the other
+	// series. If Damaged is nil, the page fails at the first damage. Calls may be concurrent.
+	Damaged func(error)
 }
 
 // SeriesPage is a part of the series of a table.

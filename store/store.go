@@ -138,6 +138,10 @@ type Page struct {
 	// Split means that the next reading may be another version of the last one. It is set only with
 	// More.
 	Split bool
+	// Apart means that the next reading has another event time than the last one of a page with More. If
+	// it is false, the times may differ or not. To continue, the caller may then set After to a position
+	// with the zero id, which precedes all readings of its time.
+	Apart bool
 	Cost  Cost
 }
 

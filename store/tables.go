@@ -12,7 +12,7 @@ import (
 // Tier is the expected use of a table. A store may tune the table for its tier.
 type Tier uint8
 
-// The tiers of a table, in the order in which it passes through them.
+// The tiers of a table, from the most to the least expected use.
 const (
 	Hot  Tier = iota + 1 // receives and contains current readings
 	Warm                 // may still receive readings

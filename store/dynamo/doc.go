@@ -1,5 +1,5 @@
-// Package dynamo is the store on Amazon DynamoDB, or on another database with the same protocol.
-// Only this package and its sub-packages import the AWS SDK.
+// Package dynamo is the store on Amazon DynamoDB, or on another database with the same protocol. No
+// other store imports the AWS SDK.
 //
 // Each table of Varve is a DynamoDB table. A row has the readings of one series in one row window,
 // which is a millisecond by default:

@@ -67,9 +67,9 @@ func TestErase_KeepsPathsOfOtherProcesses(t *testing.T) {
 	if n, err := first.Erase(t.Context(), x); n != 1 || err != nil {
 		t.Errorf("%d readings were erased, want 1: %v", n, err)
 	}
-	page, err := first.Series(t.Context(), tb, "")
+	page, err := first.Series(t.Context(), store.SeriesQuery{Table: tb})
 	for page.Next != "" && err == nil {
-		page, err = first.Series(t.Context(), tb, page.Next)
+		page, err = first.Series(t.Context(), store.SeriesQuery{Table: tb, After: page.Next})
 	}
 	if err != nil || strings.Contains(fmt.Sprint(page.Series), late.Device) {
 		t.Errorf("series %v, %v", page.Series, err)

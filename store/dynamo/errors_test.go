@@ -17,7 +17,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// broken is a transport. While the field on is true, it refuses every request or does not answer.
+// broken is a transport. While the field on is true, it refuses every request with the status and
+// the code. If the code is empty, it does not answer.
 type broken struct {
 	on     atomic.Bool
 	status int

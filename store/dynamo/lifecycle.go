@@ -9,7 +9,8 @@ import (
 	"github.com/varvedb/varve/store/dynamo/verify"
 )
 
-// tableCalls implements store.Catalog, store.Creator, store.Lifecycle and store.Scaler.
+// tableCalls implements store.Catalog, store.Creator, store.Lifecycle, store.Scaler and
+// store.ExpiredKeeper.
 type tableCalls struct{ *core }
 
 // Tables implements store.Catalog. In the details, the number of readings is the number of rows,

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo/writer"
 )
@@ -69,12 +68,12 @@ func (s *Store) StreamLayouts(ctx context.Context) ([]store.StreamLayout, error)
 }
 
 // Series implements store.Enumerator. It scans the table, and needs the permission dynamodb:Scan.
-func (s *Store) Series(ctx context.Context, t grid.Table, after string) (store.SeriesPage, error) {
+func (s *Store) Series(ctx context.Context, q store.SeriesQuery) (store.SeriesPage, error) {
 	if err := s.calls.enter(ctx); err != nil {
 		return store.SeriesPage{}, err
 	}
 	defer s.calls.leave()
-	return s.reader.Series(ctx, t, after)
+	return s.reader.Series(ctx, q)
 }
 
 // Erase implements store.Eraser. It needs the permission dynamodb:DeleteItem on the table.

@@ -108,7 +108,7 @@ func TestQuery_FollowsLayoutOfOtherProcess(t *testing.T) {
 	}
 }
 
-// counting is a transport that counts requests.
+// counting is a transport that counts all requests, and in data the queries and the reads of items.
 type counting struct{ data, all atomic.Int64 }
 
 func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestFlush_BacksOff checks that a failed flush is retried after a second, and then after delays
-// that double, independent of the number of writes. Writes continue after a flush succeeds.
+// TestFlush_BacksOff checks that a failing flush is retried at most once a second, independent of
+// the number of writes. Writes continue after a flush succeeds.
 func TestFlush_BacksOff(t *testing.T) {
 	var sick atomic.Bool
 	var failures atomic.Int64

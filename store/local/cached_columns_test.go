@@ -15,8 +15,9 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// countColumns returns the number of readings of a device, and reads them as columns. It fails if they
-// are not in the given order, or if the value of a reading is not the number of its second.
+// countColumns reads the readings of device 0 as columns, and returns their number. It fails if they
+// are not in the given order. It also fails if the value of a reading differs from its time in seconds
+// since the start of the table's range.
 func countColumns(t *testing.T, s *local.Store, in grid.Table, order varve.Order) (count int, err error) {
 	series := readings(t, in, device(0), 1)[0].Series
 	last := int64(-1)

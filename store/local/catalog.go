@@ -20,7 +20,7 @@ import (
 // survive damage of either. A change is acknowledged when both have it. Each change has a new
 // generation. If the two differ, the newer generation counts.
 
-// catalogFile is the name of the pair of files.
+// catalogFile is the name of the first file of the pair. The second one is its copy; see pair.go.
 const catalogFile = "CATALOG"
 
 // catalogRecord is the content of the pair of files.
@@ -41,7 +41,7 @@ type catalog struct {
 	changes    *changeLog
 	quarantine *quarantine
 
-	// mu serializes changes of tables and chunks in Pebble. It guards the fields below.
+	// mu serializes changes of tables and chunks in Pebble. It guards the next four fields.
 	mu         sync.Mutex
 	generation uint64  // generation of the catalog after the last change
 	unsaved    bool    // whether the file CATALOG lacks the last change
@@ -248,8 +248,9 @@ func (c *catalog) lock(ctx context.Context) (unlock func(), err error) {
 
 // commit commits a change of tables as the next generation of the catalog.
 //
-// After success, Pebble and CATALOG have the change. If only Pebble has it, commit fails with an
-// unavailable error, and the next change saves CATALOG first. The caller has locked the catalog.
+// It calls then with locked memory when the change is in Pebble. After success, Pebble and CATALOG
+// have the change. If only Pebble has it, commit fails with an unavailable error, and the next change
+// saves CATALOG first. The caller has locked the catalog.
 func (c *catalog) commit(ctx context.Context, batch *pebble.Batch, then func()) (err error) {
 	if err := putGeneration(batch, c.generation+1); err != nil {
 		return closing(err, batch)
@@ -270,7 +271,7 @@ func (c *catalog) commit(ctx context.Context, batch *pebble.Batch, then func()) 
 	return nil
 }
 
-// recountTables recounts the readings of the tables that may have chunks in one of the ranges.
+// recountTables recounts the readings of the tables that may have chunks in one of the lost ranges.
 func (c *catalog) recountTables(ranges []lost) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -303,7 +304,7 @@ func (c *catalog) recountTables(ranges []lost) (err error) {
 	return nil
 }
 
-// rewritePairs rewrites both copies of CATALOG and of DAMAGE.
+// rewritePairs rewrites both copies of CATALOG, and of DAMAGE, which lists the lost key ranges.
 func (c *catalog) rewritePairs() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -158,8 +158,8 @@ func (c *checker) check(ctx context.Context, list []part) error {
 
 // checkPart reads the whole file of a part, and then decodes the entries of the part.
 func (c *checker) checkPart(ctx context.Context, r *repairer, p *part) error {
-	// At the first part of a file, lostOf reads the whole file. Afterwards, the entries of each part are read
-	// once more, at a pace of their own.
+	// At the first part of a file, lostOf reads the whole file. Afterwards, decodeAll reads the entries of
+	// each part once more, and limits its own speed.
 	if r.files[p.number] == nil {
 		if err := c.pace(ctx, int64(p.size)); err != nil {
 			return err

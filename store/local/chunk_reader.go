@@ -45,7 +45,7 @@ func (cr *chunkReader) selectSeries(t *table, series varve.Series) {
 }
 
 // readMaxFlushed returns the last event time of the series in chunks, and the number of its
-// chunks in level 0.
+// chunks in level 0. Without chunks, the time is memtable.NoTime.
 func (cr *chunkReader) readMaxFlushed() (maxTime int64, level0Chunks int, err error) {
 	maxTime = memtable.NoTime
 	err = cr.eachLevel0(func(h chunk.Header, _ []byte) error {

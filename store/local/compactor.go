@@ -155,10 +155,10 @@ func (c *compactor) commit(t *table, series varve.Series, batch *pebble.Batch, g
 type compaction struct {
 	*chunkReader
 	chunkWriter
-	removed int64 // number of bytes in the deleted chunks
+	removed int64 // size of the keys and contents of the deleted chunks, in bytes
 }
 
-// remove adds the deletion of the current chunk to the batch.
+// remove adds the deletion of the chunk at the iterator to the batch. The argument data is its content.
 func (m *compaction) remove(data []byte) error {
 	m.removed += int64(len(m.iter.Key()) + len(data))
 	return m.batch.Delete(m.iter.Key(), nil)

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
@@ -142,11 +144,66 @@ func TestSeries_HidesDamagedKey(t *testing.T) {
 	if err := s.AddDamagedKey(week(t, 0)); err != nil {
 		t.Fatal(err)
 	}
-	page, err := s.Series(t.Context(), week(t, 0), "")
+	page, err := s.Series(t.Context(), store.SeriesQuery{Table: week(t, 0)})
 	if err == nil {
-		_, err = s.Series(t.Context(), week(t, 0), page.Next)
+		_, err = s.Series(t.Context(), store.SeriesQuery{Table: week(t, 0), After: page.Next})
 	}
 	if !errors.Is(err, store.ErrDamaged) || strings.Contains(err.Error(), fmt.Sprintf("%x", "patient 17")) {
 		t.Errorf("%v, want damage without the key", err)
+	}
+}
+
+// TestEstimate_RefusesLostRange destroys a chunk in the middle of a series. Estimate must fail for windows that a
+// read refuses, and for no other one. The list of series must fail, or report the loss.
+func TestEstimate_RefusesLostRange(t *testing.T) {
+	dir := filled(t, 1, 30000)
+	s := open(t, local.Options{Dir: dir, MinFree: -1})
+	if err := errors.Join(s.Compact(t.Context()), s.Close()); err != nil { // merges the chunks into level 1
+		t.Fatal(err)
+	}
+	path := ssts(t, dir)[0]
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flip(t, path, info.Size()/2)
+	s = open(t, local.Options{Dir: dir, MinFree: -1})
+	_, _ = readAll(t, s, week(t, 0), device(0)) // a read finds the damage
+	eventually(t, "the chunk is set aside", func() bool { return len(s.Losses()) > 0 })
+	refused := 0
+	const parts = 20
+	from, step := week(t, 0).Window().From, 30000*time.Second/parts // one reading a second
+	for i := range parts {
+		r := store.Range{Table: week(t, 0), Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "s", Device: device(0)}}
+		r.Window = varve.Window{From: from.Add(time.Duration(i) * step), To: from.Add(time.Duration(i+1) * step)}
+		_, err := s.Estimate(t.Context(), r)
+		var readErr error
+		for more := true; more && readErr == nil; {
+			var page store.Page
+			page, readErr = s.Read(t.Context(), r, nil)
+			if more = page.More; more {
+				last := page.Readings[len(page.Readings)-1].Position()
+				r.After = &last
+			}
+		}
+		if errors.Is(readErr, store.ErrDamaged) {
+			refused++
+		}
+		if errors.Is(readErr, store.ErrDamaged) != errors.Is(err, store.ErrDamaged) {
+			t.Errorf("part %d: the estimate is %v, and a read %v", i, err, readErr)
+		}
+	}
+	if refused == 0 || refused == parts {
+		t.Errorf("%d of %d parts are refused, want some", refused, parts)
+	}
+	q := store.SeriesQuery{Table: week(t, 0), After: "chunks"}
+	if _, err := s.Series(t.Context(), q); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("the list of series: %v", err)
+	}
+	var damage []error
+	q.Damaged = func(err error) { damage = append(damage, err) }
+	page, err := s.Series(t.Context(), q)
+	if err != nil || len(damage) != 1 || !errors.Is(damage[0], store.ErrDamaged) || len(page.Series) != 1 {
+		t.Errorf("%v, %v: %d series, want one and one loss", err, damage, len(page.Series))
 	}
 }

@@ -86,8 +86,8 @@ func (s *Store) Verify(ctx context.Context, pace Pace, report func(Problem)) err
 
 // Series implements store.Enumerator. The first page has the series with readings in memory. The
 // other pages have the series with chunks. To find these, Series reads only the keys of chunks.
-func (s *Store) Series(ctx context.Context, t grid.Table, after string) (store.SeriesPage, error) {
-	return s.reader.Series(ctx, t, after)
+func (s *Store) Series(ctx context.Context, q store.SeriesQuery) (store.SeriesPage, error) {
+	return s.reader.Series(ctx, q)
 }
 
 // ChunkSeries returns the series that have chunks in any table, in any order. It ignores readings

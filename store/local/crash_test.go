@@ -21,10 +21,10 @@ import (
 type account struct {
 	items   map[string]int64 // value of each item by its sort key; items that are deleted or were never put are missing
 	pending map[string]int64 // value of each pending change by the sort key of its item; -1 means a deletion
-	stored  int
-	sending int
-	hold    string
-	holding *string
+	stored  int              // number of readings that were acknowledged
+	sending int              // number of readings in the running write; 0 if none runs
+	hold    string           // reason of the last acknowledged hold
+	holding *string          // reason of the hold that is being set; nil if none is
 }
 
 func (a *account) clone() account {
@@ -52,8 +52,8 @@ type crashes struct {
 	accounts []*account
 	cuts     []cut
 	share    float64 // share of the writes and syncs before which the power is cut
-	most     int
-	whole    bool // if true, either all unsynced data survives a cut, or none of it
+	most     int     // maximum number of cuts
+	whole    bool    // if true, either all unsynced data survives a cut, or none of it
 }
 
 func (c *crashes) MaybeError(op errorfs.Op) error {
@@ -130,7 +130,7 @@ func TestCrash_KeepsItems(t *testing.T) {
 	t.Logf("%d power cuts", total)
 }
 
-// write changes the items, the table and the device of one writer.
+// write writes the readings of one writer, and changes its items and the hold of its table.
 func (c *crashes) write(t *testing.T, s *local.Store, writer int, a *account, tb grid.Table, rng *rand.Rand) {
 	create(t, s, tb)
 	list := readings(t, tb, device(writer), 2000)
@@ -211,7 +211,8 @@ func (c *crashes) change(t *testing.T, s *local.Store, writer int, a *account, r
 	})
 }
 
-// checkCut opens the disk after a power cut twice, and compares it with the accounts.
+// checkCut opens the store on the disk after a power cut, twice, and compares its data with the
+// accounts each time.
 func checkCut(t *testing.T, name string, c *cut) {
 	t.Helper()
 	for range 2 {

@@ -109,13 +109,13 @@ func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) *memtabl
 	return r.FirstRows(most, from, to)
 }
 
-// cursor iterates over rows. If the function more is not nil, it returns further rows when these end.
+// cursor iterates over rows. After their end, it continues with the rows that the function more returns.
 type cursor struct {
 	rows rows
-	i    int
-	left int
-	step int
-	more func() (rows, error)
+	i    int                  // index of the current row
+	left int                  // number of rows left, with the current one
+	step int                  // 1, or -1 in descending order
+	more func() (rows, error) // returns nil rows at the end; nil if no rows follow
 }
 
 // newCursor returns a cursor over the rows in the span.
@@ -161,6 +161,7 @@ type merge struct {
 	span
 	cursors []cursor
 	iter    *pebble.Iterator // iterator over the chunks; nil if no chunks are read
+	prefix  []byte           // prefix of the keys of the chunks
 	cost    store.Cost
 
 	borrowed []*chunk.Chunk // chunks from the pool; Close puts them back, except the lent ones
@@ -251,7 +252,7 @@ func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int, columns
 		}
 		for range min(n, want-len(dst)) {
 			if len(dst) < cap(dst) {
-				dst = dst[:len(dst)+1] // reuses the memory of the next reading's fields
+				dst = dst[:len(dst)+1] // reuses the memory of the reading that was stored there
 			} else {
 				dst = append(dst, varve.Reading{})
 			}
@@ -280,6 +281,12 @@ func (c *cursor) isVersionOf(parts []block.Part, readings []varve.Reading) bool 
 		return false
 	}
 	return last.Time.UnixNano() == c.rows.Time(c.i) && c.rows.ID(c.i).IsVersionOf(last.ID)
+}
+
+// isApart reports whether the next reading of a cursor has another event time than the last reading of a
+// page of columns.
+func (c *cursor) isApart(parts []block.Part, readings []varve.Reading) bool {
+	return len(parts) > 0 && len(readings) == 0 && parts[len(parts)-1].LastTime() != c.rows.Time(c.i)
 }
 
 // minPart is the minimum number of readings that are returned as columns. Tests reduce it.
@@ -337,8 +344,8 @@ func (m *merge) part(c *cursor, n int) (block.Part, error) {
 	return block.Part{Block: &ch.Block, From: from, To: from + n, Desc: m.desc}, nil
 }
 
-// ahead returns the number of next readings of a cursor that are before all readings of the
-// others. The cursor is the result of nextCursor, so the number is at least 1.
+// ahead returns the number of next readings of a cursor whose times come before the next times of all
+// other cursors. It is at least 1, because the cursor is the result of nextCursor.
 func (m *merge) ahead(c *cursor) int {
 	n := c.left
 	for i := range m.cursors {

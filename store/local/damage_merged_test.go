@@ -44,7 +44,7 @@ func TestDamage_MergedChunksComeBack(t *testing.T) {
 }
 
 // TestDamage_RebuildWithOldFiles rebuilds a store without its list of files, so that merged files
-// are found, too. Readings are served once, the store reports that items may be out of date, and
+// are found, too. Each reading is returned once, the store reports that items may be out of date, and
 // the table stays on hold.
 func TestDamage_RebuildWithOldFiles(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,8 @@ func (r *reports) any() bool {
 	return len(r.damaged) > 0
 }
 
-// filled returns a closed store with some devices, items and a table on hold.
+// filled returns the folder of a closed store. The store has n readings and an item of each device, and
+// a second table on hold.
 func filled(t *testing.T, devices, n int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

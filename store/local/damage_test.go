@@ -16,7 +16,7 @@ import (
 )
 
 // noisy returns n readings of a device that compress badly, so that they fill several data blocks
-// of Pebble.
+// of Pebble. If s is not nil, noisy also writes them to the store.
 func noisy(t *testing.T, s *local.Store, device string, n int) []varve.Reading {
 	t.Helper()
 	list := readings(t, week(t, 0), device, n)
@@ -56,7 +56,7 @@ func ssts(t *testing.T, dir string) []string {
 	return paths
 }
 
-// flip flips a bit of a file.
+// flip flips a bit of the byte at an offset of a file.
 func flip(t *testing.T, path string, at int64) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -150,7 +150,8 @@ func TestDamage_OneBlockOfOneFile(t *testing.T) {
 	}
 }
 
-// around reads the readings of a damaged device with event times before and after its loss.
+// around reads the readings of a damaged device before and after its loss. It fails if none of the n
+// readings is lost, or more than 1,500, about one data block.
 func around(t *testing.T, s *local.Store, loss local.Loss, device string, n int) {
 	t.Helper()
 	tb := week(t, 0)

@@ -63,9 +63,9 @@ func TestStore_RefusesWritesOnLowDisk(t *testing.T) {
 	})
 }
 
-// TestReserve_AcceptsCleanup checks a disk below half of the minimum. Items are refused, but
-// rotation, drops, deletes and a start are not. The condition is set until the disk has room, also
-// without writes.
+// TestReserve_AcceptsCleanup checks a disk whose free space is below half of Options.MinFree. Items
+// are refused, but rotation, drops, deletes and a start are not. The condition health.DiskLow is set
+// until the disk has room, also without writes.
 func TestReserve_AcceptsCleanup(t *testing.T) {
 	disk := &diskFS{FS: vfs.NewMem()}
 	disk.free.Store(1 << 30)
@@ -144,7 +144,7 @@ func (d *fillableDisk) setFull(full bool) {
 	}
 }
 
-// TestFullDisk_DelaysPebble checks a full disk without a reserve. Pebble does not retry its flush
+// TestFullDisk_DelaysPebble checks a full disk without Options.MinFree. Pebble does not retry its flush
 // in a loop, the process does not end, and writes are refused. The store recovers when the disk
 // has room, and no acknowledged data is lost.
 func TestFullDisk_DelaysPebble(t *testing.T) {

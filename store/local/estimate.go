@@ -1,15 +1,18 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
 // Estimate implements store.Reader. The cost is one request, and the number of chunks in the
-// range.
+// range. It fails if Read of the whole range would meet a lost range.
 func (rd *reader) Estimate(ctx context.Context, r store.Range) (cost store.Cost, err error) {
 	if err := rd.db.life.enter(ctx); err != nil {
 		return cost, err
@@ -25,6 +28,9 @@ func (rd *reader) Estimate(ctx context.Context, r store.Range) (cost store.Cost,
 	if m.iter == nil {
 		return cost, nil
 	}
+	if err := m.checkLevel1(rd.db, r.Series); err != nil {
+		return cost, err
+	}
 	for ok := m.iter.First(); ok; ok = m.iter.Next() {
 		value, err := m.iter.ValueAndErr()
 		if err != nil {
@@ -39,4 +45,17 @@ func (rd *reader) Estimate(ctx context.Context, r store.Range) (cost store.Cost,
 		}
 	}
 	return cost, m.iter.Error()
+}
+
+// checkLevel1 returns a DamageError if chunks of level 1 that overlap the span may be lost.
+func (m *merge) checkLevel1(d *database, series varve.Series) error {
+	cr := chunkReader{db: d, iter: m.iter, series: series, prefix: m.prefix}
+	from, to := cr.level1Start(), cr.spanEnd(&m.span)
+	if cr.seekLevel1(m.span.first) && cr.isAtLevel(level1) && cr.isBefore(cr.iter.Key(), m.span.first) {
+		from = slices.Clone(cr.iter.Key())
+	}
+	if err := cr.iter.Error(); err != nil || bytes.Compare(from, to) >= 0 {
+		return err
+	}
+	return cr.intact(from, to)
 }

@@ -17,7 +17,7 @@ import (
 // Folder is the result of Examine for a data folder.
 type Folder struct {
 	Dir   string // absolute path of the folder
-	There bool
+	There bool   // whether the folder exists
 	New   bool   // whether the folder is empty, or the creation of its store was interrupted
 	Held  error  // names the process that has the folder open; nil if no process has it
 	Disk  string // an existing folder on the same disk

@@ -15,7 +15,8 @@ import (
 )
 
 // expiring is a store with a table. Device a has readings that arrived at two times, and each chunk
-// has readings of both times. Readings of device b never expire.
+// has readings of both times. The field expired has the earlier ones, and kept the later ones. The
+// field free has the readings of device b, which never expire.
 type expiring struct {
 	*testing.T
 	*local.Store
@@ -69,7 +70,7 @@ func (e *expiring) close() {
 	}
 }
 
-// deleteUntil deletes the readings of device a that have expired, given their cutoff.
+// deleteUntil deletes the readings of device a that have expired at a cutoff, and returns their number.
 func (e *expiring) deleteUntil(cutoff time.Time) (int64, error) {
 	return e.DeleteExpired(e.Context(), e.table, func(series varve.Series) time.Time {
 		if series.Device == "b" {

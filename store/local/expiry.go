@@ -34,7 +34,7 @@ func (e *expiry) loop() {
 // expireAtOnce is the maximum number of items that one change deletes.
 const expireAtOnce = 100
 
-// deleteExpired deletes the expired items and returns their number.
+// deleteExpired deletes the expired items, and returns the number that it found.
 func (e *expiry) deleteExpired(ctx context.Context) (n int, err error) {
 	bounds := &pebble.IterOptions{LowerBound: []byte{spaceItem}, UpperBound: []byte{spaceItem + 1}}
 	iter, err := e.items.db.NewIterWithContext(ctx, bounds)

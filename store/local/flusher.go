@@ -133,7 +133,7 @@ type flushedBuffer struct {
 	buffer *seriesBuffer
 	last   int64 // last event time of the flushed rows
 	level0 int   // number of new chunks of level 0
-	bytes  int64
+	bytes  int64 // size of the keys and contents of the new chunks
 }
 
 // flushImmutable converts the immutable memtable, if one exists, into chunks.

@@ -68,7 +68,7 @@ func (f *folder) checkUnlocked() error {
 
 // makeFolder creates a folder and all missing folders above it, durably.
 func makeFolder(fs vfs.FS, dir string) error {
-	var above []string // folders that receive a new folder, or would receive it if they existed
+	var above []string // the parent of each missing folder
 	for at := dir; ; {
 		if _, err := fs.Stat(at); err == nil {
 			break

@@ -142,7 +142,7 @@ func TestOpen_ReportsOverwrittenFiles(t *testing.T) {
 	}
 }
 
-// damage changes up to 2,000 bytes of each file, from byte 20 on.
+// damage changes the bytes from offset 20 to 1,999 in each file, except in its last quarter.
 func damage(t *testing.T, glob string) {
 	t.Helper()
 	paths, err := filepath.Glob(glob)

@@ -14,10 +14,10 @@ type itemLocks struct {
 
 const itemStripes = 64
 
-// itemLock guards the items of one stripe: of all keys with the same hash.
+// itemLock guards the items of one stripe: all keys for which itemStripe returns one number.
 type itemLock struct {
 	sync.Mutex
-	open *change // the last change, if its outcome is open
+	open *change // the last change, if its outcome is open; otherwise nil
 }
 
 // heldItems is the set of stripes that a writer has locked.

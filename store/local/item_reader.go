@@ -25,7 +25,7 @@ type keyAt struct {
 type itemReader struct{ db *database }
 
 // loadEach calls yield for each key with the stored item, or nil if it is missing. It calls yield
-// in the order of the encoded keys. Equal keys have the order of the argument.
+// in the order of the encoded keys. Equal keys have the order of the argument keys.
 func (r *itemReader) loadEach(keys []store.Key, yield func(i int, it *store.Item) error) error {
 	return r.loadEachSorted(keys, sortedKeys(keys), yield)
 }

@@ -35,7 +35,7 @@ func TestWrite_ComparesReadingsWithChunks(t *testing.T) {
 		list[i].ID = varve.ID{}
 	}
 	write(t, s, tb, list, varve.Stored)
-	if err := s.Close(); err != nil { // flushes them into chunks
+	if err := s.Close(); err != nil { // flushes the readings into chunks
 		t.Fatal(err)
 	}
 	if s, err = local.Open(o); err != nil {

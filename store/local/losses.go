@@ -49,8 +49,8 @@ type ledger struct {
 
 	mu         sync.Mutex // guards changes of list, and the fields below
 	generation uint64
-	rebuilt    time.Time
-	pending    []lost
+	rebuilt    time.Time // see lostRecord.Rebuilt
+	pending    []lost    // see lostRecord.Pending
 }
 
 // lostRecord is the content of DAMAGE.
@@ -164,7 +164,7 @@ func (l *ledger) change(do func(*lostRecord)) error {
 	return nil
 }
 
-// add adds ranges, durably.
+// add adds the ranges that are not in the list yet, durably.
 func (l *ledger) add(more []lost) error {
 	if len(more) == 0 {
 		return nil

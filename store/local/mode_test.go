@@ -30,9 +30,9 @@ func readable(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestFolder_IsPrivate checks that other users cannot read a data folder, with any umask. A
-// folder that they could read is restricted, which is reported once. Foreign files stay
-// unchanged.
+// TestFolder_IsPrivate checks that other users cannot read a data folder, even with umask 0, which
+// removes no permission. A folder that they could read is restricted, which is reported once. Foreign
+// files stay unchanged.
 func TestFolder_IsPrivate(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	dir := filepath.Join(t.TempDir(), "new", "data")

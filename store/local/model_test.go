@@ -24,7 +24,7 @@ type subject struct {
 	crash bool
 }
 
-// Read also compares the page with ReadBlocks.
+// Read reads a page, and compares it with the pages of ReadBlocks.
 func (s *subject) Read(ctx context.Context, r store.Range, dst []varve.Reading) (store.Page, error) {
 	return readBoth(ctx, s.Store, r, dst)
 }

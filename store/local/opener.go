@@ -170,7 +170,7 @@ func (o *opener) startEmpty() error {
 type listing struct {
 	manifest string           // name of the MANIFEST in the marker; empty if the marker is missing
 	tables   map[uint64]int64 // sizes of Pebble's table files in bytes, by file number
-	options  []string
+	options  []string         // names of the OPTIONS files
 }
 
 // openReadOnly opens the database without changing it. If damage prevents that, it moves the
@@ -198,9 +198,9 @@ func (o *opener) openReadOnly(l listing) (*pebble.DB, error) {
 	return nil, &errRebuild{reason: err}
 }
 
-// mayBeDamage reports whether damage may be the cause of a failure to open Pebble. It returns false if
-// the disk failed, if the format is newer than this version supports, or if Pebble could not replay its
-// write-ahead log. The cause may be damage if a file is missing.
+// mayBeDamage reports whether damage may be the cause of a failure to open Pebble. A missing file may be
+// damage. It returns false if the disk failed, if the format is newer than this version supports, or if
+// Pebble could not replay its write-ahead log.
 func mayBeDamage(err error) bool {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) && !errors.Is(err, fs.ErrNotExist) {

@@ -25,7 +25,7 @@ const defaultBlockBytes = 32 << 10
 const blocksOfFile = 64
 
 // pebbleOptions returns the options of the database without its cache. Pebble has no log, because
-// the journal has all changes that are not in its files yet.
+// the journal has all changes that are not in Pebble's files yet.
 func pebbleOptions(o Options, w *watcher) *pebble.Options {
 	opts := &pebble.Options{
 		FS:                          o.FS,

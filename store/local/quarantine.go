@@ -158,7 +158,7 @@ func SetAside(dir string) (places []string, err error) {
 }
 
 // retryAfterDamage calls the function do. While do fails because of damage, retryAfterDamage sets the
-// damage aside and calls do once more, at most a hundred times.
+// damage aside and calls do once more, at most a hundred times. It stops earlier if no new loss is found.
 func (q *quarantine) retryAfterDamage(do func() error) error {
 	const most, mostAside = 100, 10
 	for try := 0; ; try++ {

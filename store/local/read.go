@@ -110,7 +110,7 @@ func (m *merge) addChunks(d *database, number uint32, series varve.Series) (err 
 	if err != nil {
 		return err
 	}
-	m.iter = cr.iter
+	m.iter, m.prefix = cr.iter, cr.prefix
 	err = cr.eachLevel0(func(h chunk.Header, data []byte) error {
 		if h.MaxTime < m.span.first || h.MinTime > m.span.last {
 			return nil

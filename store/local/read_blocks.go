@@ -32,6 +32,7 @@ func (rd *reader) ReadBlocks(ctx context.Context, r store.Range, dst []varve.Rea
 		var next *cursor
 		if page.Readings, next, err = m.fill(ctx, dst[:0], want-n, true); next != nil {
 			page.More, page.Split = true, next.isVersionOf(parts, page.Readings)
+			page.Apart = next.isApart(parts, page.Readings)
 		}
 	}
 	page.Cost = m.cost

@@ -77,9 +77,9 @@ func (r *repair) Recounted(ctx context.Context) error {
 
 // Recorded is the damage that a data folder has recorded.
 type Recorded struct {
-	Losses      []Loss // refused until they are accepted; tables are identified by number only
-	Rebuilt     time.Time
-	Unrecounted []Loss
+	Losses      []Loss    // refused until they are accepted; tables are identified by number only
+	Rebuilt     time.Time // time of a rebuild that is not accepted yet; zero if none
+	Unrecounted []Loss    // accepted losses of items whose roll-ups are not recounted yet
 }
 
 // ReadRecorded reads the recorded damage of a data folder. It changes nothing, and a server may

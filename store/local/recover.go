@@ -17,8 +17,8 @@ import (
 
 // Recovery is the result of reading the journal in Open.
 type Recovery struct {
-	Readings int64
-	Changes  int // number of batches of changes of items and tables
+	Readings int64 // number of replayed readings
+	Changes  int   // number of replayed batches that change items or tables
 	// Torn lists ends of the journal that failed their checks and were discarded.
 	//
 	// Each is a write that a crash interrupted, or rarely, an acknowledged one that was damaged.

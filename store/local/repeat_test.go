@@ -53,8 +53,8 @@ func sent(tb testing.TB, ids string, value int64) (list []varve.Reading) {
 	return list
 }
 
-// expectAll writes readings and compares the verdict on each with the text want. In this text, # stands
-// for the index of the reading.
+// expectAll writes readings and compares each verdict with the text want: its outcome, code and stored
+// values, joined. In this text, # stands for the index of the reading.
 func expectAll(t *testing.T, s *Store, where string, list []varve.Reading, want string) {
 	t.Helper()
 	res := s.Write(t.Context(), []store.Batch{{Table: repeatTable, Readings: list}})[0]

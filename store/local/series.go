@@ -20,18 +20,18 @@ const chunkPages = "chunks"
 
 // Series implements store.Enumerator. It lists the series in memory before the ones with chunks. So
 // readings that are flushed in between are listed.
-func (rd *reader) Series(ctx context.Context, t grid.Table, token string) (page store.SeriesPage, err error) {
+func (rd *reader) Series(ctx context.Context, q store.SeriesQuery) (page store.SeriesPage, err error) {
 	if err := rd.db.life.enter(ctx); err != nil {
 		return page, err
 	}
 	defer rd.db.life.leave()
 	page.Cost = store.Cost{Requests: 1}
-	number, err := rd.seriesInMemory(t, token == "", &page)
-	if err != nil || token == "" {
+	number, err := rd.seriesInMemory(q.Table, q.After == "", &page)
+	if err != nil || q.After == "" {
 		return page, err
 	}
-	defer func() { err = damaged(err, t, varve.Series{}) }()
-	return page, rd.seriesInChunks(ctx, number, token, &page)
+	defer func() { err = damaged(err, q.Table, varve.Series{}) }()
+	return page, rd.seriesInChunks(ctx, number, &q, &page)
 }
 
 // seriesInMemory returns the number of a table. If list is true, it also adds the series of its
@@ -54,28 +54,38 @@ func (rd *reader) seriesInMemory(t grid.Table, list bool, page *store.SeriesPage
 	return tb.number, nil
 }
 
-// seriesInChunks adds the next series with chunks to the page. It fails if keys of the table may be
-// lost, because a missing series would not be noticed.
-func (rd *reader) seriesInChunks(ctx context.Context, number uint32, token string, page *store.SeriesPage) error {
+// seriesInChunks adds the next series with chunks to the page. If keys of the table may be lost, it
+// reports that or fails, because a missing series would not be noticed.
+func (rd *reader) seriesInChunks(ctx context.Context, number uint32, q *store.SeriesQuery, page *store.SeriesPage) error {
 	from := chunkSpace(number)
 	end := after(from)
-	if token != chunkPages {
-		s, err := parseSeries(token)
+	if q.After != chunkPages {
+		s, err := parseSeries(q.After)
 		if err != nil {
 			return err
 		}
 		from = after(appendSeriesSpace(nil, number, s))
 	}
-	if err := rd.db.ledger.find(from, end).err(); err != nil {
+	var broken error
+	report := func(err error) (failed bool) {
+		if q.Damaged != nil {
+			q.Damaged(damaged(err, q.Table, varve.Series{}))
+			return false
+		}
+		broken = err
+		return true
+	}
+	if err := rd.db.ledger.find(from, end).err(); err != nil && report(err) {
 		return err
 	}
-	var broken error
 	err := rd.db.visitSome(ctx, from, end, func(key []byte) (next []byte) {
 		k, ok := parseChunkKey(key)
 		switch {
 		case !ok:
-			broken = fmt.Errorf("key of a chunk: %w: %x", store.ErrDamaged, key)
-			return end
+			if report(fmt.Errorf("key of a chunk: %w: %x", store.ErrDamaged, key)) {
+				return end
+			}
+			return append(slices.Clone(key), 0)
 		case len(page.Series) == seriesPage:
 			page.Next = page.Series[seriesPage-1].String()
 			return end

@@ -36,7 +36,7 @@ func TestStore_Conforms(t *testing.T) {
 	})
 }
 
-// TestStore_ConformsWhileFlushing runs the suite with constant flushes.
+// TestStore_ConformsWhileFlushing runs the suite of package storetest with a flush after each write.
 func TestStore_ConformsWhileFlushing(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, now func() time.Time) store.Store {
 		return open(t, local.Options{FS: vfs.NewMem(), Now: now, MemtableBytes: 1})

@@ -24,14 +24,14 @@ type table struct {
 	record    tableRecord
 	stats     tableStats
 	buffers   map[varve.Series]*seriesBuffer
-	memtables [2]memtableCount
+	memtables [2]memtableCount // data in the two memtables, indexed by parity
 	dropped   bool
 }
 
 // memtableCount counts the data of a table in one memtable.
 type memtableCount struct{ readings, bytes int64 }
 
-// base returns the start of the arrival month in ms, to which arrivals in rows are relative.
+// base returns the start of the arrival month in ms since 1970. Arrivals in rows are relative to it.
 func (t *table) base() int64 { return t.Month.Start().UnixMilli() }
 
 // readings returns the number of distinct readings in the table.

@@ -21,7 +21,7 @@ type watcher struct {
 	mu    sync.Mutex
 	files map[uint64]error  // damaged files of Pebble that are not set aside yet
 	keys  map[string]error  // chunks that cannot be decoded
-	known map[uint64]string // files that were reported
+	known map[uint64]string // paths of the files that were reported, by file number
 }
 
 func newWatcher(closing context.Context, events Events) *watcher {

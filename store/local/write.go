@@ -67,9 +67,9 @@ type pendingWrite struct {
 	next    int              // the first group that is not inserted completely
 	last    *journal.Commit  // commit of the inserted readings, or nil
 	rows    []memtable.Entry // rows of all groups
-	bodies  []byte
-	late    []*lookup
-	met     []meeting
+	bodies  []byte           // encoded fields of the rows, one after another
+	late    []*lookup        // readings to be looked up in chunks
+	met     []meeting        // readings to be compared with stored ones
 	record  memtable.Record
 }
 

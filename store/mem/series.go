@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -14,19 +13,19 @@ import (
 const seriesPage = 100
 
 // Series implements store.Enumerator. The token is the text of the last series of a page.
-func (s *Store) Series(ctx context.Context, t grid.Table, after string) (store.SeriesPage, error) {
+func (s *Store) Series(ctx context.Context, q store.SeriesQuery) (store.SeriesPage, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	page := store.SeriesPage{Cost: store.Cost{Requests: 1}}
 	if err := s.check(ctx); err != nil {
 		return page, err
 	}
-	tb, err := s.table(t)
+	tb, err := s.table(q.Table)
 	if err != nil {
 		return page, err
 	}
 	for series, rows := range tb.rows {
-		if len(rows) > 0 && (after == "" || series.String() > after) {
+		if len(rows) > 0 && (q.After == "" || series.String() > q.After) {
 			page.Series = append(page.Series, series)
 		}
 	}

@@ -21,7 +21,7 @@ var start = time.Date(2082, 11, 16, 12, 0, 0, 0, time.UTC)
 type env struct {
 	store.Store
 	clock     time.Time
-	countsLag bool
+	countsLag bool // whether the store has the trait CountsLag
 }
 
 // weekTable returns the table for readings whose event time and arrival are start.

@@ -84,7 +84,7 @@ type machine struct {
 	all     []grid.Table // tables that the sequence may create
 	layout  store.Layout // layout of all readings of the sequence
 
-	countsLag bool
+	countsLag bool // whether the subject has the trait CountsLag
 }
 
 var modelDevices = []string{"a", "b", "b2"}

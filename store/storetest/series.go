@@ -48,10 +48,10 @@ func testSeries(t *testing.T, e *env) {
 	if len(got) != len(want) {
 		t.Errorf("%d series, want %d", len(got), len(want))
 	}
-	if _, err := e.Series(t.Context(), tableAt(start.AddDate(-1, 0, 0), start), ""); !errors.Is(err, store.ErrNoTable) {
+	if _, err := e.Series(t.Context(), store.SeriesQuery{Table: tableAt(start.AddDate(-1, 0, 0), start)}); !errors.Is(err, store.ErrNoTable) {
 		t.Errorf("series of a missing table: %v, want ErrNoTable", err)
 	}
-	if _, err := e.Series(t.Context(), weekTable(), "nonsense"); err != nil && !isInvalid(err) {
+	if _, err := e.Series(t.Context(), store.SeriesQuery{Table: weekTable(), After: "nonsense"}); err != nil && !isInvalid(err) {
 		t.Errorf("series after an invalid token: %v", err)
 	}
 }
@@ -85,7 +85,7 @@ func seriesOf(ctx context.Context, s store.Store, tb grid.Table) (map[varve.Seri
 	all := map[varve.Series]bool{}
 	after := ""
 	for {
-		page, err := s.Series(ctx, tb, after)
+		page, err := s.Series(ctx, store.SeriesQuery{Table: tb, After: after})
 		if err != nil {
 			return nil, err
 		}

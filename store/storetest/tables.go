@@ -220,7 +220,7 @@ func testClosed(t *testing.T, e *env) {
 	_, readErr := e.Read(ctx, r, nil)
 	_, _, _, latestErr := e.Latest(ctx, store.Latest{Table: weekTable(), Series: device("a")})
 	_, estimateErr := e.Estimate(ctx, r)
-	_, seriesErr := e.Series(ctx, weekTable(), "")
+	_, seriesErr := e.Series(ctx, store.SeriesQuery{Table: weekTable()})
 	_, tablesErr := e.Tables(ctx, store.Filter{Prefixes: []string{"t"}, Window: varve.AllTime()})
 	_, getErr := e.Get(ctx, []store.Key{{PK: "a", SK: "b"}}, false)
 	_, queryErr := e.Query(ctx, store.ItemQuery{PK: "a"})

@@ -65,7 +65,7 @@ func (sc *Scanner) Scan(ctx context.Context, t grid.Table, to Sink) (cost store.
 // seriesOf returns the series of a table, sorted.
 func (sc *Scanner) seriesOf(ctx context.Context, t grid.Table, cost *store.Cost) (series []varve.Series, err error) {
 	for after := ""; ; {
-		page, err := sc.Source.Series(ctx, t, after)
+		page, err := sc.Source.Series(ctx, store.SeriesQuery{Table: t, After: after})
 		if err != nil {
 			return nil, err
 		}

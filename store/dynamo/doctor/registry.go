@@ -43,8 +43,9 @@ func (e *examiner) checkMissing(ctx context.Context, name string) {
 	}
 }
 
-// checkRegistry checks that the table of the registry can be read. It compares the clock with the
-// time in DynamoDB's answer. It returns false if the registry cannot be read.
+// checkRegistry checks that the table of the registry can be read. It also checks the keys of the
+// table, and compares the clock with the time in DynamoDB's answer. It returns false if the
+// registry cannot be read.
 func (e *examiner) checkRegistry(ctx context.Context) bool {
 	name := e.Client.Registry()
 	out, err := e.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)})

@@ -58,7 +58,7 @@ type Use struct {
 func (u *Use) stream() streamIn { return streamIn{u.Table, u.Series.Tenant, u.Series.Stream} }
 
 // Prepare makes tables ready for writes. It marks them as used in their records, and makes their
-// stream rows cover the layouts of the uses. It returns one error per use, or nil.
+// stream rows cover the layouts of the uses. For each use, it returns an error or nil.
 func (l *Layouts) Prepare(ctx context.Context, uses []Use) []error {
 	failed := make([]error, len(uses))
 	unusable := l.confirm(ctx, uses)

@@ -31,13 +31,13 @@ type segment struct {
 
 // Series implements store.Enumerator. It scans the keys of all rows, several segments at once, and
 // each page is one request per unfinished segment. DynamoDB bills whole rows.
-func (rd *Reader) Series(ctx context.Context, t grid.Table, after string) (page store.SeriesPage, err error) {
-	segments, err := parseSegments(after)
+func (rd *Reader) Series(ctx context.Context, q store.SeriesQuery) (page store.SeriesPage, err error) {
+	segments, err := parseSegments(q.After)
 	if err != nil {
 		return page, err
 	}
-	if after == "" {
-		if err := rd.admin.Exists(ctx, t.Name()); err != nil {
+	if q.After == "" {
+		if err := rd.admin.Exists(ctx, q.Table.Name()); err != nil {
 			return page, err
 		}
 	}
@@ -47,7 +47,7 @@ func (rd *Reader) Series(ctx context.Context, t grid.Table, after string) (page 
 	g, ctx := errgroup.WithContext(ctx)
 	for _, s := range segments {
 		g.Go(func() error {
-			out, err := rd.scanKeys(ctx, t, s)
+			out, err := rd.scanKeys(ctx, q.Table, s)
 			if err != nil {
 				return err
 			}
@@ -57,7 +57,7 @@ func (rd *Reader) Series(ctx context.Context, t grid.Table, after string) (page 
 			if last := segmentAfter(s.Number, out.LastEvaluatedKey); last.Series != "" {
 				rest = append(rest, last)
 			}
-			return addSeries(&page, seen, t, out.Items)
+			return addSeries(&page, seen, &q, out.Items)
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -88,9 +88,9 @@ func (rd *Reader) scanKeys(ctx context.Context, t grid.Table, s segment) (out *d
 	return out, nil
 }
 
-// addSeries adds the series of rows to a page. It fails with a DamagedRow if a key does not have the form
-// of a series, because the readings of such a row could not be enumerated.
-func addSeries(page *store.SeriesPage, seen map[varve.Series]bool, t grid.Table, items []attr.Item) error {
+// addSeries adds the series of rows to a page. If a key does not have the form of a series, the readings of
+// the row cannot be enumerated. Then addSeries reports a DamagedRow, or fails with it.
+func addSeries(page *store.SeriesPage, seen map[varve.Series]bool, q *store.SeriesQuery, items []attr.Item) error {
 	for _, it := range items {
 		key, _ := it[row.AttrSeries].(*attr.Str)
 		if key != nil && key.Value == row.StreamsKey {
@@ -102,7 +102,12 @@ func addSeries(page *store.SeriesPage, seen map[varve.Series]bool, t grid.Table,
 		}
 		s, _, err := row.ParseSeriesKey(hash)
 		if err != nil {
-			return row.Damaged(t, it, err)
+			damaged := row.Damaged(q.Table, it, err)
+			if q.Damaged == nil {
+				return damaged
+			}
+			q.Damaged(damaged)
+			continue
 		}
 		if !seen[s] {
 			seen[s] = true

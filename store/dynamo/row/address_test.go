@@ -69,7 +69,7 @@ func TestKey_SortsByTime(t *testing.T) {
 }
 
 // TestShardOf_SpreadsEvenly spreads the readings of a device by their ids. No shard may have more
-// than a tenth above its share, and the shard of a reading must never change.
+// than 110 % of its share, and the shard of a reading must never change.
 func TestShardOf_SpreadsEvenly(t *testing.T) {
 	const readings, shards = 40_000, 4
 	counts := [shards]int{}

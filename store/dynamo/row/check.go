@@ -67,16 +67,19 @@ func (r *Row) checkKeys() error {
 	return nil
 }
 
-// checkTTL checks that a row cannot be deleted before its readings have happened and arrived. It also
-// checks that the recorded expiry and size are not negative.
+// checkTTL checks that a row cannot be deleted before its readings have happened and arrived. It
+// also checks that the recorded expiry is not negative, and that a recorded size is above 0.
 func (r *Row) checkTTL(list []varve.Reading) error {
 	for i := range list {
 		if r.TTL != 0 && r.TTL < lastTime(&list[i]).Unix() {
 			return fmt.Errorf("its %s is before the time of its readings", AttrTTL)
 		}
 	}
-	if r.TTL < 0 || r.Sized && r.Bytes <= 0 {
-		return fmt.Errorf("its %s or %s is negative", AttrTTL, AttrSize)
+	if r.TTL < 0 {
+		return fmt.Errorf("its %s is negative", AttrTTL)
+	}
+	if r.Sized && r.Bytes <= 0 {
+		return fmt.Errorf("its %s is not above 0", AttrSize)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ type Catalog struct {
 type Listed struct {
 	store.Info
 
-	Empty bool
+	Empty bool // whether the record does not mark the table as used
 }
 
 // HasRows reports whether a table may have rows of this deployment.

@@ -64,8 +64,8 @@ func (r *report) item(process string) (store.Item, error) {
 
 // demand is the use of tables by all processes.
 type demand struct {
-	now, peak map[string]client.Units
-	throttled map[string]usage // by table; only ReadsThrottled and WritesThrottled are set in each usage
+	now, peak map[string]client.Units // present use, and peak of the last scaleHours, by table
+	throttled map[string]usage        // by table; only ReadsThrottled and WritesThrottled are set in each usage
 	// hours has the peaks of all reported hours, also of those before the last scaleHours.
 	hours map[string]map[int64]client.Units
 	// isComplete means that the reports cover all hours whose peaks count.
@@ -89,8 +89,8 @@ func (d *demand) of(table string) need {
 	return need{d.now[table], d.peak[table], refused.ReadsThrottled, refused.WritesThrottled, d.isComplete}
 }
 
-// readDemand adds up the reports. The peak of a table is at most the sum of its processes' peaks in
-// one hour, so it may be too high, and never too low.
+// readDemand adds up the reports. The true peak of a table is at most the sum of its processes'
+// peaks in one hour. readDemand uses the sum, so its result may be too high, and is never too low.
 func readDemand(ctx context.Context, registry *items.Items, now time.Time) (*demand, error) {
 	d := &demand{
 		now: map[string]client.Units{}, peak: map[string]client.Units{}, throttled: map[string]usage{},

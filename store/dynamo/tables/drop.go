@@ -64,8 +64,8 @@ func (l *Lifecycle) markDropping(ctx context.Context, t grid.Table, owned bool) 
 // undoWithin limits the time of undoDrop.
 const undoWithin = time.Minute
 
-// undoDrop is called if a table could not be deleted. The table is retired again, with the protection
-// that d has.
+// undoDrop retires a table again if it could not be deleted, and restores the deletion protection that d
+// describes.
 func (l *Lifecycle) undoDrop(ctx context.Context, t grid.Table, d *types.TableDescription) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
 	defer cancel()

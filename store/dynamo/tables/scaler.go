@@ -30,12 +30,12 @@ import (
 type Scaler struct {
 	lifecycle *Lifecycle
 	used      func() map[string]client.TableUse
-	process   string // key of this process' report
+	process   string // key of this process's report
 
 	mu      sync.Mutex
 	started time.Time
-	taken   time.Time // end of the last measured interval
-	hours   map[string]map[int64]client.Units
+	taken   time.Time                         // end of the last measured interval
+	hours   map[string]map[int64]client.Units // peaks of this process, by table and hour since 1970
 
 	month month // the use by which cold tables are scaled
 }

@@ -123,7 +123,7 @@ func (l *Lifecycle) tuneClass(ctx context.Context, name string, from, to store.T
 }
 
 // isUnknownClass reports whether err is the answer of DynamoDB Local to a change of the table
-// class. It does not support table classes, and treats the request as empty.
+// class. DynamoDB Local does not support table classes, and treats the request as empty.
 func isUnknownClass(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" && api.ErrorMessage() == "Nothing to update"

@@ -96,7 +96,7 @@ const (
 	numbersWide          // sign and exponent, low and high 64 bits of each number
 )
 
-// maxScaled leaves room for second differences in an int64.
+// maxScaled is the maximum of a scaled coefficient, so that second differences fit into an int64.
 const maxScaled = 1 << 60
 
 func (f *fieldBuilder) appendNumbers(dst []byte) []byte {

@@ -49,11 +49,13 @@ type Chunk struct {
 	Header
 	Block block.Block
 
+	encoded []byte        // encoded coefficients of all columns of numbers, for DecodeNumbers
 	scratch varve.Reading // memory for the method ID
 	arena   Arena
 }
 
-// Decode decodes a chunk of a series. The result does not refer to data.
+// Decode decodes a chunk of a series, except for the coefficients of numbers. It checks and copies these,
+// and they are decoded when their column is used. The result does not refer to data.
 func (c *Chunk) Decode(series varve.Series, data []byte) error {
 	s := source{data: data}
 	c.Header = s.header()
@@ -124,13 +126,14 @@ func (c *Chunk) decodeFields(s *source) {
 		return
 	}
 	c.Block.Columns = slices.Grow(c.Block.Columns[:0], int(n))[:n]
+	c.encoded = c.encoded[:0]
 	for i := range c.Block.Columns {
-		decoder{&c.Block.Columns[i]}.decode(s, c.Count)
+		decoder{&c.Block.Columns[i], c}.decode(s)
 		if s.err != nil {
 			return
 		}
 	}
-	// Fields of readings are sorted by name.
+	// The fields of readings must be sorted by name, so the columns must be, too.
 	slices.SortFunc(c.Block.Columns, func(a, b block.Column) int { return strings.Compare(a.Name, b.Name) })
 }
 

@@ -1,6 +1,7 @@
 package chunk
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"slices"
 
@@ -9,12 +10,16 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// decoder decodes a column.
-type decoder struct{ *block.Column }
+// decoder decodes a column of a chunk.
+type decoder struct {
+	*block.Column
+	chunk *Chunk
+}
 
 func bit(bitmap []byte, i int) bool { return bitmap[i/8]>>(i%8)&1 == 1 }
 
-func (f decoder) decode(s *source, n int) {
+func (f decoder) decode(s *source) {
+	n := f.chunk.Count
 	if name := s.bytes(s.uvarint()); string(name) != f.Name {
 		f.Name = string(name)
 	}
@@ -40,7 +45,7 @@ func (f decoder) decode(s *source, n int) {
 		return
 	}
 	f.decodeNumbers(s, numbers)
-	f.Plain = numbers == n && f.Kind == varve.KindNumber && len(f.Coefs) == n && f.Most == f.Least
+	f.Plain = numbers == n && f.Kind == varve.KindNumber && len(f.Wide) == 0 && f.Most == f.Least
 	f.Bools = append(f.Bools[:0], s.bytes(uint64(bools+7)/8)...)
 	f.decodeTexts(s, texts)
 }
@@ -100,7 +105,7 @@ func classOf(kind byte) int {
 }
 
 func (f decoder) decodeNumbers(s *source, n int) {
-	f.Wide, f.Exps, f.Coefs = f.Wide[:0], f.Exps[:0], f.Coefs[:0]
+	f.Wide, f.Exps, f.Coefs, f.Encoded = f.Wide[:0], f.Exps[:0], f.Coefs[:0], nil
 	if n == 0 {
 		return
 	}
@@ -118,30 +123,46 @@ func (f decoder) decodeNumbers(s *source, n int) {
 			f.Wide = append(f.Wide, num)
 		}
 	case numbersScaled:
-		f.Exps = slices.Grow(f.Exps, n)[:n]
-		f.Coefs = slices.Grow(f.Coefs, n)[:n]
-		s.ints(f.Exps)
-		s.ints(f.Coefs)
-		f.checkScale(s)
+		f.decodeExponents(s, n)
+		from := s.data
+		s.skipInts(n)
+		f.Encoded, f.At = f.chunk, len(f.chunk.encoded)
+		f.chunk.encoded = binary.AppendUvarint(f.chunk.encoded, uint64(n))
+		f.chunk.encoded = append(f.chunk.encoded, from[:len(from)-len(s.data)]...)
 	default:
 		s.fail()
 	}
 }
 
-// checkScale ensures that Column.Value cannot fail.
-func (f decoder) checkScale(s *source) {
-	if s.err != nil {
-		return
-	}
-	f.Least, f.Most = f.Exps[0], f.Exps[0]
-	for _, exp := range f.Exps {
-		if exp != f.Most {
-			f.Least, f.Most = min(f.Least, exp), max(f.Most, exp)
-		}
+// decodeExponents sets Least and Most, and Exps unless all exponents are equal. It checks the exponents,
+// so that Column.Value cannot fail.
+func (f decoder) decodeExponents(s *source, n int) {
+	if len(s.data) > 0 && s.data[0] == packSame {
+		s.byte()
+		f.Least = s.varint()
+		f.Most = f.Least
+	} else {
+		f.Exps = slices.Grow(f.Exps, n)[:n]
+		s.ints(f.Exps)
+		f.Least, f.Most = slices.Min(f.Exps), slices.Max(f.Exps)
 	}
 	if _, ok := decimal.PowerOf10(f.Most - f.Least); !ok || f.Least < -decimal.MaxScale || f.Most > decimal.MaxScale {
 		s.fail()
 	}
+}
+
+// DecodeNumbers implements block.Decoder.
+func (c *Chunk) DecodeNumbers(column *block.Column) {
+	s := source{data: c.encoded[column.At:]}
+	n := int(s.uvarint())
+	if len(column.Exps) == 0 {
+		column.Exps = slices.Grow(column.Exps, n)[:n]
+		for i := range column.Exps {
+			column.Exps[i] = column.Least
+		}
+	}
+	column.Coefs = slices.Grow(column.Coefs[:0], n)[:n]
+	s.ints(column.Coefs)
 }
 
 func (f decoder) decodeTexts(s *source, n int) {

@@ -25,10 +25,10 @@ type Guard struct {
 	conditions *health.Conditions
 
 	mu   sync.Mutex
-	at   time.Time
-	free int64
-	err  error
-	full bool // whether a write found no room, and the disk is still full
+	at   time.Time // time of the last check of the disk; zero before
+	free int64     // free bytes at that time
+	err  error     // error of that check, or nil
+	full bool      // whether a write found no room, and the disk is still full
 }
 
 const (

@@ -8,7 +8,7 @@ import (
 type Commit struct {
 	done  chan struct{}
 	err   error
-	retry *Commit
+	retry *Commit // the next attempt after a failed write; otherwise nil
 }
 
 func newCommit() *Commit { return &Commit{done: make(chan struct{})} }
@@ -53,7 +53,7 @@ func (c *Commit) Ended() bool {
 }
 
 // Retry returns the commit of the next attempt to write the frame, or nil. Callers use it after
-// Wait returned a failed write. If the commit has not ended, Retry returns the commit itself.
+// Wait returned the error of a write. If the commit has not ended, Retry returns the commit itself.
 func (c *Commit) Retry() *Commit {
 	if !c.Ended() {
 		return c

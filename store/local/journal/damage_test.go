@@ -86,7 +86,7 @@ type journalDamage struct {
 	reason  string
 	harm    func(*testing.T, vfs.FS)
 	problem string // a part of the error that Replay returns
-	left    string // the frames that Replay returns with Salvage
+	left    string // payloads of the frames that Replay returns with Salvage
 }
 
 // journalDamages returns ways to damage a journal that differ from a crash.

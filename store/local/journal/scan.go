@@ -51,8 +51,8 @@ type scan struct {
 	used   int // length of data without trailing zeros
 	rep    SegmentReport
 	length int64 // largest length of the file that the header or a frame records
-	ended  bool
-	torn   int // number of torn ends
+	ended  bool  // whether the end frame was read
+	torn   int   // number of torn ends
 }
 
 func (s *scan) problem(from, to int64, text string) Problem {

@@ -100,7 +100,7 @@ func (s *segment) grow(to int64, group int) error {
 	if group > fillBytes/8 {
 		return s.extend(to + 2*int64(group))
 	}
-	fill := min(max(to, firstBytes), fillBytes) // bytes; the file doubles, within limits
+	fill := min(max(to, firstBytes), fillBytes) // number of zeros: the file doubles, within limits
 	if to+fill/4 <= s.zeroed {
 		return nil
 	}

@@ -37,9 +37,9 @@ type Writer struct {
 	queue    []*group  // groups to be written, in order; open is the last one
 	failed   error     // error of the last write, which is being retried
 	closed   bool
-	spare    []byte
-	stopped  chan struct{}
-	closing  chan struct{}
+	spare    []byte        // buffer of a written group, for the next group
+	stopped  chan struct{} // closed when writeLoop returns
+	closing  chan struct{} // closed by Close
 
 	syncs syncMeter
 }

@@ -26,7 +26,8 @@ type Cache struct {
 }
 
 // add adds an entry that fits into the cache, in place of an older entry of the same row block. It evicts
-// random entries if the cache is full. So some entries remain if a client reads more rows in turn than the cache holds.
+// random entries if the cache is full. So some entries remain if clients repeatedly read more rows than
+// the cache holds.
 func (c *Cache) add(p *packed) {
 	if p.bytes > c.Bytes {
 		return
@@ -59,7 +60,7 @@ func (c *Cache) remove(p *packed) {
 // blockRange is the part of a Selection that is in one row block.
 type blockRange struct {
 	home     *rowBlock
-	cached   *packed // nil if the block has no columns, or they are out of date
+	cached   *packed // nil if the row block has no cached columns, or they are out of date
 	inserts  uint32  // value of rowBlock.inserts when the rows were selected
 	first    int     // index in the row block of the first row
 	from, to int     // indexes of the rows in the selection

@@ -80,7 +80,7 @@ func (c *cacheMachine) insert(t *rapid.T) {
 	c.add(&r, true)
 }
 
-// replace begins a new memtable, as a flush does.
+// replace begins a new memtable, as a rotation does.
 func (c *cacheMachine) replace(*rapid.T) {
 	c.m, c.rows = memtable.New(0, c.limits), new(memtable.Rows)
 }

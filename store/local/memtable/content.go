@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// Content holds the bodies and field names to which rows refer. It only grows, so a copy can be
-// read without the lock.
+// Content holds the bodies and field names to which rows refer. It only grows, so a copy can be read
+// without the lock of the store's memory.
 type Content struct {
 	bodies bodies
 	shapes [][]string // lists of field names; a row has the index of its list
@@ -48,14 +48,14 @@ func (c *Content) read(w Row, base int64, r *varve.Reading, arena *chunk.Arena) 
 // Names returns the field names that have the given index.
 func (c *Content) Names(shape uint32) []string { return c.shapes[shape] }
 
-// View returns a view of rows of a series. The base is the start of the table's arrival month in
-// ms. The caller holds the lock.
+// View returns a view of rows of a series. The base is the start of the table's arrival month in ms since
+// 1970. The caller holds the lock of the store's memory.
 func (c *Content) View(series varve.Series, base int64, rows []Row) *View {
 	return &View{Content: *c, series: series, base: base, rows: rows}
 }
 
-// View returns a view of selected rows of a series, which uses the cache of the memtable. The base is
-// the start of the table's arrival month in ms. The caller holds the lock.
+// View returns a view of selected rows of a series, which uses the cache of the memtable. The base is the
+// start of the table's arrival month in ms since 1970. The caller holds the lock of the store's memory.
 func (m *Memtable) View(series varve.Series, base int64, s *Selection) *View {
 	v := m.Content.View(series, base, s.rows)
 	v.selection = s
@@ -74,7 +74,7 @@ func (v *View) Release() {
 	v.selection, v.rows = nil, nil
 }
 
-// View is a copy of rows that can be read without the lock.
+// View is a copy of rows that can be read without the lock of the store's memory.
 type View struct {
 	Content
 	series varve.Series

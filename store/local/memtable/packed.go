@@ -190,8 +190,13 @@ func (p *packed) unpack(from, to int, b *block.Block) {
 		b.IDs = append(b.IDs, p.ids[from:to]...)
 	}
 	b.Columns = slices.Grow(b.Columns[:0], len(p.columns))[:len(p.columns)]
+	rows := &packedRows{p, from, to}
 	for i := range p.columns {
-		p.unpackColumn(&p.columns[i], from, to, &b.Columns[i])
+		c := &b.Columns[i]
+		p.unpackColumn(&p.columns[i], from, to, c)
+		if p.columns[i].coefs.n > 0 {
+			c.Encoded, c.At = rows, i
+		}
 	}
 }
 
@@ -218,8 +223,24 @@ func (p *packed) unpackColumn(c *packedColumn, from, to int, dst *block.Column) 
 			dst.Slots = append(dst.Slots, int32(i))
 		}
 	}
-	dst.Exps = p.unpackInts(dst.Exps, &c.exps, min(first, c.exps.n), min(last, c.exps.n))
-	dst.Coefs = p.unpackInts(dst.Coefs, &c.coefs, min(first, c.coefs.n), min(last, c.coefs.n))
 	dst.Wide = append(dst.Wide, v.Wide[min(first, len(v.Wide)):min(last, len(v.Wide))]...)
 	dst.Texts = append(dst.Texts, v.Texts[min(first, len(v.Texts)):min(last, len(v.Texts))]...)
+}
+
+// packedRows is a range of packed rows.
+type packedRows struct {
+	*packed
+	from, to int // the range has the rows from <= i < to
+}
+
+// DecodeNumbers implements block.Decoder. If the column has Slots, it decodes the numbers of all rows,
+// because the slots refer to them.
+func (r *packedRows) DecodeNumbers(dst *block.Column) {
+	c := &r.columns[dst.At]
+	first, last := r.from, r.to
+	if len(c.values.Slots) > 0 {
+		first, last = 0, c.coefs.n
+	}
+	dst.Exps = r.unpackInts(dst.Exps, &c.exps, first, last)
+	dst.Coefs = r.unpackInts(dst.Coefs, &c.coefs, first, last)
 }

@@ -23,7 +23,7 @@ type Rows struct {
 type rowBlock struct {
 	rows    []Row
 	inserts uint32                 // number of inserts
-	read    atomic.Bool            // whether a reader has decoded rows of the block
+	read    atomic.Bool            // whether a reader has decoded enough rows of the block to cache them
 	packed  atomic.Pointer[packed] // cached columns, which may be out of date
 }
 

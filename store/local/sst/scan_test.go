@@ -89,7 +89,7 @@ func TestScan_SkipsDamagedBlocks(t *testing.T) {
 		fs := vfs.NewMem()
 		keys := makeFile(t, fs, "whole.sst", 2000, indexBlock)
 		whole := read(t, fs, "whole.sst")
-		perBlock := 20 // upper bound of the entries per block
+		perBlock := 20 // more than the entries in a block: 512 bytes, and at least 40 bytes per entry
 		rng := rand.New(rand.NewPCG(3, 4))
 		unopened := 0
 		for round := range 400 {

@@ -1,0 +1,67 @@
+package prometheus
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/storage"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/block"
+)
+
+// TestSamples_KeepsOnePerMoment adds a day of readings, one every ten seconds, in parts of 100. A selector
+// with a step of five minutes keeps the last reading at or before each step.
+func TestSamples_KeepsOnePerMoment(t *testing.T) {
+	const step, every, n = 300_000, 10_000, 8640
+	v := &queryStorage{lookedBack: 5 * time.Minute}
+	last := int64(n * every)
+	hints := &storage.SelectHints{Start: 1, End: last, Step: step}
+	for name, add := range map[string]func(s *samples, b *block.Block, from, to int){
+		"columns": func(s *samples, b *block.Block, from, to int) {
+			s.addColumn(&block.Part{Block: b, From: from, To: to}, &b.Columns[0], to-from)
+		},
+		"readings": func(s *samples, b *block.Block, from, to int) {
+			for i := from; i < to; i++ {
+				s.add(millisecond(b.Times[i]), float64(b.Columns[0].Coefs[i]))
+			}
+		},
+	} {
+		b := &block.Block{Columns: []block.Column{{Name: "v", Kind: varve.KindNumber, Plain: true}}}
+		for i := range n {
+			b.Times = append(b.Times, (int64(i)*every+7)*int64(time.Millisecond))
+			b.Columns[0].Coefs = append(b.Columns[0].Coefs, int64(i))
+			b.Columns[0].Exps = append(b.Columns[0].Exps, 0)
+		}
+		s := samples{moments: v.momentsOf(hints)}
+		for from := 0; from < n; from += 100 {
+			add(&s, b, from, min(from+100, n))
+		}
+		if len(s.list) != n*every/step {
+			t.Fatalf("%s: %d samples are kept, want %d", name, len(s.list), n*every/step)
+		}
+		for i, p := range s.list {
+			row := (i+1)*step/every - 1 // the last reading before step i + 1
+			if want := (promql.FPoint{T: int64(row)*every + 7, F: float64(row)}); p != want {
+				t.Fatalf("%s: sample %d is %v, want %v", name, i, p, want)
+			}
+		}
+	}
+}
+
+// TestMoments_KeepAll checks that all samples are kept for selectors in subqueries and range functions.
+func TestMoments_KeepAll(t *testing.T) {
+	for name, m := range map[string]moments{
+		"subquery": (&queryStorage{hasSubquery: true}).momentsOf(&storage.SelectHints{Step: 1000}),
+		"range":    (&queryStorage{}).momentsOf(&storage.SelectHints{Step: 1000, Range: 60_000}),
+	} {
+		s := samples{moments: m}
+		for t := range int64(100) {
+			s.add(t, 1)
+		}
+		if len(s.list) != 100 {
+			t.Errorf("%s: %d samples, want 100", name, len(s.list))
+		}
+	}
+}
