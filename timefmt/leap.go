@@ -11,7 +11,8 @@ var errNoLeapSecond = errors.New("the second 60 is not at the end of a month in 
 // leapSecond is the text of the seconds of a leap second.
 const leapSecond = ":60"
 
-// secondsAt is the index of the seconds in a date and time, as in 2016-12-31T23:59:60.
+// secondsAt is the index of the colon before the seconds in a date and time, as in
+// 2016-12-31T23:59:60.
 const secondsAt = len("2016-12-31T23:59")
 
 // ParseTime parses a time as time.ParseInLocation does. The second 60 of a leap second is read as the
