@@ -31,7 +31,7 @@ build:
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -buildvcs=auto -o bin/varve ./cmd/varve
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -buildvcs=auto -o bin/varve-agent ./cmd/varve-agent
 
-# See docs/releasing.md. PLATFORMS limits it, as in PLATFORMS=linux/amd64,linux/arm/7.
+# See docs/releasing.md. PLATFORMS limits the platforms, as in PLATFORMS=linux/amd64,linux/arm/7.
 dist:
 	@$(GO) run -C tools/dist . -root ../.. $(if $(PLATFORMS),-platforms $(PLATFORMS))
 
@@ -56,7 +56,7 @@ check: need fmt lint build
 	@tests/console/run.sh -short
 	@tests/terraform/run.sh -short
 
-# Each kind ends after SOAKTIME, however much of it is done, and logs how much was.
+# Each test ends after SOAKTIME, even before its last kill, cut or damage, and logs how many were done.
 SOAK = $(GO) test -count=1 -v -timeout 0
 soak: need
 	@$(SOAK) ./tests/crash -run '^TestKill_KeepsAcknowledgedReadings$$' -kills $(KILLS) -within $(SOAKTIME)

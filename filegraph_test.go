@@ -55,8 +55,8 @@ func TestFindCycle_ReturnsPath(t *testing.T) {
 	}
 }
 
-// fileUses returns the uses between the files of a package, by using file and then by used file.
-// Each use has one name that the used file declares.
+// fileUses returns the uses between the files of a package. The keys are the using file and then
+// the used file. The value is one name that the used file declares.
 func fileUses(t *testing.T, dir string) map[string]map[string]string {
 	t.Helper()
 	set := token.NewFileSet()

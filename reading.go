@@ -13,8 +13,8 @@ import (
 
 // Limits of a reading.
 const (
-	MaxFields       = 256       // number of fields
-	MaxReadingBytes = 64 << 10  // bytes of the id, the field names and the values
+	MaxFields       = 256       // maximum number of fields
+	MaxReadingBytes = 64 << 10  // maximum bytes of the id, the field names and the values
 	MaxTime         = 1<<63 - 1 // exclusive limit of event times, in nanoseconds since 1970; it is in the year 2262
 )
 
@@ -59,7 +59,7 @@ func (r *Reading) Position() Position { return Position{Time: r.Time.UnixNano(),
 // one.
 const fewFields = 8
 
-// Field returns the value of the named field, or the zero Value.
+// Field returns the value of the named field, or the zero Value if the reading lacks the field.
 func (r *Reading) Field(name string) Value {
 	if len(r.Fields) <= fewFields {
 		for i := range r.Fields {
@@ -90,8 +90,7 @@ func (r *Reading) Normalize() Verdict {
 }
 
 // NormalizeValues sorts the fields by name, converts times to UTC, and truncates the arrival to
-// milliseconds. A missing id stays unset; the
-// store computes the content id when it needs one.
+// milliseconds. A missing id stays unset. The store computes the content id when it needs one.
 //
 // It returns a rejecting verdict if the reading cannot be stored, otherwise the zero Verdict. It
 // does not compare the event time with the clock; the router does.

@@ -71,7 +71,7 @@ func ParseKey(key string) (ID, error) {
 func (p Position) IsVersionOf(q Position) bool { return p.Time == q.Time && p.ID.IsVersionOf(q.ID) }
 
 // AfterVersions returns the position after all versions of a reading, in the given order. A read
-// that continues after it returns none of these versions.
+// that continues there returns none of these versions.
 func (p Position) AfterVersions(o Order) Position {
 	p.ID.version = 0
 	if o == Ascending {

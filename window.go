@@ -34,8 +34,8 @@ func (w Window) Validate() error {
 	return nil
 }
 
-// Position is an event time and an id. The readings of a series are ordered by it. A cursor
-// contains a position.
+// Position is an event time and an id. The readings of a series are in the order of their
+// positions. A cursor contains a position.
 type Position struct {
 	Time int64 // nanoseconds since 1970, UTC
 	ID   ID

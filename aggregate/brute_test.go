@@ -92,7 +92,7 @@ func (s *oracleStep) startAt(sec int64, z *time.Location) int64 {
 
 // oracleCell has the values of one field in one bucket.
 type oracleCell struct {
-	all     int
+	all     int        // number of values of any kind
 	numbers []*big.Rat // ordered by position, then by device
 	texts   []string
 }

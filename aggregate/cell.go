@@ -51,7 +51,7 @@ func (v Value) sum() *decimal.Sum {
 type cell struct {
 	name        string // name of the field
 	count       int64  // number of values of any kind
-	numbers     int64
+	numbers     int64  // number of values that are numbers
 	total       decimal.Sum
 	squares     decimal.Sum
 	low, high   varve.Number

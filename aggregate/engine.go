@@ -85,7 +85,7 @@ type run struct {
 type ranked struct {
 	rows   []Row
 	rank   Value
-	values int
+	values int // number of values that the rows add to the budget
 }
 
 // addDevice adds the rows of a device.

@@ -32,7 +32,7 @@ type world struct {
 	engine  *engine.Engine
 	subject *aggregate.Engine
 	model   []varve.Reading // distinct readings
-	known   map[string]bool
+	known   map[string]bool // texts of the readings in model
 }
 
 func newWorld(t TB) *world {

@@ -77,7 +77,8 @@ func (c *cut) check(t *testing.T, w *world, what string) {
 	}
 }
 
-// TestCut_KeepsResolutionByHand sends the later readings of each cut in the given order.
+// TestCut_KeepsResolutionByHand sends the readings of each cut that arrive after the resolution, in the given
+// order. The alerts must be the wanted ones.
 func TestCut_KeepsResolutionByHand(t *testing.T) {
 	for _, c := range cuts {
 		w := c.resolved(t)

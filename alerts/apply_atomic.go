@@ -20,7 +20,7 @@ type atomicWriter struct {
 	*subject
 	*stores
 	recorded  *timeline
-	contested map[varve.Position]bool
+	contested map[varve.Position]bool // starts of episodes that another process has changed since they were read
 }
 
 // apply executes a plan.

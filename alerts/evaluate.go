@@ -34,7 +34,7 @@ func (h *history) isInside(p varve.Position) bool {
 
 // findings are the result of an evaluation.
 type findings struct {
-	span                           // the evaluated span; it begins before the span given to evaluate if readBack has moved its begin
+	span                           // the evaluated span; it begins before the span given to evaluate if readBack has moved the beginning
 	wanted []episode               // the episodes that touch the span
 	stored map[varve.Position]bool // history.stored, and the starts of recorded episodes whose first reading this evaluation found
 }

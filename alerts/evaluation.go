@@ -22,7 +22,7 @@ type evaluation struct {
 // written summarizes the readings of a write that matter to the rule, or may matter.
 type written struct {
 	span
-	any   bool // the write has such readings
+	any   bool // the write has readings that matter, or may matter
 	holds bool // the condition holds for all of them
 	fails bool // the condition fails for all of them
 }

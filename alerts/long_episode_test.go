@@ -28,7 +28,7 @@ func TestLongEpisode_IsNotReadToItsEnds(t *testing.T) {
 	for _, c := range []struct {
 		reason string
 		r      varve.Reading
-		most   int // maximum number of readings that are read
+		most   int // maximum number of readings that are read; the large numbers are a few times trustAfter (1000)
 		want   string
 	}{
 		{"goes on", valued(n, 9), 1, "0-3-"},

@@ -68,7 +68,7 @@ func (o *outbox) item(attrs map[string]varve.Value, a *Alert, version int64) sto
 	return store.Item{Key: outboxKey(a.Tenant, a.Device, a.ID), Attrs: attrs}
 }
 
-// outboxKey returns the key of an entry. Entries are sorted by device, and then by Alert.Since.
+// outboxKey returns the key of an entry. Entries are sorted by tenant, device and Alert.Since.
 func outboxKey(tenant, device, id string) store.Key {
 	return store.Key{PK: outboxPK, SK: tenant + "/" + device + "#" + id}
 }

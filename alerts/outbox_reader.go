@@ -66,7 +66,7 @@ func (o *Outbox) Successor(ctx context.Context, a *Alert) (Alert, error) {
 	return next, err
 }
 
-// AnnounceOpen writes entries of all open alerts of a tenant, page by page. It calls check before
+// AnnounceOpen writes an outbox entry for each open alert of a tenant, page by page. It calls check before
 // each page, and stops if check fails.
 func (o *Outbox) AnnounceOpen(ctx context.Context, tenant string, check func(context.Context) error) error {
 	isOpen := func(it *store.Item) bool { return it.Attrs["resolvedBy"].Text() == "" }

@@ -26,7 +26,8 @@ func allAlerts(list []alerts.Alert) (all []string) {
 }
 
 // TestPreview_EqualsOpenedAlerts previews random rules on random readings. Then it adds the rule, and
-// resends the readings in another order, so that the rule is evaluated on all of them.
+// resends the readings in another order, so that the rule is evaluated on all of them. The opened alerts must
+// equal the previewed ones.
 func TestPreview_EqualsOpenedAlerts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)
@@ -117,7 +118,7 @@ func TestPreview_RefusesRules(t *testing.T) {
 	invalid(t, preview(above(1, 0), all), "device", "more than 1000 devices")
 }
 
-// TestPreview_BoundsReadings previews a rule on more readings than the limit.
+// TestPreview_BoundsReadings checks that a preview fails if it would read more than a million readings.
 func TestPreview_BoundsReadings(t *testing.T) {
 	one := valued(1, 9)
 	w := newWorld(t, func(o *alerts.Options) { o.Source = endless{o.Source, &one} })

@@ -46,9 +46,9 @@ func (t *retirer) resolveAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// begin resolves the open alerts of the ended generations of a rule that was deleted or changed
-// just now. It reads at most retiredAtOnce alerts. If this fails, begin calls failed and returns
-// nil: the deletion or change of the rule has succeeded, and ResolveRetired retries.
+// begin resolves the open alerts of a rule that was deleted or changed just now. These alerts belong to
+// earlier generations of the rule. It reads at most retiredAtOnce alerts. If this fails, begin calls
+// failed and returns nil: the deletion or change of the rule has succeeded, and ResolveRetired retries.
 func (t *retirer) begin(ctx context.Context, r *Rule) error {
 	if r.retired == "" {
 		return nil

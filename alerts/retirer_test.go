@@ -86,8 +86,8 @@ func TestRetirement_IsResumedAfterFailure(t *testing.T) {
 	}
 }
 
-// TestEditRule_KeepsAlertsForNewSeverity checks that alerts stay open if only the severity
-// changes. After any other change, the rule is evaluated as a new one.
+// TestEditRule_KeepsAlertsForNewSeverity checks that alerts stay open if only the severity changes.
+// If the condition changes, the rule is evaluated as a new one.
 func TestEditRule_KeepsAlertsForNewSeverity(t *testing.T) {
 	for _, c := range []struct {
 		reason string

@@ -70,7 +70,8 @@ func TestRuleCache_DropsRulesChangedWhileRead(t *testing.T) {
 	}
 }
 
-// TestAddRule_DropsCacheForDuplicate adds a rule twice, as a client does after a lost answer.
+// TestAddRule_DropsCacheForDuplicate adds a rule to a process and then, as a client does after a lost answer,
+// to another one. The other process has cached that no rule exists, and must apply the rule at once.
 func TestAddRule_DropsCacheForDuplicate(t *testing.T) {
 	w := newWorld(t)
 	w.send(valued(0, 1)) // caches the rules of the tenant, before the first rule exists

@@ -57,7 +57,7 @@ func (m *Monitor) AddRule(ctx context.Context, r Rule) (Rule, varve.Outcome, err
 
 // EditRule replaces the content of a rule. It fails with NotFound if the rule is missing.
 //
-// If only the severity changes, open alerts stay open with their old severity. If the condition
+// If only Severity or Late changes, open alerts stay open with their old severity. If the condition
 // changes, the rule is evaluated as a new one, for readings that arrive from then on. Its open
 // alerts are resolved as ByRuleChanged. A measured gap stays until the condition changes.
 func (m *Monitor) EditRule(ctx context.Context, r Rule) (Rule, error) {

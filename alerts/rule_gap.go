@@ -104,7 +104,8 @@ func (g *gapMeter) seriesOf(ctx context.Context, r *Rule) (series []varve.Series
 	return series, nil
 }
 
-// intervals returns the times between the last samples of a series.
+// intervals returns the durations between the last samples of a series. It reads at most sampledReadings
+// samples, and omits durations of 0.
 func (g *gapMeter) intervals(ctx context.Context, r *Rule, s varve.Series) (all []time.Duration, err error) {
 	now := g.now()
 	w := varve.Window{From: now.Add(-sampledTime), To: now.Add(lease.MaxClockSkew)}

@@ -92,7 +92,6 @@ func TestGapMeter_TakesTenMedianIntervals(t *testing.T) {
 	}
 }
 
-// registered registers a device.
 func (w *world) registered(device string) {
 	w.t.Helper()
 	_, err := w.Devices.Put(w.t.Context(), devices.Device{Tenant: tenant, Device: device}, w)

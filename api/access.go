@@ -15,7 +15,7 @@ import (
 type access uint8
 
 const (
-	operator access = iota // admin keys of varve.DefaultTenant; also required for a route without an entry in accesses
+	operator access = iota // admin keys of varve.DefaultTenant; as the zero value, also for a route without an entry in accesses
 	watcher                // keys of varve.DefaultTenant that may read
 	admin                  // admin keys
 	reader                 // keys that may read
@@ -93,12 +93,14 @@ var accesses = map[string]access{
 	"PUT /v1/tables/{name}/hold":     operator,
 	"DELETE /v1/tables/{name}/hold":  operator,
 
-	"GET /v1/archives":                 operator,
-	"POST /v1/archives/{name}":         operator,
-	"POST /v1/archives/{name}/verify":  operator,
-	"POST /v1/archives/{name}/restore": operator,
-	"PUT /v1/archives/{name}/hold":     operator,
-	"DELETE /v1/archives/{name}/hold":  operator,
+	"GET /v1/archives":                    operator,
+	"POST /v1/archives/{name}":            operator,
+	"POST /v1/archives/{name}/verify":     operator,
+	"POST /v1/archives/{name}/restore":    operator,
+	"GET /v1/archives/{name}/accept-plan": operator,
+	"POST /v1/archives/{name}/accept":     operator,
+	"PUT /v1/archives/{name}/hold":        operator,
+	"DELETE /v1/archives/{name}/hold":     operator,
 
 	"GET /v1/devices/{device}/erasure-plan": operator,
 	"POST /v1/devices/{device}/erasures":    operator,
@@ -198,7 +200,7 @@ func (a access) String() string {
 	}
 }
 
-// allows reports whether a grant has access.
+// allows reports whether a request with the grant g may use a route with this access.
 func (a access) allows(g *apikeys.Grant) bool {
 	switch a {
 	case operator:
@@ -250,7 +252,7 @@ func grantOf(ctx context.Context) *apikeys.Grant {
 	return noGrant
 }
 
-// tenantOf returns the tenant whose data a request concerns.
+// tenantOf returns the tenant of a request's grant, or "" if the request has no grant.
 func tenantOf(ctx context.Context) string { return grantOf(ctx).Tenant }
 
 // require wraps handle with an access check.
@@ -265,12 +267,15 @@ func (s *Server) require(a access, handle http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// describeKeys adds the required API key to each operation of the OpenAPI document.
+// describeKeys adds the required API key to each operation of the OpenAPI document. Routes of InfluxDB's API
+// also accept a key as the password of Basic authentication.
 func (o *operations) describeKeys() {
-	const scheme = "key"
+	const scheme, basic = "key", "basic"
 	doc := o.api.OpenAPI()
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{scheme: {
 		Type: "http", Scheme: "bearer", Description: "An API key, " + apikeys.Prefix + "…; not needed before the first key exists.",
+	}, basic: {
+		Type: "http", Scheme: "basic", Description: "An API key as the password of any user, or as the user with an empty password.",
 	}}
 	for path, item := range doc.Paths {
 		for method, op := range map[string]*huma.Operation{
@@ -281,6 +286,9 @@ func (o *operations) describeKeys() {
 				continue
 			}
 			op.Security = []map[string][]string{{scheme: {}}}
+			if isInflux(path) {
+				op.Security = append(op.Security, map[string][]string{basic: {}})
+			}
 			op.Description = strings.TrimSpace(op.Description + " Takes " + a.String() + ".")
 		}
 	}

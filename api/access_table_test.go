@@ -82,6 +82,8 @@ var access = map[string][]int{
 	"POST /v1/archives/{name}":                           {401, 403, 403, 403, 409, 403, 403, 403},
 	"POST /v1/archives/{name}/verify":                    {401, 403, 403, 403, 409, 403, 403, 403},
 	"POST /v1/archives/{name}/restore":                   {401, 403, 403, 403, 409, 403, 403, 403},
+	"GET /v1/archives/{name}/accept-plan":                {401, 403, 403, 403, 409, 403, 403, 403},
+	"POST /v1/archives/{name}/accept":                    {401, 403, 403, 403, 409, 403, 403, 403},
 	"PUT /v1/archives/{name}/hold":                       {401, 403, 403, 403, 409, 403, 403, 403},
 	"DELETE /v1/archives/{name}/hold":                    {401, 403, 403, 403, 409, 403, 403, 403},
 	"POST /v1/verify":                                    {401, 403, 403, 403, 200, 403, 403, 403},

@@ -21,9 +21,9 @@ import (
 // aggregatesAtWork is the maximum number of aggregates that are computed at a time. Others wait.
 const aggregatesAtWork = 8
 
-// aggregateMemory bounds the values of all aggregates. An aggregate reserves aggregate.MaxValues
-// while it is computed. Until its client has read the answer, it reserves only the number of its
-// values.
+// aggregateMemory is the maximum number of values that all aggregates have in memory at a time. An
+// aggregate reserves aggregate.MaxValues while it is computed. Until its client has read the
+// answer, it reserves only the number of its values.
 const aggregateMemory = aggregatesAtWork * aggregate.MaxValues
 
 // aggregateHandler serves aggregates of one device and of several devices.
@@ -39,7 +39,7 @@ type aggregateHandler struct {
 
 func (h *aggregateHandler) addRoutes(o *operations) {
 	params := slices.Concat(aggregateStepParams(), queryParams(
-		"from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
+		"from", "from this time on: RFC 3339, a date or month, a number, now, today, yesterday, or relative as in -24h or -1mo; default: the beginning",
 		"to", "before this time; default: the end",
 		"during", "instead of from and to, a year, month, day, hour or minute in timezone, as in 2024-12 or 2024-12-01",
 		"source", "readings: live readings; rollups: hourly roll-ups, also of expired readings, for whole hours; default readings",
@@ -183,7 +183,7 @@ func (h *aggregateHandler) answer(w http.ResponseWriter, r *http.Request, q *agg
 }
 
 // notes returns the notes on an answer. It fails with NotFound if the answer is empty because its
-// stream, or its only device, does not exist.
+// stream, or the device in its path, does not exist.
 func (h *aggregateHandler) notes(r *http.Request, q *aggregateQuery, a *aggregate.Answer) ([]wire.Note, error) {
 	ctx, missing := r.Context(), newMissingFields(q.Fields)
 	silent := slices.Clone(q.Devices)
@@ -246,7 +246,7 @@ func (h *aggregateHandler) write(w http.ResponseWriter, out *wire.AggregateWrite
 
 func (h *aggregateHandler) flush(w http.ResponseWriter, text []byte) error {
 	for part := range slices.Chunk(text, piece) {
-		// The ResponseWriter of a test has no deadlines.
+		// The error is ignored, because the ResponseWriter of a test has no deadlines.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.stall))
 		if _, err := w.Write(part); err != nil {
 			return fmt.Errorf("%w: %w", errNotTaken, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/varvedb/varve/aggregate"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/internal/quote"
+	"github.com/varvedb/varve/timefmt"
 )
 
 var aggregateParams = []string{"step", "functions", "fill", "from", "to", "during", "fields", "source", "where", "limit", "as_of", "archive", "consistent", "damaged", "format", "precision", "timezone"}
@@ -84,7 +85,7 @@ func localWindowOf(asked url.Values, now time.Time, zone *time.Location) (varve.
 	if err != nil || asked.Get("during") == "" || zone == time.UTC {
 		return w, err
 	}
-	w = varve.Window{From: aggregate.FirstInstant(w.From, zone), To: aggregate.FirstInstant(w.To, zone)}
+	w = varve.Window{From: timefmt.FirstInstant(w.From, zone), To: timefmt.FirstInstant(w.To, zone)}
 	if first := varve.AllTime().From; w.From.Before(first) {
 		w.From = first
 	}

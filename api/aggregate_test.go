@@ -205,7 +205,7 @@ func TestAggregate_FailsWithStore(t *testing.T) {
 }
 
 // TestAggregate_ReleasesMemory checks that failed and successful aggregates release their memory,
-// so that others can run.
+// so that later aggregates can run.
 func TestAggregate_ReleasesMemory(t *testing.T) {
 	s := newServer(t, nil)
 	writeExample(s)

@@ -45,12 +45,12 @@ type AlertFilter struct {
 	State  string `query:"state" doc:"only alerts of this state, open or resolved; default: all"`
 	Stream string `query:"stream" doc:"only alerts of this stream; default: all"`
 	Rule   string `query:"rule" doc:"only alerts of this rule; default: all"`
-	From   string `query:"from" doc:"only alerts whose condition holds from this event time on or later (since): RFC 3339, a date, milliseconds, now, or relative as in -24h; default: all"`
+	From   string `query:"from" doc:"only alerts whose condition holds from this event time on or later (since): RFC 3339, a date or month, milliseconds, now, today, yesterday, or relative as in -24h or -1mo; default: all"`
 	To     string `query:"to" doc:"only alerts whose condition holds from an event time before this one on; default: all"`
 	During string `query:"during" doc:"instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12 or 2024-12-01"`
 }
 
-// list returns the query for the selected alerts.
+// list returns the query for the page p of the alerts that the filter selects.
 func (f *AlertFilter) list(p Paging, now time.Time) (alerts.AlertList, error) {
 	l := alerts.AlertList{State: alerts.AlertState(f.State), Stream: f.Stream, Rule: f.Rule, Limit: p.Limit, Cursor: p.Cursor}
 	if f.From+f.To+f.During == "" {
@@ -156,7 +156,7 @@ func (h *alertsHandler) resolveAlert(ctx context.Context, in *alertPath) (*reply
 	return &reply[wire.AlertBody]{alertBody(&a)}, nil
 }
 
-// alertReply answers with an alert.
+// alertReply returns the answer of a route that reads or changes one alert.
 func (h *alertsHandler) alertReply(a alerts.Alert, err error) (*reply[wire.AlertBody], error) {
 	if err != nil {
 		return nil, h.problem(prefixParam(err, "body"))

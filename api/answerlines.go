@@ -26,7 +26,7 @@ func (l *answerLines) begin() error {
 	return errors.Join(ignoreUnsupported(l.control.SetReadDeadline(time.Time{})), ignoreUnsupported(l.control.Flush()))
 }
 
-// rested returns the time since the last line was sent.
+// rested returns the time since the last line, or the head of the answer, was sent.
 func (l *answerLines) rested() time.Duration { return time.Since(l.last) }
 
 // send writes a line. It calls gone if the client disconnected, or does not read the line within stall.
@@ -49,7 +49,8 @@ func (l *answerLines) send(line any) {
 	}
 }
 
-// ignoreUnsupported returns err, unless it reports a connection without deadlines.
+// ignoreUnsupported returns nil if err is http.ErrNotSupported. It returns any other error
+// unchanged.
 func ignoreUnsupported(err error) error {
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil

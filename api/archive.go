@@ -24,6 +24,10 @@ type Archive struct {
 	Streams map[string]bool
 	// Now archives the given tables at once. They must exist and be sealed or retired.
 	Now func(context.Context, []grid.Table) ([]archive.Record, error)
+	// PlanAcceptance compares the record of a table's archive with the stored archive.
+	PlanAcceptance func(context.Context, grid.Table) (*archive.Acceptance, error)
+	// Accept makes the record of a table describe its stored archive, if the plan still has the given digest.
+	Accept func(ctx context.Context, t grid.Table, digest string) (archive.Record, error)
 	// Target is the store into which tables are restored.
 	Target archive.Target
 }
@@ -40,7 +44,7 @@ func (a *Archive) addTo(ctx context.Context, t grid.Table, at **time.Time, why *
 	}
 }
 
-// addAll does the same as addTo for a list of tables.
+// addAll does the same as addTo for a list of tables, but returns a failure.
 func (a *Archive) addAll(ctx context.Context, tables []wire.TableInfo) error {
 	if a.Archiver == nil {
 		return nil
@@ -62,7 +66,9 @@ func (a *Archive) addAll(ctx context.Context, tables []wire.TableInfo) error {
 }
 
 func describeArchive(r *archive.Record, at **time.Time, why *string) {
-	if r.State == archive.Archived {
+	if r.State == archive.Archived && r.At.IsZero() {
+		*why += "; its archive was accepted, and not compared with the table since"
+	} else if r.State == archive.Archived {
 		*at = orNull(r.At)
 		*why += "; archived on " + r.At.UTC().Format(time.DateOnly)
 	}
@@ -84,8 +90,11 @@ func (h *archiveHandler) addRoutes(o *operations) {
 		"Readings, size, time and state of each archive. Existing tables have one only after they were retired, or were archived by hand."), h.list)
 	huma.Register(o.api, op("archive-table", http.MethodPost, one, "Archive a table now",
 		"Answers after the files were written, read back and recounted. 409 if readings may still be written to the table. If the archive exists and is whole, nothing is written."), h.archiveTable)
-	huma.Register(o.api, op("verify-archive", http.MethodPost, one+"/verify", "Verify an archive",
-		"Reads all files, decodes and counts every reading, and compares the digests of each series and day. 503 if a file is missing or has changed; the message names it."), h.verify)
+	verify := op("verify-archive", http.MethodPost, one+"/verify", "Verify an archive",
+		"Reads all files, decodes and counts every reading, and compares the digests of each series and day. 503 if a file is missing or has changed; the message names it. The answer lists unrecorded files in both cases, and none is deleted.")
+	verify.Responses = verifyResponses(o)
+	huma.Register(o.api, verify, h.verify)
+	h.addAcceptance(o)
 	huma.Register(o.api, op("restore-archive", http.MethodPost, one+"/restore", "Restore a dropped table from its archive",
 		"Writes the readings into a new table with their original arrivals, and puts the table on hold. 409 if the table exists. Expired readings stay excluded from queries without archive=true."), h.restore)
 	huma.Register(o.api, op("hold-archive", http.MethodPut, one+"/hold", "Put an archive on hold",
@@ -123,7 +132,7 @@ func archiveInfo(r *archive.Record, infos []store.Info) wire.ArchiveInfo {
 	w := r.Table.Window()
 	body := wire.ArchiveInfo{
 		Table: r.Table.Name(), Class: r.Class, From: w.From, To: w.To, WriteMonth: r.Table.Month.String(), State: string(r.State),
-		Hold: r.Hold, Readings: r.Readings, Series: r.Series, Bytes: r.Bytes, Files: r.Files, At: orNull(r.At), Digest: r.Digest, Directory: r.Dir,
+		Hold: r.Hold, Readings: r.Readings, Series: r.Series, Bytes: r.Bytes, Files: r.Files, At: orNull(r.At), Digest: r.Digest, Directory: r.Dir, Merged: archive.NameOfMerged(r.Merged),
 	}
 	if r.State == archive.Archived {
 		body.Manifest = r.ManifestKey()
@@ -176,13 +185,26 @@ func (h *archiveHandler) archiveTable(ctx context.Context, in *byName) (*reply[w
 
 func (h *archiveHandler) verify(ctx context.Context, in *byName) (*reply[wire.ArchiveInfo], error) {
 	r, err := h.find(ctx, in.Name)
-	if err == nil {
-		err = archiveProblem(h.Archiver.Verify(ctx, r))
-	}
 	if err != nil {
 		return nil, h.problem(err)
 	}
-	return h.answer(ctx, r)
+	failed := archiveProblem(h.Archiver.Verify(ctx, r))
+	unrecorded, err := archive.ListUnrecorded(ctx, h.Archiver, r)
+	switch {
+	case err != nil && failed != nil:
+		failed = &varve.Error{Failure: varve.FailureOf(failed), Message: errors.Join(failed, err).Error()}
+	case err != nil:
+		failed = archiveProblem(err)
+	}
+	files := unrecordedFiles(unrecorded)
+	if failed != nil {
+		return nil, h.verifyFailed(failed, files)
+	}
+	body, err := h.answer(ctx, r)
+	if err == nil {
+		body.Body.Unrecorded = files
+	}
+	return body, err
 }
 
 func (h *archiveHandler) restore(ctx context.Context, in *byName) (*reply[wire.ArchiveInfo], error) {

@@ -105,7 +105,7 @@ func sameValue(a, b json.RawMessage) bool {
 	return errA == nil && errB == nil && n.Equal(m)
 }
 
-// checkArrow compares the pages of a query as Arrow with its pages as JSON.
+// checkArrow compares the first four pages of a query as Arrow with its pages as JSON.
 func (w *twins) checkArrow(h http.Handler, path string) {
 	w.t.Helper()
 	cursor := ""
@@ -139,8 +139,9 @@ func (w *twins) checkArrow(h http.Handler, path string) {
 	}
 }
 
-// TestArrow_AnswersEqualJSON compares answers as Arrow with answers as JSON, on random readings with
-// values of all kinds. The store returns the readings as columns and one by one.
+// TestArrow_AnswersEqualJSON compares answers as Arrow with answers as JSON, on random readings
+// with values of all kinds. Of two servers over one store, one reads columns, and the other one
+// single readings.
 func TestArrow_AnswersEqualJSON(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	w := newTwins(t)

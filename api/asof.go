@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-const aboutAsOf = "only readings that had arrived by this time: RFC 3339, a number, or relative as in -24h; not in the future; default: all. " +
+const aboutAsOf = "only readings that had arrived by this time: RFC 3339, a date or month, a number, now, today, yesterday, or relative as in -24h or -1mo; not in the future; default: all. " +
 	"Readings that have expired since are not returned; coverage has the time from which the answer is complete"
 
 func asOfParam() []*huma.Param { return queryParams("as_of", aboutAsOf) }
@@ -33,7 +33,8 @@ func asOfOf(asked url.Values, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// arrivedBy returns words about as_of for a message about missing readings. Without as_of, it returns "".
+// arrivedBy returns the part of a message about missing readings that names the time asOf. If asOf
+// is zero, it returns "".
 func arrivedBy(asOf time.Time) string {
 	if asOf.IsZero() {
 		return ""

@@ -21,7 +21,7 @@ var everything = apikeys.Everything()
 
 // guard checks the host, origin, key and rate of a request, before routing.
 type guard struct {
-	keys         *apikeys.Registry // if nil, no keys exist, and every request may do everything
+	keys         *apikeys.Registry // if nil, no keys exist, and every request may do everything unless keysRequired is true
 	keysRequired bool
 	hosts        []string // names of the server besides localhost and loopback addresses
 	now          func() time.Time

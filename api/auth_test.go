@@ -304,7 +304,7 @@ func BenchmarkDoor(b *testing.B) {
 }
 
 // TestDocs_AskForKey checks that a browser gets the page of the documentation without a key. The
-// page has no text of the API, and asks for a key, because /openapi.json requires one.
+// page has no text of the OpenAPI document, and asks for a key, because /openapi.json requires one.
 func TestDocs_AskForKey(t *testing.T) {
 	l := newLocked(t)
 	page := l.get("/docs")

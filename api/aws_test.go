@@ -81,7 +81,7 @@ func (s *server) firehose(path, body string, head ...string) (*reply, wire.Fireh
 	return r, a
 }
 
-// reading returns a reading of device d1, ms milliseconds after eleven.
+// reading returns a reading of device d1, ms milliseconds after 11:00.
 func reading(ms int) string {
 	return fmt.Sprintf(`{"device":"d1","time":%d,"fields":{"a":%d}}`, noon.Add(-time.Hour).UnixMilli()+int64(ms), ms)
 }
@@ -297,7 +297,8 @@ func TestIoT_RequestsOnlyAWS(t *testing.T) {
 	}
 }
 
-// TestIoT_FollowsNoRedirect checks that an answer of AWS other than 200 is a failure.
+// TestIoT_FollowsNoRedirect checks that an answer of AWS other than 200 is a failure, and that no
+// redirect is followed.
 func TestIoT_FollowsNoRedirect(t *testing.T) {
 	for _, status := range []int{http.StatusFound, http.StatusTemporaryRedirect, http.StatusForbidden, http.StatusBadGateway} {
 		s := newAWSServer(t)

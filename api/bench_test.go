@@ -15,7 +15,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// benched returns a handler on an embedded store, for benchmarks.
+// benched returns a handler on an embedded store, for benchmarks. A memtable has up to tail bytes;
+// 0 means the default of the store.
 func benched(b *testing.B, tail int64) http.Handler {
 	b.Helper()
 	st, err := local.Open(local.Options{Dir: b.TempDir(), MemtableBytes: tail})
@@ -37,7 +38,8 @@ func benched(b *testing.B, tail int64) http.Handler {
 	})
 }
 
-// appendBenched appends a reading in NDJSON.
+// appendBenched appends a reading in NDJSON. Its event time is at, in milliseconds, and its values
+// depend on n.
 func appendBenched(body *bytes.Buffer, device int, at int64, n int) {
 	fmt.Fprintf(body, `{"device":"dev-%04d","time":%d,"fields":{"temperature":%d.%d,"humidity":%d.%d,"battery":%d}}`+"\n",
 		device, at, 20+n%3, n%10, 40+n%5, n%7, 80+n%2)

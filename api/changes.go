@@ -19,8 +19,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/api/writes"
 	"github.com/varvedb/varve/changes"
-	"github.com/varvedb/varve/retention"
-	"github.com/varvedb/varve/timefmt"
 )
 
 const (
@@ -59,8 +57,9 @@ func newChanges(a *responder, d *directory, r *reads, draining context.Context, 
 
 func (h *changesHandler) addRoutes(o *operations) {
 	params := slices.Concat(queryParams(
-		"since", "the cursor next of the page before, or a time: RFC 3339, a number, or relative as in -24h; default: the oldest time from which the changes are complete",
+		"since", "the cursor next of the page before, or a time: RFC 3339, a date or month, a number, now, today, yesterday, or relative as in -24h or -1mo; default: the oldest time from which the changes are complete",
 		"limit", "maximum number of readings, up to 100000; default 10000",
+		"settle", "first wait up to this time until all readings that the server has acknowledged are settled, as in 30s; at most 1m. After that time, the status is 409",
 		"wait", "if nothing has arrived, wait for changes up to this time, as in 30s; at most 1m",
 		"precision", "unit of a numeric since: s, ms, us or ns; default ms",
 		"timezone", "of since without a zone; default UTC",
@@ -102,7 +101,7 @@ func (h *changesHandler) getChanges(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // the status is sent, so only a cut-off body can report the failure
 	}
 	w.Header().Del("Trailer")
-	if e := classify(err); e.Param == "since" {
+	if e := classify(err); e.Param == "since" || e.Param == "settle" {
 		err = inQuery(err)
 	}
 	h.fail(w, r, err)
@@ -115,6 +114,7 @@ type changesAnswer struct {
 	r      *http.Request
 	q      changes.Query
 	wait   time.Duration
+	settle time.Duration // 0 means that the answer ends at the settled time at once
 	format wire.Format
 	// numbers is the type of numbers in the format arrow.
 	numbers arrowstream.Numbers
@@ -128,7 +128,7 @@ type changesAnswer struct {
 // parse parses the parameters of the request.
 func (a *changesAnswer) parse() error {
 	asked := a.r.URL.Query()
-	if err := writes.Known(asked, "since", "limit", "wait", "precision", "timezone", "format", "numbers"); err != nil {
+	if err := writes.Known(asked, "since", "limit", "settle", "wait", "precision", "timezone", "format", "numbers"); err != nil {
 		return err
 	}
 	device := a.r.PathValue("device")
@@ -146,7 +146,10 @@ func (a *changesAnswer) parse() error {
 	if a.q.Limit == 0 {
 		a.q.Limit = defaultChanges
 	}
-	if a.wait, err = waitOf(asked); err != nil {
+	if a.wait, err = waitOf(asked, "wait"); err != nil {
+		return err
+	}
+	if a.settle, err = waitOf(asked, "settle"); err != nil {
 		return err
 	}
 	if a.format, err = format(a.r, asked); err != nil {
@@ -183,19 +186,6 @@ func (a *changesAnswer) parseSince(asked url.Values) (err error) {
 	return nil
 }
 
-// waitOf parses the parameter wait.
-func waitOf(asked url.Values) (time.Duration, error) {
-	text := asked.Get("wait")
-	if text == "" {
-		return 0, nil
-	}
-	d, err := timefmt.ParseDuration(text)
-	if err != nil || d < 0 || d > maxWait || d == retention.Forever {
-		return 0, varve.InvalidParam("query.wait", "%q is not a time from 0s to %s, as in 30s", text, timefmt.FormatDuration(maxWait))
-	}
-	return d, nil
-}
-
 // send waits for changes and writes them.
 func (a *changesAnswer) send() error {
 	ctx := a.r.Context()
@@ -204,6 +194,9 @@ func (a *changesAnswer) send() error {
 	}
 	if a.h.reader == nil {
 		return varve.Errorf(varve.Conflict, "this server has no index by arrival")
+	}
+	if err := a.settleArrivals(ctx); err != nil {
+		return err
 	}
 	deadline, cancel := context.WithTimeout(ctx, a.wait)
 	defer cancel()
@@ -218,7 +211,7 @@ func (a *changesAnswer) send() error {
 		}
 		a.q.Since = a.rows.Cursor()
 		if !a.h.waiting.TryAcquire(1) {
-			return &varve.Error{Failure: varve.Busy, RetryAfter: readRetry, Message: "too many requests wait for changes: send it again after a second"}
+			return errWaiting()
 		}
 		a.h.reader.Wait(deadline, a.q, a.q.Since)
 		a.h.waiting.Release(1)
@@ -245,7 +238,7 @@ func (a *changesAnswer) open(ctx context.Context) (page []varve.Reading, err err
 	return page, err
 }
 
-// next returns the next page.
+// next returns the next page. After the last one, the page is empty.
 func (a *changesAnswer) next(ctx context.Context) (page []varve.Reading, err error) {
 	err = a.read(ctx, func() (err error) {
 		page, err = a.rows.Next(ctx)
@@ -290,7 +283,7 @@ func (a *changesAnswer) write(ctx context.Context, page []varve.Reading) (err er
 			}
 		}
 		if a.format == wire.CSV {
-			break // collect has read all following pages, too
+			break // collect has read all pages of the answer
 		}
 		if page, err = a.next(ctx); err != nil {
 			return err
@@ -344,7 +337,7 @@ func (a *changesAnswer) collect(ctx context.Context, page []varve.Reading) (all 
 			return nil, err
 		}
 	}
-	a.table.Fields, a.table.Versioned = set.Sorted(), set.Versioned()
+	a.table.SetColumns(&set)
 	return all, nil
 }
 
@@ -366,7 +359,8 @@ func (a *changesAnswer) add(page []varve.Reading) {
 	}
 }
 
-// end writes the rest of the answer, with the change cursor.
+// end writes the rest of the answer. The change cursor is at the end of JSON, and in a trailer of
+// the other formats.
 func (a *changesAnswer) end() error {
 	next := a.rows.Cursor().Encode(a.q.Stream, a.q.Device)
 	more, settled := strconv.FormatBool(a.rows.More()), a.rows.Settled().Format(time.RFC3339Nano)
@@ -387,10 +381,10 @@ func (a *changesAnswer) end() error {
 	return nil
 }
 
-// flush sends the collected text.
+// flush sends the text in a.out, and removes it from there.
 func (a *changesAnswer) flush() error {
 	a.sent = true
-	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(a.h.stall)) // the ResponseWriter of a test has no deadlines
+	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(a.h.stall)) // the error is ignored, because the ResponseWriter of a test has no deadlines
 	if _, err := a.w.Write(a.out); err != nil {
 		return errNotTaken
 	}

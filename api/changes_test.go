@@ -118,7 +118,7 @@ func TestChanges_RefuseParameters(t *testing.T) {
 		param  string
 		says   string
 	}{
-		{with(changesPath, "since", "yesterday"), 400, "query.since", "neither a time nor a cursor"},
+		{with(changesPath, "since", "soon"), 400, "query.since", "neither a time nor a cursor"},
 		{with(changesPath, "since", next[:len(next)-1]), 400, "query.since", "neither a time nor a cursor"},
 		{with(changesPath, "since", "2027-01-01"), 400, "query.since", "is in the future"},
 		{with("/v1/streams/weather/devices/d1/arrivals", "since", next), 400, "query.since", "another stream or device"},
@@ -178,7 +178,7 @@ func TestChanges_WaitForWrites(t *testing.T) {
 		l.Reads = 1
 	})
 	s.write(good(time.Now()))
-	// The request waits, because the arrival is settled a millisecond later.
+	// The request waits, because the reading's arrival is not settled until a millisecond later.
 	first := decode[wire.ChangesBody](s.get(with(changesPath, "wait", "10s")))
 	next := first.Next
 	answers := make(chan string, 2)

@@ -70,7 +70,8 @@ func (w *twins) send(h http.Handler, method, path, body string) *httptest.Respon
 	return answer
 }
 
-// randomValue returns a value as JSON, mostly a number with the scale of its field.
+// randomValue returns a value as JSON, mostly a number. The number of the field is also the number
+// of its decimals.
 func randomValue(rng *rand.Rand, field int) string {
 	switch rng.IntN(60) {
 	case 0:
@@ -214,7 +215,7 @@ func TestColumns_CountExpiredReadings(t *testing.T) {
 	}
 }
 
-// compare compares the pages of a query from both servers.
+// compare compares the first four pages of a query from both servers.
 func (w *twins) compare(path string) {
 	w.t.Helper()
 	for next, pages := path, 0; next != "" && pages < 4; pages++ {

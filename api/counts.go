@@ -31,7 +31,7 @@ func (h *countsHandler) addRoutes(o *operations) {
 			"With source=rollups, it counts the distinct readings in hourly roll-ups, also expired ones, for windows of whole hours; this is cheap. " +
 			"Without devices, it includes all registered devices of the tenant that the filters select.",
 		Parameters: slices.Concat([]*huma.Param{pathParam("stream", "the stream")}, namedDeviceParams("all registered devices"), deviceFilterParams(), queryParams(
-			"from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
+			"from", "from this time on: RFC 3339, a date or month, a number, now, today, yesterday, or relative as in -24h or -1mo; default: the beginning",
 			"to", "before this time; default: the end",
 			"during", "instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12 or 2024-12-01",
 			"source", "readings: live readings; rollups: hourly roll-ups, also of expired readings, for whole hours; default readings",
@@ -89,7 +89,7 @@ func (h *countsHandler) count(r *http.Request) (*wire.CountsBody, error) {
 	return body, err
 }
 
-// uncounted returns the devices without readings.
+// uncounted returns the names of devices that counts lacks, because they have no readings.
 func uncounted(names []string, counts *aggregate.Counts) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(counts.Devices, func(c aggregate.DeviceCount) bool { return c.Device == name })

@@ -15,8 +15,8 @@ import (
 func seesTables(r *http.Request) bool { return grantOf(r.Context()).Tenant == varve.DefaultTenant }
 
 // coverage returns the coverage as JSON. If the request may not see tables, the result has only the
-// damaged rows, the expiry and the time of as_of, without names and numbers of tables. If that is empty,
-// the result is nil.
+// damaged rows, the expiry and the time of as_of, without names and numbers of tables. If it has
+// none of these, it is nil.
 func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	if !seesTables(r) {
 		expiry := ownExpiry(c.Expiry)
@@ -58,12 +58,12 @@ func shortCoverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	return coverage(r, shortened(c))
 }
 
-// trailerTables is the number of tables in each list of the coverage in a trailer. Clients accept
-// trailers of up to 4 KB.
+// trailerTables is the maximum number of tables in each list of the coverage in a trailer. Clients
+// accept trailers of up to 4 KB.
 const trailerTables = 12
 
-// trailerRows is the number of damaged rows in the coverage of a trailer. It is smaller than
-// trailerTables, because the keys of rows are longer than the names of tables.
+// trailerRows is the maximum number of damaged rows in the coverage of a trailer. It is smaller
+// than trailerTables, because the keys of rows are longer than the names of tables.
 const trailerRows = 3
 
 // shortened returns a part of a coverage that fits into a trailer.

@@ -158,8 +158,8 @@ func (h *deviceHealthHandler) selected(ctx context.Context, in *healthQuery) (fo
 	}
 }
 
-// hasText reports whether a part of a device's description contains a text, in any case. The argument
-// text must be in lower case.
+// hasText reports whether the id, name, type, location or firmware of a device contains a text, in
+// any letter case. The argument text must be in lower case.
 func hasText(d *devices.Device, text string) bool {
 	for _, of := range []string{d.Device, d.Name, d.Type, d.Location, d.Firmware} {
 		if strings.Contains(strings.ToLower(of), text) {
@@ -204,7 +204,7 @@ func (s *healthReport) collect(ctx context.Context) error {
 	return nil
 }
 
-// addLatest adds the latest readings of all devices.
+// addLatest adds the latest reading of each listed device in each stream.
 func (s *healthReport) addLatest(ctx context.Context) error {
 	list, err := s.streams.List(ctx, s.tenant)
 	if err != nil {

@@ -187,7 +187,7 @@ func seenOf(b *wire.DeviceHealth) (t time.Time) {
 	return t
 }
 
-// lagOf returns the lag of a device; without a reading, it is infinite.
+// lagOf returns the lag of a device in seconds. Without a reading, it is infinite.
 func lagOf(b *wire.DeviceHealth) float64 {
 	if b.LagSeconds == nil {
 		return math.Inf(1)

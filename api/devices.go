@@ -36,7 +36,7 @@ func (h *devicesHandler) addRoutes(o *operations) {
 type devicesQuery struct {
 	Status string `query:"status" enum:"active,inactive,maintenance" doc:"only devices of this status; default: all"`
 	Type   string `query:"device_type" doc:"only devices of this type; default: all"`
-	Silent string `query:"silent_since" doc:"only devices that no reading came from since this time, in any stream, by arrival and to the minute: RFC 3339, milliseconds, or relative as in -24h"`
+	Silent string `query:"silent_since" doc:"only devices that no reading came from since this time, in any stream, by arrival and to the minute: RFC 3339, a date or month, milliseconds, now, today, yesterday, or relative as in -24h or -1mo"`
 	Paging
 }
 

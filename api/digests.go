@@ -21,7 +21,8 @@ const digestsPath = "/v1/streams/{stream}/devices/{device}/digests"
 
 var digestsParams = []string{"period", "from", "to", "during", "receipt", "precision", "timezone"}
 
-// digestsHandler serves digests of readings, by which senders find the readings that are missing.
+// digestsHandler serves digests of readings, by which senders find the readings that the store
+// lacks.
 type digestsHandler struct {
 	*responder
 	*directory
@@ -30,7 +31,7 @@ type digestsHandler struct {
 	now     func() time.Time
 }
 
-// newReconciler returns a reader of digests that takes part in the limits of reads.
+// newReconciler returns a reader of digests whose reads of the store count as reads under way.
 func newReconciler(reads *reads, o *Options) reconcile.Reader {
 	r := reconcile.Reader{Readings: o.Query, InTurn: reads.inTurn}
 	if o.Erasures.Eraser != nil {
@@ -41,7 +42,7 @@ func newReconciler(reads *reads, o *Options) reconcile.Reader {
 
 func (h *digestsHandler) addRoutes(o *operations) {
 	params := queryParams("period", "hourly or daily, in UTC; default hourly",
-		"from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
+		"from", "from this time on: RFC 3339, a date or month, a number, now, today, yesterday, or relative as in -24h or -1mo; default: the beginning",
 		"to", "before this time; default: the end",
 		"during", "instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12 or 2024-12-01",
 		"receipt", "true: add a signed receipt",

@@ -6,7 +6,7 @@ import (
 )
 
 // docsPage is an HTML page that displays /openapi.json. It loads nothing from other hosts. If the
-// server requires a key, the page asks for it, and forgets the key when the page is closed.
+// server requires a key, the page asks for a key, and forgets it when the page is closed.
 //
 //go:embed docs.html
 var docsPage []byte

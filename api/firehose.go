@@ -99,7 +99,7 @@ type firehoseRequest struct {
 	part   []records.Record
 }
 
-// read stores the records of the body.
+// read reads the body of the request, and stores its records.
 func (d *firehoseRequest) read(w http.ResponseWriter) error {
 	q, err := firehoseParams(d.r)
 	if err != nil {
@@ -173,7 +173,8 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// record adds a record to the part, and stores the part if it is large.
+// record decodes a record and appends it to d.part. If the part has maxFirehosePart bytes or more,
+// record stores it.
 func (d *firehoseRequest) record(j *jx.Decoder) error {
 	var data []byte
 	var reason error
@@ -207,7 +208,7 @@ func (d *firehoseRequest) record(j *jx.Decoder) error {
 	return d.store()
 }
 
-// store stores the records of the part.
+// store stores the records of d.part, and empties d.part.
 func (d *firehoseRequest) store() error {
 	_, err := d.receiver.Store(d.r.Context(), grantOf(d.r.Context()), d.target, d.part)
 	d.part, d.size = d.part[:0], 0

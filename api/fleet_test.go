@@ -56,7 +56,7 @@ func TestStream_ListsDevicesAndLatest(t *testing.T) {
 		{"registered devices of a type", with("/v1/devices", "device_type", "gate"), "idle"},
 	} {
 		got := names(s.get(tt.path))
-		for range 10_000 { // last-seen times are written in the background
+		for range 10_000 { // retries, because last-seen times are written in the background
 			if got == tt.want {
 				break
 			}
@@ -90,7 +90,7 @@ func TestStream_ListsDevicesAndLatest(t *testing.T) {
 func TestCounts_AreExact(t *testing.T) {
 	s := fleet(t)
 	s.write(good(noon))
-	s.send(http.MethodPost, writePath, good(noon)) // the stored reading again
+	s.send(http.MethodPost, writePath, good(noon)) // resends the stored reading
 	for _, source := range []string{"readings", "rollups"} {
 		r := s.get(with("/v1/streams/weather/counts", "source", source))
 		a := decode[wire.CountsBody](r)

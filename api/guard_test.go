@@ -24,7 +24,7 @@ func (s *server) request(h http.Handler, method, path, host, body string, head .
 }
 
 // TestHosts checks that only requests with the name of this machine or a configured name are
-// answered. An attacker's page sends its own host name, which can resolve to 127.0.0.1.
+// answered. A browser sends the host name of an attacker's page, which can resolve to 127.0.0.1.
 func TestHosts(t *testing.T) {
 	s := newServer(t, nil)
 	named := api.New(api.Options{

@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"net/http"
+	"reflect"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -18,14 +20,23 @@ type healthHandler struct {
 	*responder
 	rotator    *rotator.Rotator
 	conditions *health.Conditions
-	keysOn     func(context.Context) (bool, error) // fails if a request cannot be checked for a key
+	keysOn     func(context.Context) (bool, error) // reports whether requests need a key, and fails if this is not known
 	metrics    *prometheus.Registry
 	version    string
 }
 
 func (h *healthHandler) addRoutes(o *operations) {
-	o.mux.HandleFunc("GET /healthz", alive)
-	o.mux.HandleFunc("GET /readyz", h.ready)
+	live := o.responses(reflect.TypeFor[wire.Ready]())
+	live["200"] = &huma.Response{Description: "The process is running", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}
+	o.raw(http.MethodGet, "/healthz", alive, &huma.Operation{
+		OperationID: "get-liveness", Summary: "Whether the process is running", Tags: []string{"health"}, Responses: live,
+	})
+	ready := o.responses(reflect.TypeFor[wire.Readiness](), "200", "503")
+	ready["200"].Description, ready["503"].Description = "Readings can be stored", "Readings cannot be stored, for the reason in why"
+	o.raw(http.MethodGet, "/readyz", h.ready, &huma.Operation{
+		OperationID: "get-readiness", Summary: "Whether readings can be stored", Tags: []string{"health"}, Responses: ready,
+		Description: "Without a key of the tenant default that may read, the answer has only ready and why.",
+	})
 	metrics := promhttp.HandlerFor(h.metrics, promhttp.HandlerOpts{})
 	o.mux.HandleFunc("GET /metrics", metrics.ServeHTTP)
 }

@@ -127,7 +127,7 @@ func (f *faulty) Read(ctx context.Context, r store.Range, dst []varve.Reading) (
 	return f.Store.Read(ctx, r, dst)
 }
 
-// server is a server over a store in memory, at noon.
+// server is a server over a store in memory. Its clock stands at noon until a test advances it.
 type server struct {
 	*httptest.Server
 	t      *testing.T
@@ -135,7 +135,7 @@ type server struct {
 	engine *engine.Engine
 	store  *faulty
 	failed []error // errors that the server reported as events
-	aws    swapped // sends requests to AWS
+	aws    swapped // the transport of requests to AWS
 
 	mu  sync.Mutex
 	now time.Time
@@ -323,10 +323,10 @@ func with(path string, params ...string) string {
 	return path + "?" + v.Encode()
 }
 
-// thisTable returns the table of readings at noon.
+// thisTable returns the table of readings that happen and arrive at noon.
 func thisTable(s *server) grid.Table { return tableAt(s.t, noon) }
 
-// tableAt returns the table of readings at a time that arrive at noon.
+// tableAt returns the table of readings with the event time at that arrive at noon.
 func tableAt(t *testing.T, at time.Time) grid.Table {
 	t.Helper()
 	month := grid.MonthOf(noon)

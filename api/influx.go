@@ -73,9 +73,5 @@ func (h *influxHandler) addRoutes(o *operations) {
 	for _, pattern := range []string{"GET /query", "POST /query"} {
 		o.mux.HandleFunc(pattern, h.query)
 	}
-	o.mux.HandleFunc("GET /ping", h.ping)
-	o.mux.HandleFunc("GET /health", h.health)
-	for _, pattern := range []string{"GET /ready", "GET /api/v2/ready"} {
-		o.mux.HandleFunc(pattern, h.ready)
-	}
+	h.addHealth(o)
 }

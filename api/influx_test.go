@@ -79,8 +79,8 @@ func TestInflux_StoresPrecisions(t *testing.T) {
 	}
 }
 
-// TestInflux_NamesRejectedLines checks the answer to a partly invalid body, in the form that all
-// clients read.
+// TestInflux_NamesRejectedLines checks the answer to a partly invalid body, in a form that clients
+// of all versions of InfluxDB read.
 func TestInflux_NamesRejectedLines(t *testing.T) {
 	s := newServer(t, nil)
 	body := point(1) + "\n# comment\nweather a=1\nweather,device=d1 a= 1\n" + point(2) + "\r\nweather,device=d1 a=1 1475001526\n"

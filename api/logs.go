@@ -40,9 +40,9 @@ func (h *logsHandler) addRoutes(o *operations) {
 }
 
 // LogWindow has the parameters of a list of log entries. It is exported because huma ignores
-// unexported types.
+// unexported embedded types.
 type LogWindow struct {
-	From   string `query:"from" doc:"from this time on: RFC 3339, a date, milliseconds, now, or relative as in -24h; default: the beginning"`
+	From   string `query:"from" doc:"from this time on: RFC 3339, a date or month, milliseconds, now, today, yesterday, or relative as in -24h or -1mo; default: the beginning"`
 	To     string `query:"to" doc:"before this time; default: the end"`
 	During string `query:"during" doc:"instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14"`
 	Order  string `query:"order" enum:"asc,desc" doc:"by time; default desc: the newest first"`
@@ -71,7 +71,7 @@ type escalations struct {
 	LogWindow
 }
 
-// logReply is the answer to a new log entry.
+// logReply is the answer to a request that adds a log entry.
 type logReply struct {
 	Status int
 	Body   wire.LogAnswer

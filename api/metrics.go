@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/rotator"
 )
 
-// metrics has the Prometheus metrics of the server and the rotator.
+// metrics has the Prometheus metrics that requests and verdicts change.
 type metrics struct {
 	outcomes [4]prometheus.Counter // indexed by varve.Outcome
 	rejects  *prometheus.CounterVec
@@ -34,7 +34,7 @@ func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *heal
 			Name: "varve_readings_rejected_total", Help: "Readings rejected, by code.",
 		}, []string{"code"}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "varve_http_request_seconds", Help: "Time to answer, by route and status.",
+			Name: "varve_http_request_duration_seconds", Help: "Time to answer, by route and status.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
 		}, []string{"route", "status"}),
 	}

@@ -35,8 +35,8 @@ func newOperations(mux humago.Mux, version string) *operations {
 	return o
 }
 
-// onlyKnown refuses parameters that an operation does not have. The routes without huma call
-// writes.Known for this.
+// onlyKnown refuses parameters that an operation does not have. The handlers of routes that are
+// registered without huma call writes.Known instead.
 func (o *operations) onlyKnown(ctx huma.Context, next func(huma.Context)) {
 	u := ctx.URL()
 	if u.RawQuery == "" {
@@ -87,7 +87,7 @@ func (o *operations) readable(ctx huma.Context, next func(huma.Context)) {
 // maxSaid is the maximum length in bytes of an invalid value that a problem repeats in its detail.
 const maxSaid = 60
 
-// clearer copies the first error of an invalid body to the problem's detail.
+// clearer copies the first error of an invalid request to the problem's detail.
 func clearer(_ huma.Context, _ string, v any) (any, error) {
 	if p, ok := v.(*huma.ErrorModel); ok && p.Detail == "validation failed" && len(p.Errors) > 0 {
 		p.Detail = p.Errors[0].Location + ": " + p.Errors[0].Message
@@ -204,7 +204,7 @@ func deviceParams() []*huma.Param {
 	return []*huma.Param{pathParam("stream", "the stream"), pathParam("device", "the device")}
 }
 
-// fieldParams returns the parameters of every route that returns readings.
+// fieldParams returns the parameters fields, consistent and damaged.
 func fieldParams() []*huma.Param {
 	return queryParams("fields", "only these, separated by commas", "consistent", "true: include every reading that was acknowledged before the request",
 		"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request")

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -64,5 +65,21 @@ func TestDescribedKinds(t *testing.T) {
 	}
 	if got := doc.Components.Schemas["SubmittedReading"].Required; slices.Contains(got, "device") || !slices.Contains(got, "time") || !slices.Contains(got, "fields") {
 		t.Errorf("required: %v", got)
+	}
+}
+
+// TestDescription_HasAnswersOfHealthRoutes checks the statuses with which the routes of health answer.
+func TestDescription_HasAnswersOfHealthRoutes(t *testing.T) {
+	s := newServer(t, nil)
+	doc := decode[struct {
+		Paths map[string]map[string]struct{ Responses map[string]any }
+	}](s.get("/openapi.json"))
+	for path, statuses := range map[string]string{
+		"/healthz": "200", "/readyz": "200 503", "/ping": "200 204", "/health": "200 503", "/ready": "200 503", "/api/v2/ready": "200 503",
+	} {
+		answers := slices.Sorted(maps.Keys(doc.Paths[path]["get"].Responses))
+		if got := strings.Join(answers, " "); got != statuses+" default" {
+			t.Errorf("%s has the answers %q, want %s", path, got, statuses)
+		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/filter"
 	"github.com/varvedb/varve/internal/quote"
-	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/timefmt"
 )
 
@@ -29,39 +28,38 @@ func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
 	return f, nil
 }
 
-// moment parses a time in a query: a time as in readings, the word now, or a distance from now,
-// as in -24h.
+// moment parses a time in a query: a time as in readings, or a form of timefmt.ParseRelative, such as now,
+// today, -24h, -1mo or 2026-11. If the parameter is missing, moment returns def.
 func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def time.Time) (time.Time, error) {
 	f.Choice = wire.EarlierLocal
 	text := q.Get(name)
 	if strings.HasPrefix(text, " ") {
 		text = "+" + text[1:] // the client did not escape the +, so decoding has made it a space
 	}
-	switch {
-	case text == "":
+	if text == "" {
 		return def, nil
-	case text == "now":
-		return now, nil
-	case (text[0] == '-' || text[0] == '+') && len(text) > 1 && strings.ContainsAny(text[len(text)-1:], "ywdhms"):
-		d, err := timefmt.ParseDuration(text[1:])
-		if err != nil || d == retention.Forever {
-			return def, varve.InvalidParam("query."+name, "%q is not a distance from now, as in -24h or -7d", text)
-		}
-		if text[0] == '-' {
-			d = -d
-		}
-		return now.Add(d), nil
+	}
+	zone := f.Location
+	if zone == nil {
+		zone = time.UTC
+	}
+	t, ok, err := timefmt.ParseRelative(text, now, zone)
+	if err != nil {
+		return def, varve.InvalidParam("query."+name, "%s", err)
+	}
+	if ok {
+		return t, nil
 	}
 	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // an unescaped + of a time zone is a blank, too
 	if v.Outcome == varve.Rejected {
 		if t, v = f.Parse(text); v.Outcome == varve.Rejected {
-			return def, varve.InvalidParam("query."+name, "%s", v.Message)
+			return def, varve.InvalidParam("query."+name, "%s", strings.Replace(v.Message, ": send RFC 3339,", ": send now, today, yesterday, a distance as in -24h or -1mo, a month as in 2026-11, RFC 3339,", 1))
 		}
 	}
 	return t, nil
 }
 
-// seriesOf returns the series that a request names.
+// seriesOf returns the series of a device in the stream that a request names.
 func seriesOf(r *http.Request, device string) (varve.Series, error) {
 	series := varve.Series{Tenant: tenantOf(r.Context()), Stream: r.PathValue("stream"), Device: device}
 	if err := varve.ValidateName("stream", series.Stream); err != nil {
@@ -121,7 +119,7 @@ const aboutWhere = "only readings that match these conditions, as in temperature
 	"The operators are = != < <= > >=; and joins conditions. Numbers compare exactly. " +
 	"Quotes make a string of a number. A reading without the field does not match; repeat it for up to 16 conditions"
 
-// whereOf parses the filter of a query, and the number of readings to compare with it.
+// whereOf parses the filter of a query, and the maximum number of readings to compare with it.
 func whereOf(q url.Values) (f filter.Filter, scan int, err error) {
 	if scan, err = positive(q, "scan_limit", maxScan); err != nil {
 		return nil, 0, err

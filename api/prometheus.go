@@ -125,7 +125,8 @@ type promAnswer struct {
 	close           func()
 }
 
-// jsonAnswer returns an answer with a value that can always be marshalled.
+// jsonAnswer returns an answer whose data is v as JSON. The value v must be one that can always be
+// marshalled.
 func jsonAnswer(v any, warnings []string) *promAnswer {
 	return &promAnswer{warnings: warnings, data: func(dst []byte) []byte {
 		text, _ := wire.MarshalJSON(v)
@@ -133,7 +134,7 @@ func jsonAnswer(v any, warnings []string) *promAnswer {
 	}}
 }
 
-// maxPromForm is the maximum length of a form in a body.
+// maxPromForm is the maximum length in bytes of a form in a body.
 const maxPromForm = 1 << 20
 
 // serve returns the handler of a route.

@@ -109,7 +109,8 @@ func (p *promParams) lookback() time.Duration {
 	return d
 }
 
-// timeout limits the context of a query.
+// timeout returns a context that ends after the parameter timeout. Without this parameter, it
+// returns ctx.
 func (p *promParams) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if p.form.Get("timeout") == "" {
 		return ctx, func() {}

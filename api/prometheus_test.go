@@ -185,7 +185,8 @@ func TestPrometheus_Limits(t *testing.T) {
 	}
 }
 
-// TestPrometheus_SeparatesTenants reads with the key of another tenant.
+// TestPrometheus_SeparatesTenants checks that the key of another tenant reads no data of tenant
+// default.
 func TestPrometheus_SeparatesTenants(t *testing.T) {
 	s := newFleet(t)
 	admin := addKey(t, s, "default", apikeys.Admin)

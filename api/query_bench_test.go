@@ -37,7 +37,7 @@ func BenchmarkQuery24h(b *testing.B) {
 	}
 }
 
-// readBenched reads all readings of devices, one device after another.
+// readBenched reads the day of one device in each iteration, in turn for all 20 devices.
 func readBenched(b *testing.B, h http.Handler, at time.Time, format string) {
 	b.ReportAllocs()
 	device, before := 0, processorTime(b)

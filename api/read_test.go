@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// valued returns a reading of d1 with a value, the given number of hours before noon.
+// valued returns a reading of d1 with the value v in field v, hours before noon.
 func valued(hours, v int) string {
 	return fmt.Sprintf(`{"device":"d1","time":"%s","fields":{"v":%d,"note":"n%d"}}`, noon.Add(-time.Duration(hours)*time.Hour).Format(time.RFC3339), v, v)
 }
@@ -197,7 +197,7 @@ func TestCursorsOfOtherQueries(t *testing.T) {
 func TestBadReadParams(t *testing.T) {
 	s := newServer(t, nil)
 	rows := []struct{ path, param, says string }{
-		{with(readPath, "from", "yesterday"), "query.from", "RFC 3339"}, {with(readPath, "to", "1475001526"), "query.to", "looks like seconds"},
+		{with(readPath, "from", "soon"), "query.from", "a distance as in -24h or -1mo"}, {with(readPath, "to", "1475001526"), "query.to", "looks like seconds"},
 		{with(readPath, "from", "-7x"), "query.from", ""}, {with(readPath, "from", "-d"), "query.from", "-24h"}, {with(readPath, "from", "-foreverd"), "query.from", ""},
 		{with(readPath, "from", "now", "to", "-1h"), "query.to", "before from"}, {with(readPath, "order", "down"), "query.order", "asc or desc"},
 		{with(readPath, "limit", "0"), "query.limit", "whole number"}, {with(readPath, "limit", "-1"), "query.limit", ""}, {with(readPath, "limit", "ten"), "query.limit", "ten"},
@@ -288,4 +288,23 @@ func TestTimes_AcceptZeroAndLeapSeconds(t *testing.T) {
 			t.Errorf("a log entry at %s: %s", text, r.body)
 		}
 	}
+}
+
+// TestReadings_AcceptRelativeTimes reads with times that depend on the day, the month and the zone.
+func TestReadings_AcceptRelativeTimes(t *testing.T) {
+	s := newServer(t, nil) // it is noon, November 18
+	for i, at := range []time.Time{noon, noon.Add(-7 * time.Hour), noon.AddDate(0, 0, -1), noon.AddDate(0, -1, -1)} {
+		s.write(readingOf("d1", at, fmt.Sprintf(`"a":%d`, i)))
+	}
+	for params, want := range map[string]int{
+		"from=today": 2, "from=yesterday": 3, "to=today": 2, "from=yesterday&to=today": 1, "from=2026-11": 3, "to=2026-11": 1, "from=-1mo": 3, "from=-2mo": 4,
+		"from=today&timezone=Pacific/Kiritimati": 1, // November 19 began two hours ago in that zone
+	} {
+		body := decode[wire.ReadingsBody](s.get(readPath + "?" + params))
+		if len(body.Readings) != want {
+			t.Errorf("%s: %d readings, want %d", params, len(body.Readings), want)
+		}
+	}
+	s.get(with(readPath, "from", "-1.5mo")).problem(400, "query.from", "write it as in -24h, -7d or -1mo")
+	s.get(with(readPath, "from", "2026-13")).problem(400, "query.from", "write it as in 2026-11")
 }

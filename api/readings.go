@@ -42,11 +42,13 @@ func (h *readingsHandler) addRoutes(o *operations) {
 			"With where, a page may be short or empty and not the last. " +
 			"The columns of CSV are time, id, arrived and the fields; a field of such a name is fields.time, fields.id or fields.arrived. " +
 			"If a reading has a version, CSV and Arrow have the column _version. " +
+			"If a string of an answer in CSV looks like another kind of value, or is empty, the column _strings lists the fields of each row with such a string, as a JSON array. " +
+			"With fields, that column is omitted. " +
 			"In the format columns, the answer is an object with the arrays time, id and arrived, and an object fields with an array for each field. " +
 			"All arrays have the same length; a reading without a field has null there. " +
 			aboutArrow,
 		Parameters: slices.Concat(deviceParams(), readFormatParam(), queryParams(
-			"from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
+			"from", "from this time on: RFC 3339, a date or month, a number, now, today, yesterday, or relative as in -24h or -1mo; default: the beginning",
 			"to", "before this time; default: the end",
 			"during", "instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14",
 			"order", "asc or desc; default asc",

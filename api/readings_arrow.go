@@ -88,7 +88,7 @@ func (w *outWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// add adds a part of the answer.
+// add writes a part of the answer to the stream.
 func (s *arrowAnswer) add(part *query.Part) error {
 	for i := range part.Columns {
 		if err := s.stream.AddPart(&part.Columns[i]); err != nil {

@@ -24,7 +24,7 @@ func (a *answer) columns() error {
 	if err != nil {
 		return err
 	}
-	a.table.Fields, a.table.Versioned = set.Sorted(), set.Versioned()
+	a.table.SetColumns(&set)
 	return nil
 }
 

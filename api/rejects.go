@@ -50,7 +50,7 @@ type rejectsQuery struct {
 	Device string `query:"device" doc:"only rejects of this device"`
 	Code   string `query:"code" doc:"only rejects with this code, such as time_in_future"`
 	Door   string `query:"door" doc:"only rejects that arrived through this protocol, such as http or mqtt"`
-	Since  string `query:"since" doc:"last arrival not before this time: RFC 3339, a date, milliseconds, or relative as in -24h"`
+	Since  string `query:"since" doc:"last arrival not before this time: RFC 3339, a date or month, milliseconds, now, today, yesterday, or relative as in -24h or -1mo"`
 	From   string `query:"from" doc:"the same as since"`
 	To     string `query:"to" doc:"last arrival before this time: as since"`
 	During string `query:"during" doc:"instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12 or 2024-12-01"`

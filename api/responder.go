@@ -77,7 +77,7 @@ func (a *responder) failed(r *http.Request, err error) {
 	}
 }
 
-// problem converts an error to an error of huma.
+// problem converts an error to an error of huma, and reports a fault of the server.
 func (a *responder) problem(err error) error {
 	e := classify(err)
 	status := statusOf(e)

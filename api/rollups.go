@@ -29,7 +29,7 @@ type rollupsHandler struct {
 
 func (h *rollupsHandler) addRoutes(o *operations) {
 	series := deviceParams()
-	times := queryParams("from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
+	times := queryParams("from", "from this time on: RFC 3339, a date or month, a number, now, today, yesterday, or relative as in -24h or -1mo; default: the beginning",
 		"to", "before this time; default: the end",
 		"during", "instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12 or 2024-12-01",
 		"precision", "unit of numeric from and to: s, ms, us or ns; default ms",

@@ -69,7 +69,7 @@ func TestRollupsRefuse(t *testing.T) {
 		{"period=", "query.period", "use hourly or daily"},
 		{"period=weekly", "query.period", "use hourly or daily"},
 		{"period=daily&from=2026-11-18&to=2026-11-17", "query.to", "before from"},
-		{"period=daily&from=yesterday", "query.from", "yesterday"},
+		{"period=daily&from=soon", "query.from", "soon"},
 		{"period=daily&to=1763715600", "query.to", "seconds"},
 		{"period=daily&limit=0", "query.limit", "from 1 to 10000"},
 		{"period=daily&limit=10001", "query.limit", "from 1 to 10000"},

@@ -16,8 +16,8 @@ import (
 	"github.com/varvedb/varve/store/tablescan"
 )
 
-// batchMemory limits the memory of the batches of all writes, in addition to a small amount for
-// each write.
+// batchMemory is the memory in bytes for the batches of all writes, in addition to a small amount
+// for each write.
 const batchMemory = 16 << 20
 
 // resource serves the routes of one type of object, such as tables.

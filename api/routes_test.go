@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// routes has a line for every route: a request that succeeds, and the type of the answer. {table} means a
-// table of this month.
+// routes has a line for every route: a request, and the status and the media type of its answer.
+// {table} means a table of this month.
 var routes = []struct {
 	pattern, path, body string
 	status              int
@@ -62,6 +62,8 @@ var routes = []struct {
 	{"POST /v1/archives/{name}", "/v1/archives/{table}", "", 409, "application/problem+json"},
 	{"POST /v1/archives/{name}/verify", "/v1/archives/{table}/verify", "", 409, "application/problem+json"},
 	{"POST /v1/archives/{name}/restore", "/v1/archives/{table}/restore", "", 409, "application/problem+json"},
+	{"GET /v1/archives/{name}/accept-plan", "/v1/archives/{table}/accept-plan", "", 409, "application/problem+json"},
+	{"POST /v1/archives/{name}/accept", "/v1/archives/{table}/accept?plan=0123456789abcdef", "", 409, "application/problem+json"},
 	{"PUT /v1/archives/{name}/hold", "/v1/archives/{table}/hold", `{"reason":"audit"}`, 409, "application/problem+json"},
 	{"DELETE /v1/archives/{name}/hold", "/v1/archives/{table}/hold", "", 409, "application/problem+json"},
 	{"POST /v1/verify", "/v1/verify", "", 200, "application/x-ndjson"},
@@ -217,7 +219,7 @@ func TestDescribedParameters(t *testing.T) {
 		"step": "1h", "functions": "mean,max", "fill": "null", "source": "rollups", "group": "none", "top": "3&top_by=max&top_field=a",
 		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max", "silent_since": "-1h", "since": "-1h",
 		"name_column": "x&value_column=y", "value_column": "y&name_column=x", "decimal": ".", "bad_cells": "skip", "dst": "later", "post time": "arrival", "fields": "flat",
-		"where": "a>0", "as_of": "now", "archive": "false", "wait": "0s", "window": "7d", "receipt": "true", "scan_limit": "5&where=a=1", "numbers": "float&format=arrow",
+		"where": "a>0", "as_of": "now", "archive": "false", "wait": "0s", "settle": "0s", "window": "7d", "receipt": "true", "scan_limit": "5&where=a=1", "numbers": "float&format=arrow",
 		"years": "1", "readings_per_day": "default=5", "plan": (&rotator.Plan{}).Digest(), "stream": "weather",
 	}
 	doc := decode[struct {
@@ -227,11 +229,11 @@ func TestDescribedParameters(t *testing.T) {
 	s.send(http.MethodPost, "/v1/alert-rules", `{"id":"x","stream":"weather","field":"a","comparison":">","threshold":1,"severity":"info"}`)
 	path := strings.NewReplacer("{stream}", "weather", "{device}", "d1", "{name}", thisTable(s).Name())
 	for template, ops := range doc.Paths {
-		if isInflux(template) || isProm(template) || template == "/v1/aws/iot" || template == "/v1/aws/firehose" {
-			continue // other forms of errors and parameters: see the tests of these doors
+		if template == "/healthz" || template == "/readyz" || isInflux(template) || isProm(template) || template == "/v1/aws/iot" || template == "/v1/aws/firehose" {
+			continue // other forms of errors and parameters: see the tests of these doors; health routes ignore parameters
 		}
-		if template == "/v1/devices/{device}/erasures" {
-			continue // a request needs the digest of a plan; the route of the plan, which has the same parameters, is checked
+		if template == "/v1/devices/{device}/erasures" || template == "/v1/archives/{name}/accept" {
+			continue // a request needs the digest of a plan; the routes of the plans, which have the other parameters, are checked
 		}
 		for method, op := range ops {
 			base := path.Replace(template) + "?"
@@ -324,7 +326,7 @@ func TestHealth(t *testing.T) {
 	for _, line := range []string{
 		`varve_readings_total{outcome="stored"} 1`, `varve_readings_total{outcome="duplicate"} 1`, `varve_readings_total{outcome="rejected"} 1`,
 		`varve_readings_rejected_total{code="time_in_future"} 1`, "varve_rotation_last_success_timestamp_seconds 1.7",
-		`varve_http_request_seconds_count{route="POST /v1/streams/{stream}/readings",status="207"} 1`, "go_goroutines", "varve_tables ",
+		`varve_http_request_duration_seconds_count{route="POST /v1/streams/{stream}/readings",status="207"} 1`, "go_goroutines", "varve_tables ",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no %s in the metrics", line)

@@ -33,7 +33,7 @@ func (h *previewHandler) addRoutes(o *operations) {
 }
 
 type rulePreview struct {
-	From string `query:"from" doc:"from this time on: RFC 3339, milliseconds, or relative as in -24h; default -30d"`
+	From string `query:"from" doc:"from this time on: RFC 3339, a date or month, milliseconds, now, today, yesterday, or relative as in -24h or -1mo; default -30d"`
 	To   string `query:"to" doc:"before this time; default: now"`
 	Body wire.RulePost
 }

@@ -54,7 +54,7 @@ type Options struct {
 	Receipts   *receipts.Keyring // if nil, no receipts are signed
 	Aggregator *rollup.Aggregator
 	// Keys checks the API keys of requests. If nil, no keys exist, and every request may do
-	// everything.
+	// everything unless KeysRequired is set.
 	Keys *apikeys.Registry
 	// KeysRequired refuses requests without a key even before the first key exists. Routes that need no
 	// key are not affected.
@@ -152,8 +152,9 @@ type Events struct {
 	// KeyCreated and KeyRevoked report a change of a key. The argument by is the id of the key
 	// that made the change, or "" before the first key.
 	KeyCreated, KeyRevoked func(k apikeys.Key, by string)
-	// Confirmed is called after a request to confirm an HTTP destination of AWS IoT Core. The argument
-	// enableURL is "" if the request was refused.
+	// Confirmed is called with the result of each confirmation of AWS IoT Core that is checked. It
+	// is called after the server requested the address, or refused the account or the address. If
+	// it refused, enableURL is "".
 	Confirmed func(arn, enableURL string, err error)
 }
 

@@ -48,7 +48,7 @@ func (h *streamDevicesHandler) addRoutes(o *operations) {
 		Description: "Includes registered devices that have a live reading in the stream, with the times of the last one. " +
 			"It reads the last reading of each registered device. A page may be short or empty and not the last.",
 		Parameters: slices.Concat([]*huma.Param{pathParam("stream", "the stream")}, deviceFilterParams(), queryParams(
-			"silent_since", "only devices whose last reading happened, or with by=arrival arrived, before this time: RFC 3339, a number, or relative as in -24h",
+			"silent_since", "only devices whose last reading happened, or with by=arrival arrived, before this time: RFC 3339, a date or month, a number, now, today, yesterday, or relative as in -24h or -1mo",
 			"by", "event: the last reading by event time; arrival: the last to arrive; default event",
 			"precision", "unit of a numeric silent_since: s, ms, us or ns; default ms",
 			"timezone", "of silent_since without a zone; default UTC"), devicePageParams()),

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -34,8 +35,9 @@ func (h *streamSeriesHandler) addRoutes(o *operations) {
 		Description: "Includes each device with a stored reading, also if it is not registered. All pages together have each device that had a reading before the first page. " +
 			"A page has the series of one table, so a device may be on several pages. Devices whose readings have expired may be included. " +
 			"On DynamoDB, a page scans the rows of a table, and DynamoDB bills them as if they were read.",
-		Parameters: append([]*huma.Param{pathParam("stream", "the stream")}, queryParams("cursor", "next of the page before")...),
-		Responses:  o.responses(reflect.TypeFor[wire.SeriesList](), "200"),
+		Parameters: append([]*huma.Param{pathParam("stream", "the stream")}, queryParams("cursor", "next of the page before",
+			"damaged", "fail, or skip to list the other devices if data is damaged; then damaged has the number of places that may have hidden a device")...),
+		Responses: o.responses(reflect.TypeFor[wire.SeriesList](), "200"),
 	})
 }
 
@@ -43,7 +45,11 @@ func (h *streamSeriesHandler) addRoutes(o *operations) {
 func (h *streamSeriesHandler) listSeries(r *http.Request) (*wire.SeriesList, error) {
 	ctx, tenant, stream := r.Context(), tenantOf(r.Context()), r.PathValue("stream")
 	asked := r.URL.Query()
-	if err := writes.Known(asked, "cursor"); err != nil {
+	if err := writes.Known(asked, "cursor", "damaged"); err != nil {
+		return nil, err
+	}
+	skip, err := skipDamaged(asked)
+	if err != nil {
 		return nil, err
 	}
 	after := asked.Get("cursor")
@@ -61,13 +67,17 @@ func (h *streamSeriesHandler) listSeries(r *http.Request) (*wire.SeriesList, err
 		return nil, err
 	}
 	body := &wire.SeriesList{Series: []wire.SeriesBody{}}
+	scan := seriesScan{of: varve.Series{Tenant: tenant, Stream: stream}, devices: map[string]bool{}}
 	rest := tablesAfter(tables, after)
-	for len(rest) > 0 && len(body.Series) == 0 {
-		devices := map[string]bool{}
-		if err := h.addDevices(ctx, rest[0], varve.Series{Tenant: tenant, Stream: stream}, devices); err != nil {
+	for len(rest) > 0 && len(body.Series) == 0 && len(body.Damaged) == 0 {
+		if err := h.scanTable(ctx, rest[0], &scan, skip); err != nil {
 			return nil, withoutRow(r, rest[0], err)
 		}
-		for _, device := range slices.Sorted(maps.Keys(devices)) {
+		if n := len(scan.damage); n > 0 {
+			h.report(r, errors.Join(scan.damage...))
+			body.Damaged = append(body.Damaged, wire.SeriesDamage{Table: shownTable(r, rest[0]), Places: n})
+		}
+		for _, device := range slices.Sorted(maps.Keys(scan.devices)) {
 			body.Series = append(body.Series, wire.SeriesBody{Device: device})
 		}
 		if body.Next = tableMark(rest[0]); len(rest) == 1 {
@@ -78,18 +88,41 @@ func (h *streamSeriesHandler) listSeries(r *http.Request) (*wire.SeriesList, err
 	return body, nil
 }
 
-// addDevices adds the devices of a stream that have readings in a table. If the table is dropped
-// meanwhile, its readings have expired, and addDevices leaves out the devices that it has not read yet.
-func (h *streamSeriesHandler) addDevices(ctx context.Context, t grid.Table, of varve.Series, devices map[string]bool) error {
-	for after, more := "", true; more; {
+// seriesScan collects the devices of a stream from a table.
+type seriesScan struct {
+	of      varve.Series // the tenant and the stream
+	devices map[string]bool
+
+	mu     sync.Mutex
+	damage []error // the damage that may have hidden devices, without repetitions
+}
+
+// addDamage adds damage that a scan skips.
+func (s *seriesScan) addDamage(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.ContainsFunc(s.damage, func(other error) bool { return other.Error() == err.Error() }) {
+		s.damage = append(s.damage, err)
+	}
+}
+
+// scanTable adds the devices of a stream that have readings in a table. If the table is dropped
+// meanwhile, its readings have expired, and scanTable leaves out the devices that it has not read yet.
+// If skip is set, the scan skips damage and collects it.
+func (h *streamSeriesHandler) scanTable(ctx context.Context, t grid.Table, scan *seriesScan, skip bool) error {
+	q := store.SeriesQuery{Table: t}
+	if skip {
+		q.Damaged = scan.addDamage
+	}
+	for more := true; more; {
 		err := h.reads.inTurn(ctx, func() error {
-			page, err := h.tables.Series(ctx, t, after)
+			page, err := h.tables.Series(ctx, q)
 			for _, s := range page.Series {
-				if s.Tenant == of.Tenant && s.Stream == of.Stream {
-					devices[s.Device] = true
+				if s.Tenant == scan.of.Tenant && s.Stream == scan.of.Stream {
+					scan.devices[s.Device] = true
 				}
 			}
-			after, more = page.Next, page.Next != ""
+			q.After, more = page.Next, page.Next != ""
 			return err
 		})
 		if errors.Is(err, store.ErrNoTable) {
@@ -109,17 +142,27 @@ func withoutRow(r *http.Request, t grid.Table, err error) error {
 		return err
 	}
 	place := "a table of the stream"
-	if seesTables(r) {
-		place = "table " + t.Name()
+	if name := shownTable(r, t); name != "" {
+		place = "table " + name
 	}
-	return &varve.Error{Failure: varve.Damaged, Err: err, Message: place + ": " + store.ErrDamaged.Error() + ": the operator can see the damage with varve verify"}
+	return &varve.Error{Failure: varve.Damaged, Err: err, Message: place + ": " + store.ErrDamaged.Error() +
+		": the operator can see the damage with varve verify; or list the other devices with damaged=skip"}
+}
+
+// shownTable returns the name of a table if the request may see tables. Otherwise, it returns "".
+func shownTable(r *http.Request, t grid.Table) string {
+	if !seesTables(r) {
+		return ""
+	}
+	return t.Name()
 }
 
 // markBytes is the number of bytes that tableMark returns in hexadecimal.
 const markBytes = 16
 
-// tableMark returns the text that stands for a table in a cursor. Only operators may see the names of tables,
-// and the tokens of an enumeration can have the devices of other tenants.
+// tableMark returns the text that stands for a table in a cursor. Only keys of varve.DefaultTenant
+// may see the names of tables, and the tokens of an enumeration can have the devices of other
+// tenants.
 func tableMark(t grid.Table) string {
 	sum := sha256.Sum256([]byte(t.Name()))
 	return hex.EncodeToString(sum[:markBytes])

@@ -73,15 +73,15 @@ func TestStreamSeries_IncludesUnregisteredDevices(t *testing.T) {
 	get("/v1/streams/none/series").problem(http.StatusNotFound, "", "stream none: not found")
 }
 
-// dropping drops a table before its series are listed.
+// dropping calls drop with a table before it lists the series of this table.
 type dropping struct {
 	tablescan.Source
 	drop func(grid.Table)
 }
 
-func (d *dropping) Series(ctx context.Context, t grid.Table, after string) (store.SeriesPage, error) {
-	d.drop(t)
-	return d.Source.Series(ctx, t, after)
+func (d *dropping) Series(ctx context.Context, q store.SeriesQuery) (store.SeriesPage, error) {
+	d.drop(q.Table)
+	return d.Source.Series(ctx, q)
 }
 
 // TestStreamSeries_OmitsDroppedTables drops tables between two pages, and while a page is made.
@@ -127,8 +127,13 @@ type damagedSource struct{ tablescan.Source }
 
 const damagedKey = "rival/secret/patient 17#2026-11"
 
-func (damagedSource) Series(_ context.Context, t grid.Table, _ string) (store.SeriesPage, error) {
-	return store.SeriesPage{}, &store.DamagedRow{Table: t.Name(), Series: damagedKey, TS: "1", Problem: "is not a series"}
+func (d damagedSource) Series(ctx context.Context, q store.SeriesQuery) (store.SeriesPage, error) {
+	damaged := &store.DamagedRow{Table: q.Table.Name(), Series: damagedKey, TS: "1", Problem: "is not a series"}
+	if q.Damaged == nil {
+		return store.SeriesPage{}, damaged
+	}
+	q.Damaged(damaged)
+	return d.Source.Series(ctx, q)
 }
 
 // TestStreamSeries_HidesDamagedRow checks that only the log has the key of a damaged row, and that only a
@@ -141,7 +146,7 @@ func TestStreamSeries_HidesDamagedRow(t *testing.T) {
 	l.as(writer, http.MethodPost, writePath, readingOf("mine", noon, `"a":1`), "Content-Type", "application/x-ndjson")
 	for key, place := range map[string]string{operator: "table " + tableAt(t, noon).Name(), reader: "a table of the stream"} {
 		r := l.as(key, http.MethodGet, seriesPath, "")
-		want := place + ": data is damaged: the operator can see the damage with varve verify"
+		want := place + ": data is damaged: the operator can see the damage with varve verify; or list the other devices with damaged=skip"
 		if p := decode[wire.Problem](r); r.status != http.StatusInternalServerError || p.Code != wire.CodeDamaged || p.Detail != want {
 			t.Errorf("%d %s, want %q", r.status, r.body, want)
 		}
@@ -150,6 +155,11 @@ func TestStreamSeries_HidesDamagedRow(t *testing.T) {
 			t.Errorf("the log lacks the row: %s", logged)
 		}
 		l.mu.Unlock()
+		skipped := decode[wire.SeriesList](l.as(key, http.MethodGet, with(seriesPath, "damaged", "skip"), ""))
+		damage := wire.SeriesDamage{Table: strings.TrimPrefix(strings.TrimPrefix(place, "table "), "a table of the stream"), Places: 1}
+		if len(skipped.Series) != 1 || len(skipped.Damaged) != 1 || skipped.Damaged[0] != damage {
+			t.Errorf("with damaged=skip: %+v, want one device, and the damage %+v", skipped, damage)
+		}
 	}
 }
 

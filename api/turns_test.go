@@ -14,7 +14,7 @@ import (
 // bodies.
 func TestSlowUploads_DoNotDelayOthers(t *testing.T) {
 	s := newServer(t, nil)
-	s.send(http.MethodPost, writePath, good(noon), ndjson...) // from now on, large requests yield to small ones
+	s.send(http.MethodPost, writePath, good(noon), ndjson...) // a small request, after which large requests yield to small ones
 	for range 2 * runtime.GOMAXPROCS(0) {
 		conn, err := net.Dial("tcp", s.Listener.Addr().String())
 		if err != nil {

@@ -31,7 +31,8 @@ type Verification struct {
 // verifyPattern is the route whose requests may take longer than limits.request.
 const verifyPattern = "POST /v1/verify"
 
-// progressEvery is the interval of a verification's progress lines.
+// progressEvery is the minimum time between two progress lines of a verification. A snapshot sends
+// a line with waiting in each such interval.
 const progressEvery = 5 * time.Second
 
 var (

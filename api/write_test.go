@@ -148,8 +148,8 @@ func TestRejects_AreListedUpToLimit(t *testing.T) {
 	}
 }
 
-// TestNotStoredForNow checks the code of readings that may be stored later. The status is 503
-// with a time to wait if this applies to all readings, and 207 if it applies to some.
+// TestNotStoredForNow checks the code of readings that may be stored later. The status is 503 with
+// a time to wait if all readings have this code, and 207 if only some have it.
 func TestNotStoredForNow(t *testing.T) {
 	s := newServer(t, nil)
 	bad := thisTable(s)

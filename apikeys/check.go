@@ -18,7 +18,7 @@ const cacheFor = 10 * time.Second
 // it, because other requests may wait for the result.
 const lookupTimeout = 5 * time.Second
 
-// Limits of the cache of keys.
+// Maximum numbers of keys, and of ids without a key, in the cache.
 const (
 	maxKnown   = 1 << 14
 	maxUnknown = 1 << 12

@@ -46,7 +46,7 @@ func TestRequestRate(t *testing.T) {
 }
 
 // TestReadingRate checks that a body of any length is accepted whole. Later bodies wait until the
-// rate has allowed for its readings, and no other request waits.
+// rate has allowed for the readings of earlier bodies, and no other request waits.
 func TestReadingRate(t *testing.T) {
 	w := newWorld(t)
 	w.admin()

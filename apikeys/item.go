@@ -28,7 +28,7 @@ const (
 	attrRevoked  = "revoked"
 	attrRequests = "requests" // limit of requests per second
 	attrReadings = "readings"
-	attrSince    = "since" // attribute of the item KEYS ON
+	attrSince    = "since" // time from which requests need a key; only in the item KEYS ON
 )
 
 // listEndedFor is the time for which a key is listed after its end.

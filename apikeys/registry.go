@@ -24,7 +24,7 @@ type Registry struct {
 	now   func() time.Time
 
 	on      atomic.Bool
-	offAt   atomic.Int64 // when the registry was last read and no key existed, in Unix nanoseconds
+	offAt   atomic.Int64 // when the registry was last read and no key existed, in nanoseconds since 1970
 	flight  singleflight.Group
 	guesses *rate.Limiter
 	used    usage

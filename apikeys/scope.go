@@ -13,7 +13,7 @@ type Scopes uint8
 const (
 	Read  Scopes = 1 << iota // read the tenant's data
 	Write                    // send readings, and nothing else
-	Admin                    // both, and manage the tenant's keys; in varve.DefaultTenant, manage the deployment, too
+	Admin                    // Read and Write, and manage the tenant's keys; in varve.DefaultTenant, manage the deployment, too
 )
 
 // scopeNames lists the scopes in the order of String.

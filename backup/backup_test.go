@@ -39,7 +39,7 @@ func TestMake_RestoresEachBackup(t *testing.T) {
 }
 
 // TestMake_CostsWhatChanged checks that further backups write little if little has changed. Some backups
-// write more, because Pebble merges its files. In such a small store, a merge rewrites all files.
+// write more, because Pebble merges its files. In such a small store, a merge rewrites all readings.
 func TestMake_CostsWhatChanged(t *testing.T) {
 	w := newWorld(t)
 	w.write(50_000)
@@ -341,8 +341,9 @@ func TestSelectAsOf_ReturnsFirstLaterBackup(t *testing.T) {
 	}
 }
 
-// TestMake_MarksBackupsOfDamagedStore changes a byte of a stored file. The backup is made and names the file, and
-// so does the next one, which does not read the file again. Prune keeps the last undamaged backup.
+// TestMake_MarksBackupsOfDamagedStore changes a byte of a stored file. The next backup is made and names
+// the file. So does the one after it, which does not check the file once more. Prune keeps the last
+// undamaged backup.
 func TestMake_MarksBackupsOfDamagedStore(t *testing.T) {
 	w := newWorld(t)
 	w.write(400)

@@ -7,15 +7,14 @@ import (
 	"github.com/varvedb/varve/objectstore"
 )
 
-// Problem is a file of a backup that is missing, or whose content differs from its checksum.
+// Problem is a file of a backup that cannot be read, or whose size or checksum differs from the manifest.
 type Problem struct {
 	File    *File
 	Backups []string // names of the backups that need the file
 	Err     error
 }
 
-// Verify reads all files of some backups, each once, and returns the problems. It fails if the
-// place cannot be read.
+// Verify reads all files of some backups, each once, and returns the problems. It fails only if ctx ends.
 func (p *Place) Verify(ctx context.Context, list []*Manifest) (problems []Problem, err error) {
 	files, needs := map[string]*File{}, map[string][]string{}
 	c := counter{report: p.Progress}

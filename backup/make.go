@@ -21,8 +21,8 @@ type Snapshot struct {
 	Created time.Time
 	Version string // version of this program
 	Damage  string // damage that the store has recorded; "" if it has none
-	// Check returns the damage of a file, by its path relative to Dir. It is called for each file that the last
-	// backup lacks. If nil, files are not checked.
+	// Check returns the damage of a file, by its path relative to Dir. It is called for each file that
+	// the last backup lacks. If nil, files are not checked.
 	Check func(path string) (damage, err error)
 }
 
@@ -34,8 +34,9 @@ type Report struct {
 	WrittenBytes   int64
 }
 
-// Make makes a backup of a snapshot. A damaged snapshot is backed up, too: see Manifest.Damages. Make fails if the place has backups of another store. If it is
-// interrupted, the next call continues with the files that are written.
+// Make makes a backup of a snapshot. A damaged snapshot is backed up, too: see Manifest.Damages.
+// Make fails if the place has backups of another store. If Make is interrupted, the next call
+// continues with the files that are not written yet.
 func (p *Place) Make(ctx context.Context, s Snapshot) (_ *Report, err error) {
 	lock, err := p.lock(ctx)
 	if err != nil {

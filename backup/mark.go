@@ -26,11 +26,12 @@ const (
 type mark struct {
 	place *Place
 	key   string
-	at    time.Time
+	at    time.Time // time of the last renewal
 }
 
 // lock makes sure that no other process changes the place. It writes a mark, and fails if another
-// mark exists. If two processes write marks at the same time, at least one of them fails.
+// mark exists that is not abandoned. If two processes write marks at the same time, at least one of
+// them fails.
 func (p *Place) lock(ctx context.Context) (*mark, error) {
 	m := &mark{place: p}
 	if err := m.write(ctx); err != nil {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestMark_OfLongBackup checks that nothing else changes the place during a backup of several days.
+// TestMark_OfLongBackup checks that no other process changes the place during a backup of more than a
+// day.
 func TestMark_OfLongBackup(t *testing.T) {
 	w := newWorld(t)
 	w.write(400)

@@ -17,8 +17,8 @@ type Place struct {
 	objects objectstore.Store
 	prefix  string // prefix of all keys; empty, or ends with a slash
 	now     func() time.Time
-	// Progress is called with the number of bytes that were read so far, and with the expected total. It
-	// may be nil.
+	// Progress is called with the number of bytes of the files done so far, and the expected total. It may
+	// be nil.
 	Progress func(done, total int64)
 }
 

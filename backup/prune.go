@@ -10,14 +10,15 @@ import (
 // Pruned counts what Prune deleted, or would delete.
 type Pruned struct {
 	Backups []string // names of the deleted backups
-	Files   int
-	Bytes   int64
+	Files   int      // number of deleted files
+	Bytes   int64    // size of the deleted files
 }
 
-// Prune deletes all backups but the last ones, and the files that no backup needs any more. Backups of a damaged
-// store do not count: the last undamaged backups are kept, and all later ones. It fails,
-// and deletes nothing, if one of the manifests cannot be read, because the files that this manifest
-// lists are then unknown. With dryRun, it deletes nothing.
+// Prune deletes old backups, and the files that no backup needs any more. It keeps the last
+// undamaged backups, whose number is keep, and all backups after the oldest of these. If fewer
+// undamaged backups exist, it keeps all backups. Prune fails, and deletes nothing, if one of the
+// manifests cannot be read, because the files that this manifest lists are then unknown. With
+// dryRun, Prune deletes nothing.
 func (p *Place) Prune(ctx context.Context, keep int, dryRun bool) (_ *Pruned, err error) {
 	if keep < 1 {
 		return nil, fmt.Errorf("keep: %d is not at least 1", keep)
@@ -44,8 +45,8 @@ func (p *Place) Prune(ctx context.Context, keep int, dryRun bool) (_ *Pruned, er
 	return done, p.pruneFiles(ctx, lock, list[len(old):], dryRun, done)
 }
 
-// firstKept returns the index of the oldest backup to keep, so that the given number of undamaged ones are kept.
-// It returns 0 if fewer exist.
+// firstKept returns the index of the oldest backup to keep, so that the given number of undamaged
+// backups are kept. It returns 0 if fewer exist.
 func firstKept(list []*Manifest, keep int) int {
 	for i, m := range slices.Backward(list) {
 		if len(m.Damages()) == 0 {

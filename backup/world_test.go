@@ -39,10 +39,10 @@ type world struct {
 	dir   string // folder of the place
 	place *backup.Place
 	clock time.Time
-	sent  int
+	sent  int // number of written readings
 	// before, if set, is called with the folder of each snapshot.
 	before func(dir string)
-	noise  *rand.PCG
+	noise  *rand.PCG // source of random values
 }
 
 func newWorld(t *testing.T) *world {
@@ -144,7 +144,7 @@ func (w *world) restored(m *backup.Manifest) int {
 	return count(w.T, s, w.table)
 }
 
-// count reads the device, and checks that it has readings without gaps.
+// count returns the number of readings of the device. It checks that their values of n are 0, 1, 2 and so on.
 func count(t *testing.T, s *local.Store, in grid.Table) (n int) {
 	t.Helper()
 	r := store.Range{Table: in, Window: in.Window(), Order: varve.Ascending, Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "s", Device: "d"}}

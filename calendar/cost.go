@@ -21,7 +21,7 @@ const gigabyte = 1 << 30
 // Costs are the requests and the price of a month on DynamoDB.
 type Costs struct {
 	Requests float64 // number of writes of readings and of actions of the rotator
-	Units    float64
+	Units    float64 // write request units
 	Dollars  float64
 }
 

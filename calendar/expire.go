@@ -13,8 +13,8 @@ type arrival struct {
 	load     Load
 }
 
-// expireDelay is the average delay of the deletion of expired readings. The rotator deletes them
-// once a day.
+// expireDelay is the average delay of the deletion of expired readings. It is half of the 20 hours
+// that the rotator waits between two deletions.
 const expireDelay = 10 * time.Hour
 
 // deletedUntil returns the arrival before which the store has deleted the readings of a class.

@@ -12,9 +12,9 @@ import (
 // leastSpan is the shortest time over which a load is averaged.
 const leastSpan = time.Hour
 
-// DailyLoad returns the average load of a day for each class. It uses the tables of this arrival
-// month and of the month before. The measurement begins when the first of these tables was created,
-// but not before the earlier month.
+// DailyLoad returns the average load of a day for each class. It uses the tables of the arrival
+// month that contains now, and of the month before. The measurement begins when the first of these
+// tables was created, but not before the earlier month.
 //
 // If the store deletes expired readings, the measurement excludes the time whose readings have been
 // deleted. The argument grace is Options.ExpireGrace.

@@ -26,7 +26,8 @@ func Lifetime(ctx context.Context, p rotator.Policy, now time.Time, quota int) (
 	return Simulate(ctx, Options{Policy: p, Now: now, Until: now.Add(Lifespan(p)), Quota: quota, Others: 1, EndAtQuota: true})
 }
 
-// Lifespan returns the time after which the number of tables no longer grows.
+// Lifespan returns the time after which the number of tables no longer grows. If it always grows,
+// Lifespan returns 30 years.
 func Lifespan(p rotator.Policy) time.Duration {
 	span := time.Duration(0)
 	for _, c := range p.Retention.Classes {

@@ -42,7 +42,7 @@ type Options struct {
 	Others     int             // number of tables of the account that the rotator does not manage
 	// ExpireGrace is a minimum for the time between the expiry of a reading and its deletion by the
 	// store. Policy.RecountGrace is a minimum for the time between its arrival and its deletion.
-	// The store deletes readings if Policy.Drop is set.
+	// The store deletes readings if Policy.Drop is set and Policy.ArchiveFirst is not.
 	ExpireGrace time.Duration
 	// EndAtQuota ends the simulation when the quota is exceeded.
 	EndAtQuota bool
@@ -70,7 +70,7 @@ type Forecast struct {
 	QuotaMet time.Time
 }
 
-// Simulate returns the life of tables from Now until Until. It fails if the context ends.
+// Simulate forecasts the tables from Now until Until. It fails if the context ends.
 func Simulate(ctx context.Context, o Options) (Forecast, error) {
 	o.Policy, o.Now, o.Until = o.Policy.WithDefaults(), o.Now.UTC(), o.Until.UTC()
 	s := &simulation{
@@ -108,10 +108,10 @@ type simulation struct {
 	tables   []store.Info
 	at       map[grid.Table]int       // for each table, its index in tables
 	due      map[grid.Table]time.Time // for each table, when it is retired or dropped next
-	load     map[grid.Table]Load
-	arrivals map[grid.Table][]arrival
-	opened   []store.Info // last result of open, whose memory the next call reuses
-	stored   Load
+	load     map[grid.Table]Load      // load that each table stores
+	arrivals map[grid.Table][]arrival // for each table, the parts of its load, the oldest first
+	opened   []store.Info             // last result of open, whose memory the next call reuses
+	stored   Load                     // sum of load
 	forecast Forecast
 }
 

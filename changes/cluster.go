@@ -63,7 +63,7 @@ type Cluster struct {
 	resets int    // number of resets of the router's clock that the record and the epoch include
 	// safe is at or after all settled times that were returned before this process joined.
 	safe time.Time
-	seen map[string]sight // guarded by changing
+	seen map[string]sight // leases of all members, by name; guarded by changing
 }
 
 // sight is the lease of a member, and the time since which this process has read it unchanged.
@@ -114,8 +114,8 @@ func (c *Cluster) isCurrent() bool {
 	return c.joined && c.resets == resets && c.isLeased(c.o.Now())
 }
 
-// isLeased reports whether the lease is valid, by the wall clock and the monotonic clock. The caller holds
-// the lock.
+// isLeased reports whether the lease is valid, by the wall clock and the monotonic clock. The caller
+// holds c.mu.
 func (c *Cluster) isLeased(now time.Time) bool {
 	return c.joined && now.Before(c.self.until) && now.Round(0).Before(c.self.until.Round(0))
 }

@@ -173,7 +173,8 @@ func (n *nodes) stop(t *rapid.T) {
 	n.renew(w)
 }
 
-// pass advances all clocks. It performs the late writes whose deadline is before the new time.
+// pass advances all clocks. If the deadline of a late write is not after the new time, it first performs
+// all late writes.
 func (n *nodes) pass(d time.Duration) {
 	n.late.performBefore(n.all[0].clock.Add(d))
 	n.all[0].pass(d)
@@ -288,7 +289,7 @@ func (l *lateWrites) perform() {
 	l.list = nil
 }
 
-// performBefore performs all writes if one of them has a deadline before a time.
+// performBefore performs all writes if one of them has a deadline at or before a time.
 func (l *lateWrites) performBefore(t time.Time) {
 	for _, w := range l.list {
 		if !t.Before(w.by) {

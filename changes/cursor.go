@@ -17,7 +17,7 @@ import (
 // order of devices, up to Device. If Part is set, the readings of that device were returned up to
 // After.
 type Cursor struct {
-	Epoch  int64 // 0 for the first epoch, and for a cursor from a time
+	Epoch  int64 // number of the epoch; 0 for the first epoch, and for a cursor of FromTime
 	Since  time.Time
 	Until  time.Time
 	Device string

@@ -42,9 +42,9 @@ func (e Epoch) earliest() time.Time {
 	return e.Earliest
 }
 
-// repeatsFrom returns the earliest time to which a clock was set back after the epoch of a cursor. From
-// that time on, later readings may have arrivals before the cursor. It returns false if no clock was
-// set back since.
+// repeatsFrom returns the earliest time to which a clock was set back after the epoch of a cursor,
+// or an earlier time. From that time on, later readings may have arrivals before the cursor. It
+// returns false if no clock was set back since.
 func (e Epoch) repeatsFrom(cursor int64) (time.Time, bool) {
 	switch cursor {
 	case e.Number:

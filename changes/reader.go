@@ -25,6 +25,8 @@ type ReaderOptions struct {
 	Now     func() time.Time
 	// Ended returns a channel that is closed at the end of the next write.
 	Ended func() <-chan struct{}
+	// LastArrival returns the last arrival that a stored reading of this process may have.
+	LastArrival func() time.Time
 	// Alone means that no other process writes to the store. Then the memory of the tracker shows
 	// which series have no new readings.
 	Alone bool

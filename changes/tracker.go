@@ -70,9 +70,9 @@ type trackedStream struct {
 
 // trackedDevice is the memory of a tracker about a series.
 type trackedDevice struct {
-	minute int64 // the minute, counted from 1970, whose markers cover spans
-	spans  []hours
-	last   int64 // the last arrival, in milliseconds since 1970
+	minute int64   // the last minute, counted from 1970, with markers of the device
+	spans  []hours // event hours that these markers cover
+	last   int64   // the last arrival, in milliseconds since 1970
 
 	name       string
 	seen       int64 // the last arrival of the stream when the device was touched
@@ -164,11 +164,11 @@ func (t *Tracker) hasIndexed(readings []varve.Reading, verdicts []varve.Verdict)
 
 // markRequest is the state of one call of MarkChanges.
 type markRequest struct {
-	at, minute int64
+	at, minute int64 // arrival of the readings, in milliseconds since 1970, and its minute
 	streams    []Stream
 	unmarked   map[varve.Series][]int64 // event hours without a marker, not sorted
-	chosen     map[varve.Series][]hours
-	minutes    []Stream // streams that have no item for the minute yet
+	chosen     map[varve.Series][]hours // event hours that the new markers cover
+	minutes    []Stream                 // streams that have no item for the minute yet
 }
 
 func (q *markRequest) knows(s Stream) bool {

@@ -3,6 +3,8 @@ package changes
 import (
 	"context"
 	"time"
+
+	"github.com/varvedb/varve"
 )
 
 // pollEvery is the longest delay between two checks for changes, and restEvery the shortest.
@@ -28,6 +30,30 @@ func (r *Reader) Wait(ctx context.Context, q Query, since Cursor) {
 		// millisecond, so Wait always sleeps before the next check.
 		if !sleep(ctx, restEvery, nil) || !sleep(ctx, pollEvery, ended) {
 			return
+		}
+	}
+}
+
+// AwaitSettled waits until all readings that this process has stored are settled. After a restart, arrivals can be
+// ahead of the clock for some seconds, and AwaitSettled waits until the clock has passed them. If ctx ends first, it
+// returns an error that names the parameter settle.
+func (r *Reader) AwaitSettled(ctx context.Context) error {
+	last := r.o.LastArrival()
+	every := pollEvery
+	if r.o.Alone {
+		every = restEvery
+	}
+	for {
+		ended := r.o.Ended()
+		end, _, err := r.o.Settled.Settled(ctx)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		if err == nil && end.After(last) {
+			return nil
+		}
+		if !sleep(ctx, restEvery, nil) || !sleep(ctx, every, ended) {
+			return &varve.Error{Failure: varve.Conflict, Param: "settle", Message: "some arrivals are not settled yet: retry later, or omit settle"}
 		}
 	}
 }

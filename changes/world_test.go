@@ -25,7 +25,8 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// start is the time at which each world begins, two days before the end of a month.
+// start is the time at which each world begins, a little more than two days before the end of a
+// month.
 var start = time.Date(2026, 11, 28, 20, 0, 0, 0, time.UTC)
 
 const lifetime = 90 * 24 * time.Hour
@@ -143,7 +144,7 @@ type world struct {
 	shared  bool          // if true, other worlds write to the store, too
 	offset  time.Duration // difference of this process's clock from the clock of the model
 	readers []*consumer
-	indexed bool
+	indexed bool          // whether the stream has an index by arrival
 	real    bool          // if true, the world uses the real clock
 	setBack time.Duration // sum of the recent changes of the clock, if it was set back: 0 or negative
 }
@@ -160,8 +161,8 @@ type model struct {
 type consumer struct {
 	device string
 	cursor changes.Cursor
-	since  time.Time // readings with an earlier arrival are not expected
-	got    map[string]time.Time
+	since  time.Time            // readings with an earlier arrival are not expected
+	got    map[string]time.Time // arrivals of the received readings, by their text
 }
 
 func newWorld(t TB, s store.Store) *world {

@@ -12,7 +12,8 @@ import (
 // FieldSent is the name of the field with the time that the device sent, in a corrected reading.
 const FieldSent = "time_sent"
 
-// Tolerance is the largest difference between the corrected time and the arrival of a reading.
+// Tolerance is the largest difference between the corrected time and the arrival of a corrected
+// reading.
 const Tolerance = 2 * time.Minute
 
 // Source returns stored readings.
@@ -63,8 +64,8 @@ func (c *Corrector) Repeat(ctx context.Context, r *varve.Reading) (varve.Verdict
 //   - If the reading was corrected before, Correct returns the verdict on the repeated reading.
 //   - Otherwise Correct returns the argument rejected.
 //
-// If newest is set and no offset matches, the reading is a sample, from which an offset may be
-// learnt at once.
+// The argument newest is true for the latest rejected reading of a series in a batch. If no offset
+// matches such a reading, it is a sample, from which an offset may be learnt at once.
 func (c *Corrector) Correct(ctx context.Context, r *varve.Reading, arrived time.Time, rejected varve.Verdict, newest bool) (varve.Reading, varve.Verdict, error) {
 	for {
 		all, err := c.registry.Offsets(ctx, r.Tenant, r.Stream)

@@ -2,7 +2,7 @@
 //
 //	reading in the future ──▶ Corrector ──┬─▶ live, and its offset is known: corrected
 //	                              │       ├─▶ corrected before: duplicate or conflict
-//	                              ▼       └─▶ else: refused; the newest is a sample
+//	                              ▼       └─▶ else: refused; the newest of a batch is a sample
 //	                          Registry: offsets per series, durable, never changed
 //
 // The main types:

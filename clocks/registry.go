@@ -34,7 +34,7 @@ const (
 	// maxLearning limits the series with samples. At the limit, the first sample of a further series
 	// clears all others.
 	maxLearning = 10_000
-	// cacheFor is the maximum age of the offsets of a stream.
+	// cacheFor is the maximum age of the cached offsets of a stream.
 	cacheFor = 10 * time.Second
 )
 
@@ -133,8 +133,8 @@ func (g *Registry) Observe(ctx context.Context, s varve.Series, sent, arrived ti
 	return learnt && err == nil, err
 }
 
-// sample records a sample, unless the last one of the series arrived less than sampleGap ago. If the
-// last samples are consistent, it returns their offset, and forgets them.
+// sample records a sample, unless the last one of the series arrived less than sampleGap earlier.
+// If the last samples are consistent, it returns their offset, and forgets them.
 func (g *Registry) sample(s varve.Series, now sample) (ahead time.Duration, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

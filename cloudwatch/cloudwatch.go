@@ -119,7 +119,7 @@ type metric struct {
 	Unit string `json:",omitempty"`
 }
 
-// document returns one line: the declared metrics and their values.
+// document returns the content of one line: the declared metrics and their values.
 func (p *Publisher) document() map[string]any {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,15 +13,15 @@ import (
 
 // Archive configures the archive, to which the server copies tables before it drops them.
 type Archive struct {
-	Kind      string // folder or s3; if empty, tables are not archived
-	Dir       string // for the kind folder: path of the folder
-	Bucket    string // for the kind s3: name of the bucket
-	Prefix    string // prefix of the keys of all archives
-	Endpoint  string // for the kind s3: address of a service other than AWS; if empty, AWS
-	Region    string // for the kind s3: region; if empty, the environment or the profile has it
-	Rate      int    // maximum number of readings per second that are read from the store; 0 means no limit
-	Retention time.Duration
-	Merge     bool // if true, the archives of dropped tables are merged
+	Kind      string        // folder or s3; if empty, tables are not archived
+	Dir       string        // for the kind folder: path of the folder
+	Bucket    string        // for the kind s3: name of the bucket
+	Prefix    string        // prefix of the keys of all archives
+	Endpoint  string        // for the kind s3: address of a service other than AWS; if empty, AWS
+	Region    string        // for the kind s3: region; if empty, the environment or the profile has it
+	Rate      int           // maximum number of readings per second that are read from the store; 0 means no limit
+	Retention time.Duration // how long the archives of dropped tables are kept
+	Merge     bool          // if true, the archives of dropped tables are merged
 }
 
 // ArchiveKinds returns the values of archive.kind, except the empty one.

@@ -139,7 +139,7 @@ type Receipts struct {
 // Rollups configures hourly and daily roll-ups.
 type Rollups struct {
 	Enabled bool
-	Resent  string // whether a reading counts that may be a copy of a dropped one: ignore or count
+	Resent  string // treatment of a reading that may be a copy of a dropped reading: ignore or count
 }
 
 // Class is a retention class.
@@ -281,7 +281,7 @@ const (
 	correct    = "correct"
 )
 
-// CorrectClocks returns the streams whose clocks are corrected.
+// CorrectClocks returns the streams in which event times in the future are corrected.
 func (c *Config) CorrectClocks() map[string]bool {
 	corrected := map[string]bool{}
 	for name, s := range c.Streams {

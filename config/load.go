@@ -70,8 +70,8 @@ func Load(src Source) (*Loaded, error) {
 
 type loader struct {
 	merged   *koanf.Koanf
-	origins  map[string]string // the origin of each set key; the parts of the key are separated by sep
-	within   map[*yaml.Node]bool
+	origins  map[string]string   // the origin of each set key; the parts of the key are separated by sep
+	within   map[*yaml.Node]bool // mapping nodes that contain the current node
 	mistakes Mistakes
 	warnings []Mistake
 }

@@ -226,7 +226,8 @@ topics:
     columns: time,a
 `
 
-// TestEverySetting checks that every setting can be set in a file, and is used in the policies.
+// TestEverySetting checks that every setting can be set in a file. The policies of rotation and retention
+// must have the values of their settings.
 func TestEverySetting(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything), Required: true})
 	want := config.Config{

@@ -24,9 +24,9 @@ type Notifier struct {
 	SecretFile string // file with the secret, the token or the password
 	SecretEnv  string // environment variable with the secret, as an alternative to SecretFile
 	Severities string // severities of the alerts to send, separated by commas; empty means all
-	Streams    string // streams of the alerts to send, in the same form
-	Rules      string // rules, in the same form
-	Tenants    string // tenants, in the same form
+	Streams    string // streams of the alerts to send, separated by commas; empty means all
+	Rules      string // rules of the alerts to send, separated by commas; empty means all
+	Tenants    string // tenants of the alerts to send, separated by commas; empty means all
 }
 
 // Alerts configures the delivery of alerts.

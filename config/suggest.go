@@ -79,8 +79,8 @@ func tolerance(key, setting string) int {
 // for either of them.
 func dotted(key string) string { return strings.ReplaceAll(key, "_", ".") }
 
-// candidatesFor returns the settings that a key can mean, including settings of its class, stream or
-// topic.
+// candidatesFor returns the settings that a key can mean, including settings of its class, stream, topic
+// or notifier.
 func candidatesFor(key string) (candidates []string) {
 	for _, s := range all {
 		candidates = append(candidates, s.Key)
@@ -101,6 +101,9 @@ func candidatesFor(key string) (candidates []string) {
 	}
 	for _, what := range sortedKeys(topicSettings(name)) {
 		candidates = append(candidates, "topics."+name+"."+what)
+	}
+	for _, what := range sortedKeys(notifierSettings(name)) {
+		candidates = append(candidates, "notifiers."+name+"."+what)
 	}
 	return candidates
 }

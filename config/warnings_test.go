@@ -67,13 +67,14 @@ func TestLoad_WarnsOfOtherVariables(t *testing.T) {
 // TestLoad_SuggestsSettingThatFits checks suggestions for keys of the file.
 func TestLoad_SuggestsSettingThatFits(t *testing.T) {
 	for yaml, want := range map[string]string{
-		"clases: {default: {retention: 7d}}":   "did you mean classes.default.retention?",
-		"server: {port: 8300}":                 "did you mean server.listen?",
-		"stream: {weather: {row_window: 1h}}":  "did you mean streams.weather.row_window?",
-		"streams: {weather: {retentoin: 1h}}":  "did you mean streams.weather.retention?",
-		"store: {path: /var/lib/varve}":        "did you mean store.dir?",
-		"retention: 7d":                        "varve config print lists all settings",
-		"classes: {default: {retentions: 7d}}": "did you mean classes.default.retention?",
+		"clases: {default: {retention: 7d}}":                         "did you mean classes.default.retention?",
+		"server: {port: 8300}":                                       "did you mean server.listen?",
+		"stream: {weather: {row_window: 1h}}":                        "did you mean streams.weather.row_window?",
+		"streams: {weather: {retentoin: 1h}}":                        "did you mean streams.weather.retention?",
+		"store: {path: /var/lib/varve}":                              "did you mean store.dir?",
+		"retention: 7d":                                              "varve config print lists all settings",
+		"notifiers: {hook: {kind: webhook, url: http://a, urll: x}}": "did you mean notifiers.hook.url?",
+		"classes: {default: {retentions: 7d}}":                       "did you mean classes.default.retention?",
 	} {
 		got := mistakes(t, config.Source{File: file(t, yaml)})
 		if line, _, _ := strings.Cut(got, "\n"); !strings.HasSuffix(line, "unknown setting: "+want) {

@@ -21,16 +21,17 @@ const MaxBytes = 150_000
 //go:embed assets
 var embedded embed.FS
 
-// policy is the content security policy. It forbids everything but files and requests of this server. A
-// page of the console must not be shown in a frame, because a click there could apply a plan.
+// policy is the content security policy. It allows only files of this server, requests to it, and images
+// in data URLs. A page of the console must not be shown in a frame, because a click there could apply a
+// plan.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 // asset is an embedded file with its headers.
 type asset struct {
-	text  []byte
-	gz    []byte
-	media string
+	text  []byte // without compression
+	gz    []byte // the same text, compressed by gzip
+	media string // content type
 }
 
 // bundle has all assets. Its hash is a part of the addresses of the assets, so that browsers may cache

@@ -39,7 +39,8 @@ func bodyOf(t *testing.T, r *http.Response) []byte {
 
 var address = regexp.MustCompile(`(?:href|src)="(/ui/assets/[^"]+)"`)
 
-// assetsOf returns the folder of the assets, and the paths that the page names.
+// assetsOf returns the URL path of the folder of the assets, and the URL paths of the assets that the
+// page names.
 func assetsOf(t *testing.T) (folder string, paths []string) {
 	t.Helper()
 	for _, m := range address.FindAllStringSubmatch(string(bodyOf(t, get(t, "/ui"))), -1) {
@@ -129,7 +130,8 @@ func TestHandler_SetsSecurityHeaders(t *testing.T) {
 	}
 }
 
-// TestHandler_RefusesUnknownAssets checks that assets of another version are not found.
+// TestHandler_RefusesUnknownAssets checks that the assets of the page are found, but not unknown assets
+// or assets below another hash.
 func TestHandler_RefusesUnknownAssets(t *testing.T) {
 	folder, paths := assetsOf(t)
 	for _, path := range paths {

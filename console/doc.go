@@ -23,7 +23,7 @@
 // The package generate makes the folder assets from the modules: app.js with all modules, uplot.js,
 // which charts load, theme.js and style.css. Run go generate ./console after each change, or go run
 // -C console/generate . -offline without a network. Only the folder assets is in the program. A test
-// fails if it is not current.
+// fails if this folder is not current.
 //
 // # How to add a page
 //
@@ -34,10 +34,13 @@
 //   - name: the entry of the navigation.
 //   - question: the question that the page answers, shown below its title.
 //   - hotkey: the letter that opens the page, if a user types it after g.
-//   - allowed: reports whether a grant may see the page. The page is hidden otherwise.
+//   - within: the path of another page, for a page that has no entry of its own in the navigation.
+//   - allowed: reports whether a user with a grant may see the page. The page is hidden otherwise. A
+//     grant is the answer of GET /v1/grant: the rights of the key.
 //   - component: the default export of the module.
 //
-// The component gets the properties grant and route. It follows these rules:
+// The component gets the properties grant and route. The property route is the parsed address: see
+// router.js. The component follows these rules:
 //
 //   - All state that a user may want to send to a colleague is in the query of the address: read it
 //     with route.query, and change it with setQuery of router.js.

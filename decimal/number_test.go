@@ -182,7 +182,8 @@ func TestFromScaled_ChecksExponent(t *testing.T) {
 	}
 }
 
-// TestScaled_ReturnsPartsThatFit checks numbers inside and outside the range of FromScaled.
+// TestScaled_ReturnsPartsThatFit checks that Scaled succeeds for the numbers that FromScaled can return,
+// and only for these.
 func TestScaled_ReturnsPartsThatFit(t *testing.T) {
 	tests := []struct {
 		reason string

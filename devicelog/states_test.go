@@ -37,8 +37,8 @@ func TestListStates_ReadsOnlyTheirEntries(t *testing.T) {
 	}
 }
 
-// TestListStates_BoundsWork lists more entries of some states than are read by state. The pages
-// must lead to all entries, in order.
+// TestListStates_BoundsWork lists 1,100 entries of some states. That is more than the 1,000 entries
+// that are read by state. The pages must lead to all entries, in order.
 func TestListStates_BoundsWork(t *testing.T) {
 	w := newWorld(t)
 	for i := range 1100 {

@@ -24,7 +24,7 @@ type lastSeen struct {
 // touched has the records of a tenant's devices that sent readings in the current minute.
 type touched struct {
 	devices map[string]struct{}
-	series  map[recordID]struct{} // each for one stream that the StreamFilter includes
+	series  map[recordID]struct{} // records for single streams that the StreamFilter includes
 }
 
 // written is true if a record was written with the current time.
@@ -35,7 +35,8 @@ func newLastSeen() lastSeen {
 }
 
 // untouched returns the records that readings of one tenant touch for the first time in this
-// minute. A record may occur several times. The names in it share the memory of the readings.
+// minute. A record may occur several times. The names in the records share the memory of the
+// readings.
 func (s *lastSeen) untouched(now time.Time, tenant string, filter StreamFilter, readings []varve.Reading, verdicts []varve.Verdict) (fresh []recordID) {
 	minute := now.Unix() / 60
 	var last varve.Series

@@ -25,7 +25,7 @@ import (
 type Archive struct {
 	Objects objectstore.Store // if nil, tables are not archived
 	Prefix  string            // prefix of the keys of all objects
-	Rate    float64           // maximum number of readings per second that are read from tables; 0 means no limit
+	Rate    float64           // maximum number of readings per second that are read from tables, or from archives to be merged; 0 means no limit
 	// Retention is the time after which the archives of dropped tables are deleted. 0 means never.
 	Retention time.Duration
 	// Merge, if true, merges the archives of dropped tables.
@@ -34,14 +34,14 @@ type Archive struct {
 	ExactCounts bool
 	// Archived is called after each attempt to archive a table. If nil, it is skipped.
 	Archived func(t grid.Table, r archive.Record, took time.Duration, err error)
-	// Merged is called after each attempt to merge archives. If nil, it is skipped.
+	// Merged is called after each run that merged archives or failed to. If nil, it is skipped.
 	Merged func(done []archive.Merged, took time.Duration, err error)
-	// Expired is called after each attempt to delete archives. If nil, it is skipped.
+	// Expired is called after each run that deleted archives or failed to. If nil, it is skipped.
 	Expired func(deleted []archive.Record, err error)
 }
 
 const (
-	// archiveLeaseTTL is how long the lease of the archive lasts after its last check.
+	// archiveLeaseTTL is how long the lease of the archive lasts after it was last extended.
 	archiveLeaseTTL = 5 * time.Minute
 	// checkArchiveLease is the interval between two checks of the lease.
 	checkArchiveLease = time.Minute
@@ -61,14 +61,14 @@ type archives struct {
 
 // ArchiveStats counts the work of the archive in this process.
 type ArchiveStats struct {
-	Archived int64 // number of archived tables
-	Failed   int64 // number of failed attempts to archive a table
-	Refused  int64 // number of drops that a missing or failed archive prevented
-	Merged   int64 // number of tables whose archives were merged
-	Readings int64
-	Bytes    int64
-	Took     time.Duration
-	Last     time.Time // when a table was last archived
+	Archived int64         // number of archived tables
+	Failed   int64         // number of failed attempts to archive a table
+	Refused  int64         // number of drops that a missing or failed archive prevented
+	Merged   int64         // number of tables whose archives were merged
+	Readings int64         // number of readings in the archived tables
+	Bytes    int64         // size of the files of these archives
+	Took     time.Duration // duration of all attempts
+	Last     time.Time     // when a table was last archived
 }
 
 // ArchiveStats returns the work of the archive in this process.
@@ -256,10 +256,11 @@ func (e *Engine) withArchiveLease(ctx context.Context, do func(context.Context) 
 	return do(ctx)
 }
 
-// aloneWithArchives returns a function for erasures.Options.AloneWithArchives. It calls another function while
-// neither this process nor another one archives, merges or expires tables. It does not wait.
+// aloneWithArchives returns a function for erasures.Options.AloneWithArchives. That function calls
+// do, and no process archives, merges or expires tables meanwhile. It fails at once if a job of
+// this or another process already does so.
 func aloneWithArchives(e *Engine) func(context.Context, func(context.Context) error) error {
-	busy := varve.Errorf(varve.Unavailable, "another job writes or deletes archives: this is retried")
+	busy := varve.Errorf(varve.Unavailable, "another job writes or deletes archives: retry later")
 	return func(ctx context.Context, do func(context.Context) error) error {
 		if !e.archives.running.TryLock() {
 			return busy

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// mergeArchives merges the archives of dropped tables. A table that is restored meanwhile may be among them:
-// its archive is then a merged one, too.
+// mergeArchives merges the archives of dropped tables. If one of these tables is restored
+// meanwhile, its archive is merged, too.
 func (e *Engine) mergeArchives(ctx context.Context, infos []store.Info) error {
 	existing := make([]grid.Table, len(infos))
 	for i := range infos {

@@ -120,8 +120,9 @@ func TestArchive_ReadsMergedArchiveOnce(t *testing.T) {
 	}
 }
 
-// TestErasure_RewritesMergedArchive erases a device while one table of a merged archive is on hold. The
-// other tables lose its readings, and the table on hold keeps them. After the release, no object has one.
+// TestErasure_RewritesMergedArchive erases a device while one table of a merged archive is on hold.
+// The other tables lose the readings of the device, and the table on hold keeps them. After the
+// release, no object has a reading of the device.
 func TestErasure_RewritesMergedArchive(t *testing.T) {
 	w, tables := openMergedWorld(t)
 	w.holdArchive(tables[1], "case 7")

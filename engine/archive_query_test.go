@@ -46,7 +46,8 @@ func TestQuery_WithArchivesReturnsEveryReadingOnce(t *testing.T) {
 	}
 }
 
-// TestQuery_WithArchivesReturnsEveryReadingOnceEmbedded runs the same test on the embedded store.
+// TestQuery_WithArchivesReturnsEveryReadingOnceEmbedded runs
+// TestQuery_WithArchivesReturnsEveryReadingOnce on the embedded store.
 func TestQuery_WithArchivesReturnsEveryReadingOnceEmbedded(t *testing.T) {
 	randomtest.LimitChecks(t, 3)
 	dropped := 0
@@ -63,7 +64,8 @@ func TestQuery_WithArchivesReturnsEveryReadingOnceEmbedded(t *testing.T) {
 	}
 }
 
-// TestQuery_WithArchivesReturnsEveryReadingOnceOnDynamoDB runs the same test on DynamoDB.
+// TestQuery_WithArchivesReturnsEveryReadingOnceOnDynamoDB runs
+// TestQuery_WithArchivesReturnsEveryReadingOnce on DynamoDB.
 func TestQuery_WithArchivesReturnsEveryReadingOnceOnDynamoDB(t *testing.T) {
 	randomtest.LimitChecks(t, 1)
 	url := dynamotest.Dynoxide.Start(t)
@@ -84,7 +86,7 @@ type archivePast struct {
 	clock   time.Time
 	shared  atomic.Pointer[time.Time] // copy of clock, which the goroutines of the engine read
 	copies  []tableCopy
-	dropped int
+	dropped int // number of dropped tables
 }
 
 // tableCopy is one stored copy of a reading.
@@ -189,8 +191,7 @@ func (p *archivePast) write(t *rapid.T) {
 	}
 }
 
-// pass advances the clock by small durations, and runs the rotator and the archive after each of
-// them.
+// pass advances the clock in four steps, and runs the rotator and the archive after each of them.
 func (p *archivePast) pass(t *rapid.T, d time.Duration) {
 	const runs = 4
 	for range runs {
@@ -206,7 +207,7 @@ func (p *archivePast) pass(t *rapid.T, d time.Duration) {
 	}
 }
 
-// restore restores a dropped table.
+// restore restores a random archived table, unless the table exists.
 func (p *archivePast) restore(t *rapid.T) {
 	records, err := p.Archiver.Catalog().List(context.Background())
 	p.must(t, err)

@@ -73,7 +73,8 @@ func TestArchive_OnHoldOutlivesItsRetention(t *testing.T) {
 	}
 }
 
-// TestQuery_ReadsReadingOfRestoredTableOnce checks a table before, during and after its restore.
+// TestQuery_ReadsReadingOfRestoredTableOnce checks that a query with archives returns a reading once,
+// before, during and after the restore of its table.
 func TestQuery_ReadsReadingOfRestoredTableOnce(t *testing.T) {
 	w := openArchiveWorld(t)
 	table := tableOfOne(t, w.Engine, w.clock)

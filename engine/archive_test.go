@@ -56,7 +56,7 @@ func openArchiveWorld(t *testing.T) *archiveWorld {
 	return w
 }
 
-// run advances the clock, and then runs the rotator.
+// run advances the clock, and then runs the rotator. It returns the number of actions by kind.
 func (w *archiveWorld) run(after time.Duration) map[rotator.Kind]int {
 	w.t.Helper()
 	w.clock = w.clock.Add(after)

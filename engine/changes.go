@@ -52,7 +52,7 @@ func (e *Engine) openChanges(ctx context.Context, o Options) {
 		o.Events.Failed("open the index by arrival", err)
 	}
 	e.Changes = changes.NewReader(changes.ReaderOptions{
-		Items: o.Store, Source: e.Query, Settled: settled, Tracker: e.tracker, Now: o.Now, Ended: e.Router.WriteEnded, Alone: !o.Shared,
+		Items: o.Store, Source: e.Query, Settled: settled, Tracker: e.tracker, Now: o.Now, Ended: e.Router.WriteEnded, LastArrival: e.Router.LastArrival, Alone: !o.Shared,
 	})
 }
 

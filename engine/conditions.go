@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// rotatorEvents returns events that also set and clear RotationFailing. The condition does not
-// change if another run is in progress, or if the plan is not the requested one.
+// rotatorEvents returns events that also set ArchiveFailing, and set and clear RotationFailing. A
+// refused drop sets ArchiveFailing. RotationFailing does not change if another run is in progress,
+// or if the plan is not the requested one.
 func (e *Engine) rotatorEvents(events rotator.Events) rotator.Events {
 	finished, refused := events.Finished, events.Refused
 	events.Refused = func(t grid.Table, err error) {

@@ -322,8 +322,8 @@ func (e *Engine) wire(o Options) {
 	})
 }
 
-// reserveOf returns the registry that accepts writes even if the disk is full. If the store has no
-// such registry, it returns s.
+// reserveOf returns the registry that accepts writes even if the disk is almost full. If the store
+// has no such registry, it returns s.
 func reserveOf(s store.Store) store.Items {
 	if r, ok := s.(store.Reserver); ok {
 		return r.Reserve()
@@ -332,7 +332,7 @@ func reserveOf(s store.Store) store.Items {
 }
 
 // checkAlerts returns a function that evaluates deadman rules, resolves the alerts of deleted or
-// changed rules, and stores the last use of keys. It runs at the start and every minute.
+// changed rules, and stores the last use of keys. The function runs at the start and every minute.
 func (e *Engine) checkAlerts(failed func(task string, err error)) func() {
 	report := func(task string, err error) {
 		if err != nil && failed != nil && e.background.Err() == nil {

@@ -223,7 +223,7 @@ func (w *rewindWorld) restore(m moment) {
 	}
 }
 
-// rewind removes the readings that arrived after a time from a restored folder.
+// rewind removes from a restored folder the readings that arrived after a time.
 func (w *rewindWorld) rewind(dir string, at time.Time) error {
 	o := w.options(dir)
 	if _, err := local.Open(o); err == nil || !strings.Contains(err.Error(), "not restored yet") {

@@ -24,7 +24,7 @@ func (e *Engine) rotate() error {
 	return nil
 }
 
-// rotateLater retries to run the rotator until no other process holds the lease.
+// rotateLater runs the rotator from time to time until no other process holds the lease.
 func (e *Engine) rotateLater() {
 	for {
 		timer := time.NewTimer(rotateAgain/2 + rand.N(rotateAgain))

@@ -135,7 +135,7 @@ func (e *Eraser) eraseTraces(ctx context.Context, s *scope) (Traces, error) {
 	return f.Traces, nil
 }
 
-// partitions returns the partitions of the registry that had data of a target.
+// partitions returns the partitions of the registry that may have had data of a target.
 func (s *scope) partitions() []string {
 	list := []string{registry.DevicePK(s.Tenant, s.Device), "OUTBOX", "REJECT#" + s.Tenant}
 	for i := range s.streams {

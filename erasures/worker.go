@@ -101,8 +101,8 @@ type pass struct {
 	erased int64   // number of readings that this pass erased or found at its end
 }
 
-// makePass makes the pass. It updates the counts of the record after each table, so that they survive
-// an interruption.
+// makePass erases the data of the target, and then counts the readings that are left. It updates the
+// record after each table, so that the counts survive an interruption.
 func (p *pass) makePass(ctx context.Context) error {
 	r := p.record
 	var err error
@@ -170,9 +170,9 @@ func (p *pass) eraseReadings(ctx context.Context) error {
 	return nil
 }
 
-// eraseSeries erases the readings of a stream in a table, and returns how many. If the table is on
-// hold, it only counts them. If no reading is left, it still calls the store, because an interrupted
-// call may have left the bytes of readings in files. Only in the state Held, it does not.
+// eraseSeries erases the readings of a stream in a table, and returns how many. If the table is on hold,
+// it only counts them. If no reading is left, it still calls the store, because an interrupted call may
+// have left the bytes of readings in files. In the state Held, an earlier pass has done so.
 func (p *pass) eraseSeries(ctx context.Context, in *store.Info, stream int) (int64, error) {
 	x := p.erasure(in, stream)
 	n, err := p.e.count(ctx, x)

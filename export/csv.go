@@ -80,25 +80,29 @@ func splitRow(cells [][]byte, row []byte) [][]byte {
 // lastHead is the last column before the fields.
 const lastHead = "arrived"
 
+// headColumns are the possible columns before the fields, in their order.
+var headColumns = []string{"device", "time", "id", wire.VersionColumn, wire.StringsColumn, lastHead}
+
 // joinColumns returns the columns of a file that has the given rows. The fields are in order of their names,
 // after the columns that each reading has.
 func joinColumns(all []rows) []string {
-	var head []string
+	heads := map[string]bool{}    // the columns before the fields
 	fields := map[string]string{} // the cell of the header for each field
 	for i := range all {
 		columns := all[i].columns
 		n := slices.Index(columns, lastHead) + 1
-		if n > len(head) {
-			head = columns[:n:n] // the longest head includes the column of versions
+		for _, column := range columns[:n] {
+			heads[column] = true
 		}
 		for _, column := range columns[n:] {
 			fields[fieldOf(column)] = column
 		}
 	}
+	columns := slices.DeleteFunc(slices.Clone(headColumns), func(column string) bool { return !heads[column] })
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		head = append(head, fields[name])
+		columns = append(columns, fields[name])
 	}
-	return head
+	return columns
 }
 
 // fieldOf returns the name of the field of a column, given the cell of the header.

@@ -16,6 +16,7 @@ func TestOutput_JoinsColumnsOfAnswers(t *testing.T) {
 		{"d,1", "time,id,arrived,b,fields.time\r\nt1,i1,a1,\"x\r\n\"\"y\"\",z\",5\r\n"},
 		{"d2", "time,id,arrived,c\r\n"}, // an answer without rows
 		{"d2", "time,id,_version,arrived,\"a,b\",fields.b,fields.time\r\nt2,i2,,a2,1,9,\r\nt2,i2,1,a3,2,,7\r\n"},
+		{"d3", "time,id,_strings,arrived,b\r\nt3,i3,\"[\"\"b\"\"]\",a4,12\r\n"},
 	} {
 		if err := o.addText([]byte(answer.text), answer.device); err != nil {
 			t.Fatal(err)
@@ -25,14 +26,15 @@ func TestOutput_JoinsColumnsOfAnswers(t *testing.T) {
 		t.Fatal(written, err)
 	}
 	got, err := os.ReadFile(o.path)
-	want := "device,time,id,_version,arrived,\"a,b\",b,fields.b,fields.time\r\n" +
-		"\"d,1\",t1,i1,,a1,,\"x\r\n\"\"y\"\",z\",,5\r\n" +
-		"d2,t2,i2,,a2,1,,9,\r\n" +
-		"d2,t2,i2,1,a3,2,,,7\r\n"
+	want := "device,time,id,_version,_strings,arrived,\"a,b\",b,fields.b,fields.time\r\n" +
+		"\"d,1\",t1,i1,,,a1,,\"x\r\n\"\"y\"\",z\",,5\r\n" +
+		"d2,t2,i2,,,a2,1,,9,\r\n" +
+		"d2,t2,i2,1,,a3,2,,,7\r\n" +
+		"d3,t3,i3,,\"[\"\"b\"\"]\",a4,,12,,\r\n"
 	if err != nil || string(got) != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
 	}
-	if o.n != 3 || o.bytes != int64(len(want)) {
+	if o.n != 4 || o.bytes != int64(len(want)) {
 		t.Errorf("%d readings, %d bytes", o.n, o.bytes)
 	}
 	if err := o.addText([]byte("oops\r\n"), "d1"); err == nil || !strings.Contains(err.Error(), "unknown header") {

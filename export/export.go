@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// lineReadings is the number of readings at which a file of lines is complete.
+	// lineReadings is the number of readings at which a file of NDJSON is complete.
 	lineReadings = 2_000_000
 	// groupReadings is the number of readings at which a Parquet file of the first copy is complete. Such
 	// a file has several row groups.
@@ -119,7 +119,7 @@ func (e *exporter) begin(ctx context.Context) error {
 	if old, err := findFiles(e.o.Dir, regexp.QuoteMeta(e.o.Stream)+`-[0-9]{6}\.`); err != nil || len(old) > 0 {
 		return errors.Join(err, fmt.Errorf("%s has files of another export: use the --since file of that export, or another folder", e.o.Dir))
 	}
-	p, err := e.o.Client.ReadChanges(ctx, client.ChangesQuery{Stream: e.o.Stream, Since: "now"}, func(*varve.Reading) error { return nil })
+	p, err := e.readPresent(ctx)
 	switch {
 	case varve.FailureOf(err) == varve.Conflict && e.o.State == "":
 		e.done.IsFirstCopy = true // without an index by arrival, a single copy is possible, but no copy of later changes
@@ -130,6 +130,33 @@ func (e *exporter) begin(ctx context.Context) error {
 	e.done.Cursor, e.done.IsFirstCopy = p.Next, true
 	e.done.AsOf = p.Settled.Add(-time.Millisecond).Format(time.RFC3339Nano)
 	return e.done.save(e.o.State)
+}
+
+// settleWithin is how long a run waits until the readings that were acknowledged before it are settled.
+const settleWithin = 30 * time.Second
+
+// isUnsettled reports whether a request failed because arrivals were not settled within settleWithin.
+func isUnsettled(err error) bool {
+	var e *varve.Error
+	return errors.As(err, &e) && e.Failure == varve.Conflict && e.Param == "query.settle"
+}
+
+// readPresent returns the last page of changes at present. Its cursor and its settled time are the same
+// point in the changes. If arrivals do not settle within settleWithin, and a state file exists, it
+// continues without them, because later runs copy them.
+func (e *exporter) readPresent(ctx context.Context) (p client.ChangesPage, err error) {
+	q := client.ChangesQuery{Stream: e.o.Stream, Since: "now", Settle: settleWithin}
+	for {
+		p, err = e.o.Client.ReadChanges(ctx, q, func(*varve.Reading) error { return nil })
+		if isUnsettled(err) && e.o.State != "" {
+			q.Settle = 0
+			continue
+		}
+		if err != nil || !p.More {
+			return p, err
+		}
+		q.Since, q.Settle = p.Next, 0
+	}
 }
 
 // copyDevices copies the readings of the first copy, device by device.
@@ -254,14 +281,20 @@ func (e *exporter) wire() wire.Format {
 	return wire.NDJSON
 }
 
-// copyChanges copies the changes since the cursor in the state.
+// copyChanges copies the changes since the cursor in the state. They include all readings that were
+// acknowledged before the run, unless their arrivals do not settle.
 func (e *exporter) copyChanges(ctx context.Context) error {
+	settle := settleWithin
 	for {
-		p, err := e.copyChangesPage(ctx)
+		p, err := e.copyChangesPage(ctx, settle)
+		if isUnsettled(err) {
+			settle = 0
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		e.done.Cursor = p.Next
+		e.done.Cursor, settle = p.Next, 0
 		if !p.More {
 			break
 		}
@@ -273,10 +306,10 @@ func (e *exporter) copyChanges(ctx context.Context) error {
 	return e.endFile()
 }
 
-func (e *exporter) copyChangesPage(ctx context.Context) (p client.ChangesPage, err error) {
+func (e *exporter) copyChangesPage(ctx context.Context, settle time.Duration) (p client.ChangesPage, err error) {
 	out, before := e.output(), e.output().n
 	defer func() { e.Readings += out.n - before }()
-	q := client.ChangesQuery{Stream: e.o.Stream, Since: e.done.Cursor, Limit: min(changesReadings, e.o.FileReadings)}
+	q := client.ChangesQuery{Stream: e.o.Stream, Since: e.done.Cursor, Limit: min(changesReadings, e.o.FileReadings), Settle: settle}
 	if e.o.Format == Parquet {
 		return e.o.Client.ReadChanges(ctx, q, out.addUnsorted)
 	}

@@ -83,7 +83,7 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// write stores readings of some devices, with all kinds of values, and with ids of their own.
+// write stores n readings of three devices, with all kinds of values. Every fourth has an id of its own.
 func (s *server) write(t *testing.T, n int) {
 	t.Helper()
 	var lines strings.Builder
@@ -277,7 +277,7 @@ func TestExport_RequestsCutAnswerAgain(t *testing.T) {
 	}
 }
 
-// TestExport_RefusesOtherState checks states and folders of other exports.
+// TestExport_RefusesOtherState checks that Run refuses the state and the folder of another export.
 func TestExport_RefusesOtherState(t *testing.T) {
 	s := newServer(t)
 	s.write(t, 3)

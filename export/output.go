@@ -36,7 +36,7 @@ func Formats() []string { return []string{string(NDJSON), string(CSV), string(Pa
 type output struct {
 	format   Format
 	path     string
-	file     *os.File // nil before the first line
+	file     *os.File // the temporary file; nil until it is created
 	lines    *bufio.Writer
 	rows     []rows               // for CSV, the rows of the file, which are written at its end
 	parquet  *parquetfile.Builder // nil before the first reading

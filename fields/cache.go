@@ -8,11 +8,11 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// The cache has room for some 100,000 series with few names. Its parts have locks of their own.
+// The cache has room for about 85,000 series with at most 8 names each. Each part has its own lock.
 const (
 	parts       = 64
-	partBytes   = 256 << 10 // maximum size of each of the two maps of a part
-	seriesBytes = 320       // assumed size of a series without its names
+	partBytes   = 256 << 10 // maximum size of each of the two maps of a part, in bytes
+	seriesBytes = 320       // assumed size of a series without its names, in bytes
 )
 
 // cache remembers series in two maps. When the young map is full, it replaces the aged one. So a

@@ -48,7 +48,7 @@ const (
 type Registry struct {
 	items      store.Items
 	limit      int
-	unrecorded int
+	unrecorded int // a series with at most this number of names has no item
 	cache      cache
 }
 
@@ -66,7 +66,7 @@ type names struct {
 	mu       sync.Mutex
 	series   varve.Series
 	hashes   []uint64 // sorted
-	shape    uint64   // shape of the last reading, whose names are all in hashes
+	shape    uint64   // result of shapeOf for the last reading, whose names are all in hashes
 	loaded   bool     // whether the item was read or found to be missing
 	recorded int      // the number of hashes in the item
 	version  int64    // version of the item; 0 means that the item is missing

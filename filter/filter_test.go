@@ -123,7 +123,8 @@ func TestParse_NamesProblem(t *testing.T) {
 }
 
 // TestProfile_ExplainsEmptyAnswers checks the messages about fields that are missing, or that have
-// other kinds of values. If a field has one value of the same kind, it has no message.
+// other kinds of values. A field has no message if one of its values is of the same kind as the
+// value of the condition.
 func TestProfile_ExplainsEmptyAnswers(t *testing.T) {
 	r := sample(t)
 	for _, tt := range []struct{ text, unseen, mismatch string }{
@@ -164,7 +165,8 @@ func TestProfile_ExplainsEmptyAnswers(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that no text panics, and that a parsed filter can be written and parsed again.
+// FuzzParse checks that no text panics, and that the text of a parsed filter parses to an equal
+// filter.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"t>30 and level=error", `"a b">="x\"y"`, "a!=true", "a=1e5 AND b<\x00"} {
 		f.Add(text)

@@ -144,7 +144,7 @@ func (p *parser) hasAnother() (bool, error) {
 	return true, nil
 }
 
-// word reads a text in quotes, or a word that ends at a space or an operator.
+// word reads a text in quotes, or a word that ends at a space, an operator or a quote.
 func (p *parser) word(kind string) (text string, quoted bool, err error) {
 	p.skipSpace()
 	if strings.HasPrefix(p.rest, `"`) {

@@ -129,7 +129,7 @@ func TestRanges_DefaultIsSmall(t *testing.T) {
 		if len(ranges) > 24 {
 			t.Errorf("%s has %d tables", m, len(ranges))
 		}
-		if fiveYears := m.Start().AddDate(-5, 0, 2); ranges[0].End > fiveYears.Unix() { // the policy has 5 × 365 days
+		if fiveYears := m.Start().AddDate(-5, 0, 2); ranges[0].End > fiveYears.Unix() { // the policy covers 5 × 365 days, and five years have up to two days more
 			t.Errorf("%s: what is less than five years late goes into the oldest table, %v", m, ranges[0])
 		}
 	}

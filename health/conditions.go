@@ -18,7 +18,7 @@ const (
 	DataDamaged      Name = "data_damaged"      // data on disk is damaged, and requests that depend on it are refused
 
 	KinesisUnreachable Name = "kinesis_unreachable" // the consumer cannot read its Kinesis stream
-	SQSUnreachable     Name = "sqs_unreachable"     // the consumer cannot read its queue
+	SQSUnreachable     Name = "sqs_unreachable"     // the consumer cannot read its queue of SQS
 	BrokerUnreachable  Name = "broker_unreachable"  // the client of MQTT is not subscribed at its broker
 	BrokerDropping     Name = "broker_dropping"     // the broker of MQTT reports dropped messages
 	ArchiveFailing     Name = "archive_failing"     // a table cannot be archived, or its archive failed the check before a drop

@@ -158,7 +158,8 @@ type Source struct {
 	Queued bool
 	// From names the sender in rejects, such as a topic. If empty, it is the id of the key.
 	From string
-	// FromOf returns the sender of the reading on a line, from 1. If nil, it is From.
+	// FromOf returns the sender of the reading on a line, counted from 1. If nil, From is the
+	// sender of all readings.
 	FromOf func(line int) string
 	// DurableRejects stores rejects durably before Read returns. A door that cannot send verdicts to
 	// the sender, such as a queue, sets DurableRejects. If the store of rejects fails, Read fails, and
@@ -174,7 +175,7 @@ type Source struct {
 type Rejection struct {
 	Index   int64  // index of the reading in the source
 	Line    int    // first line of the reading in the source, from 1; 0 if the format has no lines
-	Text    []byte // text of the reading; nil if Options.Rejects is off, except for line protocol
+	Text    []byte // text of the reading; nil if Options.Rejects stores no rejects, except for line protocol
 	Verdict *varve.Verdict
 }
 

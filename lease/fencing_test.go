@@ -195,7 +195,8 @@ func TestAcquire_GrantsOneOfMany(t *testing.T) {
 }
 
 // TestAcquire_FailsIfReleasedMeanwhile lets process a acquire and release a lease after process b
-// has read it. The call of b must fail, because its token is not higher than the stored token any more.
+// has read it. The call of b must fail, because the stored token is no longer the token that b
+// read.
 func TestAcquire_FailsIfReleasedMeanwhile(t *testing.T) {
 	items, a, b := two(newClock())
 	want(t, "release", acquire(t, a).Release(t.Context()), nil)

@@ -4,7 +4,7 @@
 // acquires leases, and [Lease].
 //
 //   - Each acquisition raises the token. A holder checks its lease before each action. A check that
-//     extends the lease fails if the stored token is newer.
+//     extends the lease fails if the stored token has changed.
 //   - A lease is taken over after its end. Other processes wait for a margin after the end, because
 //     their clocks may differ from the holder's.
 //   - A lease is also taken over if another process sees it unchanged for longer than its lifetime,
@@ -54,7 +54,7 @@ type Manager struct {
 	Items  store.Items
 	Now    func() time.Time
 	Holder string        // name that identifies this process
-	TTL    time.Duration // the lifetime of a lease without a check
+	TTL    time.Duration // the lifetime: how long a lease lasts after it was acquired or last extended
 
 	mu   sync.Mutex
 	seen map[string]sight // by name, the state that this process last read of each lease that another process holds

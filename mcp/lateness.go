@@ -26,7 +26,7 @@ type latenessParams struct {
 	Archive string `json:"archive,omitempty" jsonschema:"true: also readings in archives, and expired ones; only: only archives; false: neither; default: the setting of the stream"`
 }
 
-// latenessAnswer is a distribution of the lag of readings.
+// latenessAnswer is a distribution of the lateness of readings: arrival minus event time.
 type latenessAnswer struct {
 	Readings int            `json:"readings" jsonschema:"the number of readings that were measured"`
 	Devices  int            `json:"devices" jsonschema:"the number of devices that were measured"`
@@ -57,11 +57,11 @@ type lateReading struct {
 	ID     string `json:"id"`
 }
 
-// lateRanges are the ranges of lag in the distribution. Each range begins where the range before it
-// ends.
+// lateRanges are the ranges of lateness in the distribution. A range includes its beginning, which is
+// the end of the range before it, and excludes its end.
 var lateRanges = []struct {
 	name string
-	to   time.Duration
+	to   time.Duration // end of the range
 }{
 	{"before its event time", 0}, {"up to 10s", 10 * time.Second}, {"10s to 1m", time.Minute}, {"1m to 10m", 10 * time.Minute},
 	{"10m to 1h", time.Hour}, {"1h to 1d", 24 * time.Hour}, {"1d to 7d", 7 * 24 * time.Hour}, {"7d to 31d", 31 * 24 * time.Hour},
@@ -110,11 +110,11 @@ func (s *Server) lateness(ctx context.Context, p latenessParams) (answer latenes
 	return answer, nil
 }
 
-// latenesses collects the lag of readings.
+// latenesses collects the lateness of readings.
 type latenesses struct {
 	all    []time.Duration
-	latest lateReading
-	most   time.Duration
+	latest lateReading   // the reading with the greatest lateness
+	most   time.Duration // lateness of latest
 }
 
 func (l *latenesses) add(device string, r *varve.Reading) {
@@ -125,7 +125,7 @@ func (l *latenesses) add(device string, r *varve.Reading) {
 	l.all = append(l.all, late)
 }
 
-// fill sets the fields of an answer.
+// fill sets the fields Readings, Seconds, Latest and Ranges of an answer.
 func (l *latenesses) fill(answer *latenessAnswer) {
 	if answer.Readings = len(l.all); len(l.all) == 0 {
 		return

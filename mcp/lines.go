@@ -45,8 +45,8 @@ func (l *lineReader) Read(p []byte) (int, error) {
 
 var errLongLine = fmt.Errorf("the line is longer than %d bytes: send less at once", sdk.DefaultMaxLineLength)
 
-// readLine returns the next line that is not empty, with a line break. It skips a line that is too long,
-// and fails with errLongLine.
+// readLine returns the next line that is not empty, with a line break. If the line is too long, readLine
+// skips it and returns errLongLine.
 func (l *lineReader) readLine() ([]byte, error) {
 	var line []byte
 	for long := false; ; {

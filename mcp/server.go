@@ -23,7 +23,7 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// Server has the tools.
+// Server answers the calls of a host to the tools.
 type Server struct {
 	client  *client.Client
 	timeout time.Duration

@@ -30,7 +30,7 @@ type alertParams struct {
 	State    string `json:"state,omitempty" jsonschema:"open or resolved; default: both"`
 	Stream   string `json:"stream,omitempty" jsonschema:"only alerts of this stream"`
 	Rule     string `json:"rule,omitempty" jsonschema:"only alerts of the rule with this id"`
-	From     string `json:"from,omitempty" jsonschema:"only alerts whose condition began to hold at this event time or later: RFC 3339, a date, or relative as in -24h"`
+	From     string `json:"from,omitempty" jsonschema:"only alerts whose condition began to hold at this event time or later: RFC 3339, a date or month, now, today, yesterday, or relative as in -24h or -1mo"`
 	To       string `json:"to,omitempty" jsonschema:"only alerts whose condition began to hold before this event time"`
 	During   string `json:"during,omitempty" jsonschema:"instead of from and to: a year, month, day, hour or minute, as in 2026-04"`
 	Limit    int    `json:"limit,omitempty" jsonschema:"maximum number of alerts: default 50, at most 100"`
@@ -103,7 +103,7 @@ type deviceParams struct {
 	Stream      string `json:"stream,omitempty" jsonschema:"only devices with a live reading in this stream"`
 	Status      string `json:"status,omitempty" jsonschema:"only devices of this status: active, inactive or maintenance"`
 	Type        string `json:"type,omitempty" jsonschema:"only devices of this type"`
-	SilentSince string `json:"silent_since,omitempty" jsonschema:"only devices without a reading since this time: RFC 3339, or relative as in -24h"`
+	SilentSince string `json:"silent_since,omitempty" jsonschema:"only devices without a reading since this time: RFC 3339, a date or month, now, today, yesterday, or relative as in -24h or -1mo"`
 	Limit       int    `json:"limit,omitempty" jsonschema:"maximum number of devices: default 100, at most 200"`
 	Cursor      string `json:"cursor,omitempty" jsonschema:"the value of next in an earlier answer; continues after it"`
 }

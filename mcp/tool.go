@@ -64,7 +64,7 @@ func add[In, Out any](s *Server, t tool, call func(context.Context, In) (Out, er
 	return nil
 }
 
-// decode checks the arguments of a call and decodes them.
+// decode checks the arguments of a call against the schema of the parameters, and decodes them.
 func decode(text json.RawMessage, params *jsonschema.Resolved, args any) error {
 	if len(text) == 0 || string(text) == "null" {
 		text = json.RawMessage("{}")
@@ -99,7 +99,7 @@ func failed(err error) *sdk.CallToolResult {
 	return r
 }
 
-// withCause adds the reason for which a context is done.
+// withCause adds to an error the reason for which a context is done. If ctx is not done, it returns err.
 func withCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", cause, err)
@@ -126,12 +126,13 @@ func message(err error) string {
 
 // window has the parameters of a window.
 type window struct {
-	From   string `json:"from,omitempty" jsonschema:"beginning of the window of event time, inclusive: RFC 3339, a date, or relative to now as in -24h or -7d"`
+	From   string `json:"from,omitempty" jsonschema:"beginning of the window of event time, inclusive: RFC 3339, a date or month, now, today, yesterday, or relative as in -24h or -1mo"`
 	To     string `json:"to,omitempty" jsonschema:"end of the window, exclusive, in the same forms"`
 	During string `json:"during,omitempty" jsonschema:"instead of from and to: a year, month, day, hour or minute, as in 2026-04 or 2026-04-20T14"`
 }
 
-// limitOf returns the limit to use. It is def if the given limit is 0, and never exceeds most.
+// limitOf returns the limit to use: def if the given limit is 0, and otherwise at most most. A
+// negative limit is an error.
 func limitOf(limit, def, most int) (int, error) {
 	switch {
 	case limit < 0:

@@ -19,14 +19,14 @@ type ClientOptions struct {
 
 	URL            string // address of the broker, as in mqtt://broker:1883 or mqtts://broker:8883
 	User, Password string
-	ClientID       string // names this client and its session at the broker
-	Protocol       string // version of MQTT: auto, 5 or 3.1.1
-	Filters        []string
+	ClientID       string        // names this client and its session at the broker
+	Protocol       string        // version of MQTT: auto, 5 or 3.1.1
+	Filters        []string      // topic filters of MQTT, to which the client subscribes
 	Share          string        // name of a shared subscription; if empty, the subscription is not shared
-	Tenant         string        // tenant of the readings whose topic names none
+	Tenant         string        // tenant of the readings if neither the topic nor its rule gives one
 	Window         int           // maximum number of received messages that are not acknowledged
 	Session        time.Duration // how long the broker keeps the session after the connection ends; only with MQTT 5
-	TLS            *tls.Config
+	TLS            *tls.Config   // for mqtts; if nil, the default of crypto/tls with at least TLS 1.2
 	// Patience is how long a message that cannot be stored is retried. Then the client disconnects, so
 	// that the broker resends it. 0 means 30 seconds.
 	Patience time.Duration
@@ -70,7 +70,7 @@ type clientState struct {
 	last      error     // the last failure; a reconnect does not clear it
 	connects  int64
 	messages  int64
-	at        time.Time // when the last message was processed
+	at        time.Time // when the storing of the last message began
 }
 
 // StartClient starts a client. It connects in the background, and reconnects until Close.

@@ -63,7 +63,8 @@ func (b *broker) publish(t *testing.T, topic, payload string) {
 	}
 }
 
-// unacknowledged returns the number of messages that a client has not acknowledged.
+// unacknowledged returns the number of messages that a client has not acknowledged. It returns -1
+// if the broker does not know the client.
 func (b *broker) unacknowledged(id string) int {
 	c, ok := b.Clients.Get(id)
 	if !ok {
@@ -163,7 +164,8 @@ func TestClient_DisconnectsAfterPatience(t *testing.T) {
 	}
 }
 
-// TestTLS_IsCheckedAndUsed checks connections with TLS to a broker and to the listener.
+// TestTLS_IsCheckedAndUsed checks that the client connects with TLS to a broker, and refuses a certificate
+// that it does not know. The broker is Varve's listener, which uses TLS, too.
 func TestTLS_IsCheckedAndUsed(t *testing.T) {
 	web := httptest.NewTLSServer(http.NotFoundHandler()) // the certificate of this server is for 127.0.0.1
 	defer web.Close()
@@ -317,7 +319,8 @@ func TestClient_AnswersToResponseTopic(t *testing.T) {
 	}
 }
 
-// TestClient_IgnoresRetainedMessages checks that old copies are not stored.
+// TestClient_IgnoresRetainedMessages checks that the client does not store copies of old messages,
+// which the broker retained.
 func TestClient_IgnoresRetainedMessages(t *testing.T) {
 	w, b := newWorld(t, 10), startBroker(t)
 	if err := b.Publish("varve/w/d1", []byte(reading(1)), true, 1); err != nil {

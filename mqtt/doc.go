@@ -16,6 +16,6 @@
 //   - Messages of one connection are acknowledged in the order in which they arrived.
 //   - A message that can never be stored becomes a reject, and is then acknowledged. Otherwise the
 //     sender would resend it forever. A reject beyond the limit of stored rejects is discarded.
-//   - A message of QoS 1 that cannot be stored now is not acknowledged, and its connection is closed after
-//     some time. Then the sender or the broker resends the message.
+//   - A message of QoS 1 that cannot be stored now is not acknowledged, and its connection is
+//     closed after the time Patience. Then the sender or the broker resends the message.
 package mqtt

@@ -13,8 +13,9 @@ import (
 // droppedTopic is the topic on which Mosquitto reports the messages that it dropped.
 const droppedTopic = "$SYS/broker/publish/messages/dropped"
 
-// qosOf returns the quality of service of a subscription. Readings are confirmed. Reports of dropped messages
-// are not: Mosquitto drops a confirmed report while its queue is full, and counts it as a dropped message.
+// qosOf returns the quality of service of a subscription. It is 1 for readings, and 0 for reports
+// of dropped messages. Mosquitto drops a report of QoS 1 while its queue is full, and counts the
+// report as a dropped message.
 func qosOf(filter string) byte {
 	if filter == droppedTopic {
 		return 0

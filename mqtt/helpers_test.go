@@ -169,8 +169,8 @@ func within(t *testing.T, what string, is func() bool) {
 type device struct {
 	*v5.Client
 	received chan *v5.Publish
-	ended    chan byte // the reason code of the server's DISCONNECT, or 0
-	open     context.Context
+	ended    chan byte       // the reason code of the server's DISCONNECT, or 0 if the connection failed
+	open     context.Context // done when the connection has ended
 }
 
 // connect connects a device, and returns the reason code of the answer.

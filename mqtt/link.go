@@ -18,15 +18,16 @@ import (
 type message struct {
 	topic.Message
 	qos         byte
-	retained    bool // a copy of an old message, which the broker sent because a subscription began
-	answerTo    string
-	correlation []byte
+	retained    bool   // a copy of an old message, which the broker sent because a subscription began
+	answerTo    string // response topic; empty if the sender wants no answer, and always with MQTT 3.1.1
+	correlation []byte // correlation data, which the answer repeats
 	ack         func() error
 }
 
 // link is a connection to a broker with one version of MQTT.
 type link interface {
-	// subscribe subscribes to topic filters with QoS 1. It fails if the broker refuses one of them.
+	// subscribe subscribes to topic filters, each with the QoS of qosOf. It fails if the broker
+	// refuses one of the filters.
 	subscribe(ctx context.Context, filters []string) error
 	// publish sends a message of QoS 0.
 	publish(ctx context.Context, topic string, payload, correlation []byte) error
@@ -56,7 +57,7 @@ func (f *failure) set(err error) {
 
 func (f *failure) failed() <-chan struct{} { return f.done }
 
-// cause returns the reason for the failure. It may be called after failed is closed.
+// cause returns the reason for the failure. It may be called only after the channel done is closed.
 func (f *failure) cause() error { return f.err }
 
 // errVersion reports a broker that does not support the version of MQTT.
@@ -108,8 +109,9 @@ func CheckBroker(ctx context.Context, address string, secure *tls.Config) error 
 	return conn.Close()
 }
 
-// bufferedConn reads ahead, because the libraries read each packet with three small reads. The library
-// of MQTT 5 locks a connection that is a sync.Locker while it writes a packet.
+// bufferedConn reads ahead, because the libraries read each packet with three small reads. The
+// Mutex is for the library of MQTT 5, which locks a connection that is a sync.Locker while the
+// library writes a packet.
 type bufferedConn struct {
 	net.Conn
 	sync.Mutex

@@ -16,8 +16,8 @@ import (
 // brokers reach the limit of unacknowledged messages, and drop further ones.
 const ackInterval = time.Millisecond
 
-// answerLimit limits the wait for the answer to a subscription. It is long, because the broker may send
-// a backlog of messages before the answer.
+// answerLimit limits the wait for the answer to a subscription or, with MQTT 3.1.1, to a ping. It
+// is long, because the broker may send a backlog of messages before the answer.
 const answerLimit = 24 * time.Hour
 
 // pinger sends pings at regular intervals. It ignores the answers, because watched detects a silent

@@ -35,7 +35,7 @@ type ListenerOptions struct {
 	Keys KeyChecker
 	// KeysRequired refuses connections without a key, even before the first key exists.
 	KeysRequired bool
-	MaxMessage   int
+	MaxMessage   int // maximum length of a payload in bytes
 	Now          func() time.Time
 	// Patience is how long a message that cannot be stored is retried. Then the connection is closed,
 	// so that the device resends the message. 0 means 10 seconds.
@@ -53,7 +53,7 @@ type Listener struct {
 const (
 	// helloLimit is the time in which a connection must send its first packet.
 	helloLimit = 10 * time.Second
-	// sessionSeconds is the maximum lifetime of the session of a lost connection.
+	// sessionSeconds is the maximum lifetime of the session of a lost connection, in seconds.
 	sessionSeconds = 60
 	// receiveAhead is the maximum number of messages of a device that are received and not yet
 	// acknowledged.
@@ -114,9 +114,9 @@ type hook struct {
 	server.HookBase
 	opts     ListenerOptions
 	server   *server.Server
-	peers    sync.Map // *server.Client to *peer
-	count    atomic.Int64
-	work     context.Context
+	peers    sync.Map        // *server.Client to *peer
+	count    atomic.Int64    // number of peers
+	work     context.Context // done when the listener closes
 	abort    context.CancelFunc
 	messages sync.WaitGroup // messages that are being stored
 }

@@ -28,7 +28,7 @@ func NewMetrics(reg *prometheus.Registry, parts Parts) *Metrics {
 			Name: "varve_mqtt_messages_total", Help: "Messages of MQTT, by outcome. Each failed attempt to store a message counts as failed.",
 		}, []string{"outcome"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "varve_mqtt_message_seconds", Help: "Duration of each attempt to store a message.",
+			Name: "varve_mqtt_message_duration_seconds", Help: "Duration of each attempt to store a message.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}),
 		pending: prometheus.NewGauge(prometheus.GaugeOpts{

@@ -150,7 +150,8 @@ func acknowledge(cl *server.Client, pk *packets.Packet, code packets.Code, r *Re
 	_ = cl.WritePacket(ack) // if the connection is lost, the device resends the message
 }
 
-// answer sends the verdicts to the response topic of a message, if its sender subscribed to it.
+// answer sends the verdicts to the response topic of a message, if its sender has subscribed to
+// this topic.
 func (h *hook) answer(cl *server.Client, pk *packets.Packet, r *Result) {
 	to := pk.Properties.ResponseTopic
 	if to == "" || !server.IsValidFilter(to, true) {

@@ -9,8 +9,9 @@ import (
 	"github.com/varvedb/varve/internal/lanes"
 )
 
-// storing is the maximum number of messages that are stored at the same time. They share one sync of
-// the disk. With more of them, live writes over HTTP would wait for the processors during a backlog.
+// storing is the maximum number of messages that are stored at the same time. These messages share
+// one sync of the disk. With a higher maximum, live writes over HTTP would wait for the processors
+// during a backlog.
 const storing = 16
 
 // queue stores the messages of one connection concurrently, and acknowledges them in order.
@@ -155,13 +156,13 @@ func (q *queue) drain(failed <-chan struct{}) {
 	}
 }
 
-// end cancels the storage of messages, and waits until acknowledge has returned.
+// end cancels the storage of messages, and waits until no goroutine of the queue runs.
 func (q *queue) end() {
 	q.cancel()
 	q.abort()
 	q.acks.Wait()
 	for len(q.order) > 0 {
-		<-q.order
+		<-(<-q.order).done
 		q.client.opts.Metrics.pending.Dec()
 	}
 }

@@ -28,7 +28,7 @@ func TestQueue_RestsForLiveWrites(t *testing.T) {
 			if c.live {
 				l.Small()
 			}
-			<-time.After(3 * time.Millisecond) // the computing time of the queue
+			<-time.After(3 * time.Millisecond) // stands for the computing time of the queue
 			before := time.Now()
 			q.yield()
 			if rests := time.Since(before) > 0; rests != c.rests {

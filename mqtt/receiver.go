@@ -23,7 +23,8 @@ type RejectStore interface {
 	Add(ctx context.Context, list []rejects.Reject) (kept []bool, err error)
 }
 
-// ReceiverOptions configures a Receiver. Lines may be nil.
+// ReceiverOptions configures a Receiver. If Lines is nil, the default mapping of wire.LineMapping
+// applies.
 type ReceiverOptions struct {
 	Ingester *ingest.Ingester
 	Table    topic.Table
@@ -31,7 +32,7 @@ type ReceiverOptions struct {
 	Now      func() time.Time
 	// MaxMessage is the maximum length of a payload in bytes.
 	MaxMessage int
-	// Rejects stores messages without any readable reading. If it fails, the message is not
+	// Rejects stores messages that are rejected as a whole. If Add fails, the message is not
 	// acknowledged.
 	Rejects RejectStore
 	Metrics *Metrics
@@ -61,7 +62,7 @@ const maxListed = 100
 // Outcome classifies a result.
 type Outcome string
 
-// The outcomes. They are also values of the label outcome.
+// The outcomes. They are also the values of the label outcome of varve_mqtt_messages_total.
 const (
 	Stored     Outcome = "stored"     // all readings are stored or duplicates
 	Rejected   Outcome = "rejected"   // some or all readings are rejected
@@ -76,9 +77,10 @@ const (
 // Sender has the rights and the properties of the sender of messages.
 type Sender struct {
 	Grant *apikeys.Grant
-	// AnyTenant allows topics that name a tenant other than the grant's.
+	// AnyTenant allows topics and rules that give a tenant other than the grant's.
 	AnyTenant bool
-	// Queued means that messages may have waited in a queue: see ingest.Source.
+	// Queued means that messages may have waited in a queue. Bulk work does not rest for such
+	// messages.
 	Queued bool
 }
 

@@ -23,7 +23,8 @@ func (c *Client) Status() *wire.MQTTClient {
 	return s
 }
 
-// status returns the messages that the broker dropped, or nil if it does not report them.
+// status returns the numbers of messages that the broker dropped, or nil before the first report of
+// the broker.
 func (d *drops) status() *wire.MQTTDropped {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -20,7 +20,7 @@ func TestSender_FollowsMovedAlerts(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
 		rule       func(*alerts.Rule)
-		early      int64 // value of a late reading: above 30, it is 10s before the first reading, otherwise 1.5s after it
+		early      int64 // value of a late reading; if it is above 30, the time of the late reading is 10s before the first one, else 1.5s after
 	}{
 		{"replaced", "opened a, opened a, resolved a by withdrawn", func(*alerts.Rule) {}, 35},
 		{"withdrawn", "opened a, resolved a by withdrawn", func(r *alerts.Rule) { r.For = 2 * time.Second }, 20},

@@ -123,7 +123,8 @@ func muteEnd(a *alerts.Alert, rule *alerts.Rule) time.Time {
 // time of the opening until Varve recorded the opening.
 const lateFrom = time.Hour
 
-// open adds the message about an opening, and sets the mode for it and for the resolution.
+// open adds the message about an opening. It sets the mode for this message and for the message
+// about the resolution.
 func (r *record) open(q *queuing, a *alerts.Published, rule *alerts.Rule) {
 	known := a.KnownAt
 	if known.IsZero() || r.Reported != "" { // if the alert opens once more, its opening is known only now

@@ -71,7 +71,7 @@ func TestWebhook_SignsMessages(t *testing.T) {
 	}
 }
 
-// TestWebhook_ClassifiesAnswers checks which answers are retried, and for how long.
+// TestWebhook_ClassifiesAnswers checks the fault of each status, and the pause that the receiver asks for.
 func TestWebhook_ClassifiesAnswers(t *testing.T) {
 	for _, c := range []struct {
 		status int

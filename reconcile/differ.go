@@ -28,8 +28,8 @@ type Difference struct {
 	// Expired has the starts of further periods that differ. Some of their readings may have expired, or were
 	// erased on purpose. So a sender must not resend them.
 	Expired      []time.Time
-	Total        Count // number and digest of the stored readings in all spans
-	CompleteFrom time.Time
+	Total        Count     // number and digest of the stored readings in all spans
+	CompleteFrom time.Time // event time from which no reading has expired; earlier readings may be missing
 }
 
 // check rejects spans that cannot be compared.

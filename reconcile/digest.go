@@ -52,7 +52,8 @@ func (d Digest) String() string {
 // Lengths of the text of a digest.
 const (
 	TextLen = 22
-	// MinPrefix is the shortest beginning of a text that a sender may compare with: 48 bits.
+	// MinPrefix is the length of the shortest prefix of a text that a sender may compare. 8
+	// characters have 48 bits.
 	MinPrefix = 8
 )
 

@@ -85,7 +85,8 @@ func (s *Set) Spans(p rollup.Period, days []time.Time) (spans []Span) {
 	return spans
 }
 
-// Len returns the number of readings.
+// Len returns the number of readings. Until Spans is called, a reading that was added twice counts
+// twice.
 func (s *Set) Len() (n int) {
 	for _, list := range s.hours {
 		n += len(list)

@@ -22,8 +22,8 @@ const cursorVersion = 1
 const checksumBytes = 4
 
 // EncodeCursor returns a cursor that continues a list. The argument place identifies the last entry
-// before it. The argument question is the kind of the list, its tenant and its parameters, and the
-// cursor is valid only for an equal question.
+// of the page before. The argument question is the kind of the list, its tenant and its parameters,
+// and the cursor is valid only for an equal question.
 func EncodeCursor(question []string, place ...string) string {
 	b := binary.LittleEndian.AppendUint64([]byte{cursorVersion}, hashOf(question))
 	for _, part := range place {

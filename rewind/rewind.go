@@ -96,7 +96,7 @@ func (r *run) rewindTable(ctx context.Context, in *store.Info) error {
 	}
 	token := ""
 	for {
-		page, err := r.store.Series(ctx, in.Table, token)
+		page, err := r.store.Series(ctx, store.SeriesQuery{Table: in.Table, After: token})
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (r *run) findKept(ctx context.Context, in *store.Info) error {
 	if r.Kept {
 		return nil
 	}
-	page, err := r.store.Series(ctx, in.Table, "")
+	page, err := r.store.Series(ctx, store.SeriesQuery{Table: in.Table})
 	r.Kept = len(page.Series) > 0
 	return err
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// leaseTTL is how long the lease of a run lasts after its last check.
+	// leaseTTL is how long the lease of a run lasts after it was last extended.
 	leaseTTL = 5 * time.Minute
 	// pageTimeout limits the work between two checks of the lease. It is shorter than the time
 	// for which the lease is valid after a check.
@@ -184,8 +184,8 @@ func (g *Aggregator) aggregateGroup(ctx context.Context, of group, due int64) (i
 //
 // If a slot has only copies of readings that count in other slots, it is stored as an empty
 // partial. Otherwise, the copies would look like uncounted readings after the tables of the first
-// copies are dropped. A slot without readings and copies is left as it is: its table was dropped
-// after a rebuild marked it, or none of its readings was ever stored.
+// copies are dropped. A slot without readings and copies is left as it is. Its table was dropped
+// after a rebuild marked the slot as dirty, or none of its readings was ever stored.
 func (g *Aggregator) writePartials(ctx context.Context, of group, recounted map[slot]*Partial, stored partialSet) error {
 	maps.DeleteFunc(recounted, func(_ slot, p *Partial) bool { return p.isEmpty() })
 	var puts []store.Item

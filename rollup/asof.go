@@ -92,7 +92,7 @@ func errDeleted(at slot, days int64) error {
 // cutScan passes copies to two recounts: all copies to one, and copies that arrived before a cut to
 // the other.
 type cutScan struct {
-	at         int64
+	at         int64 // the cut, in milliseconds since 1970
 	early, all *recount
 }
 

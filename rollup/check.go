@@ -236,10 +236,10 @@ func (p *Point) text() string {
 // same readings, it chooses the same hours.
 type HourSample struct {
 	rng   *rand.Rand
-	limit int
-	seen  int // number of hours for which Add was called so far
-	last  seriesHour
-	list  []seriesHour
+	limit int          // maximum number of chosen hours
+	seen  int          // number of hours for which Add was called so far
+	last  seriesHour   // hour of the reading that was added last
+	list  []seriesHour // the chosen hours
 }
 
 type seriesHour struct {

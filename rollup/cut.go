@@ -6,9 +6,9 @@ const dayMillis = daySeconds * 1000
 
 // cut excludes readings by their arrival. The zero cut excludes none.
 //
-// Partials of arrival days before the cut's day count as they are. A partial of the cut's day
-// counts if its arrivals show that all its readings arrived before the cut. Otherwise its slot is
-// recounted.
+// Partials of arrival days before the cut's day count as they are, except some uncorrected ones;
+// see divides. A partial of the cut's day counts if its arrivals show that all its readings arrived
+// before the cut. Otherwise its slot is recounted.
 type cut struct {
 	at  int64 // the first excluded arrival, in milliseconds since 1970
 	day int64 // the arrival day that includes at

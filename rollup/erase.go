@@ -102,7 +102,8 @@ func (g *Aggregator) storedDays(ctx context.Context, s varve.Series, within span
 			return err
 		}
 		// If an arrival day has no partials of hours in the span, an interrupted call may have deleted them
-		// before the partial of the day. So mark its first hour, so that the day is added up once more.
+		// before the partial of the day. So mark the first hour of the day as dirty, so that the
+		// day is added up once more.
 		d := days[at.hour]
 		if d == nil {
 			d = &storedDay{hours: map[slot]bool{}}

@@ -17,8 +17,8 @@ const fieldCacheBytes = 64 << 20
 // only while the store returns the same version. So a recount is visible in the next read.
 type fieldCache struct {
 	mu    sync.Mutex
-	bytes int
-	limit int
+	bytes int // size of all lists
+	limit int // largest allowed size, in bytes
 	lists map[rollupListKey]*rollupList
 }
 

@@ -12,9 +12,9 @@ import (
 type FieldRollup struct {
 	period         int64 // number of the hour or of the day since 1970
 	mean           float64
-	sum, low, high int64
-	sumExp, lowExp int8
-	highExp        int8
+	sum, low, high int64 // coefficients of the sum, the minimum and the maximum
+	sumExp, lowExp int8  // exponents of the sum and the minimum
+	highExp        int8  // exponent of the maximum
 	count          uint32
 	long           *Field // if not nil, has all numbers of the roll-up, because one is too long for the fields above
 }

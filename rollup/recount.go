@@ -271,7 +271,7 @@ func (c *recount) partials() map[slot]*Partial {
 type comparison uint8
 
 const (
-	upToDate  comparison = iota // the partial has exactly these readings
+	upToDate  comparison = iota // the partial has exactly the readings that count now
 	outdated                    // the partial lacks the readings that arrived last, and has all others
 	uncertain                   // like outdated, but the missing readings may be copies of counted ones
 	different                   // the partial has readings that do not count now

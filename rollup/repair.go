@@ -103,8 +103,8 @@ func (r *repairer) daysIn(ctx context.Context, within span) (days []int64, err e
 // dayState is the stored state of one day. It excludes incomplete partials.
 type dayState struct {
 	dirty    map[slot]bool
-	partials partialSet // partials of hours
-	days     partialSet
+	partials partialSet // partials of the hours of the day
+	days     partialSet // partials of the whole day, one for each arrival day // partials of the day, one for each arrival day
 }
 
 // readDay reads the stored state of a day.

@@ -29,7 +29,8 @@ func (w *world) rollupItems() (list []store.Item) {
 	return list
 }
 
-// lose deletes a range of the items, as a repair of the store may do, and returns it.
+// lose deletes a range of the items of roll-ups, as a repair of the store may do. It returns the
+// range of their keys.
 func (w *world) lose(from, to int) rollup.LostKeys {
 	w.t.Helper()
 	list := w.rollupItems()[from:to]

@@ -13,8 +13,8 @@ import (
 // Fields are in the order of their first occurrence until the method result sorts them by name.
 type tally struct {
 	sum    Partial
-	only   fieldSet
-	index  map[string]int // indexes of fields by name; nil while they are few
+	only   fieldSet       // fields to add up
+	index  map[string]int // indexes of fields by name; nil while the fields are few
 	sketch *sketch        // if not nil, collects a sketch of the readings
 	list   *readingList   // if not nil, lists the readings
 }

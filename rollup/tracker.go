@@ -31,7 +31,7 @@ type streamKey struct{ tenant, stream string }
 // knownMarker is a stored marker.
 type knownMarker struct {
 	dirtyMarker
-	late bool // whether the hour was not the current one when the marker was put
+	late bool // whether the hour was not the current hour when the marker was put
 }
 
 // NewTracker returns a tracker that puts markers into items.
@@ -73,7 +73,7 @@ type markRequest struct {
 	// unmarked has the indexes of the readings whose hours have no valid marker. Of consecutive readings with one
 	// series and hour, it has only the first.
 	unmarked []int
-	chosen   map[varve.Series][]knownMarker
+	chosen   map[varve.Series][]knownMarker // new markers
 }
 
 // findUnmarked finds the readings whose hours have no valid marker. It examines each reading of
@@ -143,9 +143,9 @@ func (t *Tracker) chooseMarkers(q *markRequest, readings []varve.Reading) (items
 	return items
 }
 
-// newMarker returns a marker for an hour. If the hour is not current, and the device already has a
-// valid marker for another such hour of the same day, the new marker covers the whole day. So an
-// upload of many days needs few markers.
+// newMarker returns a marker for an hour. If the hour is not current, the new marker may cover the
+// whole day. It does so if the device already has a valid marker for another such hour of the same
+// day and arrival day. So an upload of many days needs few markers.
 func (q *markRequest) newMarker(hour, arrival int64, stored, chosen []knownMarker) knownMarker {
 	begin := hour * hourSeconds
 	if end := begin + hourSeconds; end > q.now && begin <= q.now+int64(dayOverlap/time.Second) {

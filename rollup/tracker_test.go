@@ -41,10 +41,10 @@ func TestMarkDirty_ChoosesMarkers(t *testing.T) {
 	m := rollup.NewTracker(items, func() time.Time { return clock })
 	steps := []struct {
 		reason string
-		now    time.Duration // clock, as the time after noon
-		ago    []time.Duration
-		put    string
-		by     time.Duration // result, as the time after noon
+		now    time.Duration   // clock, as the time after noon
+		ago    []time.Duration // event times of the readings, as the time before the clock
+		put    string          // the new markers, as markerText formats them
+		by     time.Duration   // result, as the time after noon
 	}{
 		{"the current hour's lasts half an hour longer", 0, []time.Duration{0, -time.Minute}, "12:00 until 13:30, 1h", 89 * time.Minute},
 		{"it is remembered", 59 * time.Minute, []time.Duration{0}, "", 89 * time.Minute},

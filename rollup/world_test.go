@@ -28,7 +28,8 @@ type TB interface {
 	Errorf(format string, args ...any)
 }
 
-// start is the time at which each world begins. It is two days before the end of a month.
+// start is the time at which each world begins. It is a little more than two days before the end of
+// a month.
 var start = time.Date(2026, 11, 28, 20, 0, 0, 0, time.UTC)
 
 // lifetime is the retention of readings.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// ErrOtherPlan means that the plan of a run differs from the plan that was read.
+// ErrOtherPlan means that the plan of a run does not have the digest that the caller gave.
 var ErrOtherPlan = errors.New("the plan has changed")
 
 // Digest identifies the actions of a plan: their kinds, tables and tiers, in order. Equal digests

@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// expireEvery is the minimum time between two deletions of expired readings. The rotator runs
-// every hour, so it deletes them once a day.
+// expireEvery is the minimum time between two deletions of expired readings. If the rotator runs
+// every hour, it deletes them about every 20 hours.
 const expireEvery = 20 * time.Hour
 
 // deleteExpired deletes expired readings from tables that are neither retired nor on hold. It does

@@ -254,8 +254,8 @@ func TestRun_DeletesAfterLongerRetention(t *testing.T) {
 	}
 }
 
-// TestRun_DistrustsClock sets the clock two days forward for one run. Only readings that expire within
-// about a day of the previous run may be deleted.
+// TestRun_DistrustsClock sets the clock two days forward, runs the rotator twice, and sets the
+// clock back. Only readings that expire within about a day of the previous run may be deleted.
 func TestRun_DistrustsClock(t *testing.T) {
 	begin := time.Date(2026, 10, 2, 12, 0, 0, 0, time.UTC)
 	w := newWorld(t, begin)

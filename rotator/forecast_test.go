@@ -29,14 +29,14 @@ func TestSimulate_MatchesFiveYears(t *testing.T) {
 	l.checkForecast(1, 5)
 }
 
-// tally counts the actions, the tables and the content of a life.
+// tally counts the calls of the store, the tables and the stored readings of a simulated life.
 type tally struct {
 	begin   time.Time
 	steps   map[string]float64 // number of calls of the store, by name of the method
 	arrived map[string]calendar.Load
 	months  float64
-	tables  float64 // sum of the numbers of tables at the end of each month
-	stored  calendar.Load
+	tables  float64       // sum of the numbers of tables at the end of each month
+	stored  calendar.Load // sum of the stored readings and bytes at the end of each month
 }
 
 func newTally(begin time.Time) tally {

@@ -130,7 +130,7 @@ func distort(rng *rand.Rand, name string) string {
 		return []string{"x", "_", "my-", "varve_", "varve-", " "}[rng.IntN(6)] + name
 	case 5:
 		parts[0] = []string{"", "VARVE", "varve2", "varve-other", "var", "varve.", strings.Repeat("v", 65)}[rng.IntN(7)]
-	case 6: // another range, whether on the grid or not
+	case 6: // another range, on the grid or not; 1767571200 is Monday 5 January 2026
 		weeks := rng.Int64N(3000)
 		start := 1767571200 - weeks*604800 + rng.Int64N(2)*rng.Int64N(604800)
 		parts[min(1, last)] = fmt.Sprintf("%010d", start)

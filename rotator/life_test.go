@@ -52,10 +52,10 @@ func TestRotator_LosesNothingInFiveYears(t *testing.T) {
 type life struct {
 	*world
 	rng       *rand.Rand
-	retention map[string]time.Duration // retention by stream
-	alive     map[varve.Series]map[varve.Position]time.Time
-	until     map[grid.Table]time.Time // expiry of the last reading in each table
-	sent      []varve.Reading          // some of the sent readings, which may be resent
+	retention map[string]time.Duration                      // retention by stream
+	alive     map[varve.Series]map[varve.Position]time.Time // expiry of each acknowledged reading that has not expired
+	until     map[grid.Table]time.Time                      // expiry of the last reading in each table
+	sent      []varve.Reading                               // some of the sent readings, which may be resent
 	slow      []slowRequest
 	away      time.Time // the rotator does not run until this time
 	ran       time.Time // time of the last run that was not killed

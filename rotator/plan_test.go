@@ -174,7 +174,7 @@ func (s *situation) explained(t *rapid.T, p *rotator.Plan) {
 		if !claimed && (why[in.Table] == "" || acted[in.Table] != 0) {
 			t.Fatalf("%s belongs to no class: %s, because %q", in.Table, acted[in.Table], why[in.Table])
 		}
-		old := expires && last.Add(7*day+2*day).Before(s.now) // a range may end up to a week after the last event time
+		old := expires && last.Add(7*day+2*day).Before(s.now) // the margin is two days, and a range may end up to a week after the last event time
 		if old && why[in.Table] == "" && acted[in.Table] != rotator.Retire && acted[in.Table] != rotator.Drop {
 			t.Fatalf("%s has expired and is left without a word: %+v", in.Table, in)
 		}

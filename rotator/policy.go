@@ -129,7 +129,8 @@ func (p Policy) StateOf(in *store.Info, now time.Time) State {
 
 // TierOf returns the tier that a table should have now. A sealed table is Cold. Any other table is Hot if
 // its arrival month has begun or begins within a day, and its range includes recent event times.
-// Otherwise, it is Warm. Event times are recent from seven days ago until Grid.Future from now.
+// Otherwise, it is Warm. Event times are recent from seven days before now until Grid.Future after
+// now. Before the arrival month begins, its beginning counts as now.
 func (p Policy) TierOf(t grid.Table, now time.Time) store.Tier {
 	if !now.Before(t.Month.End().Add(p.Seal)) {
 		return store.Cold

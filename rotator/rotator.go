@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// leaseTTL is how long the lease of a run lasts after its last check.
+// leaseTTL is how long the lease of a run lasts after it was last extended.
 const leaseTTL = 5 * time.Minute
 
 // Options configure a rotator. All fields are required except Parallel, TablesInUse, Expirer,
@@ -32,13 +32,13 @@ type Options struct {
 	// TablesInUse, if not nil, is called before tables are dropped. The function that it returns
 	// reports why a retired table must not be dropped, or "" if it may be dropped.
 	TablesInUse func(context.Context) (func(t grid.Table, retired time.Time) string, error)
-	// Expirer, if not nil, deletes expired readings once a day if the policy allows drops.
+	// Expirer, if not nil, deletes expired readings about once a day if the policy allows drops.
 	Expirer store.Expirer
 	// ReadingsInUse, if not nil, is called before the Expirer. The function that it returns reports
 	// which readings of a table must not be deleted yet.
 	ReadingsInUse func(context.Context) (func(grid.Table) func(event time.Time) bool, error)
-	// ExpireGrace is how long an expired reading stays at least before the store's database deletes
-	// it, if Expirer is nil.
+	// ExpireGrace is used if Expirer is nil. It is the shortest time between the expiry of a
+	// reading and its deletion by the store's database.
 	ExpireGrace time.Duration
 	// Archived returns a function that reports why a table has no verified archive, or "" if it has
 	// one. CheckArchive compares the files of an archive with its record, immediately before the table
@@ -80,7 +80,7 @@ type Health struct {
 	LastSuccess time.Time  // time of the last successful run in this process; zero before the first
 	LastRun     time.Time  // time of the last run in this process that made a plan
 	LastError   string     // error of the last run; empty if it succeeded
-	Usable      bool       // whether a plan of this process lacked no table of its month; it stays true
+	Usable      bool       // whether all tables of the current arrival month existed after a plan of this process; it stays true
 	Ahead       TableCount // tables of the months ahead
 	Tables      int        // number of existing tables
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/varvedb/varve/router"
 )
 
-// marker is a tracker that counts the readings without a verdict that it receives. It can fail.
+// marker is a tracker that counts the readings without a verdict that it receives. If err is set,
+// it fails.
 type marker struct {
 	by     time.Time
 	err    error

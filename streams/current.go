@@ -17,7 +17,8 @@ type sharedRead struct {
 	abandoned bool // whether the caller that started the read has given up, because its context ended
 }
 
-// sharedReads are the reads of one stream: the current one, and the one that begins after it.
+// sharedReads has the reads of one stream: begun is under way, and next begins after it. Each may
+// be nil.
 type sharedReads struct{ begun, next *sharedRead }
 
 // Current returns a stream and the version of the catalog. The argument version is the key of the

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// maxLists is the number of tenants whose lists are cached.
+// maxLists is the maximum number of tenants whose lists are cached.
 const maxLists = 1000
 
 // listCache caches lists of streams. Each list has the version of its items, and is used only while the
@@ -28,7 +28,8 @@ type versionedList struct {
 
 // List returns the streams of a tenant in the order of their names. The caller must not change the list.
 //
-// If the store implements [store.VersionedItems], List reads them only if one may have changed.
+// If the store implements [store.VersionedItems], List reads the items only if one may have
+// changed.
 func (r *Registry) List(ctx context.Context, tenant string) ([]Stream, error) {
 	versioned, ok := r.items.(store.VersionedItems)
 	if !ok {
@@ -37,7 +38,7 @@ func (r *Registry) List(ctx context.Context, tenant string) ([]Stream, error) {
 	pk := registry.TenantPK(tenant)
 	version, stable := versioned.ItemVersion(pk, streamPrefix)
 	if list, ok := r.lists.get(tenant, version); ok && stable {
-		return list, context.Cause(ctx) // as if the list had been read
+		return list, context.Cause(ctx) // fails if ctx has ended, as reading the list would
 	}
 	list, err := r.readList(ctx, tenant)
 	if err == nil && stable {

@@ -94,7 +94,7 @@ func (s *Stream) addClass(class string) {
 	}
 }
 
-// covers reports whether the stream's row window is a multiple of another.
+// covers reports whether the stream's row window is a multiple of the given one.
 func (s *Stream) covers(window time.Duration) bool {
 	wide := store.Layout{RowWindow: s.Window}.Window()
 	return wide%store.Layout{RowWindow: window}.Window() == 0

@@ -5,7 +5,8 @@ set -eu
 packages=""
 problems=""
 
-# Debian has no package of Terraform, and its Go may be too old.
+# problem TEXT records a problem that apt-get may not solve. Debian has no package of Terraform, and its Go
+# may be too old.
 problem() {
 	problems="$problems$1
 "

@@ -93,7 +93,7 @@ func (s *Source) key() string {
 // ok is false. If the file or the settings have changed, ok is false, too, and changed states the
 // difference.
 //
-// If lines may be appended to a file, appended lines are not a change: see grows.
+// If lines may be appended to a file, appended lines are not a change: see Source.grows.
 func (c *checkpoint) resume(s *Source, settings map[string]string) (at wire.Boundary, changed string, ok bool) {
 	if c == nil {
 		return wire.Boundary{}, "", false

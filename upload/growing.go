@@ -53,7 +53,8 @@ func (s *Source) endAtLine(r *file) (unfinished bool, err error) {
 	return end < s.size, nil
 }
 
-// lastLineEnd returns the offset after the last newline in the first size bytes of a file.
+// lastLineEnd returns the offset after the last newline in the first size bytes of a file, or 0 if
+// they have none.
 func lastLineEnd(f io.ReaderAt, size int64) (int64, error) {
 	buf := make([]byte, 64<<10)
 	for end := size; end > 0; {

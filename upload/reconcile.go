@@ -17,7 +17,8 @@ import (
 // seriesName is a series of the client's tenant.
 type seriesName struct{ stream, device string }
 
-// missing has the hours of each series in which the files and the store differ.
+// missing has, for each series, the hours in which the files and the store differ. The key of an
+// hour is its start, in Unix seconds.
 type missing map[seriesName]map[int64]bool
 
 // checkReconcile rejects sources that cannot be reconciled, because the client does not know the times or

@@ -16,7 +16,7 @@ import (
 // Selection sets the streams, devices and formats of sources.
 type Selection struct {
 	Stream  string    // stream of all files; if empty, the file's folder or the measurements of line protocol name it
-	Device  string    // device of readings without one; if empty, the name of their file is the device
+	Device  string    // device of readings without a device; if empty, the name of their file is the device
 	Format  string    // a name of FormatNames; if empty, each file's name decides
 	Stdin   io.Reader // the source that the argument - names
 	Exclude []string  // files that are skipped in folders

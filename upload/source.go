@@ -21,9 +21,9 @@ type Source struct {
 	stdin       io.Reader // if set, the source is standard input
 	format      wire.Format
 	compression compression
-	device      string // device of readings without one
+	device      string // device of readings without a device
 	deviceGiven bool   // the user named the device
-	size        int64  // 0 if unknown
+	size        int64  // size of the file in bytes; 0 if unknown
 	mtime       int64  // time of the last change of the file, in nanoseconds since 1970
 }
 
@@ -95,12 +95,12 @@ func (s *Source) sizeOnDisk(plain int64) int64 {
 // file is a source that was opened for reading.
 type file struct {
 	io.Reader           // reader of the plain text
-	raw       io.Reader // the file itself; nil for a compressed file or standard input
+	raw       io.Reader // the file itself, or a section of it; nil for a compressed file or standard input
 	closers   []func() error
 }
 
-// seekable returns the file itself, in which a splitter can seek. For a compressed file or standard
-// input, it returns the reader of the plain text.
+// seekable returns f.raw, in which a splitter can seek. For a compressed file or standard input, it
+// returns the reader of the plain text.
 func (f *file) seekable() io.Reader {
 	if f.raw != nil {
 		return f.raw

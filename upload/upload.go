@@ -45,7 +45,7 @@ type Events struct {
 // Result is the summary of an upload.
 type Result struct {
 	varve.Tally
-	Conflicts int64 // number of readings that are stored with the same identity, but other values
+	Conflicts int64 // number of readings that were rejected, because the same identity is stored with other values
 	Resumed   int64 // number of readings that an earlier run sent
 	// Present is the number of readings that a reconciliation did not send. Their hours do not differ
 	// from the store, or are in ExpiredPeriods.

@@ -25,7 +25,7 @@ var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
 func noonClock() time.Time { return noon }
 
-// newClient returns the client of a server over a store in memory, at noon.
+// newClient returns the client of a server over a store in memory, whose clock stands at noon.
 func newClient(t *testing.T) *client.Client {
 	t.Helper()
 	now := noonClock
@@ -60,7 +60,8 @@ func csv(n int) string {
 	return b.String()
 }
 
-// writeFile writes a file into a new folder named weather and returns the path of the file.
+// writeFile writes a file into a new folder named weather, which names the stream of the file. It returns
+// the path of the file.
 func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "weather")

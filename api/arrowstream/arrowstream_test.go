@@ -55,7 +55,8 @@ func stream(t *testing.T, readings []varve.Reading, numbers arrowstream.Numbers)
 	return out.Bytes()
 }
 
-// TestTypeSet_ChoosesExactType checks the type of a field of numbers, and its first value.
+// TestTypeSet_ChoosesExactType checks the type of a field of numbers and its first value, exact and
+// as a float.
 func TestTypeSet_ChoosesExactType(t *testing.T) {
 	nines := strings.Repeat("9", 38)
 	for _, row := range []struct{ numbers, exact, first, float string }{

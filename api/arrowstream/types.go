@@ -88,7 +88,7 @@ func (s *TypeSet) field(name string) *fieldType {
 	return s.add(name)
 }
 
-// Add adds a reading.
+// Add collects the fields of a reading.
 func (s *TypeSet) Add(r *varve.Reading) {
 	s.versioned = s.versioned || r.ID.Version() > 0
 	for i := range r.Fields {
@@ -98,7 +98,7 @@ func (s *TypeSet) Add(r *varve.Reading) {
 	}
 }
 
-// AddPart adds the readings of a part of a block.
+// AddPart collects the fields of the readings in a part of a block.
 func (s *TypeSet) AddPart(p *block.Part) {
 	s.versioned = s.versioned || p.HasVersions()
 	for i := range p.Columns {
@@ -155,6 +155,7 @@ func (f *fieldType) addColumn(c *block.Column, p *block.Part) {
 
 // addPlain adds the numbers of a column in which all numbers have the same exponent.
 func (f *fieldType) addPlain(c *block.Column, p *block.Part) {
+	c.Decode()
 	least, exp := int64(0), int(c.Least)
 	for _, coef := range c.Coefs[p.From:p.To] {
 		least = min(least, coef, -coef)

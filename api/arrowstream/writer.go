@@ -93,7 +93,7 @@ func (w *Writer) column(name string) (*column, error) {
 	}
 }
 
-// Add adds readings.
+// Add appends readings to the batch. It writes the batch when it is full.
 func (w *Writer) Add(readings []varve.Reading) error {
 	for i := range readings {
 		r := &readings[i]
@@ -193,6 +193,7 @@ func (w *Writer) addColumn(from *block.Column, p *block.Part, first, end int) er
 			if c, err = w.column(from.Name); c == nil {
 				return err
 			}
+			from.Decode()
 		}
 		at := w.rows + k - first
 		if from.Plain && c.decimals != nil {

@@ -24,8 +24,8 @@ type AggregateQuery struct {
 	Where            string   // if set, the filter that readings must match; not for roll-ups
 	From, To, During string
 	Timezone         string // time zone of the buckets, as in Europe/Berlin; "" means UTC
-	Fill             string // none, null, previous or linear
-	Source           string // readings or rollups
+	Fill             string // none (also ""), null, previous or linear
+	Source           string // readings (also ""), or rollups
 	Merge            bool   // if true, each bucket combines all devices
 	Limit            int    // maximum number of buckets; 0 means all
 	Top              int    // number of devices to return, those with the highest values; 0 means all

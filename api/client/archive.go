@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/varvedb/varve/api/wire"
 )
@@ -27,6 +28,19 @@ func (c OperatorCalls) VerifyArchive(ctx context.Context, table string) (wire.Ar
 // RestoreArchive restores a dropped table from its archive. The call can be retried.
 func (c OperatorCalls) RestoreArchive(ctx context.Context, table string) (wire.ArchiveInfo, error) {
 	return c.changeArchive(ctx, table, "/restore")
+}
+
+// PlanAcceptance compares the stored archive of a table with its record. It changes nothing.
+func (c OperatorCalls) PlanAcceptance(ctx context.Context, table string) (wire.AcceptPlan, error) {
+	return getJSON[wire.AcceptPlan](ctx, c.connection, request{method: http.MethodGet, path: archivesPath + "/" + segment(table) + "/accept-plan"})
+}
+
+// AcceptArchive makes the record of a table describe its stored archive. The argument digest is the
+// digest of the plan. The call can be retried. It fails with varve.Conflict if the plan has changed.
+func (c OperatorCalls) AcceptArchive(ctx context.Context, table, digest string) (wire.ArchiveInfo, error) {
+	return getJSON[wire.ArchiveInfo](ctx, c.connection, request{
+		method: http.MethodPost, path: archivesPath + "/" + segment(table) + "/accept", query: url.Values{"plan": {digest}},
+	})
 }
 
 // HoldArchive puts the archive of a table on hold, so that it is not deleted after its retention.

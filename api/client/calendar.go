@@ -19,7 +19,7 @@ type CalendarQuery struct {
 	ReadingsPerDay []string // as CLASS=N: assumes N readings a day for the class, instead of the measured load
 }
 
-// Calendar returns the forecast of the tables for some years. If p is set, it simulates p instead
+// Calendar returns the forecast of the tables for the years in the query. If p is set, it simulates p instead
 // of the policy in use.
 func (c OperatorCalls) Calendar(ctx context.Context, q CalendarQuery, p *wire.PolicyBody) (wire.CalendarBody, error) {
 	r := request{method: http.MethodGet, path: "/v1/tables/calendar", query: url.Values{}}

@@ -24,7 +24,10 @@ type ChangesQuery struct {
 	// the changes are complete.
 	Since string
 	Limit int           // maximum number of readings in a page; 0 means the server's default
-	Wait  time.Duration // how long the server waits for the first change of a page
+	Wait  time.Duration // how long the server waits for the first change of a page; 0 means not at all
+	// Settle is how long the server first waits until all acknowledged readings are settled. After that time,
+	// the call fails with varve.Conflict, and the error names the parameter query.settle.
+	Settle time.Duration
 }
 
 // ChangesPage describes a page of changes. The server sends these values after the readings.
@@ -44,6 +47,9 @@ func (q *ChangesQuery) request(f wire.Format) request {
 	}
 	if q.Wait > 0 {
 		v.Set("wait", q.Wait.String())
+	}
+	if q.Settle > 0 {
+		v.Set("settle", q.Settle.String())
 	}
 	path := streamPath(q.Stream) + "/arrivals"
 	if q.Device != "" {
@@ -71,7 +77,8 @@ func NextOf(resp *http.Response) (next string, err error) {
 	return values[0], nil
 }
 
-// PageOf returns the description of a page whose body was read to its end.
+// PageOf returns the description of a page whose body was read to its end. It fails if a trailer is
+// missing.
 func PageOf(resp *http.Response) (p ChangesPage, err error) {
 	p.Next, p.More = resp.Trailer.Get(wire.HeaderNext), resp.Trailer.Get(wire.HeaderMore) == "true"
 	if p.Next == "" {
@@ -111,8 +118,9 @@ func (c ReadingCalls) ReadChanges(ctx context.Context, q ChangesQuery, each func
 // Changes yields the readings that arrived since q.Since, page by page. It ends after the last page that
 // exists. With q.Wait, it continues until ctx ends. Each reading is valid until the next one.
 //
-// If cursor is not nil, *cursor becomes the change cursor after a page when all readings of the page were
-// yielded. A program that stores this cursor with its results can continue there after a restart.
+// If cursor is not nil, *cursor becomes the change cursor after a page when all readings of the
+// page were yielded. A program that stores this cursor with its results can continue from the
+// cursor after a restart.
 func (c ReadingCalls) Changes(ctx context.Context, q ChangesQuery, cursor *string) iter.Seq2[*varve.Reading, error] {
 	return func(yield func(*varve.Reading, error) bool) {
 		var errEnded = errors.New("ended")

@@ -88,15 +88,14 @@ func ReadOnly() Option { return func(c *connection) { c.isReadOnly = true } }
 // IsReadOnly reports whether the client has the option ReadOnly.
 func (c *Client) IsReadOnly() bool { return c.ReadingCalls.isReadOnly }
 
-// WithRootCAs makes the client trust only servers with certificates that these roots signed. It
-// does not change a client set by WithHTTPClient.
+// WithRootCAs makes the client trust only servers with certificates that the roots in pool signed.
+// It does not change a client set by WithHTTPClient.
 func WithRootCAs(pool *x509.CertPool) Option { return func(c *connection) { c.roots = pool } }
 
 // DefaultServer is the address of a server without configuration.
 const DefaultServer = "http://127.0.0.1:8278"
 
-// New returns a client of the server at an address such as
-// http://127.0.0.1:8278.
+// New returns a client of the server at an address, such as http://127.0.0.1:8278.
 func New(server string, opts ...Option) (*Client, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -271,6 +270,9 @@ func problem(resp *http.Response) error {
 	}
 	if p.Code == wire.CodeNoDevice && resp.Header.Get("Content-Type") == problemType {
 		return &wire.NoDeviceError{Err: e}
+	}
+	if len(p.Unrecorded) > 0 {
+		return &wire.UnrecordedError{Err: e, Files: p.Unrecorded}
 	}
 	return e
 }

@@ -24,7 +24,7 @@ import (
 
 var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
-// newClient returns the client of a server over a store in memory, at noon.
+// newClient returns the client of a server over a store in memory, whose clock stands at noon.
 func newClient(t *testing.T) *client.Client {
 	t.Helper()
 	now := func() time.Time { return noon }
@@ -51,7 +51,7 @@ func newClient(t *testing.T) *client.Client {
 // device is a name with all kinds of characters that must be escaped in an address.
 const device = `arn:x/y?z=1&ä#%2F "q"`
 
-// readings returns n readings, the newest at noon.
+// readings returns n readings, a minute apart. The newest is 7 ns after noon.
 func readings(n int) []varve.Reading {
 	var list []varve.Reading
 	for i := range n {
@@ -195,7 +195,7 @@ func with(q client.Query, from string) client.Query {
 	return q
 }
 
-// TestCalls calls further methods, and checks their answers.
+// TestCalls calls the methods for tables, plans, streams and raw answers, and checks the results.
 func TestCalls(t *testing.T) {
 	c := newClient(t)
 	write(t, c, readings(3))

@@ -18,8 +18,9 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// Query selects readings of one device. From and To are as in the API: RFC 3339, a number of
-// milliseconds, now, or relative to now as in -24h.
+// Query selects readings of one device. From and To are as in the API: RFC 3339, a date or month, a number of
+// milliseconds, now, today, yesterday, or relative to now as in -24h or -1mo. If From or To is empty, the
+// window has no limit on that side.
 type Query struct {
 	Stream, Device string
 	From, To       string

@@ -69,8 +69,8 @@ func (c ReadingCalls) RollupsPage(ctx context.Context, q RollupQuery) (wire.Roll
 	return getJSON[wire.RollupsBody](ctx, c.connection, request{method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "rollups"), query: q.values()})
 }
 
-// RebuildRollups recounts hours whose readings were written while roll-ups were off,
-// and returns their number.
+// RebuildRollups recounts hours whose readings were written while roll-ups were off, and returns
+// the number of these hours.
 func (c ReadingCalls) RebuildRollups(ctx context.Context, stream, device, from, to string) (wire.Rebuilt, error) {
 	return c.RebuildRollupsOf(ctx, RollupQuery{Stream: stream, Device: device, From: from, To: to})
 }

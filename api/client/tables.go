@@ -72,7 +72,14 @@ func (c OperatorCalls) Release(ctx context.Context, table string) (wire.TableInf
 	return getJSON[wire.TableInfo](ctx, c.connection, request{method: http.MethodDelete, path: "/v1/tables/" + segment(table) + "/hold"})
 }
 
-// Ready reports whether the server accepts readings, and returns the state of the rotator.
+// Ready reports whether the server accepts readings, and returns the state of the rotator. Agents of earlier
+// versions answer the status ok, without the field ready.
 func (c OperatorCalls) Ready(ctx context.Context) (wire.Readiness, error) {
-	return getJSON[wire.Readiness](ctx, c.connection, request{method: http.MethodGet, path: "/readyz", accept: []int{http.StatusServiceUnavailable}})
+	type answer struct {
+		wire.Readiness
+		Status string `json:"status"`
+	}
+	a, err := getJSON[answer](ctx, c.connection, request{method: http.MethodGet, path: "/readyz", accept: []int{http.StatusServiceUnavailable}})
+	a.Ready = a.Ready || a.Status == "ok"
+	return a.Readiness, err
 }

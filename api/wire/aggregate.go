@@ -35,8 +35,8 @@ const ignoredProperty = "ignored"
 type AggregateWriter struct {
 	Format    Format
 	Functions []aggregate.Function
-	Zone      *time.Location // zone in which the times of buckets are written
-	Devices   bool           // if true, CSV has a column for the device
+	Zone      *time.Location // zone in which the times of buckets are written; nil means UTC
+	Devices   bool           // if true, each bucket names its device
 	rows      int
 }
 
@@ -73,7 +73,8 @@ func (w *AggregateWriter) AppendRow(dst []byte, r *aggregate.Row) []byte {
 	return w.appendBucket(append(dst, '\n'), r)
 }
 
-// AppendTail appends the end of the answer. The coverage may be nil.
+// AppendTail appends the end of an answer in JSON. In other formats, it appends nothing. The
+// coverage may be nil.
 func (w *AggregateWriter) AppendTail(dst []byte, source aggregate.Source, coverage []byte, notes []Note) []byte {
 	if w.Format != JSON {
 		return dst

@@ -137,7 +137,8 @@ func (b *Batch) add(line int) *varve.Reading {
 // reject sets the verdict of the last reading.
 func (b *Batch) reject(v varve.Verdict) { b.Verdicts[len(b.Verdicts)-1] = v }
 
-// begin starts the fields of the last reading. It returns the argument for end, which assigns them.
+// begin starts the fields of the last reading. It returns the argument for end, which assigns the
+// fields to the reading.
 func (b *Batch) begin() int { return len(b.fields) }
 
 func (b *Batch) field(name string, v varve.Value) {
@@ -175,7 +176,7 @@ const maxNames = 16 << 10
 
 func (in *interner) get(b []byte) string {
 	if len(b) > varve.MaxDeviceBytes {
-		return string(b) // too long for a valid name, so that it is not added to names
+		return string(b) // too long for a valid name, so it is not added to names
 	}
 	if s, ok := in.names[string(b)]; ok {
 		return s

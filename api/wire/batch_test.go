@@ -114,7 +114,7 @@ func TestBudget_LimitsBatches(t *testing.T) {
 	}
 }
 
-// TestReader_RejectsLongObjects checks that an object above all limits is one rejected reading,
+// TestReader_RejectsLongObjects checks that an object of more than 1 MiB is one rejected reading,
 // and that later lines are read.
 func TestReader_RejectsLongObjects(t *testing.T) {
 	long := object(`{"a":"` + repeat("x", 1<<20) + `"}`)

@@ -27,7 +27,7 @@ var errColumnsTooLarge = varve.InvalidParam("query.format",
 // readings without a version. A reading without a field has null in the array of the field. Fields are
 // in an object of their own, because a field may be named time, id or arrived.
 type ColumnSet struct {
-	only              []string // if not empty, only these fields
+	only              []string // if not empty, the set has only these fields
 	rows              int
 	time, id, arrived []byte // JSON texts of the values, each after a comma
 	version           fieldText
@@ -153,6 +153,7 @@ func (s *ColumnSet) addColumn(c *block.Column, p *block.Part, from, to int) {
 			if f = s.field(c.Name); f == nil {
 				return
 			}
+			c.Decode()
 		}
 		if at := s.rows + k - from; c.Plain && f.rows == at {
 			f.text = decimal.AppendScaled(append(f.text, ','), c.Coefs[row], int(c.Least))

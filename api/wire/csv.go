@@ -24,9 +24,9 @@ type Columns struct {
 	// missing, and may have capitals. The default of Device is "device", and may have capitals unless
 	// a device is given for all rows. The default of ID is "id".
 	//
-	// All other columns are fields, except "_version", the version of a correction, and "arrived",
-	// which occurs in answers. The prefix "fields." makes any name a field: "fields.time" is the
-	// field time.
+	// All other columns are fields, except "_version", the version of a correction, and the columns
+	// "arrived" and "_strings", which occur in answers. See StringsColumn. The prefix "fields." makes any
+	// name a field: "fields.time" is the field time.
 	Time, Device, ID string
 	// Kinds has the kind of the values of a field, by column. A column that is named must exist. For
 	// other columns, the text of a cell determines the kind: a number, true or false, a JSON object
@@ -81,8 +81,11 @@ type csvReader struct {
 	roles []role
 	// version is the version of the row that is read.
 	version uint32
-	begun   bool
-	long    longForm
+	// listed are the fields of the row whose values are strings, by StringsColumn.
+	listed     []string
+	hasStrings bool // the body has StringsColumn
+	begun      bool
+	long       longForm
 }
 
 // role is the meaning of a column.
@@ -100,8 +103,9 @@ const (
 	useDevice
 	useID
 	useVersion
-	useName  // the column has names of fields, as in longForm
-	useValue // the column has values of fields, as in longForm
+	useStrings // the column lists fields whose values are strings
+	useName    // the column has names of fields, as in longForm
+	useValue   // the column has values of fields, as in longForm
 	useNothing
 )
 
@@ -224,6 +228,10 @@ func (c *csvReader) assign(names []string) error {
 			r.use = useValue
 		case "arrived":
 			r.use = useNothing
+		case StringsColumn:
+			if !c.IsReshaped() {
+				r.use, c.hasStrings = useStrings, true
+			}
 		default:
 			r.name = FieldName(name) // in answers, a field with a reserved name has the prefix "fields."
 		}
@@ -325,14 +333,14 @@ func (c *csvReader) row(b *Batch, cells [][]byte, line int) bool {
 		b.reject(varve.Reject(varve.CodeMalformed, "the row has %s, and the header %d", count(len(cells), "column"), len(c.roles)))
 		return false
 	}
-	var verdict varve.Verdict
+	verdict := c.readStrings(cells)
 	c.version = 0
 	from := b.begin()
 	for i, cell := range cells {
 		if c.isLong() && c.roles[i].use == useField {
 			continue // longFields adds this cell
 		}
-		if v := c.cell(b, r, &c.roles[i], c.present(cell)); v.Outcome != 0 && verdict.Outcome == 0 {
+		if v := c.rowCell(b, r, &c.roles[i], cell); v.Outcome != 0 && verdict.Outcome == 0 {
 			verdict = v
 		}
 	}
@@ -345,6 +353,14 @@ func (c *csvReader) row(b *Batch, cells [][]byte, line int) bool {
 	}
 	b.reject(verdict)
 	return true
+}
+
+// rowCell adds one cell of a row to the reading.
+func (c *csvReader) rowCell(b *Batch, r *varve.Reading, role *role, cell []byte) varve.Verdict {
+	if c.isListed(role) {
+		return c.addField(b, role.name, cell, varve.KindString)
+	}
+	return c.cell(b, r, role, c.present(cell))
 }
 
 // cell adds one cell to the reading.

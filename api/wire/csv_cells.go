@@ -69,7 +69,7 @@ func looksLikeNumber(cell []byte) bool {
 	return n > 2 && isDigit(cell[0]) && isDigit(cell[n-1]) && bytes.IndexByte(cell, ',') > 0 && len(bytes.Trim(cell, "0123456789.,")) == 0
 }
 
-// cellValue returns the value of a cell. Without a kind, the text determines it.
+// cellValue returns the value of a cell. If kind is 0, the text determines the kind.
 func cellValue(cell []byte, kind varve.Kind) (varve.Value, error) {
 	switch kind {
 	case varve.KindNumber:

@@ -55,6 +55,14 @@ type SeriesBody struct {
 type SeriesList struct {
 	Series []SeriesBody `json:"series" doc:"by device"`
 	Next   string       `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`
+	// Damaged lists damage that was skipped.
+	Damaged []SeriesDamage `json:"damaged,omitempty" doc:"with damaged=skip: damage that may have hidden devices"`
+}
+
+// SeriesDamage describes the damage of a table that was skipped while its series were listed.
+type SeriesDamage struct {
+	Table  string `json:"table,omitempty" doc:"the table; for keys of the tenant default"`
+	Places int    `json:"places" doc:"number of damaged rows or lost ranges; varve verify names them"`
 }
 
 // CountsBody has the numbers of devices and readings of a stream in a window.

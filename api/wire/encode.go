@@ -135,16 +135,23 @@ type RowWriter struct {
 	Fields []string // names of the fields, sorted
 	// Versioned adds the column _version, after id.
 	Versioned bool
+	// Strings adds the column StringsColumn, before arrived.
+	Strings bool
 	Writer
-	part partWriter
+	part   partWriter
+	listed []string // the fields of the row that have an ambiguous string
 }
 
-// AppendHeader appends the header: time, id, arrived and the fields. A field with a reserved name
-// gets the prefix "fields.", so that names are unique.
+// AppendHeader appends the header: time, id, VersionColumn if Versioned is set, StringsColumn if Strings is
+// set, arrived and the fields. A field with a reserved name gets the prefix "fields.", so that names are
+// unique.
 func (w *RowWriter) AppendHeader(dst []byte) []byte {
 	dst = append(dst, "time,id"...)
 	if w.Versioned {
 		dst = append(dst, ","+VersionColumn...)
+	}
+	if w.Strings {
+		dst = append(dst, ","+StringsColumn...)
 	}
 	dst = append(dst, ",arrived"...)
 	for _, f := range w.Fields {
@@ -183,7 +190,8 @@ func reserved(name string) bool {
 // AppendRow appends a reading as a row. A missing field is an empty cell.
 //
 // If the reading has a field without a column, missing is the name of the field. If it has a version
-// and versions have no column, missing is VersionColumn.
+// and versions have no column, missing is VersionColumn. The same applies to ambiguous strings and
+// StringsColumn.
 func (w *RowWriter) AppendRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
 	dst = w.time.Append(dst, r.Time)
 	if dst = append(dst, ','); isHash(r.ID) {
@@ -195,6 +203,11 @@ func (w *RowWriter) AppendRow(dst []byte, r *varve.Reading) (_ []byte, missing s
 		dst = appendVersionCell(dst, r.ID)
 	} else if r.ID.Version() > 0 {
 		missing = VersionColumn
+	}
+	if w.listStrings(r.Fields); w.Strings {
+		dst = w.appendStrings(dst)
+	} else if len(w.listed) > 0 {
+		missing = StringsColumn
 	}
 	dst = w.arrived.Append(append(dst, ','), r.Arrived)
 	i := 0
@@ -235,11 +248,14 @@ func AppendCell(dst []byte, s string) []byte {
 // FieldSet collects the names of the fields of readings.
 type FieldSet struct {
 	names     map[string]bool
-	versioned bool
+	versioned bool // a reading has a version
+	strings   bool // a reading has an ambiguous string
 }
 
-// Versioned reports whether a collected reading has a version.
-func (s *FieldSet) Versioned() bool { return s.versioned }
+// SetColumns sets the columns of the rows, so that all collected readings fit.
+func (w *RowWriter) SetColumns(s *FieldSet) {
+	w.Fields, w.Versioned, w.Strings = s.sorted(), s.versioned, s.strings
+}
 
 // Add adds the fields of a reading.
 func (s *FieldSet) Add(r *varve.Reading) {
@@ -248,6 +264,7 @@ func (s *FieldSet) Add(r *varve.Reading) {
 		if name := r.Fields[i].Name; !s.names[name] {
 			s.add(name)
 		}
+		s.strings = s.strings || isAmbiguousValue(r.Fields[i].Value)
 	}
 }
 
@@ -258,8 +275,8 @@ func (s *FieldSet) add(name string) {
 	s.names[strings.Clone(name)] = true
 }
 
-// Sorted returns the collected names in order.
-func (s *FieldSet) Sorted() []string {
+// sorted returns the collected names in order.
+func (s *FieldSet) sorted() []string {
 	names := make([]string, 0, len(s.names))
 	for name := range s.names {
 		names = append(names, name)

@@ -37,7 +37,7 @@ type entry struct {
 	name  string // value of the parameter format
 	// media has the media types. Answers and sent bodies have the first one.
 	media []string
-	// bodyMedia has further media types, which mean the format only in requests.
+	// bodyMedia has further media types of the format, which are accepted only in requests.
 	bodyMedia []string
 	// extensions has the extensions of files.
 	extensions []string

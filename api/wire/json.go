@@ -21,7 +21,7 @@ type Defaults struct {
 	Tenant, Stream string
 	Device         string // device of readings without one; if empty, each reading must have a device
 	Time           TimeFormat
-	Arrival        time.Time // if set, the event time of readings without one
+	Arrival        time.Time // if set, the event time of readings without an event time
 	Flat           bool      // all properties of JSON objects are fields, except device, time, id, _version and stream
 	// Lines assigns the tags of line protocol. If nil, the default mapping applies.
 	Lines *LineMapping
@@ -353,7 +353,7 @@ func metadata(text []byte) (varve.Value, error) {
 	return varve.JSONValue(text)
 }
 
-// malformed returns the verdict on a text that is not a reading.
+// malformed returns the verdict on a text that is not a JSON object.
 func malformed(text []byte, err error) varve.Verdict {
 	for _, word := range []string{"NaN", "Infinity", "Inf"} {
 		if at, ok := errorOffset(err); ok && at <= len(text) && bytes.HasPrefix(text[at:], []byte(word)) {

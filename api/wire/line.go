@@ -251,7 +251,7 @@ func (l *lineReader) parse(b *Batch, r *varve.Reading, text []byte) varve.Verdic
 }
 
 // time parses the rest of a point after its fields. If the rest is empty, the time is the result of
-// Now. If Now is nil, the point is rejected instead.
+// Now, truncated to milliseconds. If Now is nil, the point is rejected instead.
 func (l *lineReader) time(p *pointScan) (time.Time, varve.Verdict) {
 	text := p.stamp()
 	switch {

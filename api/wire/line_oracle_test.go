@@ -70,7 +70,7 @@ func oraclePoint(d *lineprotocol.Decoder) (string, error) {
 	return fmt.Sprint(s, tags, fields, at.UnixNano()), err
 }
 
-// arrival is the time of points that have none.
+// arrival is the time, in nanoseconds since 1970, of points that are sent without a time.
 const arrival = 1475001526000000000
 
 func oracleValue(v lineprotocol.Value) string {

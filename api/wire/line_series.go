@@ -48,7 +48,7 @@ type lineSeries struct {
 // seriesCache caches the series of points. Its keys are the texts of their measurements and tags.
 type seriesCache struct {
 	mapping        *LineMapping
-	stream, device string // if set, the stream of all points, and the device of points without one
+	stream, device string // if set, the stream of all points, and the device of points without a tag for the device
 	replaced       string // if set, the device of all points
 	byText         map[string]*lineSeries
 	last           *lineSeries

@@ -14,6 +14,7 @@ type partWriter struct {
 	forms      block.Forms
 	properties []property      // the columns that are written to JSON
 	cells      []*block.Column // the columns of RowWriter.Fields; nil for a field that the part lacks
+	ambiguous  []*block.Column // the columns with ambiguous strings
 
 	// head is a copy of usualHead with the dates of the last event time and the last arrival.
 	head          [headLen]byte
@@ -85,6 +86,7 @@ func (w *RowWriter) setProperties(p *block.Part) {
 			w.part.properties = append(w.part.properties, property{})
 		}
 		m := &w.part.properties[n]
+		c.Decode()
 		m.Column = c
 		m.key = append(AppendString(append(m.key[:0], ','), c.Name), ':')
 		n++
@@ -174,10 +176,14 @@ func (w *RowWriter) setCells(p *block.Part) (missing string) {
 			w.part.cells = append(w.part.cells, nil)
 			continue
 		}
+		p.Columns[i].Decode()
 		w.part.cells = append(w.part.cells, &p.Columns[i])
 	}
 	if !w.Versioned && p.HasVersions() {
 		missing = VersionColumn
+	}
+	if w.part.ambiguous = ambiguousColumns(w.part.ambiguous[:0], p); !w.Strings && len(w.part.ambiguous) > 0 {
+		missing = StringsColumn
 	}
 	for i := range p.Columns {
 		if c := &p.Columns[i]; !slices.Contains(w.part.cells, c) && c.HasAny(p) {
@@ -198,6 +204,10 @@ func (w *RowWriter) appendBlockRow(dst []byte, p *block.Part, row int, id varve.
 	if w.Versioned {
 		dst = appendVersionCell(dst, id)
 	}
+	if w.Strings {
+		w.listBlockStrings(row)
+		dst = w.appendStrings(dst)
+	}
 	dst = w.arrived.appendMilli(append(dst, ','), p.Arrived[row])
 	for _, c := range w.part.cells {
 		dst = append(dst, ',')
@@ -216,8 +226,10 @@ func (w *RowWriter) appendBlockRow(dst []byte, p *block.Part, row int, id varve.
 func (s *FieldSet) AddPart(p *block.Part) {
 	s.versioned = s.versioned || p.HasVersions()
 	for i := range p.Columns {
-		if c := &p.Columns[i]; !s.names[c.Name] && c.HasAny(p) {
+		c := &p.Columns[i]
+		if !s.names[c.Name] && c.HasAny(p) {
 			s.add(c.Name)
 		}
+		s.strings = s.strings || hasAmbiguous(c, p)
 	}
 }

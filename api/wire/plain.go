@@ -145,8 +145,8 @@ func (p *plain) id(r *varve.Reading) bool {
 	return err == nil
 }
 
-// fields reads the property "fields" of the object. If its names are the names of a recorded shape, in the same
-// order, it uses the sorted order of the shape instead of sorting them.
+// fields reads the property "fields" of the object. If its names are the names of a recorded shape,
+// in the same order, it uses the sorted order of the shape. Otherwise it sorts the names.
 func (p *plain) fields(b *Batch) bool {
 	if !p.takeByte('{') {
 		return false

@@ -13,6 +13,8 @@ type Problem struct {
 	Detail string          `json:"detail"`
 	Code   string          `json:"code,omitempty"` // CodeDamaged, CodeNoDevice, or empty
 	Errors []ProblemDetail `json:"errors,omitempty"`
+	// Unrecorded lists files of an archive that no record names, if its verification failed.
+	Unrecorded []UnrecordedFile `json:"unrecorded,omitempty"`
 	// Tally counts the verdicts before a write failed.
 	*varve.Tally
 }

@@ -46,7 +46,7 @@ type RejectSelection struct {
 	Device string `json:"device,omitempty"`
 	Code   string `json:"code,omitempty"`
 	Door   string `json:"door,omitempty"`
-	Since  string `json:"since,omitempty" doc:"last arrival not before: RFC 3339, a date, milliseconds, or relative as in -24h"`
+	Since  string `json:"since,omitempty" doc:"last arrival not before: RFC 3339, a date or month, milliseconds, now, today, yesterday, or relative as in -24h or -1mo"`
 	From   string `json:"from,omitempty" doc:"the same as since"`
 	To     string `json:"to,omitempty" doc:"last arrival before: as since"`
 	During string `json:"during,omitempty" doc:"instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12"`

@@ -60,8 +60,8 @@ type TimeFormat struct {
 	Choice    LocalChoice    // handling of local times that occur twice or never
 }
 
-// firstNumeric is the earliest valid numeric time except 0: 10^8 seconds, 1973-03-03. Earlier
-// numbers are assumed to have a wrong unit. 0 means 1970 in every unit.
+// firstNumeric is the earliest valid numeric time except 0: 10^8 seconds, 1973-03-03, in
+// nanoseconds. Earlier numbers are assumed to have a wrong unit. 0 means 1970 in every unit.
 const firstNumeric = 1e8 * int64(time.Second)
 
 // Parse parses a time. If the text is not a valid time, the verdict is a rejection, otherwise it is

@@ -139,7 +139,7 @@ func packed(name string, err error) error {
 // bounded reads a body, and fails if its decompressed length exceeds limit.
 type bounded struct {
 	in    io.Reader
-	name  string // name of the compression
+	name  string // name of the compression, or "" if the body is not compressed
 	close func() error
 	left  int64
 	limit int64

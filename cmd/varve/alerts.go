@@ -55,7 +55,7 @@ func (a alertCommands) list() *cobra.Command {
 	limitFlag(cmd, &limit, "alerts")
 	a.words(cmd, "severity", severities...)
 	a.words(cmd, "state", "open", "resolved")
-	return a.remote(cmd, "table", "json", "csv")
+	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
 
 func (a alertCommands) showAlerts(list []wire.AlertBody) error {

@@ -11,7 +11,7 @@ import (
 
 // beginning keeps the beginning and the end of an answer in memory, and counts the lines of the answer.
 type beginning struct {
-	text []byte
+	text []byte // the first bytes of the answer, at most 64
 	last []byte // the last bytes of the answer, at most lastBytes
 	rows int    // number of lines in the answer; CSV and JSON without readings have one line
 	size int    // number of bytes in the answer

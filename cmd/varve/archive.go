@@ -23,7 +23,7 @@ func archiveCommand(a *app) *cobra.Command {
 		c.each("verify TABLE…", "Read and recount the archives of tables", "verified", (*client.Client).VerifyArchive),
 		c.each("restore TABLE…", "Write dropped tables back from archives, and put them on hold", "restored, and on hold until varve tables release",
 			(*client.Client).RestoreArchive),
-		c.hold(), c.release(),
+		c.accept(), c.hold(), c.release(),
 		queryCommands(c).queryArchives())
 }
 
@@ -111,7 +111,7 @@ func (a archiveCommands) list() *cobra.Command {
 		},
 	}
 	limitFlag(cmd, &limit, "archives")
-	return a.remote(cmd, "table", "json", "csv")
+	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
 
 func (a archiveCommands) showArchives(list *wire.ArchiveList) error {
@@ -150,11 +150,13 @@ func (a archiveCommands) each(use, short, done string, call func(*client.Client,
 					err = fmt.Errorf("%s: %w", table, err)
 				}
 				if err != nil {
+					a.showUnrecorded(a.err, unrecordedOf(err))
 					return err
 				}
 				list.Archives = append(list.Archives, r)
 				if a.output == "table" {
 					fmt.Fprintf(a.out, "%s: %s: %s in %s, %s\n", r.Table, done, count(int(r.Readings), "reading"), count(int(r.Files), "file"), bytesText(r.Bytes))
+					a.showUnrecorded(a.out, r.Unrecorded)
 				}
 			}
 			if a.output == "table" {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/varvedb/varve/api/wire"
 )
 
 // TestArchive_NamesMissingArguments checks the error of the commands that take tables.
@@ -58,6 +60,21 @@ func TestAsOf_IsPrinted(t *testing.T) {
 	} {
 		if text := exec(t, server, "", args...); !strings.Contains(text, "As of ") {
 			t.Errorf("%v prints no line about --as-of:\n%s", args, text)
+		}
+	}
+}
+
+// TestArchiveAccept_PrintsPossibleLoss checks the text of a plan whose days are unknown, and its digest as CSV.
+func TestArchiveAccept_PrintsPossibleLoss(t *testing.T) {
+	p := wire.AcceptPlan{Table: "t", Unexplained: 3, Added: 4, Merged: "merged-1", DaysUnknown: true, Digest: "0123456789abcdef"}
+	for output, want := range map[string]string{"table": "3 missing and 4 added without a known reason.", "csv": "plan,,,,,0,0123456789abcdef"} {
+		var out bytes.Buffer
+		a := archiveCommands{&app{std: &std{out: &out}, output: output}}
+		if err := a.showAcceptPlan(&p); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); !strings.Contains(text, want) || strings.Contains(text, "No reading is known to be missing.") || output == "table" && !strings.Contains(text, "merged-1") {
+			t.Errorf("%s: want %q:\n%s", output, want, text)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // asOfFlag adds the flag of a query as of an earlier time.
 func asOfFlag(cmd *cobra.Command, asOf *string) {
-	cmd.Flags().StringVar(asOf, "as-of", "", "only readings that had arrived by this `time`: RFC 3339, a date, milliseconds, or relative as in -24h (default: all)")
+	cmd.Flags().StringVar(asOf, "as-of", "", "only readings that had arrived by this `time`: RFC 3339, a date or month, milliseconds, now, today, yesterday, or relative as in -24h or -1mo (default: all)")
 }
 
 // sayAsOf prints the event time from which an answer as of an earlier time is complete.

@@ -15,12 +15,12 @@ import (
 // certificate is the TLS certificate of the server. It is reloaded when its files change. If a changed
 // file cannot be read, the failure is logged once and the current certificate stays in use.
 type certificate struct {
-	cert, key string
+	cert, key string // paths of the files
 	log       zerolog.Logger
 
 	mu      sync.Mutex
-	now     *tls.Certificate
-	version fileVersion
+	now     *tls.Certificate // the certificate in use
+	version fileVersion      // version of the files from which the field now was read
 }
 
 // fileVersion identifies a version of the certificate's file and the key's file.

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// testClock names a file with a duration, which now adds to the time. Only the linker sets testClock, in
-// programs that are built for tests.
+// testClock names a file with a duration, which the function now adds to the time. Only the linker sets
+// testClock, in programs that are built for tests.
 var testClock string
 
 // now returns the time of the program's clock.

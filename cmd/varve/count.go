@@ -67,7 +67,7 @@ func (a queryCommands) count() *cobra.Command {
 // windowFlags adds the flags of a window of event time.
 func windowFlags(cmd *cobra.Command, from, to, during *string) {
 	f := cmd.Flags()
-	f.StringVar(from, "from", "", "from this `time` on: RFC 3339, a date, milliseconds, now, or relative as in -24h (default: the beginning)")
+	f.StringVar(from, "from", "", "from this `time` on: RFC 3339, a date or month, milliseconds, now, today, yesterday, or relative as in -24h or -1mo (default: the beginning)")
 	f.StringVar(to, "to", "", "before this `time` (default: the end)")
 	f.StringVar(during, "during", "", "instead of both, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/internal/acceptlog"
 )
 
 // profiles serves profiles of the process on a loopback address.
@@ -31,7 +32,7 @@ func serveProfiles(ctx context.Context, c *config.Config, log zerolog.Logger) (*
 		srv:  &http.Server{Handler: profileRoutes(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quiet(log)},
 		done: make(chan struct{}),
 	}
-	go p.serveUntilStop(l, log)
+	go p.serveUntilStop(acceptlog.New(l, log, now), log)
 	log.Info().Str("address", profileURL(l.Addr())).Msg("profiles served")
 	return p, nil
 }

@@ -48,7 +48,7 @@ func (a alertCommands) deliveries() *cobra.Command {
 	cmd.Flags().BoolVar(&pending, "pending", false, "only messages that are not delivered yet")
 	cmd.Flags().BoolVar(&failed, "failed", false, "only messages that have failed permanently")
 	limitFlag(cmd, &limit, "messages")
-	return a.remote(cmd, "table", "json", "csv")
+	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
 
 func (a alertCommands) showDeliveries(list []wire.DeliveryBody) error {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,6 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/timefmt"
 )
 
@@ -75,12 +73,12 @@ func (a deviceCommands) list() *cobra.Command {
 	f.StringVar(&q.Status, "status", "", "only devices of this `status`: active, inactive or maintenance")
 	f.StringVar(&q.Type, "type", "", "only devices of this `type`")
 	f.StringVar(&stream, "stream", "", "only devices with a live reading in this `stream`")
-	f.StringVar(&q.SilentSince, "silent-since", "", "only devices without a reading since this `time`: RFC 3339, a date, milliseconds, or relative as in -24h")
+	f.StringVar(&q.SilentSince, "silent-since", "", "only devices without a reading since this `time`: RFC 3339, a date or month, milliseconds, now, today, yesterday, or relative as in -24h or -1mo")
 	f.StringVar(&by, "by", "", "with --stream, the time that counts: event or arrival (default: event)")
 	limitFlag(cmd, &limit, "devices")
 	a.words(cmd, "status", deviceStatuses...)
 	a.words(cmd, "by", "event", "arrival")
-	return a.remote(cmd, "table", "json", "csv")
+	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
 
 // listOfStream prints the devices of a stream.
@@ -147,9 +145,8 @@ func emptyText(q *client.DeviceQuery, stream string) string {
 // sinceText returns a time as the user wrote it. It returns a time relative to now, such as -24h,
 // as an absolute time.
 func sinceText(text string) string {
-	ago, isAgo := strings.CutPrefix(text, "-")
-	if d, err := timefmt.ParseDuration(ago); isAgo && err == nil && d != retention.Forever {
-		return now().Add(-d).UTC().Format("2006-01-02T15:04Z")
+	if t, ok, err := timefmt.ParseRelative(text, now(), time.UTC); ok && err == nil {
+		return t.UTC().Format("2006-01-02T15:04Z")
 	}
 	return text
 }

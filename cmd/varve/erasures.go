@@ -196,7 +196,7 @@ func (a erasureCommands) list() *cobra.Command {
 			return a.show(&g, list)
 		},
 	}
-	return a.remote(cmd, "table", "json", "csv")
+	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
 
 func limitText(t *time.Time) string {

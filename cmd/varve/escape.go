@@ -55,9 +55,9 @@ func appendHex(dst []byte, r rune) []byte {
 // tabs.
 type printer struct {
 	w      io.Writer
-	csv    bool // whether the text is CSV, in which ends of lines in quoted cells are escaped
-	quoted bool // whether the next character is in a quoted cell
-	rest   []byte
+	csv    bool   // whether the text is CSV, in which ends of lines in quoted cells are escaped
+	quoted bool   // whether the next character is in a quoted cell
+	rest   []byte // end of the previous text that was not written yet
 	out    []byte
 }
 

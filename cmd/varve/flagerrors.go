@@ -154,7 +154,7 @@ func flagHints(message string) string {
 }
 
 // timeHint states the formats of times on the command line.
-const timeHint = "write RFC 3339 as in 2026-04-20T14:00:00Z, a date, or relative to now as in -24h; numbers are milliseconds"
+const timeHint = "write RFC 3339 as in 2026-04-20T14:00:00Z, a date, a month, now, today, yesterday, or relative to now as in -24h or -1mo; numbers are milliseconds"
 
 // queryError returns the usage error for an error about a query. The server's hints concern
 // times in readings, so timeHint replaces them.

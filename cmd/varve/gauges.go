@@ -36,11 +36,11 @@ const (
 // value would hide the failure.
 type measured struct {
 	load  func(ctx context.Context) (float64, error)
-	every time.Duration
+	every time.Duration // time from the end of a measurement until the next may start
 
 	mu      sync.Mutex
-	running bool
-	at      time.Time
+	running bool      // whether a measurement is running
+	at      time.Time // end of the last measurement; zero before the first one
 	value   float64
 }
 
@@ -141,7 +141,7 @@ type journalSyncs struct {
 }
 
 func newJournalSyncs(s *local.Store) journalSyncs {
-	return journalSyncs{s, prometheus.NewDesc("varve_journal_sync_seconds", "Time to write a group of changes to the journal and sync it to disk.", nil, nil)}
+	return journalSyncs{s, prometheus.NewDesc("varve_journal_sync_duration_seconds", "Time to write a group of changes to the journal and sync it to disk.", nil, nil)}
 }
 
 // Describe implements prometheus.Collector.

@@ -16,9 +16,9 @@ type ingestReport struct {
 	files         int
 	bar           *progress
 	rejects       *upload.RejectFile
-	rejectPath    string
+	rejectPath    string // path of the file for rejections; "" if the user named none
 	hasCheckpoint bool
-	rejections    int
+	rejections    int  // number of rejections so far
 	quiet         bool // if true, the result is printed only after a failure or a rejection
 }
 

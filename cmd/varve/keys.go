@@ -214,7 +214,7 @@ func (a keyCommands) command(use, short string, args cobra.PositionalArgs, fresh
 	f.addSome(cmd, storeFlag, dataFlag)
 	outputs := []string{"table", "json"}
 	if use == "list" {
-		outputs = append(outputs, "csv")
+		outputs = append(outputs, "ndjson", "csv")
 	}
 	cmd = a.remote(cmd, outputs...)
 	cmd.Flags().Lookup("server").DefValue = "" // not shown by --help, because it applies only if a key is given

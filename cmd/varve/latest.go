@@ -99,7 +99,7 @@ func (a *app) sayNotes(notes []wire.Note) {
 	}
 }
 
-// latestOf is the latest reading of a device, if it has one.
+// latestOf is a device and its latest reading, if the device has one.
 type latestOf struct {
 	Device  string                     `json:"device"`
 	Time    string                     `json:"time,omitempty"`

@@ -115,13 +115,13 @@ func (a logCommands) list(use, short string, of func(*client.LogQuery, string)) 
 	if cmd.Name() != "operator" {
 		f.StringVar(&q.State, "state", "", "only entries of this state, or of states with a prefix, as in WARNING*")
 	}
-	f.StringVar(&q.From, "from", "", "from this `time` on: RFC 3339, a date, milliseconds, now, or relative as in -24h")
+	f.StringVar(&q.From, "from", "", "from this `time` on: RFC 3339, a date or month, milliseconds, now, today, yesterday, or relative as in -24h or -1mo")
 	f.StringVar(&q.To, "to", "", "before this `time`")
 	f.StringVar(&q.During, "during", "", "a year, month, day, hour or minute in UTC, as in 2024-12-01T14")
 	f.StringVar(&order, "order", "desc", "asc or desc")
 	limitFlag(cmd, &limit, "entries")
 	a.words(cmd, "order", "asc", "desc")
-	return a.remote(cmd, "table", "json", "csv")
+	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
 
 func (a logCommands) showLogs(list []wire.LogBody) error {

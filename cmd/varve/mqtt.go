@@ -19,6 +19,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/internal/acceptlog"
 	"github.com/varvedb/varve/mqtt"
 )
 
@@ -27,7 +28,7 @@ type mqttDoor struct {
 	socket   net.Listener // socket of the listener, opened before the store; nil without mqtt.listen
 	client   atomic.Pointer[mqtt.Client]
 	listener atomic.Pointer[mqtt.Listener]
-	password string
+	password string               // password of the client at the broker
 	secure   *tls.Config          // TLS configuration of the client
 	metrics  *prometheus.Registry // registry of the process's metrics, set by newHandler
 }
@@ -87,7 +88,7 @@ func (d *mqttDoor) start(c *config.Config, e *engine.Engine, served *api.Server,
 	})
 	if d.socket != nil {
 		l, err := mqtt.StartListener(mqtt.ListenerOptions{
-			Receiver: receiver, Metrics: metrics, Listener: d.socket, TLS: secured, Keys: e.Keys, KeysRequired: !m.Loopback(),
+			Receiver: receiver, Metrics: metrics, Listener: acceptlog.New(d.socket, log, now), TLS: secured, Keys: e.Keys, KeysRequired: !m.Loopback(),
 			MaxMessage: int(m.MaxMessage), Now: e.Now,
 		})
 		if err != nil {

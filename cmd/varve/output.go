@@ -33,7 +33,7 @@ type listing struct {
 
 func (g *listing) add(cells ...string) { g.rows = append(g.rows, cells) }
 
-// show writes the listing as a table or CSV, or value as JSON.
+// show writes the listing as a table or CSV, or value as JSON or NDJSON.
 func (a *app) show(g *listing, value any) error {
 	if len(g.rows) == 0 && g.explain && a.output != "table" {
 		fmt.Fprintln(a.err, g.empty)
@@ -41,6 +41,8 @@ func (a *app) show(g *listing, value any) error {
 	switch a.output {
 	case "json":
 		return writeJSON(a.out, value)
+	case "ndjson":
+		return writeLines(a.out, value)
 	case "csv":
 		w := csv.NewWriter(a.out)
 		if err := w.Write(csvHeader(g.header)); err != nil {

@@ -9,7 +9,7 @@ import (
 type planLine struct {
 	action, name, reason string
 	readings, bytes      int64
-	tables               int
+	tables               int // number of tables that the line stands for
 }
 
 func (l *planLine) table() string {

@@ -18,7 +18,6 @@ import (
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/internal/plot"
-	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/timefmt"
 )
 
@@ -103,8 +102,8 @@ func (a pictures) draw(c *plot.Chart, below int) error {
 // lines collects the lines of a chart by name.
 type lines struct {
 	all    map[string]*plot.Line
-	order  []string
-	points int
+	order  []string        // names of the lines, in order of appearance
+	points int             // number of points of all lines
 	others map[string]bool // fields with values that are not numbers
 }
 
@@ -127,7 +126,7 @@ func (l *lines) add(name string, p plot.Point) error {
 	return nil
 }
 
-// leftOut returns a text about the lines that chart omits, or "".
+// leftOut returns a text about the lines that the method chart omits, or "" if it omits none.
 func (l *lines) leftOut(remedy string) string {
 	if n := len(l.order) - plot.MostLines; n > 0 {
 		return fmt.Sprintf("Drawn: the first %d of %s. Left out: %s. %s", plot.MostLines, count(len(l.order), "line"), thousands(int64(n)), remedy)
@@ -297,7 +296,7 @@ func axisOf(from, to, during string, zone *time.Location) (time.Time, time.Time)
 		}
 		return inZone(w.From, zone), inZone(w.To, zone)
 	}
-	return limitOf(from), limitOf(to)
+	return limitOf(from, zone), limitOf(to, zone)
 }
 
 // inZone returns the time with the same clock and date in a zone.
@@ -306,19 +305,9 @@ func inZone(t time.Time, zone *time.Location) time.Time {
 }
 
 // limitOf parses the common forms of a limit of a window.
-func limitOf(text string) time.Time {
-	if text == "now" {
-		return now()
-	}
-	if len(text) > 1 && (text[0] == '-' || text[0] == '+') {
-		d, err := timefmt.ParseDuration(text[1:])
-		if err != nil || d == retention.Forever {
-			return time.Time{}
-		}
-		if text[0] == '-' {
-			d = -d
-		}
-		return now().Add(d)
+func limitOf(text string, zone *time.Location) time.Time {
+	if t, ok, err := timefmt.ParseRelative(text, now(), zone); ok && err == nil {
+		return t
 	}
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {

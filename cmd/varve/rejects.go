@@ -34,7 +34,7 @@ func (a rejectCommands) selectFlags(cmd *cobra.Command, s *wire.RejectSelection,
 	f.StringVar(&s.Device, device, "", "only rejects of this `device`")
 	f.StringVar(&s.Code, "code", "", "only rejects with this `code`, such as time_in_future")
 	f.StringVar(&s.Door, "door", "", "only rejects that arrived through this `protocol`, such as http")
-	f.StringVar(&s.Since, "since", "", "only rejects whose last arrival is not before this `time`: RFC 3339, a date, or relative as in -24h")
+	f.StringVar(&s.Since, "since", "", "only rejects whose last arrival is not before this `time`: RFC 3339, a date or month, now, today, yesterday, or relative as in -24h or -1mo")
 	windowFlags(cmd, &s.From, &s.To, &s.During)
 	cmd.MarkFlagsMutuallyExclusive("since", "from")
 	cmd.MarkFlagsMutuallyExclusive("since", "during")
@@ -69,7 +69,7 @@ func (a rejectCommands) list() *cobra.Command {
 	}
 	a.selectFlags(cmd, &s, "device")
 	limitFlag(cmd, &limit, "rejects")
-	return a.remote(cmd, "table", "json", "csv")
+	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
 
 func (a rejectCommands) showRejects(list []wire.RejectBody) error {

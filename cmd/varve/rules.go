@@ -51,7 +51,7 @@ func (a ruleCommands) list() *cobra.Command {
 		},
 	}
 	limitFlag(cmd, &limit, "rules")
-	return a.remote(cmd, "table", "json", "csv")
+	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
 
 func condition(r *wire.RuleBody) string {

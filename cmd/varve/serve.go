@@ -24,6 +24,7 @@ import (
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/internal/acceptlog"
 	"github.com/varvedb/varve/internal/heapfloor"
 	"github.com/varvedb/varve/receipts"
 )
@@ -90,7 +91,7 @@ func (a service) serve(ctx context.Context, loaded *config.Loaded, reread func()
 	handler := newSwitched(api.Starting(conditions))
 	srv := newServer(c, log, handler, secured)
 	failed := make(chan error, 1)
-	go func() { failed <- serve(srv, listener) }()
+	go func() { failed <- serve(srv, acceptlog.New(listener, log, now)) }()
 	e, err := a.openUntil(ctx, c, log, conditions)
 	if err != nil {
 		if ctx.Err() != nil { // a stop while the store is opened is not a failure
@@ -238,7 +239,7 @@ func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged f
 		Version: versionText(), Verify: verifierOf(e, c, kind), Snapshot: snapshotterOf(e), Metrics: reg, Hosts: c.Server.HostList(), Account: accountOf(c, e.Store),
 		MQTT: door.status, Settings: settings, Console: consoleOf(c),
 		Erasures: api.Erasures{Eraser: e.Erasures, Begin: e.BeginErasure},
-		Archive:  api.Archive{Archiver: e.Archiver, Streams: c.ArchiveStreams(), Now: e.ArchiveNow, Target: e.Store},
+		Archive:  api.Archive{Archiver: e.Archiver, Streams: c.ArchiveStreams(), Now: e.ArchiveNow, Target: e.Store, PlanAcceptance: engine.ArchiveAcceptor{Engine: e}.Plan, Accept: engine.ArchiveAcceptor{Engine: e}.Accept},
 		Influx:   api.Influx{Disabled: !c.Influx.Enabled, Lines: c.Influx.Mapping(), Databases: c.Influx.DatabaseList()},
 		Prometheus: api.Prometheus{
 			MaxSeries: c.Query.MaxSeries, MaxSamples: c.Query.MaxSamples, Timeout: c.Query.Timeout,

@@ -32,12 +32,12 @@ type storeKind struct {
 	// everything in the store.
 	examine func(ctx context.Context, c *config.Config, all bool) ([]dynamo.Finding, error)
 	// verify reports damage in a store that is not open, and returns a summary to
-	// print. If nil, nothing is on disk.
+	// print. It is nil for a store that exists only in memory.
 	verify func(ctx context.Context, c *config.Config, o verifyOptions) (summary string, err error)
-	// repair runs varve repair. If nil, nothing is on disk.
+	// repair runs varve repair. It is nil for a store that exists only in memory.
 	repair func(ctx context.Context, a *app, c *config.Config, f *repairFlags) error
 	// verifyOpen verifies the store of a running server. It adds hours to the random sample of hours
-	// whose roll-ups are compared with readings. If nil, nothing is on disk.
+	// whose roll-ups are compared with readings. It is nil for a store that exists only in memory.
 	verifyOpen func(ctx context.Context, st store.Store, v api.Verification, sample *rollup.HourSample) error
 	// register adds the store's metrics. If nil, the store has no metrics.
 	register func(reg *prometheus.Registry, c *config.Config, st store.Store)

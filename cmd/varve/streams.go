@@ -42,7 +42,7 @@ func listStreams(a *app, use, short string) *cobra.Command {
 		},
 	}
 	limitFlag(cmd, &limit, "streams")
-	return a.remote(cmd, "table", "json", "csv")
+	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
 
 func spreadCommand(a *app) *cobra.Command {

@@ -59,7 +59,7 @@ func (a tableCommands) list() *cobra.Command {
 	limitFlag(cmd, &limit, "tables")
 	cmd.Flags().BoolVar(&grid, "grid", false, "draw the grid on the terminal: event time across, arrival months down")
 	cmd.Flags().BoolVarP(&empty, "all", "a", false, "list empty tables, too (always so in json and csv)")
-	return a.remote(cmd, "table", "json", "csv")
+	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
 
 func (a tableCommands) showTables(list *wire.TableList, empty bool) error {

@@ -25,8 +25,8 @@ const sampleSize = 50
 
 // sampleFlags select the random sample of hours whose roll-ups a verification compares with readings.
 type sampleFlags struct {
-	n    int
-	seed uint64
+	n    int    // number of hours whose roll-ups are compared
+	seed uint64 // seed of the choice of hours; 0 means a random one
 }
 
 func (f *sampleFlags) add(flags *pflag.FlagSet) {

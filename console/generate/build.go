@@ -119,7 +119,7 @@ func (b *builder) setup(esbuild api.PluginBuild) {
 }
 
 // The line of uPlot that creates its legend, and its replacement. When the pointer moves, uPlot sets a
-// property of the legend, even if the legend is turned off. So it must remain an object.
+// property of the legend, even if the legend is turned off. So the legend must remain an object.
 const (
 	legendOff   = "const legend     = FEAT_LEGEND && (self.legend = assign({}, legendOpts, opts.legend));"
 	legendEmpty = "const legend = self.legend = {};"

@@ -85,7 +85,8 @@ func addText(to *element, text string) error {
 	return nil
 }
 
-// openTag reads an element up to the end of its opening tag.
+// openTag reads an element up to the end of its opening tag. The result closed reports whether the tag
+// ends with />, so that the element has no children.
 func (s *scanner) openTag() (e *element, closed bool, err error) {
 	e = &element{}
 	if s.skip("${") {
@@ -171,7 +172,7 @@ func (s *scanner) value() (string, error) {
 	}
 }
 
-// skip moves past a text if the rest begins with it.
+// skip moves past a text and returns true, if the rest begins with the text.
 func (s *scanner) skip(text string) bool {
 	if !strings.HasPrefix(s.text[s.at:], text) {
 		return false

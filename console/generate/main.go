@@ -6,8 +6,8 @@
 //	                                                       source ───┘
 //
 // Each library is a pinned dependency. If a checksum differs, the run fails and changes no file.
-// Copies and assets are committed, because go install builds without a network step. With -offline,
-// the committed copies are used.
+// Copies and assets are committed, because go install does not run go generate. With -offline, the
+// committed copies are used.
 //
 // esbuild joins the modules and removes unused code. Before that, templates become calls, the unused
 // features of uPlot are turned off, and the variables of style sheets get short names. The package is
@@ -32,7 +32,9 @@ type library struct {
 	name, version string
 	// sum is the checksum of the whole package: of a Go module as in go.sum, of an npm package as
 	// in package-lock.json.
-	sum      string
+	sum string
+	// download stores the library below the folder dir or in a cache, and checks its sum. The result
+	// root is the folder of the library.
 	download func(ctx context.Context, l *library, dir string) (root string, err error)
 	files    map[string]string // path in the package, by the name of the copy in source/lib
 }

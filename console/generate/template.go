@@ -29,13 +29,13 @@ const factory = "_createElement"
 
 // scanner reads a module of JavaScript from left to right.
 type scanner struct {
-	text  string
-	at    int
-	found bool // whether the module has a template
+	text  string // the module
+	at    int    // offset in text of the next byte to read
+	found bool   // whether a template was found so far
 }
 
-// code copies code up to its end, or up to the brace that closes a placeholder. It compiles the
-// templates in between.
+// code copies code up to the end of the module, or moves past the brace that closes a placeholder if
+// placeholder is true. It compiles the templates in between.
 func (s *scanner) code(placeholder bool) (string, error) {
 	var out strings.Builder
 	for depth := 0; s.at < len(s.text); {
@@ -116,7 +116,8 @@ var (
 func endsWord(code string) bool { return wordEnd.MatchString(code) }
 
 // tokenLength returns the length of the comment, text or regular expression at the beginning of
-// rest, and 1 for any other code.
+// rest, and 1 for any other code. A slash begins a regular expression or is a division, depending on
+// the code before rest.
 func tokenLength(rest, before string) (int, error) {
 	find := func(length int, kind string) (int, error) {
 		if length <= 0 {

@@ -4,8 +4,8 @@ import { useCallback, useEffect, useRef, useState } from "./lib/preact.js";
 const place = "varve.key";
 export const keyInUse = () => sessionStorage.getItem(place) || "";
 export const forgetKey = () => setKey("");
-// firstKey.made is true from the request that makes the first key until this tab uses the key. Until then, refused
-// requests do not open the prompt for a key, because it would replace the only display of the key.
+// firstKey.made is true from the request that makes the first key until this tab uses the key. Meanwhile, refused
+// requests do not open the prompt for a key: the prompt would replace the new key, which is shown only once.
 export const firstKey = { made: false };
 export const setKey = (key) => {
   firstKey.made = false;
@@ -26,9 +26,10 @@ export class Problem extends Error {
   }
 }
 
-// request sends a request and returns the parsed answer. Options:
-//   method, body (an object, or text with type), query (an object), signal,
-//   accept: statuses that are answers, too; raw: return the Response.
+// request sends a request and returns the answer, parsed if it is JSON. Options:
+//   method, query (an object), headers, signal,
+//   body: an object, which is sent as JSON, or a text; type: the type of the text, JSON if missing,
+//   accept: statuses of errors that are returned as answers; raw: whether to return the Response.
 export const request = async (path, { method = "GET", body, type, query, signal, accept = [], raw = false, headers = {} } = {}) => {
   const q = new URLSearchParams(Object.entries(query || {}).filter(([, v]) => v !== "" && v != null)).toString();
   const key = keyInUse();
@@ -60,9 +61,11 @@ export const request = async (path, { method = "GET", body, type, query, signal,
   throw new Problem(detail, answer.status, parsed);
 };
 
-// useFetch loads a path and returns { data, error, loading, reload }. If path is empty, it loads
-// nothing. The request ends when the page is left, or when the path changes. With every, it loads
-// again after so many milliseconds while the tab is visible. Old data stays until new data arrives.
+// useFetch loads a path and returns { data, error, loading, reload, path, stale }. The path returned is
+// the path of the last answer. While a new path is loaded, data is of the old path, and stale is true.
+// If path is empty, nothing is loaded. The request is aborted when the page is left, or when the path
+// changes. The option every is the time in milliseconds from one load to the next; 0 means only one
+// load. A hidden tab does not load again.
 export const useFetch = (path, { every = 0, ...options } = {}) => {
   const [state, set] = useState({ loading: !!path });
   const loaded = useRef();
@@ -95,7 +98,7 @@ export const useFetch = (path, { every = 0, ...options } = {}) => {
 // pathOf joins parts of a path, and escapes each: pathOf("v1", "devices", name).
 export const pathOf = (...parts) => "/" + parts.map(encodeURIComponent).join("/");
 
-// useNames returns the names of devices by their ids, as far as they have names.
+// useNames returns the known names of devices, by the ids of the devices. It requests missing ones.
 const names = {};
 export const useNames = (ids = []) => {
   const [, update] = useState(0);

@@ -56,7 +56,8 @@ const Help = ({ shown, close }) => html`<${Dialog} title="Keyboard" close=${clos
   <form method="dialog"><button>Close</button></form>
 <//>`;
 
-// useShortcuts handles keys outside of fields: g and a letter, /, d and ?.
+// useShortcuts handles keys outside of fields: /, d, ?, and g followed by the hotkey of a page within
+// 1.5 seconds.
 const useShortcuts = (shown, actions) => {
   const begun = useRef(0);
   useEffect(() => {
@@ -108,7 +109,7 @@ const App = () => {
   const page = shown.find((p) => p.path === route.page);
   const hidden = !page && pages.find((p) => p.path === route.page);
   const nextTheme = () => {
-    const next = themes[(themes.indexOf(localStorage.getItem("varve.theme") || "") + 1) % themes.length]; // keys can be faster than renders
+    const next = themes[(themes.indexOf(localStorage.getItem("varve.theme") || "") + 1) % themes.length]; // not the state theme, which is old if d is pressed twice before a render
     setTheme(next);
     change(next);
   };
@@ -144,4 +145,6 @@ const App = () => {
     ${help && html`<${Help} shown=${shown} close=${() => setHelp(false)} />`}`;
 };
 
-render(html`<${App} />`, document.getElementById("app"));
+const root = document.getElementById("app");
+root.replaceChildren(); // render keeps elements that it does not know
+render(html`<${App} />`, root);

@@ -15,7 +15,8 @@ export const Search = ({ label, name, query }) => {
   return html`<div class="field"><label for=${name}>${label}</label><input id=${name} type="search" value=${query[name] || ""} onInput=${type} autocomplete="off" /></div>`;
 };
 
-// Choice is a list of values, or of pairs of a value and its text. Without an empty value, it has all.
+// Choice is a list of values, or of pairs of a value and its text. A list of values also gets the
+// choice "all", with an empty value.
 export const Choice = ({ label, name, query, of }) => html`<div class="field"><label for=${name}>${label}</label>
   <select id=${name} value=${query[name] || ""} onChange=${(e) => setQuery({ [name]: e.target.value, cursor: "" })}>
     ${!Array.isArray(of[0]) && html`<option value="">all</option>`}${of.map((o) => html`<option key=${o} value=${[o].flat()[0]}>${[o].flat().at(-1)}</option>`)}</select></div>`;

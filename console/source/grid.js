@@ -1,4 +1,4 @@
-// The grid of tables: event time across in true widths, arrival months down.
+// The grid of tables: event time from left to right, to scale, and arrival months from top to bottom.
 import { Component, html } from "./lib/preact.js";
 import { compact, count, day, month, plural } from "./format.js";
 
@@ -15,7 +15,8 @@ export const parseName = (name) => {
 export const rangeName = (t) => (t.from === 0 ? "before " + day(t.to) : `${day(t.from)} to ${day(t.to)}`);
 export const monthName = (arrival) => month(arrival + "-01");
 
-// cellsOf returns a cell for each table, and for each table that the plan creates.
+// cellsOf returns a cell for each table, with its state at the time at, and for each table that the plan
+// creates.
 export const cellsOf = (list, plan, at) => {
   const actions = new Map((plan?.actions || []).map((a) => [a.table, a]));
   const cells = list.tables.map((t) => {
@@ -33,7 +34,7 @@ export const cellsOf = (list, plan, at) => {
   return cells;
 };
 
-// stateAt returns the state of a table on a day, by its schedule.
+// stateAt returns the state of a table at a time, by its schedule.
 const stateAt = (t, at) => {
   if (t.state === "retired") return "retired";
   if (at < Date.parse(t.write_month + "-01T00:00:00Z")) return "ahead";
@@ -42,10 +43,12 @@ const stateAt = (t, at) => {
   return "sealed";
 };
 
-// spans are the choices of the shown event time. fit begins at the first table with readings.
+// spans are the choices of the shown event time. fit begins at the first table with readings that
+// spans less than 400 days, and at least 60 days ago.
 export const spans = [["fit", "where readings are"], ["3m", "3 months"], ["1y", "1 year"], ["5y", "5 years"], ["all", "everything"]];
 
-// fullOf returns the readings of a cell after a replay, or now.
+// fullOf returns the present number of readings of a cell. In a replay, the property readings has a
+// number of the past.
 const fullOf = (c) => c.full ?? c.readings;
 
 const startOf = (cells, choice, now) => {
@@ -86,11 +89,15 @@ export const layout = (cells, choice, width, now, at) => {
   return { rows, heads, old: old.length, left, start, end, scale, width, height: y + 4, now: scale(now), at: at && at > start && at < end && scale(at), most: Math.max(1, ...cells.map(fullOf)) };
 };
 
-// heat returns the step of the color of a number of readings, from 0 for none to 5.
-export const heat = (readings, most) => (readings <= 0 ? 0 : most <= 1 ? 5 : 1 + Math.min(4, Math.floor((5 * Math.log(readings)) / Math.log(most))));
+// heat returns the step of the color of a number of readings, from 0 for none to 5. most is the
+// greatest number of readings of a cell.
+export const heat = (readings, most) => (readings <= 0 ? 0 : most <= 1 ? 5 : 1 + Math.min(4, Math.floor((5 * Math.log(readings)) / Math.log(most) + 1e-9)));
 
-// heatSteps returns the lowest number of readings of each step, for the legend.
-export const heatSteps = (most) => (most < 32 ? [1] : [1, 2, 3, 4, 5].map((i) => Math.max(1, Math.round(most ** ((i - 1) / 5)))));
+// heatSteps returns the steps that some number of readings up to most has, each with the lowest such
+// number, for the legend.
+export const heatSteps = (most) => [1, 2, 3, 4, 5]
+  .map((step) => ({ step, from: most <= 1 ? 1 : Math.ceil(most ** ((step - 1) / 5) - 1e-9) }))
+  .filter(({ step, from }) => heat(from, most) === step);
 
 const ticks = ({ start, end, width, left, scale }) => {
   const monthly = (end - start) / (30 * DAY), room = (width - left) / 64;
@@ -115,9 +122,10 @@ const Cell = (c, most) => html`<g key=${c.name}>
   ${(c.hold || marks[c.action]) && c.w > 7 && html`<text class=${"mark" + (heat(c.readings, most) > 3 ? " on" : "")} aria-hidden="true" x=${c.x + c.w / 2} y=${c.y + 16}>${marks[c.action] || "■"}</text>`}
 </g>`;
 
-// Grid draws a layout. It renders again only if the layout changes. point is called with the cell
-// below the pointer or with the focus, or with nothing; choose with the cell that was selected. Its element
-// has the milliseconds since begin, as data-drawn.
+// Grid draws a layout. It renders again only if the layout or the chosen table changes. point is called
+// with the name of the table below the pointer or with the focus, or with nothing. choose is called with
+// the name of the table that was selected. The attribute data-drawn of the grid's element has the
+// milliseconds from begin to the end of the last drawing.
 export class Grid extends Component {
   shouldComponentUpdate(next) {
     return next.of !== this.props.of || next.chosen !== this.props.chosen;
@@ -139,7 +147,8 @@ export class Grid extends Component {
     to.setAttribute("tabindex", "0");
     to.focus();
   }
-  // move handles arrows: in a row, or to the cell above or below.
+  // move handles keys. Left, Right, Home and End move in a row, Up and Down to the nearest cell of the
+  // row above or below, and Enter or a space selects.
   move(e) {
     const { rows } = this.props.of, name = this.nameOf(e.target);
     const r = rows.findIndex((row) => row.cells.some((c) => c.name === name)), row = rows[r];
@@ -173,7 +182,7 @@ export class Grid extends Component {
 
 // Legend explains colors, outlines and marks.
 export const Legend = ({ most }) => html`<div class="legend" aria-hidden="true">
-  <span><i class="key heat-0"></i>none</span>${heatSteps(most).map((n, i) => html`<span key=${i}><i class=${"key heat-" + (most < 32 ? 5 : i + 1)}></i>${compact(n)}+</span>`)}
+  <span><i class="key heat-0"></i>none</span>${heatSteps(most).map(({ step, from }) => html`<span key=${step}><i class=${"key heat-" + step}></i>${compact(from)}+</span>`)}
   <span class="split"></span>
   ${["ahead", "open", "sealed", "retired"].map((s) => html`<span key=${s}><i class=${"key outline " + s}></i>${s}</span>`)}<span>■ on hold</span><span>+ create</span><span>▾ retire</span><span>× drop</span><span><i class="key live"></i>live</span>
 </div>`;

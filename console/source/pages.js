@@ -7,9 +7,10 @@ import Rejects from "./pages/rejects.js";
 import Keys from "./pages/keys.js";
 import Settings from "./pages/settings.js";
 
-// The pages of the console, in the order of the navigation. doc.go of this folder describes a line.
+// can tells whether a grant has a scope. The scope admin includes all others.
 export const can = (grant, scope) => grant.scopes.includes(scope) || grant.scopes.includes("admin");
 
+// The pages of the console, in the order of the navigation. console/doc.go describes a line.
 export const pages = [
   { path: "", name: "Now", question: "Is the server healthy, and what arrived?", hotkey: "n", allowed: (g) => can(g, "read") || can(g, "write"), component: Now },
   { path: "tables", name: "Tables", question: "Which readings are where, and until when?", hotkey: "t", allowed: (g) => g.operator, component: Tables },

@@ -31,8 +31,9 @@ export const Facts = ({ of }) => html`<dl class="facts">${of.filter((f) => f && 
 // Time shows a time as its distance from now, with the whole time as a tooltip.
 export const Time = ({ at }) => (at ? html`<time datetime=${at} title=${second(at) + " UTC"}>${ago(at)}</time>` : "never");
 
-// Table shows rows. columns: [{ name, value: (row) => content, number, head }]. The caption names
-// the table for screen readers.
+// Table shows rows. columns: [{ name, value: (row) => content, number, head }]. A column with number is
+// aligned to the right. head replaces the name in the header. The caption names the table for screen
+// readers.
 export const Table = ({ caption, columns, rows, keyOf, empty = "None." }) =>
   rows.length === 0
     ? html`<p class="quiet">${empty}</p>`

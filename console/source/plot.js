@@ -17,7 +17,8 @@ const loadPlot = () => (library ||= import("./uplot.js").then(
 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// The classes of lateness, by the longest delay in seconds. Each has a shape, too.
+// The classes of lateness. A reading is in the first class whose limit, below, is greater than its
+// delay in seconds. Each class has a shape, too.
 export const lateness = [
   { name: "live", below: 3600, path: "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0" },
   { name: "hours late", below: 86400, color: "--warn", path: "M-4-4h8v8h-8z" },
@@ -28,7 +29,8 @@ const colors = ["--series-1", "--series-3", "--series-2", "--series-6", "--serie
 export const colorOf = (i) => colors[i % colors.length];
 export const severityColor = { critical: "--bad", warning: "--warn", info: "--series-1" };
 
-// parser returns a function that parses times of the server to seconds. It parses each day once.
+// parser returns a function that parses times of the server to seconds since 1970. It parses the date
+// only if it differs from the date of the previous time.
 const parser = () => {
   let day = "-", begin = 0;
   const two = (text, i) => (text.charCodeAt(i) - 48) * 10 + text.charCodeAt(i + 1) - 48;
@@ -38,8 +40,8 @@ const parser = () => {
   };
 };
 
-// readingsLine returns the line of a field in an answer in columns. Readings without a number are
-// left out. Readings of one time get places side by side.
+// readingsLine returns the line of a field in an answer in columns. Only numbers and booleans are
+// drawn. Readings of one time get places side by side.
 export const readingsLine = (device, field, color, columns) => {
   const values = columns.fields[field] || [], n = values.length;
   const t = new Float64Array(n), y = new Float64Array(n), came = new Float64Array(n), late = new Uint8Array(n), twin = new Float32Array(n), row = new Uint32Array(n);
@@ -70,7 +72,8 @@ export const bandLine = (device, field, color, buckets, step) => {
   return { kind: "band", device, field, color, step, n: of.length, t: Float64Array.from(of, (b) => Date.parse(b.start) / 1000), y: get("mean"), low: get("min"), high: get("max") };
 };
 
-// rangeOf returns the scale of a field, with room for the alerts above and the rug below.
+// rangeOf returns the scale of a field. It has room for the alerts at the top and for the rug at the
+// bottom: the marks of arrivals.
 const rangeOf = (lines) => {
   let low = Infinity, high = -Infinity;
   for (const l of lines) {
@@ -177,7 +180,8 @@ class Painter {
     layer.getContext("2d").putImageData(image, 0, 0);
     this.ctx.drawImage(layer, this.left, this.top);
   }
-  // points draws each reading by its lateness, and its arrival in the rug at the bottom.
+  // points draws each reading with the shape and color of its lateness, and its arrival as a mark in the
+  // rug.
   points(l) {
     const { ctx, dpr } = this, many = l.n > 2000, size = (l.n > 300 ? 0.6 : 0.9) * dpr;
     const rug = new Uint8Array(Math.ceil(this.width) + 1);
@@ -201,7 +205,8 @@ class Painter {
   }
 }
 
-// gapOf returns the longest distance that a line spans: five times the usual one.
+// gapOf returns the longest time between two values that a line connects, in seconds: five times the
+// median of a sample, or 1.6 buckets.
 const gapOf = (l) => {
   if (l.kind === "band") return l.step * 1.6;
   const steps = [];
@@ -209,7 +214,8 @@ const gapOf = (l) => {
   return 5 * (steps.sort((a, b) => a - b)[steps.length >> 1] || Infinity);
 };
 
-// nearest returns the drawn value next to a place of the chart, in pixels of the page.
+// nearest returns the drawn value next to a place of the chart, or nothing if none is near. The place
+// and the greatest distance, most, are in pixels of the page.
 const nearest = (painter, left, top, most = 18) => {
   let best, least = most * painter.dpr;
   const x = left * painter.dpr + painter.left, y = top * painter.dpr + painter.top;
@@ -233,7 +239,8 @@ export const describe = ({ line: l, i }) =>
   `${l.device} ${l.field} ${l.y[i]} at ${second(l.t[i] * 1000)}` +
   (l.kind === "band" ? `, mean of ${span(l.step * 1000)}, from ${l.low[i]} to ${l.high[i]}` : `, arrived ${span((l.came[i] - l.t[i]) * 1000)} later`);
 
-// timeText labels the axis of time: days, or clock times with the day below where it begins.
+// timeText labels the axis of time: with days, or with clock times. Below the first label, and below
+// each midnight, stands the day.
 const timeText = (t, step, first) => {
   const text = second(t * 1000), day = text.slice(0, 10);
   if (step >= 86400) return day;

@@ -18,7 +18,7 @@ export const Months = ({ tables, query }) => {
       <option value="">–</option>${months.map((m) => html`<option key=${m} value=${m}>${monthName(m)}</option>`)}</select>`;
 };
 
-// daysOf returns the days of a month, up to today.
+// daysOf returns the days of a month up to today, and at least the first day.
 const daysOf = (month) => {
   const days = [];
   for (let t = Date.parse(month + "-01"); day(t).startsWith(month) && (t <= Date.now() || !days.length); t += DAY) days.push(day(t));
@@ -26,7 +26,7 @@ const daysOf = (month) => {
 };
 
 // useCounts counts the readings of tables by the day of their arrival, one table after another. The
-// server reads each table for it.
+// server reads each table for its count.
 const useCounts = (names) => {
   const [state, set] = useState({}), [again, retry] = useState(0);
   useEffect(() => {
@@ -45,10 +45,11 @@ const useCounts = (names) => {
   return { counts: {}, ...state, retry: () => retry(again + 1) };
 };
 
-// knownBy returns the number of readings that arrived up to a day.
+// knownBy returns the number of readings that arrived by the end of a day.
 const knownBy = (answer, date) => (answer ? answer.days.reduce((n, d) => n + (d.day <= date ? d.readings : 0), 0) : 0);
 
-// Replay is a player. Its child gets the tables as they were at the end of a day, and that time.
+// Replay is a player. Its child is a function of the tables as they were at the end of a day, and of
+// the time of that end.
 export const Replay = ({ list, query, children }) => {
   const month = query.replay, days = useMemo(() => daysOf(month), [month]), last = days.length - 1;
   const names = list.tables.filter((t) => t.write_month === month && t.readings > 0).map((t) => t.name);
@@ -56,7 +57,7 @@ export const Replay = ({ list, query, children }) => {
   const chosen = days.indexOf(query.day), [at, set] = useState(Math.max(chosen, 0)), timer = useRef();
   useEffect(() => set(Math.max(chosen, 0)), [chosen, month]);
   const playing = !!query.play && !!done;
-  // The address changes when the player rests, because browsers limit changes.
+  // The address changes when the player rests, because browsers limit the number of changes.
   const move = (n) => {
     set(n);
     clearTimeout(timer.current);
@@ -70,7 +71,7 @@ export const Replay = ({ list, query, children }) => {
     return () => clearTimeout(next);
   }, [playing, at, query.speed]);
   useEffect(() => () => clearTimeout(timer.current), []);
-  const date = days[at] || days[last], until = at < last ? date : "9"; // arrivals of a slow clock are known by the last day
+  const date = days[at] || days[last], until = at < last ? date : "9"; // "9" follows every date: on the last day, all readings count
   const known = useMemo(() => ({ tables: list.tables.map((t) => {
     const n = t.write_month < month ? t.readings : t.write_month > month ? 0 : knownBy(counts[t.name], until);
     return { ...t, state: "", readings: n, full: counts[t.name]?.readings ?? t.readings, bytes: n < t.readings ? null : t.bytes };

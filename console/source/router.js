@@ -23,7 +23,8 @@ export const go = (address, { replace = false } = {}) => {
   changed.dispatchEvent(new Event("change"));
 };
 
-// setQuery changes parts of the query of this page, such as setQuery({ at: "+30d" }).
+// setQuery changes parts of the query of this page, such as setQuery({ at: "2026-11-30" }). An empty
+// value removes a part.
 export const setQuery = (change, { replace = true } = {}) => {
   const { page, rest, query } = current();
   go(href([page, ...rest].filter(Boolean), { ...query, ...change }), { replace });

@@ -61,7 +61,7 @@ type Consumer struct {
 	done   chan struct{}
 	wake   chan struct{} // has an element if a worker has ended
 
-	// Only search and the functions that it calls use these fields.
+	// Only searchAll and the functions that it calls use these fields.
 	workers  map[string]*worker
 	observed map[string]observation // last heartbeats of other processes, by holder
 	count    int64

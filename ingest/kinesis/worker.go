@@ -32,7 +32,7 @@ type worker struct {
 	at       checkpoint
 	iterator *string
 	stop     context.CancelFunc
-	stopping bool // used only by search and the functions that it calls
+	stopping bool // whether shrink has stopped the worker; used only by search and the functions that it calls
 	done     chan struct{}
 }
 

@@ -20,7 +20,7 @@ import (
 type Target struct {
 	Format        wire.Format // JSON, NDJSON or line protocol
 	Defaults      wire.Defaults
-	ArrivalIsTime bool // readings without a time happened at their arrival
+	ArrivalIsTime bool // if true, the arrival of a reading without a time is its event time
 }
 
 // Params are the parameters of ParseTarget, except stream and format.

@@ -125,7 +125,8 @@ func (c *Consumer) storeMessages(ctx context.Context, list []types.Message) {
 		m := &list[i]
 		all[i] = records.Record{Data: []byte(aws.ToString(m.Body)), From: c.name + " " + aws.ToString(m.MessageId), At: sentAt(m)}
 	}
-	// If the consumer is closed meanwhile, the messages still have the time storeWithin to be stored.
+	// If ctx ends meanwhile, because the consumer is closed, the messages can still be stored for the time
+	// storeWithin.
 	storing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(storeWithin, cancel) })()

@@ -63,7 +63,8 @@ func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
 	return e.value, true
 }
 
-// Put stores a value. It removes the least recently used entries if a limit is exceeded.
+// Put stores a value with the size 0. It removes the least recently used entries if a limit is
+// exceeded.
 func (c *Cache[K, V]) Put(key K, value V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,8 +83,8 @@ func (c *Cache[K, V]) PutSince(drops int, at time.Time, key K, value V, size int
 	return true
 }
 
-// Update replaces the value of a key with the value that change returns. If change returns false,
-// it removes the entry.
+// Update replaces the value of a key with the value that change returns. If the key has no entry,
+// old is the zero value. If change returns false, Update removes the entry.
 func (c *Cache[K, V]) Update(key K, change func(old V) (V, bool)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +102,8 @@ func (c *Cache[K, V]) Update(key K, change func(old V) (V, bool)) {
 	}
 }
 
-// Drops returns the number of calls of Drop, DropIf and Clear so far. Callers pass it to PutSince.
+// Drops returns the number of calls of Drop, DropIf and Clear so far. Callers pass the result to
+// PutSince.
 func (c *Cache[K, V]) Drops() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

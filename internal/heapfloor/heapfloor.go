@@ -56,7 +56,8 @@ func (t *tuner) afterCycle() {
 	})
 }
 
-// adjust sets the growth for the live heap. It returns false after stop.
+// adjust sets the growth for the live heap. It returns false after stop, and if the size of the
+// live heap is unknown.
 func (t *tuner) adjust() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,8 +76,8 @@ func (t *tuner) adjust() bool {
 	return true
 }
 
-// percentFor returns the growth, in percent of the live heap, at which a cycle begins. When it begins, the
-// heap has between two thirds of the floor and the floor, or has doubled.
+// percentFor returns the growth, in percent of the live heap, at which a cycle begins. When the
+// cycle begins, the heap has between two thirds of the floor and the floor, or has doubled.
 //
 // The growth is rounded down to a multiple of the default. So it changes rarely, because each change
 // stops all goroutines for a moment.

@@ -74,7 +74,7 @@ func (l *Lanes) Enter(ctx context.Context) (hasSlot bool, err error) {
 	return true, nil
 }
 
-// Leave releases a slot for which Enter returned true.
+// Leave releases the slot of a call of Enter that returned true.
 func (l *Lanes) Leave() { l.large.Release(1) }
 
 // Pace makes one task of bulk work alternate between computing and resting. Only one goroutine may

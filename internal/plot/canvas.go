@@ -31,15 +31,15 @@ var brailleDots = [4][2]uint8{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0
 // bit 2 the lower left and bit 3 the lower right.
 var quadrants = []rune(" ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█")
 
-// marks are the characters of the inks in ASCII.
+// marks are the characters of lineInks in ASCII, in the same order.
 const marks = "*+xo#@"
 
 // canvas is an area of dots. The dot 0, 0 is the upper left one.
 type canvas struct {
 	style          Style
 	columns, lines int
-	mask           []uint8
-	inks           []Ink
+	mask           []uint8 // for each character, the bits of its dots
+	inks           []Ink   // for each character, its ink
 }
 
 func newCanvas(style Style, columns, lines int) *canvas {
@@ -160,7 +160,7 @@ func (s *sheet) put(text string, ink Ink) {
 	s.WriteString(text)
 }
 
-// newline ends a line, in the terminal's own colour.
+// newline changes to the terminal's own colour, and ends the line.
 func (s *sheet) newline() {
 	s.change(0)
 	s.WriteByte('\n')

@@ -18,14 +18,15 @@ type Point struct {
 type Line struct {
 	Name   string
 	Points []Point
-	// Gap is the longest time between two points that are connected. If 0, all are.
+	// Gap is the longest time between two points that are connected. If 0, all points are
+	// connected.
 	Gap time.Duration
 }
 
 // Chart shows lines over time.
 type Chart struct {
 	Lines    []Line
-	From, To time.Time      // ends of the time axis; if zero, the times of the first and the last point
+	From, To time.Time      // ends of the time axis, without To; if zero, the first and the last point are on the axis
 	Zone     *time.Location // time zone of the labels; if nil, UTC
 	Style    Style
 	Colours  bool
@@ -110,7 +111,8 @@ func (c *Chart) timeAxis() timeAxis {
 	return axis
 }
 
-// limits returns the least and the greatest value on the axis.
+// limits returns the least and the greatest value on the axis. If no point is on the axis, low is
+// above high.
 func (c *Chart) limits(axis timeAxis) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for i := range c.Lines {
@@ -264,7 +266,7 @@ func cut(text string, columns int) string {
 	return text
 }
 
-// pad returns a text with blanks before it.
+// pad puts blanks before a text, so that it has at least a number of columns.
 func pad(text string, columns int) string {
 	return strings.Repeat(" ", max(columns-width(text), 0)) + text
 }

@@ -46,8 +46,9 @@ func (g *Grid) Shades() (characters []string, highest []float64) {
 	return g.Style.shades(), []float64{0, math.Floor(most / 64), math.Floor(most / 16), math.Floor(most / 4), most}
 }
 
-// Draw returns the grid as lines of text of at most Width characters. If the columns have no room,
-// neighbours share one character, which shows the highest of their values.
+// Draw returns the grid as lines of text. A line has at most Width characters, if labels and notes
+// leave room for a cell. If the columns have no room, neighbours share one character, which shows
+// the highest of their values.
 func (g *Grid) Draw() string {
 	label, note := 0, 0
 	for _, r := range g.Rows {

@@ -68,7 +68,8 @@ func (s scale) label(value float64) string {
 	return "0"
 }
 
-// timeSteps are the distances of labels on a time axis. Months and years have no fixed length.
+// timeSteps are the distances of labels on a time axis. A step of months has the length 0, because
+// months have no fixed length.
 var timeSteps = []struct {
 	length         time.Duration
 	months         int

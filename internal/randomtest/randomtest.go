@@ -17,8 +17,8 @@ var isGiven = sync.OnceValue(func() (given bool) {
 	return given
 })
 
-// RunTests runs the tests of a package with a number of random sequences, or with a lower one under
-// -short. It returns the exit code.
+// RunTests runs the tests of a package, and returns the exit code. Each property test checks as
+// many random sequences as the argument checks, or under -short a fifth of the argument short.
 func RunTests(m *testing.M, checks, short int) int {
 	flag.Parse()
 	if testing.Short() {

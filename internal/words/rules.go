@@ -24,8 +24,8 @@ type Rule struct {
 
 	pattern *regexp.Regexp // matches lower-case sentences; nil if the rule does not look for a phrase
 	hints   []string       // sentences without any of these words cannot match, so they skip the pattern
-	except  *regexp.Regexp // a match that begins with this is allowed
-	unless  *regexp.Regexp // a sentence that matches this is exempt
+	except  *regexp.Regexp // if set, allows each match of pattern at which except matches, too
+	unless  *regexp.Regexp // if set, exempts the sentences that match it
 }
 
 // Rules returns all rules, phrases first.

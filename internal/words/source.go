@@ -40,7 +40,8 @@ func Check(tree fs.FS) ([]Finding, error) {
 	return all, errors.Join(failures...)
 }
 
-// files lists the files that CheckFile can check. It excludes test data and hidden folders.
+// files lists the files that CheckFile can check. It excludes hidden folders and the folders
+// testdata, bin and data.
 func files(tree fs.FS) ([]string, error) {
 	var paths []string
 	err := fs.WalkDir(tree, ".", func(p string, d fs.DirEntry, err error) error {

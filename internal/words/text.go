@@ -21,7 +21,7 @@ type block struct {
 // blocks joins lines into blocks.
 type blocks struct {
 	all  []block
-	open bool
+	open bool // whether the last block of all is open
 }
 
 // add appends a line to the open block. If no block is open, it opens one.

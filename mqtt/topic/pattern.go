@@ -19,8 +19,8 @@ const anyName = "_"
 type Pattern struct {
 	text   string
 	levels []level
-	open   bool // if true, the pattern ends with the level #, which levels does not include
-	names  []string
+	open   bool     // if true, the pattern ends with the level #, which levels does not include
+	names  []string // names of all parts in order, including _
 }
 
 // level is one level of a pattern: a prefix, which may be empty, and parts. Each part is a name and the

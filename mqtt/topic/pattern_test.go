@@ -64,8 +64,8 @@ func TestParsePattern_RejectsMistakes(t *testing.T) {
 	}
 }
 
-// FuzzPattern checks that parsing and matching never panic, and that the names of a match rebuild the
-// topic.
+// FuzzPattern checks that parsing and matching never panic, and that the values of a match rebuild
+// the topic.
 func FuzzPattern(f *testing.F) {
 	f.Add("v3/{app}@{_}/devices/{device}/up", "v3/my@ttn/devices/eui-1/up")
 	f.Add("a/{device}/#", "a/d1/b/c")

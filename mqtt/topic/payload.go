@@ -32,7 +32,7 @@ func malformed(format string, args ...any) error {
 type payload struct {
 	format      wire.Format
 	namesStream bool // the payload can name streams
-	needsField  bool
+	needsField  bool // the pattern or the rule must give the field
 	convert     func(r *Route, d *Delivery, field string) error
 }
 

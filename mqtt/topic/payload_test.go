@@ -13,8 +13,8 @@ import (
 
 var arrival = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// deliver returns the readings of a message as text, one per line. A rejected reading is its
-// verdict.
+// deliver returns the readings of a message as text, one per line. A rejected message or reading
+// appears as its verdict.
 func deliver(t *testing.T, table topic.Table, m topic.Message) string {
 	t.Helper()
 	d, err := table.Resolve(&m)

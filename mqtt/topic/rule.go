@@ -20,11 +20,11 @@ type Rule struct {
 	// Stream is {stream} if the pattern has this name, and so on.
 	Stream, Device, Tenant, Field string
 	Time                          string // arrival (default) gives readings without a time their arrival; required rejects them
-	TimeAt                        string // path of the time in the payload, as in uplink.received_at
-	FieldsAt                      string // path of the object with the fields
-	Precision                     string // unit of numeric times: s, ms, us or ns
+	TimeAt                        string // for the payload flatten: path of the time, as in uplink.received_at; default time
+	FieldsAt                      string // for the payload flatten: path of the object with the fields; default the whole payload
+	Precision                     string // unit of numeric times: s, ms, us or ns; default ms, or ns for the payload line
 	Timezone                      string // zone of times without a zone; default UTC
-	Columns                       string // names of the columns of CSV without a header
+	Columns                       string // names of the columns of CSV without a header, separated by commas
 }
 
 // DefaultPattern is the pattern of a process without rules.
@@ -170,7 +170,7 @@ type Delivery struct {
 	Body          []byte
 	Defaults      wire.Defaults // the tenant is empty if neither the rule nor the topic names one
 	Columns       wire.Columns
-	ArrivalIsTime bool
+	ArrivalIsTime bool // if true, the time of readings without one is the arrival of the message
 }
 
 // Resolve converts a message to a body of readings. If no pattern matches its topic, the error is

@@ -37,7 +37,7 @@ func NewTable(named map[string]Rule, presets []string) (Table, error) {
 // RuleSetting is a field of Rule as a setting.
 type RuleSetting struct {
 	Name, Doc string
-	At        func(*Rule) *string
+	At        func(*Rule) *string // returns the address of the field
 }
 
 // RuleSettings returns the fields of Rule as settings.

@@ -19,7 +19,8 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// start starts a broker that accepts one user, and returns the messages that it receives.
+// start starts a broker that accepts one user. It returns the broker, its address, and the messages
+// that it receives.
 func start(t *testing.T, address string) (*broker.Server, string, <-chan []byte) {
 	t.Helper()
 	s := broker.New(&broker.Options{InlineClient: true, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})

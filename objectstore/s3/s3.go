@@ -17,6 +17,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -26,6 +27,7 @@ import (
 
 	"github.com/aws/smithy-go/logging"
 
+	"github.com/varvedb/varve/internal/wait"
 	"github.com/varvedb/varve/objectstore"
 )
 
@@ -66,6 +68,9 @@ func Open(ctx context.Context, o Options) (*Bucket, error) {
 		cfg.Region = "us-east-1" // other services ignore the region, but requests must have one
 	}
 	client := s3.NewFromConfig(cfg, func(c *s3.Options) {
+		// Callers compare what they read with digests of their own. So a damaged object and a damaged file of
+		// a folder give the same error.
+		c.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		if o.Endpoint != "" {
 			c.BaseEndpoint, c.UsePathStyle = aws.String(o.Endpoint), true
 		}
@@ -114,9 +119,24 @@ func (b *Bucket) Location() string {
 	return "s3://" + b.opts.Bucket
 }
 
+// Writes of one key at the same time can make the service answer 409 to a write, although no object
+// exists yet. The service asks to send the request again.
+const (
+	conflictTries = 6
+	conflictWait  = 50 * time.Millisecond // wait before the second try; each further wait is twice as long
+)
+
 // PutNew implements objectstore.Store.
 func (b *Bucket) PutNew(ctx context.Context, key string, body []byte) error {
-	return b.put(ctx, key, body, sha256.Sum256(body))
+	sum := sha256.Sum256(body)
+	err := b.put(ctx, key, body, sum)
+	for try, pause := 1, conflictWait; try < conflictTries && status(err) == http.StatusConflict; try, pause = try+1, 2*pause {
+		if err := wait.For(ctx, pause); err != nil {
+			return err
+		}
+		err = b.put(ctx, key, body, sum)
+	}
+	return err
 }
 
 func (b *Bucket) put(ctx context.Context, key string, body []byte, sum [sha256.Size]byte) error {
@@ -124,10 +144,7 @@ func (b *Bucket) put(ctx context.Context, key string, body []byte, sum [sha256.S
 		Bucket: &b.opts.Bucket, Key: &key, Body: bytes.NewReader(body), ContentLength: aws.Int64(int64(len(body))), IfNoneMatch: aws.String("*"),
 		ChecksumAlgorithm: types.ChecksumAlgorithmSha256, ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(sum[:])),
 	})
-	switch status(err) {
-	case http.StatusPreconditionFailed:
-		return fmt.Errorf("%s: %w", key, objectstore.ErrExists)
-	case http.StatusConflict: // a concurrent write of the key has won, or may win
+	if status(err) == http.StatusPreconditionFailed {
 		return fmt.Errorf("%s: %w", key, objectstore.ErrExists)
 	}
 	return err

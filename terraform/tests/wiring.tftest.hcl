@@ -1,5 +1,5 @@
-# The requested resources must be created, and the resources that need their names must get them.
-# The provider is a mock.
+# The root module must create the requested resources, and pass their names and ARNs to the resources
+# that use them. The provider is a mock.
 
 mock_provider "aws" {
   override_data {

@@ -92,7 +92,7 @@ func (b *bench) drop() (err error) {
 	if err != nil {
 		return err
 	}
-	clock = clock.AddDate(0, 0, 8) // after the grace of the retired tables
+	clock = clock.AddDate(0, 0, 8) // more than retention.grace, so that the retired tables are dropped
 	begin := time.Now()
 	p, err := e.Rotator.Run(context.Background())
 	if err != nil {

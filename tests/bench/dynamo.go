@@ -91,8 +91,8 @@ func (s *sensor) reading(stream string, at time.Time) varve.Reading {
 	}
 }
 
-// each calls do for each number below n, from several goroutines. It returns the number
-// of calls per second, and the processor time of a call.
+// each calls do for each number below n, from dynamoConns goroutines. It returns the number
+// of calls per second, and the processor time of a call in microseconds.
 func each(n int, do func(i int) error) (rate, cpu float64, err error) {
 	return eachOf(dynamoConns, n, do)
 }

@@ -42,7 +42,8 @@ func (b *bench) export() (err error) {
 	return nil
 }
 
-// exported is the result of an export.
+// exported is the result of an export: its size, its duration, and the processor times of the client and
+// the server.
 type exported struct {
 	readings, bytes      int64
 	took, client, server time.Duration

@@ -12,7 +12,7 @@ import (
 const (
 	liveConns = 8
 	liveEvery = 20 * time.Millisecond // time between the writes of one connection
-	liveAlone = 5 * time.Second
+	liveAlone = 5 * time.Second       // duration of the writes without an upload
 )
 
 // lanesPart measures live writes while other connections upload a backlog.

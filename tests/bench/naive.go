@@ -142,7 +142,7 @@ func (d *onDynamo) try(ctx context.Context, one design, readings []varve.Reading
 	return nil
 }
 
-// halfUnitBytes is the size that half a read unit covers.
+// halfUnitBytes is the size that half a read unit covers in an eventually consistent scan.
 const halfUnitBytes = 4 << 10
 
 // count returns the number of readings in a table, and the number of distinct ones. It also returns

@@ -17,7 +17,7 @@ type promQuery struct {
 	hundred  bool // whether the query is about 100 devices instead of one
 	step     time.Duration
 	series   int // number of series in the answer
-	requests int
+	requests int // number of measured requests
 }
 
 var promQueries = []promQuery{

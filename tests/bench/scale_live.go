@@ -39,7 +39,7 @@ type loadPlan struct {
 	addrs []string
 	conns int
 	every time.Duration // time between the requests of a connection; 0 means no pause
-	batch int
+	batch int           // number of readings in a request
 	// reading appends reading i of a connection.
 	reading func(b []byte, conn, i int) []byte
 }
@@ -118,9 +118,9 @@ type measured struct {
 
 	cpu, simCPU float64 // processor time of the servers and of the stand-in, in µs per reading
 	writes      float64 // write units per reading, of the tables whose names have the prefix of the servers
-	reads       float64
-	idle        float64
-	throttled   int64
+	reads       float64 // read units per reading, of the same tables
+	idle        float64 // share of the time in which the processors were idle
+	throttled   int64   // number of throttled requests
 	bytes       float64 // stored bytes per reading
 }
 

@@ -35,7 +35,8 @@ func (b *tab) number(selector, attribute string) float64 {
 	return evaluate[float64](b, fmt.Sprintf(`+document.querySelector(%s).getAttribute(%s)`, quoted(selector), quoted(attribute)))
 }
 
-// TestDevice_SwitchesBetweenRollupsAndReadings zooms in from a window with many readings.
+// TestDevice_SwitchesBetweenRollupsAndReadings zooms in and out. The chart must show roll-ups of a week,
+// which has many readings, and the readings of an eighth of it.
 func TestDevice_SwitchesBetweenRollupsAndReadings(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, "plant", fast("pump", time.Now(), 30_000, 20*time.Second)...)

@@ -8,7 +8,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// reached marks the element with the focus, and returns whether it is new and visibly focused.
+// reached is a script that marks the element with the focus. It returns "new", "seen" for an element that
+// was marked before, "none", or "invisible" if the focus cannot be seen.
 const reached = `(e => {
 	if (e === document.body) return "none";
 	if (e.dataset.reached) return "seen";
@@ -17,7 +18,7 @@ const reached = `(e => {
 	return s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 1 || e.closest("#title, main") === e ? "new" : "invisible " + e.outerHTML.slice(0, 120);
 })(document.activeElement)`
 
-// missed returns the controls that the keyboard has not reached.
+// missed is a script that returns the controls without a mark of the script reached.
 const missed = `[...document.querySelectorAll("a[href], button:not(:disabled), input:not(:disabled), select, summary, textarea, [tabindex='0']")]
 	.filter(e => e.checkVisibility() && e.tabIndex >= 0 && !e.dataset.reached).map(e => e.outerHTML.slice(0, 120))`
 
@@ -100,7 +101,8 @@ func TestKeyboard_ReachesEveryCell(t *testing.T) {
 	b.waitText("on hold: kept")
 }
 
-// TestShortcuts opens pages and the help and changes the theme with keys, and goes back in the history.
+// TestShortcuts opens a page and the help and changes the theme, all with keys. It also goes back in the
+// history of the browser.
 func TestShortcuts(t *testing.T) {
 	w := sharedDemo(t)
 	b := w.open(t, "/ui", "")

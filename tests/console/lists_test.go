@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// fill types a text into a field of a form.
+// fill sets the value of a field of a form, and sends the events that follow a typed text.
 func (b *tab) fill(selector, text string) {
 	b.t.Helper()
 	b.wait(`document.querySelector(` + quoted(selector) + `)`)
@@ -30,7 +30,7 @@ func (b *tab) button(text string) {
 // of a second rule.
 func TestRules_OpenThePreviewedAlerts(t *testing.T) {
 	w := newWorld(t)
-	noon := time.Now().UTC().Add(-12 * time.Hour).Truncate(day).Add(12 * time.Hour) // the last noon, when all alerts of the evening are resolved
+	noon := time.Now().UTC().Add(-12 * time.Hour).Truncate(day).Add(12 * time.Hour) // the last noon; the alerts of the evenings before it have been resolved
 	lines := append(live(noon, "roof", 60), live(noon, "cellar", 30)...)
 	lines = append(lines, reading("oven", time.Now().Add(-time.Minute), `"temperature":99`))
 	w.write(t, "weather", lines...)
@@ -129,7 +129,8 @@ const delayedList = `(() => {
 })()`
 
 // TestKeys_AreMadeAndRevoked makes the first key and another one in the console. The server refuses a request that
-// was sent without a key and arrives after the first key was made. The only display of the key must remain.
+// was sent without a key and arrives after the first key was made. The page must still show the new key, because
+// the console shows each key only once.
 func TestKeys_AreMadeAndRevoked(t *testing.T) {
 	w := newWorld(t)
 	b := w.open(t, "/ui/keys", "")

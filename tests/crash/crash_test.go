@@ -42,10 +42,10 @@ type sent struct {
 type world struct {
 	clockFile string
 	mu        sync.Mutex
-	ahead     time.Duration
+	ahead     time.Duration    // difference between the server's clock and the real time
 	readings  map[string]*sent // by device, time and id
-	acked     int
-	copies    int
+	acked     int              // number of distinct acknowledged readings
+	copies    int              // number of acknowledged copies of readings
 }
 
 func (w *world) now() time.Time {

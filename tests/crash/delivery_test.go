@@ -25,11 +25,11 @@ import (
 type hook struct {
 	mu       sync.Mutex
 	rng      *rand.Rand
-	good     bool // whether hook has stopped failing
-	accepted map[string]string
-	copies   int
-	faults   map[string]int
-	wrong    []string
+	good     bool              // whether hook has stopped failing
+	accepted map[string]string // idempotency keys of the accepted messages, by type and alert
+	copies   int               // number of accepted copies
+	faults   map[string]int    // number of failed requests, by the kind of failure
+	wrong    []string          // messages that are invalid or have a wrong key
 }
 
 func newHook() *hook {
@@ -108,9 +108,9 @@ func (h *hook) has(what string) bool {
 type probe struct {
 	name string
 	at   time.Time
-	n    int64
+	n    int64          // number of readings so far
 	sent *varve.Reading // reading that the server has not acknowledged; nil if it has acknowledged all
-	acks int
+	acks int            // number of acknowledged readings
 }
 
 // send sends one reading: the previous one if it was not acknowledged, otherwise a new one. It returns

@@ -27,11 +27,11 @@ type fleet struct {
 	acked    int // number of distinct acknowledged readings
 }
 
-// member is one of the servers. It is restarted after each kill.
+// member is a server of a fleet. It is restarted after each kill.
 type member struct {
 	dir      string
-	skew     time.Duration
-	endpoint string // address of the proxy through which the server uses DynamoDB
+	skew     time.Duration // added to the time of its clock
+	endpoint string        // address of the proxy through which the server uses DynamoDB
 
 	mu     sync.Mutex
 	server *varvetest.Server

@@ -35,11 +35,11 @@ type leaseWatch struct {
 	order sync.Mutex // locked while a server changes the lease, so that put receives changes in their order
 
 	mu       sync.Mutex
-	holder   int // server that holds the lease; -1 if no server does
-	killed   map[int]bool
-	token    string
-	taken    int // how often the holder changed
-	mistakes []string
+	holder   int          // server that holds the lease; -1 if no server does
+	killed   map[int]bool // servers that were killed and have not taken the lease since
+	token    string       // fencing token of the lease
+	taken    int          // how often the holder changed
+	mistakes []string     // forbidden changes
 }
 
 // leaseItem has the parts of a PutItem request that are about a lease.
@@ -148,9 +148,9 @@ func (s *statusWriter) WriteHeader(code int) {
 }
 
 // TestManyProcesses_AgreeOnReadings runs three servers that write to the same rows of one
-// DynamoDB. All of them rotate. Their clocks differ by ten minutes around the turn of a month,
-// and they are killed in turn. Every server must return each acknowledged reading once and
-// unchanged, and only one server may rotate at a time.
+// DynamoDB. All of them rotate. One clock is shortly before the turn of a month, one is ten minutes
+// fast, and one ten minutes slow. The servers are killed in turn. Every server must return each
+// acknowledged reading once and unchanged, and only one server may rotate at a time.
 func TestManyProcesses_AgreeOnReadings(t *testing.T) {
 	kills := killsOr(12, 2)
 	dir := t.TempDir()

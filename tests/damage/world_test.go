@@ -21,11 +21,11 @@ type world struct {
 	name     string
 	tables   []grid.Table
 	devices  int
-	each     int // number of readings of each device in a table
-	items    int
-	text     int  // bytes of text in each reading
-	closed   bool // whether the process that fills the store closes it; otherwise the test kills the process
-	memtable int64
+	each     int   // number of readings of each device in a table
+	items    int   // number of items
+	text     int   // bytes of text in each reading
+	closed   bool  // whether the process that fills the store closes it; otherwise the test kills the process
+	memtable int64 // local.Options.MemtableBytes
 
 	made map[[2]int][]varve.Reading // cached readings, by the indexes of their table and device
 }

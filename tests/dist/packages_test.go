@@ -110,7 +110,8 @@ func execStart(t *testing.T) string {
 	return command
 }
 
-// TestDeb_LeavesDataOnRemoval installs, removes and purges the deb.
+// TestDeb_LeavesDataOnRemoval installs, removes and purges the deb. The data must stay. The changed
+// configuration must stay until the purge.
 func TestDeb_LeavesDataOnRemoval(t *testing.T) {
 	checkLife(t, "dpkg --install /tmp/varve_*.deb", "dpkg --remove varve", `
 grep -q 'changed by the operator' /etc/varve/varve.yaml
@@ -120,7 +121,7 @@ test -s /var/lib/varve/data/VARVE
 `, find(t, "varve_*_"+runtime.GOARCH+".deb"))
 }
 
-// TestRPM_LeavesDataOnRemoval installs and removes the rpm.
+// TestRPM_LeavesDataOnRemoval installs and removes the rpm. The data and the changed configuration must stay.
 func TestRPM_LeavesDataOnRemoval(t *testing.T) {
 	if _, err := exec.LookPath("rpm"); err != nil {
 		t.Skipf("this system has no rpm: %v", err)
@@ -168,7 +169,8 @@ func checkAgentLife(t *testing.T, install, remove, after string, files ...string
 	}
 }
 
-// TestAgentDeb_LeavesReadingsOnRemoval installs, removes and purges the deb of the agent.
+// TestAgentDeb_LeavesReadingsOnRemoval installs, removes and purges the deb of the agent. The readings must
+// stay. The configuration must stay until the purge.
 func TestAgentDeb_LeavesReadingsOnRemoval(t *testing.T) {
 	checkAgentLife(t, "dpkg --install /tmp/varve-agent_*.deb", "dpkg --remove varve-agent", `
 test -e /etc/varve-agent/agent.yaml
@@ -178,7 +180,7 @@ test -n "$(ls /var/lib/varve-agent)"
 `, find(t, "varve-agent_*_"+runtime.GOARCH+".deb"))
 }
 
-// TestAgentRPM_LeavesReadingsOnRemoval installs and removes the rpm of the agent.
+// TestAgentRPM_LeavesReadingsOnRemoval installs and removes the rpm of the agent. The readings must stay.
 func TestAgentRPM_LeavesReadingsOnRemoval(t *testing.T) {
 	if _, err := exec.LookPath("rpm"); err != nil {
 		t.Skipf("this system has no rpm: %v", err)

@@ -141,7 +141,7 @@ func (r *restarted) rejects() map[string]string {
 	return found
 }
 
-// metric returns a value of /metrics.
+// metric returns a value of /metrics, or -1 if it is missing.
 func (r *restarted) metric(name string) float64 {
 	r.t.Helper()
 	_, text := r.call(r.t, http.MethodGet, "/metrics", "")

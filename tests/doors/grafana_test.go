@@ -243,7 +243,8 @@ func scrape(t *testing.T, s *server) string {
 	return runPrometheus(t, "--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"))
 }
 
-// TestGrafana_PanelsHaveData runs the queries of all variables and panels in contrib/grafana.
+// TestGrafana_PanelsHaveData runs the queries of all variables and panels in contrib/grafana. Each
+// answer must have values.
 func TestGrafana_PanelsHaveData(t *testing.T) {
 	s := startServer(t)
 	metrics := scrape(t, s)

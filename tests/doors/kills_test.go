@@ -35,7 +35,7 @@ func number(t *testing.T, name string, usual int) int {
 // broker acknowledges it.
 type fleet struct {
 	acknowledged [devices]int // number of acknowledged messages of each device; valid after stop
-	total        atomic.Int64
+	total        atomic.Int64 // number of acknowledged messages of all devices
 	devices      sync.WaitGroup
 	cancel       context.CancelFunc
 }

@@ -42,7 +42,7 @@ func middle(from, to string) string {
 type world struct {
 	t      *testing.T
 	engine *engine.Engine
-	ahead  atomic.Int64
+	ahead  atomic.Int64 // difference between the clock and the real time, in ns
 	loaded aws.Config
 }
 
@@ -68,7 +68,7 @@ func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Lo
 type process struct {
 	store.Items
 	*kinesis.Consumer
-	cut     atomic.Bool
+	cut     atomic.Bool // whether the registry is out of reach
 	metrics *prometheus.Registry
 }
 

@@ -156,8 +156,8 @@ func (s *server) startSlowWrite(t *testing.T) (slow *io.PipeWriter, done chan st
 type proxy struct {
 	*httptest.Server
 	mu       sync.Mutex
-	cut      int // number of further writes whose answers the proxy cuts
-	statuses []int
+	cut      int   // number of further writes whose answers the proxy cuts
+	statuses []int // statuses of the answers to writes
 }
 
 func startProxy(t *testing.T, target string) *proxy {

@@ -24,10 +24,10 @@ type client struct {
 // situation is a state of the network or of the points.
 type situation struct {
 	name     string
-	bad      int  // number of points without a device
-	wrongKey bool // the key is not valid
-	outage   time.Duration
-	cut      int
+	bad      int           // number of points without a device
+	wrongKey bool          // the key is not valid
+	outage   time.Duration // time for which the server is busy
+	cut      int           // number of writes whose answers are cut
 }
 
 var situations = []situation{

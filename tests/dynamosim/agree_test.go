@@ -23,10 +23,10 @@ const expectations = "testdata/expectations.txt"
 
 // exchange is a request and the answers to it.
 type exchange struct {
-	comment string // comment lines before the request
-	request string // operation and JSON parameters
-	want    string // answer of Amazon
-	others  map[string]string
+	comment string            // comment lines before the request
+	request string            // operation and JSON parameters
+	want    string            // answer of Amazon
+	others  map[string]string // different answers of emulators, by name
 }
 
 // readExchanges reads the file of expectations. A line that begins with ">" has a request. A line that

@@ -36,7 +36,7 @@ type settings struct {
 	recovery     bool   // whether point-in-time recovery is on
 	warm         capacity.Units
 	lowered      time.Time // time of the last decrease of the provisioned units
-	loweredToday int64
+	loweredToday int64     // number of decreases on the day of the last one, in UTC
 }
 
 // provisionedUnits are the provisioned units of a table or an index.

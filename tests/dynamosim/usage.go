@@ -74,7 +74,7 @@ type TableUsage struct {
 	WriteUnits float64 `json:"writeUnits"`
 	Items      int64   `json:"items"`
 	Bytes      int64   `json:"bytes"`
-	Partitions int     `json:"partitions"` // 0 if the server has no limits
+	Partitions int     `json:"partitions"` // number of partitions; 0 if the server does not simulate limits
 	Splits     int     `json:"splits"`     // number of splits of hot partitions
 
 	// ThrottledHottest is the number of throttled requests for the partition key with the most

@@ -266,7 +266,7 @@ func TestMCP_NamesRemedy(t *testing.T) {
 		{"explain", mcpTools["explain"], "requires a key of tenant default"},
 		{"query", map[string]any{"stream": "vault", "device": "other"}, "vault"},
 		{"query", map[string]any{"stream": "weather"}, "device"},
-		{"query", map[string]any{"stream": "weather", "device": "s1", "from": "yesterday"}, "from"},
+		{"query", map[string]any{"stream": "weather", "device": "s1", "from": "soon"}, "from"},
 		{"query", map[string]any{"stream": "weather", "device": "s1", "limit": -1}, "limit: -1 is negative: use 1 to 1000"},
 		{"query", map[string]any{"stream": "weather", "device": "s1", "colour": "red"}, "colour"},
 		{"aggregate", map[string]any{"stream": "weather", "step": "1h", "functions": []string{"middle"}}, "functions"},

@@ -51,7 +51,7 @@ func TestRules_UseServedMetrics(t *testing.T) {
 		"alerts":     `(?m)^varve_alerts_open\{severity="critical"\} 0$`,
 		"backlog":    `(?m)^varve_rollups_backlog \d+$`,
 		"bytes":      `(?m)^varve_stored_bytes [1-9]\S*$`,
-		"syncs":      `(?m)^varve_journal_sync_seconds_count [1-9]\d*$`,
+		"syncs":      `(?m)^varve_journal_sync_duration_seconds_count [1-9]\d*$`,
 	} {
 		if !regexp.MustCompile(line).MatchString(text) {
 			t.Errorf("%s: no line matches %s:\n%s", name, line, strings.Join(regexp.MustCompile(`(?m)^varve_.*`).FindAllString(text, -1), "\n"))

@@ -53,7 +53,7 @@ type tourist struct {
 	t       *testing.T
 	dir     string
 	server  *varvetest.Server
-	exports string
+	exports string // the export commands so far, which each further command needs
 }
 
 func newTourist(t *testing.T) *tourist {

@@ -16,7 +16,7 @@ type alarm struct {
 	metrics  []string // namespace, name, dimensions, statistic, period
 	compares string   // operator and threshold, as text
 	over     string   // number of breaching periods and of evaluated periods
-	missing  string
+	missing  string   // treatment of missing data
 }
 
 // series formats a metric as it is written in alarm.metrics.

@@ -117,7 +117,7 @@ func unready(t *testing.T, dir string, args ...string) (url string) {
 	}
 	t.Cleanup(func() {
 		cancel()
-		_ = cmd.Wait() // it fails because the process was killed
+		_ = cmd.Wait() // fails, because the process was killed
 		if t.Failed() {
 			t.Log(out.String())
 		}

@@ -22,7 +22,7 @@ type entry struct {
 	name string
 	mode int64
 	data []byte
-	user int
+	user int // number of the owning user and group
 }
 
 // archive returns a tar archive of the entries in the order of their names. All entries have the

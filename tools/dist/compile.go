@@ -22,7 +22,7 @@ type binary struct {
 	platform
 
 	name string // name of the program
-	path string
+	path string // path of the built file
 }
 
 // file returns the name of the binary's archive and SBOM, without their extensions.

@@ -10,7 +10,7 @@
 // Two runs on the same commit with the same Go write the same bytes. Paths are trimmed. Every
 // time in a file is SOURCE_DATE_EPOCH, or else the time of the commit.
 //
-// It runs no container daemon and needs no root. See docs/releasing.md.
+// The command runs no container daemon and needs no root privileges. See docs/releasing.md.
 package main
 
 import (

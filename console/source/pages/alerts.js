@@ -37,7 +37,8 @@ const Alerts = ({ grant, query }) => {
 
 const condition = (r) => (r.kind === "deadman" ? "no reading" : `${r.field} ${r.comparison} ${r.threshold}`) + (r.for && r.for !== "0s" ? " for " + r.for : "");
 
-// Timeline draws the alerts of a preview: a row for each device, and a bar for each alert.
+// Timeline draws the alerts of a preview: a row for each of the first 12 devices with alerts, and a bar
+// for each alert.
 const Timeline = ({ preview, severity }) => {
   const from = Date.parse(preview.from), length = Date.parse(preview.to) - from, devices = [...new Set(preview.alerts.map((a) => a.device))].slice(0, 12);
   const x = (t) => 110 + (Math.max(t - from, 0) / length) * 690;
@@ -53,7 +54,8 @@ const Timeline = ({ preview, severity }) => {
 // thresholdOf returns a number, a boolean or a text, as the rule compares it.
 const thresholdOf = (text) => (text === "true" || text === "false" ? text === "true" : text.trim() !== "" && !Number.isNaN(Number(text)) ? Number(text) : text);
 
-// NewRule has its draft in the address, and shows the exact alerts of the last 30 days.
+// NewRule has its draft in the address. It shows the alerts that the rule would have opened in the last
+// 30 days, unless the rule is a deadman rule.
 const NewRule = ({ query, grant, made }) => {
   const streams = useFetch("/v1/streams");
   const draft = useMemo(() => ({ comparison: ">", severity: "warning", for: "", threshold: "", ...JSON.parse(query.draft || "{}") }), [query.draft]);

@@ -7,14 +7,15 @@ import { Badge, Card, Empty, Facts, Failure, Load, Table, Time } from "../parts.
 import { bandLine, colorOf, lateness, Plot, readingsLine } from "../plot.js";
 import { href, setQuery } from "../router.js";
 
-const most = 250_000; // readings on one chart
-const detailed = 20_000; // points above which buckets are shown
+const most = 250_000; // no more pages are read after so many readings of a device
+const detailed = 20_000; // the product of readings and fields above which buckets are shown
 const steps = [[60, "1m"], [300, "5m"], [900, "15m"], [3600, "1h"], [10800, "3h"], [21600, "6h"], [43200, "12h"], [86400, "1d"], [604800, "1w"]];
 const ranges = ["1h", "6h", "24h", "7d", "30d", "365d"];
 const hour = 36e5;
 const units = { m: 60e3, h: hour, d: 864e5, w: 7 * 864e5 };
 
-// timeOf returns a time of the address in milliseconds: RFC 3339, or a distance from now, as -24h.
+// timeOf returns a time of the address in milliseconds: RFC 3339, or a distance from now, as -24h. For
+// any other text, or none, it returns missing.
 const timeOf = (text, now, missing) => {
   if (!text) return missing;
   const [, n, unit] = /^-(\d+)([mhdw])$/.exec(text) || [];
@@ -25,10 +26,11 @@ const words = (text) => (text || "").split(",").filter(Boolean).map(decodeURICom
 const joined = (list) => list.map(encodeURIComponent).join(",");
 const iso = (ms) => new Date(Math.round(ms)).toISOString().replace(".000Z", "Z");
 
-// empty answers for a device that has no readings in the stream.
+// orEmpty sends a request. It returns empty if the answer is 404, as for a device without readings in
+// the stream.
 const orEmpty = (path, empty, options) => request(path, options).catch((e) => { if (e.status === 404) return empty; throw e; });
 
-// readColumns reads a window page by page, up to the limit of a chart.
+// readColumns reads the readings of a device in a window, page by page. If it stops early, cut is true.
 const readColumns = async (stream, device, query, signal) => {
   const none = { time: [], id: [], arrived: [], fields: {} };
   const all = { device, cut: false, archived: [], time: [], id: [], arrived: [], fields: {} };
@@ -47,7 +49,8 @@ const readColumns = async (stream, device, query, signal) => {
   }
 };
 
-// stepOf returns the length of the buckets of a window: some 500 of them.
+// stepOf returns the length of the buckets of a window, in seconds and as text: the shortest one that
+// gives at most 600 buckets, or a week.
 const stepOf = (length) => steps.find(([size]) => length / 1000 / size <= 600) || steps.at(-1);
 
 // countReadings returns the number of readings of devices in a window of whole hours.
@@ -61,7 +64,7 @@ const countReadings = async (view, signal) => {
   return answer.readings;
 };
 
-// load reads what a view shows.
+// load reads the readings or buckets of a view, and returns them with the lines of the chart.
 const load = async (view, signal) => {
   const begin = performance.now(), { stream, devices, fields } = view;
   const found = view.show ? null : await countReadings(view, signal);
@@ -131,7 +134,8 @@ const Why = ({ view, point }) => {
   `}<//><//>`;
 };
 
-// Cost shows the tables and requests that the chart needs.
+// Cost shows the source of the chart. It also shows the tables and requests that a read of the window
+// of the first device needs.
 const Cost = ({ view, shown }) => {
   const path = pathOf("v1", "streams", view.stream, "devices", view.devices[0], "readings");
   const plan = useFetch(path + "?" + new URLSearchParams({ from: iso(view.from), to: iso(view.to), explain: true, ...(view.archive && { archive: true }) }));
@@ -156,7 +160,7 @@ const Legend = ({ shown }) => html`<div class="series">
   })}
 </div>`;
 
-// rowsOf returns the newest values of a chart as rows.
+// rowsOf returns up to limit values of a chart as rows, one device after another, the newest first.
 const rowsOf = (shown, limit) => {
   const rows = [];
   for (const p of shown.parts) {
@@ -176,7 +180,7 @@ const List = ({ shown, fields, choose }) => html`<${Table} caption="Values shown
   ...fields.map((f) => ({ name: f, number: true, value: (r) => { const v = r.fields[f]; return v == null ? "–" : v.mean !== undefined ? `${v.min} … ${v.max}` : typeof v === "object" ? JSON.stringify(v) : String(v); } })),
 ]} />`;
 
-// AsOf chooses a time. The page then shows only readings that had arrived by it.
+// AsOf chooses a time. The page then shows only readings that had arrived by this time.
 const AsOf = ({ view }) => {
   const now = Math.floor(Date.now() / 6e4) * 6e4, at = view.asOf ? Date.parse(view.asOf) : now, timer = useRef();
   const choose = (ms) => {
@@ -252,7 +256,8 @@ const viewOf = (route, device, health, latest) => {
   const reading = latest?.reading, known = Object.keys(reading?.fields || {}).sort();
   const numbers = known.filter((f) => ["number", "boolean"].includes(typeof reading.fields[f]));
   const fields = query.fields ? words(query.fields) : numbers.filter((f) => typeof reading.fields[f] === "number").slice(0, 1);
-  // Without a window, it is the day before now, or before the latest reading if that is older.
+  // Without a window in the address, the window is the last 24 hours, or the 24 hours up to the latest
+  // reading if that reading is more than a day old.
   const last = reading ? Date.parse(reading.time) : now;
   const end = !query.from && now - last > 864e5 ? last + 6e4 : Math.ceil(now / 6e4) * 6e4;
   const to = timeOf(query.to, now, end);

@@ -11,7 +11,8 @@ const DAY = 864e5;
 const today = () => Date.parse(day(Date.now()));
 const sum = (all, key) => all.reduce((n, one) => n + one[key], 0);
 
-// useWidth returns a reference for an element, and its width.
+// useWidth returns a reference for an element, and the element's width in pixels: at least 620, and 0
+// before the first measurement.
 const useWidth = () => {
   const ref = useRef(), [width, set] = useState(0);
   useEffect(() => {
@@ -22,7 +23,8 @@ const useWidth = () => {
   return [ref, width];
 };
 
-// Slider chooses a day. The address changes when the slider rests, because browsers limit changes.
+// Slider chooses a day. The address changes when the slider rests, because browsers limit the number of
+// changes.
 const Slider = ({ at, last }) => {
   const chosen = at ? Math.round((Date.parse(at) - today()) / DAY) : 0;
   const [days, set] = useState(chosen), timer = useRef();
@@ -127,7 +129,7 @@ const Plan = ({ of, at, reload }) => {
   <//>`;
 };
 
-// List has the same tables in a form for screen readers, and for search in the page.
+// List has the tables of the grid in a form for screen readers, and for search in the page.
 const List = ({ cells, shown }) => html`<details class="card" open=${shown} onToggle=${(e) => setQuery({ list: e.target.open ? "1" : "" })}><summary>All ${plural(cells.length, "table")} as a list</summary>
   ${shown && html`<${Table} caption="Tables" rows=${cells} keyOf=${(t) => t.name} columns=${[
     { name: "Event time", value: (t) => rangeName(t) }, { name: "Arrived", value: (t) => monthName(t.arrival) }, { name: "State", value: (t) => t.state + (t.hold ? ", on hold" : "") },
@@ -135,7 +137,7 @@ const List = ({ cells, shown }) => html`<details class="card" open=${shown} onTo
     { name: "Retired", value: (t) => day(t.retires) }, { name: "Dropped", value: (t) => day(t.drops) }, { name: "Table", value: (t) => html`<a href=${"?table=" + t.name} onClick=${(e) => { e.preventDefault(); setQuery({ table: t.name }); }}><code>${t.name}</code></a>` },
   ]} />`}</details>`;
 
-// Picture holds the grid and the details of one table, at a time or now.
+// Picture shows the grid and the details of one table at the time when, or now if when is missing.
 const Picture = ({ list, plan, query, reload, when }) => {
   const begin = performance.now(), [place, width] = useWidth(), [pointed, point] = useState();
   const cells = useMemo(() => cellsOf(list, plan, when || Date.now()), [list, plan, when]);

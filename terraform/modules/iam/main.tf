@@ -1,5 +1,5 @@
 # Three policies, and up to four more. The router writes readings. The rotator creates, tunes and
-# deletes time tables. The reader reads. If the variables enable them, the consumer reads streams
+# deletes time tables. The reader reads. Variables enable the other four: the consumer reads streams
 # and queues, the notifier publishes messages about alerts, the eraser deletes readings, and the
 # archiver writes archives. A process needs the policies of the parts that it runs. No policy allows
 # changes to the registry's table or the table template, which Terraform manages.

@@ -1,4 +1,5 @@
-# Alarms on Varve's metrics and on DynamoDB's metrics, an SNS topic for them, and a dashboard.
+# Alarms on Varve's metrics and on DynamoDB's metrics, an SNS topic for the alarms unless topic_arn
+# names one, and a dashboard.
 # Varve's metrics are in the namespace Varve. CloudWatch takes them from Varve's logs if
 # metrics.cloudwatch is on.
 
@@ -170,7 +171,7 @@ resource "aws_cloudwatch_metric_alarm" "throttling" {
   comparison_operator = "GreaterThanThreshold"
   threshold           = 0
   evaluation_periods  = 5
-  datapoints_to_alarm = 3 # requests are retried, so a minute is harmless
+  datapoints_to_alarm = 3 # requests are retried, so one or two throttled minutes are harmless
   treat_missing_data  = "notBreaching"
   alarm_actions       = [local.topic]
   ok_actions          = [local.topic]

@@ -115,7 +115,7 @@ data "aws_iam_policy_document" "start" {
   dynamic "statement" {
     for_each = length(local.repositories) > 0 ? ["*"] : []
     content {
-      sid       = "ImageToken" # the token is for all repositories
+      sid       = "ImageToken" # the resource is *, because the token is for all repositories
       actions   = ["ecr:GetAuthorizationToken"]
       resources = [statement.value]
     }

@@ -7,8 +7,8 @@ import (
 
 // bucket is a token bucket. The number of tokens may be negative.
 type bucket struct {
-	rate, depth, tokens float64
-	at                  time.Time
+	rate, depth, tokens float64   // tokens per second, and the maximum and current number of tokens
+	at                  time.Time // time at which the bucket has this number of tokens
 }
 
 func (b *bucket) refill(now time.Time) {
@@ -31,7 +31,7 @@ func (b *bucket) charge(now time.Time, units float64) {
 // growth measures the peaks of an on-demand table, minute by minute.
 type growth struct {
 	allowed float64 // allowed throughput in units per second
-	minute  int64
+	minute  int64   // current minute, counted from 1970
 	sum     float64 // units that the table consumed in the current minute
 	pending []peak  // peaks that will raise the throughput later
 }
@@ -70,15 +70,15 @@ const (
 
 // partition is a range of hashes.
 type partition struct {
-	first, last uint64
+	first, last uint64 // inclusive
 	buckets     [2]bucket
 
-	second  int64
-	used    Units // units that the partition served in the field second
-	refused bool  // whether a request was throttled in the field second
-	hot     time.Time
-	recent  [samples]uint64
-	sampled int
+	second  int64           // current second, in Unix time
+	used    Units           // units that the partition served in the field second
+	refused bool            // whether a request was throttled in the field second
+	hot     time.Time       // start of the heat; zero if the partition is not hot
+	recent  [samples]uint64 // hashes of the last requests
+	sampled int             // number of requests so far
 }
 
 func (p *partition) width() uint64 { return p.last - p.first }

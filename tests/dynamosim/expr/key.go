@@ -7,10 +7,10 @@ import (
 // KeyRange is a parsed key condition. It selects one hash key and a range of sort keys.
 type KeyRange struct {
 	Hash      value.Value
-	Low, High *value.Value // limits of the sort key, or nil
+	Low, High *value.Value // limits of the sort key; nil means no limit
 	LowOpen   bool         // whether Low itself is excluded
-	HighOpen  bool
-	Prefix    *value.Value // prefix of the sort key, or nil
+	HighOpen  bool         // whether High itself is excluded
+	Prefix    *value.Value // prefix of the sort key; nil means any
 }
 
 const keyMissed = "Query condition missed key schema element: "

@@ -57,8 +57,8 @@ type Endpoint struct {
 	refuse   func(Call) string
 
 	mu      sync.Mutex
-	calls   map[string]bool
-	refused []string
+	calls   map[string]bool // requested operations
+	refused []string        // reasons of the refused calls
 }
 
 // Endpoint returns a new endpoint of the emulator. The function refuse returns the reason to refuse
