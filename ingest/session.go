@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -12,6 +11,7 @@ import (
 	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/clocks"
 	"github.com/varvedb/varve/internal/lanes"
+	"github.com/varvedb/varve/internal/reuse"
 	"github.com/varvedb/varve/rejects"
 	"github.com/varvedb/varve/router"
 )
@@ -97,7 +97,7 @@ type state struct {
 }
 
 // sessions has ended sessions, whose memory later sessions reuse.
-var sessions = sync.Pool{New: func() any { return new(Session) }}
+var sessions reuse.List[Session]
 
 // Begin begins a session with the rights of a key. The caller must end it with Close.
 //
@@ -110,7 +110,7 @@ func (in *Ingester) Begin(g *apikeys.Grant) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := sessions.Get().(*Session)
+	s := sessions.Get()
 	s.in, s.grant, s.request, s.turn, s.Retryable = in, g, request, request.Turn(), true
 	s.batch.Share(in.opts.Budget)
 	s.batch.MaxReadings = in.opts.BatchReadings

@@ -2,20 +2,42 @@ package router
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/internal/reuse"
 	"github.com/varvedb/varve/store"
 )
 
-// placer groups the readings of a write by table. Its buffers are reused by all writes of a
-// request.
+// placer groups the readings of a write by table. Later writes and requests reuse its buffers.
 type placer struct {
-	groups []group
-	copies []varve.Reading
-	last   int // index of the group of the previous reading
-	stream string
-	prefix string
+	groups   []group
+	copies   []varve.Reading // readings of a write to several tables
+	verdicts []varve.Verdict // the verdicts of the store on the readings of all tables
+	last     int             // index of the group of the previous reading
+	stream   string
+	prefix   string
+}
+
+// placers has the placers of ended requests.
+var placers reuse.List[placer]
+
+// release lets later requests use the memory of the placer.
+func (p *placer) release() {
+	p.reset()
+	p.stream, p.prefix = "", ""
+	placers.Put(p)
+}
+
+// reset empties the placer.
+func (p *placer) reset() {
+	for i := range p.groups {
+		p.groups[i] = group{index: p.groups[i].index[:0]}
+	}
+	clear(p.copies) // other requests would keep their texts in memory
+	clear(p.verdicts)
+	p.groups, p.copies, p.verdicts, p.last = p.groups[:0], p.copies[:0], p.verdicts[:0], 0
 }
 
 // group has the readings of one table.
@@ -27,10 +49,7 @@ type group struct {
 // placeReadings returns the readings without a verdict, as one batch per table. It rejects
 // readings whose event time is in no table of the grid.
 func (p *placer) placeReadings(q *Request, readings []varve.Reading, verdicts []varve.Verdict) []store.Batch {
-	for i := range p.groups {
-		p.groups[i].index = p.groups[i].index[:0]
-	}
-	p.groups, p.last = p.groups[:0], 0
+	p.reset()
 	placed := 0
 	for i := range readings {
 		if verdicts[i].Outcome != 0 {
@@ -44,25 +63,24 @@ func (p *placer) placeReadings(q *Request, readings []varve.Reading, verdicts []
 		g.index = append(g.index, i)
 		placed++
 	}
+	p.verdicts = slices.Grow(p.verdicts, placed)[:placed]
 	if len(p.groups) == 1 && placed == len(readings) {
-		return []store.Batch{{Table: p.groups[0].table, Readings: readings, Layout: q.layout}}
+		return []store.Batch{{Table: p.groups[0].table, Readings: readings, Verdicts: p.verdicts, Layout: q.layout}}
 	}
 	return p.batches(q, readings, placed)
 }
 
 // batches copies the readings into one batch per table.
 func (p *placer) batches(q *Request, readings []varve.Reading, placed int) []store.Batch {
-	if cap(p.copies) < placed {
-		p.copies = make([]varve.Reading, 0, placed)
-	}
-	p.copies = p.copies[:0]
+	p.copies = slices.Grow(p.copies, placed)
 	batches := make([]store.Batch, 0, len(p.groups))
 	for _, g := range p.groups {
 		from := len(p.copies)
 		for _, i := range g.index {
 			p.copies = append(p.copies, readings[i])
 		}
-		batches = append(batches, store.Batch{Table: g.table, Readings: p.copies[from:], Layout: q.layout})
+		to := len(p.copies)
+		batches = append(batches, store.Batch{Table: g.table, Readings: p.copies[from:to:to], Verdicts: p.verdicts[from:to:to], Layout: q.layout})
 	}
 	return batches
 }

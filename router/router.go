@@ -171,7 +171,7 @@ type Request struct {
 	r       *Router
 	arrived time.Time
 	month   grid.Month
-	tables  placer
+	tables  *placer
 	streams []streams.Stream // streams of the readings in the current write
 	unknown bool             // whether the store may perform a part of the current write later
 }
@@ -184,11 +184,15 @@ func (r *Router) Admit() (*Request, error) {
 			Message: "too many writes: retry in a second"}
 	}
 	arrived := r.arrivals.arrival()
-	return &Request{r: r, arrived: arrived, month: grid.MonthOf(arrived)}, nil
+	return &Request{r: r, arrived: arrived, month: grid.MonthOf(arrived), tables: placers.Get()}, nil
 }
 
-// Done ends the request.
-func (q *Request) Done() { q.r.requests.Release(1) }
+// Done ends the request. The caller must not use it afterwards.
+func (q *Request) Done() {
+	q.tables.release()
+	q.tables = nil
+	q.r.requests.Release(1)
+}
 
 // Arrived returns the arrival of the request.
 func (q *Request) Arrived() time.Time { return q.arrived }

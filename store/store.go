@@ -49,6 +49,9 @@ type Batch struct {
 	// Readings are normalized, in any order. A zero id stands for the content id, and Write may set
 	// the content id in the slice.
 	Readings []varve.Reading
+	// Verdicts is memory that the writer may use for Result.Verdicts. It is nil, or has the length of
+	// Readings.
+	Verdicts []varve.Verdict
 	// Layout returns the layout of a series. If nil, the zero Layout applies.
 	Layout func(varve.Series) Layout
 }

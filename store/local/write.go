@@ -4,9 +4,9 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/reuse"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/journal"
 	"github.com/varvedb/varve/store/local/memtable"
@@ -39,7 +39,7 @@ func (wr *writer) write(ctx context.Context, batches []store.Batch, results []st
 	if err := wr.db.guard.CheckReadings(); err != nil {
 		return err
 	}
-	w := pendingWrites.Get().(*pendingWrite)
+	w := pendingWrites.Get()
 	defer w.release()
 	w.begin(wr.mem, batches, results)
 	if w.small() {
@@ -73,7 +73,7 @@ type pendingWrite struct {
 	record  memtable.Record
 }
 
-var pendingWrites = sync.Pool{New: func() any { return new(pendingWrite) }}
+var pendingWrites reuse.List[pendingWrite]
 
 func (w *pendingWrite) release() {
 	clear(w.groups)
@@ -108,7 +108,11 @@ func (w *pendingWrite) begin(m *memory, batches []store.Batch, results []store.R
 			results[i].Err = err
 			continue
 		}
-		verdicts := make([]varve.Verdict, len(b.Readings))
+		verdicts := b.Verdicts
+		if verdicts == nil {
+			verdicts = make([]varve.Verdict, len(b.Readings))
+		}
+		clear(verdicts)
 		results[i].Verdicts = verdicts
 		for from := 0; from < len(b.Readings); {
 			to := from + 1

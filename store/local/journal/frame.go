@@ -2,8 +2,9 @@ package journal
 
 import (
 	"encoding/binary"
-	"github.com/varvedb/varve/store/local/meta"
 	"hash/crc32"
+
+	"github.com/varvedb/varve/store/local/meta"
 )
 
 // MaxPayload limits the payload of a frame.

@@ -37,7 +37,7 @@ type Writer struct {
 	queue    []*group  // groups to be written, in order; open is the last one
 	failed   error     // error of the last write, which is being retried
 	closed   bool
-	spare    []byte        // buffer of a written group, for the next group
+	spares   [][]byte      // buffers of written groups, for later groups; at most maxSpares
 	stopped  chan struct{} // closed when writeLoop returns
 	closing  chan struct{} // closed by Close
 
@@ -146,8 +146,7 @@ func (w *Writer) Append(kind Kind, payload []byte) *Commit {
 func (w *Writer) add(kind Kind, payload []byte) {
 	s := w.segment
 	if w.open == nil {
-		w.open = &group{segment: s, buf: w.spare[:0], commit: newCommit()}
-		w.spare = nil
+		w.open = &group{segment: s, buf: w.takeSpare(), commit: newCommit()}
 		w.queue = append(w.queue, w.open)
 		w.work.Signal()
 	}
@@ -360,13 +359,29 @@ func (w *Writer) written(g *group, err error) {
 		w.failed = s.file.Close()
 	}
 	w.queue = w.queue[1:]
-	if cap(g.buf) <= maxSpare {
-		w.spare = g.buf
+	if cap(g.buf) <= maxSpareBytes && len(w.spares) < maxSpares {
+		w.spares = append(w.spares, g.buf)
 	}
 }
 
-// maxSpare limits the size of a buffer that is reused for a later group.
-const maxSpare = 4 << 20
+const (
+	// maxSpares limits the buffers that are reused for later groups. While one group is written, the
+	// next one collects frames.
+	maxSpares = 2
+	// maxSpareBytes limits the size of such a buffer.
+	maxSpareBytes = 4 << 20
+)
+
+// takeSpare returns the empty buffer of a written group, or nil. The caller has locked mu.
+func (w *Writer) takeSpare() []byte {
+	last := len(w.spares) - 1
+	if last < 0 {
+		return nil
+	}
+	buf := w.spares[last]
+	w.spares = w.spares[:last]
+	return buf[:0]
+}
 
 // pause waits before the next attempt. It returns false if the journal is being closed.
 func (w *Writer) pause() bool {

@@ -1,0 +1,64 @@
+// Package reuse keeps values that are no longer used, so that later users reuse their memory.
+//
+// A sync.Pool does the same, but it loses its values in two garbage collections. On many virtual
+// machines, the first access to new memory is slow, so buffers of a megabyte should not be lost.
+package reuse
+
+import (
+	"runtime"
+	"sync"
+)
+
+// List keeps as many values as GOMAXPROCS had at its first use, and two more. These values stay
+// until they are used. Further values are kept until a garbage collection. It is safe for
+// concurrent use. The zero List is ready for use, and must not be copied.
+type List[T any] struct {
+	mu   sync.Mutex
+	list []*T
+	most int
+	rest sync.Pool
+}
+
+// Get returns the value that was put last, or a new zero value.
+func (l *List[T]) Get() *T {
+	if v := l.pop(); v != nil {
+		return v
+	}
+	if v, ok := l.rest.Get().(*T); ok {
+		return v
+	}
+	return new(T)
+}
+
+func (l *List[T]) pop() *T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last := len(l.list) - 1
+	if last < 0 {
+		return nil
+	}
+	v := l.list[last]
+	l.list = l.list[:last]
+	return v
+}
+
+// Put keeps a value. The caller must not use it afterwards.
+func (l *List[T]) Put(v *T) {
+	if !l.push(v) {
+		l.rest.Put(v)
+	}
+}
+
+func (l *List[T]) push(v *T) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.most == 0 {
+		l.most = runtime.GOMAXPROCS(0) + 2
+		l.list = make([]*T, 0, l.most)
+	}
+	if len(l.list) == l.most {
+		return false
+	}
+	l.list = append(l.list, v)
+	return true
+}
