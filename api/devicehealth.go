@@ -97,8 +97,8 @@ func (h *deviceHealthHandler) list(ctx context.Context, in *healthQuery) (*wire.
 	return body, nil
 }
 
-// window returns the window for which completeness is computed. It has whole hours and ends before the
-// present hour.
+// window returns the window for which completeness is computed. It has whole hours, and ends where the
+// present hour begins.
 func (in *healthQuery) window(now time.Time) (w varve.Window, hours int, err error) {
 	length := 24 * time.Hour
 	if in.Window != "" {
