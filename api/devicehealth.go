@@ -22,7 +22,7 @@ import (
 // Limits of a request for the health of devices.
 const (
 	maxHealthDevices = 2_000  // maximum number of devices that a request may select
-	maxHealthAlerts  = 10_000 // maximum number of open alerts that are counted
+	maxHealthAlerts  = 10_000 // number of open alerts after which no further page of them is read
 	maxHealthWindow  = 31 * 24 * time.Hour
 )
 

@@ -17,7 +17,7 @@ import (
 )
 
 // directory looks up the streams and the devices of all tenants. Handlers use it to distinguish an
-// empty answer from a misspelt name.
+// empty answer from a misspelled name.
 type directory struct {
 	streams *streams.Registry
 	devices *devices.Registry
