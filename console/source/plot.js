@@ -41,7 +41,7 @@ const parser = () => {
 };
 
 // readingsLine returns the line of a field in an answer in columns. Only numbers and booleans are
-// drawn. Readings of one time get places side by side.
+// drawn. Readings with the same time are drawn side by side.
 export const readingsLine = (device, field, color, columns) => {
   const values = columns.fields[field] || [], n = values.length;
   const t = new Float64Array(n), y = new Float64Array(n), came = new Float64Array(n), late = new Uint8Array(n), twin = new Float32Array(n), row = new Uint32Array(n);
@@ -266,8 +266,8 @@ const optionsOf = (U, drawing, width, height, on) => {
   };
 };
 
-// Plot shows a drawing. zoom gets a new window after a selection, and pick a reading that is clicked,
-// or chosen with the arrow keys and Enter.
+// Plot shows a drawing. It calls zoom with the new window after a selection. It calls pick with a reading
+// that was clicked, or chosen with the arrow keys and Enter.
 export const Plot = ({ drawing, zoom, pick, label }) => {
   const box = useRef(), tip = useRef(), told = useRef();
   useEffect(() => {
