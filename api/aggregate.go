@@ -22,8 +22,8 @@ import (
 const aggregatesAtWork = 8
 
 // aggregateMemory is the maximum number of values that all aggregates have in memory at a time. An
-// aggregate reserves aggregate.MaxValues while it is computed. Until its client has read the
-// answer, it reserves only the number of its values.
+// aggregate reserves aggregate.MaxValues while it is computed. Then it reserves only the number of
+// its values, until the client has read the answer.
 const aggregateMemory = aggregatesAtWork * aggregate.MaxValues
 
 // aggregateHandler serves aggregates of one device and of several devices.

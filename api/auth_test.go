@@ -21,8 +21,8 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestHowAKeyIsSent checks that a key is accepted in either header, with Bearer in any case.
-// Ambiguous headers are refused.
+// TestHowAKeyIsSent checks that a key is accepted in either header, and that the word Bearer may be in
+// upper or lower case. Ambiguous headers are refused.
 func TestHowAKeyIsSent(t *testing.T) {
 	l := newLocked(t)
 	key, other := l.operator, l.keys["other admin"]

@@ -114,7 +114,7 @@ type changesAnswer struct {
 	r      *http.Request
 	q      changes.Query
 	wait   time.Duration
-	settle time.Duration // 0 means that the answer ends at the settled time at once
+	settle time.Duration // how long to wait until the acknowledged readings are settled; 0 means no wait
 	format wire.Format
 	// numbers is the type of numbers in the format arrow.
 	numbers arrowstream.Numbers
@@ -247,7 +247,7 @@ func (a *changesAnswer) next(ctx context.Context) (page []varve.Reading, err err
 	return page, err
 }
 
-// read calls do, which uses the store. Meanwhile, the request counts as a read under way.
+// read calls the function do, which uses the store. Meanwhile, the request counts as a read under way.
 func (a *changesAnswer) read(ctx context.Context, do func() error) error {
 	if err := a.h.reads.begin(); err != nil {
 		return err

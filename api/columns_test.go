@@ -70,8 +70,8 @@ func (w *twins) send(h http.Handler, method, path, body string) *httptest.Respon
 	return answer
 }
 
-// randomValue returns a value as JSON, mostly a number. The number of the field is also the number
-// of its decimals.
+// randomValue returns a value as JSON, mostly a number. The argument field is the number of decimals
+// of most numbers.
 func randomValue(rng *rand.Rand, field int) string {
 	switch rng.IntN(60) {
 	case 0:

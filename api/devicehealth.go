@@ -22,7 +22,7 @@ import (
 // Limits of a request for the health of devices.
 const (
 	maxHealthDevices = 2_000  // maximum number of devices that a request may select
-	maxHealthAlerts  = 10_000 // maximum number of open alerts that are counted
+	maxHealthAlerts  = 10_000 // number of open alerts after which no further page of them is read
 	maxHealthWindow  = 31 * 24 * time.Hour
 )
 
@@ -97,8 +97,8 @@ func (h *deviceHealthHandler) list(ctx context.Context, in *healthQuery) (*wire.
 	return body, nil
 }
 
-// window returns the window for which completeness is computed. It has whole hours and ends before the
-// present hour.
+// window returns the window for which completeness is computed. It has whole hours, and ends where the
+// present hour begins.
 func (in *healthQuery) window(now time.Time) (w varve.Window, hours int, err error) {
 	length := 24 * time.Hour
 	if in.Window != "" {

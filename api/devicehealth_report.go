@@ -16,8 +16,8 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// addAlerts counts the open alerts of the listed devices. It reads about maxHealthAlerts open alerts of
-// the tenant. If more are open, it adds a note.
+// addAlerts counts the open alerts of the listed devices. It reads pages of the tenant's open alerts, up
+// to about maxHealthAlerts. If more are open, it adds a note.
 func (s *healthReport) addAlerts(ctx context.Context) error {
 	at := make(map[string]*wire.DeviceHealth, len(s.bodies))
 	for i := range s.bodies {

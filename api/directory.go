@@ -17,7 +17,7 @@ import (
 )
 
 // directory looks up the streams and the devices of all tenants. Handlers use it to distinguish an
-// empty answer from a misspelt name.
+// empty answer from a misspelled name.
 type directory struct {
 	streams *streams.Registry
 	devices *devices.Registry
@@ -156,8 +156,8 @@ func namedDevices(asked url.Values) []string {
 	return append(list(asked, "devices"), asked["device"]...)
 }
 
-// namedDeviceParams returns the parameters that name devices. The text otherwise describes their
-// default.
+// namedDeviceParams returns the parameters that name devices. The argument otherwise is the text that
+// describes their default.
 func namedDeviceParams(otherwise string) []*huma.Param {
 	return append(queryParams("devices", "only these, separated by commas; default: "+otherwise), &huma.Param{
 		Name: "device", In: "query", Description: "a device; can be repeated, instead of devices",

@@ -279,7 +279,7 @@ func failFirehose(w http.ResponseWriter, r *http.Request, e *varve.Error) {
 
 // writeFirehose writes an answer with a Content-Length, because Firehose accepts no chunked answers.
 func writeFirehose(w http.ResponseWriter, status int, a wire.FirehoseAnswer) {
-	// The answer has texts and a number, and can always be marshalled.
+	// The answer has texts and a number, and can always be marshaled.
 	text, _ := wire.MarshalJSON(a)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))

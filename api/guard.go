@@ -12,14 +12,13 @@ import (
 )
 
 // crossOrigin refuses requests with which a page of another site could change data.
+var crossOrigin = http.NewCrossOriginProtection()
+
+// checkOrigin returns an error if the Host or the Origin of a request is not accepted.
 //
 // Before the first key exists, any page in a browser on this machine can send requests to the
 // server. So the Host header must name this server. Once keys exist, any host is accepted,
 // because a browser does not send a key by itself.
-
-var crossOrigin = http.NewCrossOriginProtection()
-
-// checkOrigin returns an error if the Host or the Origin of a request is not accepted.
 func (g *guard) checkOrigin(r *http.Request, keysOn bool) error {
 	if !keysOn && !g.ownHost(r.Host) {
 		return &varve.Error{Failure: varve.Forbidden, Param: "header.Host",

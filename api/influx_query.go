@@ -134,8 +134,8 @@ func (h *influxHandler) statement(text, database string) wire.InfluxResult {
 	return wire.InfluxResult{Error: "InfluxQL is not supported: read with GET /v1/streams/{stream}/devices/{device}/readings"}
 }
 
-// databases returns the configured names of databases. If none is configured, every name is accepted. Then
-// it returns the name in the request, or else varve.
+// databases returns the configured names of databases. If none is configured, every name is accepted, and
+// databases returns the name in the request, or "varve" if the request has none.
 func (h *influxHandler) databases(asked string) []string {
 	switch {
 	case len(h.Databases) > 0:

@@ -80,7 +80,7 @@ func setNotes(h http.Header, notes []wire.Note) {
 	if len(notes) == 0 {
 		return
 	}
-	// Notes can always be marshalled.
+	// Notes can always be marshaled.
 	text, _ := wire.MarshalJSON(notes[:min(len(notes), trailerNotes)])
 	h.Set(notesTrailer, asciiJSON(text))
 }

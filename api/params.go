@@ -99,8 +99,8 @@ func windowOf(q url.Values, now time.Time) (w varve.Window, err error) {
 	return w, nil
 }
 
-// startText returns the parameters from, during, where, as_of and archive as the client sent them.
-// Cursors store this text.
+// startText returns the text of five parameters as the client sent them: from, during, where, as_of and
+// archive. Cursors store this text.
 func startText(q url.Values) string {
 	text := q.Get("from") + q.Get("during") + strings.Join(q["where"], "\x00")
 	if at := q.Get("as_of"); at != "" {

@@ -126,7 +126,7 @@ type promAnswer struct {
 }
 
 // jsonAnswer returns an answer whose data is v as JSON. The value v must be one that can always be
-// marshalled.
+// marshaled.
 func jsonAnswer(v any, warnings []string) *promAnswer {
 	return &promAnswer{warnings: warnings, data: func(dst []byte) []byte {
 		text, _ := wire.MarshalJSON(v)
@@ -196,7 +196,7 @@ func failPrometheus(w http.ResponseWriter, err error, message string, status int
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="varve"`)
 	}
-	// A map of texts can always be marshalled.
+	// A map of texts can always be marshaled.
 	body, _ := wire.MarshalJSON(map[string]string{"status": "error", "errorType": string(kind), "error": message})
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -374,6 +374,6 @@ func (a *answer) explain() error {
 
 // extend gives the client more time to read the answer.
 func (a *answer) extend() {
-	// The ResponseWriter of a test has no deadlines.
+	// Ignore the error: the ResponseWriter of a test has no deadlines.
 	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(a.h.stall))
 }

@@ -63,7 +63,7 @@ func (a *responder) failWrite(w http.ResponseWriter, r *http.Request, err error,
 	} else if e.Failure == varve.Busy || e.Failure == varve.Unavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	// A Problem can always be marshalled.
+	// A Problem can always be marshaled.
 	body, _ := wire.MarshalJSON(p)
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)

@@ -31,8 +31,8 @@ type Verification struct {
 // verifyPattern is the route whose requests may take longer than limits.request.
 const verifyPattern = "POST /v1/verify"
 
-// progressEvery is the minimum time between two progress lines of a verification. A snapshot sends
-// a line with waiting in each such interval.
+// progressEvery is the minimum time between two progress lines of a verification. The answer of a
+// snapshot has a line with the property waiting for each such interval.
 const progressEvery = 5 * time.Second
 
 var (

@@ -265,7 +265,7 @@ func (h *whyHandler) endOf(c *query.TracedCopy, infos []store.Info) string {
 	}
 }
 
-// nameReject explains a missing reading by a reject of the stream that has its event time.
+// nameReject explains a missing reading by a reject with the stream and the event time of the reading.
 func nameReject(s *wire.WhyStream, found []rejects.Reject) {
 	i := slices.IndexFunc(found, func(r rejects.Reject) bool { return r.Stream == s.Stream && !r.Time.IsZero() })
 	if i < 0 || len(s.Readings) > 0 {

@@ -43,7 +43,8 @@ func TestWhy_HidesTablesFromTenants(t *testing.T) {
 }
 
 // TestWhy_NamesTableThatWouldContain asks for readings that are not stored. The answer must name the
-// tables that would contain them. It must not claim that a reading expired that would be alive.
+// tables that would contain them. If a reading would still be alive, the answer must not claim that it
+// has expired.
 func TestWhy_NamesTableThatWouldContain(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon))

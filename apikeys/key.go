@@ -88,7 +88,7 @@ func (d *Draft) Check(now time.Time) error {
 }
 
 // Under limits a draft to the grant of the key that creates it. Missing rates and a missing end
-// are set to the grant's. It fails if the draft exceeds the grant.
+// are set to the values of the grant. It fails if the draft exceeds the grant.
 func (d *Draft) Under(g *Grant) error {
 	for _, r := range []struct {
 		param      string

@@ -46,9 +46,9 @@ func New(items store.Items, now func() time.Time) *Registry {
 
 // Create creates a key and returns its text, which is not stored. When it returns, the key is durable.
 // From then on, requests to this process need a key, and requests to other processes need one within
-// ten seconds. The first key must be an admin key of
-// varve.DefaultTenant, because other keys cannot create keys. If the draft is invalid, Create
-// returns an Invalid error that names the parameter.
+// ten seconds. The first key must be an admin key of varve.DefaultTenant, because only such a key can
+// create keys of all tenants. If the draft is invalid, Create returns an Invalid error that names the
+// parameter.
 func (r *Registry) Create(ctx context.Context, d Draft) (k Key, text string, err error) {
 	now := r.now().UTC().Truncate(time.Millisecond)
 	d.Tenant = cmp.Or(d.Tenant, varve.DefaultTenant)

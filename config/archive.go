@@ -68,7 +68,7 @@ func checkArchivePrefix(s string) error {
 	return nil
 }
 
-// dropSetting returns the setting retention.drop, which is a boolean or archived.
+// dropSetting returns the setting retention.drop, whose value is true, false or archived.
 func dropSetting() setting {
 	return setting{
 		Key: "retention.drop", Doc: "drop tables whose readings have all expired: true, false, or archived (only those with a verified archive)",

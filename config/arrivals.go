@@ -1,6 +1,7 @@
 package config
 
-// kindDynamo is the kind of a store with several processes. Its index by arrival is off by default.
+// kindDynamo is the kind of store that several processes may share. Such a store does not record
+// changes by arrival, by default.
 const kindDynamo = "dynamodb"
 
 // IsShared reports whether several processes may write to the store.

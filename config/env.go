@@ -35,9 +35,9 @@ func (l *loader) environ(src Source) {
 // varve or varve-writer.
 var injected = regexp.MustCompile(`^VARVE(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 
-// isInjected reports whether Kubernetes or Docker added a variable. An operator may also set a name
-// such as VARVE_PORT by mistake. So the value of a name that ends with _PORT decides: Kubernetes and
-// Docker set an address such as tcp://10.0.0.1:8278.
+// isInjected reports whether Kubernetes or Docker added a variable. An operator may also set a variable
+// such as VARVE_PORT by mistake. So if a name ends with _PORT, the value decides: Kubernetes and Docker
+// set an address such as tcp://10.0.0.1:8278.
 func isInjected(name, value string) bool {
 	return injected.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 }

@@ -112,7 +112,7 @@ func checkQueue(s string) error {
 	return nil
 }
 
-// validateIngest checks the settings of consumers that depend on each other.
+// validateIngest checks, for each consumer, the settings that depend on each other.
 func (l *loader) validateIngest(c *Config) {
 	for _, consumer := range []struct {
 		group, source, key string

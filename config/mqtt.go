@@ -65,7 +65,7 @@ func topicSettings(name string) map[string]setting {
 	return all
 }
 
-// validateTopics checks the rules of topics, and the settings of MQTT that depend on each other.
+// validateTopics checks the rules of topics, and the MQTT settings that depend on each other.
 func (l *loader) validateTopics(c *Config) {
 	for _, name := range sortedKeys(c.Topics) {
 		_, err := c.Topics[name].Compile()

@@ -62,7 +62,7 @@ func TestLoad_FindsMistakesOfMQTT(t *testing.T) {
 }
 
 // TestTopicTable_OrdersRulesAndPresets checks that topics come before presets, and that the default
-// pattern applies without both.
+// pattern applies if the configuration has neither.
 func TestTopicTable_OrdersRulesAndPresets(t *testing.T) {
 	for text, want := range map[string]string{
 		"mqtt: {}": "varve/+/+",

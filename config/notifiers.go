@@ -100,7 +100,7 @@ func checkPublicURL(s string) error {
 	return notify.CheckURL(s)
 }
 
-// validateNotifiers checks settings of notifiers that depend on each other.
+// validateNotifiers checks, for each notifier, the settings that depend on each other.
 func (l *loader) validateNotifiers(c *Config) {
 	for _, name := range sortedKeys(c.Notifiers) {
 		n := c.Notifiers[name]

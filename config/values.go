@@ -38,9 +38,9 @@ func (l *Loaded) Values() []Value {
 	return values
 }
 
-// PublicValues lists all values as other people may see them. Passwords, and the parts of a
-// notifier's address that may be a token, are replaced by hidden text. Settings never contain other
-// secrets: those are in files and variables.
+// PublicValues lists all values as other people may see them. In each password, and each part of a
+// notifier's address that may be a token, the text is replaced by the constant hidden. Settings never
+// contain other secrets: those are in files and variables.
 func (l *Loaded) PublicValues() []Value {
 	values := l.Values()
 	for i := range values {

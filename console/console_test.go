@@ -171,7 +171,7 @@ func TestAssets_AreSmall(t *testing.T) {
 	}
 }
 
-// TestAssets_NameLicences checks that the assets include the licences of the embedded libraries.
+// TestAssets_NameLicences checks that the assets include the licenses of the embedded libraries.
 func TestAssets_NameLicences(t *testing.T) {
 	folder, _ := assetsOf(t)
 	notice := string(bodyOf(t, get(t, folder+"NOTICE.txt")))

@@ -45,9 +45,9 @@
 //   - All state that a user may want to send to a colleague is in the query of the address: read it
 //     with route.query, and change it with setQuery of router.js.
 //   - Requests use useFetch or request of api.js. They end when the page is left.
-//   - Colours, distances and fonts are variables of style.css. The content security policy forbids
+//   - Colors, distances and fonts are variables of style.css. The content security policy forbids
 //     style attributes in HTML, and allows the style property of a component.
-//   - Each colour has a text or a shape beside it, and each action works with the keyboard.
+//   - Each color has a text or a shape beside it, and each action works with the keyboard.
 //   - Add the page to the table in tests/console/pages_test.go. The tests then check it for errors, for
 //     violations of the policy and with axe, in both themes and at the width of a phone.
 //

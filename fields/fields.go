@@ -2,12 +2,12 @@
 // and the columns of CSV grow with each field.
 //
 // A [Registry] remembers the field names of recently written series, as hashes. The names of a
-// series with many fields are also stored, in one item for each series. Each process reads the item
-// once, and writes it when names are added.
+// series with many fields are also stored, in one item for each series. A process reads the item
+// once while it remembers the series, and writes it when names are added.
 //
-// The bound is exact while only one process runs. Names that are not stored are forgotten when a
-// process ends, or when its cache is full: at most 64 for each series. If several processes share
-// tables, each of them may admit another name at the limit, so that the bound is exceeded.
+// The bound can be exceeded in two ways. Names that are not stored, at most 64 for each series, are
+// forgotten when a process ends or its cache is full. If several processes share tables, each of
+// them may admit another name at the limit.
 //
 // If the item of a series cannot be read or written, readings with new names for it are rejected as
 // unavailable.
@@ -32,7 +32,7 @@ import (
 // DefaultLimit and MaxLimit bound the number of fields of a series.
 const (
 	DefaultLimit = 1000
-	MaxLimit     = 10_000 // an item of DynamoDB has room for so many hashes of names
+	MaxLimit     = 10_000 // an item of DynamoDB has room for this number of hashes
 )
 
 // maxUnrecorded is the maximum number of names of a series that are only in memory.

@@ -13,7 +13,7 @@ import (
 // maxMonths is the maximum number of months of a distance from now: 292 years.
 const maxMonths = 292 * 12
 
-// errDistance is the reason for which a text with a sign is not a distance from now.
+// errDistance is the error for a text that begins with a sign and is not a distance from now.
 var errDistance = errors.New("is not a distance from now: write it as in -24h, -7d or -1mo")
 
 // ParseRelative parses a time that depends on the present time, or on a calendar in a zone. It returns false

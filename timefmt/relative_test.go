@@ -43,7 +43,7 @@ func TestParseRelative_Examples(t *testing.T) {
 		{"-1m", "2026-11-18T12:30:00Z", time.UTC, "2026-11-18T12:29:00Z"}, // a minute
 		{"2026-11", "2026-11-18T12:30:00Z", time.UTC, "2026-11-01T00:00:00Z"},
 		{"2024-02", "2026-11-18T12:30:00Z", auckland, "2024-01-31T11:00:00Z"},
-		// The clocks skip the first hour of these days.
+		// In the next three rows, the clocks skip the first hour of the resulting day.
 		{"today", "2026-03-08T12:30:00Z", havana, "2026-03-08T05:00:00Z"},
 		{"yesterday", "2026-03-09T12:30:00Z", havana, "2026-03-08T05:00:00Z"},
 		{"2017-10", "2026-11-18T12:30:00Z", asuncion, "2017-10-01T04:00:00Z"},

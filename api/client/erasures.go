@@ -8,12 +8,12 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// ErasureTarget is the target of an erasure. Empty fields mean no limit.
+// ErasureTarget is the target of an erasure.
 type ErasureTarget struct {
 	Device   string
 	Tenant   string // the tenant of the device; "" means the default one
 	Stream   string // if empty, the target is all streams and the log of the device
-	From, To string // event times in whole hours, as in queries
+	From, To string // event times in whole hours, as in queries; if empty, no limit
 }
 
 func (t *ErasureTarget) request(method, what string) request {

@@ -72,8 +72,8 @@ func (c OperatorCalls) Release(ctx context.Context, table string) (wire.TableInf
 	return getJSON[wire.TableInfo](ctx, c.connection, request{method: http.MethodDelete, path: "/v1/tables/" + segment(table) + "/hold"})
 }
 
-// Ready reports whether the server accepts readings, and returns the state of the rotator. Agents of earlier
-// versions answer the status ok, without the field ready.
+// Ready reports whether the server accepts readings, and returns the state of the rotator. Agents of
+// earlier versions answer with the status ok instead of the field ready.
 func (c OperatorCalls) Ready(ctx context.Context) (wire.Readiness, error) {
 	type answer struct {
 		wire.Readiness

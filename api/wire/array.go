@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// maxElement is the maximum length of an element. Such an element and its newline are as long as the
-// longest line of NDJSON.
+// maxElement is the maximum length of an element. An element of this length, with a newline, is as long
+// as the longest line of NDJSON.
 const maxElement = maxLine - 1
 
 // brokenError reports broken JSON in which the start of the next element is unknown.
@@ -30,8 +30,8 @@ type element struct {
 	quoted, escaped bool
 }
 
-// scan examines further text of the value. It returns the length that belongs to the value, and
-// whether the value is complete.
+// scan examines further text of the element. It returns the length of the part that belongs to the
+// element, and whether the element is complete.
 func (e *element) scan(text []byte) (n int, done bool, err error) {
 	for i, c := range text {
 		switch {

@@ -20,9 +20,9 @@ type Columns struct {
 	Names []string
 	// Time, Device and ID name the columns of the time, the device and the id.
 	//
-	// A column that is named here must exist. The default of Time is "time", or "timestamp" if that is
-	// missing, and may have capitals. The default of Device is "device", and may have capitals unless
-	// a device is given for all rows. The default of ID is "id".
+	// A column that is named here must exist. The default of Time is "time", or else "timestamp". Both
+	// may have capitals. The default of Device is "device", and may have capitals unless a device is
+	// given for all rows. The default of ID is "id".
 	//
 	// All other columns are fields, except "_version", the version of a correction, and the columns
 	// "arrived" and "_strings", which occur in answers. See StringsColumn. The prefix "fields." makes any
@@ -290,8 +290,9 @@ func (c *Columns) DeviceColumn(names []string, given bool) string {
 	}
 }
 
-// among returns the column whose name is one of several words, in any case. Earlier words take
-// precedence, and the exact word precedes other cases. If no column matches, it returns the first word.
+// among returns the column whose name is one of several words, with or without capitals. Earlier words
+// take precedence, and the exact word precedes other spellings. If no column matches, it returns the
+// first word.
 func among(names []string, words ...string) string {
 	for _, word := range words {
 		if slices.Contains(names, word) {

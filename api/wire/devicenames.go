@@ -11,7 +11,7 @@ import (
 type deviceNames struct {
 	known  map[string]*deviceName
 	last   *deviceName // device of the previous reading
-	batch  uint64      // number of the batch, by which device numbers of earlier batches are recognised as invalid
+	batch  uint64      // number of the batch; a device number with the number of another batch is invalid
 	groups int32       // number of devices of the batch
 	next   []int32     // buffer for the result of starts
 }

@@ -179,7 +179,8 @@ func ColumnName(field string) string {
 }
 
 // reserved reports whether the column of a field needs fieldPrefix. These are fields with the name time,
-// id or arrived, or device in any case, and fields whose name is such a name after fieldPrefix.
+// id, arrived or device, and fields whose name is such a name after fieldPrefix. The name device may have
+// capitals.
 func reserved(name string) bool {
 	for strings.HasPrefix(name, fieldPrefix) {
 		name = name[len(fieldPrefix):]

@@ -22,7 +22,7 @@ type pointScan struct {
 const openQuote = "not a point of line protocol: a quote is not closed"
 
 // plainFields reads the fields of a point if an earlier point had the same names and the values are
-// plain. Otherwise it returns false, and p.at and the batch are as before.
+// plain. Otherwise it returns false, and leaves p.at and the batch unchanged.
 func (p *pointScan) plainFields(b *Batch) bool {
 	for n := range fewShapes {
 		i := (p.last + n) % fewShapes
@@ -35,7 +35,7 @@ func (p *pointScan) plainFields(b *Batch) bool {
 }
 
 // predicted reads fields with the names of a shape. If the names differ or a value is not plain, it
-// returns false, and p.at and the batch are as before.
+// returns false, and leaves p.at and the batch unchanged.
 func (p *pointScan) predicted(b *Batch, s *shape) bool {
 	at, size, from := p.at, b.size, b.begin()
 	n := len(s.names)

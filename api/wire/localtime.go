@@ -37,8 +37,8 @@ func ParseLocalChoice(text string) (LocalChoice, error) {
 // time occurs once.
 const maxShift = 26 * time.Hour
 
-// chooseLocal returns the instant of a local time. Wall is the local date and time of day, as if in
-// UTC. t is the instant that time.ParseInLocation returned.
+// chooseLocal returns the instant of a local time. The argument wall is the local date and time of day,
+// as if in UTC, and t is the instant that time.ParseInLocation returned.
 func (f TimeFormat) chooseLocal(text string, wall, t time.Time) (time.Time, varve.Verdict) {
 	begin, end := t.ZoneBounds()
 	change := end
@@ -69,8 +69,8 @@ func (f TimeFormat) chooseLocal(text string, wall, t time.Time) (time.Time, varv
 		clip(text), problem, t.Location())
 }
 
-// isLocal reports whether the clocks of a zone show wall at an instant. Wall is a date and time of
-// day, as if in UTC.
+// isLocal reports whether the clocks of a zone show the time wall at an instant. The argument wall is a
+// date and time of day, as if in UTC.
 func isLocal(at, wall time.Time, zone *time.Location) bool {
 	_, offset := at.In(zone).Zone()
 	return at.Add(time.Duration(offset) * time.Second).Equal(wall)

@@ -12,7 +12,7 @@ func AppendNotes(dst []byte, notes []Note) []byte {
 	if len(notes) == 0 {
 		return dst
 	}
-	// Notes can always be marshalled.
+	// Notes can always be marshaled.
 	text, _ := MarshalJSON(notes)
 	return append(append(dst, `,"notes":`...), text...)
 }

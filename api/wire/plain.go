@@ -32,14 +32,14 @@ type plain struct {
 // about as much as reading a name.
 const fewShapes = 4
 
-// shape is the names of the fields of an object.
+// shape has the names of the fields of an object.
 type shape struct {
 	names []string // names in the order in which they occur in the object
 	order []int    // index of each name among the sorted names; empty if a name occurs twice
 }
 
-// into reads an object as the last reading of the batch. For a text in another form, it returns false,
-// and the batch is as before.
+// into reads an object as the last reading of the batch. For a text in another form, it returns false
+// and leaves the batch unchanged.
 func (p *plain) into(b *Batch, r *varve.Reading, o *object, text []byte) bool {
 	p.text, p.at = text, 0
 	before, size, from := *r, b.size, b.begin()
@@ -162,7 +162,7 @@ func (p *plain) fields(b *Batch) bool {
 }
 
 // predicted reads fields with the names of a shape. If the names differ or a value is not plain, it
-// returns false, and p.at and the batch are as before.
+// returns false, and leaves p.at and the batch unchanged.
 func (p *plain) predicted(b *Batch, s *shape) bool {
 	at, size, from := p.at, b.size, b.begin()
 	n := len(s.names)

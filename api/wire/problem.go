@@ -49,7 +49,7 @@ type NoDeviceError struct{ Err *varve.Error }
 
 func (e *NoDeviceError) Error() string { return e.Err.Error() }
 
-// Unwrap returns an error of kind NotFound.
+// Unwrap returns an error with the failure NotFound.
 func (e *NoDeviceError) Unwrap() error { return e.Err }
 
 // StatusOf returns the HTTP status of a failure.

@@ -47,7 +47,7 @@ func (p *Piece) Text(i int) []byte {
 	return bytes.Trim(p.Data[from:to], "\r\n")
 }
 
-// Where returns the index of a reading in the file and its first line. The line is 0 in JSON.
+// Where returns the index and the first line of a reading in the file. The line is 0 in JSON.
 func (p *Piece) Where(i int) (index, line int64) {
 	if p.originals != nil {
 		return p.originals[i].index, p.originals[i].line

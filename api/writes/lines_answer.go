@@ -119,7 +119,7 @@ func FailLines(w http.ResponseWriter, r *http.Request, e *varve.Error, status in
 
 // WriteLines answers a client of InfluxDB with a status and a body.
 func WriteLines(w http.ResponseWriter, status int, body any) {
-	// Every body of these answers can be marshalled.
+	// Every body of these answers can be marshaled.
 	text, _ := wire.MarshalJSON(body)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -59,7 +59,7 @@ func bodyFormat(r *http.Request, q url.Values) (wire.Format, error) {
 	return f, nil
 }
 
-// Known rejects parameters that are not among names. Otherwise a misspelt parameter would be
+// Known rejects parameters that are not among names. Otherwise a misspelled parameter would be
 // ignored.
 func Known(params url.Values, names ...string) error {
 	for name := range params {

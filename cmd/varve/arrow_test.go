@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// TestArrow_RefusesUselessOutput checks that a terminal gets no binary output, and that arrivals are
-// limited to one stream.
+// TestArrow_RefusesUselessOutput checks that a terminal gets no binary output, and that varve arrivals
+// writes at most one Arrow stream.
 func TestArrow_RefusesUselessOutput(t *testing.T) {
 	const binary = "--output arrow is binary: redirect it to a file"
 	for _, row := range []struct {

@@ -159,7 +159,7 @@ func (c backupCommands) sayDamage(m *backup.Manifest) error {
 	return exitError(exitFailure)
 }
 
-// watch calls do, and shows the progress of the place meanwhile.
+// watch calls the function do, and shows the progress of the place meanwhile.
 func (c backupCommands) watch(p *backup.Place, do func() error) error {
 	var bar *progress
 	shown := int64(0)
@@ -208,7 +208,7 @@ func (c backupCommands) list() *cobra.Command {
 	return cmd
 }
 
-// backupDamage returns a word on the damage of a backup, for lists.
+// backupDamage returns a short text about the damage of a backup, for lists.
 func backupDamage(m *backup.Manifest) string {
 	if n := len(m.Damages()); n > 0 {
 		return count(n, "problem")

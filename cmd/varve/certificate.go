@@ -20,7 +20,7 @@ type certificate struct {
 
 	mu      sync.Mutex
 	now     *tls.Certificate // the certificate in use
-	version fileVersion      // version of the files from which the field now was read
+	version fileVersion      // version of the files from which that certificate was read
 }
 
 // fileVersion identifies a version of the certificate's file and the key's file.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// testClock names a file with a duration, which the function now adds to the time. Only the linker sets
+// testClock names a file with the duration by which the program's clock is ahead. Only the linker sets
 // testClock, in programs that are built for tests.
 var testClock string
 

@@ -75,7 +75,7 @@ func (f *configFlags) source() (config.Source, error) {
 	return src, nil
 }
 
-// command returns a command of varve with the same configuration, to be pasted into a shell.
+// command returns a command of varve with the same flags, to be pasted into a shell.
 func (f *configFlags) command(name string) string {
 	words := []string{"varve", name}
 	if f.file != "" {

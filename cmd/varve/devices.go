@@ -142,8 +142,8 @@ func emptyText(q *client.DeviceQuery, stream string) string {
 	return "No such devices: a first reading or varve devices set registers one."
 }
 
-// sinceText returns a time as the user wrote it. It returns a time relative to now, such as -24h,
-// as an absolute time.
+// sinceText returns a time as the user wrote it, unless it depends on the present time. A time such
+// as -24h or today is returned as an absolute time.
 func sinceText(text string) string {
 	if t, ok, err := timefmt.ParseRelative(text, now(), time.UTC); ok && err == nil {
 		return t.UTC().Format("2006-01-02T15:04Z")

@@ -154,7 +154,8 @@ func (w logWriter) Write(p []byte) (int, error) {
 }
 
 // destinationConfirmed logs the confirmation of an HTTP destination of AWS IoT Core. If Varve could not
-// confirm it, the log has the address at which an operator can. If Varve refused, enableURL is "".
+// confirm it, the log has the URL that an operator can open to confirm it. If Varve refused, enableURL
+// is "".
 func destinationConfirmed(log zerolog.Logger, arn, enableURL string, err error) {
 	switch {
 	case err == nil:

@@ -25,7 +25,7 @@ type failures struct {
 
 type repeated struct {
 	at      time.Time // when the failure was last logged
-	leftOut int       // how often the failure occurred after at; none of these was logged
+	leftOut int       // number of later failures, which were not logged
 }
 
 func newFailures(log zerolog.Logger, now func() time.Time) *failures {
@@ -56,7 +56,7 @@ func (f *failures) changed(c health.Condition, holds bool) {
 	}
 }
 
-// due reports whether an event with the name what should be logged now. The result leftOut is the number
+// due reports whether to log an event, whose name is the argument what. The result leftOut is the number
 // of events with this name that were omitted since the last logged one.
 func (f *failures) due(what string) (leftOut int, due bool) {
 	f.mu.Lock()

@@ -21,8 +21,8 @@ var fraction = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$`)
 
 // narrowed returns a copy of the listing for a terminal, and the names of the columns that the copy
 // hides. Times are cut to seconds. Optional columns are hidden in their order until the lines fit
-// the width, or no optional column is left. If the lines still do not fit, the cells of the column that
-// below names move to belowRows.
+// the width, or no optional column is left. If the lines still do not fit, the cells of the column with
+// the name g.below move to belowRows.
 func (g *listing) narrowed(width int) (fitted *listing, hidden []string) {
 	fitted = &listing{header: slices.Clone(g.header), empty: g.empty}
 	for _, row := range g.rows {

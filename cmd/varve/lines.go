@@ -16,7 +16,7 @@ func writeLines(w io.Writer, value any) error {
 		return err
 	}
 	in := json.NewDecoder(&text)
-	for _, want := range []string{"{", "", "["} { // the beginning of the object, the name of the list, and its beginning
+	for _, want := range []string{"{", "", "["} { // the beginning of the object, the name of the list, and the beginning of the list
 		token, err := in.Token()
 		if err != nil || want != "" && fmt.Sprint(token) != want {
 			return fmt.Errorf("write %T as lines: the value has no list: %w", value, err)

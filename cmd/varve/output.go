@@ -26,7 +26,7 @@ type listing struct {
 	// below is the name of a column. A terminal without room for the column shows its cells on lines of
 	// their own, below each row.
 	below     string
-	belowRows []string // the cells of the column that below names, if that column was moved
+	belowRows []string // the cells of that column, if it was moved below the rows
 	// If explain is set, the text empty is also printed for other formats, to standard error.
 	explain bool
 }

@@ -273,7 +273,7 @@ func linesOfBuckets(buckets []wire.AggregateBody, functions []string) (*lines, e
 	return all, nil
 }
 
-// gapOfBuckets returns the longest time between neighbouring buckets that a line connects: one and
+// gapOfBuckets returns the longest time between neighboring buckets that a line connects: one and
 // a half times the shortest such time. Months and days differ in length by less than that.
 func gapOfBuckets(points []plot.Point) time.Duration {
 	least := time.Duration(math.MaxInt64)

@@ -52,16 +52,16 @@ func warnOfQuota(ctx context.Context, c *config.Config, log zerolog.Logger) {
 	text, wrong, err := quotaFinding(ctx, c)
 	if err != nil || !wrong {
 		// Log nothing: an error means that ctx has ended. If wrong is false, either the quota suffices, or
-		// the configuration keeps tables forever. In that case, varve config check and varve tables plan
-		// show the date.
+		// the configuration keeps tables forever. In the latter case, varve config check and varve tables
+		// plan show the date at which the quota is reached.
 		return
 	}
 	log.Warn().Str("found", text).Str("remedy", quotaRemedy(c)).Msg("quota of tables too small")
 }
 
-// forecastTables returns the forecast for varve doctor on DynamoDB. The forecast has a remedy if the quota
-// will be reached. The finding is only a warning if some tables are never dropped and the quota will
-// suffice for more than a year.
+// forecastTables returns a function that forecasts the tables on DynamoDB for varve doctor. The forecast
+// has a remedy if the quota will be reached. The finding is only a warning if some tables are never
+// dropped and the quota will suffice for more than a year.
 func forecastTables(c *config.Config) dynamo.Forecaster {
 	return func(ctx context.Context, tables []store.Info, others int) (found, remedy string, warning bool, err error) {
 		p, at := c.Rotation(), now()

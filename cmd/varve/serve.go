@@ -29,7 +29,7 @@ import (
 	"github.com/varvedb/varve/receipts"
 )
 
-// heapFloor is the size of the heap, in bytes, below which the garbage collector does not run.
+// heapFloor is the floor in bytes that makes garbage collections rare. See package heapfloor.
 const heapFloor = 48 << 20
 
 // service executes varve serve.
@@ -72,8 +72,8 @@ func (a service) serve(ctx context.Context, loaded *config.Loaded, reread func()
 	if err != nil {
 		return err
 	}
-	// Open the port first. Otherwise a port in use would be reported only after the data folder is open,
-	// which may take long.
+	// Open the port first. Otherwise a port in use would be reported only after the data folder is open.
+	// Opening the folder may take long.
 	listener, err := listen(ctx, c.Server.Listen, "--listen")
 	if err != nil {
 		return err

@@ -133,7 +133,7 @@ var (
 	unquoted = regexp.MustCompile(`^[^\s"'<>=$` + "`" + `/]+`)
 )
 
-// value reads the value of an attribute. The value of an attribute without one is true.
+// value reads the value of an attribute. An attribute without a value has the value true.
 func (s *scanner) value() (string, error) {
 	if !s.skip("=") {
 		return "true", nil

@@ -34,8 +34,8 @@ type scanner struct {
 	found bool   // whether a template was found so far
 }
 
-// code copies code up to the end of the module, or moves past the brace that closes a placeholder if
-// placeholder is true. It compiles the templates in between.
+// code copies code and compiles the templates in it. If placeholder is false, the code ends at the end
+// of the module. Otherwise, it ends at the brace that closes the placeholder, which code moves past.
 func (s *scanner) code(placeholder bool) (string, error) {
 	var out strings.Builder
 	for depth := 0; s.at < len(s.text); {

@@ -98,7 +98,7 @@ export const useFetch = (path, { every = 0, ...options } = {}) => {
 // pathOf joins parts of a path, and escapes each: pathOf("v1", "devices", name).
 export const pathOf = (...parts) => "/" + parts.map(encodeURIComponent).join("/");
 
-// useNames returns the known names of devices, by the ids of the devices. It requests missing ones.
+// useNames returns the known names of devices, by the ids of the devices. It requests the missing names.
 const names = {};
 export const useNames = (ids = []) => {
   const [, update] = useState(0);

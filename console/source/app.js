@@ -109,7 +109,7 @@ const App = () => {
   const page = shown.find((p) => p.path === route.page);
   const hidden = !page && pages.find((p) => p.path === route.page);
   const nextTheme = () => {
-    const next = themes[(themes.indexOf(localStorage.getItem("varve.theme") || "") + 1) % themes.length]; // not the state theme, which is old if d is pressed twice before a render
+    const next = themes[(themes.indexOf(localStorage.getItem("varve.theme") || "") + 1) % themes.length]; // the state theme would be old if d is pressed twice before a render
     setTheme(next);
     change(next);
   };

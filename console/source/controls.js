@@ -26,13 +26,13 @@ export const Pages = ({ query, next }) => (query.cursor || next) && html`<p clas
   ${query.cursor && html`<button class="small" onClick=${() => setQuery({ cursor: "" })}>First page</button>`}
   ${next && html`<button class="small" onClick=${() => setQuery({ cursor: next }, { replace: false })}>Next page</button>`}</p>`;
 
-// Field is a labelled control of a form.
+// Field is a labeled control of a form.
 export const Field = ({ label, name, children, ...rest }) => html`<div class="field"><label for=${name}>${label}</label>${children || html`<input id=${name} name=${name} autocomplete="off" ...${rest} />`}</div>`;
 
-// Select is a labelled list of a form.
+// Select is a labeled list of a form.
 export const Select = ({ label, name, of, ...rest }) => html`<${Field} label=${label} name=${name}><select id=${name} name=${name} ...${rest}>${of.map((o) => html`<option key=${o} value=${[o].flat()[0]}>${[o].flat().at(-1)}</option>`)}</select><//>`;
 
-// useAction returns [run, error, busy]. run sends a request, and calls done with its answer.
+// useAction returns [run, error, busy]. The function run sends a request, and calls done with the answer.
 export const useAction = (done) => {
   const [state, set] = useState({});
   const run = async (path, options, then = done) => {

@@ -43,12 +43,12 @@ const stateAt = (t, at) => {
   return "sealed";
 };
 
-// spans are the choices of the shown event time. fit begins at the first table with readings that
-// spans less than 400 days, and at least 60 days ago.
+// spans are the choices of the shown event time. The choice fit begins with the first table that has
+// readings and spans less than 400 days, but at least 60 days ago.
 export const spans = [["fit", "where readings are"], ["3m", "3 months"], ["1y", "1 year"], ["5y", "5 years"], ["all", "everything"]];
 
-// fullOf returns the present number of readings of a cell. In a replay, the property readings has a
-// number of the past.
+// fullOf returns the present number of readings of a cell. In a replay, the property readings holds the
+// number at the replayed time.
 const fullOf = (c) => c.full ?? c.readings;
 
 const startOf = (cells, choice, now) => {
@@ -93,8 +93,8 @@ export const layout = (cells, choice, width, now, at) => {
 // greatest number of readings of a cell.
 export const heat = (readings, most) => (readings <= 0 ? 0 : most <= 1 ? 5 : 1 + Math.min(4, Math.floor((5 * Math.log(readings)) / Math.log(most) + 1e-9)));
 
-// heatSteps returns the steps that some number of readings up to most has, each with the lowest such
-// number, for the legend.
+// heatSteps returns the steps of the numbers of readings from 1 to most, each with its lowest number,
+// for the legend.
 export const heatSteps = (most) => [1, 2, 3, 4, 5]
   .map((step) => ({ step, from: most <= 1 ? 1 : Math.ceil(most ** ((step - 1) / 5) - 1e-9) }))
   .filter(({ step, from }) => heat(from, most) === step);
@@ -123,7 +123,7 @@ const Cell = (c, most) => html`<g key=${c.name}>
 </g>`;
 
 // Grid draws a layout. It renders again only if the layout or the chosen table changes. point is called
-// with the name of the table below the pointer or with the focus, or with nothing. choose is called with
+// with the name of the table that has the pointer or the focus, or without a name. choose is called with
 // the name of the table that was selected. The attribute data-drawn of the grid's element has the
 // milliseconds from begin to the end of the last drawing.
 export class Grid extends Component {

@@ -7,7 +7,7 @@ import Rejects from "./pages/rejects.js";
 import Keys from "./pages/keys.js";
 import Settings from "./pages/settings.js";
 
-// can tells whether a grant has a scope. The scope admin includes all others.
+// can reports whether a grant has a scope. The scope admin includes all others.
 export const can = (grant, scope) => grant.scopes.includes(scope) || grant.scopes.includes("admin");
 
 // The pages of the console, in the order of the navigation. console/doc.go describes a line.

@@ -17,8 +17,8 @@ const loadPlot = () => (library ||= import("./uplot.js").then(
 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// The classes of lateness. A reading is in the first class whose limit, below, is greater than its
-// delay in seconds. Each class has a shape, too.
+// The classes of lateness. A reading is in the first class whose property below is greater than the
+// delay of the reading in seconds. Each class has a shape, too.
 export const lateness = [
   { name: "live", below: 3600, path: "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0" },
   { name: "hours late", below: 86400, color: "--warn", path: "M-4-4h8v8h-8z" },
@@ -41,7 +41,7 @@ const parser = () => {
 };
 
 // readingsLine returns the line of a field in an answer in columns. Only numbers and booleans are
-// drawn. Readings of one time get places side by side.
+// drawn. Readings with the same time are drawn side by side.
 export const readingsLine = (device, field, color, columns) => {
   const values = columns.fields[field] || [], n = values.length;
   const t = new Float64Array(n), y = new Float64Array(n), came = new Float64Array(n), late = new Uint8Array(n), twin = new Float32Array(n), row = new Uint32Array(n);
@@ -72,8 +72,8 @@ export const bandLine = (device, field, color, buckets, step) => {
   return { kind: "band", device, field, color, step, n: of.length, t: Float64Array.from(of, (b) => Date.parse(b.start) / 1000), y: get("mean"), low: get("min"), high: get("max") };
 };
 
-// rangeOf returns the scale of a field. It has room for the alerts at the top and for the rug at the
-// bottom: the marks of arrivals.
+// rangeOf returns the scale of a field. The scale has room for the alerts at the top, and for the rug
+// (the marks of arrivals) at the bottom.
 const rangeOf = (lines) => {
   let low = Infinity, high = -Infinity;
   for (const l of lines) {
@@ -144,7 +144,7 @@ class Painter {
   line(l) {
     const { ctx } = this, y = this.scale(l.field), shift = l.kind === "band" ? l.step / 2 : 0, gap = gapOf(l);
     ctx.strokeStyle = color(l.color);
-    // With several lines, only the line tells whose points they are.
+    // With several lines, only the line shows which device and field a point belongs to.
     const strong = l.kind === "band" || this.drawing.lines.length > 1;
     ctx.lineWidth = (strong ? 1.6 : 1) * this.dpr;
     ctx.globalAlpha = strong ? 1 : 0.55;
@@ -239,8 +239,8 @@ export const describe = ({ line: l, i }) =>
   `${l.device} ${l.field} ${l.y[i]} at ${second(l.t[i] * 1000)}` +
   (l.kind === "band" ? `, mean of ${span(l.step * 1000)}, from ${l.low[i]} to ${l.high[i]}` : `, arrived ${span((l.came[i] - l.t[i]) * 1000)} later`);
 
-// timeText labels the axis of time: with days, or with clock times. Below the first label, and below
-// each midnight, stands the day.
+// timeText labels the axis of time: with days, or with clock times. The day is shown below the first
+// clock time and below each midnight.
 const timeText = (t, step, first) => {
   const text = second(t * 1000), day = text.slice(0, 10);
   if (step >= 86400) return day;
@@ -266,8 +266,8 @@ const optionsOf = (U, drawing, width, height, on) => {
   };
 };
 
-// Plot shows a drawing. zoom gets a new window after a selection, and pick a reading that is clicked,
-// or chosen with the arrow keys and Enter.
+// Plot shows a drawing. It calls zoom with the new window after a selection. It calls pick with a reading
+// that was clicked, or chosen with the arrow keys and Enter.
 export const Plot = ({ drawing, zoom, pick, label }) => {
   const box = useRef(), tip = useRef(), told = useRef();
   useEffect(() => {

@@ -76,8 +76,8 @@ func (t *tuner) adjust() bool {
 	return true
 }
 
-// percentFor returns the growth, in percent of the live heap, at which a cycle begins. When the
-// cycle begins, the heap has between two thirds of the floor and the floor, or has doubled.
+// percentFor returns the growth, in percent of the live heap, at which a cycle begins. When the cycle
+// begins, the heap has doubled, or its size is between two thirds of the floor and the floor.
 //
 // The growth is rounded down to a multiple of the default. So it changes rarely, because each change
 // stops all goroutines for a moment.

@@ -26,7 +26,7 @@ type Line struct {
 // Chart shows lines over time.
 type Chart struct {
 	Lines    []Line
-	From, To time.Time      // ends of the time axis, without To; if zero, the first and the last point are on the axis
+	From, To time.Time      // beginning and exclusive end of the time axis; if zero, the outermost point is on the axis
 	Zone     *time.Location // time zone of the labels; if nil, UTC
 	Style    Style
 	Colours  bool

@@ -47,7 +47,7 @@ func (g *Grid) Shades() (characters []string, highest []float64) {
 }
 
 // Draw returns the grid as lines of text. A line has at most Width characters, if labels and notes
-// leave room for a cell. If the columns have no room, neighbours share one character, which shows
+// leave room for a cell. If the columns have no room, neighbors share one character, which shows
 // the highest of their values.
 func (g *Grid) Draw() string {
 	label, note := 0, 0

@@ -7,8 +7,8 @@
 //	    ▼
 //	sentences ──▶ rules ──▶ findings ──▶ a table of counts per file and rule
 //
-// The counts are compared with a table in the repository. A count may fall but never rise, until
-// the table is empty.
+// The counts are compared with a table in the repository. A count must not exceed the one in the
+// table.
 //
 // Code is exempt from the rules for prose: fenced and indented blocks, and code spans in
 // Markdown. In comments, quoted text is exempt, too.

@@ -21,7 +21,7 @@ type block struct {
 // blocks joins lines into blocks.
 type blocks struct {
 	all  []block
-	open bool // whether the last block of all is open
+	open bool // whether the next line may belong to the last block
 }
 
 // add appends a line to the open block. If no block is open, it opens one.
@@ -182,7 +182,7 @@ func splitSentences(text string, line int) []sentence {
 var abbreviation = regexp.MustCompile(`(^|[\s(])(e\.g|i\.e|etc|cf|vs|no|[A-Za-z])$`)
 
 // endsSentence reports whether the punctuation mark at i ends a sentence. Such a mark is followed by
-// space and does not end an abbreviation.
+// space or the end of the text, and does not end an abbreviation.
 func endsSentence(text string, i int) bool {
 	rest := strings.TrimLeft(text[i+1:], `)"'*_”`)
 	if rest != "" && !unicode.IsSpace(rune(rest[0])) {

@@ -7,7 +7,7 @@ import { Badge, Card, Empty, Facts, Failure, Load, Table, Time } from "../parts.
 import { bandLine, colorOf, lateness, Plot, readingsLine } from "../plot.js";
 import { href, setQuery } from "../router.js";
 
-const most = 250_000; // no more pages are read after so many readings of a device
+const most = 250_000; // after this number of readings of a device, no more pages are read
 const detailed = 20_000; // the product of readings and fields above which buckets are shown
 const steps = [[60, "1m"], [300, "5m"], [900, "15m"], [3600, "1h"], [10800, "3h"], [21600, "6h"], [43200, "12h"], [86400, "1d"], [604800, "1w"]];
 const ranges = ["1h", "6h", "24h", "7d", "30d", "365d"];

@@ -137,7 +137,8 @@ const List = ({ cells, shown }) => html`<details class="card" open=${shown} onTo
     { name: "Retired", value: (t) => day(t.retires) }, { name: "Dropped", value: (t) => day(t.drops) }, { name: "Table", value: (t) => html`<a href=${"?table=" + t.name} onClick=${(e) => { e.preventDefault(); setQuery({ table: t.name }); }}><code>${t.name}</code></a>` },
   ]} />`}</details>`;
 
-// Picture shows the grid and the details of one table at the time when, or now if when is missing.
+// Picture shows the grid and the details of one table. The property when is the shown time; if it is
+// missing, the present is shown.
 const Picture = ({ list, plan, query, reload, when }) => {
   const begin = performance.now(), [place, width] = useWidth(), [pointed, point] = useState();
   const cells = useMemo(() => cellsOf(list, plan, when || Date.now()), [list, plan, when]);
