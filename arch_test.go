@@ -234,8 +234,8 @@ func checkImport(t *testing.T, dir, path string, own, others []string) {
 
 // TestLayout_ConfinesDynamoParts checks that only store/dynamo and its sub-packages import the
 // sub-packages of store/dynamo. Outside of store/dynamo, notify/sns and objectstore/s3, only tests and
-// the consumers of queues may import the whole AWS SDK. An entry for single packages of the SDK, such
-// as that of cmd/varve, is not checked.
+// the consumers of queues may import the whole AWS SDK. Entries for single packages of the SDK, such
+// as the entries of cmd/varve, are not checked.
 func TestLayout_ConfinesDynamoParts(t *testing.T) {
 	consumers := []string{"ingest/consumer", "ingest/kinesis", "ingest/sqs"}
 	inside := func(dir string) bool {

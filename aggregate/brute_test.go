@@ -198,7 +198,7 @@ func (c *oracleCell) result(function string) *big.Rat {
 }
 
 // agree reports whether a text is the exact value. For a function that rounds, the value may differ
-// by what rounding to 20 significant digits can change.
+// by the largest error of rounding to 20 significant digits.
 func agree(function, text string, want *big.Rat) bool {
 	if want == nil || text == "null" {
 		return want == nil && text == "null"

@@ -2,7 +2,7 @@
 //
 // A roll-up equals a recount of the distinct readings that were ever stored. This is true after
 // retries, crashes, late uploads and concurrent writes, and also after older readings of the same
-// hour have expired. There are two exceptions: readings that may be copies of deleted readings, see
+// hour have expired. The only exceptions are readings that may be copies of deleted readings, see
 // [Resent], and corrections of hours whose readings were deleted.
 //
 //	write   Tracker     puts a dirty marker for each hour, before its readings
