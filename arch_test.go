@@ -13,12 +13,12 @@ import (
 
 const module = "github.com/varvedb/varve"
 
-// layout lists the packages of this module. Each entry names the packages of this module and the
-// outside modules that the package may import. A package imports only packages above it in this
+// layout lists the packages of this repository. Each entry names the packages of the repository and
+// the outside modules that the package may import. A package imports only packages above it in this
 // list.
 var layout = []struct {
 	dir    string
-	own    string // imports from this module; "." is the root package
+	own    string // imports from this repository; "." is the root package
 	others string
 }{
 	{"decimal", "", ""},
@@ -155,7 +155,8 @@ var layout = []struct {
 	{"tests/terraform/emulator/serve", "tests/dynamotest tests/terraform/emulator", ""},
 }
 
-// sources parses the production Go files of the module, by folder.
+// sources returns the parsed production Go files of the repository, by folder. It skips hidden
+// folders and folders named testdata or tools.
 func sources(t *testing.T) map[string][]*ast.File {
 	t.Helper()
 	files := map[string][]*ast.File{}
@@ -232,8 +233,9 @@ func checkImport(t *testing.T, dir, path string, own, others []string) {
 }
 
 // TestLayout_ConfinesDynamoParts checks that only store/dynamo and its sub-packages import the
-// sub-packages of store/dynamo. Outside of store/dynamo, notify/sns and objectstore/s3, only tests and the
-// consumers of queues import the AWS SDK.
+// sub-packages of store/dynamo. Outside of store/dynamo, notify/sns and objectstore/s3, only tests and
+// the consumers of queues may import the whole AWS SDK. Entries for single packages of the SDK, such
+// as the entries of cmd/varve, are not checked.
 func TestLayout_ConfinesDynamoParts(t *testing.T) {
 	consumers := []string{"ingest/consumer", "ingest/kinesis", "ingest/sqs"}
 	inside := func(dir string) bool {
@@ -254,7 +256,7 @@ func TestLayout_ConfinesDynamoParts(t *testing.T) {
 	}
 }
 
-// TestPure checks that packages that must be pure do not use the clock, the environment or files.
+// TestPure checks that pure packages use no clock, files, network, environment or random numbers.
 func TestPure(t *testing.T) {
 	files := sources(t)
 	for _, dir := range []string{".", "grid", "retention", "store/local/chunk", "store/dynamo/attr", "store/dynamo/row", "store/dynamo/template"} {

@@ -56,7 +56,7 @@ func TestFindCycle_ReturnsPath(t *testing.T) {
 }
 
 // fileUses returns the uses between the files of a package. The keys are the using file and then
-// the used file. The value is one name that the used file declares.
+// the used file. The value lists the used names of the second file, separated by spaces.
 func fileUses(t *testing.T, dir string) map[string]map[string]string {
 	t.Helper()
 	set := token.NewFileSet()
@@ -75,8 +75,8 @@ func fileUses(t *testing.T, dir string) map[string]map[string]string {
 		}
 		files = append(files, f)
 	}
-	// Replace every import by an empty package. Only the names of imported packages are unresolved then,
-	// and the test needs only the names that the checked package declares.
+	// Replace every import with an empty package. Names from imported packages are then unresolved,
+	// but the test needs only the names that the checked package declares.
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: emptyImporter{}, Error: func(error) {}}
 	pkg, _ := conf.Check(module+"/"+dir, set, files, info) // errors are expected: imported names are missing

@@ -49,7 +49,8 @@ var idDigits = func() (d [256]int8) {
 // HashID returns the id with the given hash.
 func HashID(hash uint64) ID { return ID{hash: hash, set: true} }
 
-// ParseID returns the id with the given text of 1 to 64 bytes of printable UTF-8.
+// ParseID returns the id with the given text. The text must have 1 to 64 bytes of printable UTF-8,
+// with no space at either end.
 //
 // If the text has the form of a hash, ParseID returns the id with that hash. So a reading that is
 // exported with its id and resent has the same identity.
@@ -80,8 +81,8 @@ func parseHash(text string) (hash uint64, ok bool) {
 // IsZero reports whether the id is not set.
 func (id ID) IsZero() bool { return !id.set }
 
-// Hash returns the hash of the id. It returns false if the id is not set, has a version, or is a text that does
-// not have the form of a hash.
+// Hash returns the hash of the id. It returns false if the id is not set, has a version, or is a
+// text that does not have the form of a hash.
 func (id ID) Hash() (hash uint64, ok bool) {
 	return id.hash, id.set && id.text == "" && id.version == 0
 }
@@ -100,8 +101,8 @@ func (id ID) Append(dst []byte) []byte {
 	if id.text != "" || !id.set {
 		return append(dst, id.text...)
 	}
-	// Append placeholders, and write the digits over them. To write the digits elsewhere and to copy them
-	// would be slower.
+	// Append placeholders and overwrite them with the digits. This is faster than writing the digits
+	// to another buffer and copying them.
 	dst = append(dst, "-----------"...)
 	text := dst[len(dst)-hashTextLen:]
 	hash := id.hash
@@ -143,8 +144,8 @@ func (r *Reading) HasOwnID() bool { return r.ID != r.ContentID() }
 // It is the XXH64 hash of the fields in canonical form. Fields must be sorted by name. A field's
 // canonical form consists of the length and bytes of its name, a tag for the kind, and the value:
 //
-//   - number: sign and exponent (zigzag varint of twice the exponent plus sign), then the
-//     coefficient without trailing zeros (varints of the low and high 64 bits)
+//   - number: the zigzag varint of twice the exponent, plus 1 if the number is negative; then the
+//     coefficient without trailing zeros, as varints of its low and high 64 bits
 //   - string or JSON: length and bytes
 //   - boolean: only the tag
 //

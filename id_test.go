@@ -58,8 +58,8 @@ func TestContentID_MatchesVectors(t *testing.T) {
 	}
 }
 
-// TestHashID_SortsAndParses checks that the texts of hashes sort in the order of the hashes, and
-// that parsing a text returns its hash.
+// TestHashID_SortsAndParses checks the texts of hashes, which are listed here in ascending order. It
+// also checks that the method Hash returns the hash of each id.
 func TestHashID_SortsAndParses(t *testing.T) {
 	tests := []struct {
 		hash uint64
@@ -147,8 +147,8 @@ func genID() *rapid.Generator[varve.ID] {
 	})
 }
 
-// TestID_ComparesLikeItsText checks that ids are equal and ordered as their texts are, and that
-// parsing the text returns the id.
+// TestID_ComparesLikeItsText checks that comparing ids has the same result as comparing their texts,
+// and that parsing the text of an id returns the id.
 func TestID_ComparesLikeItsText(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		a, b := genID().Draw(t, "a"), genID().Draw(t, "b")

@@ -50,7 +50,8 @@ var verb = regexp.MustCompile(`%[-+.#0-9]*[a-zA-Z]`)
 // collector gathers the messages of one file.
 type collector struct{ list []string }
 
-// add appends the text of an expression. Its variable parts become an ellipsis.
+// add appends the messages in an expression. Each variable part becomes an ellipsis. Texts of fewer
+// than three words and the messages in wrapping are left out.
 func (c *collector) add(e ast.Expr) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -65,7 +66,7 @@ func (c *collector) add(e ast.Expr) {
 	case *ast.BinaryExpr:
 		c.add(e.X)
 		c.add(e.Y)
-	case *ast.CallExpr: // such as fmt.Sprintf
+	case *ast.CallExpr:
 		if nameOf(e.Fun) == "Sprintf" {
 			c.add(e.Args[0])
 		}
@@ -83,7 +84,7 @@ func nameOf(e ast.Expr) string {
 	return ""
 }
 
-// messagesOf returns the messages about damage that a file makes.
+// messagesOf returns the messages about damage in a file, sorted and without repetitions.
 func messagesOf(t *testing.T, file, calls, fields, constants string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -92,7 +93,7 @@ func messagesOf(t *testing.T, file, calls, fields, constants string) []string {
 	}
 	var c collector
 	is := func(name, of string) bool { return name != "" && slices.Contains(strings.Fields(of), name) }
-	log := false // whether the current function returns names of log messages
+	log := false // whether the current function returns messages for the log
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		var found []ast.Expr
 		switch n := n.(type) {

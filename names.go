@@ -37,7 +37,7 @@ func (s Series) Validate() Verdict {
 // and keys, so few characters are allowed.
 //
 // A name has 1 to 64 letters, digits, dots, underscores and hyphens, and begins with a letter or
-// digit. The argument what is the kind of name, such as tenant, for the error message.
+// digit. The parameter "what" is the kind of the name for the error message, such as tenant.
 func ValidateName(what, name string) error {
 	switch {
 	case name == "":

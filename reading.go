@@ -38,7 +38,8 @@ func (s Series) Compare(t Series) int {
 		cmp.Compare(s.Device, t.Device))
 }
 
-// Reading is one event of one device.
+// Reading is one event of one device. The comments on its fields describe a normalized reading: see
+// [Reading.Normalize].
 type Reading struct {
 	Series
 
@@ -80,7 +81,8 @@ func (r *Reading) Field(name string) Value {
 
 // Normalize converts the reading to the form in which it is stored and compared.
 //
-// It calls NormalizeValues. If the reading has no id, it sets the content id.
+// It calls NormalizeValues. If the reading is valid and has no id, Normalize then sets the content
+// id.
 func (r *Reading) Normalize() Verdict {
 	v := r.NormalizeValues()
 	if v.Outcome != Rejected && r.ID.IsZero() {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestSizes checks that no Go file of the module, tests included, has more than 400 lines,
-// and no function more than 60. Generated files are exempt.
+// TestSizes checks that no Go file of the repository, tests included, has more than 400 lines, and
+// no function more than 60. Generated files are exempt.
 func TestSizes(t *testing.T) {
 	const maxFile, maxFunc = 400, 60
 	eachGoFile(t, func(path string, set *token.FileSet, f *ast.File) {
@@ -73,7 +73,8 @@ func receiverName(e ast.Expr) string {
 	return "?"
 }
 
-// eachGoFile calls visit with every Go file of the module, parsed with its comments.
+// eachGoFile calls visit with every Go file of the repository, parsed with its comments. It skips
+// hidden folders and folders named testdata.
 func eachGoFile(t *testing.T, visit func(path string, set *token.FileSet, f *ast.File)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

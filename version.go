@@ -70,8 +70,8 @@ func ParseKey(key string) (ID, error) {
 // IsVersionOf reports whether two positions differ at most in the versions of their ids.
 func (p Position) IsVersionOf(q Position) bool { return p.Time == q.Time && p.ID.IsVersionOf(q.ID) }
 
-// AfterVersions returns the position after all versions of a reading, in the given order. A read
-// that continues there returns none of these versions.
+// AfterVersions returns a position that no version of the reading follows in the given order. A
+// read that continues after this position returns none of these versions.
 func (p Position) AfterVersions(o Order) Position {
 	p.ID.version = 0
 	if o == Ascending {

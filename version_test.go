@@ -41,7 +41,8 @@ func TestID_KeysSortLikeIDs(t *testing.T) {
 	})
 }
 
-// TestParseKey_RefusesOtherForms checks that each id has a single key.
+// TestParseKey_RefusesOtherForms checks that ParseKey accepts only keys in the form that Key
+// returns. So each id has a single key.
 func TestParseKey_RefusesOtherForms(t *testing.T) {
 	for _, key := range []string{"", "\x1f11", "m\x1f", "m\x1f1", "m\x1f10", "m\x1f201", "m\x1f12", "m\x1f1a", "m\x1f11\x1f11", "m\x1f:2147483648", "m\x1f1+", "m\x1f2+1"} {
 		if id, err := varve.ParseKey(key); err == nil && key != "m\x1f12" {

@@ -13,9 +13,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// The oracle computes the same aggregates in a slow and simple way, with rational numbers from
-// the texts of values. It finds buckets by stepping through time, and shares no code with the
-// package.
+// The oracle computes aggregates in a slow and simple way, with rational numbers from the texts of
+// values. It finds buckets by stepping through time, and uses no algorithm of package aggregate.
 
 // value parses true, false or a number. Any other text becomes a string.
 func value(t TB, text string) varve.Value {
@@ -198,8 +197,8 @@ func (c *oracleCell) result(function string) *big.Rat {
 	return way.Mul(way, part).Add(way, sorted[i])
 }
 
-// agree reports whether a text is the exact value. For a function that rounds, the value may
-// differ by half a unit of its twentieth digit.
+// agree reports whether a text is the exact value. For a function that rounds, the value may differ
+// by the largest error of rounding to 20 significant digits.
 func agree(function, text string, want *big.Rat) bool {
 	if want == nil || text == "null" {
 		return want == nil && text == "null"
@@ -219,7 +218,7 @@ func agree(function, text string, want *big.Rat) bool {
 	}
 }
 
-// widen returns the limits of the numbers that round to x at 20 significant digits.
+// widen returns a lower and an upper bound of all numbers that round to x at 20 significant digits.
 func widen(x *big.Rat) (low, high *big.Rat) {
 	half := new(big.Rat).Mul(new(big.Rat).Abs(x), rat("0.5e-19"))
 	return new(big.Rat).Sub(x, half), new(big.Rat).Add(x, half)

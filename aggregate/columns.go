@@ -15,12 +15,12 @@ type columns struct {
 	forms *block.Forms
 }
 
-// position returns the position of the reading at index row of the block.
+// position returns the position of the reading in a row of the block.
 func (c *columns) position(row int) varve.Position {
 	return varve.Position{Time: c.Times[row], ID: c.forms.ID(row)}
 }
 
-// addColumns adds the readings of a part, which must be in ascending order.
+// addColumns adds the readings of a part. They must be in ascending order.
 func (s *series) addColumns(p *block.Part) error {
 	s.forms.Reset(p.Block)
 	for from := p.From; from < p.To; {

@@ -6,8 +6,7 @@
 //	fill      adds rows for the buckets without readings
 //	Engine    reads the readings or the roll-ups of one or more devices
 //
-// The first four parts are pure. Their only inputs are positions, field names and values, so they
-// do not depend on the source of the readings.
+// The first four parts are pure: they do no I/O, and do not depend on the source of the readings.
 //
 // These rules are always true:
 //

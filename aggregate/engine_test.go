@@ -121,8 +121,9 @@ func TestParseFunction_RefusesOthers(t *testing.T) {
 	}
 }
 
-// BenchmarkRun_Day computes functions in buckets of five minutes from one day of readings in the
-// embedded store. The day has a reading a minute, each with three fields.
+// BenchmarkRun_Day computes functions of one day in buckets of five minutes or an hour, from the
+// readings or the roll-ups in the embedded store. The day has a reading a minute, each with three
+// fields.
 func BenchmarkRun_Day(b *testing.B) {
 	s, err := local.Open(local.Options{Dir: b.TempDir(), MinFree: -1})
 	if err != nil {

@@ -145,8 +145,8 @@ func (q *Query) validateTop() error {
 	return nil
 }
 
-// validateRollups checks that roll-ups can compute the functions, and that the window begins and
-// ends at whole hours.
+// validateRollups checks that roll-ups can answer the query. Among other conditions, each end of the
+// window must be at a whole hour or open.
 func (q *Query) validateRollups() error {
 	if len(q.Where) > 0 {
 		return varve.InvalidParam("where", "source=rollups has no single readings: omit where, or use source=readings")

@@ -17,7 +17,7 @@ const leastSpan = time.Hour
 // tables was created, but not before the earlier month.
 //
 // If the store deletes expired readings, the measurement excludes the time whose readings have been
-// deleted. The argument grace is Options.ExpireGrace.
+// deleted. The parameter "grace" is the same as Options.ExpireGrace.
 func DailyLoad(p rotator.Policy, grace time.Duration, now time.Time, tables []store.Info) map[string]Load {
 	month := grid.MonthOf(now)
 	sums, begins := map[string]Load{}, map[string]time.Time{}

@@ -62,9 +62,9 @@ func (c *Corrector) Repeat(ctx context.Context, r *varve.Reading) (varve.Verdict
 //
 //   - If the reading can be corrected, Correct returns the corrected reading and the zero verdict.
 //   - If the reading was corrected before, Correct returns the verdict on the repeated reading.
-//   - Otherwise Correct returns the argument rejected.
+//   - Otherwise Correct returns the given verdict.
 //
-// The argument newest is true for the latest rejected reading of a series in a batch. If no offset
+// The caller sets newest for the latest rejected reading of a series in a batch. If no offset
 // matches such a reading, it is a sample, from which an offset may be learnt at once.
 func (c *Corrector) Correct(ctx context.Context, r *varve.Reading, arrived time.Time, rejected varve.Verdict, newest bool) (varve.Reading, varve.Verdict, error) {
 	for {
@@ -102,7 +102,7 @@ func (c *Corrector) Correct(ctx context.Context, r *varve.Reading, arrived time.
 }
 
 // repeat returns the verdict on a reading that is already stored with a corrected time. It tries all
-// offsets, but omits the one whose index is the argument except. If the reading is not found, the
+// offsets but the one at the index "except"; -1 excludes none. If the reading is not found, the
 // verdict is zero.
 func (c *Corrector) repeat(ctx context.Context, r *varve.Reading, offsets []Offset, except int) (v varve.Verdict, err error) {
 	for i, o := range offsets {

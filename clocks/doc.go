@@ -1,6 +1,6 @@
 // Package clocks learns how far the clocks of devices are ahead, and corrects their readings.
 //
-//	reading in the future ──▶ Corrector ──┬─▶ live, and its offset is known: corrected
+//	reading in the future ──▶ Corrector ──┬─▶ current, and its offset is known: corrected
 //	                              │       ├─▶ corrected before: duplicate or conflict
 //	                              ▼       └─▶ else: refused; the newest of a batch is a sample
 //	                          Registry: offsets per series, durable, never changed
@@ -13,8 +13,8 @@
 //
 // These rules always hold:
 //
-//   - Only a live reading is corrected: its corrected time is within Tolerance of its arrival. So a
-//     wrong offset causes an error of at most Tolerance.
+//   - Only a current reading is corrected: its corrected time is within Tolerance of its arrival. So
+//     a wrong offset causes an error of at most Tolerance.
 //   - The corrected time depends on the sent time and an offset only, and offsets never change. So a
 //     resent reading has the same time and id, and is a duplicate.
 //   - A corrected reading is not stored a second time under its sent time, even if it is resent when

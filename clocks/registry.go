@@ -24,7 +24,7 @@ const (
 	samples = 5
 	// sampleGap is the shortest time between the arrivals of two samples. So an offset takes at
 	// least two minutes to learn. In an uploaded backlog, event times advance faster than arrivals.
-	// After two minutes they differ by more than maxSpread, so a backlog teaches no offset.
+	// In two minutes, their difference changes by more than maxSpread, so a backlog teaches no offset.
 	sampleGap = 30 * time.Second
 	// maxSpread is the largest difference between the offsets of consistent samples.
 	maxSpread = 20 * time.Second

@@ -6,8 +6,9 @@ import (
 
 // AppendCanonical appends the canonical binary form of n. Equal numbers have equal forms.
 //
-// The form begins with the zigzag varint of twice the exponent plus the sign. The coefficient
-// without trailing zeros follows, as the varints of its low 64 bits and its high 64 bits.
+// The form begins with the zigzag varint of twice the exponent, plus 1 if n is negative. The
+// coefficient without trailing zeros follows, as the varints of its low 64 bits and its high 64
+// bits.
 func (n Number) AppendCanonical(dst []byte) []byte {
 	if n.hi != 0 || n.lo%10 == 0 {
 		n = n.Canonical()

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// tb has the methods that helpers use. A test, a fuzz target and a rapid property all implement
-// it.
+// tb has the methods that helpers use. Tests, fuzz targets and rapid properties receive a value that
+// implements it.
 type tb interface {
 	Helper()
 	Fatalf(format string, args ...any)

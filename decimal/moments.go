@@ -69,7 +69,7 @@ func alignParts(d, o *Sum) (a, b *big.Int, exp int) {
 	return a, b, exp
 }
 
-// Interpolate returns d + (o - d) × part / whole, rounded like [Sum.Mean]. The argument whole
+// Interpolate returns d + (o - d) × part / whole, rounded like [Sum.Mean]. The parameter "whole"
 // must be positive.
 func (d *Sum) Interpolate(o *Sum, part, whole int64) Sum {
 	a, b, exp := alignParts(d, o)
@@ -80,8 +80,8 @@ func (d *Sum) Interpolate(o *Sum, part, whole int64) Sum {
 	return weighted.Mean(whole)
 }
 
-// trimZeros removes trailing zeros of the coefficient, and raises the exponent by their number. The
-// field small must be 0.
+// trimZeros removes trailing zeros of the coefficient, and raises the exponent by their number.
+// d.small must be 0.
 func (d *Sum) trimZeros() {
 	ten, rest := big.NewInt(10), new(big.Int)
 	for d.big.Sign() != 0 {

@@ -36,7 +36,8 @@ var texts = rapid.SliceOfN(rapid.OneOf(
 	rapid.SampledFrom([]string{"0", "0.000", "4611686018427387904", "3037000499", "1e125", "1e-130"}),
 ), 1, 8)
 
-// TestSquares_AreExact compares sums of squares with sums of rational numbers.
+// TestSquares_AreExact compares sums of squares and of products with sums of rational numbers. It
+// also checks Shift and Compare.
 func TestSquares_AreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := texts.Draw(t, "numbers")

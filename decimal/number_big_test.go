@@ -166,7 +166,7 @@ func TestCompare_AgreesWithBig(t *testing.T) {
 }
 
 // TestNumber_KeepsNotation checks that parsing a decimal without an exponent and printing it
-// returns the same text.
+// returns the same text. Only a zero loses its minus sign.
 func TestNumber_KeepsNotation(t *testing.T) {
 	gen := rapid.OneOf(
 		rapid.StringMatching(`-?(0|[1-9][0-9]{0,18})(\.[0-9]{1,19})?`),

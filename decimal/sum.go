@@ -39,7 +39,7 @@ func (d *Sum) Add(n Number) {
 	d.addBig(c.Mul(c, tenTo(shift)))
 }
 
-// addSmall adds ±coefficient × factor to the field small, or returns false if it may overflow.
+// addSmall adds ±coefficient × factor to d.small, or returns false if the product is too large.
 func (d *Sum) addSmall(neg bool, coefficient, factor uint64) bool {
 	over, c := bits.Mul64(coefficient, factor)
 	if over != 0 || c > math.MaxInt64/2 {
@@ -89,7 +89,7 @@ func (d *Sum) addBig(c *big.Int) {
 	d.big.Add(d.big, c)
 }
 
-// fold moves the value of the field small to the field big.
+// fold moves the value of d.small into d.big.
 func (d *Sum) fold() {
 	if d.big == nil {
 		d.big = new(big.Int)
@@ -107,8 +107,8 @@ func (d *Sum) parts() (*big.Int, int) {
 	return c, d.exp
 }
 
-// Mean returns the sum divided by a positive count, rounded half to even. It has 20 significant
-// digits. If the decimals of the sum need more digits than that, it has as many decimals as the sum.
+// Mean returns the sum divided by a positive count, rounded half to even to 20 significant digits. If
+// a mean with the decimals of the sum has more digits than that, Mean rounds to these decimals.
 func (d *Sum) Mean(count int64) Sum {
 	c, exp := d.parts()
 	n := big.NewInt(count)

@@ -85,7 +85,7 @@ func isOurs(name string) bool {
 }
 
 // checkName checks that Parse accepts a name if and only if it is a table's name, and that the
-// result has that name.
+// returned table has that name.
 func checkName(t testing.TB, name string) (ours bool) {
 	t.Helper()
 	table, ok := grid.Parse(name)
@@ -179,7 +179,7 @@ func mutate(rng *rand.Rand, name string) string {
 
 func leftPad(s string, n int) string { return strings.Repeat("0", max(n-len(s), 0)) + s }
 
-// TestParse_ChecksMutatedNames parses names of tables after one random change.
+// TestParse_ChecksMutatedNames parses names of tables after one or two random changes.
 func TestParse_ChecksMutatedNames(t *testing.T) {
 	n := 100_000
 	if testing.Short() {

@@ -69,8 +69,8 @@ func (p Policy) Validate() error {
 //   - ranges of 2, 4, 8 … weeks, each aligned to a multiple of its width
 //   - one range from 1970
 //
-// Above 8 weeks, a width is skipped if the range can be aligned to twice the width. So five years
-// always fit in 24 tables.
+// Above 8 weeks, a width is skipped if the range can be aligned to twice the width. So the default
+// policy needs at most 24 tables per arrival month.
 func (p Policy) Ranges(m Month) []Range {
 	ranges := slices.Collect(p.backward(m))
 	slices.Reverse(ranges)

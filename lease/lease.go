@@ -138,8 +138,8 @@ func (l *Lease) put(ctx context.Context, conds ...store.Cond) error {
 }
 
 // Check verifies that this process holds the lease. In the first half of the lifetime, Check assumes
-// that, and makes no request. After that, it extends the lease, or fails with ErrLost if the lease
-// was acquired once more.
+// that it does, and makes no request. After that, Check extends the lease, or fails with ErrLost if
+// the lease was acquired once more.
 func (l *Lease) Check(ctx context.Context) error {
 	if l.k.Now().Before(l.until.Add(-l.k.TTL / 2)) {
 		return nil

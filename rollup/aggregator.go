@@ -180,12 +180,12 @@ func (g *Aggregator) aggregateGroup(ctx context.Context, of group, due int64) (i
 }
 
 // writePartials writes the recounted partials of a group. If stored is not nil, it contains the
-// partials of the other hours of the day, and writePartials also writes the partial of the day.
+// stored partials of the day's hours, and writePartials also writes the partial of the day.
 //
 // If a slot has only copies of readings that count in other slots, it is stored as an empty
-// partial. Otherwise, the copies would look like uncounted readings after the tables of the first
-// copies are dropped. A slot without readings and copies is left as it is. Its table was dropped
-// after a rebuild marked the slot as dirty, or none of its readings was ever stored.
+// partial. Without that partial, the copies would look like uncounted readings once the tables of
+// the first copies are dropped. A slot without readings and copies is left as it is. Its table was
+// dropped after a rebuild marked the slot as dirty, or none of its readings was ever stored.
 func (g *Aggregator) writePartials(ctx context.Context, of group, recounted map[slot]*Partial, stored partialSet) error {
 	maps.DeleteFunc(recounted, func(_ slot, p *Partial) bool { return p.isEmpty() })
 	var puts []store.Item

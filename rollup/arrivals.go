@@ -9,11 +9,11 @@ import (
 // 1970. The zero value means that they are unknown.
 type arrivals struct{ first, last int64 }
 
-// add adds an arrival. The argument readings is the number of readings that were added before.
+// add adds an arrival. The parameter "readings" is the number of readings that were added before.
 func (a *arrivals) add(readings, at int64) { a.merge(readings, arrivals{at, at}) }
 
-// merge adds the arrivals of another partial. The argument readings is the number of readings that were
-// added before. If the arrivals of either are unknown, so are the merged ones.
+// merge adds the arrivals of another partial. The parameter "readings" is the number of readings that
+// were added before. If it is not 0, and a or b is unknown, the result is unknown, too.
 func (a *arrivals) merge(readings int64, b arrivals) {
 	switch {
 	case readings == 0:

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// applyCut removes the dirty slots and the partials that the cut, the time of AsOf, excludes. It
-// also removes partials whose readings all arrived after the cut.
+// applyCut removes the dirty slots that the cut excludes, and the stored partials that have only
+// excluded readings. Without AsOf, it removes nothing.
 func (b *pageBuilder) applyCut() {
 	if b.cut.at == 0 {
 		return

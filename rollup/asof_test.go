@@ -14,8 +14,8 @@ import (
 
 // TestRollups_AsOfEqualRecount executes random steps, and compares roll-ups as of earlier times
 // with a recount of the readings that had arrived by then. An error is allowed only if a copy was
-// deleted that had arrived on the day of the earlier time, or before. It is never allowed as of the
-// end of a day.
+// deleted that had arrived by the end of the day of the earlier time. As of the end of a day, no
+// error is allowed.
 func TestRollups_AsOfEqualRecount(t *testing.T) {
 	exact := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -65,8 +65,8 @@ func (m *steps) checkAsOf(t *rapid.T) (exact int) {
 	return exact
 }
 
-// drawAsOf draws a time that is not in the future: often the arrival of a reading, or the end of a
-// day.
+// drawAsOf draws a time that is not in the future. It is often the arrival of a reading, a
+// millisecond before an arrival, or the end of a day.
 func (m *steps) drawAsOf(t *rapid.T) time.Time {
 	at := m.clock.Add(-rapid.SampledFrom([]time.Duration{0, time.Minute, time.Hour, 10 * time.Hour, 24 * time.Hour, 40 * 24 * time.Hour}).Draw(t, "as of"))
 	switch rapid.IntRange(0, 2).Draw(t, "kind of as of") {
@@ -85,8 +85,8 @@ func (m *steps) drawAsOf(t *rapid.T) time.Time {
 	return at
 }
 
-// lacksCopies reports whether a copy that arrived on the day of a time, or earlier, was in a table that
-// no longer exists.
+// lacksCopies reports whether a copy of a device's reading was in a table that no longer exists. It
+// considers only copies that arrived on the day of asOf or earlier.
 func (m *steps) lacksCopies(device string, asOf time.Time) bool {
 	day := asOf.Add(time.Millisecond).Format(time.DateOnly)
 	for name, c := range m.model {

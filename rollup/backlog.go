@@ -40,8 +40,8 @@ func (g *Aggregator) Backlog(ctx context.Context) (int, error) {
 //
 // A table is in use while one of its hours is dirty because of readings that arrived in the table's
 // month or later. The aggregator needs the table to find out which of those readings are copies of
-// readings in the table. Readings that arrived after the table was retired do not matter: partials
-// show which of them are copies.
+// readings in the table. Readings that arrived after the day of the retirement do not matter:
+// partials show which of them are copies.
 func (g *Aggregator) TablesInUse(ctx context.Context) (func(t grid.Table, retired time.Time) string, error) {
 	dirty, err := g.dirtyDays(ctx)
 	if err != nil {
@@ -67,9 +67,9 @@ func (g *Aggregator) TablesInUse(ctx context.Context) (func(t grid.Table, retire
 	}, nil
 }
 
-// ReadingsInUse returns a function that reports whether roll-ups still need a table's readings of a
-// given event time. It is more precise than TablesInUse: only the readings of dirty days are in
-// use.
+// ReadingsInUse returns a function of a table. The result of that function reports whether roll-ups
+// still need the table's readings of a given event time. This is more precise than TablesInUse:
+// only the readings of dirty days are in use.
 func (g *Aggregator) ReadingsInUse(ctx context.Context) (func(grid.Table) func(event time.Time) bool, error) {
 	dirty, err := g.dirtyDays(ctx)
 	if err != nil {

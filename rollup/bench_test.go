@@ -94,8 +94,8 @@ func (g listSource) ScanCopies(_ context.Context, _ varve.Series, w varve.Window
 }
 
 // counting returns a reader and a query for a day without stored partials, so that a read must
-// recount. The event times of the readings are spread evenly over the given duration. The function
-// names returns the field names of reading i.
+// recount. The event times of the readings are spread evenly over the given duration. Reading i has
+// the fields names(i).
 func counting(t testing.TB, over time.Duration, readings int, names func(i int) []string) (*rollup.Reader, rollup.Query) {
 	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	raw := make(listSource, readings)

@@ -237,7 +237,7 @@ func (p *Point) text() string {
 type HourSample struct {
 	rng   *rand.Rand
 	limit int          // maximum number of chosen hours
-	seen  int          // number of hours for which Add was called so far
+	seen  int          // number of hours that were offered so far
 	last  seriesHour   // hour of the reading that was added last
 	list  []seriesHour // the chosen hours
 }
@@ -252,8 +252,7 @@ func NewHourSample(limit int, seed uint64) *HourSample {
 	return &HourSample{rng: rand.New(rand.NewPCG(seed, 0)), limit: limit}
 }
 
-// Add offers the hour of a reading to the sample. Readings of one hour must be added one after
-// the other.
+// Add offers the hour of a reading to the sample. Consecutive readings of one hour are one offer.
 func (s *HourSample) Add(series varve.Series, at time.Time) {
 	p := seriesHour{series, hourOf(at.Unix())}
 	if s.limit == 0 || s.seen > 0 && p == s.last {

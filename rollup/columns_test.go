@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/store/storetest"
 )
 
-// ReadBlocks implements store.BlockReader. If the field readings is set, it returns readings
-// instead of blocks.
+// ReadBlocks implements store.BlockReader. If h.readings is true, it returns readings instead of
+// blocks.
 func (h *hooked) ReadBlocks(ctx context.Context, r store.Range, dst []varve.Reading) (page store.BlockPage, err error) {
 	if h.readings {
 		page.Page, err = h.Read(ctx, r, dst)

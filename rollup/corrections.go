@@ -207,7 +207,7 @@ func (c *recount) extend(at slot, o *replacingSlot, since []arrivedReading) *agg
 }
 
 // identify adds a reading to the arrivals, the digest, the sketch and the list, but not to the
-// count and the fields. The argument identified is the number of readings in the digest so far.
+// count and the fields. The parameter "identified" is the number of readings in the digest so far.
 func (t *tally) identify(identified int64, r *varve.Reading) {
 	t.sum.arrived.add(identified, r.Arrived.UnixMilli())
 	e := entryOf(r.Position())

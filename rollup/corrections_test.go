@@ -118,8 +118,8 @@ func TestRollups_NeverCountTwoVersions(t *testing.T) {
 	})
 }
 
-// checkVersionsApart checks that each roll-up has at most one version of each reading. Each reading has
-// a number of its own, a power of two.
+// checkVersionsApart checks that each roll-up has at most one version of each reading. The numbers of
+// readings are different powers of two, so a sum shows which versions it includes.
 func (w *world) checkVersionsApart() {
 	w.t.Helper()
 	for _, device := range devices {

@@ -1,8 +1,8 @@
 // Package rollup maintains exact hourly and daily aggregates of numeric fields.
 //
-// A roll-up always equals a recount of the distinct readings that were ever stored. This is true
-// after retries, crashes, late uploads and concurrent writes, and also after older readings of the
-// same hour have expired. Two cases differ: readings that may be copies of deleted readings, see
+// A roll-up equals a recount of the distinct readings that were ever stored. This is true after
+// retries, crashes, late uploads and concurrent writes, and also after older readings of the same
+// hour have expired. The only exceptions are readings that may be copies of deleted readings, see
 // [Resent], and corrections of hours whose readings were deleted.
 //
 //	write   Tracker     puts a dirty marker for each hour, before its readings
@@ -21,7 +21,7 @@
 // If a writer fails, its markers remain, and the hours are recounted without need. If the
 // aggregator fails, the markers also remain, and the next run recounts the same hours.
 //
-// The margins between writers and the aggregator are in margins.go. In the registry, all
+// The margins between writers and the aggregator are in margins.go. In the registry, all roll-up
 // items of a series are in the partition ROLLUP#<tenant>/<stream>/<device>:
 //
 //	H#<hour>#<arrival day>                    partial of an hour

@@ -101,9 +101,9 @@ func (g *Aggregator) storedDays(ctx context.Context, s varve.Series, within span
 		if err != nil {
 			return err
 		}
-		// If an arrival day has no partials of hours in the span, an interrupted call may have deleted them
-		// before the partial of the day. So mark the first hour of the day as dirty, so that the
-		// day is added up once more.
+		// If an arrival day has no partials of hours in the span, an interrupted call may have deleted
+		// them before the partial of the day. Mark the first of these hours as dirty, so that the day
+		// is added up once more.
 		d := days[at.hour]
 		if d == nil {
 			d = &storedDay{hours: map[slot]bool{}}

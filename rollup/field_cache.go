@@ -33,7 +33,7 @@ type rollupListKey struct {
 type rollupList struct {
 	version store.ItemVersion
 	list    []FieldRollup
-	unclear []int64 // numbers of periods with a partial that lacks parts or replaces others
+	unclear []int64 // periods, by number, with a partial that lacks parts or replaces others
 }
 
 // size returns the approximate size of a list with its key.
@@ -75,7 +75,7 @@ func (c *fieldCache) remove(k rollupListKey) {
 	}
 }
 
-// newRollupList returns a list of roll-ups, which add up the partials of each period.
+// newRollupList returns a list with one roll-up per period, which adds up the partials of the period.
 func newRollupList(partials partialSet, field string) *rollupList {
 	b := &rollupList{list: make([]FieldRollup, 0, len(partials))}
 	periods := make(map[int64][]*Partial, len(partials))

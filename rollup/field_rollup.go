@@ -16,7 +16,7 @@ type FieldRollup struct {
 	sumExp, lowExp int8  // exponents of the sum and the minimum
 	highExp        int8  // exponent of the maximum
 	count          uint32
-	long           *Field // if not nil, has all numbers of the roll-up, because one is too long for the fields above
+	long           *Field // if not nil, replaces the fields above, because one of the values does not fit into them
 }
 
 // newFieldRollup returns the roll-up of a field. It shares no memory with the sum of the field.

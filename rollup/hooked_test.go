@@ -14,8 +14,8 @@ var errCrash = errors.New("crashed")
 // hooked is a store that can stop the process, or call a function, before any of its calls.
 type hooked struct {
 	*mem.Store
-	calls  int    // number of calls until the function before is called; if negative, it is not called
-	before func() // called once; if nil, the process stops instead
+	calls  int    // number of calls that take place before a call is interrupted; if negative, none is
+	before func() // called once before the interrupted call; if nil, the process stops instead
 	late   bool   // if true, the process stops after the call has taken effect
 	down   bool   // if true, the process has stopped, so every call fails until another process takes over
 	wrote  func(store.Batch, store.Result)
@@ -25,7 +25,7 @@ type hooked struct {
 	readings  bool // if true, ReadBlocks returns no blocks
 }
 
-// call makes a call of the store, unless the process has stopped or stops at this call.
+// call makes a call of the store. It fails if the process has stopped, or stops at this call.
 func (h *hooked) call(do func() error) error {
 	if h.down {
 		return errCrash

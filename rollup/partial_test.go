@@ -130,7 +130,8 @@ func TestParts_FollowFirstItem(t *testing.T) {
 	}
 }
 
-// TestKeys_RoundTrip checks that parsing a key returns its parts, and that keys sort by time.
+// TestKeys_RoundTrip checks the keys of a marker, and that parsing a key returns its parts. Keys of
+// other forms must be refused.
 func TestKeys_RoundTrip(t *testing.T) {
 	at := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC).Unix()
 	m := dirtyMarker{from: hourOf(at), hours: 1, arrival: dayOf(at) + 1, until: at + 5400}

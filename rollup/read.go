@@ -95,9 +95,9 @@ func (q *Query) span() span {
 	return span{hourOf(from.Unix()) / n * n, (last/n + 1) * n}
 }
 
-// Read returns the next page. Its roll-ups equal a recount of all distinct readings that were
-// acknowledged before the call. With AsOf, they equal a recount at that time, and Read fails if
-// this would need readings that are no longer stored.
+// Read returns the first page of the window. Its roll-ups equal a recount of all distinct readings
+// that were acknowledged before the call. With AsOf, they equal a recount at that time, and Read
+// fails if this would need readings that are no longer stored.
 func (r *Reader) Read(ctx context.Context, q Query) (Page, error) {
 	if err := q.validate(); err != nil {
 		return Page{}, err
@@ -247,9 +247,12 @@ func (b *pageBuilder) addExcept(partials map[slot]*Partial, skip func(slot) bool
 	}
 }
 
-// addStored adds the stored partials of slots that are not dirty. In three cases, it adds the hours of a
-// day that need no recount, and not the partials of the day. The day has dirty hours, one of its
-// partials replaces others, or the cut divides one.
+// addStored adds the stored partials of slots that are not dirty. In three cases, it adds the hours of
+// a day that need no recount instead of the partials of the day:
+//
+//   - The day has dirty hours.
+//   - A partial of the day replaces others.
+//   - The cut divides a partial of the day.
 func (b *pageBuilder) addStored(ctx context.Context) error {
 	skip := func(at slot) bool { return b.dirty[at] || b.cut.divides(at, b.hourly[at]) }
 	if b.q.Period == Hourly {

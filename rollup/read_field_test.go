@@ -127,7 +127,8 @@ func TestReadField_CachesRollups(t *testing.T) {
 	}
 }
 
-// TestFieldCache_IsBounded fills a cache with more lists than fit.
+// TestFieldCache_IsBounded fills a cache with more lists than fit. The cache must stay within its
+// limit, and count the size of its lists correctly.
 func TestFieldCache_IsBounded(t *testing.T) {
 	if lists, bytes, sum := rollup.FillFieldCache(1000, 100_000); bytes > 100_000 || bytes != sum || lists < 10 {
 		t.Errorf("%d lists of %d bytes, which are counted as %d, in a cache of 100,000 bytes", lists, sum, bytes)

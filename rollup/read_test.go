@@ -53,7 +53,7 @@ func TestRead_HourEmptiedBeforeDay(t *testing.T) {
 		m.clock = m.clock.Add(3*time.Hour + 15*time.Minute)
 		m.finish()
 	}, r)
-	m.clock = m.clock.Add(time.Hour) // it is 04:35
+	m.clock = m.clock.Add(time.Hour)
 	m.store.calls = 2
 	m.send(1, nil, m.reading("a", r.Time.Add(-5*time.Hour)))
 	if !m.store.down {

@@ -24,8 +24,8 @@ func (w *world) rebuild(device string, window varve.Window) (marked, left int) {
 	return marked, left
 }
 
-// TestRebuild_MarksUnmarkedWrites writes readings while roll-ups are off. A rebuild must put dirty
-// markers for exactly the hours of these readings.
+// TestRebuild_MarksUnmarkedWrites writes readings while roll-ups are off. After a rebuild, roll-ups
+// must include these readings. Once they are counted, another rebuild must mark nothing.
 func TestRebuild_MarksUnmarkedWrites(t *testing.T) {
 	w := newWorld(t)
 	w.send(0, nil, w.reading("a", w.clock), w.reading("b/c", w.clock))

@@ -25,8 +25,8 @@ type Repaired struct {
 // replaced only by a partial that includes all of its readings, because some of them may no
 // longer be stored.
 //
-// The argument gone has the event times whose readings may no longer be stored. If such a time is on
-// a day of lost keys, it is added to Repaired.Lost. An hour is also lost if one of its partials is
+// The parameter "gone" has the event times whose readings may no longer be stored. If such a time is
+// on a day of lost keys, it is added to Repaired.Lost. An hour is also lost if one of its partials is
 // missing and another has readings that are no longer stored. A day is also lost if its partial has
 // more readings than the partials of its hours.
 func (g *Aggregator) Repair(ctx context.Context, s varve.Series, lost []LostKeys, gone []varve.Window) (Repaired, error) {
@@ -104,7 +104,7 @@ func (r *repairer) daysIn(ctx context.Context, within span) (days []int64, err e
 type dayState struct {
 	dirty    map[slot]bool
 	partials partialSet // partials of the hours of the day
-	days     partialSet // partials of the whole day, one for each arrival day // partials of the day, one for each arrival day
+	days     partialSet // partials of the whole day, one for each arrival day
 }
 
 // readDay reads the stored state of a day.

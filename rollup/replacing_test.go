@@ -9,8 +9,8 @@ import (
 )
 
 // TestRead_KeepsCorrectionAfterDrop corrects a reading of the day before, and drops the table of the
-// original. Then the hour becomes dirty again. The correction must still count, once, with the readings
-// that arrived since. A correction that arrives now cannot count.
+// original. Then the hour becomes dirty again. The correction must still count once, with the readings
+// that arrived since. A correction that arrives after the drop must not count.
 func TestRead_KeepsCorrectionAfterDrop(t *testing.T) {
 	m := endOfMonth(t)
 	original := m.reading("a", m.clock)

@@ -13,7 +13,7 @@ import (
 )
 
 // maxFingerprints is the largest number of readings for which a sketch has a fingerprint each. It
-// limits the size of a sketch to 600 bytes.
+// limits the size of a sketch to about 600 bytes.
 const maxFingerprints = 128
 
 const (

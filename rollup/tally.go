@@ -66,7 +66,7 @@ func (t *tally) add(r *varve.Reading) {
 	}
 }
 
-// addColumns adds readings of a part. It updates the digest only if the tally has a sketch or a
+// addColumns adds the readings of a part. It updates the digest only if the tally has a sketch or a
 // list. Otherwise the digest is not used, and few ids must be computed.
 func (t *tally) addColumns(run *block.Part, forms *block.Forms) {
 	arrived := run.Arrived[run.From:run.To]
@@ -128,8 +128,8 @@ func (t *tally) merge(p *Partial) {
 	}
 }
 
-// fieldIndex returns the index of a field. If the field is new, it adds the field. It first tries the
-// index in the argument next, because most readings have the same fields as the reading before.
+// fieldIndex returns the index of a field. If the field is new, it adds the field. It tries the index
+// "next" first, because most readings have the same fields as the reading before.
 func (t *tally) fieldIndex(name string, next int) int {
 	fields := t.sum.Fields
 	if next < len(fields) && fields[next].Name == name {

@@ -50,7 +50,7 @@ func (t *Tracker) MarkDirty(ctx context.Context, arrived time.Time, readings []v
 		first: dayOf(arrived.Unix()), last: dayOf(now.Add(dayOverlap).Unix()),
 	}
 	// The markers are for all arrival days from the arrival to now. A copy of a reading may have arrived
-	// on a later day than first. After this write, that copy no longer counts there.
+	// on a later day than q.first. After this write, that copy no longer counts on its day.
 	q.last = max(q.first, q.last)
 	t.findUnmarked(&q, readings, verdicts)
 	if len(q.unmarked) > 0 {

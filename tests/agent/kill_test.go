@@ -57,8 +57,9 @@ func (l *ledger) send(ctx context.Context, c *client.Client, device string) {
 	}
 }
 
-// TestKills_LoseNoReading kills the agent 200 times and the server 50 times while devices send, and the agent
-// compares confirmed readings. In the end, the server has each acknowledged reading, and no reading twice.
+// TestKills_LoseNoReading kills the agent 200 times and the server 50 times. Meanwhile, devices send
+// readings, and the agent compares confirmed readings. In the end, the server has each acknowledged
+// reading, and no reading twice.
 func TestKills_LoseNoReading(t *testing.T) {
 	kills := 200
 	if testing.Short() {

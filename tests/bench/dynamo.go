@@ -302,7 +302,7 @@ func drain(ctx context.Context, rows *query.Rows) (n int, err error) {
 	}
 }
 
-// tableOf returns the table for readings with an event time that arrive in the present month.
+// tableOf returns the table for readings that have the given event time and arrive in the current month.
 func tableOf(prefix string, at time.Time) grid.Table {
 	month := grid.MonthOf(time.Now())
 	r, _ := grid.DefaultPolicy().Locate(at, month)

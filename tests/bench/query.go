@@ -14,7 +14,7 @@ func timeReadings(addr string, n int, target func(i int) string, want int) (p50,
 }
 
 // askFor measures n requests over one connection, and returns percentiles of their time. Each answer
-// must contain the text in the argument what, exactly want times.
+// must contain the given text exactly the given number of times.
 func askFor(addr string, n int, target func(i int) string, what string, want int) (p50, p99 float64, err error) {
 	c, err := dial(addr)
 	if err != nil {
@@ -48,8 +48,8 @@ func latestOf(i int) string {
 	return fmt.Sprintf("/v1/streams/bench/devices/dev-%04d/latest", i*37%devices)
 }
 
-// query measures queries of an idle server: after writes, and after a restart, when all
-// readings are in chunks.
+// query measures queries of an idle server. The server has been restarted since the last write, so
+// all readings are in chunks.
 func (b *bench) query() error {
 	s, err := start(b.binary, b.folder("ndjson"))
 	if err != nil {

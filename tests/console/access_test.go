@@ -14,7 +14,7 @@ import (
 )
 
 // TestKey_IsAskedForOnce opens the console of a server with keys. The server refuses a wrong key. The tab
-// keeps a right key until a button removes it. The console sets no cookie.
+// keeps a valid key until a button removes it. The console sets no cookie.
 func TestKey_IsAskedForOnce(t *testing.T) {
 	w := newWorld(t)
 	key := w.createKey(t, `{"scopes":["admin"]}`)

@@ -18,7 +18,7 @@ const reached = `(e => {
 	return s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 1 || e.closest("#title, main") === e ? "new" : "invisible " + e.outerHTML.slice(0, 120);
 })(document.activeElement)`
 
-// missed is a script that returns the controls without a mark of the script reached.
+// missed is a script that returns the controls that the script "reached" has not marked.
 const missed = `[...document.querySelectorAll("a[href], button:not(:disabled), input:not(:disabled), select, summary, textarea, [tabindex='0']")]
 	.filter(e => e.checkVisibility() && e.tabIndex >= 0 && !e.dataset.reached).map(e => e.outerHTML.slice(0, 120))`
 

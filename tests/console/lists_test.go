@@ -232,7 +232,7 @@ func TestTenants_SeeOnlyTheirOwn(t *testing.T) {
 	}
 	b.visit("/ui/device/roof")
 	b.waitChart("readings")
-	b.allow("404") // the tenant has no device roof
+	b.allow("404") // the tenant has no device Zebra
 	answer := evaluate[string](b, `fetch("/v1/settings", { headers: { Authorization: "Bearer " + sessionStorage.getItem("varve.key") } }).then(r => r.text())`)
 	b.allow("403")
 	if !json.Valid([]byte(answer)) || !strings.Contains(answer, "Forbidden") {
@@ -240,8 +240,8 @@ func TestTenants_SeeOnlyTheirOwn(t *testing.T) {
 	}
 }
 
-// TestPages_AreReachableByKeyboard presses Tab on each page until it returns to the first element. Every
-// visible control must have had the focus.
+// TestPages_AreReachableByKeyboard presses Tab on each page more often than the page has controls. After
+// that, every visible control must have had the focus.
 func TestPages_AreReachableByKeyboard(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, "weather", live(time.Now(), "roof", 10)...)

@@ -16,9 +16,9 @@ const (
 )
 
 // TestPaint_IsFast limits the time to the first paint of a page that is loaded for the first time. The tab
-// shows another page of the server before, so that its process runs already: on a slow machine, the start
-// of a process takes longer than the page. Other work of the machine can delay any paint, so the best of
-// several tries counts.
+// shows another page of the server first, so that the tab's process runs already: on a slow machine, the
+// start of a process takes longer than the page. Other work of the machine can delay any paint, so the
+// best of several tries counts.
 func TestPaint_IsFast(t *testing.T) {
 	w := sharedDemo(t)
 	best := math.Inf(1)

@@ -29,8 +29,8 @@ type tab struct {
 }
 
 // watch records violations of the content security policy in a page, and counts the requests that are
-// under way. settled waits for a page that has no such request and is not loading during four frames. A
-// change of the page reaches its effects, and so the next request, within fewer frames.
+// under way. settled waits for a page that has no such request and is not loading during four frames.
+// After a change of the page, the next request begins within fewer frames.
 const watch = `window.violations = []; window.underWay = 0;
 addEventListener("securitypolicyviolation", e => violations.push(e.violatedDirective + " " + e.blockedURI + " " + e.sourceFile));
 const counted = (f) => function (...args) { underWay++; return f.apply(this, args).finally(() => underWay--); };

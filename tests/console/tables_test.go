@@ -55,7 +55,7 @@ func (w *world) listTables(t *testing.T) map[string]table {
 
 type action struct{ Action, Table string }
 
-// planAt returns the actions that varve tables plan --at prints, sorted.
+// planAt returns the sorted actions and the digest of the plan that varve tables plan --at prints.
 func (w *world) planAt(t *testing.T, at string) (actions []string, digest string) {
 	t.Helper()
 	var plan struct {

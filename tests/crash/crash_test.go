@@ -179,8 +179,8 @@ func TestKill_KeepsAcknowledgedReadings(t *testing.T) {
 	}
 }
 
-// lifeReadings limits how many new readings the server acknowledges before life kills it. A limit in
-// readings instead of time makes a slow machine do the same work.
+// lifeReadings limits the number of new acknowledged readings for which life waits before it kills the
+// server. With a limit in readings instead of time, a slow machine does as much work as a fast one.
 const lifeReadings = 600
 
 // acknowledged returns the number of distinct acknowledged readings so far.

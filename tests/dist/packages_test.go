@@ -78,8 +78,8 @@ var lifeSteps = []string{
 	"the configuration is good", "the folder is private", "the service takes keys", "the service runs", "the service stops", "the program is removed", "the data stays", "the owner of the data stays",
 }
 
-// checkLife runs the script life with the given commands, and then the script in the argument
-// after. It fails the test unless all steps succeed.
+// checkLife runs the script life with the given commands, and then the script "after". It fails the
+// test unless all steps succeed.
 func checkLife(t *testing.T, install, remove, after string, files ...string) {
 	t.Helper()
 	// setpriv replaces itself with the program, so the program gets signals. runuser does not pass them
@@ -154,8 +154,7 @@ test -n "$(ls /var/lib/varve-agent)" && echo "the readings stay"
 getent passwd varve-agent >/dev/null && echo "the owner of the readings stays"
 `
 
-// checkAgentLife runs the script agentLife with the given commands, and then the script in the
-// argument after.
+// checkAgentLife runs the script agentLife with the given commands, and then the script "after".
 func checkAgentLife(t *testing.T, install, remove, after string, files ...string) {
 	t.Helper()
 	script := strings.NewReplacer("$INSTALL", install, "$REMOVE", remove, "$ADDRESS", freeAddress(t)).Replace(agentLife)

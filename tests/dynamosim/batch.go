@@ -192,7 +192,7 @@ type readPlan struct {
 	table *table
 	show  projection
 	at    []primary
-	rest  []int // indexes in the field at of the keys that were not read
+	rest  []int // indexes of the keys in the field "at" that were not read
 }
 
 func (s *Server) checkReads(r *request) (plans []readPlan, err error) {

@@ -22,7 +22,7 @@ const (
 
 // settings are the parts of a table that UpdateTable and similar operations change.
 type settings struct {
-	phase string    // status of the table until the time ready, such as CREATING
+	phase string    // status of the table, such as CREATING, until the time in the field "ready"
 	ready time.Time // time at which the table becomes active or is deleted
 
 	billing      string
@@ -68,7 +68,7 @@ func (s *settings) status(now time.Time) string {
 	}
 }
 
-// begin starts a change that is in progress until the time ready.
+// begin starts a change that is in progress until the given time.
 func (s *settings) begin(phase string, ready time.Time) { s.phase, s.ready = phase, ready }
 
 // DynamoDB allows four decreases of a table's units per day, and one more after each hour without

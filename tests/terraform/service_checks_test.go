@@ -108,7 +108,7 @@ func proxied(t *testing.T, p *planned) []string {
 const secret = "arn:aws:secretsmanager:" + region + ":" + account + ":secret:proxy"
 
 // sameConfig compares the command of a container with service_config. Only the settings of the
-// server may differ. The argument listens has the expected values of those settings.
+// server may differ. The parameter "listens" has the expected values of those settings.
 func sameConfig(t *testing.T, p *planned, command []string, listens config.Server) error {
 	if len(command) == 0 || command[0] != "serve" {
 		return fmt.Errorf("the command is %v", command)

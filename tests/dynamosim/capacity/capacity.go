@@ -129,7 +129,7 @@ func (t *Throughput) SetProvisioned(units Units, now time.Time) {
 	t.spread(now)
 }
 
-// Warm raises the throughput of an on-demand table in advance. It never lowers it.
+// Warm raises the throughput of an on-demand table in advance, and never lowers it.
 func (t *Throughput) Warm(units Units, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -52,8 +52,8 @@ func (g *growth) add(now time.Time, units float64) {
 	g.sum += units
 }
 
-// applyPeaks applies the pending peaks that ended long enough ago: at least the duration after. It
-// reports whether they raised the allowed throughput.
+// applyPeaks applies the pending peaks that ended at least the given duration ago. It reports whether
+// they raised the allowed throughput.
 func (g *growth) applyPeaks(now time.Time, after time.Duration) (raised bool) {
 	for len(g.pending) > 0 && now.Sub(g.pending[0].end) >= after {
 		raised = raised || 2*g.pending[0].rate > g.allowed
@@ -74,8 +74,8 @@ type partition struct {
 	buckets     [2]bucket
 
 	second  int64           // current second, in Unix time
-	used    Units           // units that the partition served in the field second
-	refused bool            // whether a request was throttled in the field second
+	used    Units           // units that the partition served in the current second
+	refused bool            // whether a request was throttled in the current second
 	hot     time.Time       // start of the heat; zero if the partition is not hot
 	recent  [samples]uint64 // hashes of the last requests
 	sampled int             // number of requests so far
