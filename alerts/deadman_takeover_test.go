@@ -102,8 +102,9 @@ func TestDeadman_ResolvesAlertOpenedByFastClock(t *testing.T) {
 	}
 }
 
-// TestDeadman_StaysWithCheckingProcess lets two processes check in any order. The second one must
-// not take over. After the first one is closed, the second one must check at once.
+// TestDeadman_StaysWithCheckingProcess lets two processes check every minute, in either order. Only
+// the process that checked first may go on to check. After it is closed, the other one must check at
+// once.
 func TestDeadman_StaysWithCheckingProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, ctx := newWorld(t), t.Context()
