@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store/tablescan"
 )
 
-// Erase rewrites the archives of tables without the covered readings, and returns their number by table. All
-// other readings stay as they are. Tables of one merged archive should be erased in one call.
+// Erase rewrites the archives of tables without the covered readings. It returns the number of erased readings
+// by table. All other readings stay as they are. Tables of one merged archive should be erased in one call.
 //
 // The new files are read back and recounted before the records change. After that, the files of all earlier
 // archives of the tables are deleted. Erase may be repeated after an interruption. It fails with a
@@ -110,7 +110,7 @@ func (e *eraser) eraseTable(ctx context.Context, t grid.Table) error {
 	return e.deleteOwn(ctx, t)
 }
 
-// deleteOwn deletes the own files of a table whose record points to a merged archive.
+// deleteOwn deletes the files of a table's own archives, if its record points to a merged archive.
 func (e *eraser) deleteOwn(ctx context.Context, t grid.Table) error {
 	r, found, err := e.catalog.Get(ctx, t)
 	switch {
