@@ -68,8 +68,8 @@ func (r *Record) checkHold() error {
 	return nil
 }
 
-// eraseTable erases readings of a table from its own archive, and then from the merged archives that have
-// readings of it, for all the given tables at once.
+// eraseTable erases readings of a table from its own archive. Then it erases the covered readings of all
+// tables from the merged archives that have readings of this table.
 //
 // The hold of each record is checked when it is read. If a hold is put after that, the record has
 // changed, and cannot be written any more.

@@ -275,7 +275,7 @@ func aloneWithArchives(e *Engine) func(context.Context, func(context.Context) er
 }
 
 // archiveDue archives the tables that are due, in the order of their retirement. If a table cannot
-// be archived, the others still are.
+// be archived, the others are archived nevertheless.
 func (e *Engine) archiveDue(ctx context.Context, infos []store.Info) error {
 	suspects := e.archives.takeSuspects()
 	records, err := e.Archiver.Catalog().List(ctx)

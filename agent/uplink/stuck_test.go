@@ -39,7 +39,7 @@ func TestStuckStreams_LeaveTimeForOthers(t *testing.T) {
 }
 
 // TestStuckStreams_EndBeyondLimit has 105 streams that the server does not store. Then it stores the first ten,
-// and another stream. All readings of these arrive, and the others are postponed.
+// and another stream. All readings of these streams arrive, and the others are postponed.
 func TestStuckStreams_EndBeyondLimit(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		g.answerStream("stuck", isNotNow)
