@@ -79,7 +79,7 @@ func gapOf(intervals []time.Duration) time.Duration {
 }
 
 // seriesOf returns series to which a rule applies. If the rule has no device, seriesOf lists the first
-// page of active devices, and uses those of them that were seen last.
+// page of active devices, and uses the listed devices that were seen last.
 func (g *gapMeter) seriesOf(ctx context.Context, r *Rule) (series []varve.Series, err error) {
 	if r.Device != "" {
 		streams := []string{r.Stream}

@@ -39,8 +39,8 @@ type Acceptance struct {
 	// an unknown reason. Lost includes them if the series and days are known.
 	Unexplained int64
 	Added       int64 // number of readings by which the stored archive exceeds the present record, for an unknown reason
-	// Lost counts the readings that the new record will lack, by the digests of the present record or of
-	// another archive. The counts are a minimum, because archives may have different readings of a day.
+	// Lost counts the readings that the new record will lack. The digests of the present record or of another
+	// archive include them. The counts are a minimum, because archives may have different readings of a day.
 	Lost Missing
 	// Changed has further days on which the present record or another archive has other readings, and counts
 	// these other readings.
