@@ -225,7 +225,7 @@ type logged struct {
 // repeatEvery is the shortest interval between logs of the same kind.
 const repeatEvery = 10 * time.Second
 
-// due reports whether an event is logged now, and the number of omitted events since the last one.
+// due reports whether an event is logged now, and the number of events omitted since the last logged one.
 func (l *logLimit) due(kind string) (leftOut int, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -89,7 +89,7 @@ func TestCut_KeepsResolutionByHand(t *testing.T) {
 	}
 }
 
-// TestInterruptedCut_KeepsResolutionByHand repeats each cut, and fails another write each time.
+// TestInterruptedCut_KeepsResolutionByHand repeats each cut, and fails a different write each time.
 // Rejected readings are resent at once, or after all others.
 func TestInterruptedCut_KeepsResolutionByHand(t *testing.T) {
 	for _, c := range cuts {
@@ -152,8 +152,8 @@ func begun(shown string) []string {
 }
 
 // TestShuffledArrivals_KeepResolutionByHand sends some readings before all alerts are resolved by
-// hand, and some after that, in any order. The registry fails at any step, until the rejected
-// readings are resent. In the end, three statements must be true:
+// hand, and some after that, in random order. Writes to the registry fail at random, and rejected
+// readings are resent until they are stored. In the end, three statements must be true:
 //
 //   - The alerts are the same as if the readings had arrived in the order of event time.
 //   - No alert that opened after the resolution is resolved by hand.

@@ -20,7 +20,7 @@ type AlertList struct {
 	// Window selects alerts by the event time from which their condition holds. The zero window means
 	// any time.
 	Window varve.Window
-	// Asked has the texts from which Window was parsed. Cursors contain them.
+	// Asked has the texts from which Window was parsed. A cursor is valid only for the same texts.
 	Asked  []string
 	Limit  int // maximum number of alerts in a page; 0 means registry.DefaultLimit
 	Cursor string

@@ -83,7 +83,7 @@ func TestInterruptedJoin_IsCompletedByResentReading(t *testing.T) {
 		apart = append(apart, valued(2*i, 9))
 		between = append(between, valued(2*i+1, 9))
 	}
-	for _, nth := range []int{2, 1 + episodes} { // the write of a record that fails: the first deletion, or the last write
+	for _, nth := range []int{2, 1 + episodes} { // which write of a record fails: the first deletion, or the last write
 		for _, again := range []varve.Reading{between[0], between[episodes/2]} {
 			w := newWorld(t, atomically)
 			w.rule(gapped(5, 0, time.Second))

@@ -34,7 +34,8 @@ type deadmanChecker struct {
 	state    deadmanState
 }
 
-// checkAll checks all rules, unless another check is running in this process or in another one.
+// checkAll checks all rules, unless a check is running in this process, or another process holds
+// the lease.
 func (c *deadmanChecker) checkAll(ctx context.Context) error {
 	if !c.checking.TryLock() {
 		return nil // a check of this process is running, and a second one would take over its lease
@@ -97,7 +98,7 @@ func (c *deadmanChecker) checkRule(ctx context.Context, l *lease.Lease, r *Rule)
 	state := c.state.of(r, now)
 	s := sweep{
 		deadmanSources: &c.deadmanSources, rule: r, kind: kind, lease: l, before: state.devices, after: map[string]deviceState{},
-		recorded: now.Sub(state.since) >= cacheFor, // by then, every process has read and applies the rule
+		recorded: now.Sub(state.since) >= cacheFor, // by then, every process has read the rule and applies it
 	}
 	err := s.checkDevices(ctx)
 	state.devices = s.after

@@ -102,8 +102,8 @@ func TestDeadman_ResolvesAlertOpenedByFastClock(t *testing.T) {
 	}
 }
 
-// TestDeadman_StaysWithCheckingProcess lets two processes check in any order. The second one must
-// not take over. After the first one is closed, the second one must check at once.
+// TestDeadman_StaysWithCheckingProcess lets two processes check every minute, in either order. The
+// process that checked first must keep the lease. After it is closed, the other one must check at once.
 func TestDeadman_StaysWithCheckingProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, ctx := newWorld(t), t.Context()

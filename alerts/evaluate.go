@@ -107,8 +107,8 @@ func (v *evaluator) readBack(readings samples) error {
 		trusted = in != nil && in.published && len(before) >= trustAfter && in.opened.Compare(one.at) < 0
 		return !trusted
 	})
-	// The loop may have stopped before the start of the recorded episode, or the reading at its start may
-	// be deleted. In both cases, use the recorded start. Otherwise the episode would begin too late.
+	// The loop may have stopped before it reached the start of the recorded episode, or the reading at this
+	// start may be deleted. In both cases, use the recorded start. Otherwise the episode would begin too late.
 	deleted := in != nil && !v.stored[in.start] && (bound == nil || bound.Compare(in.start) < 0)
 	if in != nil && in.start != v.lo && (trusted || deleted) {
 		v.current = &episode{start: in.start, opened: in.opened, opening: in.opening}

@@ -179,8 +179,8 @@ func expected(readings []varve.Reading, threshold int64, held, gap time.Duration
 
 // TestShuffledArrivals_EndWithSameAlerts sends readings in any order and in any writes, through one
 // process or two. Some are duplicates, and some have other values than the stored ones. Writes to
-// the registry fail at any step, until the rejected readings are resent. The alerts are then the
-// same as if the stored readings had arrived in the order of event time.
+// the registry fail at random, and rejected readings are resent until they are accepted. The alerts
+// are then the same as if the stored readings had arrived in the order of event time.
 func TestShuffledArrivals_EndWithSameAlerts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w, processes := twoProcesses(rt, t)

@@ -83,7 +83,8 @@ func (m *Monitor) Outbox() *Outbox {
 
 // CheckDeadman evaluates the deadman rules. It opens alerts for devices that have become
 // silent, and resolves the alerts of devices that report again. The caller calls it every
-// minute. It does nothing if another check is running here or in another process.
+// minute. It does nothing if another check is running here, or if another process has the lease
+// for checks.
 func (m *Monitor) CheckDeadman(ctx context.Context) error { return m.deadman.checkAll(ctx) }
 
 // time returns the current time to the millisecond, as items store it.

@@ -93,7 +93,7 @@ func TestOutbox_KeepsLaterEntry(t *testing.T) {
 	}
 }
 
-// TestOutbox_IgnoresRemarks checks that changes which are not delivered have no entry, and that
+// TestOutbox_IgnoresRemarks checks that changes that are not delivered have no entry, and that
 // nothing is written without Options.Deliver.
 func TestOutbox_IgnoresRemarks(t *testing.T) {
 	w := newWorld(t, delivering)

@@ -22,8 +22,8 @@ func TestPositionText_HasHexTimeOfFixedWidth(t *testing.T) {
 	})
 }
 
-// FuzzParsePosition checks that a parsed position does not change if it is encoded and parsed
-// once more.
+// FuzzParsePosition checks that a parsed position since 1970 does not change if it is encoded and
+// parsed once more.
 func FuzzParsePosition(f *testing.F) {
 	f.Add("18e921e6a64b4a00#86TY4Ydd4_I")
 	f.Add("0#")

@@ -25,7 +25,7 @@ func allAlerts(list []alerts.Alert) (all []string) {
 	return all
 }
 
-// TestPreview_EqualsOpenedAlerts previews random rules on random readings. Then it adds the rule, and
+// TestPreview_EqualsOpenedAlerts previews a random rule on random readings. Then it adds the rule, and
 // resends the readings in another order, so that the rule is evaluated on all of them. The opened alerts must
 // equal the previewed ones.
 func TestPreview_EqualsOpenedAlerts(t *testing.T) {

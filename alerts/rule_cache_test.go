@@ -70,8 +70,8 @@ func TestRuleCache_DropsRulesChangedWhileRead(t *testing.T) {
 	}
 }
 
-// TestAddRule_DropsCacheForDuplicate adds a rule to a process and then, as a client does after a lost answer,
-// to another one. The other process has cached that no rule exists, and must apply the rule at once.
+// TestAddRule_DropsCacheForDuplicate adds a rule in one process and then, as a client does after a lost
+// answer, in a second one. The second process has cached that no rule exists. It must apply the rule at once.
 func TestAddRule_DropsCacheForDuplicate(t *testing.T) {
 	w := newWorld(t)
 	w.send(valued(0, 1)) // caches the rules of the tenant, before the first rule exists

@@ -78,8 +78,8 @@ func gapOf(intervals []time.Duration) time.Duration {
 	return max(leastGap, (gapIntervals*median + time.Second - 1).Truncate(time.Second))
 }
 
-// seriesOf returns series to which a rule applies: of its device, or of the devices that were seen last
-// among the first active ones.
+// seriesOf returns series to which a rule applies. If the rule has no device, seriesOf lists the first
+// page of active devices, and uses the listed devices that were seen last.
 func (g *gapMeter) seriesOf(ctx context.Context, r *Rule) (series []varve.Series, err error) {
 	if r.Device != "" {
 		streams := []string{r.Stream}

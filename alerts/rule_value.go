@@ -16,8 +16,8 @@ const OnValue = defaultKind
 
 func init() { kinds[OnValue] = valueKind{} }
 
-// maxFor bounds the time for which a condition must hold. The evaluation of a new reading reads
-// all readings of that time.
+// maxFor bounds the time for which a condition must hold. The evaluation of a new reading may have
+// to read all earlier readings of the series within that time.
 const maxFor = 30 * 24 * time.Hour
 
 // Comparisons returns all comparisons. Numbers support all of them, strings and booleans only the

@@ -22,13 +22,13 @@ const MaxMissing = 10_000
 
 // Acceptance is a plan to change the record of a table so that it describes the stored archive.
 type Acceptance struct {
-	Record Record // present record; without a state if the table has none
+	Record Record // present record; if the table has no record, the state is empty
 	// Whole means that the archive equals the record already, so that no change is needed.
 	Whole bool
 
 	Manifest string // key of the manifest of the stored archive
 	Merged   string // name of the merged archive, or ""
-	Readings int64  // readings of the table that the record will have
+	Readings int64  // number of readings of the table in the new record
 	Series   int64
 	// Rewrite means that files are damaged, so that the readable readings are copied into another archive.
 	Rewrite bool
@@ -40,15 +40,15 @@ type Acceptance struct {
 	Unexplained int64
 	Added       int64 // number of readings by which the stored archive exceeds the present record, for an unknown reason
 	// Lost counts the readings that the new record will lack. The digests of the present record or of another
-	// archive count them. They are a minimum, because archives may have different readings of a day.
+	// archive include them. The counts are a minimum, because archives may have different readings of a day.
 	Lost Missing
 	// Changed has further days on which the present record or another archive has other readings, and counts
 	// these other readings.
 	Changed Missing
 	// DaysUnknown means that readings may be missing, and that the digests with their series and days are lost.
 	DaysUnknown bool
-	// Others has the other stored archives of the table. It excludes archives with the same readings, and
-	// archives that an erasure has replaced.
+	// Others has the other stored archives that could be accepted, and those whose manifest cannot be read. It
+	// excludes archives with the same readings as the chosen one.
 	Others []OtherArchive
 
 	Exists    bool    // whether the table still exists
@@ -158,8 +158,8 @@ func (a Acceptor) ReadTables(tables func(context.Context, grid.Table) (*store.In
 // Plan compares the record of a table with its stored archive, and changes nothing. The argument in
 // describes the table, or is nil if the table does not exist.
 //
-// It fails with varve.NotFound if no valid manifest is stored, and with varve.Conflict while the archive is
-// being deleted.
+// It fails with varve.NotFound if no stored manifest can be accepted, and with varve.Conflict while the
+// archive is being deleted.
 func (a Acceptor) Plan(ctx context.Context, t grid.Table, in *store.Info) (*Acceptance, error) {
 	p, err := a.plan(ctx, t, in)
 	if err != nil {
@@ -325,9 +325,9 @@ func (a Acceptor) recheckHold(ctx context.Context, p *Acceptance) error {
 	return now.checkHold()
 }
 
-// acceptedAt returns the time at which the record was last found equal to its table. If the record has
-// none, it is the creation of the manifest. It is zero while the table exists, so that the archive is
-// compared with the table before a drop.
+// acceptedAt returns the time at which the record was last found equal to its table. If the record has no
+// such time, acceptedAt returns the creation time of the manifest. While the table exists, it returns zero,
+// so that the archive is compared with the table before a drop.
 func (p *Acceptance) acceptedAt() time.Time {
 	switch {
 	case p.Exists:

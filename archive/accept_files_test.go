@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// keys returns the keys of all objects whose archive is in a folder.
+// keys returns the keys of all objects in a folder.
 func (w *damagedWorld) keys(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	keys := map[string]bool{}

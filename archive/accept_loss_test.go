@@ -79,8 +79,8 @@ func (w *damagedWorld) digestsOf(t *testing.T, r *archive.Record) string {
 }
 
 // TestAccept_ComparesOtherArchives plans the acceptance for a table without a record. An earlier archive has
-// readings that the latest one lacks. The plan counts them. It also loses readings if the digests or the
-// manifest of the earlier archive cannot be read.
+// readings that the latest one lacks, and the plan counts them. The plan also reports a loss if the digests or
+// the manifest of the earlier archive cannot be read.
 func TestAccept_ComparesOtherArchives(t *testing.T) {
 	w := newDamagedWorld(t)
 	w.archiveOther(t, func(r *varve.Reading) bool { return r.Device != "d00007" })
@@ -125,8 +125,8 @@ func TestAccept_ComparesContentWithRecord(t *testing.T) {
 	}
 }
 
-// TestAccept_RefusesErasureOnHold accepts an archive that an erasure has written, while the earlier record is on
-// hold. It also checks that a hold on the table is read once more before the record is written.
+// TestAccept_RefusesErasureOnHold checks that an archive from an erasure is not accepted while the archive or
+// the table is on hold. It also checks that the hold on the table is reread before the record is written.
 func TestAccept_RefusesErasureOnHold(t *testing.T) {
 	w := newDamagedWorld(t)
 	earlier, err := w.store.Get(t.Context(), []store.Key{{PK: archive.RecordsPK, SK: table.Name()}}, true)

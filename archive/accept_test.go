@@ -51,8 +51,8 @@ func keysOf(t *rapid.T, o objectstore.Store) map[string]bool {
 }
 
 // TestAccept_AfterRestoreOfRecords restores the records of archives from a time before random erasures and
-// merges. After each archive was accepted, it verifies and has exactly the readings that are left. No object
-// is deleted, and later merges and erasures still work.
+// merges. Each accepted archive is whole, and has exactly the readings that are left. No object is deleted,
+// and later merges and erasures still work.
 func TestAccept_AfterRestoreOfRecords(t *testing.T) {
 	dir, accepted := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -44,7 +44,8 @@ func (c *candidate) isReplaced(list []candidate) bool {
 }
 
 // mayFollow reports whether the archive may be accepted for a record: it has the same readings, it has
-// replaced the recorded archive, or it was written later. An earlier archive may have erased readings.
+// replaced the recorded archive, or it was written later. An earlier archive may still have readings that
+// were erased since.
 func (c *candidate) mayFollow(r *Record) bool {
 	switch {
 	case r.State != Archived, c.entry.equals(r.Readings, r.Digest), c.replaces(r):
@@ -193,8 +194,8 @@ func (a Acceptor) registerMerged(ctx context.Context, dir string, m *Manifest, d
 	return a.catalog.putMerged(ctx, &now, Archived)
 }
 
-// keepPointed marks the merged archive to which the present record points as damaged, so that a merge does not
-// delete it. It does so if readings are missing, and the next record points elsewhere.
+// keepPointed marks a merged archive as damaged, so that a merge does not delete it. It marks the one to which
+// the present record points, if readings may be missing and the next record points elsewhere.
 func (a Acceptor) keepPointed(ctx context.Context, p *Acceptance, next string) error {
 	was := p.Record.Merged
 	if was == "" || was == next || !p.Loses() {

@@ -33,8 +33,8 @@ func (a Acceptor) compareArchives(ctx context.Context, p *Acceptance, others []c
 	return nil
 }
 
-// addDay counts the missing readings of a series and day, and notes a difference of its content. The
-// argument expected has the digests of other archives.
+// addDay adds a series and day to the lost ones if readings are missing, and to the changed ones if only the
+// content differs. The argument expected has the digests of other archives.
 func (p *Acceptance) addDay(expected []parquetfile.DayDigest, got parquetfile.DayDigest) {
 	lost, changed := int64(0), int64(0)
 	for i := range expected {

@@ -12,7 +12,7 @@ import (
 )
 
 // eachReadable passes the readable readings of an archive to the function each, in order. It returns the
-// files that are missing or damaged. A row group is readable if it and the footer equal their checksums.
+// files that are missing or damaged. A row group is readable if it and the footer match their checksums.
 func (o *files) eachReadable(ctx context.Context, m *Manifest, dir string, each func(*block.Block) error) (damaged []DamagedFile, err error) {
 	report := func(name string, err error) {
 		if n := len(damaged); n == 0 || damaged[n-1].Name != name {

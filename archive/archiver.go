@@ -42,7 +42,7 @@ type Options struct {
 }
 
 // Archiver archives tables. It is safe for concurrent use. If two Archivers archive one table at
-// once, even in two processes, both archives are whole, and one of them is recorded.
+// once, even in two processes, the archive that is recorded is whole.
 type Archiver struct {
 	opts    Options
 	catalog Catalog

@@ -18,6 +18,6 @@
 //   - A record gets the state archived only after all files were read back, decoded and recounted.
 //   - Before the end of the retention, only leftovers and replaced archives are deleted. Leftovers are files
 //     of attempts in a record that no manifest names. Merges and erasures replace archives.
-//   - A merged archive is deleted only if each of its tables has another archive, or expired.
+//   - A merged archive is deleted only if each of its tables has another archive, or has expired.
 //   - A process may die between any two steps. The next run completes the archive, or writes another.
 package archive

@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store/tablescan"
 )
 
-// Erase rewrites the archives of tables without the covered readings, and returns their number by table. All
-// other readings stay as they are. Tables of one merged archive should be erased in one call.
+// Erase rewrites the archives of tables without the covered readings. It returns the number of erased readings
+// by table. All other readings stay as they are. Tables of one merged archive should be erased in one call.
 //
 // The new files are read back and recounted before the records change. After that, the files of all earlier
 // archives of the tables are deleted. Erase may be repeated after an interruption. It fails with a
@@ -68,8 +68,8 @@ func (r *Record) checkHold() error {
 	return nil
 }
 
-// eraseTable erases readings of a table from its own archive, and then from the merged archives that have
-// readings of it, for all the given tables at once.
+// eraseTable erases readings of a table from its own archive. Then it erases the covered readings of all
+// tables from the merged archives that have readings of this table.
 //
 // The hold of each record is checked when it is read. If a hold is put after that, the record has
 // changed, and cannot be written any more.
@@ -110,7 +110,7 @@ func (e *eraser) eraseTable(ctx context.Context, t grid.Table) error {
 	return e.deleteOwn(ctx, t)
 }
 
-// deleteOwn deletes the own files of a table whose record points to a merged archive.
+// deleteOwn deletes the files of a table's own archives, if its record points to a merged archive.
 func (e *eraser) deleteOwn(ctx context.Context, t grid.Table) error {
 	r, found, err := e.catalog.Get(ctx, t)
 	switch {

@@ -27,12 +27,12 @@ const (
 // merger merges archives, and changes and deletes merged ones.
 type merger struct{ *Archiver }
 
-// Merge merges the archives of dropped tables: one merged archive for each class and arrival month. A month
-// is merged once none of its tables is among the existing ones. Archives on hold are not merged.
+// Merge merges the archives of dropped tables, by class and arrival month. A month is merged once none of its
+// tables is among the existing ones. Archives on hold are not merged.
 //
 // Merge first completes the merges of earlier calls: it deletes the files that a merged archive has
 // replaced, and the leftovers of interrupted merges. So it deletes no file that it has replaced in the same
-// call. If begin is false, Merge only does this. It returns the new merged archives.
+// call. If begin is false, Merge only completes earlier merges. It returns the new merged archives.
 func (a *Archiver) Merge(ctx context.Context, existing []grid.Table, begin bool) (done []Merged, err error) {
 	m := merger{a}
 	errs := []error{m.settleAll(ctx, existing)}

@@ -17,8 +17,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// interruptedObjects calls a function once, before it writes the first file of readings whose key contains the
-// text part. It counts the calls of Stat, and the reads of whole files of readings.
+// interruptedObjects calls the function do once, before it writes the first file of readings whose key contains
+// the given part. It counts the calls of Stat, and the reads of whole files of readings.
 type interruptedObjects struct {
 	objectstore.Store
 	part         string
@@ -70,7 +70,7 @@ func (w *mergeWorld) archiverOf(items store.Items, objects objectstore.Store) *a
 	})
 }
 
-// mergeAll merges all archives, and deletes the files that this replaces.
+// mergeAll merges all archives, and deletes the replaced files.
 func (w *mergeWorld) mergeAll(t *rapid.T, a *archive.Archiver) {
 	for range 3 {
 		_, err := a.Merge(context.Background(), nil, true)
@@ -91,7 +91,7 @@ func (w *mergeWorld) count(t grid.Table, covers func(*varve.Reading) bool) (n in
 	return n
 }
 
-// TestErase_HeedsHoldDuringErasure puts an archive on hold at each read of a record during an erasure. Then
+// TestErase_HeedsHoldDuringErasure puts an archive on hold at a random read of a record during an erasure. Then
 // the archive keeps its readings, or the erasure had already replaced it.
 func TestErase_HeedsHoldDuringErasure(t *testing.T) {
 	withMergeWorld(t, func(t *rapid.T, w *mergeWorld) {
@@ -185,7 +185,7 @@ func TestMerge_ComparesNoFilesAtRest(t *testing.T) {
 }
 
 // TestMerge_HeedsRate checks that a merge reads at most Options.Rate readings per second. It also checks that
-// the merge and its verification take the pace of bulk work.
+// the merge and its verification each get a pace from Options.Pace.
 func TestMerge_HeedsRate(t *testing.T) {
 	withMergeWorld(t, func(t *rapid.T, w *mergeWorld) {
 		readings := 0

@@ -128,7 +128,7 @@ func TestErase_RemovesLeftoverOfMergedArchive(t *testing.T) {
 	})
 }
 
-// TestMerge_LeavesDamagedArchives damages the file of one archive. Nothing is merged, and nothing is deleted.
+// TestMerge_LeavesDamagedArchives damages the file of one archive. Nothing is merged.
 func TestMerge_LeavesDamagedArchives(t *testing.T) {
 	withMergeWorld(t, func(t *rapid.T, w *mergeWorld) {
 		ctx, a := context.Background(), w.whole()

@@ -272,7 +272,7 @@ func (w *mergeWorld) check(t *rapid.T) {
 	}
 }
 
-// end completes all merges. Then each reading is in one file, and no other object of Varve exists.
+// end completes all merges, and checks the readings and the objects.
 func (w *mergeWorld) end(t *rapid.T) {
 	ctx, a := context.Background(), w.whole()
 	for _, tb := range w.tables {

@@ -111,7 +111,7 @@ func (c Catalog) deleteMerged(ctx context.Context, m *Merged) error {
 }
 
 // Leftover returns the tables with readings in merged archives to which their records do not point. Examples
-// are tables whose archives have expired or were replaced, and merges that were interrupted.
+// are tables whose archives have expired or were replaced, and tables of interrupted merges.
 func (c Catalog) Leftover(ctx context.Context) ([]grid.Table, error) {
 	list, err := c.ListMerged(ctx)
 	if err != nil {

@@ -146,7 +146,7 @@ func (a merger) deleteReplaced(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// deleteEqual deletes the table's own archive with a manifest, if it has the readings of the record.
+// deleteEqual deletes the table's own archive that a manifest describes, if it has the readings of the record.
 func (a merger) deleteEqual(ctx context.Context, r *Record, manifest []byte) error {
 	m, err := parseManifest(manifest, r.Table.Name())
 	if err != nil {
@@ -164,7 +164,7 @@ func (a merger) deleteEqual(ctx context.Context, r *Record, manifest []byte) err
 }
 
 // deleteSingle deletes the files of a table's own archive, whose readings are in a merged one. The caller
-// has compared the files of the merged archive.
+// has checked that the files of the merged archive are whole.
 func (a merger) deleteSingle(ctx context.Context, r *Record) error {
 	files, manifests, err := a.files.ownObjects(ctx, r)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// checkOwn fails if a merged archive may have the only copy of a table whose record is missing or does
-// not point to the merged archive. In the second case, a file of the table's own archive is missing or
-// differs. That happens if the registry is restored from a backup that was made during the merge.
+// checkOwn fails if a merged archive may have the only copy of a table. A table in Kept has no other known
+// copy while it has no record. If the record of a table points to another archive, a file of that archive may
+// be missing or differ. That happens if the registry is restored from a backup that was made during the merge.
 func (a merger) checkOwn(ctx context.Context, m *Merged, records []Record) error {
 	for _, t := range m.Kept {
 		if !slices.ContainsFunc(records, func(r Record) bool { return r.Table == t }) {

@@ -100,8 +100,8 @@ func (s *SeriesReader) fetch(ctx context.Context, key string, offset, size int64
 	case err == nil:
 		return body, nil
 	}
-	// If the object ends before the range, it is damaged, and the error is a contentError. Otherwise the
-	// object could not be read, and a retry may succeed.
+	// If the object ends before the range does, it is damaged, and the error is a contentError. Otherwise
+	// the object could not be read, and a retry may succeed.
 	s.count()
 	if o, bad := r.objects.Stat(ctx, key); bad == nil && o.Size < offset+size {
 		return nil, contentError{fmt.Errorf("%s has %d bytes, want at least %d", nameOf(key), o.Size, offset+size)}

@@ -65,7 +65,7 @@ type Record struct {
 	// Accepted is the digest of the last plan that was accepted: see Acceptor.Accept.
 	Accepted string
 
-	// The fields below are set once the table is archived.
+	// The fields below describe the archive. All but Generation are set once the table is archived.
 	Generation int       // number in the name of the manifest of the table's own archive
 	Manifest   string    // checksum of the manifest
 	Digest     string    // digest of all readings
@@ -73,7 +73,7 @@ type Record struct {
 	Series     int64     // number of series
 	Bytes      int64     // size of all files; for a merged archive, the table's share by its number of readings
 	Files      int64     // number of files with readings
-	At         time.Time // begin of the last read of the table that found it equal to its archive; zero after an acceptance until the next one
+	At         time.Time // start of the last read that found the table equal to its archive; see Acceptance.acceptedAt
 
 	version int64
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/internal/wait"
 )
 
-// restEvery is the number of readings between rests, if they are passed on one by one.
+// restEvery is the number of readings between two rests, for readings that are passed on one by one.
 const restEvery = 256
 
 // newRest returns a function for one task that computes much. The task calls the function often, and a

@@ -46,7 +46,7 @@ func namedObjects(ctx context.Context, a *Archiver, r *Record) (map[string]bool,
 	for _, attempt := range r.Attempts {
 		named[r.Dir+attempt] = true
 	}
-	if r.Merged == "" || r.Single { // the next run of the merge deletes the files of a single archive
+	if r.Merged == "" || r.Single { // a later merge deletes the files of the single archive
 		key := r.singleKey()
 		body, err := a.opts.Objects.Get(ctx, key, 0, -1)
 		if err != nil && !errors.Is(err, objectstore.ErrMissing) {

@@ -66,7 +66,7 @@ func (t *Tracker) changedSince(s Stream, from, to int64) (list []changed, ok boo
 	return list, true
 }
 
-// joinHours sorts ranges and joins neighbours that overlap or touch.
+// joinHours sorts ranges and joins neighbors that overlap or touch.
 func joinHours(spans []hours) (joined []hours) {
 	slices.SortFunc(spans, func(a, b hours) int { return int(a.from - b.from) })
 	for _, h := range spans {

@@ -27,7 +27,7 @@ func spansOf(list []int64, current int64, many bool) (spans []hours) {
 	return spans
 }
 
-// joinNearest joins the neighbouring ranges with the smallest gaps, so that at most maxSpans remain.
+// joinNearest joins the neighboring ranges with the smallest gaps, so that at most maxSpans remain.
 func joinNearest(spans []hours) []hours {
 	gap := func(i int) int64 { return spans[i].from - spans[i-1].from - spans[i-1].n }
 	gaps := make([]int64, 0, len(spans))

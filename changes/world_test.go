@@ -291,8 +291,8 @@ func (w *world) poll(c *consumer, limit int) bool {
 		if c.cursor == (changes.Cursor{}) {
 			w.t.Fatalf("%v", err)
 		}
-		// The consumer starts over without a cursor, and receives all readings once more. So the
-		// model forgets the readings that it received.
+		// The consumer starts over without a cursor, and receives all readings once more. So forget
+		// the readings that it has received.
 		c.cursor, c.got = changes.Cursor{}, map[string]time.Time{}
 		return true
 	}

@@ -257,7 +257,7 @@ func (e *Engine) withArchiveLease(ctx context.Context, do func(context.Context) 
 }
 
 // aloneWithArchives returns a function for erasures.Options.AloneWithArchives. That function calls
-// do, and no process archives, merges or expires tables meanwhile. It fails at once if a job of
+// do, and no process writes, merges or deletes archives meanwhile. It fails at once if a job of
 // this or another process already does so.
 func aloneWithArchives(e *Engine) func(context.Context, func(context.Context) error) error {
 	busy := varve.Errorf(varve.Unavailable, "another job writes or deletes archives: retry later")
@@ -275,7 +275,7 @@ func aloneWithArchives(e *Engine) func(context.Context, func(context.Context) er
 }
 
 // archiveDue archives the tables that are due, in the order of their retirement. If a table cannot
-// be archived, the others still are.
+// be archived, the others are archived nevertheless.
 func (e *Engine) archiveDue(ctx context.Context, infos []store.Info) error {
 	suspects := e.archives.takeSuspects()
 	records, err := e.Archiver.Catalog().List(ctx)

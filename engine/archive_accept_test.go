@@ -95,7 +95,7 @@ func TestAcceptArchive_QueriesReturnRemainingReadings(t *testing.T) {
 	}
 }
 
-// whileArchiving calls a function while another job holds the archives.
+// whileArchiving calls a function while another job holds the lease of archives.
 func (w *archiveWorld) whileArchiving(do func()) {
 	w.t.Helper()
 	if err := w.AloneWithArchives(w.t.Context(), do); err != nil {

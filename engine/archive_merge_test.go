@@ -171,8 +171,8 @@ func (w *archiveWorld) mergedObjects(month grid.Month) (n int) {
 	return n
 }
 
-// TestArchive_DeletesMergedArchiveLast lets the archives of a merged archive expire, except one on hold. Its
-// readings stay until the hold is released.
+// TestArchive_DeletesMergedArchiveLast lets the archives of all tables of a merged archive expire, except one
+// on hold. The readings of the table on hold stay until the hold is released.
 func TestArchive_DeletesMergedArchiveLast(t *testing.T) {
 	w, tables := openMergedWorld(t)
 	w.holdArchive(tables[2], "case 7")

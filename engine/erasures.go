@@ -10,7 +10,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// wireErasures creates the eraser. Event times are at most future after their arrival.
+// wireErasures creates the eraser. The argument future is how far an event time may lie after its
+// arrival.
 func (e *Engine) wireErasures(o Options, future time.Duration) {
 	settle := max(o.RequestTimeout, o.Store.ErasureDelay())
 	if _, shared := o.Store.(store.Versioned); shared { // other processes write, and their clocks differ

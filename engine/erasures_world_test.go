@@ -22,13 +22,14 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// flaky is a store that outlives its engine. Erasures fail at random, before or after their effect.
+// flaky is a store that outlives its engine. Erase and DeleteAll fail at random, before or after their
+// effect.
 type flaky struct {
 	*mem.Store
 	mu   sync.Mutex
 	rng  *rand.Rand
 	fail bool
-	left int // number of erasures that still fail
+	left int // number of failures that still follow
 }
 
 var errFlaky = errors.New("the store fails for now")
@@ -137,7 +138,7 @@ func (w *erasing) send(n int) {
 	}
 }
 
-// lines returns a line for each live reading of a device in a stream for which stays returns true.
+// lines returns a line for each live reading of a series, if stays returns true for the reading.
 func (w *erasing) lines(device, stream string, stays func(at, arrived time.Time) bool) (lines []string) {
 	w.Helper()
 	s := varve.Series{Tenant: varve.DefaultTenant, Stream: stream, Device: device}

@@ -15,7 +15,7 @@ import (
 type Archives uint8
 
 // The selections. With WithArchives and OnlyArchives, a query also returns expired readings,
-// because all readings of an archive have expired.
+// because the readings of most archives have expired.
 const (
 	NoArchives   Archives = iota
 	WithArchives          // reads existing tables, and the archives of dropped ones

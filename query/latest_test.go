@@ -190,7 +190,7 @@ func TestLatest_FailsAtAnyRead(t *testing.T) {
 		for _, op := range []string{"latest", "read"} {
 			for call := 1; ; call++ {
 				w := newWorld(t, 500*day, retention.Forever, 2)
-				for m := range 4 { // each month, the reading of the month before is resent, and an old one is new
+				for m := range 4 { // each month, the reading of the month before is resent, and a late reading arrives
 					at := start.AddDate(0, -m, 0)
 					w.put(t, retention.DefaultClass, reading("a", at.Add(-time.Hour), at.Add(-time.Hour), "", 1))
 					w.put(t, retention.DefaultClass, reading("a", at.AddDate(0, -1, 0).Add(-time.Hour), at, "", 1))

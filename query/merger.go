@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// merger merges the tables of a plan. It opens a table before it returns a reading that the table may
-// precede, and refills the pages of open tables.
+// merger merges the tables of a plan. Before it returns a reading, it opens all tables that may contain
+// an earlier one. It refills the pages of open tables.
 type merger struct {
 	pager
 	plan    plan

@@ -68,7 +68,7 @@ func (p *expirePolicy) deletesNoMore(earlier *expirePolicy) bool {
 	return true
 }
 
-// An expireGuard is the state from which trustedTime decides whether to trust the policy and the
+// expireGuard is the state from which trustedTime decides whether to trust the policy and the
 // clock.
 type expireGuard struct {
 	policy               expirePolicy

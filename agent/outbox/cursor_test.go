@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/agent/outbox"
 )
 
-// TestCursor_ReadsEarlierFormat has a file CURSOR of an earlier version. Its records stay confirmed, and no damage is
-// reported.
+// TestCursor_ReadsEarlierFormat opens an outbox whose file CURSOR has the format of an earlier version. The
+// confirmed records stay confirmed, and no damage is reported.
 func TestCursor_ReadsEarlierFormat(t *testing.T) {
 	var e events
 	o := outbox.Options{Dir: t.TempDir(), SegmentBytes: 10_000, Keep: time.Hour, Events: e.callbacks()}

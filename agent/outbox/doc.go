@@ -47,8 +47,8 @@
 //     were confirmed.
 //   - Postponed records stay in their segment until they are confirmed. If most readings of a segment are
 //     confirmed, copies of the postponed records are appended, and the segment is kept or removed. Moved
-//     records are not compared. A move displaces no unconfirmed record. A part of the bound is reserved for
-//     the copies.
+//     records are not compared. A move displaces no unconfirmed record. A part of Options.MaxBytes is reserved
+//     for the copies.
 //   - After a power cut, a postponed record is returned at most twice.
 //   - If the cursor is lost or out of date, confirmed records are returned once more. No record is
 //     skipped.

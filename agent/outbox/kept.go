@@ -52,7 +52,7 @@ func (b Kept) Segments() (list []KeptSegment) {
 }
 
 // ReadSegment returns the records of a kept segment, in batches of up to about the given bytes and
-// readings. It skips damage, and records that were moved because they are not confirmed. It ends early if
+// readings. It skips damage. It also skips moved records, because they are not confirmed. It ends early if
 // the segment is removed meanwhile. Only the goroutine that calls Next may use the iterator.
 func (b Kept) ReadSegment(k KeptSegment, bytes, readings int) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {

@@ -142,7 +142,7 @@ func (s *segment) toCompare() int64 {
 	return max(0, n)
 }
 
-// removeMoved removes records that were moved from a batch of a kept segment.
+// removeMoved removes the moved records from a batch of a kept segment.
 func (batch *Batch) removeMoved() {
 	kept, total := 0, 0
 	for i, record := range batch.Records {

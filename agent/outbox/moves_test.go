@@ -32,7 +32,7 @@ func TestMove_RelievesFullOutbox(t *testing.T) {
 			if err := b.Postponed().Move(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			for range 20 { // several times the bound
+			for range 20 { // in all, the records exceed twice outbox.MinBytes
 				for to := n + 500; n < to; n++ {
 					if err := b.Append(t.Context(), []outbox.Record{record(n)}); err != nil {
 						t.Fatalf("policy %d, keep %s: record %d: %v", policy, keep, n, err)

@@ -45,15 +45,15 @@ type Options struct {
 	Dir string
 	// Disk is the file system. If nil, the outbox uses the one of the operating system.
 	Disk Disk
-	// MaxBytes limits the total size of the segment files. It is at least MinBytes. A part of the size of a
-	// segment is reserved for copies of postponed records.
+	// MaxBytes limits the total size of the segment files. It is at least MinBytes. A part of it, at most about
+	// one segment, is reserved for copies of postponed records.
 	MaxBytes int64
 	Full     Policy
 	Order    Order
 	// Keep is how long confirmed records stay for a comparison with the server: see KeptSegment. 0 means that
 	// Confirm removes them.
 	Keep time.Duration
-	// SegmentBytes is the size at which a segment ends. 0 derives it from MaxBytes.
+	// SegmentBytes is the size at which a segment ends. If 0, it is derived from MaxBytes.
 	SegmentBytes int64
 	Events       Events
 }

@@ -140,7 +140,8 @@ func (b Postponed) advance(s *segment, r postponedRange, to int64) {
 	}
 }
 
-// Confirm confirms a batch of Next, except the records with the indices waiting. These get ranges of their own.
+// Confirm confirms a batch of Next, except the records whose indices are in waiting. These get ranges of their
+// own.
 func (b Postponed) Confirm(batch *Batch, waiting []int) error {
 	b.mu.Lock()
 	s := batch.segment
@@ -161,7 +162,7 @@ func (b Postponed) Confirm(batch *Batch, waiting []int) error {
 	return b.finishConfirm(s)
 }
 
-// ranges returns ranges for the records with the indices waiting, and the number of their readings.
+// ranges returns ranges for the records whose indices are in waiting, and the number of their readings.
 func (batch *Batch) ranges(waiting []int) (list []postponedRange, readings int64) {
 	open := map[string]int{} // index of the range to which the next record of a stream is added, or -1
 	for i := range batch.Records {
@@ -199,8 +200,8 @@ func (batch *Batch) end(i int) int64 {
 	return batch.to
 }
 
-// postpone adds ranges for the records of a batch with the indices waiting, and returns the number of
-// their readings. Ranges that end at the batch are extended, so that a stream has few of them.
+// postpone adds ranges for the records of a batch whose indices are in waiting, and returns the number of
+// their readings. Ranges that end where the batch begins are extended, so that a stream has few ranges.
 func (s *segment) postpone(batch *Batch, waiting []int) (readings int64) {
 	list, readings := batch.ranges(waiting)
 	for i := range s.postponed {

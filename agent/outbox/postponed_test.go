@@ -332,7 +332,7 @@ func readFile(t *testing.T, file string) string {
 }
 
 // TestPostponed_CountsUnitedRanges postpones every second record of a stream in the first part of a segment, so
-// that ranges are united. After their confirmation, the other part is unconfirmed.
+// that ranges are united. After their confirmation, only the other part is unconfirmed.
 func TestPostponed_CountsUnitedRanges(t *testing.T) {
 	b := open(t, outbox.Options{Disk: disk{vfs.NewMem()}})
 	add(t, b, 0, 1000)

@@ -226,7 +226,7 @@ func checkCut(t *testing.T, c *cut, o outbox.Options, name string) int {
 	for n := range times {
 		found[n] = true
 	}
-	for _, n := range keptRecords(t, b) { // now includes segments whose last records left has confirmed
+	for _, n := range keptRecords(t, b) { // now includes the segments whose last records were just confirmed
 		found[n] = true
 	}
 	for _, n := range c.acked {

@@ -63,8 +63,8 @@ func (w *writer) loop() {
 	}
 }
 
-// writeGroup makes a group durable. If the disk is full, it removes kept segments first. Then it drops
-// the oldest segments, unless the policy forbids it or the group has copies.
+// writeGroup makes a group durable. If the outbox or the disk is full, it removes kept segments first. Then
+// it drops the oldest segments, unless the policy forbids it or the group has copies.
 func (w *writer) writeGroup(g *group) error {
 	if !w.makeRoom(g) && g.copyOf != nil {
 		return ErrFull

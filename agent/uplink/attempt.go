@@ -19,7 +19,7 @@ const (
 	retryLimit = 20 * time.Second
 	// transferByte is the longest time to transfer one byte.
 	transferByte = time.Millisecond
-	// readyLimit is the longest time for the answer whether the server is ready.
+	// readyLimit is the longest time for an answer of /readyz.
 	readyLimit = 10 * time.Second
 )
 

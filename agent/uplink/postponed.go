@@ -12,8 +12,8 @@ const mostStreams = 100
 // errFull is the reason for which readings of a further stream are not postponed.
 var errFull = errors.New("too many streams have postponed readings")
 
-// rest is a factor: after a failed attempt for a stuck stream that took d, no other one begins for rest*d. So
-// attempts without an answer take at most a tenth of the time, and other readings are sent in the rest.
+// rest is a factor: if an attempt for a stuck stream fails after the time d, no other such attempt begins for
+// rest*d. So attempts without an answer take at most a tenth of the time, and the rest is for other readings.
 const rest = 9
 
 // postponedStream is the state of a stream with postponed readings.

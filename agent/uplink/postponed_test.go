@@ -27,7 +27,7 @@ func isNotNow(*http.Request) *http.Response {
 }
 
 // received reports whether a write to the server had a reading with a number. It ignores the first
-// writes, whose count is since.
+// writes, as many as the argument since.
 func (g *gateway) received(since, number int) bool {
 	for _, text := range g.server.written()[min(since, len(g.server.written())):] {
 		if strings.Contains(text, fmt.Sprintf(`"n":%d}`, number)) {

@@ -175,8 +175,8 @@ func TestReconcile_GivesWay(t *testing.T) {
 	})
 }
 
-// TestReconcile_DividesIntoParts compares more hours than fit into the memory. The result is the same. An
-// hour that does not fit even alone is excluded and counted.
+// TestReconcile_DividesIntoParts compares more hours than fit into the memory. The same readings are resent
+// as without this limit. An hour that does not fit even alone is excluded and counted.
 func TestReconcile_DividesIntoParts(t *testing.T) {
 	for name, held := range map[string]int{"at once": 0, "in parts": 150, "in small parts": 80} {
 		t.Run(name, func(t *testing.T) {

@@ -28,8 +28,8 @@ const (
 type delivery struct {
 	stream string
 	left   lines // readings without a verdict that are not postponed
-	// attempts limits the attempts for the same readings. After them, the readings are postponed if
-	// mayPostpone is true and less than mostStreams streams have some. Otherwise, the delivery fails.
+	// attempts limits the attempts for the same readings. After them, the readings are postponed if mayPostpone
+	// is true and fewer than mostStreams streams have postponed readings. Otherwise, the delivery fails.
 	attempts    int
 	mayPostpone bool
 	// isRetry is whether the readings are postponed already. Then the state of the server does not matter.
@@ -54,7 +54,8 @@ type delivery struct {
 }
 
 // sendBatch sends the records of a batch, one body per stream, until each reading has a verdict or is
-// postponed. Then it confirms the others. If that fails, readings are sent twice, which is harmless.
+// postponed. Then it confirms the records that are not postponed. If that fails, readings are sent twice,
+// which is harmless.
 func (s *Sender) sendBatch(ctx context.Context, batch *outbox.Batch) error {
 	var streams []string
 	records := map[string][]int{}
@@ -206,7 +207,7 @@ func (s *Sender) mayPostpone(ctx context.Context, d *delivery, err error) bool {
 }
 
 // postpone removes readings that cannot be stored at present. These are the readings of the last body, if the
-// server stores others of the stream. Else these are all readings.
+// server stores, or may store, others of the stream. Otherwise, these are all readings.
 func (d *delivery) postpone(reason error) {
 	n := d.left.len()
 	if d.hasVerdict || d.postponed == nil && d.part < n && d.isHalved(reason) {

@@ -39,7 +39,7 @@ func TestStuckStreams_LeaveTimeForOthers(t *testing.T) {
 }
 
 // TestStuckStreams_EndBeyondLimit has 105 streams that the server does not store. Then it stores the first ten,
-// and another stream. All readings of these arrive, and the others are postponed.
+// and another stream. All readings of these streams arrive, and the others are postponed.
 func TestStuckStreams_EndBeyondLimit(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		g.answerStream("stuck", isNotNow)
@@ -69,14 +69,15 @@ func TestStuckStreams_EndBeyondLimit(t *testing.T) {
 	})
 }
 
-// TestStuckStreams_PauseAfterPartialProgress has a server that does not store every second reading of a stream.
-// The ranges of these are united, so each body has stored readings. The bodies have pauses between them.
+// TestStuckStreams_PauseAfterPartialProgress has a server that refuses every second reading of a stream. The
+// ranges of the refused readings are united, so each body has stored readings, too. The bodies have pauses
+// between them.
 func TestStuckStreams_PauseAfterPartialProgress(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		bodies := 0
 		g.answerStream("odd", func(r *http.Request) *http.Response {
 			if bodies++; bodies > 5000 {
-				<-time.After(time.Hour) // a failed test ends, too
+				<-time.After(time.Hour) // so that the test ends even if it fails
 			}
 			var a wire.WriteAnswer
 			index := int64(0)

@@ -163,8 +163,8 @@ func (a *assembly) takeColumn(c *column, name string, from, to int) *block.Colum
 }
 
 // writtenDecimals returns, by row, how many digits after the point the sender wrote in each number with a
-// column, in the order of the columns. It omits rows whose numbers all came in their shortest form. The
-// row from has the key 0.
+// column, in the order of the columns. It omits rows whose numbers all came in their shortest form. Key 0
+// is the row with the index from.
 func (a *assembly) writtenDecimals(from, to int) (map[int][]int, error) {
 	c := &a.columns[a.layout.decimals()]
 	var written map[int][]int

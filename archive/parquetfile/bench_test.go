@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// fleet returns parts of minute readings of many devices: two numbers that move in small steps, as
-// sensors send them, and a state that seldom changes. Arrivals are up to two seconds late.
+// fleet returns parts of minute readings of many devices. Each reading has two numbers that move in
+// small steps, as sensors send them, and arrives up to two seconds late.
 func fleet(b *testing.B, devices, each int) (parts []block.Part) {
 	b.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
