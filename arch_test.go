@@ -231,9 +231,9 @@ func checkImport(t *testing.T, dir, path string, own, others []string) {
 	t.Errorf("%s imports %s, which the layout does not let it", dir, path)
 }
 
-// TestLayout_ConfinesDynamoParts checks that only store/dynamo and its sub-packages import the
-// sub-packages of store/dynamo. Outside of store/dynamo, notify/sns and objectstore/s3, only tests and the
-// consumers of queues import the AWS SDK.
+// TestLayout_ConfinesDynamoParts checks that the layout lets only store/dynamo and its sub-packages
+// import the sub-packages of store/dynamo. The layout may permit the whole AWS SDK only to
+// store/dynamo, its sub-packages, notify/sns, objectstore/s3, the consumers of queues and the tests.
 func TestLayout_ConfinesDynamoParts(t *testing.T) {
 	consumers := []string{"ingest/consumer", "ingest/kinesis", "ingest/sqs"}
 	inside := func(dir string) bool {
@@ -254,7 +254,8 @@ func TestLayout_ConfinesDynamoParts(t *testing.T) {
 	}
 }
 
-// TestPure checks that packages that must be pure do not use the clock, the environment or files.
+// TestPure checks that packages that must be pure do not use the clock, the environment, files, the
+// network or random numbers.
 func TestPure(t *testing.T) {
 	files := sources(t)
 	for _, dir := range []string{".", "grid", "retention", "store/local/chunk", "store/dynamo/attr", "store/dynamo/row", "store/dynamo/template"} {

@@ -16,7 +16,7 @@ import (
 // layered lists the packages whose files use each other in one direction only.
 var layered = []string{"alerts", "devicelog", "devices", "grid", "registry", "rollup"}
 
-// TestFiles_UseEachOtherInOneDirection fails if the production files of a package form a cycle.
+// TestFiles_UseEachOtherInOneDirection fails if the production files of a listed package form a cycle.
 // File a uses file b if a names a top-level function, type, constant or variable of b. Methods do
 // not count, because a type may have methods in several files.
 func TestFiles_UseEachOtherInOneDirection(t *testing.T) {
@@ -75,8 +75,8 @@ func fileUses(t *testing.T, dir string) map[string]map[string]string {
 		}
 		files = append(files, f)
 	}
-	// Replace every import by an empty package. Only the names of imported packages are unresolved then,
-	// and the test needs only the names that the checked package declares.
+	// Replace every import by an empty package. Then the names that imported packages declare are
+	// unresolved. The test needs only the names that the checked package declares.
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: emptyImporter{}, Error: func(error) {}}
 	pkg, _ := conf.Check(module+"/"+dir, set, files, info) // errors are expected: imported names are missing

@@ -58,8 +58,8 @@ func TestContentID_MatchesVectors(t *testing.T) {
 	}
 }
 
-// TestHashID_SortsAndParses checks that the texts of hashes sort in the order of the hashes, and
-// that parsing a text returns its hash.
+// TestHashID_SortsAndParses checks the texts of some hashes, and that Hash returns each hash. The
+// hashes and the expected texts are in ascending order.
 func TestHashID_SortsAndParses(t *testing.T) {
 	tests := []struct {
 		hash uint64

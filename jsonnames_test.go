@@ -17,7 +17,8 @@ var othersNames = map[string]bool{
 	"api/wire/aws.go": true, "api/prometheus_alerts.go": true, "notify/alertmanager.go": true,
 }
 
-// TestJSONNames_AreSnakeCase checks the names in the bodies of the API and of notifications.
+// TestJSONNames_AreSnakeCase checks the JSON names of the API, notifications, MCP tools, digests and
+// receipts.
 func TestJSONNames_AreSnakeCase(t *testing.T) {
 	checked := 0
 	for _, pattern := range []string{"api/*.go", "api/*/*.go", "notify/*.go", "mcp/*.go", "reconcile/*.go", "receipts/*.go"} {

@@ -76,8 +76,8 @@ func (v Value) Number() Number {
 	return v.num
 }
 
-// Int returns a number as an integer. It returns false if the number is not an integer or does
-// not fit an int64.
+// Int returns a number as an integer. It returns false if the value is not a number, or if the
+// number is not an integer that fits into an int64.
 func (v Value) Int() (int64, bool) {
 	if v.kind != KindNumber {
 		return 0, false

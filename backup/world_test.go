@@ -215,7 +215,7 @@ func (u *unreliable) Delete(ctx context.Context, key string) error {
 	return u.Store.Delete(ctx, key)
 }
 
-// edit changes a file of the place.
+// edit changes the content of file i of a backup. If change returns nil, edit removes the file.
 func (w *world) edit(m *backup.Manifest, i int, change func(data []byte) []byte) {
 	w.Helper()
 	path := filepath.Join(w.dir, "some/store/files", m.Files[i].SHA256)
