@@ -21,7 +21,7 @@ import (
 
 var month = grid.MonthOf(time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC))
 
-// table returns a table for event times in its arrival month.
+// table returns the table for readings whose event time and arrival are in the test's month.
 func table(t *testing.T) grid.Table {
 	t.Helper()
 	r, ok := grid.DefaultPolicy().Locate(month.Start().Add(time.Hour), month)

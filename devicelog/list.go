@@ -29,8 +29,8 @@ type Query struct {
 	Asked []string
 }
 
-// items returns the registry query that finds the entries in order, and the prefix of their sort
-// keys.
+// items returns the query of the registry that finds the entries in order, and the prefix of their
+// sort keys.
 func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
 	state := q.State
 	if state != "" {

@@ -22,7 +22,7 @@ type seriesName struct{ stream, device string }
 type missing map[seriesName]map[int64]bool
 
 // checkReconcile rejects uploads that cannot be reconciled. The client must know the times and the devices
-// of all readings, and reads each source twice. A checkpoint is rejected, too.
+// of all readings, and must be able to read each source twice. A checkpoint is rejected, too.
 func checkReconcile(o *Options, sources []Source) error {
 	for i := range sources {
 		switch s := &sources[i]; {
