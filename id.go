@@ -49,8 +49,8 @@ var idDigits = func() (d [256]int8) {
 // HashID returns the id with the given hash.
 func HashID(hash uint64) ID { return ID{hash: hash, set: true} }
 
-// ParseID returns the id with the given text: 1 to 64 bytes of printable UTF-8, with no space at
-// either end.
+// ParseID returns the id with the given text. A valid text is 1 to 64 bytes of printable UTF-8, with no
+// space at either end.
 //
 // If the text has the form of a hash, ParseID returns the id with that hash. So a reading that is
 // exported with its id and resent has the same identity.

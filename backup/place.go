@@ -17,7 +17,7 @@ type Place struct {
 	objects objectstore.Store
 	prefix  string // prefix of all keys; empty, or ends with a slash
 	now     func() time.Time
-	// Progress, if not nil, is called with the size in bytes of the files done so far, and the expected
+	// Progress, if not nil, is called with two sizes in bytes: the files done so far, and the expected
 	// total.
 	Progress func(done, total int64)
 }

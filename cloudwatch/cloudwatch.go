@@ -55,9 +55,9 @@ type Options struct {
 	Health     func() rotator.Health
 	// Backlog, if not nil, returns the number of due dirty markers.
 	Backlog func() float64
-	// Deliveries returns the number of messages about alerts that have failed since the start of the
-	// process, and when the oldest pending one was queued. Failed attempts that are retried do not
-	// count. If nil, the metrics of deliveries are not published.
+	// Deliveries counts the failed messages about alerts since the start of the process. Failed attempts
+	// that are retried do not count. Deliveries also returns when the oldest pending message was queued.
+	// If nil, the metrics of deliveries are not published.
 	Deliveries func() (failed int64, oldest time.Time)
 }
 

@@ -255,8 +255,8 @@ func TestDiffer_SeparatesExpired(t *testing.T) {
 	}
 }
 
-// TestDiffer_SeparatesErased compares hours, in some of which readings were erased. An hour that overlaps
-// a window of an erasure must be in Difference.Expired if it differs.
+// TestDiffer_SeparatesErased compares hours after some readings were erased. An hour that overlaps a
+// window of an erasure must be in Difference.Expired if it differs.
 func TestDiffer_SeparatesErased(t *testing.T) {
 	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(nil), Now: func() time.Time { return noon }, Holder: "test"})
 	if err != nil {
