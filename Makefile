@@ -1,8 +1,8 @@
 # make run     build and start the service: data in ./data, on 127.0.0.1:8278
-# make test    everything: format, lint, and all tests with the race detector
+# make test    everything: format, lint, and all tests, most of them with the race detector
 # make check   the everyday loop: shorter tests without the race detector, 3 to 6 minutes
 # make bench   measure the service; nothing else should run on the machine
-# make soak    kills, power cuts and damages by the thousand, SOAKTIME (1h) for each kind
+# make soak    kills, power cuts and damages by the thousand, SOAKTIME (1h) for each test
 # make fuzz    look for inputs that break a parser, FUZZTIME (30s) for each
 # make build   build bin/varve and bin/varve-agent
 # make dist    build binaries, packages, image, SBOMs and checksums into dist/
@@ -39,20 +39,20 @@ dist:
 # sources of that program, so results of tests that run it are never reused.
 INNER = $$($(GO) list ./... | grep -v /tests/)
 test: need fmt lint build
-	$(GO) vet -stdmethods=false ./... # an interface of Prometheus has a Seek of its own
+	$(GO) vet -stdmethods=false ./... # stdmethods is off, because the method Seek of Prometheus' iterators differs from io.Seeker's
 	$(GO) test -race -timeout 40m $(INNER)
 	$(GO) test -race -timeout 40m -count=1 ./tests/...
 	@tests/doors/run.sh
-	@cd console/generate && $(GO) vet ./... && $(GO) test -count=1 ./... # Go does not watch files outside of the module
+	@cd console/generate && $(GO) vet ./... && $(GO) test -count=1 ./... # -count=1, because Go's test cache ignores files outside of the module
 	@tests/console/run.sh
 	@tests/terraform/run.sh
 
 check: need fmt lint build
-	$(GO) vet -stdmethods=false ./... # an interface of Prometheus has a Seek of its own
+	$(GO) vet -stdmethods=false ./... # stdmethods is off, because the method Seek of Prometheus' iterators differs from io.Seeker's
 	$(GO) test -short -timeout 10m $(INNER)
 	$(GO) test -short -timeout 10m -count=1 ./tests/...
 	@tests/doors/run.sh -short
-	@cd console/generate && $(GO) vet ./... && $(GO) test -count=1 ./... # Go does not watch files outside of the module
+	@cd console/generate && $(GO) vet ./... && $(GO) test -count=1 ./... # -count=1, because Go's test cache ignores files outside of the module
 	@tests/console/run.sh -short
 	@tests/terraform/run.sh -short
 

@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// TestFailureOf_FindsWrappedKind checks that FailureOf finds each kind inside wrapped errors, and
+// TestFailureOf_FindsWrappedKind checks that FailureOf finds the kind of a wrapped error, and
 // returns Internal for an error without a kind.
 func TestFailureOf_FindsWrappedKind(t *testing.T) {
 	busy := varve.Errorf(varve.Busy, "too much")

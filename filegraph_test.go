@@ -16,7 +16,7 @@ import (
 // layered lists the packages whose files use each other in one direction only.
 var layered = []string{"alerts", "devicelog", "devices", "grid", "registry", "rollup"}
 
-// TestFiles_UseEachOtherInOneDirection fails if the production files of a package form a cycle.
+// TestFiles_UseEachOtherInOneDirection fails if the production files of a listed package form a cycle.
 // File a uses file b if a names a top-level function, type, constant or variable of b. Methods do
 // not count, because a type may have methods in several files.
 func TestFiles_UseEachOtherInOneDirection(t *testing.T) {

@@ -65,7 +65,7 @@ var (
 	noon   = time.Date(2026, 4, 20, 12, 0, 0, 0, time.UTC)
 )
 
-// reading returns a reading of a sensor at noon with a single number as its field.
+// reading returns a reading of sensor at noon with a single field, which is a number.
 func reading(t tb, name, value string) varve.Reading {
 	t.Helper()
 	return varve.Reading{Series: sensor, Time: noon, Fields: []varve.Field{field(name, num(t, value))}}

@@ -111,7 +111,8 @@ func TestMake_SurvivesFaults(t *testing.T) {
 	}
 }
 
-// TestVerify_FindsEachChange damages files of a backup in several ways.
+// TestVerify_FindsEachChange damages each file of a backup in several ways. Verify must name the
+// file, and Restore must fail.
 func TestVerify_FindsEachChange(t *testing.T) {
 	w := newWorld(t)
 	w.write(3000)
@@ -262,8 +263,8 @@ func TestPlace_RefusesOthers(t *testing.T) {
 	}
 }
 
-// TestRestore_UnusableUntilItsEnd interrupts a restore at each file, and before its last step. No store
-// opens then, not even with Salvage.
+// TestRestore_UnusableUntilItsEnd interrupts a restore at each file but the first, and before its last
+// step. Then the folder cannot be opened as a store, not even with Salvage.
 func TestRestore_UnusableUntilItsEnd(t *testing.T) {
 	w := newWorld(t)
 	w.write(500)
@@ -310,8 +311,8 @@ func TestRestore_UnusableUntilItsEnd(t *testing.T) {
 	expectUnusable(dir, "before the last step")
 }
 
-// TestSelectAsOf_ReturnsFirstLaterBackup compares times around backups. An arrival is a whole
-// millisecond, so a backup of the same millisecond may lack readings.
+// TestSelectAsOf_ReturnsFirstLaterBackup selects by times before, at and after the times of backups.
+// An arrival is a whole millisecond, so a backup of the same millisecond may lack readings.
 func TestSelectAsOf_ReturnsFirstLaterBackup(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.place.SelectAsOf(t.Context(), w.clock); err == nil || !strings.Contains(err.Error(), "has no backup") {

@@ -148,7 +148,7 @@ func (m *maker) has(f *File) bool {
 }
 
 // addFile hashes a file, and writes it unless the place has it. Pebble limits the size of its files, so
-// one fits into memory.
+// each file fits into memory.
 func (m *maker) addFile(dir string, f *File) error {
 	body, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(f.Path)))
 	if err != nil {

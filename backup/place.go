@@ -17,8 +17,8 @@ type Place struct {
 	objects objectstore.Store
 	prefix  string // prefix of all keys; empty, or ends with a slash
 	now     func() time.Time
-	// Progress is called with the number of bytes of the files done so far, and the expected total. It may
-	// be nil.
+	// Progress, if not nil, is called with two sizes in bytes: the files done so far, and the expected
+	// total.
 	Progress func(done, total int64)
 }
 

@@ -59,8 +59,8 @@ func firstKept(list []*Manifest, keep int) int {
 	return 0
 }
 
-// pruneFiles deletes the files that none of the backups needs. Files whose names are not hashes are
-// left alone.
+// pruneFiles deletes the files that none of the backups needs. Files whose names do not have the
+// length of a hash are left alone.
 func (p *Place) pruneFiles(ctx context.Context, lock *mark, kept []*Manifest, dryRun bool, done *Pruned) error {
 	needed := map[string]bool{}
 	for _, m := range kept {

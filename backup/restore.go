@@ -13,7 +13,7 @@ import (
 const (
 	// identity is the name of a file that every whole data folder has.
 	identity = "VARVE"
-	// unfinished is the name of that file until the end of a restore.
+	// unfinished is the name of the file VARVE until the end of a restore.
 	unfinished = "VARVE.restoring"
 )
 

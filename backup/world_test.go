@@ -21,7 +21,7 @@ import (
 
 var month = grid.MonthOf(time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC))
 
-// table returns a table for event times in its arrival month.
+// table returns the table for readings whose event time and arrival are in the test's month.
 func table(t *testing.T) grid.Table {
 	t.Helper()
 	r, ok := grid.DefaultPolicy().Locate(month.Start().Add(time.Hour), month)
@@ -215,7 +215,7 @@ func (u *unreliable) Delete(ctx context.Context, key string) error {
 	return u.Store.Delete(ctx, key)
 }
 
-// edit changes a file of the place.
+// edit changes the content of file i of a backup. If change returns nil, edit removes the file.
 func (w *world) edit(m *backup.Manifest, i int, change func(data []byte) []byte) {
 	w.Helper()
 	path := filepath.Join(w.dir, "some/store/files", m.Files[i].SHA256)

@@ -21,7 +21,7 @@ const Namespace = "Varve"
 // DimensionDeployment is the only dimension: the setting tables.prefix.
 const DimensionDeployment = "Deployment"
 
-// The metrics.
+// The metrics. Readings, ReadingsRejected and DeliveriesFailed count since the last publication.
 const (
 	// RotationSuccess is 1 for a minute with a successful rotation, and 0 for other minutes. After
 	// each time of the setting retention.schedule, at least one process of a healthy deployment
@@ -55,8 +55,9 @@ type Options struct {
 	Health     func() rotator.Health
 	// Backlog, if not nil, returns the number of due dirty markers.
 	Backlog func() float64
-	// Deliveries returns the number of failed messages about alerts, and when the oldest pending one
-	// was queued. Failed attempts that are retried do not count. If nil, no message is counted.
+	// Deliveries counts the failed messages about alerts since the start of the process. Failed attempts
+	// that are retried do not count. Deliveries also returns when the oldest pending message was queued.
+	// If nil, the metrics of deliveries are not published.
 	Deliveries func() (failed int64, oldest time.Time)
 }
 

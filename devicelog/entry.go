@@ -104,12 +104,12 @@ func (e *Entry) content() (fields []varve.Field) {
 		varve.Field{Name: "operator", Value: varve.StringValue(e.Operator)}, varve.Field{Name: "state", Value: varve.StringValue(e.State)})
 }
 
-// repeat returns the verdict on an entry whose device, time and id are stored.
+// repeat returns the verdict on e, given the stored entry with the same device, time and id.
 func (e *Entry) repeat(stored *Entry) varve.Verdict {
 	if e.ID == e.contentID() {
 		return varve.Verdict{Outcome: varve.Duplicate}
 	}
-	reading := func(e *Entry) *varve.Reading { // makes an empty text equal to a missing one
+	reading := func(e *Entry) *varve.Reading { // omits empty texts, so that the message does not show them
 		return &varve.Reading{ID: e.ID, Fields: slices.DeleteFunc(e.content(), func(f varve.Field) bool { return f.Value.Equal(varve.StringValue("")) })}
 	}
 	return store.Repeat(reading(e), reading(stored))

@@ -17,8 +17,8 @@ type Query struct {
 	Device     string
 	Operator   string
 	Supervisor string
-	// State, if set, selects one state, or with a final * the states with a prefix, as in
-	// WARNING*. It requires Device or Supervisor.
+	// State, if set, selects one state. With a final *, as in WARNING*, it selects all states that
+	// begin with the text before the *. It requires Device or Supervisor.
 	State  string
 	Window varve.Window
 	Order  varve.Order
@@ -29,7 +29,8 @@ type Query struct {
 	Asked []string
 }
 
-// items returns the query of the registry that finds the entries in order.
+// items returns the query of the registry that finds the entries in order, and the prefix of their
+// sort keys.
 func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
 	state := q.State
 	if state != "" {

@@ -19,7 +19,7 @@ type Options struct {
 	Items store.Items
 	Now   func() time.Time
 	// Retention is the retention of new entries. 0 means DefaultRetention, and retention.Forever
-	// means no limit. Entries that are stored already expire at the same time as before.
+	// means no limit. It does not affect stored entries.
 	Retention time.Duration
 }
 

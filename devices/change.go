@@ -57,8 +57,9 @@ func (r *Registry) Delete(ctx context.Context, tenant, device string) error {
 	if err := varve.ValidateDevice(device); err != nil {
 		return varve.InvalidParam("device", "%s", err)
 	}
-	// Delete the last-seen records first: as long as one exists, no reading registers the device again.
-	// Below, delete them once more, because a reading that arrived in between may have written one.
+	// Delete the last-seen records first: as long as one exists, a process that knows the device does not
+	// register it again. Below, delete them once more, because a reading that arrived in between may have
+	// written one.
 	if err := r.deleteLastSeen(ctx, tenant, device); err != nil {
 		return fmt.Errorf("delete device %s: %w", device, err)
 	}

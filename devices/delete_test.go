@@ -160,8 +160,8 @@ func TestDelete_SurvivesCrash(t *testing.T) {
 	}
 }
 
-// TestDelete_RacesWithReadings deletes a device while it sends readings. The calls of the deletion
-// and of the readings reach the store in any order. The next readings register the device.
+// TestDelete_RacesWithReadings deletes a device while it sends a reading. The calls of the deletion
+// and of the reading reach the store in many orders. The next readings register the device.
 func TestDelete_RacesWithReadings(t *testing.T) {
 	const most = 6
 	for seen := 1; seen <= 2; seen++ {

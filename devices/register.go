@@ -16,9 +16,8 @@ import (
 // Touch records that readings of one tenant arrived. The filter selects the series
 // whose last-seen times are recorded by stream.
 //
-// When Touch returns, the records of first readings are durable. If they cannot be written, the
-// readings are rejected as unavailable. Later times are written in the background. Touch fails
-// only if the context has ended.
+// When Touch returns, the records of first readings are durable, or these readings are rejected as
+// unavailable. Later times are written in the background. Touch fails only if the context has ended.
 func (r *Registry) Touch(ctx context.Context, now time.Time, tenant string, filter StreamFilter, readings []varve.Reading, verdicts []varve.Verdict) error {
 	fresh := r.lastSeen.untouched(now, tenant, filter, readings, verdicts)
 	if len(fresh) == 0 {
@@ -61,7 +60,8 @@ func (r *Registry) registerAll(ctx context.Context, now time.Time, first []recor
 	return nil
 }
 
-// rejectFirst rejects the readings of devices that could not be registered, as unavailable.
+// rejectFirst rejects readings as unavailable if the record of their device, or of their device in
+// their stream, could not be written.
 func rejectFirst(first []recordID, err error, readings []varve.Reading, verdicts []varve.Verdict) {
 	failed := make(map[recordID]struct{}, len(first))
 	for _, id := range first {

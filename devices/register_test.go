@@ -53,8 +53,8 @@ func TestTouch_RegistersInOneBatch(t *testing.T) {
 	})
 }
 
-// TestTouch_KeepsExistingDevices checks that a new process does not register existing devices, and
-// does not undo changes by hand.
+// TestTouch_KeepsExistingDevices checks that the first readings that a process receives do not change
+// an existing device, which was registered by hand.
 func TestTouch_KeepsExistingDevices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

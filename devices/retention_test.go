@@ -101,7 +101,7 @@ func newSlow(t *testing.T) (*world, *slow) {
 }
 
 // TestRetention_ChangesDuringRead checks that a change by this process is visible at once, even
-// if the retention of the device or the tenant is being read.
+// if the device, or the item that marks its tenant, is being read.
 func TestRetention_ChangesDuringRead(t *testing.T) {
 	w, s := newSlow(t)
 	put := func(keep time.Duration) func() {

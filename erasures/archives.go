@@ -73,7 +73,8 @@ func (e *Eraser) findArchives(ctx context.Context, s *scope) (list []foundArchiv
 	return list, nil
 }
 
-// errNoArchiver means that an archive may have readings of a target, and no archive is configured.
+// errNoArchiver returns the error for an archive that may have readings of a target, if no archive is
+// configured.
 func errNoArchiver(t grid.Table, s *scope) error {
 	return varve.Errorf(varve.Conflict, "the archive of %s may have readings of device %s: set archive.kind first", t, s.Device)
 }

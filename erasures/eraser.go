@@ -42,8 +42,9 @@ type Options struct {
 	Holder      string // names this process in leases
 	// Future is the furthest that an event time may be after its arrival.
 	Future time.Duration
-	// Settle is how long an erasure waits before it reads everything once more. It exceeds the limit
-	// of a write, the difference between clocks, and store.Eraser.ErasureDelay.
+	// Settle is how long an erasure waits before it reads everything once more. It must be at least
+	// store.Eraser.ErasureDelay, and at least the time limit of a write. If several processes write, the
+	// maximum difference between their clocks is added to that limit.
 	Settle time.Duration
 	// Changed is called after an erasure begins, changes its state, or fails an attempt that will be
 	// retried. It may be nil.

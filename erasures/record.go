@@ -16,7 +16,7 @@ import (
 
 const (
 	recordsPK = "ERASURES"
-	// openPK is the partition of the first index that lists the erasures that are not done.
+	// openPK is the partition key of the erasures that are not done, in the first index.
 	openPK = "ERASURES_OPEN"
 )
 
@@ -44,8 +44,8 @@ type Record struct {
 	Problem string    // error of the last attempt; "" if it succeeded
 	Passes  int       // number of searches of all data
 
-	Planned []Count // numbers of readings in the plan
-	Erased  []Count // numbers of readings that were erased, by table
+	Planned []Count // numbers of readings in the tables of the plan
+	Erased  []Count // numbers of readings that were erased, by table or archive
 	Holds   []Count // numbers of readings of the target in tables and archives on hold
 	Traces  Traces  // numbers of deleted records by kind
 
@@ -153,8 +153,8 @@ func (e *Eraser) List(ctx context.Context) ([]Record, error) {
 	return e.list(ctx, store.ItemQuery{PK: recordsPK, Order: varve.Descending, Consistent: true})
 }
 
-// ErasedWindows returns the event times for which readings of a series are, or were, erased. Readings in a
-// window may be stored again, if they arrived after the erasure was planned.
+// ErasedWindows returns the windows in which readings of a series were erased or are being erased. A
+// window may still have readings that arrived after the erasure was planned.
 func (e *Eraser) ErasedWindows(ctx context.Context, of varve.Series) (windows []varve.Window, err error) {
 	list, err := e.List(ctx)
 	if err != nil {
@@ -167,7 +167,7 @@ func (e *Eraser) ErasedWindows(ctx context.Context, of varve.Series) (windows []
 		}
 		w := r.Window
 		if last := r.Arrived.Add(e.opts.Future).Add(time.Nanosecond); last.Before(w.To) {
-			w.To = last // no erased reading can be later, because it arrived before
+			w.To = last // no erased reading has a later event time, because it had arrived by r.Arrived
 		}
 		windows = append(windows, w)
 	}

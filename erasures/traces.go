@@ -51,7 +51,7 @@ func (e *Eraser) findTraces(ctx context.Context, s *scope) (f found, err error) 
 }
 
 // findRejects finds the rejects of the device whose event time is in the window. Rejects without an
-// event time are found if they arrived in the window.
+// event time are found if they last arrived in the window.
 func (e *Eraser) findRejects(ctx context.Context, s *scope, f *found) error {
 	q := rejects.Query{Tenant: s.Tenant, Stream: s.Stream, Device: s.Device, Limit: registry.MaxLimit}
 	for e.opts.Rejects != nil {

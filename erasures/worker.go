@@ -20,8 +20,8 @@ const (
 )
 
 // Run continues the erasures that are due. It returns the time when the next one is due, or the zero
-// time if none is open. It does nothing while another process works on erasures. If one erasure
-// fails, its record has the reason, and the others continue.
+// time if no later one is known. It does nothing while another process works on erasures. If one
+// erasure fails, its record has the reason, and the others continue.
 func (e *Eraser) Run(ctx context.Context) (next time.Time, err error) {
 	records, err := e.open(ctx)
 	if err != nil {

@@ -44,7 +44,8 @@ type Options struct {
 	RegisteredOnly bool
 	// FileReadings is the number of readings at which a file is complete. 0 means a default.
 	FileReadings int
-	// Progress, if set, is called after each request.
+	// Progress, if set, is called after each page of readings, except the last page of changes. Run
+	// returns the final counts.
 	Progress func(Progress)
 }
 
@@ -142,8 +143,8 @@ func isUnsettled(err error) bool {
 }
 
 // readPresent returns the last page of changes at present. Its cursor and its settled time are the same
-// point in the changes. If arrivals do not settle within settleWithin, and a state file exists, it
-// continues without them, because later runs copy them.
+// point in the changes. If arrivals do not settle within settleWithin, and a state file is set,
+// readPresent continues without them, because later runs copy them.
 func (e *exporter) readPresent(ctx context.Context) (p client.ChangesPage, err error) {
 	q := client.ChangesQuery{Stream: e.o.Stream, Since: "now", Settle: settleWithin}
 	for {

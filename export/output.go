@@ -152,8 +152,8 @@ func (o *output) abandon() (err error) {
 	return err
 }
 
-// beginParquet begins a Parquet file. If the types of a field differ, the builder writes further files
-// with the same number. It first removes the files of an interrupted run.
+// beginParquet removes the files of an interrupted run, and begins a Parquet file. If the types of a
+// field differ, the builder writes further files with the same number.
 func (o *output) beginParquet() error {
 	stem := strings.TrimSuffix(o.path, "."+string(Parquet))
 	old, err := findFiles(filepath.Dir(stem), regexp.QuoteMeta(filepath.Base(stem))+`\.`)

@@ -125,7 +125,7 @@ func (r *pageReader) release(p *page) {
 	}
 }
 
-// readAnswer reads an answer to its end. It appends to the buffer.
+// readAnswer reads an answer to its end. It reuses the memory of the buffer.
 func readAnswer(body io.Reader, buffer []byte) ([]byte, error) {
 	b := bytes.NewBuffer(buffer[:0])
 	if _, err := b.ReadFrom(body); err != nil {

@@ -87,8 +87,8 @@ func TestExport_FailsWithBadProxy(t *testing.T) {
 	}
 }
 
-// TestExport_FindsFilesInAnyFolder exports to a folder whose name is a pattern. It removes the files of an
-// interrupted run, and refuses a folder with the files of another export.
+// TestExport_FindsFilesInAnyFolder exports to a folder whose name is a pattern. The export removes the
+// files of an interrupted run, and refuses a folder with the files of another export.
 func TestExport_FindsFilesInAnyFolder(t *testing.T) {
 	s := newServer(t)
 	dir := filepath.Join(t.TempDir(), "copy[1]")

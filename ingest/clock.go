@@ -26,9 +26,9 @@ func (s *Session) writeReadings(ctx context.Context) error {
 // withheld is the temporary verdict that excludes a repeated reading from the write.
 var withheld = varve.Reject(varve.CodeUnavailable, "the reading is being compared with a corrected one")
 
-// findRepeats returns the verdicts on readings that were sent before and corrected then, by their index in
-// the batch. It withholds these readings, so that they are not written under their sent time. The caller
-// sets their verdicts after the write.
+// findRepeats returns the verdicts on readings that were already sent and corrected, by their index in the
+// batch. It withholds these readings, so that they are not written under their sent time. The caller sets
+// their verdicts after the write.
 func (s *Session) findRepeats(ctx context.Context) map[int]varve.Verdict {
 	found := map[int]varve.Verdict{}
 	for at := range s.batch.Readings {

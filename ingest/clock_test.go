@@ -126,7 +126,8 @@ func (w *clockWorld) learn(ahead time.Duration, first int) (last string) {
 	return last
 }
 
-// stored returns all readings, each with the difference between its event time and its arrival.
+// stored returns all readings as texts. Each has the differences of its event time and its sent time
+// from its arrival.
 func (w *clockWorld) stored() (all []string) {
 	w.t.Helper()
 	rows, err := w.engine.Query.Open(w.t.Context(), query.Query{

@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// newRejectWorld returns a world that stores rejects. Stream clocks has a quarantine.
+// newRejectWorld returns a world that stores rejects. The stream named clocks has a quarantine.
 func newRejectWorld(t *testing.T, limit int) *world {
 	t.Helper()
 	now := func() time.Time { return noon }
@@ -132,8 +132,8 @@ func TestRead_Quarantines(t *testing.T) {
 	}
 }
 
-// TestRead_FailsIfRejectsMustBeDurable checks a door that acknowledges messages without verdicts: a
-// failure to store a reject is an error, and readings before it are stored.
+// TestRead_FailsIfRejectsMustBeDurable checks that Read and RejectBody fail if a durable reject cannot
+// be stored. In a quarantine without DurableRejects, the verdict is unavailable.
 func TestRead_FailsIfRejectsMustBeDurable(t *testing.T) {
 	w := newRejectWorld(t, 10)
 	items := registrytest.New(func() time.Time { return noon })

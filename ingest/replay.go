@@ -51,7 +51,8 @@ const replayAtOnce = 500
 // repeated: readings that it stored are duplicates. Other rejects stay as they are.
 //
 // An error means that some rejects were not replayed, or not deleted after their replay. Even then,
-// each reject has a result. If a reject was not replayed, its problem has the code varve.CodeUnavailable.
+// each reject has a result. If a reject was not replayed because of the error, its problem has the code
+// varve.CodeUnavailable.
 func (s *Session) Replay(ctx context.Context, list []rejects.Reject, how *Replay) ([]Replayed, error) {
 	results := make([]Replayed, 0, len(list))
 	for len(list) > 0 {

@@ -45,7 +45,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// begin begins a session, which the test ends.
+// begin begins a session, which is closed at the end of the test.
 func (w *world) begin(t *testing.T, g *apikeys.Grant) *ingest.Session {
 	t.Helper()
 	s, err := w.Begin(g)

@@ -10,9 +10,9 @@ import (
 	"github.com/mochi-mqtt/server/v2/listeners"
 )
 
-// connections implements listeners.Listener of the MQTT library. Unlike the listeners of the library, its
-// Close waits for the accept loop and for all connections. It also ends connections that have not sent
-// their first packet.
+// connections implements listeners.Listener of the MQTT library. Its Close waits for the accept loop and
+// for all connections, and ends connections that have not sent their first packet. The library's own
+// listeners do neither.
 type connections struct {
 	listener net.Listener
 	mu       sync.Mutex

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/health"
 )
 
-// TestDrops_EndWithoutReport checks that the condition health.BrokerDropping ends. The broker sends no
-// report any more once it drops no more messages.
+// TestDrops_EndWithoutReport checks that the condition health.BrokerDropping ends, although the broker
+// sends no report while it drops no messages.
 func TestDrops_EndWithoutReport(t *testing.T) {
 	now := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }

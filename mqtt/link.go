@@ -69,8 +69,8 @@ const dialLimit = 10 * time.Second
 // keepAlive is the interval of pings to the broker, in seconds.
 const keepAlive = 30
 
-// silence is the maximum time without any packet of the broker. A limit on the time until a ping is
-// answered would end good connections. If Mosquitto has a backlog, it sends megabytes before the answer.
+// silence is the maximum time without any packet from the broker. A limit on the time until a ping is
+// answered would end good connections: with a backlog, Mosquitto sends megabytes before the answer.
 const silence = 2 * keepAlive * time.Second
 
 // dial opens a connection to the broker.
@@ -110,8 +110,8 @@ func CheckBroker(ctx context.Context, address string, secure *tls.Config) error 
 }
 
 // bufferedConn reads ahead, because the libraries read each packet with three small reads. The
-// Mutex is for the library of MQTT 5, which locks a connection that is a sync.Locker while the
-// library writes a packet.
+// Mutex is for the library of MQTT 5: if a connection implements sync.Locker, the library locks it
+// while it writes a packet.
 type bufferedConn struct {
 	net.Conn
 	sync.Mutex

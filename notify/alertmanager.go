@@ -177,7 +177,8 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// labels returns labels from pairs of names and values. Alertmanager rejects empty values.
+// labels returns labels from pairs of names and values. It omits empty values, which Alertmanager
+// rejects.
 func labels(pairs ...string) map[string]string {
 	all := map[string]string{}
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -60,7 +60,8 @@ func (r *record) silenced() (n int) {
 	return n
 }
 
-// queueState is the state of the messages for one notifier that are not delivered yet.
+// queueState counts the pending messages for one notifier. The field oldest is the time at which the
+// first of them was queued.
 type queueState struct {
 	pending int
 	oldest  time.Time

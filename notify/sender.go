@@ -107,8 +107,8 @@ func NewSender(o Options) *Sender {
 	return s
 }
 
-// reset forgets the lease and all works. The works are reread after the next acquisition of the
-// lease.
+// reset forgets the lease, and the alerts and digests in memory. The alerts are reread after the next
+// acquisition of the lease.
 func (s *Sender) reset() {
 	s.resets++
 	s.held, s.current, s.works, s.digests = nil, false, map[alerts.AlertName]*work{}, map[digestKey]*openDigest{}
@@ -212,7 +212,7 @@ func (s *Sender) acquire(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// refresh brings the works up to date with the entries of the outbox.
+// refresh updates the field works from the entries of the outbox.
 func (s *Sender) refresh(ctx context.Context, entries []alerts.OutboxEntry) error {
 	now := s.opts.Now()
 	for _, w := range s.works {

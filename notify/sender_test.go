@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// failing is a store that fails to write the records of deliveries.
+// failing is a store that fails to write the records of deliveries while fails is set.
 type failing struct {
 	store.Store
 	fails atomic.Bool

@@ -78,7 +78,7 @@ func BenchmarkEvaluate_Day(b *testing.B) {
 	})
 }
 
-// BenchmarkEvaluate_Year reads a year of hourly and of daily means of 100 devices from roll-ups, which
+// BenchmarkEvaluate_Year reads 360 days of hourly and of daily means of 100 devices from roll-ups, which
 // are in memory after the first query.
 func BenchmarkEvaluate_Year(b *testing.B) {
 	w := newWorld(b, true, prometheus.Options{})

@@ -88,7 +88,7 @@ func lagOf(at, arrived int64) float64 {
 	return float64(arrived-millisecond(at)) / 1000
 }
 
-// takeNew returns the number of samples that are kept since its last call.
+// takeNew returns the number of samples that were added since its last call.
 func (c *collector) takeNew() int {
 	kept := 0
 	for _, s := range c.list {

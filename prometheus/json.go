@@ -12,7 +12,8 @@ import (
 	"github.com/prometheus/prometheus/promql"
 )
 
-// AppendJSON appends the property "data" of an answer: the type and the value of the result.
+// AppendJSON appends the value of the property "data" of an answer. It is an object with the type and
+// the value of the result.
 func (r *Result) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"resultType":"`...)
 	dst = append(dst, string(r.Value.Type())...)

@@ -13,8 +13,8 @@ import (
 )
 
 // TestQueries_AreBounded checks that long texts and many selectors are refused before they are parsed. A
-// query may have 5000 tokens. Otherwise a nested query of a few megabytes would occupy a processor and
-// gigabytes of memory, and no time limit would end it.
+// query may have 5000 tokens. Without this limit, a nested query of a few megabytes would occupy a
+// processor and gigabytes of memory, and no time limit would end it.
 func TestQueries_AreBounded(t *testing.T) {
 	w := newWorld(t, false, prometheus.Options{})
 	signs := func(n int) string { return strings.Repeat("-", n) + `{device="d"}` }

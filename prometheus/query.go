@@ -243,8 +243,8 @@ func failure(err error) error {
 	return &Error{kind, err}
 }
 
-// kindOf returns the kind of an error of a read. It is Timeout if the store is busy or
-// unavailable, and Internal if the store failed. All other errors follow from the query.
+// kindOf returns the kind of an error of a read. It is Timeout for varve.Busy and varve.Unavailable,
+// Internal for varve.Internal, and Execution for all other errors.
 func kindOf(err error) Kind {
 	var own *varve.Error
 	switch {

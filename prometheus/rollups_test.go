@@ -17,7 +17,8 @@ import (
 	"github.com/varvedb/varve/prometheus"
 )
 
-// reading returns a reading of a device in stream weather. In fields, names and numbers alternate.
+// reading returns a reading of a device in the stream weather. In fields, names and values alternate. A
+// value that is not a number is a string.
 func reading(t testing.TB, device string, at time.Time, fields ...string) varve.Reading {
 	t.Helper()
 	r := varve.Reading{Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: device}, Time: at}
@@ -32,7 +33,8 @@ func reading(t testing.TB, device string, at time.Time, fields ...string) varve.
 	return r
 }
 
-// ask evaluates a query and formats its result: a line per series with its device and values.
+// ask evaluates a query and formats its result: a line per series with its device and values. If the
+// query fails, the only line is the error.
 func (w *world) ask(q prometheus.Query) (lines []string, fromRollups int) {
 	w.t.Helper()
 	q.Tenant = varve.DefaultTenant

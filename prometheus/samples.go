@@ -69,8 +69,8 @@ func (s *samples) addColumn(p *block.Part, c *block.Column, rows int) {
 	}
 }
 
-// addPlain adds a sample for the last of the times of each moment. It converts only the coefficients of
-// these samples to floats.
+// addPlain adds one sample for each moment: the number at the last of its times. It converts only the
+// coefficients of these samples to floats.
 func (s *samples) addPlain(times, coefs []int64, scale scale) {
 	for from := 0; from < len(times); {
 		t := millisecond(times[from])

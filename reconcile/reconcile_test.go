@@ -83,9 +83,9 @@ func (s columnStore) ReadBlocks(ctx context.Context, r store.Range, dst []varve.
 	return storetest.ReadBlocks(ctx, s, r, dst)
 }
 
-// TestReader_AgreesWithBruteForce writes random readings, some of them twice and in two arrival
-// months. The digests of the store and of a sender's set must equal a sum with math/big, and exactly
-// the periods with lost readings must differ.
+// TestReader_AgreesWithBruteForce writes random readings, in one arrival month or once more in the
+// next one. The digests of the store must equal a sum with math/big. A comparison with a sender's set
+// must find exactly the periods with lost readings.
 func TestReader_AgreesWithBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clock := noon
@@ -201,8 +201,8 @@ func checkDifference(t *rapid.T, reader *reconcile.Reader, p rollup.Period, span
 	}
 }
 
-// TestDiffer_RejectsUnclearSpans checks spans that do not begin at the start of a period, and digests that
-// are too short.
+// TestDiffer_RejectsUnclearSpans checks spans that do not begin at the start of a period, a digest that
+// is too short, and a span with too many periods.
 func TestDiffer_RejectsUnclearSpans(t *testing.T) {
 	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(nil), Holder: "test"})
 	if err != nil {
@@ -255,8 +255,8 @@ func TestDiffer_SeparatesExpired(t *testing.T) {
 	}
 }
 
-// TestDiffer_SeparatesErased compares hours. Readings of some of them were erased. A period that touches the
-// erased event times must be in Difference.Expired if it differs.
+// TestDiffer_SeparatesErased compares hours after some readings were erased. An hour that overlaps a
+// window of an erasure must be in Difference.Expired if it differs.
 func TestDiffer_SeparatesErased(t *testing.T) {
 	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(nil), Now: func() time.Time { return noon }, Holder: "test"})
 	if err != nil {

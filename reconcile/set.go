@@ -10,7 +10,7 @@ import (
 )
 
 // Set has the hashes of the readings that a sender has of one series. A reading may be added twice.
-// A Set needs 16 bytes for each reading. The zero Set and a nil *Set are empty.
+// A Set needs 16 bytes for each reading. The zero Set is empty. Spans treats a nil *Set as empty.
 type Set struct {
 	hours map[int64][]Digest // digests of single readings, by the start of their hour in seconds since 1970
 }

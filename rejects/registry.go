@@ -69,8 +69,8 @@ type Registry struct {
 	counts   Counts
 
 	stop    chan struct{}      // closed to end the background writer
-	abort   context.CancelFunc // ends its write in progress
-	stopped chan struct{}      // closed when it has ended
+	abort   context.CancelFunc // ends the background writer's write in progress
+	stopped chan struct{}      // closed when the background writer has ended
 	closing sync.Once
 }
 

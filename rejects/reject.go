@@ -119,7 +119,7 @@ func (r *Reject) merge(o *Reject) {
 }
 
 // The items of a tenant's rejects are in one partition, sorted by id. The first index sorts them by
-// last arrival. The second index does the same for the rejects of each stream.
+// last arrival. The second index sorts the rejects of each stream by last arrival.
 
 func tenantPK(tenant string) string { return "REJECT#" + tenant }
 

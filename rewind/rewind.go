@@ -34,7 +34,7 @@ type Store interface {
 // Report is the result of a run.
 type Report struct {
 	Removed int64 // number of readings that arrived after the given time
-	Rollups int   // number of partials of hours that are deleted or recounted
+	Rollups int   // number of deleted partials of hours; hours with remaining readings will be recounted
 	// First is the first arrival of the removed readings, or the zero time.
 	First time.Time
 	// Kept is true if the store has readings that arrived at the given time or before.

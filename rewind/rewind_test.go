@@ -13,7 +13,8 @@ import (
 
 var start = time.Date(2026, 11, 10, 0, 0, 0, 0, time.UTC)
 
-// TestRun_KeepsHold removes later readings from a table on hold, and from a retired table.
+// TestRun_KeepsHold removes later readings from a table on hold, and from a retired table. The hold
+// and the retirement must remain.
 func TestRun_KeepsHold(t *testing.T) {
 	s, err := local.Open(local.Options{Dir: t.TempDir(), MinFree: -1})
 	if err != nil {

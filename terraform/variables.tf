@@ -38,7 +38,7 @@ variable "classes" {
 }
 
 variable "streams" {
-  description = "Settings of single streams: those under streams.NAME of varve config print. arrivals = true records changes by arrival. archive = true makes queries read archived tables, and needs archive."
+  description = "Settings of single streams: those under streams.NAME of varve config print. arrivals = true records changes by arrival. archive = true makes queries read archived tables, and requires the variable archive."
   type = map(object({
     class        = optional(string)
     retention    = optional(string)
@@ -83,7 +83,7 @@ variable "streams" {
 }
 
 variable "retention" {
-  description = "How expired tables are retired and dropped. drop is false, true or archived: with archived, which needs archive, only tables with a verified archive are dropped. The other fields are the settings of the same names under retention; see varve config print."
+  description = "How expired tables are retired and dropped. drop is false, true or archived. The value archived drops only tables with a verified archive, and requires the variable archive. The other fields are the settings of the same names under retention; see varve config print."
   type = object({
     drop      = optional(string, "false")
     grace     = optional(string)

@@ -1,5 +1,5 @@
-# Checks that all tools for the tests are installed. If some are missing, it prints them and the
-# command that installs them, and fails. With CI=true, it installs them instead.
+# Checks that all tools for the tests are installed. If some are missing, it prints them and how to
+# install them, and fails. With CI=true, it first installs missing packages with apt-get.
 set -eu
 
 packages=""
@@ -12,7 +12,8 @@ problem() {
 "
 }
 
-need() { # need COMMAND PACKAGE WHY
+# need COMMAND PACKAGE WHY adds the package to the missing ones if the command is not installed.
+need() {
 	command -v "$1" >/dev/null && return
 	packages="$packages $2"
 	echo "$1 is missing, $3." >&2

@@ -24,8 +24,8 @@ func (s *Source) grows(c *wire.Columns) bool {
 }
 
 // endAtLine limits the reading of a regular file to its present size, unless it is compressed or JSON. If
-// the file changed less than writingFor ago, text after its last line feed is excluded, too. Then
-// unfinished is true.
+// the file changed less than writingFor ago, text after its last line feed is excluded, too. If such
+// text exists, unfinished is true.
 func (s *Source) endAtLine(r *file) (unfinished bool, err error) {
 	raw, ok := r.raw.(*os.File)
 	if !ok || s.format == wire.JSON {

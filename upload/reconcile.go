@@ -21,8 +21,8 @@ type seriesName struct{ stream, device string }
 // hour is its start, in Unix seconds.
 type missing map[seriesName]map[int64]bool
 
-// checkReconcile rejects sources that cannot be reconciled, because the client does not know the times or
-// the devices of their readings.
+// checkReconcile rejects uploads that cannot be reconciled. The client must know the times and the devices
+// of all readings, and must be able to read each source twice. A checkpoint is rejected, too.
 func checkReconcile(o *Options, sources []Source) error {
 	for i := range sources {
 		switch s := &sources[i]; {

@@ -75,8 +75,8 @@ func TestReconcile_SendsOnlyMissingHours(t *testing.T) {
 	}
 }
 
-// TestReconcile_RejectsUnknownTimes checks that a reconciliation is refused if the client does not know
-// the times or the devices of the readings.
+// TestReconcile_RejectsUnknownTimes checks that a reconciliation is refused with a checkpoint, or if the
+// client does not know the times or the devices of the readings.
 func TestReconcile_RejectsUnknownTimes(t *testing.T) {
 	c := newClient(t)
 	line, csvFile := writeFile(t, "a.line", "m,device=d v=1 1\n"), writeFile(t, "a.csv", csv(1))

@@ -2,7 +2,7 @@
 //
 //	ListShards ──▶ Consumer ──▶ worker per shard: lease ──▶ GetRecords ──▶ records.Receiver ──▶ checkpoint
 //	                 │
-//	                 └── share of this process: open shards / processes
+//	                 └── share of this process: readable shards / processes
 //
 // The main types:
 //

@@ -17,9 +17,9 @@ import (
 type Record struct {
 	Data []byte
 	From string // names the record in rejects, such as a shard and a sequence number
-	// At is the time at which the record arrived at the queue. Readings without a time get it as event
-	// time if the target allows them, so that a retry stores the same readings. If At is zero, they get
-	// the time at which Varve receives them.
+	// At is the time at which the record arrived at the queue. If the target accepts readings without a
+	// time, At is their event time, so that a retry stores the same readings. If At is zero, Store uses
+	// the current time.
 	At time.Time
 	// Err is the reason why Data is not readable. If set, Data is stored as a reject.
 	Err error
@@ -138,7 +138,7 @@ func (w *write) source(text []byte, at time.Time) *ingest.Source {
 }
 
 // storeBody stores a body in a session of its own. If the body cannot be read to its end, its
-// records are stored one by one.
+// records are stored one by one. A single record that cannot be read becomes a reject.
 func (w *write) storeBody(b *body) error {
 	if len(b.records) == 0 {
 		return nil

@@ -167,7 +167,7 @@ func TestStore_ReadsForms(t *testing.T) {
 	}
 }
 
-// TestStore_SplitsLargeLists stores more invalid lines than one session accepts.
+// TestStore_SplitsLargeLists stores 120,000 invalid lines and a valid one, which need several bodies.
 func TestStore_SplitsLargeLists(t *testing.T) {
 	w := newWorld(t)
 	data := make([]string, 0, 120_001)

@@ -208,7 +208,7 @@ func (r *Route) deliver(m *Message, values []string) (*Delivery, error) {
 	return d, r.payload.convert(r, d, expand(r.field))
 }
 
-// checkNames checks the names that the topic gives.
+// checkNames checks the names that the rule and the topic give.
 func checkNames(d *wire.Defaults, r *Route) error {
 	if r.tenant != nil {
 		if err := varve.ValidateName("tenant", d.Tenant); err != nil {

@@ -68,8 +68,8 @@ func Open(ctx context.Context, o Options) (*Bucket, error) {
 		cfg.Region = "us-east-1" // other services ignore the region, but requests must have one
 	}
 	client := s3.NewFromConfig(cfg, func(c *s3.Options) {
-		// Callers compare what they read with digests of their own. So a damaged object and a damaged file of
-		// a folder give the same error.
+		// Callers compare the bytes that they read with digests of their own. So a damaged object and a
+		// damaged file of a folder give the same error.
 		c.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		if o.Endpoint != "" {
 			c.BaseEndpoint, c.UsePathStyle = aws.String(o.Endpoint), true
@@ -85,7 +85,8 @@ func Open(ctx context.Context, o Options) (*Bucket, error) {
 	return b, nil
 }
 
-// probe fails if the service replaces objects, or stores bytes that do not match their checksum.
+// probe fails if the service replaces objects, does not store checksums, or stores bytes that do not
+// match their checksum.
 func (b *Bucket) probe(ctx context.Context) (err error) {
 	key := strings.TrimPrefix(b.opts.Prefix+"/varve-probe-"+rand.Text(), "/")
 	body := []byte("Varve checks that this bucket never replaces objects.\n")

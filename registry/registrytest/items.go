@@ -29,7 +29,7 @@ type Items struct {
 	Lagging    func([]store.Item) // if set, changes the results of eventually consistent reads
 
 	mu   sync.Mutex
-	puts map[string]int // number of writes by sort key
+	puts map[string]int // number of writes by Put and PutAbsent, by sort key
 	fail func(store.Key) error
 }
 
@@ -68,8 +68,8 @@ func (s *Items) Failing(k store.Key) error {
 	return fail(k)
 }
 
-// Puts returns the number of writes of items with a sort key, in any partition. It includes failed
-// writes.
+// Puts returns how often Put and PutAbsent were called for items with a sort key, in any partition. It
+// includes failed calls.
 func (s *Items) Puts(sk string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,8 +9,8 @@ versitygw=1.8.0
 duckdb=1.5.6-r.1
 mkdir -p "$cache"
 
-# fetch NAME VERSION SHA512 unpacks an npm package into the folder node_modules of the cache. It replaces
-# npm ci, whose lock file has the packages of all platforms, because some registries lack some of these.
+# fetch NAME VERSION SHA512 unpacks an npm package into the folder node_modules of the cache. npm ci is not
+# used: its lock file would name the packages of all platforms, and not every registry has all of them.
 fetch() {
 	work=$(mktemp -d)
 	(

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Fetches the clients that the tests of doors run, into the user's cache. Go's checksum database and
-# the checksums below guard them. With --if-cached, the script fetches nothing, and exits with 3 if a
-# client is missing.
+# Fetches the clients, brokers and emulators that the tests of doors run, into the user's cache. Go's
+# checksum database, lock files and the checksums below guard them. With --if-cached, the script
+# fetches nothing, and exits with 3 if one of them is missing.
 set -eu
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/varve/doors"
 telegraf=1.37.2
@@ -38,8 +38,8 @@ fetch() {
 	rm -rf "$work"
 }
 
-# debian PACKAGE... unpacks packages of Debian, whose signatures apt-get checks. Elsewhere, or if one is
-# missing, it only reports that their tests are skipped.
+# debian PACKAGE... unpacks packages of Debian, whose signatures apt-get checks. If a package is missing,
+# it unpacks none, and reports that tests are skipped. On other systems, it does nothing.
 debian() {
 	if ! command -v apt-get >/dev/null || ! command -v dpkg >/dev/null; then
 		return 0
@@ -61,8 +61,8 @@ if [ ! -f "$cache/arrow/package/Arrow.es2015.min.js" ] || [ "$(cat "$cache/arrow
 	fetch apache-arrow "$arrow" "$arrow_sum" "$cache/arrow"
 	echo "$arrow" >"$cache/arrow/version"
 fi
-# Brokers and clients of MQTT. npm checks the sums of testdata/node. Debian has Mosquitto, and apt-get
-# checks its signatures; elsewhere, its tests are skipped.
+# Brokers and clients of MQTT. npm checks the checksums in testdata/node. Mosquitto is a package of
+# Debian: on other systems, its tests are skipped.
 mqtt="aedes 1.2.0, mqtt 5.16.0, mosquitto"
 if [ "$(cat "$cache/mqtt-versions" 2>/dev/null)" != "$mqtt" ]; then
 	[ "${1:-}" != --if-cached ] || exit 3

@@ -22,8 +22,9 @@ work=$cache/work.$$
 trap 'chmod -R u+w "$work" 2>/dev/null; rm -rf "$work"' EXIT INT TERM
 mkdir -p "$cache" "$work"
 
-# The tools are built from the module versions in tools/go.mod.
-tool() { # tool NAME PACKAGE
+# tool NAME PACKAGE LINK builds a tool from the module version in tools/go.mod, unless the cache has it,
+# and links it to the path LINK in the cache.
+tool() {
 	pinned=$(sed -n "s|^[[:space:]]*$2 v\([^ ]*\).*|\1|p" tools/go.mod)
 	if absent "$cache/$1-$pinned"; then
 		say "building $1 $pinned, once; it takes a minute or two"

@@ -54,7 +54,7 @@ variable "topic_kms_key_id" {
 }
 
 variable "emails" {
-  description = "E-mail addresses to which alarms are sent. The owner of an address must first confirm it in an e-mail of AWS. Not allowed with topic_arn."
+  description = "E-mail addresses to which alarms are sent. The owner of an address must first confirm it in an e-mail of AWS. With topic_arn, no address is subscribed."
   type        = set(string)
   default     = []
   nullable    = false
