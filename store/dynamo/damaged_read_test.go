@@ -44,7 +44,8 @@ func damageRow(t *testing.T, url, table string, at time.Time, update string, val
 	}
 }
 
-// tableNameAt returns the name of the table of the reading with an event time.
+// tableNameAt returns the name of the only table whose range contains an event time and that has
+// readings.
 func tableNameAt(t *testing.T, e *engine.Engine, at time.Time) string {
 	t.Helper()
 	infos, err := e.Store.Tables(t.Context(), store.Filter{Any: true, Window: varve.Window{From: at, To: at.Add(1)}, SkipEmpty: true, Fresh: true})

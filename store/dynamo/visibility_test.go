@@ -43,7 +43,7 @@ func (p *process) readDefault(series varve.Series, o varve.Order, limit int) (n 
 }
 
 // TestQuery_FindsTablesOfOtherProcess writes into tables that another process has not used yet.
-// The pages, exports and latest readings of that process must include them.
+// The pages, exports and latest readings of that process must include the new readings.
 func TestQuery_FindsTablesOfOtherProcess(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
@@ -108,7 +108,7 @@ func TestQuery_FollowsLayoutOfOtherProcess(t *testing.T) {
 	}
 }
 
-// counting is a transport that counts all requests, and in data the queries and the reads of items.
+// counting is a transport that counts requests: all of them, and the queries and reads of items in data.
 type counting struct{ data, all atomic.Int64 }
 
 func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
