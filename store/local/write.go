@@ -67,7 +67,7 @@ type pendingWrite struct {
 	next    int              // the first group that is not inserted completely
 	last    *journal.Commit  // commit of the inserted readings, or nil
 	rows    []memtable.Entry // rows of all groups
-	bodies  []byte           // encoded fields of the rows, one after another
+	bodies  []byte           // bodies of the rows, one after another
 	late    []*lookup        // readings to be looked up in chunks
 	met     []meeting        // readings to be compared with stored ones
 	record  memtable.Record
