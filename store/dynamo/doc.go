@@ -13,8 +13,8 @@
 //	_ttl             1797508801                  earliest deletion
 //	_size            312                         bytes; a small new row may lack it
 //
-// Rows under the hash key #streams record the layout of each stream in the table. They are
-// written before the first reading, so readings can be found without the registry.
+// Rows under the hash key #streams record the layout of each stream in the table. They are written
+// before the first reading of the stream, so readings can be found without the registry.
 //
 // Store opens the parts, and passes each call to one of them:
 //

@@ -22,7 +22,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// sickDisk fails writes to the journal while sick is true.
+// sickDisk makes writes to the journal fail while sick is true.
 type sickDisk struct {
 	sick atomic.Bool
 	mem  *vfs.MemFS
@@ -203,7 +203,7 @@ func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 }
 
 // checkReadingsAfterCut reads three devices of a store whose manifest was cut, before and after
-// the losses are accepted. It reports whether readings were refused before.
+// the losses are accepted. It reports whether readings were refused before that.
 func checkReadingsAfterCut(t *testing.T, s *local.Store, tb grid.Table, cut int) (refused bool) {
 	t.Helper()
 	losses := s.Losses()

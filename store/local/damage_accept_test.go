@@ -19,8 +19,8 @@ import (
 	"github.com/varvedb/varve/store/local/sst"
 )
 
-// damageBlock flips a bit in the data block that has a key, in a Pebble file. It reports whether the file
-// has the key. It finds the data block by trials on copies of the file.
+// damageBlock flips a bit in a Pebble file, in the data block that contains a key. It reports whether the
+// file contains the key. It finds the data block by trials on copies of the file.
 func damageBlock(t *testing.T, path string, key []byte) bool {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -130,8 +130,8 @@ func (l *ledger) rebuild(at time.Time, more []lost) error {
 	return l.add(more)
 }
 
-// rebuildFrom writes the new database. It returns its losses, and the last segment of the
-// journal that it contains.
+// rebuildFrom writes the new database. It returns the losses, and the last segment of the journal
+// that the database contains.
 func (o *opener) rebuildFrom(list listing, reason error) (ranges []lost, flushed uint64, err error) {
 	var sources []sst.Part
 	defer func() {

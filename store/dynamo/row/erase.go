@@ -18,7 +18,7 @@ type Stored struct {
 	Attrs    attr.Item
 }
 
-// ParseStored returns a row as it is stored.
+// ParseStored parses a row and retains its attributes.
 func ParseStored(it attr.Item) (s Stored, err error) {
 	s.Attrs = it
 	if s.Row, err = Parse(it); err != nil {
