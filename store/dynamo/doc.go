@@ -19,7 +19,7 @@
 // Store opens the parts, and passes each call to one of them:
 //
 //	writer    readings to rows          reader    rows to readings
-//	layouts   stream rows               tables    records, catalog, life of tables
+//	layouts   stream rows               tables    records, catalog, lifecycle
 //	items     registry                  template  settings of new tables
 //	verify    checks of all rows        repair    lost metadata
 //	doctor    checks of a deployment

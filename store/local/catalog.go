@@ -17,7 +17,7 @@ import (
 
 // The catalog consists of the tables, with their holds and states, and of the counters for the
 // numbers of tables and chunks. It is stored in Pebble and in a pair of files, because a hold must
-// survive damage of either. A change is acknowledged when both have it. Each change has a new
+// survive damage to either. A change is acknowledged when both have it. Each change has a new
 // generation. If the two differ, the newer generation counts.
 
 // catalogFile is the name of the first file of the pair. The second one is its copy; see pair.go.

@@ -154,7 +154,7 @@ func TestJournal_RotatesOnItems(t *testing.T) {
 }
 
 // TestOpen_RebuildsPebbleWithoutItsLastRecords truncates Pebble's manifest, its list of files, so that
-// Pebble forgets flushed files. The store notices the damage before Pebble deletes these files, and uses
+// the list lacks flushed files. The store notices the damage before Pebble deletes these files, and uses
 // all of them.
 func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 	dir := t.TempDir()

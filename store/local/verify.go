@@ -74,7 +74,7 @@ func (f *folder) bare() bool {
 	return true
 }
 
-// checkJournal reports damage of the journal. It ignores torn ends without whole frames, because a
+// checkJournal reports damage to the journal. It ignores torn ends without whole frames, because a
 // crash can leave such an end.
 func checkJournal(f *folder, report func(Problem)) error {
 	if _, err := f.fs.Stat(f.path("journal")); err != nil {

@@ -145,7 +145,7 @@ func (e *examiner) checkFuture(ctx context.Context, own, others int) {
 	if e.Forecast == nil {
 		return
 	}
-	var infos []store.Info // own tables; empty before the first start
+	var infos []store.Info // tables of this deployment; empty before the first start
 	if own > 0 {
 		var err error
 		f := store.Filter{Prefixes: e.Prefixes, Window: varve.AllTime(), Details: true, Fresh: true}

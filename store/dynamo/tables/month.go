@@ -35,7 +35,7 @@ type dailyUse map[int64]client.Units
 func dayOf(t time.Time) int64 { return t.Unix() / (24 * 3600) }
 
 // addHours adds the peaks of full hours, and reports whether that has changed a day. It removes
-// days that no longer count.
+// days that are too old to count.
 func (d dailyUse) addHours(hours map[int64]client.Units, now time.Time) (changed bool) {
 	maps.DeleteFunc(d, func(day int64, _ client.Units) bool { return day < dayOf(now)-monthDays })
 	for hour, u := range hours {
@@ -67,7 +67,7 @@ func (d dailyUse) peakOfCold(t grid.Table, now time.Time) (peak client.Units) {
 	return peak
 }
 
-// item returns the item of a table. It expires when its newest day no longer counts.
+// item returns the item of a table. It expires when its newest day is too old to count.
 func (d dailyUse) item(table string) (store.Item, error) {
 	text, err := json.Marshal(d)
 	if err != nil {
