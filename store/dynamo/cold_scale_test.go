@@ -122,8 +122,8 @@ func TestScale_ColdTableFollowsLastMonth(t *testing.T) {
 	}
 }
 
-// TestTune_KeepsCapacityOfUnknownUse seals a table whose use was reported for less than a minute, not for
-// hours. Its capacity must stay, within the limits of cold tables.
+// TestTune_KeepsCapacityOfUnknownUse seals a table after reports that cover less than a minute. Its
+// capacity must stay as it is, unless a limit of cold tables requires a change.
 func TestTune_KeepsCapacityOfUnknownUse(t *testing.T) {
 	t.Parallel()
 	l := newColdLife(t)

@@ -215,7 +215,7 @@ func (w *pendingWrite) collectLate() {
 // small write does not wait for a large one.
 const insertAtOnce = 512
 
-// insert adds the remaining readings to series buffers and journal. It unlocks memory after every
+// insert adds the remaining readings to series buffers and the journal. It unlocks memory after every
 // insertAtOnce readings. Frames become durable in order, so the last commit covers all of them.
 // insert returns false if the result of a lookup in chunks is out of date.
 func (w *pendingWrite) insert() (done bool, err error) {
@@ -271,7 +271,7 @@ func (w *pendingWrite) insertSome() (done bool, err error) {
 	return done, nil
 }
 
-// insertGroup inserts the next readings of a group up to an index. It reports whether a series
+// insertGroup inserts the next readings of a group up to an index. It reports whether the series
 // buffer had one of them already.
 func (w *pendingWrite) insertGroup(g *group, end int) (waits bool) {
 	mt, i := w.mem.mutable, g.done
