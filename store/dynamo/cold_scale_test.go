@@ -136,8 +136,8 @@ func TestTune_KeepsCapacityOfUnknownUse(t *testing.T) {
 	}
 }
 
-// TestTune_RespectsDailyDecreases makes a table cold and hot in turn, until its capacity was lowered four
-// times on one day. DynamoDB refuses a fifth decrease within an hour. So Tune must fail with an error that
+// TestTune_RespectsDailyDecreases makes a table cold and hot in turn, until its capacity has been lowered
+// four times on one day. DynamoDB refuses a fifth decrease within an hour. So Tune must fail with an error that
 // can be retried, and must succeed an hour later.
 func TestTune_RespectsDailyDecreases(t *testing.T) {
 	t.Parallel()
