@@ -142,8 +142,8 @@ type Page struct {
 	// set only with More. If Apart is false, the times may be equal or not.
 	//
 	// If Apart is true, the caller may continue with the zero id in After, because the zero id precedes
-	// all ids of its time. In descending order, the time in After is that of the last reading. In
-	// ascending order, it is one nanosecond later.
+	// all ids of its time. In descending order, After has the time of the last reading. In ascending
+	// order, After is one nanosecond after that time.
 	Apart bool
 	Cost  Cost
 }
