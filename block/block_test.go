@@ -87,7 +87,8 @@ func TestBlock_ReturnsReadings(t *testing.T) {
 	}
 }
 
-// TestForms_RemembersIDs requests the same ids again, beside others and for another block.
+// TestForms_RemembersIDs requests the same ids repeatedly, between requests for other ids and for ids
+// of another block.
 func TestForms_RemembersIDs(t *testing.T) {
 	list := mixed(t, 40)
 	a, b := blockOf(t, list[:20]), blockOf(t, list[20:])

@@ -7,5 +7,6 @@
 // A [Part] is a range of its readings in the order of a query. A block does not store content ids;
 // [Forms] computes them from the columns.
 //
-// All columns are checked when they are decoded. So the methods of a column cannot fail.
+// A block's columns are checked when the block is made, before their numbers are decoded. So the
+// methods of a column cannot fail.
 package block

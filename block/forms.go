@@ -9,12 +9,12 @@ type Forms struct {
 	forms []byte   // canonical forms of several readings, one after the other
 	ends  []int    // for each reading, the end of its form in forms, or -1 if a client chose its id
 	ids   []varve.ID
-	found [2]foundID // the last results of ID, because callers use the ids of a range's ends once per column
+	found [2]foundID // the last two results of ID: callers request the ids of a range's two ends once per column
 }
 
 // foundID is the id of a reading.
 type foundID struct {
-	row int // index of the reading plus 1, or 0
+	row int // index of the reading plus 1; 0 means that no id is remembered
 	id  varve.ID
 }
 

@@ -83,7 +83,7 @@ func (t *coefficients) addTo(sum *decimal.Sum, exp int) {
 	sum.Add(decimal.FromScaled(t.low, exp))
 }
 
-// addWide adds the numbers of a column that uses Wide.
+// addWide adds the numbers of the readings in [from, to) to a summary. The column uses Wide.
 func (c *Column) addWide(n *Numbers, from, to int) {
 	for i := from; i < to; i++ {
 		v := c.Value(i)

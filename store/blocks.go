@@ -15,9 +15,9 @@ type BlockReader interface {
 
 // BlockPage is a page whose first readings are in blocks.
 type BlockPage struct {
-	Parts []block.Part // non-empty blocks with the first readings of the page; Page.Readings has the others
+	Parts []block.Part // non-empty parts of blocks, with the first readings of the page; Page.Readings has the others
 	Page
 	// Release, if not nil, must be called once, after the last use of Parts. Strings from Parts
-	// remain valid after it.
+	// remain valid after that call.
 	Release func()
 }

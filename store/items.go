@@ -168,7 +168,7 @@ type Items interface {
 	// twice, only the first item can be written. After an error, any subset may be durable.
 	// PutAbsent costs less than one Put for each item.
 	PutAbsent(ctx context.Context, items []Item) (written []bool, err error)
-	// DeleteAll removes items with the same promises as PutAll. Missing items are not an error.
+	// DeleteAll removes items with the same guarantees as PutAll. Missing items are not an error.
 	DeleteAll(ctx context.Context, keys []Key) error
 	// Query returns the items of one partition, ordered by their sort key in the index.
 	//

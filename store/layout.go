@@ -33,8 +33,8 @@ type Layout struct {
 type StreamLayout struct {
 	Tenant   string
 	Stream   string
-	Prefixes []string       // prefixes of the tables that contain or contained its readings, sorted
-	Window   time.Duration  // a row window with which reads find its rows in all tables; 0 if no table has rows of it
+	Prefixes []string       // prefixes of the tables that contain or contained the stream's readings, sorted
+	Window   time.Duration  // row window with which reads find the stream's rows in all tables; 0 if no table has such rows
 	Shards   map[string]int // number of shards by device; only devices with several shards
 }
 

@@ -64,7 +64,7 @@ func appendMember(dst []byte, f varve.Field) []byte {
 	return append(dst, f.Value.String()...)
 }
 
-// showFields formats the fields of a reading for a message. If their text is long, it contains only
+// showFields formats the fields of a reading for a message. If their text is long, the result has only
 // fields that differ from the other reading, and … stands for the rest.
 func showFields(r, other *varve.Reading) string {
 	if all := appendFields(nil, r.Fields, maxShown); len(all) <= maxShown {

@@ -141,9 +141,12 @@ type Page struct {
 	// Split means that the next reading may be another version of the last one. It is set only with
 	// More.
 	Split bool
-	// Apart means that the next reading has another event time than the last one of a page with More. If
-	// it is false, the times may differ or not. To continue, the caller may then set After to a position
-	// with the zero id, which precedes all readings of its time.
+	// Apart means that the next reading has another event time than the last reading of the page. It is
+	// set only with More. If Apart is false, the times may be equal or not.
+	//
+	// If Apart is true, the caller may continue with the zero id in After, because the zero id precedes
+	// all ids of its time. In descending order, After has the time of the last reading. In ascending
+	// order, After is one nanosecond after that time.
 	Apart bool
 	Cost  Cost
 }

@@ -147,8 +147,8 @@ type Lifecycle interface {
 // Scaler is the optional contract of a store whose tables have a capacity that follows their use.
 type Scaler interface {
 	// ReportUse publishes the capacity that this process has used since the last call. Scale reads
-	// these reports of all processes. The result scales is true if the capacity of any table is
-	// scaled. Each process calls ReportUse every minute.
+	// the reports of all processes. ReportUse returns true if the template allows Scale to change the
+	// capacity of any table. Each process calls ReportUse every minute.
 	ReportUse(ctx context.Context) (scales bool, err error)
 	// Scale changes the capacity of tables according to the reported use, and returns the changes,
 	// also after an error. One process at a time should call Scale, so that no process waits for
@@ -196,7 +196,7 @@ func Expirable(in *Info) error {
 }
 
 // HoldError means that a table is on hold. It wraps ErrRefused.
-type HoldError struct{ Reason string } // the reason of the hold
+type HoldError struct{ Reason string }
 
 func (e *HoldError) Error() string { return "refused: it is on hold: " + e.Reason }
 

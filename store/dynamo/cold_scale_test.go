@@ -22,7 +22,7 @@ const coldScaledTemplate = `{
 	"capacity_max": {"hot": {"read": 100, "write": 1000}, "cold": {"read": 50, "write": 20}}
 }`
 
-// coldLife runs a store on the stand-in for DynamoDB, in package dynamosim. Both use the clock of the test.
+// coldLife runs a store on the stand-in for DynamoDB in package dynamosim. Both use the clock of the test.
 type coldLife struct {
 	t     *testing.T
 	url   string
@@ -71,7 +71,8 @@ func (l *coldLife) runUntil(at time.Time) {
 	l.scale()
 }
 
-// use reads and writes the table for ten seconds, at the given numbers of units per second.
+// use reads and writes the table for ten seconds, at the given numbers of units per second. Then it
+// scales the table.
 func (l *coldLife) use(reads, writes int) {
 	l.t.Helper()
 	l.clock.advance(10 * time.Second)
@@ -121,8 +122,8 @@ func TestScale_ColdTableFollowsLastMonth(t *testing.T) {
 	}
 }
 
-// TestTune_KeepsCapacityOfUnknownUse seals a table whose use was not reported for some hours. Its
-// capacity must stay, within the limits of cold tables.
+// TestTune_KeepsCapacityOfUnknownUse seals a table after reports that cover less than a minute. Its
+// capacity must stay as it is, unless a limit of cold tables requires a change.
 func TestTune_KeepsCapacityOfUnknownUse(t *testing.T) {
 	t.Parallel()
 	l := newColdLife(t)
@@ -135,9 +136,9 @@ func TestTune_KeepsCapacityOfUnknownUse(t *testing.T) {
 	}
 }
 
-// TestTune_RespectsDailyDecreases seals a table whose capacity was lowered four times today. DynamoDB
-// refuses a fifth decrease in the hour after the fourth one, so Tune must report that, and succeed an hour
-// later.
+// TestTune_RespectsDailyDecreases makes a table cold and hot in turn, until its capacity has been lowered
+// four times on one day. DynamoDB refuses a fifth decrease within an hour. So Tune must fail with an error that
+// can be retried, and must succeed an hour later.
 func TestTune_RespectsDailyDecreases(t *testing.T) {
 	t.Parallel()
 	l := newColdLife(t)

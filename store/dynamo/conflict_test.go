@@ -70,8 +70,8 @@ func TestWrite_ComparesWithoutFurtherRequests(t *testing.T) {
 }
 
 // TestWrite_FindsConflictsInRowsClosedByBlindUpdates fills a row with blind updates, which do not read it,
-// until it is closed: it takes no further readings. The client chose the ids of the readings. A later
-// write with other values for these ids must be rejected.
+// until the row is closed and takes no further readings. The client chose the ids of the readings. A
+// later write with other values for these ids must be rejected.
 func TestWrite_FindsConflictsInRowsClosedByBlindUpdates(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {

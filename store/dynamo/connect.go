@@ -26,8 +26,8 @@ type ConnectOptions struct {
 }
 
 // Connect returns a client for the options. It sends no request to DynamoDB. For AWS, it uses the
-// default credentials and region. For an emulator, it uses placeholders if the environment has
-// none.
+// default credentials and region. For an emulator, placeholders replace credentials and a region
+// that the environment lacks.
 func Connect(ctx context.Context, o ConnectOptions) (*dynamodb.Client, error) {
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithHTTPClient(HTTPClient()),
@@ -59,8 +59,8 @@ func Connect(ctx context.Context, o ConnectOptions) (*dynamodb.Client, error) {
 	return c, nil
 }
 
-// emulated returns the client options for an emulator. They use the credentials of the
-// environment, or placeholders, and never send requests to the metadata service of EC2.
+// emulated returns the client options for an emulator. With them, a client uses the credentials of
+// the environment, or placeholders. It never sends requests to the metadata service of EC2.
 func emulated(endpoint string) []func(*awsconfig.LoadOptions) error {
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithBaseEndpoint(endpoint), awsconfig.WithDefaultRegion("us-east-1"),

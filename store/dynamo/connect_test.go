@@ -48,8 +48,8 @@ func TestConnect_UsesPlaceholdersOnEmulator(t *testing.T) {
 	}
 }
 
-// TestConnect_RequiresRegion checks that Connect fails without a region, and accepts it from the
-// options or the environment.
+// TestConnect_RequiresRegion checks that Connect fails without a region, and accepts a region from
+// the options or the environment.
 func TestConnect_RequiresRegion(t *testing.T) {
 	clearAWS(t)
 	if _, err := dynamo.Connect(t.Context(), dynamo.ConnectOptions{}); err == nil || !strings.Contains(err.Error(), "set AWS_REGION, or store.region") {

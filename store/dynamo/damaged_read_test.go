@@ -44,7 +44,8 @@ func damageRow(t *testing.T, url, table string, at time.Time, update string, val
 	}
 }
 
-// tableNameAt returns the name of the table of the reading with an event time.
+// tableNameAt returns the name of the only table whose range contains an event time and that has
+// readings.
 func tableNameAt(t *testing.T, e *engine.Engine, at time.Time) string {
 	t.Helper()
 	infos, err := e.Store.Tables(t.Context(), store.Filter{Any: true, Window: varve.Window{From: at, To: at.Add(1)}, SkipEmpty: true, Fresh: true})
@@ -56,8 +57,8 @@ func tableNameAt(t *testing.T, e *engine.Engine, at time.Time) string {
 
 func asText(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// TestRead_NamesDamagedRow damages one row in several ways. Reads of the row must fail with an error that
-// has its key. If the caller accepts damage, they must skip the row. Reads of other rows must succeed.
+// TestRead_NamesDamagedRow damages a row in each of several ways. Reads of the row must fail with an error
+// that has its key. If the caller accepts damage, they must skip the row. Reads of other rows must succeed.
 func TestRead_NamesDamagedRow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

@@ -13,13 +13,13 @@
 //	_ttl             1797508801                  earliest deletion
 //	_size            312                         bytes; a small new row may lack it
 //
-// Rows under the hash key #streams record the layout of each stream in the table. They are
-// written before the first reading, so readings can be found without the registry.
+// Rows under the hash key #streams record the layout of each stream in the table. They are written
+// before the first reading of the stream, so readings can be found without the registry.
 //
 // Store opens the parts, and passes each call to one of them:
 //
 //	writer    readings to rows          reader    rows to readings
-//	layouts   stream rows               tables    records, catalog, life of tables
+//	layouts   stream rows               tables    records, catalog, lifecycle
 //	items     registry                  template  settings of new tables
 //	verify    checks of all rows        repair    lost metadata
 //	doctor    checks of a deployment

@@ -24,7 +24,7 @@ import (
 	"github.com/varvedb/varve/store/dynamo/writer"
 )
 
-// Format is the version of the items in tables and in the registry that this program writes.
+// Format is the version of the format in which this program writes rows and registry items.
 const Format = 1
 
 // Options are the settings of a store. Client and Registry are required.

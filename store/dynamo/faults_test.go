@@ -25,7 +25,8 @@ import (
 )
 
 // faulty is a transport that makes about every fifth request fail while the field on is true. The
-// request is throttled, fails, or loses its connection before or after it was executed.
+// request is throttled, fails with an internal error, or loses its connection before or after it was
+// executed.
 type faulty struct {
 	next http.RoundTripper
 	on   atomic.Bool

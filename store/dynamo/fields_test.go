@@ -29,8 +29,8 @@ func wideReading(at time.Time, fields int) varve.Reading {
 	return r
 }
 
-// TestWrite_AddsReadingsOfManyFields adds readings of up to 256 fields to existing rows. The layout
-// expects these rows to exist or to be missing.
+// TestWrite_AddsReadingsOfManyFields adds readings of up to 256 fields to existing rows, with
+// ExpectExisting and with ExpectNew.
 func TestWrite_AddsReadingsOfManyFields(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {

@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// TestKeepExpired_StopsDeletionOfRows opens a store that keeps expired readings, over tables whose
-// rows DynamoDB deletes. The deletion must end in all tables, and a released hold must not start it.
+// TestKeepExpired_StopsDeletionOfRows opens a store that keeps expired readings. DynamoDB deletes rows
+// of its tables. The deletion must end in all tables, and a released hold must not start it.
 func TestKeepExpired_StopsDeletionOfRows(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {

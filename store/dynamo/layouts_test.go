@@ -177,8 +177,8 @@ func TestRead_ReturnsReadingsOfAllLayoutsOnce(t *testing.T) {
 	}
 }
 
-// TestWrite_LearnsThatRowsExist writes 60 readings one by one into a row of an hour. With ExpectAuto or
-// ExpectExisting, most writes must need a single request.
+// TestWrite_LearnsThatRowsExist writes 60 readings of an hour one by one, with a row window of an hour.
+// With ExpectAuto or ExpectExisting, most writes must need a single request.
 func TestWrite_LearnsThatRowsExist(t *testing.T) {
 	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)

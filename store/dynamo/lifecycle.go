@@ -83,8 +83,8 @@ func (s tableCalls) Drop(ctx context.Context, t grid.Table) error {
 	})
 }
 
-// AcceptLoss records that the loss of a deleted table is known. Coverage no longer reports the
-// table as missing. If the table is not lost, nothing changes.
+// AcceptLoss records that the loss of a deleted table is known. After that, coverage does not report
+// the table as missing. If the table is not lost, nothing changes.
 func (s tableCalls) AcceptLoss(ctx context.Context, t grid.Table) error {
 	return s.calls.do(ctx, func() error {
 		s.layouts.Drop(t)
@@ -92,8 +92,8 @@ func (s tableCalls) AcceptLoss(ctx context.Context, t grid.Table) error {
 	})
 }
 
-// KeepExpired implements store.ExpiredKeeper. It turns the time to live of all tables off. When a
-// hold of a table is released later, Hold turns the time to live of that table on, unless
+// KeepExpired implements store.ExpiredKeeper. It turns the time to live of all active tables off.
+// When a hold of a table is released later, Hold turns the time to live of that table on, unless
 // Options.KeepExpired is set.
 func (s tableCalls) KeepExpired(ctx context.Context) error {
 	return s.calls.do(ctx, func() error { return s.tables.KeepExpired(ctx) })

@@ -299,7 +299,7 @@ func TestOpen_RefusesTableOfOtherForm(t *testing.T) {
 }
 
 // TestDrop_UndoesRefusedDeletion drops a table without permission to delete it. Afterwards, the
-// table must be retired and protected as before.
+// table must still be retired and protected.
 func TestDrop_UndoesRefusedDeletion(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

@@ -146,7 +146,7 @@ func lowers(t *testing.T, clock *movedClock, url string, tb grid.Table, one, two
 
 // TestScale_EndsThrottling writes 20 rows a second to a table with 5 write units. The server
 // throttles as DynamoDB does, and its clock is fast: a minute takes two seconds. After some
-// minutes, no request may be throttled any more.
+// minutes, no request may be throttled.
 func TestScale_EndsThrottling(t *testing.T) {
 	t.Parallel()
 	const fast, minutes, perSecond = 30, 6, 20

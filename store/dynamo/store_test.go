@@ -98,7 +98,7 @@ func both() []dynamotest.Emulator {
 	return emulators
 }
 
-// delayed returns an emulator that creates and deletes tables slowly.
+// delayed returns an emulator that creates and deletes tables slowly. In short tests, it returns none.
 func delayed() []dynamotest.Emulator {
 	if testing.Short() {
 		return nil

@@ -16,7 +16,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// holding is a transport that delays the answer to the first list of tables until it is released.
+// holding is a transport that delays the first request for a list of tables until the channel release
+// is closed.
 type holding struct {
 	lists         atomic.Int64
 	held, release chan struct{}

@@ -22,9 +22,9 @@ func tableOf(prefix string, at time.Time) grid.Table {
 
 var someTime = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 
-// TestTables_ListsOwnTablesOfAnyPrefix creates tables of two deployments in one account. Each
-// deployment must list its own tables of all prefixes, and must not list a record without a
-// table.
+// TestTables_ListsOwnTablesOfAnyPrefix creates tables of two deployments in one account. The first
+// deployment must list its own tables of all prefixes, and must not list an unused table that was
+// deleted.
 func TestTables_ListsOwnTablesOfAnyPrefix(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

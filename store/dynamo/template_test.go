@@ -179,8 +179,9 @@ func (d *described) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// TestTune_RespectsLimitOfDecreases lowers the capacity of a table too often. The store must wait
-// until DynamoDB allows the next decrease, but must raise the capacity at once.
+// TestTune_RespectsLimitOfDecreases tunes a table whose decreases of capacity are used up for the day.
+// Tune must refuse to lower the capacity until an hour after the last decrease, but must raise it at
+// once.
 func TestTune_RespectsLimitOfDecreases(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

@@ -24,7 +24,7 @@ const (
 	tornFields  = 4
 )
 
-// TestWrite_NeverTearsReadings makes 64 writers write at one time, and cuts the connections of
+// TestWrite_NeverTearsReadings makes 64 writers write at the same time, and cuts the connections of some
 // requests before or after they are executed. Every read must return whole readings, and each
 // acknowledged reading must be stored once.
 func TestWrite_NeverTearsReadings(t *testing.T) {

@@ -53,7 +53,7 @@ func TestConditions_ReportUnreachableDynamoDB(t *testing.T) {
 	}
 }
 
-// eventually calls the function is until it returns true. After a minute, eventually fails the test.
+// eventually checks a condition repeatedly until it is true. After a minute, it fails the test.
 func eventually(t *testing.T, otherwise string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

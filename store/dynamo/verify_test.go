@@ -29,8 +29,8 @@ func verify(t *testing.T, e *engine.Engine) ([]store.DamagedRow, dynamo.Verified
 	return found, done
 }
 
-// TestVerify_AcceptsWrittenRows checks that rows of all kinds that the store writes have no
-// findings.
+// TestVerify_AcceptsWrittenRows checks that a verification finds no damage in rows of all kinds that
+// the store writes.
 func TestVerify_AcceptsWrittenRows(t *testing.T) {
 	t.Parallel()
 	for _, em := range both() {

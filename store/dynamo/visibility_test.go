@@ -43,7 +43,7 @@ func (p *process) readDefault(series varve.Series, o varve.Order, limit int) (n 
 }
 
 // TestQuery_FindsTablesOfOtherProcess writes into tables that another process has not used yet.
-// The pages, exports and latest readings of that process must include them.
+// The pages, exports and latest readings of that process must include the new readings.
 func TestQuery_FindsTablesOfOtherProcess(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
@@ -108,7 +108,8 @@ func TestQuery_FollowsLayoutOfOtherProcess(t *testing.T) {
 	}
 }
 
-// counting is a transport that counts all requests, and in data the queries and the reads of items.
+// counting is a transport. It counts all requests in the field all, and only queries and reads of items
+// in the field data.
 type counting struct{ data, all atomic.Int64 }
 
 func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -119,9 +120,9 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestQuery_ChecksVersionOnce counts the requests of reads without Consistent. A read must send one
-// request more than it sends to its tables, for any number of devices: the one for the version of the
-// catalog.
+// TestQuery_ChecksVersionOnce counts the requests of reads without Consistent. Besides the requests to
+// tables, a read must send exactly one request, which reads the version of the catalog, for any number
+// of devices.
 func TestQuery_ChecksVersionOnce(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

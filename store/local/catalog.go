@@ -17,7 +17,7 @@ import (
 
 // The catalog consists of the tables, with their holds and states, and of the counters for the
 // numbers of tables and chunks. It is stored in Pebble and in a pair of files, because a hold must
-// survive damage of either. A change is acknowledged when both have it. Each change has a new
+// survive damage to either. A change is acknowledged when both have it. Each change has a new
 // generation. If the two differ, the newer generation counts.
 
 // catalogFile is the name of the first file of the pair. The second one is its copy; see pair.go.
@@ -248,9 +248,9 @@ func (c *catalog) lock(ctx context.Context) (unlock func(), err error) {
 
 // commit commits a change of tables as the next generation of the catalog.
 //
-// It calls then with locked memory when the change is in Pebble. After success, Pebble and CATALOG
-// have the change. If only Pebble has it, commit fails with an unavailable error, and the next change
-// saves CATALOG first. The caller has locked the catalog.
+// When the change is in Pebble, commit locks memory and calls the function then. After success, Pebble
+// and CATALOG have the change. If only Pebble has it, commit fails with an unavailable error, and the
+// next change saves CATALOG first. The caller has locked the catalog.
 func (c *catalog) commit(ctx context.Context, batch *pebble.Batch, then func()) (err error) {
 	if err := putGeneration(batch, c.generation+1); err != nil {
 		return closing(err, batch)

@@ -15,9 +15,9 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestCatalog_ReportsFailedSave fails the writes of the file CATALOG or of its copy. Changes of
-// tables are refused, and writes of readings and items succeed. A change that had begun is in Pebble
-// and in CATALOG once the disk works.
+// TestCatalog_ReportsFailedSave makes the writes of the file CATALOG or of its copy fail. Changes of
+// tables must be refused, and writes of readings and items must succeed. When the disk works again,
+// the refused changes must succeed, and must survive a power cut.
 func TestCatalog_ReportsFailedSave(t *testing.T) {
 	for _, file := range []string{"CATALOG.tmp", "CATALOG.copy.tmp"} {
 		t.Run(file, func(t *testing.T) {
@@ -62,8 +62,8 @@ func testFailedSave(t *testing.T, file string) {
 	checkSaved(t, mem.CrashClone(vfs.CrashCloneCfg{}), []string{"evidence"}, 2)
 }
 
-// checkSaved opens a disk after a power cut. It checks the readings, the item and the number of tables.
-// The hold of the first table must be the first or the last of holds.
+// checkSaved opens the store on a disk after a power cut. It checks the readings, the item and the
+// number of tables. The hold of the first table must be the first or the last of holds.
 func checkSaved(t *testing.T, disk *vfs.MemFS, holds []string, tables int) {
 	t.Helper()
 	var failed []string

@@ -22,7 +22,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// sickDisk fails writes to the journal while sick is true.
+// sickDisk makes writes to the journal fail while sick is true.
 type sickDisk struct {
 	sick atomic.Bool
 	mem  *vfs.MemFS
@@ -154,7 +154,7 @@ func TestJournal_RotatesOnItems(t *testing.T) {
 }
 
 // TestOpen_RebuildsPebbleWithoutItsLastRecords truncates Pebble's manifest, its list of files, so that
-// Pebble forgets flushed files. The store notices the damage before Pebble deletes these files, and uses
+// the list lacks flushed files. The store notices the damage before Pebble deletes these files, and uses
 // all of them.
 func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 	dir := t.TempDir()
@@ -203,7 +203,7 @@ func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 }
 
 // checkReadingsAfterCut reads three devices of a store whose manifest was cut, before and after
-// the losses are accepted. It reports whether readings were refused before.
+// the losses are accepted. It reports whether readings were refused before that.
 func checkReadingsAfterCut(t *testing.T, s *local.Store, tb grid.Table, cut int) (refused bool) {
 	t.Helper()
 	losses := s.Losses()

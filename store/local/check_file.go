@@ -11,8 +11,8 @@ import (
 )
 
 // CheckFile reads a file of a data folder or a snapshot, and returns its damage, or nil. The path is relative to
-// the folder. CheckFile reads the files with stored data, and compares the checksum of each block. It accepts
-// all other files. It opens no store, so a server may have the folder open.
+// the folder. CheckFile verifies the checksum of each block of a file of Pebble whose name ends in .sst. It does
+// not read other files, and returns nil for them. It opens no store, so a server may have the folder open.
 func CheckFile(dir, path string) (damage, err error) {
 	if filepath.Ext(path) != ".sst" {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/local/memtable"
 )
 
-// chunkReader looks up single readings in a snapshot of the chunks.
+// chunkReader reads the chunks of a series from a snapshot, and looks up single readings in them.
 type chunkReader struct {
 	db     *database
 	iter   *pebble.Iterator

@@ -94,7 +94,7 @@ func (c *compactor) level0Series(t *table) (found []varve.Series, err error) {
 	return found, iter.Error()
 }
 
-// compactSeries merges the chunks of level 0 of a series and table into level 1. Each reading is
+// compactSeries merges the chunks of level 0 of a series in a table into level 1. Each reading is
 // added to the last chunk of level 1 that begins at or before it, or else to the first chunk.
 func (c *compactor) compactSeries(t *table, series varve.Series) (err error) {
 	c.merging.Lock()

@@ -154,7 +154,7 @@ func TestSeries_HidesDamagedKey(t *testing.T) {
 }
 
 // TestEstimate_RefusesLostRange destroys a chunk in the middle of a series. Estimate must fail for windows that a
-// read refuses, and for no other one. The list of series must fail, or report the loss.
+// read refuses, and only for these. The list of series must fail, or report the loss.
 func TestEstimate_RefusesLostRange(t *testing.T) {
 	dir := filled(t, 1, 30000)
 	s := open(t, local.Options{Dir: dir, MinFree: -1})

@@ -44,7 +44,7 @@ type cut struct {
 	accounts []account
 }
 
-// crashes simulates power cuts at random moments of a store's life, before writes and syncs.
+// crashes simulates power cuts before random writes and syncs of a store.
 type crashes struct {
 	mu       sync.Mutex
 	rng      *rand.Rand

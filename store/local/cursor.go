@@ -362,7 +362,7 @@ func (m *merge) ahead(c *cursor) int {
 			return t >= limit
 		}
 		if n > 1 && beyond(1) {
-			return 1 // the common case: the cursors return readings by turns
+			return 1 // the common case: readings of several cursors alternate
 		}
 		n = max(sort.Search(n, beyond), 1)
 	}

@@ -20,7 +20,7 @@ func isDamage(err error) bool {
 	return err != nil && (errors.Is(err, store.ErrDamaged) || pebble.IsCorruptionError(err) || errors.Is(err, chunk.ErrDamaged))
 }
 
-// damaged converts an error that damage caused to a DamageError for a series and table. Other
+// damaged converts an error that damage caused to a DamageError for a series in a table. Other
 // errors are unchanged.
 func damaged(err error, t grid.Table, series varve.Series) error {
 	var known *store.DamageError

@@ -19,8 +19,8 @@ import (
 	"github.com/varvedb/varve/store/local/sst"
 )
 
-// damageBlock flips a bit in the data block of a Pebble file that has a key. It reports whether the file
-// has the key. It finds the data block by trials on copies of the file.
+// damageBlock flips a bit in a Pebble file, in the data block that contains a key. It reports whether the
+// file contains the key. It finds the data block by trials on copies of the file.
 func damageBlock(t *testing.T, path string, key []byte) bool {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -120,7 +120,7 @@ func TestDamage_ItemsFailClosed(t *testing.T) {
 	}
 }
 
-// checkItemsRefused fails unless each read and write that includes the lost item 1 is refused. The
+// checkItemsRefused checks that each read and write that includes the lost item 1 is refused. The
 // argument absent is the number of a missing item. Some writes include it next to item 1.
 func checkItemsRefused(t *testing.T, s *local.Store, absent, life int) {
 	t.Helper()
@@ -143,8 +143,8 @@ func checkItemsRefused(t *testing.T, s *local.Store, absent, life int) {
 	}
 }
 
-// checkItemsAfterAccept accepts the losses, and writes a new item 2 with the acceptance. It fails unless
-// item 2 is then the only item, and item 1 can be written again.
+// checkItemsAfterAccept accepts the losses, and writes a new item 2 with the acceptance. It checks that
+// item 2 is then the only item, and that item 1 can be written again.
 func checkItemsAfterAccept(t *testing.T, s *local.Store) {
 	t.Helper()
 	mark := store.Item{Key: item(2, 1).Key, Attrs: map[string]varve.Value{"on": varve.BoolValue(true)}}

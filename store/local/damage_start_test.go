@@ -185,7 +185,8 @@ func TestDamage_SmallStoreStarts(t *testing.T) {
 	}
 }
 
-// TestDamage_AnyFileLetsStoreOpen damages each kind of file in each way. The store opens.
+// TestDamage_AnyFileLetsStoreOpen damages files of Pebble or the catalog in many ways. The store must open
+// each time.
 func TestDamage_AnyFileLetsStoreOpen(t *testing.T) {
 	t.Parallel()
 	const devices, n = 6, 5600
@@ -242,8 +243,8 @@ func (d fileDamage) path(t *testing.T, dir string) string {
 	return found[len(found)-1]
 }
 
-// check opens and closes a store with this damage, and returns its readable state. The number
-// life is the number of earlier starts.
+// check opens and closes a store with this damage, and returns its readable state. The argument life
+// is the number of earlier starts.
 func (d fileDamage) check(t *testing.T, dir string, devices, n, life int) state {
 	t.Helper()
 	var r reports
@@ -265,8 +266,9 @@ func (d fileDamage) check(t *testing.T, dir string, devices, n, life int) state 
 	return st
 }
 
-// fileDamages returns each kind of file with each way to damage it. The arguments are the indexes of
-// the largest and the smallest Pebble file, in the order of decreasing size.
+// fileDamages returns ways to damage each kind of file of Pebble, and the two copies of the catalog. The
+// arguments are the indexes of the largest and the smallest file with data, in the order of decreasing
+// size.
 func fileDamages(largest, smallest int) []fileDamage {
 	truncate := edited(func(data []byte) []byte { return data[:len(data)/2] })
 	zero := edited(func(data []byte) []byte { return make([]byte, len(data)) })

@@ -90,8 +90,8 @@ func sizeOf(t *testing.T, path string) int64 {
 	return info.Size()
 }
 
-// TestDamage_OneBlockOfOneFile checks that a flipped bit affects only the device in its data block,
-// for the lost times. Other data is served, also after a restart.
+// TestDamage_OneBlockOfOneFile flips a bit in a data block with readings of one device. Only the lost
+// readings of this device may be refused. Other data must be served, also after a restart.
 func TestDamage_OneBlockOfOneFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -150,8 +150,8 @@ func TestDamage_OneBlockOfOneFile(t *testing.T) {
 	}
 }
 
-// around reads the readings of a damaged device before and after its loss. It fails if none of the n
-// readings is lost, or more than 1,500, about one data block.
+// around reads the readings of a damaged device before and after its loss. It checks that at least one of
+// the n readings is lost, and at most 1,500, because the damage is in a single data block.
 func around(t *testing.T, s *local.Store, loss local.Loss, device string, n int) {
 	t.Helper()
 	tb := week(t, 0)

@@ -68,8 +68,8 @@ func filesWith(t *testing.T, fs vfs.FS, dir, text string) (paths []string) {
 	return paths
 }
 
-// TestErase_RemovesBytes erases readings that are in the journal, in memory and in chunks. No file
-// has a part of their text any more, before and after a restart, and other readings stay.
+// TestErase_RemovesBytes erases readings that are in the journal, in memory and in chunks. Then no
+// file may have a part of their text, before and after a restart. Other readings must stay.
 func TestErase_RemovesBytes(t *testing.T) {
 	e := newExpiring(t)
 	list, texts := secret(t, e, "x", 400)

@@ -19,7 +19,7 @@ type Folder struct {
 	Dir   string // absolute path of the folder
 	There bool   // whether the folder exists
 	New   bool   // whether the folder is empty, or the creation of its store was interrupted
-	Held  error  // names the process that has the folder open; nil if no process has it
+	Held  error  // names the process that has the folder open; nil if no process has it open
 	Disk  string // an existing folder on the same disk
 }
 

@@ -182,7 +182,7 @@ func (e *remover) removeFromChunk(level byte, data []byte) error {
 	return e.endChunk()
 }
 
-// commitRemoved commits the deletions, unless the table was dropped or may no longer be changed.
+// commitRemoved commits the deletions, unless the table was dropped or must not be changed.
 func (c *compactor) commitRemoved(t *table, e *remover) error {
 	c.catalog.mu.Lock()
 	defer c.catalog.mu.Unlock()

@@ -105,7 +105,7 @@ func create(t *testing.T, s *local.Store, tables ...grid.Table) {
 	}
 }
 
-// eventually waits until the function is returns true. It fails the test after about two minutes.
+// eventually checks a condition repeatedly until it is true. After about two minutes, it fails the test.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -166,8 +166,8 @@ func (f *folder) replaceIdentity(problem string) error {
 	return f.checkParts()
 }
 
-// checkParts checks that the folders of a store exist and belong to it. With Salvage, one of the two may
-// be missing, and it is recorded as a loss.
+// checkParts checks that the folders journal and pebble exist, and that pebble belongs to the store. With
+// Salvage, one of the two may be missing, and is recorded as a loss.
 func (f *folder) checkParts() error {
 	var missing []string
 	for _, part := range []string{"journal", "pebble"} {

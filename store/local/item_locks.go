@@ -14,7 +14,7 @@ type itemLocks struct {
 
 const itemStripes = 64
 
-// itemLock guards the items of one stripe: all keys for which itemStripe returns one number.
+// itemLock guards the items of one stripe: all keys for which itemStripe returns the same number.
 type itemLock struct {
 	sync.Mutex
 	open *change // the last change, if its outcome is open; otherwise nil

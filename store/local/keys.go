@@ -71,8 +71,8 @@ func chunkSpace(number uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{spaceChunk}, number)
 }
 
-// appendSeriesSpace appends the prefix of the keys of a series' chunks in a table. No part of a
-// series contains a zero byte.
+// appendSeriesSpace appends the prefix of the chunk keys of a series in a table. No part of a series
+// contains a zero byte.
 func appendSeriesSpace(dst []byte, number uint32, s varve.Series) []byte {
 	dst = append(dst, spaceChunk)
 	dst = binary.BigEndian.AppendUint32(dst, number)

@@ -214,7 +214,7 @@ func (m *memory) requestFlush() {
 	}
 }
 
-// bufferOf returns the series buffer of a table and series, or nil if none exists. The caller has
+// bufferOf returns the buffer of a series in a table, or nil if none exists. The caller has
 // locked mu.
 func (m *memory) bufferOf(l *store.Latest) *seriesBuffer {
 	tb, err := m.table(l.Table)

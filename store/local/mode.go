@@ -85,7 +85,7 @@ func restrict(name string) (changed bool, err error) {
 }
 
 // restrict removes the permissions of other users from the data folder and the files of the
-// store. It returns the number of changed files.
+// store. It returns the number of changed files and folders.
 func (f *folder) restrict() (changed int, err error) {
 	if _, private := f.fs.(privateFS); !private {
 		return 0, nil

@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// newestArrived returns the live reading of a series and table that arrived last. A reading does not
-// count if the table has a higher live version of it.
+// newestArrived returns the last-arrived live reading of a series in a table. A reading does not count
+// if the table has a higher live version of it.
 func (rd *reader) newestArrived(ctx context.Context, l store.Latest) (best varve.Reading, found bool, cost store.Cost, err error) {
 	best, found, cost, err = rd.lastArrived(ctx, l)
 	if err != nil || !found {

@@ -38,8 +38,8 @@ func pebbleOptions(o Options, w *watcher) *pebble.Options {
 		L0StopWritesThreshold:       100,
 		MaxOpenFiles:                1000,
 	}
-	// Chunks are compressed already. For the other data, the strongest compression is worth its
-	// cost in Pebble's last level, and no compression is worth its cost above that level.
+	// Chunks are compressed already. For the other data, Zstd is worth its cost in Pebble's last two
+	// levels. The levels above them use a faster compression.
 	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionGood })
 	for i := range opts.Levels {
 		opts.Levels[i].BlockSize = o.blockBytes

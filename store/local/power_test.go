@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// beforeRemoval copies the disk just before a flushed segment is removed, while its contents are
-// in the journal and in Pebble.
+// beforeRemoval copies the disk before the change of the journal's chain that precedes the first
+// removal of a segment. The contents of the segment are then in the journal and in Pebble.
 type beforeRemoval struct {
 	mem *vfs.MemFS
 

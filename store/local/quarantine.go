@@ -167,7 +167,7 @@ func (q *quarantine) retryAfterDamage(do func() error) error {
 			return err
 		}
 		before := len(q.db.ledger.all())
-		// Setting a file aside may reveal damage of another file. The next attempt sets that file
+		// Setting a file aside may reveal damage to another file. The next attempt sets that file
 		// aside.
 		aside := q.setAsideAll(q.db.life.background)
 		if aside != nil && (!isDamage(aside) || try >= mostAside) {

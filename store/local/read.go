@@ -252,8 +252,8 @@ func (rd *reader) cachedNewest(ctx context.Context, l *store.Latest) (varve.Read
 	return b.newest.Clone(), true
 }
 
-// lastArrived returns the live reading of a series and table that arrived last. It decodes only
-// chunks whose last arrival is not before the arrival of the best reading so far.
+// lastArrived returns the last-arrived live reading of a series in a table. It decodes only chunks
+// whose last arrival is not before the arrival of the best reading so far.
 func (rd *reader) lastArrived(ctx context.Context, l store.Latest) (best varve.Reading, found bool, cost store.Cost, err error) {
 	cost.Requests = 1
 	if err := rd.db.life.enter(ctx); err != nil {

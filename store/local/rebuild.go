@@ -25,7 +25,7 @@ import (
 //	pebble.new is being written    the rebuild starts over
 //	DAMAGE is written              the rebuild starts over; losses are refused already
 //	REBUILT is written             pebble.new is whole: finishRebuild puts it in place
-//	pebble is moved into damaged   the same
+//	pebble is moved into damaged   finishRebuild puts pebble.new in place
 //	pebble.new becomes pebble      REBUILT is removed
 //
 // Obsolete files may be among the readable files. So an older version of an item may reappear: a
@@ -106,8 +106,8 @@ func (o *opener) rebuild(chain journal.Chain, damage *errRebuild) error {
 	return nil
 }
 
-// outdatedCatalog returns the ranges of the catalog that may be out of date after a rebuild.
-// CATALOG and the journal replace them.
+// outdatedCatalog returns the ranges of the catalog that may be out of date after a rebuild. Their
+// content is replaced from CATALOG and the journal.
 func (o *opener) outdatedCatalog(now time.Time) []lost {
 	spaces := []byte{spaceFlushed, spaceTables, spaceChunks}
 	// A readable CATALOG replaces the records of tables, too. Otherwise, the records that the rebuild
@@ -130,8 +130,8 @@ func (l *ledger) rebuild(at time.Time, more []lost) error {
 	return l.add(more)
 }
 
-// rebuildFrom writes the new database. It returns its losses, and the last segment of the
-// journal that it contains.
+// rebuildFrom writes the new database. It returns the losses, and the last segment of the journal
+// that the database contains.
 func (o *opener) rebuildFrom(list listing, reason error) (ranges []lost, flushed uint64, err error) {
 	var sources []sst.Part
 	defer func() {

@@ -16,8 +16,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestOpen_RecoversFromTwoTornWrites leaves a partial write at the end of the journal in several
-// lives of a store. No acknowledged data is lost, and the store opens.
+// TestOpen_RecoversFromTwoTornWrites kills a store several times, and leaves a partial write at the
+// end of its journal each time. The store must open each time, and have all acknowledged data.
 func TestOpen_RecoversFromTwoTornWrites(t *testing.T) {
 	dir := t.TempDir()
 	tb := week(t, 0)

@@ -120,8 +120,8 @@ func (r *repairer) lostOf(p *part) (ranges []lost, spans []keySpan, err error) {
 	return ranges, spans, nil
 }
 
-// spansOf returns the spans to be replaced for a file. Each span also includes the damage of other
-// files that it touches.
+// spansOf returns the spans to be replaced for a file. Each span also includes all damage in other
+// files that the span touches.
 func (r *repairer) spansOf(number uint64) ([]keySpan, error) {
 	var spans []keySpan
 	for i := range r.parts {

@@ -79,7 +79,8 @@ func loadStats(db *pebble.DB, number uint32) (st tableStats, err error) {
 	return st, nil
 }
 
-// info returns the properties that decide whether a table may be retired or dropped.
+// info returns the properties that decide whether a table may be retired or dropped, and whether its
+// readings may be deleted.
 func (rec tableRecord) info(t grid.Table) *store.Info {
 	return &store.Info{Table: t, Owned: true, Hold: rec.Hold, Retired: rec.Retired}
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// unpackFormat1 unpacks a store of format 1 into the folder data. The last program of that format
-// wrote the store and was killed. The store contains:
+// unpackFormat1 unpacks a store of format 1 into the folder data. The last version of Varve with that
+// format wrote the store and was killed. The store contains:
 //
 //   - in Pebble: 50 readings of "flushed" and one item
-//   - in the journal: 30 and 20 readings of "journaled"
+//   - in the journal: 30 readings of "journaled" in one table, and 20 in another
 //   - in Pebble's log: five items and a hold
 func unpackFormat1(t *testing.T, fs vfs.FS) {
 	t.Helper()

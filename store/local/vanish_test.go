@@ -71,7 +71,7 @@ func itemsOf(t *testing.T, s *local.Store) (keys []string) {
 
 var everything = []string{"0", "1", "2", "3", "4", "old"}
 
-// whole fails unless a store has all data that the function killed wrote.
+// whole checks that a store has all data that the function killed wrote.
 func whole(t *testing.T, s *local.Store) {
 	t.Helper()
 	if keys := itemsOf(t, s); !slices.Equal(keys, everything) {

@@ -11,10 +11,10 @@ import (
 	"github.com/varvedb/varve/store/local/journal"
 )
 
-// CheckFolder reads every file of a data folder that no process has open, and reports damage.
+// CheckFolder reads the journal, Pebble's files, CATALOG and DAMAGE of a data folder, and reports damage.
 //
-// It changes nothing. The rate is in bytes per second; 0 means no limit. CheckFolder also reports
-// earlier losses that are not accepted yet.
+// No process may have the folder open. CheckFolder changes nothing. The rate is in bytes per second; 0
+// means no limit. CheckFolder also reports earlier losses that are not accepted yet.
 func CheckFolder(ctx context.Context, dir string, rate int64, report func(Problem)) error {
 	return checkFolder(ctx, dir, rate, false, report)
 }
@@ -74,8 +74,8 @@ func (f *folder) bare() bool {
 	return true
 }
 
-// checkJournal reports damage of the journal. It ignores torn ends without whole frames, because a
-// crash usually leaves such an end.
+// checkJournal reports damage to the journal. It ignores torn ends without whole frames, because a
+// crash can leave such an end.
 func checkJournal(f *folder, report func(Problem)) error {
 	if _, err := f.fs.Stat(f.path("journal")); err != nil {
 		return nil //nolint:nilerr // Examine has reported the missing folder

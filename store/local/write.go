@@ -67,7 +67,7 @@ type pendingWrite struct {
 	next    int              // the first group that is not inserted completely
 	last    *journal.Commit  // commit of the inserted readings, or nil
 	rows    []memtable.Entry // rows of all groups
-	bodies  []byte           // encoded fields of the rows, one after another
+	bodies  []byte           // bodies of the rows, one after another
 	late    []*lookup        // readings to be looked up in chunks
 	met     []meeting        // readings to be compared with stored ones
 	record  memtable.Record
@@ -219,7 +219,7 @@ func (w *pendingWrite) collectLate() {
 // small write does not wait for a large one.
 const insertAtOnce = 512
 
-// insert adds the remaining readings to series buffers and journal. It unlocks memory after every
+// insert adds the remaining readings to series buffers and the journal. It unlocks memory after every
 // insertAtOnce readings. Frames become durable in order, so the last commit covers all of them.
 // insert returns false if the result of a lookup in chunks is out of date.
 func (w *pendingWrite) insert() (done bool, err error) {
@@ -275,7 +275,7 @@ func (w *pendingWrite) insertSome() (done bool, err error) {
 	return done, nil
 }
 
-// insertGroup inserts the next readings of a group up to an index. It reports whether a series
+// insertGroup inserts the next readings of a group up to an index. It reports whether the series
 // buffer had one of them already.
 func (w *pendingWrite) insertGroup(g *group, end int) (waits bool) {
 	mt, i := w.mem.mutable, g.done

@@ -29,7 +29,7 @@ func (l *lookup) searchChunk(c *chunk.Chunk) {
 	}
 }
 
-// compareMet sets the verdicts on readings that have ids of their own and whose identity is in a series
+// compareMet sets the verdicts on readings whose sender chose the id, and whose identity is in a series
 // buffer.
 func (w *pendingWrite) compareMet() error {
 	var arena chunk.Arena

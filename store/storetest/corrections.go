@@ -18,7 +18,7 @@ func version(id string, v uint32, at time.Time, value string) varve.Reading {
 }
 
 // testVersions checks that versions are stored side by side, in the order of their numbers, and that
-// an equal version with other values is a conflict.
+// a repeated version with other values is a conflict.
 func testVersions(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	steps := []struct {

@@ -61,7 +61,7 @@ func with(dev string, at time.Time, fields ...varve.Field) varve.Reading {
 	return r
 }
 
-// named returns a reading with another id.
+// named returns a reading with the given id in place of its own.
 func named(r varve.Reading, id string) varve.Reading {
 	parsed, err := varve.ParseID(id)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// erase erases the readings of a device that are in a window and that arrived until a time, inclusive.
+// erase erases the readings of a device that are in a window and arrived at or before a given time.
 func (e *env) erase(t *testing.T, tb grid.Table, dev string, w varve.Window, until time.Time, l store.Layout) int64 {
 	t.Helper()
 	n, err := e.Erase(t.Context(), store.Erasure{Table: tb, Series: device(dev), Window: w, Arrived: until, Layout: l})

@@ -104,7 +104,7 @@ func testItemsAbsent(t *testing.T, e *env) {
 }
 
 // testItemsAbsentAtOnce runs several PutAbsent calls and Put calls for the same keys at the same
-// time. Each item must be written by a Put or by exactly one PutAbsent.
+// time. At most one PutAbsent may write each item, and exactly one if no Put writes the item.
 func testItemsAbsentAtOnce(t *testing.T, e *env) {
 	const writers, items = 4, 40
 	list := func(by string) (list []store.Item) {

@@ -27,8 +27,8 @@ type Subject interface {
 
 // Compare applies random sequences of operations to a new subject and to the model.
 //
-// Verdicts, pages, tables and items must agree after each operation, and all contents must agree
-// at the end.
+// The results of each operation must agree. After each operation, the tables and all of their readings
+// must agree, too.
 func Compare(t *testing.T, open func(t *rapid.T, now func() time.Time) Subject, traits ...Trait) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{clock: start, countsLag: slices.Contains(traits, CountsLag)}

@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// testSeries checks that each series of a table occurs, over several pages, and no series of another
-// table.
+// testSeries checks that the pages of the series of a table have each of its series, and no series of
+// another table.
 func testSeries(t *testing.T, e *env) {
 	other := tableAt(start.AddDate(0, 0, -7), start)
 	e.create(t, weekTable(), other)

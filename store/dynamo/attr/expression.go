@@ -43,7 +43,8 @@ func (x *Expression) Set(target string, av types.AttributeValue) {
 	x.sets = append(x.sets, target+"="+x.Value(av))
 }
 
-// Add makes the update add a value to a number or a set, which target names as in Set.
+// Add makes the update add a value to a number or a set. The argument target is the same as for
+// Set.
 func (x *Expression) Add(target string, av types.AttributeValue) {
 	x.adds = append(x.adds, target+" "+x.Value(av))
 }

@@ -22,8 +22,9 @@ func IsConditionFailed(err error) (*types.ConditionalCheckFailedException, bool)
 	return failed, ok
 }
 
-// Error translates an error of the SDK, after its retries, into an error of the store contract
-// with a remedy. If the error is translated already, Error does not change it.
+// Error translates an error that the SDK returns after its retries into an error of the store
+// contract. Most of the results name a remedy. If the error is translated already, Error does not
+// change it.
 func (c *Client) Error(action, table string, err error) error {
 	var known *varve.Error
 	if errors.As(err, &known) {

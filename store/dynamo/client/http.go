@@ -29,7 +29,7 @@ func NewHTTP() *awshttp.BuildableClient {
 // shortBody is the largest length of a request body that is sent together with its header.
 const shortBody = 64 << 10
 
-// bufferBody reads a short body into memory, so that header and body are sent together. The
+// bufferBody reads a short body into memory, so that it is sent together with the header. The
 // transport recognizes the type of the new body and knows that it is complete. With the body of the
 // SDK, it would send the header alone first, which costs a system call, a packet and an encrypted
 // TLS record.

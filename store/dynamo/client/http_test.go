@@ -28,7 +28,7 @@ func (c countedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestClient_SendsRequestInOneWrite checks that header and body of a request are sent in one
+// TestClient_SendsRequestInOneWrite checks that the header and the body of a request are sent in one
 // write, and that the server receives the whole body.
 func TestClient_SendsRequestInOneWrite(t *testing.T) {
 	const want = `{"Item":{"series":{"S":"a"}},"TableName":"readings"}`

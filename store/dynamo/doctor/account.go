@@ -22,8 +22,8 @@ import (
 // absent is the name of a series and the key of an item. Neither ever exists.
 const absent = "_doctor"
 
-// attempt is a request that shows whether an action is allowed. It changes nothing: it reads or
-// deletes a missing row, or it has a condition that is never true.
+// attempt is a request that shows whether an action is allowed. It changes nothing, because its table
+// or item is missing, or its condition is never true.
 type attempt struct {
 	action string
 	table  string
@@ -50,7 +50,7 @@ func (e *examiner) checkPermissions(ctx context.Context) {
 	e.notChecked("permissions CreateTable, DeleteTable and TagResource", "an attempt would create or delete tables; the rotator needs them")
 }
 
-// attempts returns an attempt for each action on the registry, and on a table of each prefix.
+// attempts returns attempts of actions on the registry, and on a missing table of each prefix.
 func (e *examiner) attempts(ctx context.Context) []attempt {
 	name := e.Client.Registry()
 	registry, exists := aws.String(name), aws.String("attribute_exists("+items.AttrPK+")")
@@ -145,7 +145,7 @@ func (e *examiner) checkFuture(ctx context.Context, own, others int) {
 	if e.Forecast == nil {
 		return
 	}
-	var infos []store.Info // own tables; empty before the first start
+	var infos []store.Info // tables of this deployment; empty before the first start
 	if own > 0 {
 		var err error
 		f := store.Filter{Prefixes: e.Prefixes, Window: varve.AllTime(), Details: true, Fresh: true}

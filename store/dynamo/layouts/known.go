@@ -23,8 +23,8 @@ type streamIn struct {
 type knownRows struct {
 	mu   sync.RWMutex
 	rows map[streamIn]*row.Stream
-	// For each table, remembered is the number of its stream rows in the field rows. The number of
-	// stream rows that the last read of the table returned is in found.
+	// remembered has the number of each table's stream rows in the field rows. found has the number
+	// of stream rows that the last read of each table returned.
 	remembered, found map[grid.Table]int
 }
 

@@ -18,8 +18,8 @@ const nsPerMs = 1_000_000
 // scanner reads the readings of one shard of a series in order.
 //
 // Rows are ordered by their first millisecond, and the readings of a row cover a row window. The
-// scanner delays readings until no later row can have an earlier reading. Row windows are aligned
-// to the widest row window of the series, so no row is in two of them.
+// scanner delays readings until no later row can have an earlier reading. Every row window of the
+// series divides the widest one, so each row is within one widest row window.
 type scanner struct {
 	rd      *Reader
 	r       store.Range
@@ -116,8 +116,8 @@ func (sc *scanner) next(ctx context.Context) ([]varve.Reading, error) {
 // isDone reports whether all readings have been returned.
 func (sc *scanner) isDone() bool { return sc.ended && len(sc.waiting) == 0 }
 
-// readPage reads a page of rows, and returns the edge in milliseconds. All readings of later rows
-// are at the edge or after it, in the order of the range.
+// readPage reads a page of rows, and returns the edge in milliseconds. In ascending order, all readings
+// of later rows are at the edge or later. In descending order, they are earlier than the edge.
 func (sc *scanner) readPage(ctx context.Context) (edge int64, err error) {
 	var out *dynamodb.QueryOutput
 	err = sc.rd.tables.RetryNotFound(ctx, sc.r.Table, "Query", func() (err error) {

@@ -30,7 +30,7 @@ func RefOf(t grid.Table, r *varve.Reading, window time.Duration, shards int) Ref
 func (r Ref) Address() Address { return Address{Ref: r} }
 
 // Address identifies a row, either the first row of a row window or an overflow row below it. The
-// overflow path has one digit from 1 to 9 for each row on the way from the first row.
+// overflow path has one digit from 1 to 9 for each step from the first row down to this row.
 type Address struct {
 	Ref
 

@@ -18,7 +18,7 @@ type Stored struct {
 	Attrs    attr.Item
 }
 
-// ParseStored returns a row as it is stored.
+// ParseStored parses a row and retains its attributes.
 func ParseStored(it attr.Item) (s Stored, err error) {
 	s.Attrs = it
 	if s.Row, err = Parse(it); err != nil {
@@ -59,8 +59,9 @@ func (s *Stored) Covered(covers func(at, arrived time.Time) bool) (keys map[stri
 	return keys, nil
 }
 
-// Without returns the attributes of the row without some of its readings. If none remain, it
-// returns an erased row. A closed row still records its old size, so that it stays closed.
+// Without returns the attributes of the row without the readings that have the given keys. If none
+// remain, it returns an erased row. The argument closed is the size at which a row is closed. A closed
+// row still records its old size, so that it stays closed.
 func (s *Stored) Without(keys map[string]bool, closed int) attr.Item {
 	it := attr.Item{AttrSeries: s.Attrs[AttrSeries], AttrTS: s.Attrs[AttrTS]}
 	var rest []string
@@ -91,7 +92,7 @@ func (s *Stored) Without(keys map[string]bool, closed int) attr.Item {
 	case s.Bytes >= closed:
 		it[AttrSize] = number(int64(s.Bytes))
 	case s.Sized:
-		it[AttrSize] = number(0) // a placeholder with the length of most sizes
+		it[AttrSize] = number(0) // a placeholder, so that attr.Size includes this attribute
 		it[AttrSize] = number(int64(attr.Size(it)))
 	}
 	return it

@@ -147,8 +147,8 @@ func (s *Stream) HasLayoutOf(o *Stream) bool {
 }
 
 // StreamOf returns the narrowest layout that covers a row of readings, as far as the keys of the
-// row show. For a row longer than a millisecond, that is the known row window of the stream if the row
-// fits it, otherwise the widest row window. It returns false for other rows, such as stream rows.
+// row show. If the row is longer than a millisecond, the layout has the known row window of the stream if
+// the row fits it, otherwise store.MaxRowWindow. It returns false for other rows, such as stream rows.
 func StreamOf(it attr.Item, known map[string]*Stream) (s Stream, device string, l store.Layout, ok bool) {
 	hash, _ := it[AttrSeries].(*attr.Str)
 	ids, _ := it[AttrIDs].(*attr.Set)

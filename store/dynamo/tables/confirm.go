@@ -42,7 +42,7 @@ func newConfirmed(r *Records, a *admin.Admin) *Confirmed {
 }
 
 // Confirm makes sure that the record of a table marks it as used. It returns whether the table
-// was recreated since the last confirmation. While that confirmation is valid, Confirm returns false
+// was recreated after the last confirmation. While that confirmation is valid, Confirm returns false
 // without a request. It fails with ErrNoTable if the registry has no usable record of the table.
 func (c *Confirmed) Confirm(ctx context.Context, t grid.Table) (recreated bool, err error) {
 	last, known := c.tables.Get(t)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// addDetails adds DynamoDB's counts to the tables, and removes tables that are missing. The
-// counts are numbers of rows, and may be hours old. It also adopts tables without a record.
+// addDetails adds DynamoDB's counts of rows and sizes to the tables, and removes tables that are
+// missing. The counts and sizes may be hours old. It also adopts tables without a record.
 func (c *Catalog) addDetails(ctx context.Context, infos []store.Info) ([]store.Info, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(c.parallel)

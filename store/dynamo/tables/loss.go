@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store/dynamo/client"
 )
 
-// AcceptLoss records that the loss of a deleted table is known. Coverage no longer reports the
-// table as missing. If the table is not lost, nothing changes.
+// AcceptLoss records that the loss of a deleted table is known. After that, coverage does not report
+// the table as missing. If the table is not lost, nothing changes.
 func (l *Lifecycle) AcceptLoss(ctx context.Context, t grid.Table) error {
 	defer l.records.lists.Clear()
 	for try := 0; ; try++ {

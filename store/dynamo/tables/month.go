@@ -35,7 +35,7 @@ type dailyUse map[int64]client.Units
 func dayOf(t time.Time) int64 { return t.Unix() / (24 * 3600) }
 
 // addHours adds the peaks of full hours, and reports whether that has changed a day. It removes
-// days that no longer count.
+// days that are too old to count.
 func (d dailyUse) addHours(hours map[int64]client.Units, now time.Time) (changed bool) {
 	maps.DeleteFunc(d, func(day int64, _ client.Units) bool { return day < dayOf(now)-monthDays })
 	for hour, u := range hours {
@@ -50,9 +50,9 @@ func (d dailyUse) addHours(hours map[int64]client.Units, now time.Time) (changed
 	return changed
 }
 
-// peakOfCold returns the largest use of a cold table in the last month. It leaves out the writes up
-// to the first day after the table's arrival month, because a sealed table receives no readings. By
-// default, a table is sealed an hour after that month.
+// peakOfCold returns the largest use of a cold table in the last month. It leaves out the writes until
+// the end of the first day after the table's arrival month, because a sealed table receives no readings.
+// By default, a table is sealed an hour after that month.
 func (d dailyUse) peakOfCold(t grid.Table, now time.Time) (peak client.Units) {
 	writesFrom := dayOf(t.Month.End()) + 1 // the first day whose writes count
 	for day, u := range d {
@@ -67,7 +67,7 @@ func (d dailyUse) peakOfCold(t grid.Table, now time.Time) (peak client.Units) {
 	return peak
 }
 
-// item returns the item of a table. It expires when its newest day no longer counts.
+// item returns the item of a table. It expires when its newest day is too old to count.
 func (d dailyUse) item(table string) (store.Item, error) {
 	text, err := json.Marshal(d)
 	if err != nil {
@@ -97,8 +97,8 @@ type month struct {
 }
 
 // record adds the reported hours to the registry, at most once an hour. It returns the use of all
-// tables, and whether it has read the registry. Any process may call it, because repeating it changes
-// nothing.
+// tables, and whether it has read the registry. Several processes may call it, because a repeated call
+// changes nothing.
 func (m *month) record(ctx context.Context, registry *items.Items, hours map[string]map[int64]client.Units, now time.Time) (map[string]dailyUse, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -47,8 +47,8 @@ func newScaler(l *Lifecycle, used func() map[string]client.TableUse) *Scaler {
 // measureAtLeast is the shortest interval whose use is measured.
 const measureAtLeast = time.Second
 
-// Report writes the use of this process into the registry, if any tables are scaled. It reports
-// whether they are.
+// Report writes the use of this process into the registry, if any tables are scaled, and returns
+// whether any are.
 func (s *Scaler) Report(ctx context.Context) (scales bool, err error) {
 	settings, err := Template(ctx, s.lifecycle.items)
 	if err != nil {

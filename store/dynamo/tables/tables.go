@@ -70,7 +70,7 @@ func New(o Options) *Tables {
 	}
 }
 
-// KeepExpired turns the time to live of all tables off.
+// KeepExpired turns the time to live of all active tables of this deployment off.
 func (t *Tables) KeepExpired(ctx context.Context) error {
 	listed, err := t.Catalog.All(ctx)
 	if err != nil {

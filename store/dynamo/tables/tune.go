@@ -98,7 +98,7 @@ func (l *Lifecycle) Tune(ctx context.Context, t grid.Table, tier store.Tier) err
 	return l.records.update(ctx, t, func(r *record) error { r.Tier = tier; return nil })
 }
 
-// tuneClass changes the table class of a table if the tiers have different ones.
+// tuneClass changes the table class of a table if the tiers have different classes.
 func (l *Lifecycle) tuneClass(ctx context.Context, name string, from, to store.Tier, s *template.Settings) error {
 	want := s.ClassOf(to)
 	if s.ClassOf(from) == want {

@@ -4,11 +4,11 @@
 //	    Parse → Template   Of(class) → Settings of one table
 //
 // The package sends no requests. Terraform writes the item. Package tables reads it whenever it
-// creates or tunes a table. So a change of the template applies to tables that are created or tuned
-// later.
+// creates, tunes or scales tables. So a change of the template applies to tables that are created,
+// tuned or scaled later.
 //
-// Invariant: a Template that Parse returns is valid for every class. Parse reports all mistakes
-// at once.
+// Invariant: a Template that Parse returns is valid for every class. If the JSON text has the form of a
+// Template, Parse reports all mistakes at once.
 package template
 
 import (

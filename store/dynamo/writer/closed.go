@@ -24,8 +24,8 @@ const (
 
 // closedRows caches the keys of closed rows. If readings belong below a cached row, the writer
 // sends no request for that row. Such a request would cost as much as a write of the whole row.
-// Only an erasure changes a closed row. An erasure ends only when no process uses an older copy;
-// see ErasureDelay.
+// Only an erasure changes a closed row. The job of an erasure ends only when no process uses an older
+// copy; see ErasureDelay.
 type closedRows struct {
 	rows *cache.Cache[row.Address, contents]
 }

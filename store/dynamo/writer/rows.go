@@ -13,8 +13,8 @@ const (
 	// one unit.
 	closedBytes = client.UnitBytes
 	// insertBytes is the size after which an insert adds no further reading. One large insert costs no
-	// more than several small ones. The last reading may exceed the limit by 64 KiB, which is below the
-	// 400 KB that DynamoDB allows for a row.
+	// more than several small ones. The last reading may exceed the limit by 64 KiB. The row is then
+	// still smaller than the 400 KB that DynamoDB allows.
 	insertBytes = 64 << 10
 	// maxAssignments limits the expression of an update to 4 KB. A single reading of 256 fields
 	// may have more assignments, and still fits.
@@ -26,7 +26,7 @@ const (
 )
 
 // writeRow writes as many entries as possible to one row, and sets their verdicts. It returns the
-// entries that belong below the row, because it is closed. It also returns whether it sent a
+// entries that belong below the row, because the row is closed. It also returns whether it sent a
 // request.
 func (w *Writer) writeRow(ctx context.Context, g *group, at row.Address, entries []row.Entry) (rest []row.Entry, sent bool, err error) {
 	if known := w.closed.get(at); known != nil && known.canJudge(entries) {

@@ -156,7 +156,7 @@ func (s *source) bytes(n uint64) []byte {
 	return b
 }
 
-// ints decodes a column that appendInts encoded into vals. The length of vals is the number of
+// ints decodes into vals a column that appendInts encoded. The length of vals is the number of
 // values.
 func (s *source) ints(vals []int64) {
 	if len(vals) == 0 {

@@ -25,7 +25,7 @@ func (s *source) skipInts(n int) {
 // continued has the highest bit of each byte, which is 1 if the number continues in the next byte.
 const continued = 0x8080808080808080
 
-// skipVarints skips n numbers. It skips the numbers that end in the next eight bytes together.
+// skipVarints skips n numbers. It skips the numbers that end in the next eight bytes in one step.
 func (s *source) skipVarints(n int) {
 	for n > 0 && s.err == nil {
 		if len(s.data) >= 8 {

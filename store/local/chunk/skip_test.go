@@ -10,7 +10,7 @@ import (
 )
 
 // TestSkipInts_AgreesWithInts skips and decodes columns of integers. Some columns are damaged. Both ways
-// must end at the same byte, or find damage.
+// must end at the same byte, or both must find damage.
 func TestSkipInts_AgreesWithInts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := rapid.SliceOfN(rapid.OneOf(

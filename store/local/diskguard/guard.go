@@ -25,7 +25,7 @@ type Guard struct {
 	conditions *health.Conditions
 
 	mu   sync.Mutex
-	at   time.Time // time of the last check of the disk; zero before
+	at   time.Time // time of the last check of the disk; zero before the first check
 	free int64     // free bytes at that time
 	err  error     // error of that check, or nil
 	full bool      // whether a write found no room, and the disk is still full

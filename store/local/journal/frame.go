@@ -42,8 +42,8 @@ type encoding struct {
 	seed  uint32 // checksum of the store id and the segment number, which all frames include in their checksums
 }
 
-// encodingOf returns the encoding of a segment. The checksums cover store and number, so that a
-// frame of a reused file fails its checksum.
+// encodingOf returns the encoding of a segment. The checksums cover the store id and the segment
+// number, so that a frame of a reused file fails its checksum.
 func encodingOf(id meta.ID, number uint64) encoding {
 	seed := crc32.Checksum(binary.LittleEndian.AppendUint64(id[:], number), castagnoli)
 	return encoding{first: headerBytes, frame: frameBytes, seed: seed}

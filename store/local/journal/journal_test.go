@@ -145,7 +145,7 @@ func TestWriter_SurvivesPowerCut(t *testing.T) {
 	}
 }
 
-// TestWriter_RetriesFailedWrites fails writes for a while. Waiting callers and Ready get the
+// TestWriter_RetriesFailedWrites makes writes fail for a while. Waiting callers and Ready get the
 // error, and afterwards all frames are durable in order.
 func TestWriter_RetriesFailedWrites(t *testing.T) {
 	var failing atomic.Bool

@@ -100,7 +100,7 @@ func (r *replay) checkChain(c Chain) error {
 }
 
 // segments replays the segments from first to last, which the chain lists, and all later segments
-// that exist. It reports missing segments in between.
+// that exist. It reports missing segments.
 func (r *replay) segments(files []file, first, last uint64) error {
 	want := first
 	for _, f := range files {

@@ -135,7 +135,7 @@ func (s *scan) tear(from, to int) {
 }
 
 // trimmed is the largest number of zeros at the end of a payload that may be counted as unused
-// bytes. A frame that ends this far after the used bytes still counts as whole.
+// bytes. A frame that ends at most this far after the used bytes still counts as whole.
 const trimmed = 16
 
 func allZero(data []byte) bool { return len(bytes.TrimLeft(data, "\x00")) == 0 }

@@ -17,7 +17,7 @@ type Caching struct {
 // Its lock guards the entries, and is independent of the lock of the store.
 //
 // Rows are cached at their second read, so that a scan of all rows costs no memory. An insert makes
-// the columns of its row block out of date, see rowBlock. The cache ends with its memtable.
+// the columns of its row block out of date (see rowBlock). The cache ends with its memtable.
 type Cache struct {
 	Caching
 	mu      sync.Mutex
@@ -66,9 +66,9 @@ type blockRange struct {
 	from, to int     // indexes of the rows in the selection
 }
 
-// cachedTo returns the index in the selection after the last row whose columns are cached. It returns
-// from, and so does not use the cached columns, if they lack the first row or at least minRows of the
-// last rows.
+// cachedTo returns the index in the selection after the last row whose columns are cached. If the cached
+// columns lack the first row, or at least minRows of the last rows, they are not used, and the result is
+// the field from.
 func (s *blockRange) cachedTo(minRows int) int {
 	p := s.cached
 	if p == nil || p.first > s.first {
@@ -96,8 +96,8 @@ func (s *Selection) rangeOf(i int) *blockRange {
 	return &s.ranges[k]
 }
 
-// Run narrows the range of rows from <= i < to to rows that LoadColumns can load together. It returns
-// the first such rows, or the last ones if desc is true.
+// Run returns the first of the rows from <= i < to that LoadColumns can load together, as a range of
+// indexes. If desc is true, it returns the last such rows.
 func (v *View) Run(from, to int, desc bool) (int, int) {
 	if v.cache == nil {
 		return from, to
@@ -117,8 +117,8 @@ func (v *View) Run(from, to int, desc bool) (int, int) {
 	}
 }
 
-// LoadColumns sets b to the readings of a range of Run, as Columns does. It uses cached columns, or
-// adds the columns to the cache.
+// LoadColumns sets b to the readings of a range that Run returned, as Columns does. It uses cached
+// columns if they exist. Otherwise, it may add the columns to the cache.
 func (v *View) LoadColumns(from, to int, b *block.Block) error {
 	if v.cache == nil {
 		return v.Columns(from, to, b)

@@ -217,7 +217,7 @@ func TestCache_HoldsSecondRead(t *testing.T) {
 
 // TestCache_HoldsOneOfTwoHalves reads one half of a row block, and then the other. The cached columns of
 // the first half must stay. If halves that are read in turn replaced each other, no read would find
-// columns. A read of an overlapping range replaces them.
+// columns. A read of an overlapping range must replace the cached columns.
 func TestCache_HoldsOneOfTwoHalves(t *testing.T) {
 	c := &cacheMachine{limits: memtable.Caching{Bytes: 1 << 20, MinRows: 64}}
 	c.replace(nil)

@@ -4,14 +4,14 @@
 //	  │          Content: bodies and field names, shared by all series
 //	  └─────▶ Record ──▶ journal ──▶ Decode, when the store is opened
 //
-// [Encode] encodes a reading as an [Entry] and a body. Memory and journal have the same bytes. A
+// [Encode] encodes a reading as an [Entry] and a body. Memory and journal store the same bytes. A
 // [Memtable] holds the bodies, and [Rows] hold the order of one series. A [View] is a copy of rows
 // for readers. A [Record] is the payload of one frame of the journal.
 //
 // A View converts rows to columns. The [Cache] of a memtable holds packed columns of rows that were
 // read before.
 //
-// The package knows no tables and reads no files. The store guards memtables and rows with one lock.
+// The package does not use tables or files. The store guards memtables and rows with one lock.
 // Only the cache has a lock of its own. Bodies never move, so a View stays valid after the lock of the
 // store is released.
 //

@@ -80,8 +80,8 @@ func (m *Memtable) Insert(rows *Rows, at Spot, e Entry, shape uint32, body []byt
 	rows.insert(at, Row{Time: e.Time, at: m.bodies.append(body), shape: shape})
 }
 
-// Shape returns the index of a reading's field names. New names get a new index. It tries last, the
-// index of the previous reading, first, because the names are usually equal.
+// Shape returns the index of a reading's field names. New names get a new index. Shape first tries the
+// argument last, which is the index of the previous reading, because the names are usually equal.
 func (m *Memtable) Shape(fields []varve.Field, last uint32) uint32 {
 	if int(last) < len(m.shapes) && m.HasShape(fields, last) {
 		return last

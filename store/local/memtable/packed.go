@@ -33,7 +33,7 @@ type packedColumn struct {
 }
 
 // packedInts describes integers as a line and an offset for each of them. All sums may overflow,
-// because unpacking overflows equally.
+// because unpacking overflows in the same way.
 type packedInts struct {
 	base, step uint64 // integer i is base + i × step + offset i
 	n          int

@@ -47,7 +47,7 @@ const (
 	packFrom = 512
 )
 
-// Begin empties the record, and gives it a number that no earlier record has.
+// Begin empties the record. The argument count is its number, which no earlier record may have.
 func (rec *Record) Begin(count uint64) {
 	if rec.shapes == nil {
 		rec.shapes = map[uint32]uint64{}

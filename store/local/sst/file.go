@@ -83,9 +83,9 @@ func (f *File) Deletions() (list []Deletion, err error) {
 	return list, damage(err)
 }
 
-// CheckRest returns an error if parts of the file without entries are damaged.
+// CheckRest returns an error if a part of the file that has no entries is damaged.
 //
-// These are its index, its properties and its deletions of ranges.
+// Such parts are the index, the properties and the deletions of ranges.
 func (f *File) CheckRest() error {
 	if _, err := f.reader.Layout(); err != nil {
 		return damage(err)
