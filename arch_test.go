@@ -109,7 +109,7 @@ var layout = []struct {
 	{"arrivals", ".", ""},
 	{"console", "", ""},
 	{"console/generate", "", "github.com/evanw/esbuild"},
-	{"api/wire", ". aggregate block query rollup decimal internal/quote timefmt", "github.com/go-faster/jx"},
+	{"api/wire", ". aggregate block query rollup decimal internal/quote internal/reuse timefmt", "github.com/go-faster/jx"},
 	{"api/arrowstream", ". api/wire block decimal", "github.com/apache/arrow-go/v18/arrow"},
 	{"api/client", ". api/wire query receipts reconcile rollup timefmt", ""},
 	{"backup", "objectstore", ""},

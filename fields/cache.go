@@ -30,10 +30,19 @@ type part struct {
 	bytes       int               // size of the map young, in bytes
 }
 
+// hash returns a hash of a series. It hashes each name on its own, which is several times as fast as
+// maphash.Comparable.
+func (c *cache) hash(s varve.Series) uint64 {
+	c.once.Do(func() { c.seed = maphash.MakeSeed() })
+	const prime = 0x9e3779b185ebca87
+	h := maphash.String(c.seed, s.Device)
+	h = h*prime ^ maphash.String(c.seed, s.Stream)
+	return h*prime ^ maphash.String(c.seed, s.Tenant)
+}
+
 // get returns the names of a series, which are empty at first.
 func (c *cache) get(s varve.Series) *names {
-	c.once.Do(func() { c.seed = maphash.MakeSeed() })
-	h := maphash.Comparable(c.seed, s)
+	h := c.hash(s)
 	p := &c.parts[h%parts]
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,8 +73,7 @@ func (c *cache) get(s varve.Series) *names {
 
 // find returns the names of a series, or nil if it is not remembered.
 func (c *cache) find(s varve.Series) *names {
-	c.once.Do(func() { c.seed = maphash.MakeSeed() })
-	h := maphash.Comparable(c.seed, s)
+	h := c.hash(s)
 	p := &c.parts[h%parts]
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -127,11 +127,22 @@ func (b *Batch) Index(i int) int {
 
 // add appends an empty reading and returns it.
 func (b *Batch) add(line int) *varve.Reading {
+	if n := len(b.Readings); n == cap(b.Readings) {
+		b.grow(min(max(3*n, 16), max(BatchReadings-n, 1)))
+	}
 	b.Lines = append(b.Lines, line)
 	b.Readings = append(b.Readings, varve.Reading{})
 	b.Verdicts = append(b.Verdicts, varve.Verdict{})
 	b.groups = append(b.groups, 0)
 	return &b.Readings[len(b.Readings)-1]
+}
+
+// grow makes room for n more readings.
+func (b *Batch) grow(n int) {
+	b.Lines = slices.Grow(b.Lines, n)
+	b.Readings = slices.Grow(b.Readings, n)
+	b.Verdicts = slices.Grow(b.Verdicts, n)
+	b.groups = slices.Grow(b.groups, n)
 }
 
 // reject sets the verdict of the last reading.

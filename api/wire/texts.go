@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/varvedb/varve/internal/reuse"
+
 // span is the range of one text in Batch.texts.
 type span struct{ from, to int }
 
@@ -13,12 +15,12 @@ func (b *Batch) shareText(from int, text []byte) {
 	}
 	b.size += len(text)
 	at := span{len(b.texts), len(b.texts) + len(text)}
-	b.texts = append(b.texts, text...)
+	b.texts = append(reuse.Grow(b.texts, len(text)), text...)
 	for len(b.spans) < from {
 		b.spans = append(b.spans, span{}) // an earlier reading without a text
 	}
 	for len(b.spans) < len(b.Readings) {
-		b.spans = append(b.spans, at)
+		b.spans = append(reuse.Grow(b.spans, 1), at)
 	}
 }
 

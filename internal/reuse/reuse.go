@@ -1,4 +1,5 @@
-// Package reuse keeps values that are no longer used, so that later users reuse their memory.
+// Package reuse keeps values that are no longer used, so that later users reuse their memory. It also
+// grows slices in few steps.
 //
 // A sync.Pool does the same, but it loses its values in two garbage collections. On many virtual
 // machines, the first access to new memory is slow, so buffers of a megabyte should not be lost.
@@ -6,6 +7,7 @@ package reuse
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 )
 
@@ -61,4 +63,13 @@ func (l *List[T]) push(v *T) bool {
 	}
 	l.list = append(l.list, v)
 	return true
+}
+
+// Grow returns s with room for n more elements. A slice without that room gets at least four times
+// its length. So it is copied less often than by append, which adds a quarter to large slices.
+func Grow[S ~[]E, E any](s S, n int) S {
+	if cap(s)-len(s) >= n {
+		return s
+	}
+	return slices.Grow(s, max(n, 3*len(s)))
 }

@@ -125,17 +125,20 @@ func (w *pendingWrite) begin(m *memory, batches []store.Batch, results []store.R
 	}
 }
 
+// expectedBody is the assumed size of an encoded body, in bytes. Larger ones take longer.
+const expectedBody = 64
+
 // addGroup encodes the readings of one series.
 func (w *pendingWrite) addGroup(t *table, readings []varve.Reading, verdicts []varve.Verdict) {
 	begin := len(w.rows)
 	first, base := int64(math.MaxInt64), t.base()
 	for i := range readings {
 		var e memtable.Entry
-		w.bodies, e = memtable.Encode(w.bodies, &readings[i], base)
+		w.bodies, e = memtable.Encode(reuse.Grow(w.bodies, expectedBody), &readings[i], base)
 		first = min(first, e.Time)
 		w.rows = append(w.rows, e)
 	}
-	w.groups = append(w.groups, group{table: t, readings: readings, verdicts: verdicts, rows: w.rows[begin:], first: first})
+	w.groups = append(reuse.Grow(w.groups, 1), group{table: t, readings: readings, verdicts: verdicts, rows: w.rows[begin:], first: first})
 }
 
 // place adds new readings to their series buffers and to the journal. It returns the commit that
