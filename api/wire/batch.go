@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/reuse"
 )
 
 // Batch has readings of a body, and the verdicts on the invalid ones. After Reset, the next readings
@@ -42,6 +43,10 @@ const (
 	BatchReadings = 5000
 	BatchBytes    = 4 << 20
 )
+
+// firstReadings is the first capacity of a batch in readings. The capacity then grows by factors of
+// four, so that a full batch has little room left.
+const firstReadings = BatchReadings/256 + 1
 
 // fieldBytes is the assumed memory of a field, without its name and text. It is a part of the size that
 // BatchBytes limits.
@@ -128,7 +133,7 @@ func (b *Batch) Index(i int) int {
 // add appends an empty reading and returns it.
 func (b *Batch) add(line int) *varve.Reading {
 	if n := len(b.Readings); n == cap(b.Readings) {
-		b.grow(min(max(3*n, 16), max(BatchReadings-n, 1)))
+		b.grow(max(3*n, firstReadings))
 	}
 	b.Lines = append(b.Lines, line)
 	b.Readings = append(b.Readings, varve.Reading{})
@@ -139,10 +144,10 @@ func (b *Batch) add(line int) *varve.Reading {
 
 // grow makes room for n more readings.
 func (b *Batch) grow(n int) {
-	b.Lines = slices.Grow(b.Lines, n)
-	b.Readings = slices.Grow(b.Readings, n)
-	b.Verdicts = slices.Grow(b.Verdicts, n)
-	b.groups = slices.Grow(b.groups, n)
+	b.Lines = reuse.Grow(b.Lines, n)
+	b.Readings = reuse.Grow(b.Readings, n)
+	b.Verdicts = reuse.Grow(b.Verdicts, n)
+	b.groups = reuse.Grow(b.groups, n)
 }
 
 // reject sets the verdict of the last reading.

@@ -7,7 +7,6 @@ package reuse
 
 import (
 	"runtime"
-	"slices"
 	"sync"
 )
 
@@ -66,10 +65,13 @@ func (l *List[T]) push(v *T) bool {
 }
 
 // Grow returns s with room for n more elements. A slice without that room gets at least four times
-// its length. So it is copied less often than by append, which adds a quarter to large slices.
+// its length. So it is copied less often than by append, which adds a quarter to large slices. Unlike
+// slices.Grow, it does not write to the room.
 func Grow[S ~[]E, E any](s S, n int) S {
 	if cap(s)-len(s) >= n {
 		return s
 	}
-	return slices.Grow(s, max(n, 3*len(s)))
+	grown := make(S, len(s), len(s)+max(n, 3*len(s)))
+	copy(grown, s)
+	return grown
 }

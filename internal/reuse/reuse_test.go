@@ -49,3 +49,29 @@ func TestList_GivesValueOnce(t *testing.T) {
 	}
 	users.Wait()
 }
+
+// TestGrow_KeepsElements checks the elements and the room of growing slices, and how often they are
+// copied.
+func TestGrow_KeepsElements(t *testing.T) {
+	var s []int
+	copies := 0
+	for i := range 100_000 {
+		before := cap(s)
+		s = reuse.Grow(s, 2)
+		if cap(s)-len(s) < 2 {
+			t.Fatalf("room for %d elements, want 2", cap(s)-len(s))
+		}
+		if cap(s) != before {
+			copies++
+		}
+		s = append(s, i)
+	}
+	for i, v := range s {
+		if v != i {
+			t.Fatalf("element %d is %d", i, v)
+		}
+	}
+	if copies > 12 {
+		t.Errorf("the slice was copied %d times, want at most 12", copies)
+	}
+}
