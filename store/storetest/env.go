@@ -96,7 +96,11 @@ func (e *env) create(t *testing.T, tables ...grid.Table) {
 // duplicate, c for conflict, r for rejected.
 func (e *env) write(t *testing.T, tb grid.Table, readings ...varve.Reading) string {
 	t.Helper()
-	res := e.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings}})
+	verdicts := make([]varve.Verdict, len(readings))
+	for i := range verdicts { // memory of an earlier write
+		verdicts[i] = varve.Reject(varve.CodeConflict, "a verdict of an earlier write")
+	}
+	res := e.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings, Verdicts: verdicts}})
 	if len(res) != 1 || res[0].Err != nil {
 		t.Fatalf("write to %s: %+v", tb, res)
 	}
