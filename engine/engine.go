@@ -217,7 +217,7 @@ type Engine struct {
 // Open connects the packages, runs the rotator once to create tables, and starts the schedule.
 //
 // If the first rotation fails, Open succeeds and sets the condition RotationFailing. The router
-// creates missing tables, and the next rotation continues.
+// creates missing tables, and the next rotation does the rest.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	o = o.withDefaults()
 	schedule, err := rotator.ParseSchedule(o.Schedule)
