@@ -20,8 +20,8 @@ import (
 const (
 	// knownBytes is the maximum size of the manifests and footers in memory.
 	knownBytes = 16 << 20
-	// fetchBytes is the size up to which adjacent row groups are read in one request, with the
-	// footer if that is near.
+	// fetchBytes is the size up to which one request reads several adjacent row groups, or row groups
+	// and the footer.
 	fetchBytes = 1 << 20
 	// fetchRows bounds the rows that one request reads, because all of them may be of one series.
 	fetchRows = 2 * parquetfile.GroupRows

@@ -85,7 +85,7 @@ type Options struct {
 	Holder string
 	// Now is the clock. If nil, it is time.Now.
 	Now func() time.Time
-	// Conditions receives the conditions of the parts. If nil, the engine creates a set.
+	// Conditions receives the conditions that impair the service. If nil, the engine creates a set.
 	Conditions *health.Conditions
 	Events     Events
 }
