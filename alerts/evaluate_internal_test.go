@@ -49,7 +49,7 @@ func samplesFrom(text string) (all sliceSamples) {
 	return all
 }
 
-// episodesText writes episodes as start/opened/end in seconds. An open episode has no end,
+// episodesText formats episodes as start/opened/end in seconds. An open episode has no end,
 // and "gap" follows the end of an episode that a gap ended.
 func episodesText(all []episode) string {
 	var texts []string

@@ -13,7 +13,7 @@ type lastSeen struct {
 	late time.Duration
 }
 
-// position returns the start of the silence that follows.
+// position returns the position at which the silence of the device begins.
 func (s lastSeen) position() varve.Position {
 	return varve.Position{Time: s.at.UnixNano(), ID: firstID}
 }

@@ -16,10 +16,10 @@ const outboxPK = "OUTBOX"
 
 // outbox lists the alerts whose opening or resolution may have to be delivered.
 //
-// An entry names an alert and the version of the alert after a change. The entry is durable before
-// the change, or together with it. So every change has an entry, even if the process dies. The
-// alert itself has the content to deliver. The reader compares the alert with the delivered state,
-// and removes the entry when they agree.
+// An entry names an alert, and its version after an opening or a resolution. The entry is durable
+// before that change of the alert, or together with it. So no opening or resolution lacks an entry,
+// even if the process dies. The alert itself has the content to deliver. The reader compares the
+// alert with the delivered state, and removes the entry when they agree.
 type outbox struct {
 	items store.Items
 	now   func() time.Time

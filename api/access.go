@@ -35,7 +35,7 @@ var accesses = map[string]access{
 	"GET /v1/streams/{stream}/devices/{device}/aggregate": reader,
 	"GET /v1/streams/{stream}/aggregate":                  reader,
 	"GET /v1/streams/{stream}/devices/{device}/digests":   reader,
-	"POST /v1/streams/{stream}/devices/{device}/digests":  comparer, // because senders use it, whose keys may only write
+	"POST /v1/streams/{stream}/devices/{device}/digests":  comparer, // because senders use it, and their keys may only write
 	"GET /v1/receipts/key":                                anyKey,
 	changesPattern:                                        reader,
 	deviceChangesPattern:                                  reader,

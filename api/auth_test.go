@@ -91,8 +91,8 @@ func TestTurnedOn(t *testing.T) {
 	}
 }
 
-// TestRequired checks that a server that requires keys refuses requests even before the first key
-// exists. Only paths that never need a key are answered.
+// TestRequired sends requests without a key to a server that requires keys. Even before the first key
+// exists, it must answer only paths that never need a key.
 func TestRequired(t *testing.T) {
 	s := newServer(t, nil)
 	for _, registry := range []*apikeys.Registry{nil, s.engine.Keys} {

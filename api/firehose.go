@@ -249,8 +249,8 @@ func firehoseParams(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// firehoseKeyIn returns the API key of a request: the access key of Firehose, or else the key in the
-// headers that other requests use, which a proxy may add.
+// firehoseKeyIn returns the API key of a request: the access key of Firehose. Without one, it returns
+// the key in the headers of other requests, because a proxy may add these headers.
 func firehoseKeyIn(h http.Header) string {
 	if keys := h["X-Amz-Firehose-Access-Key"]; len(keys) == 1 && keys[0] != "" {
 		return keys[0]

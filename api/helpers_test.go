@@ -326,7 +326,7 @@ func with(path string, params ...string) string {
 // thisTable returns the table of readings that happen and arrive at noon.
 func thisTable(s *server) grid.Table { return tableAt(s.t, noon) }
 
-// tableAt returns the table of readings with the event time at that arrive at noon.
+// tableAt returns the table of readings that have the given event time and arrive at noon.
 func tableAt(t *testing.T, at time.Time) grid.Table {
 	t.Helper()
 	month := grid.MonthOf(noon)

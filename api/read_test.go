@@ -95,9 +95,10 @@ func TestAnswer(t *testing.T) {
 // TestForms checks that JSON, NDJSON and CSV have the same readings. The parameter format
 // overrides the header Accept.
 func TestForms(t *testing.T) {
+	// From the oldest to the newest, the readings have v = 1, only w, and v = 0.
 	s := hours(t, 2)
 	s.write(`{"device":"d1","time":"2026-11-18T11:30:00Z","id":"x","fields":{"w":"a,\"b\""}}`)
-	csv := "time,id,arrived,note,v,w\r\n" // the readings from the oldest to the newest: v is 1, w is set, v is 0
+	csv := "time,id,arrived,note,v,w\r\n"
 	rows := []struct{ accept, format, media, begins string }{
 		{"", "", "application/json", `{"readings":[`}, {"*/*", "", "application/json", `{`}, {"text/html, */*;q=0.1", "", "application/json", `{`},
 		{"application/x-ndjson", "", "application/x-ndjson", `{"time":"2026-11-18T11:00:00Z"`}, {"application/jsonl;q=0.9", "", "application/x-ndjson", `{"time"`},

@@ -57,7 +57,7 @@ func (s Scopes) Names() (names []string) {
 	return names
 }
 
-// String writes the names, separated by commas.
+// String returns the names of the scopes, separated by commas.
 func (s Scopes) String() string { return strings.Join(s.Names(), ",") }
 
 // Has reports whether the set allows a scope. Admin allows all of them.

@@ -53,7 +53,7 @@ func (p *Acceptance) addDay(expected []parquetfile.DayDigest, got parquetfile.Da
 }
 
 // expectations returns the digests with which the readings of the chosen archive are compared. The result
-// own reports whether they include its own digests. They are the digests of:
+// own reports whether these include the digests of the chosen archive itself. The result has the digests of:
 //
 //   - the record, unless the chosen archive equals it or has replaced it because of an erasure,
 //   - the chosen archive, if its files are damaged,

@@ -110,8 +110,8 @@ func (c Catalog) deleteMerged(ctx context.Context, m *Merged) error {
 	return c.Items.Delete(ctx, store.Key{PK: MergedPK, SK: m.Name}, store.IfEquals(attrVersion, varve.IntValue(m.version)))
 }
 
-// Leftover returns the tables with readings in merged archives to which their records do not point. Examples
-// are tables whose archives have expired or were replaced, and tables of interrupted merges.
+// Leftover returns the tables with readings in a merged archive that the table's record does not name.
+// Examples are tables whose archives have expired or were replaced, and tables of interrupted merges.
 func (c Catalog) Leftover(ctx context.Context) ([]grid.Table, error) {
 	list, err := c.ListMerged(ctx)
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// knownBytes bounds the manifests and footers in memory.
+	// knownBytes is the maximum size of the manifests and footers in memory.
 	knownBytes = 16 << 20
-	// fetchBytes is the size up to which adjacent row groups are read in one request, with the
-	// footer if that is near.
+	// fetchBytes is the size up to which one request reads several adjacent row groups, or row groups
+	// and the footer.
 	fetchBytes = 1 << 20
 	// fetchRows bounds the rows that one request reads, because all of them may be of one series.
 	fetchRows = 2 * parquetfile.GroupRows
-	// fetchedBytes bounds the row groups of all reads that are fetched and decoded at the same time.
+	// fetchedBytes is the maximum size of the row groups that all reads fetch and decode at the same time.
 	fetchedBytes = 64 << 20
 )
 

@@ -313,7 +313,7 @@ func (c *Cluster) remove(ctx context.Context, m *member) error {
 	if err != nil && !errors.Is(err, store.ErrCondition) {
 		return fmt.Errorf("remove the record of process %s: %w", m.name, err)
 	}
-	return nil // if a condition failed, another process has changed a record, and the next call continues
+	return nil // if a condition failed, another process has changed a record, and the next call tries again
 }
 
 // Close removes the record of this process, so that its arrivals are settled at once. If the store

@@ -21,7 +21,7 @@ import (
 type link struct {
 	store.Store
 	cut *atomic.Bool
-	// before, if set, is called before the next record of a process is stored.
+	// before, if set, is called once, before the next write of a member's record.
 	before *atomic.Pointer[func()]
 }
 

@@ -112,9 +112,10 @@ func (h *Horizon) Settled(ctx context.Context) (time.Time, Epoch, error) {
 }
 
 // Admit makes the epoch durable after a reset of the clock, and retries a failed Open. After a reset,
-// arrivals are earlier than before, so Admit must be called before the next readings are written. Admit
-// fails if a late Open followed the arrival, which may be settled already. It returns the zero time, which
-// means that the write may last for any time.
+// arrivals are earlier than before, so Admit must be called before the next readings are written.
+//
+// Admit fails if the arrival may be settled already. This happens if Open succeeded only after the arrival
+// was assigned. The returned time is always zero, which means that the write may last for any time.
 func (h *Horizon) Admit(ctx context.Context, arrived time.Time) (by time.Time, err error) {
 	if count := h.router.ClockResets(); h.opened.Load() && int64(count) == h.renewed.Load() {
 		return by, h.checkArrival(arrived)
@@ -125,8 +126,8 @@ func (h *Horizon) Admit(ctx context.Context, arrived time.Time) (by time.Time, e
 	return by, h.checkArrival(arrived)
 }
 
-// checkArrival fails if a late Open followed the arrival of a write. Such an arrival may be settled
-// already.
+// checkArrival fails if the arrival of a write may be settled already, because it was assigned before
+// Open succeeded.
 func (h *Horizon) checkArrival(arrived time.Time) error {
 	if arrived.UnixMilli() < h.safe.Load() && h.router.ClockResets() == 0 {
 		return varve.Errorf(varve.Unavailable, "the arrival of the write is settled already: retry")

@@ -92,7 +92,7 @@ func (l lasting) record(batches []store.Batch, results []store.Result) {
 	}
 }
 
-// stage is a step of a write before or after which a test can stop the write.
+// stage is a point in a write at which a test can stop the write.
 type stage int
 
 const (

@@ -31,7 +31,7 @@ func (l *loader) file(src Source) {
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, next yaml.Node
-	if src.Required && len(bytes.TrimSpace(data)) == 0 { // such a file may be left by a program that failed to write it
+	if src.Required && len(bytes.TrimSpace(data)) == 0 { // a program that failed to write the file may leave it empty
 		l.mistake(src.File, "", "is empty: what should have written it may have failed")
 		return
 	}

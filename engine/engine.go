@@ -85,7 +85,7 @@ type Options struct {
 	Holder string
 	// Now is the clock. If nil, it is time.Now.
 	Now func() time.Time
-	// Conditions receives the conditions of the parts. If nil, the engine creates a set.
+	// Conditions receives the conditions that impair the service. If nil, the engine creates a set.
 	Conditions *health.Conditions
 	Events     Events
 }
@@ -217,7 +217,7 @@ type Engine struct {
 // Open connects the packages, runs the rotator once to create tables, and starts the schedule.
 //
 // If the first rotation fails, Open succeeds and sets the condition RotationFailing. The router
-// creates missing tables, and the next rotation continues.
+// creates missing tables, and the next rotation does the rest.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	o = o.withDefaults()
 	schedule, err := rotator.ParseSchedule(o.Schedule)

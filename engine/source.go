@@ -8,9 +8,8 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// source returns stored readings to the alerts, whether they have expired or not. The retention of
-// a device may be shorter than the time that a rule requires for an episode, or for which the
-// device may be silent.
+// source returns stored readings to the alerts, whether the readings have expired or not. The
+// retention of a device may be shorter than an episode or a silence that a rule requires.
 type source struct{ *query.Engine }
 
 // Read implements alerts.Source.

@@ -79,7 +79,7 @@ func errNoArchiver(t grid.Table, s *scope) error {
 	return varve.Errorf(varve.Conflict, "the archive of %s may have readings of device %s: set archive.kind first", t, s.Device)
 }
 
-// leftover returns the tables with readings in merged archives to which their records do not point.
+// leftover returns the result of archive.Catalog.Leftover as a set.
 func (e *Eraser) leftover(ctx context.Context) (map[grid.Table]bool, error) {
 	set := map[grid.Table]bool{}
 	tables, err := archive.Catalog{Items: e.opts.Items}.Leftover(ctx)

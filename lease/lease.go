@@ -57,7 +57,7 @@ type Manager struct {
 	TTL    time.Duration // the lifetime: how long a lease lasts after it was acquired or last extended
 
 	mu   sync.Mutex
-	seen map[string]sight // by name, the state that this process last read of each lease that another process holds
+	seen map[string]sight // states of leases of other processes, as last read, by name
 }
 
 // sight is the state of a lease, and the time at which it was first observed.

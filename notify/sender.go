@@ -22,7 +22,7 @@ const (
 	// entry is written before the alert itself changes. The limit exceeds the default time limit of a
 	// request and any clock skew.
 	announcedFor = time.Hour
-	// checkMuted is the maximum time between two reads of a muted alert, whose mute may be changed.
+	// checkMuted is the maximum time between two reads of a muted alert, because users may change its mute.
 	checkMuted = 30 * time.Second
 	// restFor is the pause of all sending after results could not be stored. Without it, the same
 	// messages would be resent at every read of the outbox.

@@ -27,8 +27,9 @@ type Store interface {
 	// PutNew writes an object, durably and as a whole. It fails with ErrExists if the key is in use.
 	// After another error, the object may exist.
 	PutNew(ctx context.Context, key string, body []byte) error
-	// Get returns length bytes of an object, beginning at an offset. A length of -1 means all. It fails
-	// with ErrMissing if the object is missing, and with another error if the object is too short.
+	// Get returns length bytes of an object, beginning at an offset. A length of -1 means the rest of
+	// the object. Get fails with ErrMissing if the object is missing, and with another error if the
+	// object is too short.
 	Get(ctx context.Context, key string, offset, length int64) ([]byte, error)
 	// Stat returns the size and the checksum of the stored bytes, or ErrMissing.
 	Stat(ctx context.Context, key string) (Object, error)

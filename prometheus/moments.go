@@ -8,7 +8,7 @@ import (
 )
 
 // moments are the times at which an instant selector is evaluated, in milliseconds since 1970. Each
-// evaluation uses the last sample at or before its time, so the samples before that one are not kept.
+// evaluation uses the last sample at or before its time, so all other samples are discarded.
 type moments struct {
 	first, step int64 // the times are first, first + step, and so on; if step is 0, all samples are kept
 }

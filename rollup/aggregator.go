@@ -19,7 +19,7 @@ import (
 const (
 	// leaseTTL is how long the lease of a run lasts after it was last extended.
 	leaseTTL = 5 * time.Minute
-	// pageTimeout limits the work between two checks of the lease. It is shorter than the time
+	// pageTimeout limits the time between two checks of the lease. It is shorter than the time
 	// for which the lease is valid after a check.
 	pageTimeout = 2 * time.Minute
 	// pageMarkers is the number of markers between two checks of the lease.

@@ -183,7 +183,7 @@ func TestWrite_UsesArrivalMonthOfRequest(t *testing.T) {
 	q.Done()
 	before, after := w.name("varve", turn, turn.Add(-1)), w.name("varve", turn, turn)
 	w.expect(t, map[string]int{before: 3})
-	// A retry in the next month stores a copy in another table. Queries remove the copy.
+	// A retry in the next month stores a copy in another table. Queries return only one of the two.
 	if got := words(w.send(t, reading("weather", turn, 0), reading("weather", turn, 9))); got != "stored stored" {
 		t.Error(got)
 	}

@@ -6,7 +6,7 @@
 // checks readings as a server does, but compares them neither with the clock nor with stored readings.
 // A valid reading gets the verdict varve.Queued after it is durable on the disk of the agent.
 //
-// The number of writes, and of large writes that decode at the same time, is limited, so that the memory
+// The number of writes, and of large writes that are decoded at the same time, is limited, so that the memory
 // of an agent is bounded.
 package intake
 
@@ -26,7 +26,7 @@ const BatchReadings = 500
 const (
 	// maxRequests is the maximum number of writes at the same time.
 	maxRequests = 64
-	// maxDecoding is the maximum number of large writes that decode at the same time.
+	// maxDecoding is the maximum number of large writes that are decoded at the same time.
 	maxDecoding = 2
 	// recordBytes is the length of Record.Lines, in bytes, from which a record gets no further reading.
 	recordBytes = 32 << 10

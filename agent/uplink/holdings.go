@@ -71,7 +71,7 @@ type holdings struct {
 
 func (h *holdings) isFull() bool { return h.size > h.limit }
 
-// addDue adds a reading in a due segment, and its hour, if the part has the hour.
+// addDue adds a reading in a due segment, unless its hour is outside the part or excluded.
 func (h *holdings) addDue(r *varve.Reading) {
 	at := hourOf(r)
 	if !h.part.has(at) || h.excluded[at] {

@@ -36,7 +36,7 @@ const (
 )
 
 // untilComparison returns the time until a comparison may be due, or never. Segments are compared together with
-// younger ones, and the segments of the comparison before. So most hours are complete.
+// younger ones, and with the segments of the previous comparison. So most hours are complete.
 func (s *Sender) untilComparison() time.Duration {
 	kept := s.opts.Outbox.Kept()
 	if kept.Duration() == 0 {

@@ -39,11 +39,11 @@ type delivery struct {
 	limit    time.Duration // longest duration of one attempt, without the transfer of the body
 
 	part     int           // number of readings in the next body
-	refused  int           // number of readings in a body that was refused as invalid, or a larger number
+	refused  int           // upper limit of part, exclusive: the size of a failed body, or more than the readings that are left
 	accepted int           // number of accepted bodies
 	failures int           // number of consecutive failures
 	tried    int           // number of attempts for the same readings
-	spent    time.Duration // duration of these attempts, without the wait for the rate
+	spent    time.Duration // duration of the attempts in tried, without the waits for the rate
 	took     time.Duration // duration of the last attempt
 
 	postponed  map[int]bool // indices of records with postponed readings
@@ -177,7 +177,7 @@ func (d *delivery) record(left retryable, err error) error {
 	case d.isHalved(err) && d.part > 1:
 		d.refused = d.part
 		d.part = (d.part + 1) / 2
-		d.failures = max(d.failures, 1) // the next body is another one, and waits no longer than this one
+		d.failures = max(d.failures, 1) // a smaller body is not a further attempt, so the wait does not grow
 		return err
 	}
 	d.tried++

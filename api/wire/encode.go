@@ -178,9 +178,8 @@ func ColumnName(field string) string {
 	return field
 }
 
-// reserved reports whether the column of a field needs fieldPrefix. These are fields with the name time,
-// id, arrived or device, and fields whose name is such a name after fieldPrefix. The name device may have
-// capitals.
+// reserved reports whether the column of a field needs fieldPrefix. A field needs it if its name is time, id,
+// arrived or device, after any number of fieldPrefix. The name device may have capitals.
 func reserved(name string) bool {
 	for strings.HasPrefix(name, fieldPrefix) {
 		name = name[len(fieldPrefix):]

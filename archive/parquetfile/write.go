@@ -201,7 +201,8 @@ func (g *group) othersTexts() (map[int32]string, error) {
 }
 
 // decimalsTexts returns the values of the column decimals by row. A value, such as 1,0,2, states how many
-// digits each number of the row has after the point. Rows without superfluous decimals have no value.
+// digits each number of the row has after the point, except loose numbers. Rows without superfluous decimals
+// have no value.
 func (g *group) decimalsTexts(l *layout) map[int32]string {
 	var long []bool
 	for _, name := range l.names {

@@ -17,8 +17,8 @@ type beginning struct {
 	size int    // number of bytes in the answer
 }
 
-// lastBytes is the number of bytes from the end of an answer that beginning keeps. Coverage and
-// notes are longer only if a query reads thousands of tables, or names thousands of missing fields.
+// lastBytes is the maximum length of beginning.last. Coverage and notes are longer only if a query
+// reads thousands of tables, or names thousands of missing fields.
 const lastBytes = 512 << 10
 
 func (b *beginning) Write(p []byte) (int, error) {

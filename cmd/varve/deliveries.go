@@ -67,7 +67,7 @@ func (a alertCommands) showDeliveries(list []wire.DeliveryBody) error {
 	return a.show(&g, wire.DeliveryList{Deliveries: list})
 }
 
-// testWithin limits the attempt of varve alerts notify-test.
+// testWithin limits the time of the attempt of varve alerts notify-test.
 const testWithin = 15 * time.Second
 
 func (a alertCommands) notifyTest() *cobra.Command {

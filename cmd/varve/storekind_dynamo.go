@@ -24,8 +24,8 @@ const (
 	// onlineUnits is the default rate of a verification by a running server, in read units a
 	// second.
 	onlineUnits = 1000
-	// doctorAttempts limits the attempts of each request of varve doctor, and doctorTimeout the
-	// duration of its checks, because a user waits for them.
+	// doctorAttempts limits the attempts of each request of varve doctor. doctorTimeout limits the
+	// duration of all checks. Both are low, because a user waits.
 	doctorAttempts = 2
 	doctorTimeout  = time.Minute
 )

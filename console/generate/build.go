@@ -118,8 +118,9 @@ func (b *builder) setup(esbuild api.PluginBuild) {
 	load(`\.css$`, api.LoaderCSS, func(text string) (string, error) { return b.shorten(text), nil })
 }
 
-// The line of uPlot that creates its legend, and its replacement. When the pointer moves, uPlot sets a
-// property of the legend, even if the legend is turned off. So the legend must remain an object.
+// legendOff is the line in which uPlot creates its legend, and legendEmpty replaces that line. When the
+// pointer moves, uPlot sets a property of the legend, even if the legend is turned off. So the legend must
+// remain an object.
 const (
 	legendOff   = "const legend     = FEAT_LEGEND && (self.legend = assign({}, legendOpts, opts.legend));"
 	legendEmpty = "const legend = self.legend = {};"

@@ -46,7 +46,7 @@ const (
 	// heartbeat at each search. The running processes share the shards.
 	silentAfter = 45 * time.Second
 	searchEvery = 5 * time.Second
-	// closeWithin limits the last writes of Close.
+	// closeWithin limits the time of the last writes, in Close.
 	closeWithin = 10 * time.Second
 )
 

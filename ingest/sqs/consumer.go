@@ -41,7 +41,7 @@ const (
 	pollSeconds = 20
 	// maxMessages is the maximum number of messages of a request.
 	maxMessages = 10
-	// storeWithin limits the last writes after Close.
+	// storeWithin limits the time of the last writes, after Close.
 	storeWithin = 20 * time.Second
 )
 

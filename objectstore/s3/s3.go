@@ -2,7 +2,7 @@
 //
 // Each object is written by one request. The request has the SHA-256, which the service compares with
 // the received bytes. It also has If-None-Match, so that no object is replaced. [Open] refuses a service
-// that ignores one of them.
+// that ignores one of these headers.
 package s3
 
 import (

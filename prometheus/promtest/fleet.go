@@ -4,7 +4,7 @@
 //	   └────▶ Samples  ──▶ Prometheus ─┴─▶ equal answers to Queries
 //
 // Equal arguments give equal readings and queries. No reading is at a whole second, where windows of
-// queries begin and end: versions of Prometheus differ in the window to which they assign such a time.
+// queries begin and end: versions of Prometheus differ in the window to which they assign such a reading.
 package promtest
 
 import (

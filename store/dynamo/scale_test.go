@@ -121,8 +121,8 @@ func TestScale_FollowsUseOfAllProcesses(t *testing.T) {
 	}
 }
 
-// lowers advances the clock by six hours, in which the capacity of the table may not fall, and by two
-// more, after which it must. One process restarts meanwhile, which must not matter.
+// lowers checks that the capacity of the table does not fall for six hours, and has fallen two hours
+// later. The restart of one process meanwhile must not change that.
 func lowers(t *testing.T, clock *movedClock, url string, tb grid.Table, one, two *dynamo.Store) {
 	t.Helper()
 	for hour := 1; hour <= 6; hour++ {

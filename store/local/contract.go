@@ -63,7 +63,7 @@ func (s *Store) AcceptLosses(ctx context.Context, restore ...store.Item) ([]Loss
 	return s.repair.AcceptLosses(ctx, restore...)
 }
 
-// Losses returns the data that is refused because of damage.
+// Losses returns the losses that are not accepted yet.
 func (s *Store) Losses() []Loss {
 	return s.report.Losses()
 }

@@ -39,7 +39,7 @@ type damageReport struct {
 	mem *memory // has the names of the tables
 }
 
-// Losses returns the data that is refused because of damage.
+// Losses returns the losses that are not accepted yet.
 func (r *damageReport) Losses() []Loss {
 	losses := r.describe(r.db.ledger.all())
 	if at := r.db.ledger.rebuiltAt(); !at.IsZero() {

@@ -119,7 +119,7 @@ func eachOf(conns, n int, do func(i int) error) (rate, cpu float64, err error) {
 	return float64(n) / time.Since(begin).Seconds(), float64((processTime() - before).Microseconds()) / float64(n), nil
 }
 
-// processTime returns the processor time of this process.
+// processTime returns the processor time that this process has used so far, or 0 if it is unknown.
 func processTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

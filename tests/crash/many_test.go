@@ -26,7 +26,8 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// turnOfMonth is the initial time of the server whose clock is between the clocks of the others.
+// turnOfMonth is the initial time of the first server, ten seconds before the month ends. The clocks
+// of the other two servers are ten minutes fast and ten minutes slow.
 var turnOfMonth = time.Date(2026, 11, 30, 23, 59, 50, 0, time.UTC)
 
 // leaseWatch observes which server holds the rotator's lease, and which servers create and drop

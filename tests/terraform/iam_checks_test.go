@@ -62,7 +62,7 @@ type permission struct {
 	actions   string
 	resources []string
 	context   map[string][]string
-	may       string // the parts of Varve to which the policies must allow the actions; they must allow them to no other part
+	may       string // the only parts of Varve to which the policies must allow the actions
 	never     bool   // whether each policy must deny the actions even beside a policy that allows everything
 }
 

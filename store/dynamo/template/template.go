@@ -1,7 +1,7 @@
 // Package template has the table template, which states how tables are created.
 //
 //	registry item TEMPLATE TABLES, attribute "template"
-//	    Parse → Template   Of(class) → Settings of one table
+//	    Parse → Template   Of(class) → Settings of the tables of a class
 //
 // The package sends no requests. Terraform writes the item. Package tables reads it whenever it
 // creates, tunes or scales tables. So a change of the template applies to tables that are created,
@@ -32,7 +32,7 @@ type Template struct {
 	Classes map[string]Settings `json:"classes,omitempty"`
 }
 
-// Settings are the settings of one table.
+// Settings are the settings of the tables of one class, or the general settings of all tables.
 type Settings struct {
 	// Billing is "on_demand", the default, or "provisioned".
 	Billing string `json:"billing,omitempty"`

@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// Errors of updates that depend on the stored item.
+// Errors of an update. Whether an update fails with one of them depends on the stored item.
 const (
 	errMissing = value.Invalid("The provided expression refers to an attribute that does not exist in the item")
 	errPath    = value.Invalid("The document path provided in the update expression is invalid for update")
