@@ -82,7 +82,7 @@ func TestFlood_DelaysNoGoodReadings(t *testing.T) {
 	if dropped := c.Dropped[rejects.BufferFull] + c.Dropped[rejects.LimitReached] + failed; c.Stored > rejects.DefaultLimit || failed == 0 && c.Stored < rejects.DefaultLimit || c.Stored+dropped != flood {
 		t.Errorf("%+v, want %d in all", c, flood)
 	}
-	if slowest > 2*time.Second {
+	if slowest > 5*time.Second { // the flood lasts several times as long on a slow machine
 		t.Errorf("a small write took %s", slowest)
 	}
 }
