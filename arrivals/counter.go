@@ -117,7 +117,8 @@ func (c *Counter) Add(readings []varve.Reading, verdicts []varve.Verdict) {
 	}
 }
 
-// tenant returns the counts of a tenant. Tenants are not limited, because each has an API key.
+// tenant returns the counts of a tenant. The number of tenants is not limited, because each has
+// an API key.
 func (c *Counter) tenant(name string) *tenant {
 	t := c.tenants[name]
 	if t == nil {

@@ -98,7 +98,7 @@ func (r *Rows) continueBatch(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// addMarkers adds the devices of markers.
+// addMarkers adds the devices and the event hours of markers.
 func (b *batch) addMarkers(markers []marker) {
 	slices.SortFunc(markers, func(x, y marker) int { return cmp.Compare(x.device, y.device) })
 	for i := range markers {

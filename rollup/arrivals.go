@@ -25,7 +25,7 @@ func (a *arrivals) merge(readings int64, b arrivals) {
 	}
 }
 
-// text returns the first arrival and the difference to the last one, in base 36. It returns "" if they
+// text returns the first arrival and the difference from it to the last arrival, in base 36. It returns "" if they
 // are unknown.
 func (a arrivals) text() string {
 	if a == (arrivals{}) {

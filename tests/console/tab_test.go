@@ -228,7 +228,7 @@ func (b *tab) checkWidth(what string) {
 	}
 }
 
-// cutOff lists the elements that end outside the screen, and that a user cannot reach, because no box
+// cutOff lists up to five elements that end outside the screen, and that a user cannot reach, because no box
 // around them scrolls. On a phone, the rows of stacked tables must fit without scrolling.
 const cutOff = `[...document.querySelectorAll("main *")].filter((e) => {
   const r = e.getBoundingClientRect();
