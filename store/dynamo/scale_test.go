@@ -121,8 +121,8 @@ func TestScale_FollowsUseOfAllProcesses(t *testing.T) {
 	}
 }
 
-// lowers advances the clock by six hours, in which the capacity of the table may not fall, and by two
-// more, after which it must. One process restarts meanwhile, which must not matter.
+// lowers advances the clock by six hours, during which the capacity of the table must not fall. After
+// two more hours, the capacity must have fallen. One process restarts meanwhile, which must not matter.
 func lowers(t *testing.T, clock *movedClock, url string, tb grid.Table, one, two *dynamo.Store) {
 	t.Helper()
 	for hour := 1; hour <= 6; hour++ {
