@@ -140,7 +140,7 @@ func (r *Rows) minutes(ctx context.Context, b *batch) (list []int64, more bool, 
 }
 
 // markers returns the markers of a range of minutes, in the order of minutes and devices. The first
-// marker is at the sort key in the argument from, or after it. The result more reports whether others
+// marker is at the given sort key, or after it. The result "more" reports whether others
 // follow. For a device and a minute, markers returns all markers or none.
 //
 // If all is set, it returns all markers of the range. It then fails if the range has more than twice
