@@ -79,7 +79,7 @@ type tenant struct {
 	streams map[string]*Stream
 }
 
-// New returns a counter. The function now returns the current time.
+// New returns a counter. The function "now" returns the current time.
 func New(now func() time.Time) *Counter {
 	return &Counter{now: now, since: now(), tenants: map[string]*tenant{}}
 }
