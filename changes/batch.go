@@ -143,7 +143,7 @@ func (r *Rows) minutes(ctx context.Context, b *batch) (list []int64, more bool, 
 // marker is at the given sort key, or after it. The result "more" reports whether others
 // follow. For a device and a minute, markers returns all markers or none.
 //
-// If all is set, it returns all markers of the range. It then fails if the range has more than twice
+// If "all" is set, it returns all markers of the range. It then fails if the range has more than twice
 // batchMarkers: no answer had a cursor with such a range, so a client has forged the cursor.
 func (r *Rows) markers(ctx context.Context, first, last int64, from string, all bool) (list []marker, more bool, err error) {
 	s := r.q.Stream

@@ -79,7 +79,7 @@ func readingOf(device int, at time.Time) varve.Reading {
 	return r
 }
 
-// awaitEviction waits up to two seconds until the number of series buffers is at most the argument "most".
+// awaitEviction waits up to two seconds until at most the given number of series buffers exist.
 // It returns the store's count of series buffers, and the number of existing ones.
 func awaitEviction(s *Store, most int) (kept, exist int) {
 	tick := time.NewTicker(5 * time.Millisecond)
