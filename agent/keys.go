@@ -59,6 +59,6 @@ func (r *keyRing) Check(_ context.Context, text string) (*apikeys.Grant, error) 
 	return writer, nil
 }
 
-// writer is the grant of all local devices. The server replaces the tenant with the one of the agent's
-// API key.
+// writer is the grant of all local devices. The server replaces the tenant with the tenant of the
+// agent's API key.
 var writer = &apikeys.Grant{Tenant: varve.DefaultTenant, Scopes: apikeys.Write}

@@ -104,7 +104,7 @@ func (a *Alert) resolve(by string, now time.Time) bool {
 	return true
 }
 
-// updated returns the alert that replaces a stored one. The argument now is the alert as computed
+// updated returns the alert that replaces a stored one. The argument "now" is the alert as computed
 // from readings. The stored alert's acknowledgement, mute, KnownAt, severity and final resolution
 // stay; see isFinal. If the stored alert was replaced or withdrawn, only its acknowledgement, its
 // mute and KnownAt stay.

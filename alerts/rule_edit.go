@@ -86,7 +86,7 @@ func (m *Monitor) EditRule(ctx context.Context, r Rule) (Rule, error) {
 	}
 }
 
-// editedRule returns the rule old with the content of to. If the condition differs, the result has
+// editedRule returns the rule "old" with the content of "to". If the condition differs, the result has
 // a new generation.
 func (m *Monitor) editedRule(ctx context.Context, old, to Rule) (Rule, error) {
 	to.CreatedAt, to.UpdatedAt, to.MutedUntil = old.CreatedAt, m.time(), old.MutedUntil

@@ -32,8 +32,8 @@ type Archive struct {
 	Target archive.Target
 }
 
-// addTo adds the time at which a table was archived to the description of the table. The arguments at and
-// why are parts of this description. After a failure, addTo changes neither, because the description is
+// addTo adds the time at which a table was archived to the description of the table. The arguments "at"
+// and "why" are parts of this description. After a failure, addTo changes neither, because the description is
 // useful without this time.
 func (a *Archive) addTo(ctx context.Context, t grid.Table, at **time.Time, why *string) {
 	if a.Archiver == nil {

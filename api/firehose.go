@@ -216,7 +216,7 @@ func (d *firehoseRequest) store() error {
 }
 
 // firehoseParams returns the parameters of the address and of the common attributes. If both have a
-// parameter, the one of the address applies.
+// parameter, the value in the address applies.
 func firehoseParams(r *http.Request) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

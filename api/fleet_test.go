@@ -117,7 +117,7 @@ func TestCounts_AreExact(t *testing.T) {
 }
 
 // TestUnknownNames_AreNotFound checks that an unknown stream or device is an error on each route
-// about one series, and that an empty window of a known one is not.
+// about one series. An empty window of a known series is not an error.
 func TestUnknownNames_AreNotFound(t *testing.T) {
 	s := fleet(t)
 	series := "/v1/streams/%s/devices/%s/"

@@ -169,7 +169,7 @@ var (
 	confirmPath    = regexp.MustCompile(`^/confirmdestination/[A-Za-z0-9_=%+-]+$`)
 )
 
-// checkConfirmation refuses accounts that are not listed, and addresses other than the ones of AWS
+// checkConfirmation refuses accounts that are not listed, and addresses that do not belong to AWS
 // IoT Core. Otherwise anyone could make the server send requests to any host.
 func (h *iotHandler) checkConfirmation(c *wire.IoTConfirmation) error {
 	arn := destinationARN.FindStringSubmatch(c.ARN)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestLatest checks the latest reading by event time and by arrival. A device whose readings have
-// all expired gets 404.
+// TestLatest checks the latest reading by event time and by arrival. The answer is 404 for an
+// unknown device, and if all readings have expired.
 func TestLatest(t *testing.T) {
 	s := hours(t, 3)
 	s.advance(time.Minute)

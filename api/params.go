@@ -171,7 +171,7 @@ func skipDamaged(q url.Values) (bool, error) {
 	}
 }
 
-// positive parses a number from 1 to most. It returns 0 if the parameter is missing.
+// positive parses a number from 1 to "most". It returns 0 if the parameter is missing.
 func positive(q url.Values, name string, most int) (int, error) {
 	text := q.Get(name)
 	if text == "" {

@@ -57,7 +57,7 @@ const (
 // maxPromAlerts is the largest number of open alerts in an answer.
 const maxPromAlerts = 10 * registry.MaxLimit
 
-// openAlerts returns up to maxPromAlerts open alerts of a tenant. The result more reports whether
+// openAlerts returns up to maxPromAlerts open alerts of a tenant. The result "more" reports whether
 // others exist.
 func (h *prometheusHandler) openAlerts(ctx context.Context, tenant string) (list []alerts.Alert, more bool, err error) {
 	q := alerts.AlertList{Tenant: tenant, State: alerts.Open, Limit: registry.MaxLimit}

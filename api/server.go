@@ -149,7 +149,7 @@ type Events struct {
 	// Judged is called after readings got their verdicts, with the number of readings and of
 	// rejected readings.
 	Judged func(readings, rejected int)
-	// KeyCreated and KeyRevoked report a change of a key. The argument by is the id of the key
+	// KeyCreated and KeyRevoked report a change of a key. The argument "by" is the id of the key
 	// that made the change, or "" before the first key.
 	KeyCreated, KeyRevoked func(k apikeys.Key, by string)
 	// Confirmed is called with the result of each confirmation of AWS IoT Core that is checked. It

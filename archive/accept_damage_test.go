@@ -175,7 +175,7 @@ func (w *damagedWorld) checkHolds(t *testing.T, digest string) {
 	}
 }
 
-// mergeWithEmpty merges the archive with the one of a table without readings.
+// mergeWithEmpty merges the archive with the archive of a table without readings.
 func mergeWithEmpty(t *testing.T, w *damagedWorld) {
 	t.Helper()
 	rg, ok := grid.DefaultPolicy().Locate(time.Unix(table.Start, 0).AddDate(0, 0, -2), table.Month)

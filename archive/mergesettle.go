@@ -239,7 +239,7 @@ func (a merger) deleteFiles(ctx context.Context, m *Merged) error {
 	return nil
 }
 
-// removeTime limits the deletion of files after a failure.
+// removeTime is the time limit of the deletion of files after a failure.
 const removeTime = time.Minute
 
 // removeDiscarded handles the failure of a merged archive that was being written. If another process has

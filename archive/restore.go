@@ -25,7 +25,7 @@ type Target interface {
 	store.Catalog
 }
 
-// restoreBatch is the number of readings that are written at once.
+// restoreBatch is the maximum number of readings per write.
 const restoreBatch = 1000
 
 // Restore writes the readings of an archive back into a new table, with their original arrivals. The

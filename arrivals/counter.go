@@ -79,7 +79,7 @@ type tenant struct {
 	streams map[string]*Stream
 }
 
-// New returns a counter. The function now returns the current time.
+// New returns a counter. The function "now" returns the current time.
 func New(now func() time.Time) *Counter {
 	return &Counter{now: now, since: now(), tenants: map[string]*tenant{}}
 }
@@ -117,7 +117,8 @@ func (c *Counter) Add(readings []varve.Reading, verdicts []varve.Verdict) {
 	}
 }
 
-// tenant returns the counts of a tenant. Tenants are not limited, because each has an API key.
+// tenant returns the counts of a tenant. The number of tenants is not limited, because each has
+// an API key.
 func (c *Counter) tenant(name string) *tenant {
 	t := c.tenants[name]
 	if t == nil {

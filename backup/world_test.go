@@ -169,8 +169,8 @@ func count(t *testing.T, s *local.Store, in grid.Table) (n int) {
 
 var errInjected = errors.New("injected")
 
-// unreliable counts operations down in the field left, and fails the one that reaches 0. If the field
-// dies is set, all later ones fail, too.
+// unreliable counts operations down in the field "left", and fails the one that reaches 0. If the field
+// "dies" is set, all later ones fail, too.
 type unreliable struct {
 	objectstore.Store
 	left int

@@ -98,7 +98,7 @@ func (r *Rows) continueBatch(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// addMarkers adds the devices of markers.
+// addMarkers adds the devices and the event hours of markers.
 func (b *batch) addMarkers(markers []marker) {
 	slices.SortFunc(markers, func(x, y marker) int { return cmp.Compare(x.device, y.device) })
 	for i := range markers {
@@ -140,10 +140,10 @@ func (r *Rows) minutes(ctx context.Context, b *batch) (list []int64, more bool, 
 }
 
 // markers returns the markers of a range of minutes, in the order of minutes and devices. The first
-// marker is at the sort key in the argument from, or after it. The result more reports whether others
+// marker is at the given sort key, or after it. The result "more" reports whether others
 // follow. For a device and a minute, markers returns all markers or none.
 //
-// If all is set, it returns all markers of the range. It then fails if the range has more than twice
+// If "all" is set, it returns all markers of the range. It then fails if the range has more than twice
 // batchMarkers: no answer had a cursor with such a range, so a client has forged the cursor.
 func (r *Rows) markers(ctx context.Context, first, last int64, from string, all bool) (list []marker, more bool, err error) {
 	s := r.q.Stream

@@ -25,7 +25,7 @@ const (
 	attrEarliest = "earliest"
 )
 
-// next returns the epoch after e. The argument at is the time to which the clock was set back.
+// next returns the epoch after e. The argument "at" is the time to which the clock was set back.
 func (e Epoch) next(at time.Time) Epoch {
 	n := Epoch{Number: e.Number + 1, Since: at, Earliest: at}
 	if before := e.earliest(); !before.IsZero() {

@@ -108,8 +108,8 @@ func readReturned(ctx context.Context, items store.Items) (ro roster, returned t
 	return ro, returned, nil
 }
 
-// oldest returns the earliest time from which a member other than the named one may still write. If the
-// argument at is earlier, it returns that.
+// oldest returns the earliest time from which a member other than the named one may still write, or the
+// given time if that is earlier.
 func (ro *roster) oldest(at time.Time, except string) time.Time {
 	for i := range ro.members {
 		if m := &ro.members[i]; m.name != except && m.from.Before(at) {

@@ -17,7 +17,7 @@ const (
 
 // Rows yields the changes of a query page by page. Only one goroutine may use it.
 //
-// It reads the markers of some minutes at once, and then the series that they name, in the order of
+// It reads the markers of several minutes together, and then the series that they name, in the order of
 // devices. So a series is read once for all of these minutes.
 type Rows struct {
 	r    *Reader

@@ -201,7 +201,7 @@ func TestEngine_CreatesTablesAhead(t *testing.T) {
 	})
 }
 
-// TestOpen_ReportsAllInvalidOptions checks that all mistakes are reported at once, and that the
+// TestOpen_ReportsAllInvalidOptions checks that all mistakes are reported together, and that the
 // store is closed.
 func TestOpen_ReportsAllInvalidOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -38,7 +38,7 @@ type output struct {
 	path     string
 	file     *os.File // the temporary file; nil until it is created
 	lines    *bufio.Writer
-	rows     []rows               // for CSV, the rows of the file, which are written at its end
+	rows     []rows               // for CSV, all rows; they are written when the output is closed
 	parquet  *parquetfile.Builder // nil before the first reading
 	files    []string             // the Parquet files of this output
 	readings []varve.Reading      // for Parquet, the changes until they are sorted

@@ -29,7 +29,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// DefaultLimit and MaxLimit bound the number of fields of a series.
+// DefaultLimit is the default limit of the number of fields of a series. MaxLimit is the highest
+// one that can be configured.
 const (
 	DefaultLimit = 1000
 	MaxLimit     = 10_000 // an item of DynamoDB has room for this number of hashes

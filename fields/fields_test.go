@@ -177,7 +177,7 @@ func TestCache_IsBounded(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	// The cache counts at most 64 parts × 2 maps × 256 KiB = 32 MiB. It only estimates sizes.
+	// The limit of the cache is 64 parts × 2 maps × 256 KiB = 32 MiB. It applies to estimated sizes.
 	if grown := heap() - before; grown > 45<<20 {
 		t.Errorf("%d MiB", grown>>20)
 	} else {

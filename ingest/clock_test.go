@@ -161,7 +161,7 @@ func (w *clockWorld) stored() (all []string) {
 }
 
 // TestCorrect_StoresEachReadingOnce learns the offset of a clock that is two days ahead. A
-// corrected reading is resent at once, after more than clocks.Tolerance, after a restart, and when
+// corrected reading is resent immediately, after more than clocks.Tolerance, after a restart, and when
 // the sent time is no longer in the future. Then the clock is repaired, and changes once more.
 func TestCorrect_StoresEachReadingOnce(t *testing.T) {
 	for name, open := range map[string]func(now func() time.Time) store.Store{

@@ -73,7 +73,7 @@ func isClock(c varve.Code) bool {
 }
 
 // rejectOf returns a rejected reading of the batch as a reject. The argument i is the index of its text
-// and line in the batch, and the argument at is its index in Batch.Readings.
+// and line in the batch, and the argument "at" is its index in Batch.Readings.
 func (s *Session) rejectOf(src *Source, i, at int) rejects.Reject {
 	reading, v := &s.batch.Readings[at], &s.batch.Verdicts[at]
 	r := s.newReject(src, v)

@@ -115,7 +115,7 @@ type failing struct{ err error }
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // TestRead_GivesUpOnOtherData checks that a source without readings is not parsed to its end.
-// Reading stops soon after the 200,000 invalid readings that maxInvalid allows such a source.
+// Read fails soon after 200,000 invalid readings, which maxInvalid allows for such a source.
 func TestRead_GivesUpOnOtherData(t *testing.T) {
 	w := newWorld(t)
 	s := w.begin(t, apikeys.Everything())

@@ -264,7 +264,7 @@ func TestClient_ReportsRefusedSubscription(t *testing.T) {
 	}
 }
 
-// denyHook refuses the topics below secret.
+// denyHook makes a broker refuse subscriptions to the topics below secret.
 type denyHook struct{ server.HookBase }
 
 func (*denyHook) ID() string           { return "deny" }

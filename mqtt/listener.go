@@ -211,7 +211,7 @@ func (h *hook) OnPacketRead(cl *server.Client, pk packets.Packet) (packets.Packe
 	return pk, nil
 }
 
-// OnPacketEncode sets the code in the answer to an unknown version of MQTT to the one of version 3.1.1.
+// OnPacketEncode sets the code in the answer to an unknown version of MQTT to the code of version 3.1.1.
 func (h *hook) OnPacketEncode(cl *server.Client, pk packets.Packet) packets.Packet {
 	if v := cl.Properties.ProtocolVersion; pk.FixedHeader.Type == packets.Connack && (v < 3 || v > 5) {
 		pk.ReasonCode = packets.Err3UnsupportedProtocolVersion.Code

@@ -110,7 +110,7 @@ func TestSender_AnnouncesAlertsOfTimeWithoutNotifiers(t *testing.T) {
 		critical.Route.Severities = []alerts.Severity{alerts.Critical}
 		during(t, s, func(*world) { wait(time.Minute) }, critical)
 		expect(t, r, "")
-		during(t, s, func(*world) { wait(time.Minute) }, named("ops", r)) // the route of ops selects all alerts now
+		during(t, s, func(*world) { wait(time.Minute) }, named("ops", r)) // this route selects all alerts
 		expect(t, r, "opened a")
 		during(t, s, func(*world) { wait(2 * time.Hour) }, named("ops", r))
 		expect(t, r, "opened a, opened b")

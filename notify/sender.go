@@ -27,7 +27,7 @@ const (
 	// restFor is the pause of all sending after results could not be stored. Without it, the same
 	// messages would be resent at every read of the outbox.
 	restFor = 30 * time.Second
-	// page is the number of alerts that are read at once.
+	// page is the maximum number of alerts per read.
 	page = 500
 )
 

@@ -67,7 +67,7 @@ func asOfCoverage(q *Query, complete time.Time, later int) *AsOf {
 	return &AsOf{Time: q.AsOf.UTC(), CompleteFrom: complete, LaterTables: later}
 }
 
-// completeFrom returns the event time in a window from which no reading can have expired. The argument
+// completeFrom returns the event time from which no reading of a window can have expired. The argument
 // shortest is the shortest retention in the tables of the series.
 func completeFrom(w varve.Window, shortest time.Duration, now time.Time) time.Time {
 	if cutoff := retention.Cutoff(now, shortest); !cutoff.Before(w.From) {
@@ -77,7 +77,7 @@ func completeFrom(w varve.Window, shortest time.Duration, now time.Time) time.Ti
 	return w.From.UTC()
 }
 
-// CompleteFrom returns the event time in the window from which no reading has expired. Earlier
+// CompleteFrom returns the event time from which no reading of the window can have expired. Earlier
 // readings may be missing.
 func (r *Rows) CompleteFrom() time.Time { return r.tables.plan.complete }
 

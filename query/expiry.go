@@ -28,7 +28,7 @@ type rule struct {
 }
 
 // ruleOf returns the retention of a stream in a class, and the setting that determines it. The
-// argument most is the maximum retention of the device.
+// argument "most" is the maximum retention of the device.
 func ruleOf(p *retention.Policy, stream, class string, most time.Duration) rule {
 	r := rule{p.RetentionOf(stream, class), "class " + class}
 	if own := p.Streams[stream].Retention; own != 0 && own == r.keep {

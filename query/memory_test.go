@@ -22,7 +22,7 @@ func bulky(dev string, at time.Time, size int) varve.Reading {
 	return r
 }
 
-// TestNext_LimitsSizeOfPages checks that Next returns at most 1.5 MiB at once, and that a read requests at
+// TestNext_LimitsSizeOfPages checks that each Next returns at most 1.5 MiB, and that a read requests at
 // most 3 MiB once the size of readings is known. The answer is complete.
 func TestNext_LimitsSizeOfPages(t *testing.T) {
 	const size, n = 50 << 10, 400

@@ -130,7 +130,7 @@ func (m *merger) removeEnded() {
 //
 //   - Another table may contain readings in their range.
 //   - Some of their readings may have expired.
-//   - Their page is larger than the readings of an answer may be in memory.
+//   - Their page exceeds the limit of the memory of an answer.
 func (m *merger) separate() {
 	for _, s := range m.sources {
 		if len(s.parts) == 0 {

@@ -92,7 +92,7 @@ func (r *Reject) prepare() {
 // idBytes is the length of the hash in an id.
 const idBytes = 12
 
-// cut returns a text. If the text is longer than the argument most, cut returns a copy of its first
+// cut returns a text. If the text is longer than the argument "most", cut returns a copy of its first
 // bytes.
 func cut(text string, most int) string {
 	if len(text) > most {

@@ -50,7 +50,7 @@ type Stream struct {
 // validation.
 type Policy struct {
 	Prefix  string            // prefix of the default class's tables; all other prefixes begin with it
-	Classes []Class           // must include DefaultClass
+	Classes []Class           // must include the class with the name DefaultClass
 	Streams map[string]Stream // by stream name
 }
 

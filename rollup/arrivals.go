@@ -25,8 +25,8 @@ func (a *arrivals) merge(readings int64, b arrivals) {
 	}
 }
 
-// text returns the first arrival and the difference to the last one, in base 36. It returns "" if they
-// are unknown.
+// text returns the first arrival, and the number of milliseconds from it to the last arrival, in base 36.
+// It returns "" if they are unknown.
 func (a arrivals) text() string {
 	if a == (arrivals{}) {
 		return ""

@@ -115,7 +115,7 @@ func (c *recount) wholeHour(at slot, groups []readingGroup) *tally {
 	return total
 }
 
-// finishCorrections adds the corrected readings of a slot. If whole is not nil, it has the values
+// finishCorrections adds the corrected readings of a slot. If "whole" is not nil, it has the values
 // of the whole hour, which replace the values of the slot.
 func (a *aggregate) finishCorrections(at slot, groups []readingGroup, whole *tally) {
 	t := a.total

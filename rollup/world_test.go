@@ -180,8 +180,8 @@ func powerOfTwo(n int) varve.Number {
 	return v
 }
 
-// send writes readings through a router. The function while runs after the arrival of the request
-// and before the readings are written.
+// send writes readings through a router. It calls the function "while" after the arrival of the
+// request and before the readings are written.
 func (w *world) send(i int, while func(), readings ...varve.Reading) []varve.Verdict {
 	q, err := w.routers[i].Admit()
 	if err != nil {

@@ -59,7 +59,7 @@ func (c *tally) endMonth(infos []store.Info) {
 	}
 }
 
-// checkForecast compares the life with a forecast from its policy and its load. The argument most
+// checkForecast compares the life with a forecast from its policy and its load. The argument "most"
 // is the largest allowed difference, in percent. Late runs delay tuning and drops. So for tuned
 // tables and stored contents, the limit is mostStored.
 func (l *life) checkForecast(most, mostStored float64) {

@@ -48,7 +48,8 @@ func TestRotator_IgnoresForeignTables(t *testing.T) {
 	}
 }
 
-// year runs the rotator for a year, with queries of all kinds in between.
+// year runs the rotator every 15 days for about a year. After each run, it writes and reads a
+// reading.
 func year(w *world, foreign map[string]bool) {
 	t, dropped := w.t, 0
 	for range 24 {

@@ -79,7 +79,7 @@ type Rotator struct {
 type Health struct {
 	LastSuccess time.Time  // time of the last successful run in this process; zero before the first
 	LastRun     time.Time  // time of the last run in this process that made a plan
-	LastError   string     // error of the last run; empty if it succeeded
+	LastError   string     // error of the last run; empty if it succeeded; lease.ErrHeld and ErrOtherPlan do not count
 	Usable      bool       // whether all tables of the then current arrival month existed at any time; it stays true
 	Ahead       TableCount // tables of the months ahead
 	Tables      int        // number of existing tables

@@ -107,7 +107,7 @@ func (c *arrivalClock) linger(arrived time.Time, d time.Duration) {
 	c.lingering = append(c.lingering, lingeringArrival{arrived.UnixMilli(), c.now().Add(d)})
 }
 
-// oldest returns the earliest arrival of the running and the lingering writes, or the argument at if that is
+// oldest returns the earliest arrival of the running and the lingering writes, or the given time if that is
 // earlier. Both are in milliseconds since 1970. The caller has locked mu.
 func (c *arrivalClock) oldest(at int64) int64 {
 	for running := range c.running {

@@ -75,7 +75,7 @@ type Options struct {
 	MaxReadings int
 	// Watch receives the readings of a write and their verdicts before the caller does.
 	//
-	// Readings that are not rejected are stored already, and the argument now is a time after that.
+	// Readings that are not rejected are stored already, and the argument "now" is a time after that.
 	// The verdict of a conflict has the fields of the reading that was stored first, unless they
 	// are large. Watch may reject stored readings with a retryable code, so that the client retries
 	// them. The zero id of a reading means its content id. Watch must not retain the slices. It

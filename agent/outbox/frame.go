@@ -100,7 +100,7 @@ func (n name) completeFrames(buf []byte, synced int64) {
 	}
 }
 
-// endFrame returns the end frame of a segment, which is its last one. The argument at is the offset
+// endFrame returns the end frame of a segment, which is its last one. The argument "at" is the offset
 // of the frame.
 func (n name) endFrame(at, readings int64) []byte {
 	dst := make([]byte, frameBytes, endBytes)

@@ -21,8 +21,8 @@ type Kept struct{ *Outbox }
 // A kept segment is removed as soon as its space is needed.
 type KeptSegment struct {
 	Readings int64
-	// Age is the time since the segment had ended and all its records were confirmed. It does not depend
-	// on the time of day, and excludes times in which the outbox was closed.
+	// Age is the time since the segment ended or its last record was confirmed, whichever was later. It
+	// does not depend on the wall clock, and excludes times in which the outbox was closed.
 	Age      time.Duration
 	Compared bool // whether FinishComparison has been called for the segment
 

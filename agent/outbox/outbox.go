@@ -43,7 +43,7 @@ var (
 // Options configure an outbox. Dir and MaxBytes are required.
 type Options struct {
 	Dir string
-	// Disk is the file system. If nil, the outbox uses the one of the operating system.
+	// Disk is the file system. If nil, the outbox uses the file system of the operating system.
 	Disk Disk
 	// MaxBytes limits the total size of the segment files. It is at least MinBytes. A part of it, at most about
 	// one segment, is reserved for copies of postponed records.

@@ -81,7 +81,7 @@ func TestLoad_TurnsComparisonOff(t *testing.T) {
 	}
 }
 
-// TestLoad_NamesMistakes checks that all mistakes are reported at once, each with its origin.
+// TestLoad_NamesMistakes checks that all mistakes are reported together, each with its origin.
 func TestLoad_NamesMistakes(t *testing.T) {
 	path := file(t, `
 server: {url: varve.example.com}

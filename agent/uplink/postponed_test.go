@@ -26,8 +26,8 @@ func isNotNow(*http.Request) *http.Response {
 	return reply(503, map[string]string{"detail": "not now"})
 }
 
-// received reports whether a write to the server had a reading with a number. It ignores the first
-// writes, as many as the argument since.
+// received reports whether a write to the server had a reading with a number. It ignores the
+// first writes, whose number is the argument "since".
 func (g *gateway) received(since, number int) bool {
 	for _, text := range g.server.written()[min(since, len(g.server.written())):] {
 		if strings.Contains(text, fmt.Sprintf(`"n":%d}`, number)) {

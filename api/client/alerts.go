@@ -13,8 +13,8 @@ func (c AlertCalls) AddRule(ctx context.Context, r wire.RulePost) (wire.RuleAnsw
 	return getJSON[wire.RuleAnswer](ctx, c.connection, sendJSON(http.MethodPost, "/v1/alert-rules", r))
 }
 
-// PreviewRule returns the alerts that a rule would have opened between two times. If from is empty, the
-// window begins 30 days before its end. If to is empty, the window ends now.
+// PreviewRule returns the alerts that a rule would have opened between two times. If "from" is empty, the
+// window begins 30 days before its end. If "to" is empty, the window ends now.
 func (c AlertCalls) PreviewRule(ctx context.Context, r wire.RulePost, from, to string) (wire.RulePreview, error) {
 	send := sendJSON(http.MethodPost, "/v1/alert-rules/preview", r)
 	send.query = url.Values{}

@@ -16,7 +16,7 @@ func (c OperatorCalls) Tables(ctx context.Context) (wire.TableList, error) {
 	return getJSON[wire.TableList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/tables"})
 }
 
-// Plan returns the plan of the rotator for a time in any form that the API accepts. If at is "", Plan
+// Plan returns the plan of the rotator for a time in any form that the API accepts. If "at" is "", Plan
 // returns the plan for the current time.
 func (c OperatorCalls) Plan(ctx context.Context, at string) (wire.PlanBody, error) {
 	r := request{method: http.MethodGet, path: "/v1/tables/plan"}

@@ -31,7 +31,7 @@ type share struct {
 	most int // maximum size of the batch at present, in bytes
 }
 
-// Share attaches an empty batch to a budget. If of is nil, the batch has no budget.
+// Share attaches an empty batch to a budget. If "of" is nil, the batch has no budget.
 func (b *Batch) Share(of *Budget) {
 	b.share.giveBack()
 	b.share = share{of: of}

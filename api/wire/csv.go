@@ -160,8 +160,8 @@ func (c *csvReader) Read(b *Batch) error {
 	return nil
 }
 
-// keepRow records the last row as the text of the readings that the row added. The first of them has the
-// index from. In the long form, a row can also add a line to the text of an earlier reading.
+// keepRow records the last row as the text of the readings that the row added. The parameter "from" is the
+// index of the first of these readings. In the long form, a row can also add a line to the text of an earlier reading.
 func (c *csvReader) keepRow(b *Batch, from int) {
 	switch {
 	case !b.KeepTexts:

@@ -38,7 +38,7 @@ type property struct {
 	key []byte // a comma, the name as a JSON string, and a colon
 }
 
-// partRows is the number of readings whose ids are computed at once.
+// partRows is the number of readings whose ids are computed together.
 const partRows = 64
 
 // AppendPart appends the readings of a part of a block as AppendReading and AppendRow do.

@@ -115,7 +115,7 @@ type cutter interface {
 }
 
 // NewSplitter returns a splitter of a file. It begins at the start of the file, unless Skip is called. The
-// columns are as for NewReader. The arguments most and size limit the readings and the bytes of a piece.
+// columns are as for NewReader. The arguments "most" and "size" limit the readings and the bytes of a piece.
 func NewSplitter(f Format, in io.Reader, c Columns, most, size int) (*Splitter, error) {
 	newCutter := f.entry().newCutter
 	if newCutter == nil {

@@ -162,9 +162,9 @@ func (a *assembly) takeColumn(c *column, name string, from, to int) *block.Colum
 	return out
 }
 
-// writtenDecimals returns, by row, how many digits after the point the sender wrote in each number with a
-// column, in the order of the columns. It omits rows whose numbers all came in their shortest form. Key 0
-// is the row with the index from.
+// writtenDecimals returns, for each row of a range, how many digits after the point the sender wrote in
+// each number. It includes the numbers that have a column, in the order of the columns. It omits rows whose
+// numbers all came in their shortest form. Key 0 of the map is the first row of the range.
 func (a *assembly) writtenDecimals(from, to int) (map[int][]int, error) {
 	c := &a.columns[a.layout.decimals()]
 	var written map[int][]int

@@ -65,7 +65,7 @@ func (g *group) beginSeries(s varve.Series) {
 	}
 }
 
-// field returns the field with the given name. The argument at is the index of the field in the reading:
+// field returns the field with the given name. The argument "at" is the index of the field in the reading:
 // consecutive readings usually have the same fields in the same order.
 func (g *group) field(at int, name string, kind varve.Kind) *field {
 	if at < len(g.recent) && g.recent[at].name == name {

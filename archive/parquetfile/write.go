@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// chunkRows is how many values of a column writeGroup passes to the Parquet writer at once. The writer
+// chunkRows is how many values of a column writeGroup passes to the Parquet writer per call. The writer
 // ends a page only after such a chunk.
 const chunkRows = 1 << 14
 

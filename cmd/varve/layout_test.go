@@ -27,7 +27,7 @@ const onePlan = `{"actions":[
 {"action":"create","table":"a","readings":0,"bytes":0,"reason":"next month"},{"action":"create","table":"b","readings":0,"bytes":0,"reason":"next month"}],
 "needed":21,"ready":21,"warnings":[]}`
 
-// emptyTable is an answer with two tables: the one of oneTable, and one without readings.
+// emptyTable is an answer with two tables: the table in oneTable, and a table without readings.
 var emptyTable = strings.Replace(oneTable, `}],"bound":null}`, `},{"name":"varve_1794787200_1795392000_12_2026","class":"default","state":"ahead"}],"bound":66}`, 1)
 
 const nowPlan = `{"digest":"e3b0c44298fc1c14","needed":21,"ready":21,"actions":[{"action":"create","table":"a","reason":"next month"}],

@@ -218,7 +218,7 @@ func group(use, short string, below ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// takes returns a check of the number of arguments. If most is negative, the number has no limit.
+// takes returns a check of the number of arguments. If "most" is negative, the number has no limit.
 func takes(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= least && (most < 0 || len(args) <= most) {

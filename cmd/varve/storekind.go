@@ -28,7 +28,7 @@ type storeKind struct {
 	// checkExists fails if the store does not exist and opening would create it.
 	// If nil, commands open the store without this check.
 	checkExists func(c *config.Config) error
-	// examine checks that the store can work, for varve doctor. If all is true, it reads
+	// examine checks that the store can work, for varve doctor. If "all" is true, it reads
 	// everything in the store.
 	examine func(ctx context.Context, c *config.Config, all bool) ([]dynamo.Finding, error)
 	// verify reports damage in a store that is not open, and returns a summary to

@@ -83,7 +83,7 @@ func openDynamo(ctx context.Context, o storeOptions) (store.Store, error) {
 	return dynamo.Open(ctx, options)
 }
 
-// examineDynamo checks the registry, the tables' template, permissions and quotas. If all is set,
+// examineDynamo checks the registry, the tables' template, permissions and quotas. If "all" is set,
 // it reads all tables, too.
 func examineDynamo(ctx context.Context, c *config.Config, all bool) ([]dynamo.Finding, error) {
 	short, cancel := context.WithTimeout(ctx, doctorTimeout)

@@ -21,8 +21,8 @@ func (e *element) code() string {
 	return factory + "(" + strings.Join(append([]string{e.name, props}, e.children...), ",") + ")"
 }
 
-// template compiles a template up to its last backquote. A template with several elements is an
-// array.
+// template compiles a template up to its last backquote. A template with several elements becomes
+// an array.
 func (s *scanner) template() (string, error) {
 	s.found = true
 	open := []*element{{}} // elements without an end tag so far; the first one stands for the whole template

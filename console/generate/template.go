@@ -11,7 +11,7 @@ import (
 const tag = "html`"
 
 // compileTemplates replaces the templates of a module by calls of createElement, so that browsers
-// need neither their text nor a parser. The result equals the one of htm 3.1.
+// need neither their text nor a parser. The result equals the result of htm 3.1.
 func compileTemplates(source string) (string, error) {
 	s := &scanner{text: source}
 	code, err := s.code(false)

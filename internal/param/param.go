@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// CheckText returns an error if a text is not UTF-8, or has more bytes than the argument most.
+// CheckText returns an error if a text is not UTF-8, or has more bytes than the argument "most".
 func CheckText(name, text string, most int) error {
 	switch {
 	case len(text) > most:

@@ -27,8 +27,8 @@ func (s Style) dots() (across, down int) {
 // brailleDots are the bits of the dots of a braille character, by line and column.
 var brailleDots = [4][2]uint8{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
-// quadrants are the block characters. Bit 0 is the upper left quarter, bit 1 the upper right,
-// bit 2 the lower left and bit 3 the lower right.
+// quadrants has the block characters. Each bit of an index fills a quarter of the character. Bit 0
+// is for the upper left quarter, bit 1 the upper right, bit 2 the lower left and bit 3 the lower right.
 var quadrants = []rune(" ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█")
 
 // marks are the characters of lineInks in ASCII, in the same order.

@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// broken is a transport. While the field on is true, it refuses every request with the status and
+// broken is a transport. While the field "on" is true, it refuses every request with the status and
 // the code. If the code is empty, it does not answer.
 type broken struct {
 	on     atomic.Bool
@@ -36,7 +36,7 @@ func (b *broken) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// noCredentials is a provider of credentials. While the field on is true, it fails, as on a machine
+// noCredentials is a provider of credentials. While the field "on" is true, it fails, as on a machine
 // without credentials.
 type noCredentials struct {
 	on     *atomic.Bool

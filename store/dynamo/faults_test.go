@@ -24,7 +24,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// faulty is a transport that makes about every fifth request fail while the field on is true. The
+// faulty is a transport that makes about every fifth request fail while the field "on" is true. The
 // request is throttled, fails with an internal error, or loses its connection before or after it was
 // executed.
 type faulty struct {

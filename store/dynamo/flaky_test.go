@@ -23,7 +23,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// flaky is a transport. While the field on is true, it makes about every fifth request fail in one of
+// flaky is a transport. While the field "on" is true, it makes about every fifth request fail in one of
 // seven ways.
 type flaky struct {
 	on     atomic.Bool

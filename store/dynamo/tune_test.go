@@ -81,7 +81,7 @@ func TestTune_LowersCapacityWithoutClass(t *testing.T) {
 	}
 }
 
-// classLimited is a transport. While the field on is true, it refuses changes of table classes, as
+// classLimited is a transport. While the field "on" is true, it refuses changes of table classes, as
 // DynamoDB does after two changes.
 type classLimited struct{ on atomic.Bool }
 

@@ -248,7 +248,7 @@ func (c *catalog) lock(ctx context.Context) (unlock func(), err error) {
 
 // commit commits a change of tables as the next generation of the catalog.
 //
-// When the change is in Pebble, commit locks memory and calls the function then. After success, Pebble
+// When the change is in Pebble, commit locks memory and calls the parameter "then". After success, Pebble
 // and CATALOG have the change. If only Pebble has it, commit fails with an unavailable error, and the
 // next change saves CATALOG first. The caller has locked the catalog.
 func (c *catalog) commit(ctx context.Context, batch *pebble.Batch, then func()) (err error) {

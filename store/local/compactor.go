@@ -189,7 +189,7 @@ func (m *compaction) firstFrom(from int64) int64 {
 }
 
 // mergeUnit merges some readings of level 0 into level 1. It rewrites one unit: a chunk of level 1,
-// with the neighbors that share event times with it. The argument from is an event time, which selects
+// with the neighbors that share event times with it. The argument "from" is an event time, which selects
 // the unit. The merged readings are at this time or after it, and before the next unit. The result is
 // the start of the next unit.
 func (m *compaction) mergeUnit(from int64) (end int64, err error) {

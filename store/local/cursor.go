@@ -85,7 +85,7 @@ func comparePosition(rs rows, i int, p varve.Position) int {
 }
 
 // rowsOf returns the rows in the span, sorted by position. If the span has more rows than
-// the argument most, it returns only the first ones in the order of the span.
+// the argument "most", it returns only the first ones in the order of the span.
 func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) *memtable.Selection {
 	from, to := r.Seek(c, varve.Position{Time: sp.first}), r.End()
 	if sp.last < math.MaxInt64 {
@@ -109,7 +109,7 @@ func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) *memtabl
 	return r.FirstRows(most, from, to)
 }
 
-// cursor iterates over rows. After their end, it continues with the rows that the function more returns.
+// cursor iterates over rows. After their end, it continues with the rows that the function "more" returns.
 type cursor struct {
 	rows rows
 	i    int                  // index of the current row

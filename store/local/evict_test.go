@@ -79,8 +79,8 @@ func readingOf(device int, at time.Time) varve.Reading {
 	return r
 }
 
-// awaitEviction waits up to two seconds until the number of series buffers is at most the argument most.
-// It returns the store's count of series buffers, and the number of existing ones.
+// awaitEviction waits up to two seconds until the store's count of series buffers is at most a number.
+// It returns this count, and the number of series buffers that exist.
 func awaitEviction(s *Store, most int) (kept, exist int) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -23,7 +23,7 @@ func (cr *chunkReader) lookUpSingle(l *lookup) bool {
 	switch {
 	case c.Time(i) != at:
 		return true
-	case c.Time(i+1) == at || !c.Derived(i): // MaxTime of the chunk is after at, so reading i+1 exists
+	case c.Time(i+1) == at || !c.Derived(i): // MaxTime of the chunk is after "at", so reading i+1 exists
 		return false
 	}
 	if c.Block.HasFields(i, l.reading.Fields) {

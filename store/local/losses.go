@@ -145,8 +145,8 @@ func (l *ledger) findKey(key []byte) *lost {
 	return nil
 }
 
-// change calls the function do with the record of the list, and stores the changed record durably before
-// it returns.
+// change calls the function do with a copy of the ledger's record. It stores the changed copy durably, and
+// then makes it the current record.
 func (l *ledger) change(do func(*lostRecord)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -89,7 +89,7 @@ func (l *lost) bounded(space byte) (from, to []byte, ok bool) {
 }
 
 // dropOldItems deletes the remaining items in a lost range, and writes the items in the argument
-// restore whose keys are in that range. No writer can change them meanwhile, because writes are
+// "restore" whose keys are in that range. No writer can change them meanwhile, because writes are
 // refused.
 func (r *repair) dropOldItems(ctx context.Context, l *lost, restore []store.Item) (err error) {
 	from, to, ok := l.bounded(spaceItem)

@@ -45,7 +45,7 @@ type table struct {
 	rows map[varve.Series][]varve.Reading
 }
 
-// New returns an empty store. The function now returns the time for expired items and for the
+// New returns an empty store. The function "now" returns the time for expired items and for the
 // creation of tables. If nil, it is time.Now.
 func New(now func() time.Time) *Store {
 	if now == nil {

@@ -172,7 +172,7 @@ func (m *measured) print(b *bench, what string) {
 	b.out.line(what+": processors idle", 100*m.idle, "%")
 }
 
-// bill prints the cost of a month in which readings arrive at a rate.
+// bill prints the cost of a month in which readings arrive at the given rate.
 func (m *measured) bill(b *bench, what string, rate float64) {
 	n := rate * secondsOfMonth
 	writes, reads := n*m.writes*dollarsPerWrite, n*m.reads*dollarsPerRead

@@ -15,7 +15,7 @@ const (
 	maxLoaded = 150_000 // bytes that a page loads
 )
 
-// TestPaint_IsFast limits the time to the first paint of a page that is loaded for the first time. The tab
+// TestPaint_IsFast checks the time to the first paint of a page that is loaded for the first time. The tab
 // shows another page of the server first, so that the tab's process runs already: on a slow machine, the
 // start of a process takes longer than the page. Other work of the machine can delay any paint, so the
 // best of several tries counts.

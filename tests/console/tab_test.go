@@ -228,8 +228,8 @@ func (b *tab) checkWidth(what string) {
 	}
 }
 
-// cutOff lists the elements that end outside the screen, and that a user cannot reach, because no box
-// around them scrolls. On a phone, the rows of stacked tables must fit without scrolling.
+// cutOff lists up to five elements that end to the right of the screen, and that a user cannot reach,
+// because no box around them scrolls. On a phone, the rows of stacked tables must fit without scrolling.
 const cutOff = `[...document.querySelectorAll("main *")].filter((e) => {
   const r = e.getBoundingClientRect();
   if (r.width === 0 || r.height === 0 || r.right <= innerWidth + 1 || e.closest(".unseen, svg, thead")) return false;

@@ -92,7 +92,7 @@ func (b *tab) waitGrid() {
 }
 
 // TestGrid_HasCellsOfList compares the cells of the grid with varve tables list --all, for each
-// range of event time. Then a late upload changes one cell: the one of its event time and of this
+// range of event time. Then a late upload changes one cell: the cell for its event time and this
 // month.
 func TestGrid_HasCellsOfList(t *testing.T) {
 	w := newDemo(t)

@@ -21,7 +21,7 @@ type client struct {
 	silent                 bool // the client does not report partial writes
 }
 
-// situation is a state of the network or of the points.
+// situation is a condition under which a client writes points.
 type situation struct {
 	name     string
 	bad      int           // number of points without a device

@@ -36,7 +36,7 @@ type projectionInput struct {
 // tag is a tag of a table.
 type tag struct{ Key, Value string }
 
-// warmUnits is a warm throughput: the units per second that a table can serve at once.
+// warmUnits is a warm throughput: the units per second that a table can serve immediately.
 type warmUnits struct{ ReadUnitsPerSecond, WriteUnitsPerSecond int64 }
 
 // tableInput has the parameters of CreateTable and UpdateTable.

@@ -115,7 +115,7 @@ func (tr *tourist) run(command string) string {
 	if err := cmd.Run(); err != nil && cmd.ProcessState.ExitCode() != 3 {
 		tr.t.Errorf("%s: %v", command, err)
 	}
-	text := strings.ReplaceAll(buf.String(), "\r\n", "\n") // CSV has CRLF, which the README does not
+	text := strings.ReplaceAll(buf.String(), "\r\n", "\n") // CSV has lines that end with CRLF, unlike the README
 	return expiredPattern.ReplaceAllString(text, "arrived before 2025-11-21T12:00:00Z have expired")
 }
 

@@ -39,8 +39,8 @@ func backoff(attempt int, _ error) (time.Duration, error) {
 	return longest/2 + rand.N(longest/2), nil
 }
 
-// cutRetryer also retries after an incomplete answer, which the SDK does not. So a request may be
-// executed twice. That is safe: reads change nothing, and writes have conditions or write the
+// cutRetryer also retries after an incomplete answer. The SDK does not do so. With cutRetryer, a request
+// may be executed twice. That is safe: reads change nothing, and writes have conditions or write the
 // same values again.
 //
 // It also counts throttled attempts by table.

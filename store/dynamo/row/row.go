@@ -87,7 +87,7 @@ func (r *Row) HasKeys(entries []Entry) bool {
 	return !slices.ContainsFunc(entries, func(e Entry) bool { return !r.Keys[e.Key] })
 }
 
-// With returns a copy of the row that also has the readings of the argument more.
+// With returns a copy of the row that also has the readings of the argument "more".
 func (r *Row) With(more *Row) *Row {
 	sum := &Row{Keys: maps.Clone(r.Keys), Maps: maps.Clone(r.Maps), Bytes: r.Bytes + more.Bytes, Sized: true, TTL: more.TTL, Whole: r.Whole}
 	maps.Copy(sum.Keys, more.Keys)

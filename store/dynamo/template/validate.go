@@ -23,7 +23,7 @@ func (t *Template) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validate returns the mistakes in settings. The argument at is the prefix of their parameter
+// validate returns the mistakes in settings. The argument "at" is the prefix of their parameter
 // names.
 func (s *Settings) validate(at string) (errs []error) {
 	bad := func(field, format string, args ...any) {

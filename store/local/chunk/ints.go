@@ -13,7 +13,7 @@ const (
 	packPlain         // each integer
 	packDelta         // the first value, then differences
 	packDouble        // the first value and difference, then differences of differences
-	packRuns          // for each run: difference to the value of the previous run, length - 1
+	packRuns          // for each run: difference from the value of the previous run, length - 1
 	packings
 )
 

@@ -59,7 +59,7 @@ func encodingOf1(number uint64) encoding {
 type header struct {
 	number uint64
 	id     meta.ID
-	length int64 // length of the file before its first frame
+	length int64 // length that the file had before its first frame
 }
 
 // bytes returns the encoded header.
@@ -93,7 +93,7 @@ type Frame struct {
 	Payload []byte
 
 	synced int64 // durable bytes of the segment when the frame was appended
-	length int64 // length of the file at that time; 0 if not recorded
+	length int64 // durable length of the file at that time; 0 if not recorded
 	size   int   // size of the frame in bytes
 }
 

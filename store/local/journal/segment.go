@@ -79,7 +79,7 @@ func createSegment(fs vfs.FS, dir string, id meta.ID, number uint64) (*segment, 
 	return s, nil
 }
 
-// extend makes the file at least as long as the argument to, without writing the bytes in between.
+// extend makes the file at least as long as the given length, without writing the bytes in between.
 func (s *segment) extend(to int64) error {
 	if to <= s.length {
 		return nil

@@ -81,7 +81,7 @@ func (m *Memtable) Insert(rows *Rows, at Spot, e Entry, shape uint32, body []byt
 }
 
 // Shape returns the index of a reading's field names. New names get a new index. Shape first tries the
-// argument last, which is the index of the previous reading, because the names are usually equal.
+// argument "last", which is the index of the previous reading, because the names are usually equal.
 func (m *Memtable) Shape(fields []varve.Field, last uint32) uint32 {
 	if int(last) < len(m.shapes) && m.HasShape(fields, last) {
 		return last

@@ -128,7 +128,7 @@ func (x *packedInts) putOffsets(data []byte, list []int64) {
 	}
 }
 
-// widthOf returns the number of bytes of offsets up to most.
+// widthOf returns the number of bytes of offsets up to "most".
 func widthOf(most uint64) int {
 	switch n := bits.Len64(most); {
 	case n == 0:

@@ -192,7 +192,7 @@ func Decode(payload []byte, visit func(Recorded) error) error {
 		for i := range entries {
 			body := d.bytes(uint64(entries[i].To))
 			if d.err != nil {
-				continue // an error in d also ends the outer loop
+				continue // after an error, d is at the end of its data, so the outer loop ends, too
 			}
 			if err := visit(Recorded{Source: src, Names: names, Time: entries[i].Time, Body: body}); err != nil {
 				return err

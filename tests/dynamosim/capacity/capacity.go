@@ -100,7 +100,7 @@ func NewProvisioned(l Limits, units Units, now time.Time) *Throughput {
 	return t
 }
 
-// SetOnDemand makes a table on-demand. The table can at once serve at least as much as it was
+// SetOnDemand makes a table on-demand. The table can immediately serve at least as much as it was
 // provisioned for.
 func (t *Throughput) SetOnDemand(now time.Time) {
 	t.mu.Lock()
