@@ -114,7 +114,7 @@ func (in *Ingester) Begin(g *apikeys.Grant) (*Session, error) {
 	s.in, s.grant, s.request, s.turn, s.Retryable = in, g, request, request.Turn(), true
 	s.batch.Share(in.opts.Budget)
 	s.batch.MaxReadings = in.opts.BatchReadings
-	s.batch.KeepTexts = in.opts.Rejects.On()
+	s.batch.RecordTexts = in.opts.Rejects.On()
 	return s, nil
 }
 

@@ -19,8 +19,8 @@ func IsASCII(s string) bool {
 	return s != ""
 }
 
-// Problem returns the reason for which a name is invalid, or "". A valid name has 1 to limit
-// bytes of printable UTF-8, with no space at either end.
+// Problem returns the reason for which a name is invalid, or "" for a valid name. A valid name has
+// 1 to limit bytes of printable UTF-8, with no space at either end.
 func Problem(s string, limit int) string {
 	switch {
 	case s == "":
