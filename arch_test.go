@@ -24,14 +24,16 @@ var layout = []struct {
 	{"decimal", "", ""},
 	{"decimal/decimaltest", "decimal", "pgregory.net/rapid"},
 	{"internal/kway", "", ""},
-	{"internal/printable", "", ""},
-	{"internal/plot", "", ""},
 	{"internal/quote", "", ""},
+	{"internal/printable", "internal/quote", ""},
+	{"internal/plot", "", ""},
+	{"internal/contentid", "decimal", "github.com/cespare/xxhash/v2"},
+	{"internal/idtext", "", ""},
 	{"internal/randomtest", "", ""},
 	{"internal/canonjson", "decimal internal/quote", ""},
-	{".", "decimal internal/canonjson internal/printable internal/quote", "github.com/cespare/xxhash/v2"},
+	{".", "decimal internal/canonjson internal/contentid internal/idtext internal/printable internal/quote", ""},
 	{"grid", ".", ""},
-	{"block", ". decimal", ""},
+	{"block", ". decimal internal/contentid", ""},
 	{"timefmt", ". internal/quote", ""},
 	{"internal/settings", "timefmt", ""},
 	{"retention", ". timefmt grid", ""},
@@ -82,7 +84,7 @@ var layout = []struct {
 	{"apikeys", ". registry store decimal", "golang.org/x/sync golang.org/x/time"},
 	{"router", ". grid lease retention store streams timefmt internal/lanes internal/reuse", "golang.org/x/sync"},
 	{"filter", ". decimal internal/quote", ""},
-	{"query", ". block filter grid retention store streams timefmt", "golang.org/x/sync"},
+	{"query", ". block filter grid internal/quote retention store streams timefmt", "golang.org/x/sync"},
 	{"changes", ". lease query registry retention router store", "github.com/cespare/xxhash/v2"},
 	{"rollup", ". block grid store lease decimal", "github.com/cespare/xxhash/v2 golang.org/x/sync"},
 	{"reconcile", ". block query rollup", ""},
@@ -257,8 +259,9 @@ func TestLayout_ConfinesDynamoParts(t *testing.T) {
 	}
 }
 
-// TestPure checks that pure packages use no clock, files, network, environment or random numbers.
-func TestPure(t *testing.T) {
+// TestPurePackages_UseNoEnvironment checks that pure packages use no clock, files, network,
+// environment or random numbers.
+func TestPurePackages_UseNoEnvironment(t *testing.T) {
 	files := sources(t)
 	for _, dir := range []string{".", "grid", "retention", "store/local/chunk", "store/dynamo/attr", "store/dynamo/row", "store/dynamo/template"} {
 		for _, f := range files[dir] {

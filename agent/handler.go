@@ -128,7 +128,7 @@ func isOwnHost(host string) bool {
 var errNoKey = errors.New("no valid key")
 
 // fail answers a request that failed, in the format that clients of its path expect.
-func fail(w http.ResponseWriter, r *http.Request, err error, tally *varve.Tally) {
+func fail(w http.ResponseWriter, r *http.Request, err error, tally *wire.Tally) {
 	e := writes.BodyProblem(err)
 	if e == nil && !errors.As(err, &e) {
 		e = &varve.Error{Failure: varve.Unavailable, Message: err.Error()}

@@ -77,7 +77,7 @@ type Session struct {
 // later sessions reuse.
 type state struct {
 	// Tally counts the verdicts so far.
-	Tally varve.Tally
+	Tally wire.Tally
 	// Retryable is true if no rejection so far is permanent, so that a retry may succeed.
 	Retryable bool
 	// SkippedCells is the number of cells that were omitted, because they are not values.

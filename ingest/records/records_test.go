@@ -68,7 +68,7 @@ func list(data ...string) (all []records.Record) {
 	return all
 }
 
-func (w *world) store(t *records.Target, list []records.Record) varve.Tally {
+func (w *world) store(t *records.Target, list []records.Record) wire.Tally {
 	w.t.Helper()
 	tally, err := w.Store(w.t.Context(), apikeys.Everything(), t, list)
 	if err != nil {

@@ -149,7 +149,7 @@ func InkOf(line int) Ink { return lineInks[line%len(lineInks)] }
 type sheet struct {
 	strings.Builder
 	colors bool
-	ink     Ink
+	ink    Ink
 }
 
 // put appends text in an ink. It writes an escape sequence only if the ink changes.

@@ -29,7 +29,7 @@ type Chart struct {
 	From, To time.Time      // beginning and exclusive end of the time axis; if zero, the outermost point is on the axis
 	Zone     *time.Location // time zone of the labels; if nil, UTC
 	Style    Style
-	Colors  bool
+	Colors   bool
 	Columns  int // width of the chart, in characters
 	Rows     int // height of the chart, in lines of text
 }

@@ -41,7 +41,7 @@ func TestChart_IsPicture(t *testing.T) {
 		"braille": {Lines: one, Columns: 64, Rows: 14},
 		"blocks":  {Lines: one, Columns: 64, Rows: 14, Style: Blocks, Zone: berlin},
 		"ascii":   {Lines: two, Columns: 64, Rows: 14, Style: ASCII},
-		"colors": {Lines: two, Columns: 64, Rows: 14, Colors: true},
+		"colors":  {Lines: two, Columns: 64, Rows: 14, Colors: true},
 		"inks":    {Lines: two, Columns: 64, Rows: 14},
 		"window":  {Lines: one, Columns: 64, Rows: 10, From: start.Add(-30 * 24 * time.Hour), To: start.Add(30 * 24 * time.Hour)},
 	} {

@@ -23,7 +23,7 @@ type Grid struct {
 	Columns []string // the labels of the columns; as many as have room are shown
 	Rows    []GridRow
 	Style   Style
-	Colors bool
+	Colors  bool
 	Width   int // width of the grid with its labels, in characters
 }
 
