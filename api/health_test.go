@@ -12,8 +12,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestHealth checks the answers of /healthz and /readyz, and that metrics count requests and readings.
-func TestHealth(t *testing.T) {
+// TestHealth_ReportsStateAndMetrics checks the answers of /healthz and /readyz, and that metrics
+// count requests and readings.
+func TestHealth_ReportsStateAndMetrics(t *testing.T) {
 	s := newServer(t, withChanges)
 	if r := s.get("/healthz"); r.status != http.StatusOK || r.body != "ok\n" {
 		t.Errorf("%d %q", r.status, r.body)
@@ -35,8 +36,9 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestNotReady checks that the answer is 503 with the reason until the rotator has succeeded.
-func TestNotReady(t *testing.T) {
+// TestReadyz_RequiresRotation checks that the answer is 503 with the reason until the rotator has
+// succeeded.
+func TestReadyz_RequiresRotation(t *testing.T) {
 	s := newServerBefore(t, func(f *faulty) { f.tables = func(store.Filter) error { return errDisk } })
 	r := s.get("/readyz")
 	ready := decode[map[string]any](r)

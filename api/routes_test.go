@@ -128,8 +128,8 @@ var routes = []struct {
 	{"POST /v1/keys", "/v1/keys", `{"scopes":["admin"]}`, 200, "application/json"},
 }
 
-// TestEveryRoute checks that each route answers. A route without a line in routes fails the test.
-func TestEveryRoute(t *testing.T) {
+// TestRoutes_Answer checks that each route answers. A route without a line in routes fails the test.
+func TestRoutes_Answer(t *testing.T) {
 	s := newServer(t, withChanges)
 	name := thisTable(s).Name()
 	for _, route := range routes {
@@ -157,9 +157,9 @@ func TestEveryRoute(t *testing.T) {
 	}
 }
 
-// TestDescription checks that every operation in the OpenAPI document is a route, every route
-// below /v1 is described, and each parameter has a description.
-func TestDescription(t *testing.T) {
+// TestOpenAPI_DescribesRoutes checks that every operation in the OpenAPI document is a route, every
+// route below /v1 is described, and each parameter has a description.
+func TestOpenAPI_DescribesRoutes(t *testing.T) {
 	s := newServer(t, withChanges)
 	type param struct {
 		Name, In, Description string
@@ -205,9 +205,9 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-// TestDescribedParameters checks that the server accepts every query parameter in the document, and
-// refuses any other by name.
-func TestDescribedParameters(t *testing.T) {
+// TestOpenAPI_DescribesAcceptedParameters checks that the server accepts every query parameter in
+// the document, and refuses any other by name.
+func TestOpenAPI_DescribesAcceptedParameters(t *testing.T) {
 	s := newServer(t, withChanges)
 	values := map[string]string{
 		"precision": "ms", "timezone": "Europe/Berlin", "device": "d1", "columns": "time,a", "types": "a:number", "delimiter": "tab", "from": "-24h", "to": "now",
@@ -249,9 +249,9 @@ func TestDescribedParameters(t *testing.T) {
 	}
 }
 
-// TestMethods checks that a wrong method gets 405 with the allowed ones, an unknown path 404, and
-// HEAD an empty body.
-func TestMethods(t *testing.T) {
+// TestRoutes_RefuseOtherMethods checks that a wrong method gets 405 with the allowed ones, an
+// unknown path 404, and HEAD an empty body.
+func TestRoutes_RefuseOtherMethods(t *testing.T) {
 	s := newServer(t, withChanges)
 	s.write(good(noon))
 	rows := []struct{ method, path, allow string }{
@@ -282,9 +282,9 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestSecurityHeaders checks the headers that stop a browser from guessing content types, and
+// TestSecurityHeaders_AreSet checks the headers that stop a browser from guessing content types, and
 // from showing the documentation in a frame of another page.
-func TestSecurityHeaders(t *testing.T) {
+func TestSecurityHeaders_AreSet(t *testing.T) {
 	s := newServer(t, withChanges)
 	for _, path := range []string{"/docs", "/", "/healthz", "/metrics", "/openapi.json", readPath, "/v1/devices", "/nothing", "/v1/keys?x=1"} {
 		for _, r := range []*reply{s.get(path), s.get(path, "Host", "elsewhere"), s.send("DELETE", path, ""), s.send("OPTIONS", path, "")} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestPercentFor(t *testing.T) {
+func TestPercentFor_RespectsFloor(t *testing.T) {
 	for _, c := range []struct {
 		live, floor uint64
 		want        int
@@ -37,8 +37,8 @@ func cyclesFor() uint64 {
 	return count() - begin
 }
 
-// TestKeepFloor counts cycles with a floor and after it was removed.
-func TestKeepFloor(t *testing.T) {
+// TestSetFloor_DelaysCycles counts cycles with a floor and after it was removed.
+func TestSetFloor_DelaysCycles(t *testing.T) {
 	t.Setenv("GOGC", "")
 	before := debug.SetGCPercent(defaultPercent)
 	defer debug.SetGCPercent(before)
