@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -287,6 +288,34 @@ func TestPackages_AreDocumented(t *testing.T) {
 	for dir, files := range sources(t) {
 		if !slices.ContainsFunc(files, func(f *ast.File) bool { return f.Doc != nil && len(f.Doc.Text()) > 40 }) {
 			t.Errorf("package %s has no documentation", dir)
+		}
+	}
+}
+
+// TestContributing_ListsPackages checks that the table of folders in CONTRIBUTING.md has each package of the
+// layout, and no other. Tests, internal packages and the parts of stores are listed as a whole.
+func TestContributing_ListsPackages(t *testing.T) {
+	text, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "## Where things are")
+	table, _, _ = strings.Cut(table, "\n## ")
+	listed := map[string]bool{}
+	for _, row := range strings.Split(table, "\n") {
+		first, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " |")
+		for _, span := range codeSpan.FindAllStringSubmatch(first, -1) {
+			listed[span[1]] = true
+			if _, err := os.Stat(span[1]); err != nil {
+				t.Errorf("CONTRIBUTING.md lists %s, which does not exist", span[1])
+			}
+		}
+	}
+	inWhole := []string{"internal/", "tests/", "store/dynamo/", "store/local/"}
+	for _, p := range layout {
+		isPart := slices.ContainsFunc(inWhole, func(prefix string) bool { return strings.HasPrefix(p.dir, prefix) })
+		if !isPart && !strings.HasSuffix(p.dir, "test") && !listed[p.dir] {
+			t.Errorf("CONTRIBUTING.md does not list %s: add it to the table of folders", p.dir)
 		}
 	}
 }
