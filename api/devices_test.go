@@ -85,7 +85,7 @@ func TestDevices_NameInvalidParameter(t *testing.T) {
 		{"GET", "/v1/devices/%20x", "", 400, "path.device", "space"},
 		{"PUT", "/v1/devices/%20x", "{}", 400, "path.device", "space"},
 		{"PUT", "/v1/devices/d", `{"status":"broken"}`, 422, "body.status", "maintenance"},
-		{"PUT", "/v1/devices/d", `{"colour":"red"}`, 422, "body.colour", "unexpected"},
+		{"PUT", "/v1/devices/d", `{"color":"red"}`, 422, "body.color", "unexpected"},
 		{"PUT", "/v1/devices/d", `{"attributes":[1]}`, 400, "body.attributes", "object"},
 		{"PUT", "/v1/devices/d", `{"attributes":{"a":1,"a":2}}`, 400, "body.attributes", "twice"},
 		{"PUT", "/v1/devices/d", `{"retention":"soon"}`, 400, "body.retention", "90d"},

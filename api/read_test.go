@@ -206,7 +206,7 @@ func TestReadParams_NameInvalidOne(t *testing.T) {
 		{with(readPath, "format", "xml"), "query.format", "ndjson"}, {with(readPath, "precision", "h"), "query.precision", "us"}, {with(readPath, "timezone", "x"), "query.timezone", ""},
 		{with(readPath, "form", "now"), "query.form", "unknown parameter"}, {"/v1/streams/a%20b/devices/d1/readings", "path.stream", ""},
 		{"/v1/streams/weather/devices/%20d1/readings", "path.device", "space"}, {"/v1/streams/weather/devices/" + strings.Repeat("d", 257) + "/latest", "path.device", "257"},
-		{with(latestPath, "by", "colour"), "query.by", "arrival"}, {with(latestPath, "device", "d1"), "query.device", "unknown parameter"}, {with(latestPath, "limit", "1"), "query.limit", "unknown parameter"},
+		{with(latestPath, "by", "color"), "query.by", "arrival"}, {with(latestPath, "device", "d1"), "query.device", "unknown parameter"}, {with(latestPath, "limit", "1"), "query.limit", "unknown parameter"},
 		{with("/v1/streams/weather/latest", "device", ""), "query.device", "empty"},
 		{"/v1/streams/weather/latest?device=d" + strings.Repeat("&device=d", 1000), "query.device", "1001"},
 	}

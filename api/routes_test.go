@@ -235,7 +235,7 @@ func TestOpenAPI_DescribesAcceptedParameters(t *testing.T) {
 		for method, op := range ops {
 			base := path.Replace(template) + "?"
 			base, body := describedRequest(base, template, method, values)
-			s.send(strings.ToUpper(method), base+"colour=red", body).problem(http.StatusBadRequest, "query.colour", "colour")
+			s.send(strings.ToUpper(method), base+"color=red", body).problem(http.StatusBadRequest, "query.color", "color")
 			for _, p := range op.Parameters {
 				if p.In != "query" || p.Name == "cursor" {
 					continue

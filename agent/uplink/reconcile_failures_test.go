@@ -209,7 +209,7 @@ func TestReconcile_DividesIntoParts(t *testing.T) {
 	}
 }
 
-// TestReconcile_LimitsRate checks that the requests of a comparison count towards BytesPerSecond.
+// TestReconcile_LimitsRate checks that the requests of a comparison count toward BytesPerSecond.
 func TestReconcile_LimitsRate(t *testing.T) {
 	withGateway(t, func(o *uplink.Options) { o.BytesPerSecond = 1000 }, func(t *testing.T, g *gateway) {
 		g.fill(t, 50)

@@ -15,7 +15,7 @@ import (
 var stateInks = []struct {
 	state string
 	ink   plot.Ink
-}{{"open", plot.Green}, {"sealed", plot.Blue}, {"retired", plot.Yellow}, {"on hold", plot.Red}, {"ahead", plot.Grey}}
+}{{"open", plot.Green}, {"sealed", plot.Blue}, {"retired", plot.Yellow}, {"on hold", plot.Red}, {"ahead", plot.Gray}}
 
 // stateOf returns the state that a picture shows for a table.
 func stateOf(t *wire.TableInfo) string {

@@ -133,7 +133,7 @@ const (
 	Blue    Ink = 34
 	Magenta Ink = 35
 	Cyan    Ink = 36
-	Grey    Ink = 90
+	Gray    Ink = 90
 )
 
 // lineInks are the inks of the lines of a chart, in order.

@@ -115,6 +115,11 @@ var rules = []Rule{
 		hints:   []string{":"},
 		pattern: regexp.MustCompile(`(^|[(;,]\s*)(nil|0|zero|empty):\s+[a-z]`),
 	},
+	{
+		Name: "british", Reason: "the spelling is American", Remedy: "color, behavior, learned, license, canceled, toward",
+		hints:   []string{"our", "learnt", "spelt", "licence", "cancell", "modell", "towards", "grey", "practise"},
+		pattern: regexp.MustCompile(`\b((colou|behaviou|neighbou|favou|honou)r\w*|learnt|(mis)?spelt|licences?|cancell(ed|ing)|modell(ed|ing)|towards|grey|practise[sd]?)\b`),
+	},
 	{Name: BareName, Reason: "a bare verb names no object", Remedy: "verb and noun, as in readPage"},
 	{Name: PrivateWord, Reason: "the field has a word for it", Remedy: "the word of docs/glossary.md"},
 	{Name: KeepName, Reason: "keep means the retention of readings", Remedy: "record, protect, rename, set: the verb of the effect"},
