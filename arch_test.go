@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,14 +25,16 @@ var layout = []struct {
 	{"decimal", "", ""},
 	{"decimal/decimaltest", "decimal", "pgregory.net/rapid"},
 	{"internal/kway", "", ""},
-	{"internal/printable", "", ""},
-	{"internal/plot", "", ""},
 	{"internal/quote", "", ""},
+	{"internal/printable", "internal/quote", ""},
+	{"internal/plot", "", ""},
+	{"internal/contentid", "decimal", "github.com/cespare/xxhash/v2"},
+	{"internal/idtext", "", ""},
 	{"internal/randomtest", "", ""},
 	{"internal/canonjson", "decimal internal/quote", ""},
-	{".", "decimal internal/canonjson internal/printable internal/quote", "github.com/cespare/xxhash/v2"},
+	{".", "decimal internal/canonjson internal/contentid internal/idtext internal/printable internal/quote", ""},
 	{"grid", ".", ""},
-	{"block", ". decimal", ""},
+	{"block", ". decimal internal/contentid", ""},
 	{"timefmt", ". internal/quote", ""},
 	{"internal/settings", "timefmt", ""},
 	{"retention", ". timefmt grid", ""},
@@ -82,7 +85,7 @@ var layout = []struct {
 	{"apikeys", ". registry store decimal", "golang.org/x/sync golang.org/x/time"},
 	{"router", ". grid lease retention store streams timefmt internal/lanes internal/reuse", "golang.org/x/sync"},
 	{"filter", ". decimal internal/quote", ""},
-	{"query", ". block filter grid retention store streams timefmt", "golang.org/x/sync"},
+	{"query", ". block filter grid internal/quote retention store streams timefmt", "golang.org/x/sync"},
 	{"changes", ". lease query registry retention router store", "github.com/cespare/xxhash/v2"},
 	{"rollup", ". block grid store lease decimal", "github.com/cespare/xxhash/v2 golang.org/x/sync"},
 	{"reconcile", ". block query rollup", ""},
@@ -135,7 +138,7 @@ var layout = []struct {
 	{"agent/command", "agent agent/settings", "github.com/rs/zerolog github.com/spf13"},
 	{"cmd/varve-agent", "agent/command", ""},
 	{"cmd/varve", ". erasures rewind archive objectstore/folder objectstore/s3 receipts reconcile agent/command backup console export rejects aggregate alerts mcp mqtt api api/client api/wire calendar grid cloudwatch config engine notify notify/mqtt notify/sns health apikeys query retention rollup rotator router store store/dynamo lease store/local store/mem streams decimal timefmt devices internal/acceptlog internal/fileerr internal/heapfloor internal/plot ingest/consumer ingest/kinesis ingest/records ingest/sqs upload",
-		"github.com/aws/aws-sdk-go-v2/service/kinesis github.com/aws/aws-sdk-go-v2/service/sqs github.com/spf13 golang.org/x/term github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/prometheus/client_golang"},
+		"github.com/spf13 golang.org/x/term github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/prometheus/client_golang"},
 	{"tests/dynamosim/value", "", "github.com/go-faster/jx"},
 	{"tests/dynamosim/expr", "tests/dynamosim/value", ""},
 	{"tests/dynamosim/capacity", "", ""},
@@ -235,8 +238,7 @@ func checkImport(t *testing.T, dir, path string, own, others []string) {
 
 // TestLayout_ConfinesDynamoParts checks that only store/dynamo and its sub-packages import the
 // sub-packages of store/dynamo. Outside of store/dynamo, notify/sns and objectstore/s3, only tests and
-// the consumers of queues may import the whole AWS SDK. Entries for single packages of the SDK, such
-// as the entries of cmd/varve, are not checked.
+// the consumers of queues may import the AWS SDK or a part of it.
 func TestLayout_ConfinesDynamoParts(t *testing.T) {
 	consumers := []string{"ingest/consumer", "ingest/kinesis", "ingest/sqs"}
 	inside := func(dir string) bool {
@@ -251,14 +253,16 @@ func TestLayout_ConfinesDynamoParts(t *testing.T) {
 				t.Errorf("the layout lets %s import %s: import store/dynamo", p.dir, own)
 			}
 		}
-		if slices.Contains(strings.Fields(p.others), "github.com/aws") && !strings.HasPrefix(p.dir, "tests/") && !slices.Contains(consumers, p.dir) {
+		isSDK := func(path string) bool { return strings.HasPrefix(path, "github.com/aws") }
+		if slices.ContainsFunc(strings.Fields(p.others), isSDK) && !strings.HasPrefix(p.dir, "tests/") && !slices.Contains(consumers, p.dir) {
 			t.Errorf("the layout lets %s import the AWS SDK: only store/dynamo, the consumers and the tests may", p.dir)
 		}
 	}
 }
 
-// TestPure checks that pure packages use no clock, files, network, environment or random numbers.
-func TestPure(t *testing.T) {
+// TestPurePackages_UseNoEnvironment checks that pure packages use no clock, files, network,
+// environment or random numbers.
+func TestPurePackages_UseNoEnvironment(t *testing.T) {
 	files := sources(t)
 	for _, dir := range []string{".", "grid", "retention", "store/local/chunk", "store/dynamo/attr", "store/dynamo/row", "store/dynamo/template"} {
 		for _, f := range files[dir] {
@@ -284,6 +288,34 @@ func TestPackages_AreDocumented(t *testing.T) {
 	for dir, files := range sources(t) {
 		if !slices.ContainsFunc(files, func(f *ast.File) bool { return f.Doc != nil && len(f.Doc.Text()) > 40 }) {
 			t.Errorf("package %s has no documentation", dir)
+		}
+	}
+}
+
+// TestContributing_ListsPackages checks that the table of folders in CONTRIBUTING.md has each package of the
+// layout, and no other. Tests, internal packages and the parts of stores are listed as a whole.
+func TestContributing_ListsPackages(t *testing.T) {
+	text, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "## Where things are")
+	table, _, _ = strings.Cut(table, "\n## ")
+	listed := map[string]bool{}
+	for _, row := range strings.Split(table, "\n") {
+		first, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " |")
+		for _, span := range codeSpan.FindAllStringSubmatch(first, -1) {
+			listed[span[1]] = true
+			if _, err := os.Stat(span[1]); err != nil {
+				t.Errorf("CONTRIBUTING.md lists %s, which does not exist", span[1])
+			}
+		}
+	}
+	inWhole := []string{"internal/", "tests/", "store/dynamo/", "store/local/"}
+	for _, p := range layout {
+		isPart := slices.ContainsFunc(inWhole, func(prefix string) bool { return strings.HasPrefix(p.dir, prefix) })
+		if !isPart && !strings.HasSuffix(p.dir, "test") && !listed[p.dir] {
+			t.Errorf("CONTRIBUTING.md does not list %s: add it to the table of folders", p.dir)
 		}
 	}
 }

@@ -2,12 +2,10 @@ package varve
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 
-	"github.com/cespare/xxhash/v2"
-
-	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/internal/contentid"
+	"github.com/varvedb/varve/internal/idtext"
 	"github.com/varvedb/varve/internal/printable"
 	"github.com/varvedb/varve/internal/quote"
 )
@@ -30,22 +28,6 @@ type ID struct {
 // MaxVersion is the highest version of a reading.
 const MaxVersion = 1<<31 - 1
 
-// idAlphabet has the 64 characters of a hash's text, in ascending order of their bytes. So texts
-// sort in the order of their hashes.
-const idAlphabet = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
-
-const hashTextLen = 11 // 11 characters encode 66 bits; the first one encodes only the top 4 bits of the hash
-
-var idDigits = func() (d [256]int8) {
-	for i := range d {
-		d[i] = -1
-	}
-	for i := range len(idAlphabet) {
-		d[idAlphabet[i]] = int8(i)
-	}
-	return d
-}()
-
 // HashID returns the id with the given hash.
 func HashID(hash uint64) ID { return ID{hash: hash, set: true} }
 
@@ -58,24 +40,10 @@ func ParseID(text string) (ID, error) {
 	if why := printable.Problem(text, MaxIDBytes); why != "" {
 		return ID{}, fmt.Errorf("id %s %s", quote.Text(text), why)
 	}
-	if h, ok := parseHash(text); ok {
+	if h, ok := idtext.ParseHash(text); ok {
 		return HashID(h), nil
 	}
 	return ID{text: text, set: true}, nil
-}
-
-func parseHash(text string) (hash uint64, ok bool) {
-	if len(text) != hashTextLen || idDigits[text[0]] >= 16 {
-		return 0, false
-	}
-	for i := range len(text) {
-		d := idDigits[text[i]]
-		if d < 0 {
-			return 0, false
-		}
-		hash = hash<<6 | uint64(d)
-	}
-	return hash, true
 }
 
 // IsZero reports whether the id is not set.
@@ -92,7 +60,7 @@ func (id ID) String() string {
 	if id.text != "" || !id.set {
 		return id.text
 	}
-	var text [hashTextLen]byte
+	var text [idtext.HashLen]byte
 	return string(id.Append(text[:0]))
 }
 
@@ -101,16 +69,7 @@ func (id ID) Append(dst []byte) []byte {
 	if id.text != "" || !id.set {
 		return append(dst, id.text...)
 	}
-	// Append placeholders and overwrite them with the digits. This is faster than writing the digits
-	// to another buffer and copying them.
-	dst = append(dst, "-----------"...)
-	text := dst[len(dst)-hashTextLen:]
-	hash := id.hash
-	for i := hashTextLen - 1; i >= 0; i-- {
-		text[i] = idAlphabet[hash&63]
-		hash >>= 6
-	}
-	return dst
+	return idtext.AppendHash(dst, id.hash)
 }
 
 // Compare orders ids by the bytes of their text, then by version. The zero ID is first. The results
@@ -122,7 +81,7 @@ func (id ID) Compare(other ID) int {
 		}
 		return cmp.Compare(id.hash, other.hash)
 	}
-	var a, b [hashTextLen]byte
+	var a, b [idtext.HashLen]byte
 	if order := cmp.Compare(string(id.Append(a[:0])), string(other.Append(b[:0]))); order != 0 {
 		return order
 	}
@@ -133,88 +92,79 @@ func (id ID) size() int {
 	if id.text != "" {
 		return len(id.text)
 	}
-	return hashTextLen
+	return idtext.HashLen
+}
+
+// Version returns the version of a correction. 0 means the original reading.
+func (id ID) Version() uint32 { return id.version }
+
+// WithVersion returns the id with another version. It must not be called on the zero ID.
+func (id ID) WithVersion(version uint32) ID {
+	id.version = version
+	return id
+}
+
+// IsVersionOf reports whether two ids differ at most in their versions.
+func (id ID) IsVersionOf(other ID) bool {
+	other.version = id.version
+	return id == other
+}
+
+// Key returns the form in which an id is stored: its text, and the version if it is not 0.
+func (id ID) Key() string {
+	if id.version == 0 {
+		return id.String()
+	}
+	return string(id.AppendKey(nil))
+}
+
+// AppendKey appends the key of the id to dst. Keys sort like ids.
+func (id ID) AppendKey(dst []byte) []byte {
+	dst = id.Append(dst)
+	if id.version == 0 {
+		return dst
+	}
+	return idtext.AppendVersion(dst, id.version)
+}
+
+// ParseKey parses the result of Key.
+func ParseKey(key string) (ID, error) {
+	text, version, ok := idtext.CutVersion(key)
+	if !ok {
+		return ID{}, fmt.Errorf("key %.80q has a malformed version", key)
+	}
+	id, err := ParseID(text)
+	if err != nil || version == 0 {
+		return id, err
+	}
+	return id.WithVersion(version), nil
 }
 
 // HasOwnID reports whether the id differs from the content id. The id must be set.
 func (r *Reading) HasOwnID() bool { return r.ID != r.ContentID() }
 
-// ContentID returns the id of a reading that was sent without one.
+// ContentID returns the id of a reading that was sent without one. Fields must be sorted by name.
 //
-// It is the XXH64 hash of the fields in canonical form. Fields must be sorted by name. A field's
-// canonical form consists of the length and bytes of its name, a tag for the kind, and the value:
-//
-//   - number: the zigzag varint of twice the exponent, plus 1 if the number is negative; then the
-//     coefficient without trailing zeros, as varints of its low and high 64 bits
-//   - string or JSON: length and bytes
-//   - boolean: only the tag
-//
-// Lengths and tags separate {a:"1",b:"23"} from {a:"12",b:"3"}. docs/data-model.md has test
-// vectors.
+// It is the XXH64 hash of the fields in canonical form: see the package internal/contentid.
 func (r *Reading) ContentID() ID {
 	var buf [256]byte
 	form := buf[:0]
 	for i := range r.Fields {
-		form = appendCanonicalField(form, &r.Fields[i])
+		form = AppendCanonicalValue(contentid.AppendName(form, r.Fields[i].Name), r.Fields[i].Value)
 	}
-	return ContentIDOf(form)
+	return HashID(contentid.Hash(form))
 }
 
-const (
-	tagNumber = 'n'
-	tagString = 's'
-	tagTrue   = 't'
-	tagFalse  = 'f'
-	tagJSON   = 'j'
-)
-
-func appendCanonicalField(dst []byte, f *Field) []byte {
-	dst = AppendCanonicalName(dst, f.Name)
-	if f.Value.kind == KindNumber {
-		return AppendCanonicalNumber(dst, f.Value.num)
-	}
-	return AppendCanonicalValue(dst, f.Value)
-}
-
-// AppendCanonicalName appends the canonical form of a field's name. The caller appends the value
-// after it.
-func AppendCanonicalName(dst []byte, name string) []byte {
-	if len(name) < 0x80 {
-		dst = append(dst, byte(len(name)))
-	} else {
-		dst = binary.AppendUvarint(dst, uint64(len(name)))
-	}
-	return append(dst, name...)
-}
-
-// AppendCanonicalNumber appends the canonical form of a number.
-func AppendCanonicalNumber(dst []byte, n Number) []byte {
-	return n.AppendCanonical(append(dst, tagNumber))
-}
-
-// AppendCanonicalScaled appends the canonical form of decimal.FromScaled(coefficient, exp).
-func AppendCanonicalScaled(dst []byte, coefficient int64, exp int) []byte {
-	return decimal.AppendCanonicalScaled(append(dst, tagNumber), coefficient, exp)
-}
-
-// AppendCanonicalValue appends the canonical form of a value.
+// AppendCanonicalValue appends the canonical form of a value, from which content ids are computed.
 func AppendCanonicalValue(dst []byte, v Value) []byte {
 	switch v.kind {
 	case KindNumber:
-		return AppendCanonicalNumber(dst, v.num)
+		return contentid.AppendNumber(dst, v.num)
 	case KindBool:
-		if v.Bool() {
-			return append(dst, tagTrue)
-		}
-		return append(dst, tagFalse)
-	case KindString:
-		dst = append(dst, tagString)
+		return contentid.AppendBool(dst, v.Bool())
 	case KindJSON:
-		dst = append(dst, tagJSON)
+		return contentid.AppendJSON(dst, v.text)
+	case KindString:
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(v.text)))
-	return append(dst, v.text...)
+	return contentid.AppendString(dst, v.text)
 }
-
-// ContentIDOf returns the content id of a reading whose fields have the given canonical form.
-func ContentIDOf(form []byte) ID { return HashID(xxhash.Sum64(form)) }

@@ -2,7 +2,6 @@ package varve
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/varvedb/varve/internal/printable"
 	"github.com/varvedb/varve/internal/quote"
@@ -34,26 +33,9 @@ func (s Series) Validate() Verdict {
 }
 
 // ValidateName checks the name of a tenant or a stream. Such names occur in URLs, configuration
-// and keys, so few characters are allowed.
-//
-// A name has 1 to 64 letters, digits, dots, underscores and hyphens, and begins with a letter or
-// digit. The parameter "what" is the kind of the name for the error message, such as tenant.
-func ValidateName(what, name string) error {
-	switch {
-	case name == "":
-		return fmt.Errorf("%s is empty", what)
-	case len(name) > MaxNameBytes:
-		return fmt.Errorf("%s %s has %d bytes, the limit is %d", what, quote.Text(name), len(name), MaxNameBytes)
-	}
-	for i := range len(name) {
-		c := name[i]
-		alnum := c-'0' <= 9 || c|0x20-'a' < 26
-		if !alnum && (i == 0 || !strings.ContainsRune("._-", rune(c))) {
-			return fmt.Errorf("%s %s: use letters, digits, . _ - and begin with a letter or digit", what, quote.Text(name))
-		}
-	}
-	return nil
-}
+// and keys. So a name has 1 to 64 letters, digits, dots, underscores and hyphens, and begins with a
+// letter or digit. The parameter "what" is the kind of the name for the error message, such as tenant.
+func ValidateName(what, name string) error { return printable.CheckName(what, name, MaxNameBytes) }
 
 // ValidateDevice checks the name of a device: 1 to 256 bytes of printable UTF-8, with no space at
 // either end.
@@ -79,11 +61,3 @@ func ValidateNewDevice(device string) error {
 }
 
 func isRelativePath(name string) bool { return name == "." || name == ".." }
-
-// invalidFieldName returns the reason why a field name is invalid, or "" if the name is valid.
-func invalidFieldName(name string) string {
-	if strings.HasPrefix(name, "_") {
-		return "begins with _, which is reserved"
-	}
-	return printable.Problem(name, MaxFieldBytes)
-}

@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// TestSizes checks that no Go file of the repository, tests included, has more than 400 lines, and
-// no function more than 60. Generated files are exempt.
-func TestSizes(t *testing.T) {
+// TestSizes_OfFilesAndFunctions checks that no Go file of the repository, tests included, has more
+// than 400 lines, and no function more than 60. Generated files are exempt.
+func TestSizes_OfFilesAndFunctions(t *testing.T) {
 	const maxFile, maxFunc = 400, 60
 	eachGoFile(t, func(path string, set *token.FileSet, f *ast.File) {
 		if ast.IsGenerated(f) {
 			return
 		}
-		if n := set.File(f.Pos()).LineCount() - 1; n > maxFile {
+		if n := lineCount(set, f); n > maxFile {
 			t.Errorf("%s has %d lines, want at most %d", path, n, maxFile)
 		}
 		for _, d := range f.Decls {
@@ -32,6 +32,24 @@ func TestSizes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// lineCount returns the number of lines of a file. A token.File counts no line after a final newline.
+func lineCount(set *token.FileSet, f *ast.File) int { return set.File(f.Pos()).LineCount() }
+
+// TestSizes_OfRoot checks that the root package, without its tests, has fewer than 900 lines. It has only
+// the vocabulary: other code belongs to another package.
+func TestSizes_OfRoot(t *testing.T) {
+	const limit = 900
+	lines := 0
+	eachGoFile(t, func(path string, set *token.FileSet, f *ast.File) {
+		if pathpkg.Dir(path) == "." && !isTest(path) {
+			lines += lineCount(set, f)
+		}
+	})
+	if lines >= limit || lines == 0 {
+		t.Errorf("the root package has %d lines, want fewer than %d", lines, limit)
+	}
 }
 
 // TestSizes_OfTypes checks that no type has more than 30 methods of its own. Methods of embedded

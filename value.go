@@ -4,7 +4,11 @@ import (
 	"strconv"
 
 	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/internal/canonjson"
 )
+
+// Number is an exact decimal number of at most 38 significant digits.
+type Number = decimal.Number
 
 // Kind is the type of a [Value].
 type Kind uint8
@@ -61,6 +65,22 @@ func BoolValue(b bool) Value {
 // CanonicalJSON returns a value for canonical text. The text must be the Text of a value that
 // [JSONValue] returned, for example a stored text. CanonicalJSON does not validate it.
 func CanonicalJSON(text string) Value { return Value{kind: KindJSON, text: text} }
+
+// MaxJSONDepth is the maximum nesting of objects and arrays in a JSON value.
+const MaxJSONDepth = canonjson.MaxDepth
+
+// JSONValue returns a JSON object or array as a value in canonical form.
+//
+// The form has no white space, sorted members, and numbers without superfluous zeros. JSONValue fails
+// if the text is not a JSON object or array in UTF-8, or is nested deeper than MaxJSONDepth. Each
+// member must occur once, and each number must be a valid [Number].
+func JSONValue(text []byte) (Value, error) {
+	form, err := canonjson.Format(text)
+	if err != nil {
+		return Value{}, err
+	}
+	return CanonicalJSON(form), nil
+}
 
 // Kind returns the type of the value.
 func (v Value) Kind() Kind { return v.kind }

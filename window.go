@@ -1,10 +1,9 @@
 package varve
 
 import (
+	"cmp"
 	"fmt"
 	"time"
-
-	"github.com/varvedb/varve/internal/quote"
 )
 
 // Window is a half-open range of event time, [From, To).
@@ -43,15 +42,14 @@ type Position struct {
 
 // Compare orders positions by time, then by id.
 func (p Position) Compare(q Position) int {
-	switch {
-	case p.Time < q.Time:
-		return -1
-	case p.Time > q.Time:
-		return 1
-	default:
-		return p.ID.Compare(q.ID)
+	if order := cmp.Compare(p.Time, q.Time); order != 0 {
+		return order
 	}
+	return p.ID.Compare(q.ID)
 }
+
+// IsVersionOf reports whether two positions differ at most in the versions of their ids.
+func (p Position) IsVersionOf(q Position) bool { return p.Time == q.Time && p.ID.IsVersionOf(q.ID) }
 
 // Order is the direction in which a series is read.
 type Order uint8
@@ -61,17 +59,6 @@ const (
 	Ascending Order = iota
 	Descending
 )
-
-// ParseOrder parses "asc" or "desc". The empty text means ascending.
-func ParseOrder(s string) (Order, error) {
-	switch s {
-	case "", "asc":
-		return Ascending, nil
-	case "desc":
-		return Descending, nil
-	}
-	return 0, fmt.Errorf("order %s is unknown: use asc or desc", quote.Text(s))
-}
 
 func (o Order) String() string {
 	if o == Descending {
@@ -89,17 +76,6 @@ const (
 	ByEvent By = iota
 	ByArrival
 )
-
-// ParseBy parses "event" or "arrival". The empty text means event.
-func ParseBy(s string) (By, error) {
-	switch s {
-	case "", "event":
-		return ByEvent, nil
-	case "arrival":
-		return ByArrival, nil
-	}
-	return 0, fmt.Errorf("by %s is unknown: use event or arrival", quote.Text(s))
-}
 
 func (b By) String() string {
 	if b == ByArrival {

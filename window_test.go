@@ -73,35 +73,6 @@ func TestPosition_OrdersByTimeThenID(t *testing.T) {
 	}
 }
 
-func TestParseOrder_ParsesOrderAndBy(t *testing.T) {
-	for in, want := range map[string]varve.Order{"": varve.Ascending, "asc": varve.Ascending, "desc": varve.Descending} {
-		got, err := varve.ParseOrder(in)
-		if err != nil || got != want {
-			t.Errorf("order %q is %s, %v", in, got, err)
-		}
-		if again, err := varve.ParseOrder(got.String()); err != nil || again != got {
-			t.Errorf("order %s is written %s", want, got)
-		}
-	}
-	for in, want := range map[string]varve.By{"": varve.ByEvent, "event": varve.ByEvent, "arrival": varve.ByArrival} {
-		got, err := varve.ParseBy(in)
-		if err != nil || got != want {
-			t.Errorf("by %q is %s, %v", in, got, err)
-		}
-		if again, err := varve.ParseBy(got.String()); err != nil || again != got {
-			t.Errorf("by %s is written %s", want, got)
-		}
-	}
-	for _, in := range []string{"ASC", "descending", " asc", "0", "arrivals"} {
-		if got, err := varve.ParseOrder(in); err == nil {
-			t.Errorf("order %q is taken as %s", in, got)
-		}
-		if got, err := varve.ParseBy(in); err == nil {
-			t.Errorf("by %q is taken as %s", in, got)
-		}
-	}
-}
-
 // TestLater_BreaksTies checks that exactly one of two different readings is later, in either
 // order of the arguments.
 func TestLater_BreaksTies(t *testing.T) {

@@ -5,6 +5,18 @@ import (
 	"sync"
 )
 
+// limitedListener limits the number of open connections. Further ones wait in the kernel.
+type limitedListener struct {
+	net.Listener
+	slots  chan struct{}
+	closed chan struct{}
+	once   sync.Once
+}
+
+func limitListener(l net.Listener, most int) net.Listener {
+	return &limitedListener{Listener: l, slots: make(chan struct{}, most), closed: make(chan struct{})}
+}
+
 // Accept waits until the listener has fewer open connections than its limit, and then for a connection.
 func (l *limitedListener) Accept() (net.Conn, error) {
 	select {

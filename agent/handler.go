@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -128,7 +127,7 @@ func isOwnHost(host string) bool {
 var errNoKey = errors.New("no valid key")
 
 // fail answers a request that failed, in the format that clients of its path expect.
-func fail(w http.ResponseWriter, r *http.Request, err error, tally *varve.Tally) {
+func fail(w http.ResponseWriter, r *http.Request, err error, tally *wire.Tally) {
 	e := writes.BodyProblem(err)
 	if e == nil && !errors.As(err, &e) {
 		e = &varve.Error{Failure: varve.Unavailable, Message: err.Error()}
@@ -203,15 +202,3 @@ func (a *Agent) health(w http.ResponseWriter, _ *http.Request) {
 
 // quietLog drops the log of the HTTP library, which would record each broken connection.
 func quietLog() *log.Logger { return log.New(io.Discard, "", 0) }
-
-// limitedListener limits the number of open connections. Further ones wait in the kernel.
-type limitedListener struct {
-	net.Listener
-	slots  chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-func limitListener(l net.Listener, most int) net.Listener {
-	return &limitedListener{Listener: l, slots: make(chan struct{}, most), closed: make(chan struct{})}
-}

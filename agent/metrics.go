@@ -141,7 +141,7 @@ func (a *Agent) outboxEvents() outbox.Events {
 func (a *Agent) uplinkEvents() uplink.Events {
 	log, m := a.opts.Log, a.metrics
 	return uplink.Events{
-		Sent: func(t varve.Tally, bytes int) {
+		Sent: func(t wire.Tally, bytes int) {
 			addTally(m.sent, t)
 			m.bytes.Add(float64(bytes))
 			m.attempts.WithLabelValues("answered").Inc()
@@ -175,7 +175,7 @@ func (a *Agent) uplinkEvents() uplink.Events {
 }
 
 // addTally adds verdicts to counters by outcome.
-func addTally(counters *prometheus.CounterVec, t varve.Tally) {
+func addTally(counters *prometheus.CounterVec, t wire.Tally) {
 	for outcome, n := range map[string]int64{"stored": t.Stored, "duplicate": t.Duplicates, "rejected": t.Rejected, "queued": t.Queued} {
 		counters.WithLabelValues(outcome).Add(float64(n))
 	}

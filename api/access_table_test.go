@@ -1,6 +1,6 @@
 package api_test
 
-// access has the status of each route for each caller, in the order of the columns. TestAccess
+// access has the status of each route for each caller, in the order of the columns. TestAccess_AnswersEachCaller
 // fails for a route without a line.
 //
 //	nobody  no key, a wrong one, an expired one, a revoked one: all the same

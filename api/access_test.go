@@ -58,9 +58,10 @@ func (l *locked) as(key, method, path, body string, head ...string) *reply {
 	return l.send(method, path, body, head...)
 }
 
-// TestAccess checks the answer of each route to each caller of the map access. All callers without a
-// valid key get the same answer. A route without a line in the map fails the test.
-func TestAccess(t *testing.T) {
+// TestAccess_AnswersEachCaller checks the answer of each route to each caller of the map access.
+// All callers without a valid key get the same answer. A route without a line in the map fails the
+// test.
+func TestAccess_AnswersEachCaller(t *testing.T) {
 	l := newLocked(t)
 	callers := [][]string{{"none", "wrong", "made up", "expired", "revoked"}, {"read"}, {"write"}, {"rw"}, {"admin"}, {"other read"}, {"other write"}, {"other admin"}}
 	name := thisTable(l.server).Name()
@@ -121,8 +122,9 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestUnlistedRoute checks that a route without an entry in accesses requires an operator's key.
-func TestUnlistedRoute(t *testing.T) {
+// TestUnlistedRoute_RequiresOperator checks that a route without an entry in accesses requires an
+// operator's key.
+func TestUnlistedRoute_RequiresOperator(t *testing.T) {
 	l := newLocked(t)
 	l.api.HandleFunc("GET /v1/fresh", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	for who, want := range map[string]int{"none": 401, "revoked": 401, "read": 403, "rw": 403, "other admin": 403, "admin": 200} {
@@ -132,9 +134,9 @@ func TestUnlistedRoute(t *testing.T) {
 	}
 }
 
-// TestWithoutRoute checks that an unknown path requires a key, too, with any method. Paths that
-// only begin like /healthz, /readyz or /docs, which need no key, require one, too.
-func TestWithoutRoute(t *testing.T) {
+// TestUnknownPath_RequiresKey checks that an unknown path requires a key, too, with any method.
+// Paths that only begin like /healthz, /readyz or /docs, which need no key, require one, too.
+func TestUnknownPath_RequiresKey(t *testing.T) {
 	l := newLocked(t)
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} {
 		for _, path := range []string{"/nothing", "/v1", "/v1/tables", readPath, "/v1/keys", "/docs/", "/openapi.json", "//v1/tables", "/healthz/", "/healthz/../v1/tables", "/readyz%2f..%2fv1/tables", "/%76%31/tables", "/v1/tables/"} {
@@ -156,9 +158,9 @@ func TestWithoutRoute(t *testing.T) {
 	}
 }
 
-// TestTenants checks that two tenants with the same names of streams and devices never see each other's
-// data. It covers queries, latest readings, lists of streams, and cursors.
-func TestTenants(t *testing.T) {
+// TestTenants_AreSeparate checks that two tenants with the same names of streams and devices never
+// see each other's data. It covers queries, latest readings, lists of streams, and cursors.
+func TestTenants_AreSeparate(t *testing.T) {
 	l := newLocked(t)
 	ours, theirs := l.keys["rw"], l.keys["other rw"]
 	for i, v := range []string{"1", "2", "3"} {
@@ -214,9 +216,9 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// TestTablesOfTenants checks that answers from shared tables do not reveal when another tenant
+// TestTables_HideOtherTenants checks that answers from shared tables do not reveal when another tenant
 // has readings.
-func TestTablesOfTenants(t *testing.T) {
+func TestTables_HideOtherTenants(t *testing.T) {
 	l := newLocked(t)
 	theirs := l.keys["other rw"]
 	paths := []string{
@@ -252,8 +254,9 @@ func TestTablesOfTenants(t *testing.T) {
 	}
 }
 
-// TestKeysDescribed checks that the OpenAPI document states the key that each operation requires.
-func TestKeysDescribed(t *testing.T) {
+// TestOpenAPI_StatesRequiredKeys checks that the OpenAPI document states the key that each
+// operation requires.
+func TestOpenAPI_StatesRequiredKeys(t *testing.T) {
 	l := newLocked(t)
 	doc := decode[struct {
 		Paths map[string]map[string]struct {

@@ -156,8 +156,8 @@ func TestAggregates_SelectDevices(t *testing.T) {
 	}
 }
 
-// TestAggregateRefuses checks that a problem names the invalid parameter.
-func TestAggregateRefuses(t *testing.T) {
+// TestAggregate_NamesInvalidParameter checks that a problem names the invalid parameter.
+func TestAggregate_NamesInvalidParameter(t *testing.T) {
 	s := newServer(t, nil)
 	writeExample(s)
 	for _, c := range []struct{ path, query, param, says string }{

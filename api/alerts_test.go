@@ -26,9 +26,9 @@ func measured(hours, v int) string {
 	return fmt.Sprintf(`{"device":"d1","time":%q,"fields":{"v":%d}}`, noon.Add(-time.Duration(hours)*time.Hour).Format(time.RFC3339), v)
 }
 
-// TestAlerts checks that stored readings raise each alert once, by event time, before the write
-// is answered. Alerts are resolved by readings and by hand.
-func TestAlerts(t *testing.T) {
+// TestAlerts_AreRaisedOnceBeforeAnswer checks that stored readings raise each alert once, by event
+// time, before the write is answered. Alerts are resolved by readings and by hand.
+func TestAlerts_AreRaisedOnceBeforeAnswer(t *testing.T) {
 	s := newServer(t, nil)
 	a := s.rule(hot)
 	if a.Verdict != "stored" || string(a.Rule.Threshold) != "30.50" && string(a.Rule.Threshold) != "30.5" || a.Rule.For != "2h" || a.Rule.Kind != "value" {
@@ -78,9 +78,9 @@ func (s *server) listed(want map[string]int) {
 	}
 }
 
-// TestAlertsAreNotLost checks that readings are rejected as unavailable if the stored readings around
-// them cannot be read. When they are resent, they raise their alert.
-func TestAlertsAreNotLost(t *testing.T) {
+// TestAlerts_SurviveFailedReads checks that readings are rejected as unavailable if the stored
+// readings around them cannot be read. When they are resent, they raise their alert.
+func TestAlerts_SurviveFailedReads(t *testing.T) {
 	s := newServer(t, nil)
 	s.rule(hot)
 	s.write(measured(5, 31))
@@ -98,8 +98,8 @@ func TestAlertsAreNotLost(t *testing.T) {
 	}
 }
 
-// TestBadRules checks that a problem names the invalid parameter.
-func TestBadRules(t *testing.T) {
+// TestRules_NameInvalidParameter checks that a problem names the invalid parameter.
+func TestRules_NameInvalidParameter(t *testing.T) {
 	s := newServer(t, nil)
 	for _, c := range []struct {
 		method, path, body string

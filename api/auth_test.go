@@ -21,9 +21,9 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestHowAKeyIsSent checks that a key is accepted in either header, and that the word Bearer may be in
-// upper or lower case. Ambiguous headers are refused.
-func TestHowAKeyIsSent(t *testing.T) {
+// TestKey_IsAcceptedInEitherHeader checks that a key is accepted in either header, and that the
+// word Bearer may be in upper or lower case. Ambiguous headers are refused.
+func TestKey_IsAcceptedInEitherHeader(t *testing.T) {
 	l := newLocked(t)
 	key, other := l.operator, l.keys["other admin"]
 	for _, row := range []struct {
@@ -50,9 +50,9 @@ func TestHowAKeyIsSent(t *testing.T) {
 	}
 }
 
-// TestKeyInAddress checks that a request with a key in its address is refused, and that the
+// TestKey_IsRefusedInAddress checks that a request with a key in its address is refused, and that the
 // answer does not repeat the key. The key may be valid or not, escaped or not.
-func TestKeyInAddress(t *testing.T) {
+func TestKey_IsRefusedInAddress(t *testing.T) {
 	l := newLocked(t)
 	key := l.operator
 	for _, on := range []*server{l.server, newServer(t, nil)} {
@@ -73,9 +73,9 @@ func TestKeyInAddress(t *testing.T) {
 	}
 }
 
-// TestTurnedOn checks that the first key makes a running server require keys. The first key must be
-// an operator's.
-func TestTurnedOn(t *testing.T) {
+// TestFirstKey_MakesServerRequireKeys checks that the first key makes a running server require
+// keys. The first key must be an operator's.
+func TestFirstKey_MakesServerRequireKeys(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon))
 	json := []string{"Content-Type", "application/json"}
@@ -91,9 +91,9 @@ func TestTurnedOn(t *testing.T) {
 	}
 }
 
-// TestRequired sends requests without a key to a server that requires keys. Even before the first key
-// exists, it must answer only paths that never need a key.
-func TestRequired(t *testing.T) {
+// TestRequiredKeys_RefuseBeforeFirstKey checks that a server that requires keys refuses requests
+// even before the first key exists. Only paths that never need a key are answered.
+func TestRequiredKeys_RefuseBeforeFirstKey(t *testing.T) {
 	s := newServer(t, nil)
 	for _, registry := range []*apikeys.Registry{nil, s.engine.Keys} {
 		h := api.New(api.Options{
@@ -108,9 +108,9 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// TestHostsWithKeys checks that a server with keys accepts any host name, but refuses changes by
+// TestKeys_PermitAnyHost checks that a server with keys accepts any host name, but refuses changes by
 // pages of other sites.
-func TestHostsWithKeys(t *testing.T) {
+func TestKeys_PermitAnyHost(t *testing.T) {
 	l := newLocked(t)
 	head := []string{"Authorization", "Bearer " + l.operator}
 	if r := l.request(l.api, "GET", "/v1/tables", "varve.example.com", "", head...); r.status != http.StatusOK {
@@ -120,9 +120,9 @@ func TestHostsWithKeys(t *testing.T) {
 	l.request(l.api, "POST", writePath, "varve.example.com", good(noon), append(head, "Origin", "http://evil.test")...).problem(http.StatusForbidden, "", "another site")
 }
 
-// TestKeysOfTenants checks that an admin lists, creates and revokes only the keys of its own
-// tenant. An operator manages the keys of all tenants.
-func TestKeysOfTenants(t *testing.T) {
+// TestKeys_AreManagedPerTenant checks that an admin lists, creates and revokes only the keys of its
+// own tenant. An operator manages the keys of all tenants.
+func TestKeys_AreManagedPerTenant(t *testing.T) {
 	l := newLocked(t)
 	json := []string{"Content-Type", "application/json"}
 	theirs := l.keys["other admin"]
@@ -169,9 +169,9 @@ func TestKeysOfTenants(t *testing.T) {
 	}
 }
 
-// TestRates checks that a key over its rate gets 429 with the time to wait, and does not delay
-// other keys.
-func TestRates(t *testing.T) {
+// TestRate_LimitsOneKey checks that a key over its rate gets 429 with the time to wait, and does
+// not delay other keys.
+func TestRate_LimitsOneKey(t *testing.T) {
 	l := newLocked(t)
 	slow := l.create(apikeys.Draft{Scopes: apikeys.Read, Rate: apikeys.Rate{Requests: 0.1}})
 	if r := l.as(slow, "GET", "/v1/streams", ""); r.status != http.StatusOK {
@@ -210,9 +210,9 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestHeldBack checks that concurrent bodies of one key are limited by its rate when they are read,
-// even if all were admitted at once.
-func TestHeldBack(t *testing.T) {
+// TestRate_LimitsConcurrentBodies checks that concurrent bodies of one key are limited by its rate
+// when they are read, even if all were admitted at once.
+func TestRate_LimitsConcurrentBodies(t *testing.T) {
 	l := newLocked(t)
 	key := l.create(apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: 1}})
 	in := make(chan struct{})
@@ -249,8 +249,8 @@ func TestHeldBack(t *testing.T) {
 	}
 }
 
-// TestKeyFailures checks that no request with a key is admitted while the registry cannot be read.
-func TestKeyFailures(t *testing.T) {
+// TestKeys_FailClosed checks that no request with a key is admitted while the registry cannot be read.
+func TestKeys_FailClosed(t *testing.T) {
 	l := newLocked(t)
 	l.advance(time.Minute)
 	l.store.failItems(errDisk)

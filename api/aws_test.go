@@ -157,7 +157,7 @@ func TestFirehose_AnswersMistakes(t *testing.T) {
 		says             string
 	}{
 		{"no stream", "", firehoseBody(reading(1)), 400, "stream"},
-		{"unknown parameter", "?stream=weather&colour=red", firehoseBody(reading(1)), 400, "colour: unknown parameter"},
+		{"unknown parameter", "?stream=weather&color=red", firehoseBody(reading(1)), 400, "color: unknown parameter"},
 		{"CSV", "?stream=weather&format=csv", firehoseBody(reading(1)), 400, "format"},
 		{"not JSON", "?stream=weather", "nonsense", 400, "not a delivery"},
 		{"cut off", "?stream=weather", firehoseBody(reading(1))[:120], 400, "not a delivery"},

@@ -50,9 +50,9 @@ func lines(n int) string {
 
 var ndjson = []string{"Content-Type", "application/x-ndjson"}
 
-// TestPackedBodies checks that gzip and zstd are decompressed, even if compressed bodies are
+// TestBodies_AreDecompressed checks that gzip and zstd are decompressed, even if compressed bodies are
 // concatenated. Other or broken encodings are refused with the reason.
-func TestPackedBodies(t *testing.T) {
+func TestBodies_AreDecompressed(t *testing.T) {
 	s := newServer(t, nil)
 	for _, encoding := range []string{"gzip", "zstd", "GZIP", "identity", ""} {
 		body := lines(20)
@@ -86,10 +86,10 @@ func TestPackedBodies(t *testing.T) {
 	}
 }
 
-// TestBodyLimit checks that a body that is longer than the limit after decompression gets 413, with
-// the counts of the readings before the limit. The body may have a Content-Length or not, and any
-// compression.
-func TestBodyLimit(t *testing.T) {
+// TestBodyLimit_AppliesAfterDecompression checks that a body that is longer than the limit after
+// decompression gets 413, with the counts of the readings before the limit. The body may have a
+// Content-Length or not, and any compression.
+func TestBodyLimit_AppliesAfterDecompression(t *testing.T) {
 	body := lines(200)
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Body = int64(len(body)) })
 	if r := s.send("POST", writePath, body, ndjson...); r.status != http.StatusOK {
@@ -113,9 +113,9 @@ func TestBodyLimit(t *testing.T) {
 	s.send("POST", writePath, "["+strings.ReplaceAll(strings.TrimSpace(body), "\n", ",")+",1]").problem(http.StatusRequestEntityTooLarge, "", "")
 }
 
-// TestStreamedBody checks that all readings of a long body without a length are stored, and that a
-// query returns all of them.
-func TestStreamedBody(t *testing.T) {
+// TestStreamedBody_IsStoredWhole checks that all readings of a long body without a length are
+// stored, and that a query returns all of them.
+func TestStreamedBody_IsStoredWhole(t *testing.T) {
 	n := 30_000
 	if testing.Short() {
 		n = 6_000

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestDevices checks that a device is read as it was written, and that a second write replaces its
-// description. After the store is closed, reads fail as unavailable.
-func TestDevices(t *testing.T) {
+// TestDevice_IsReadAsWritten checks that a device is read as it was written, and that a second
+// write replaces its description. After the store is closed, reads fail as unavailable.
+func TestDevice_IsReadAsWritten(t *testing.T) {
 	s := newServer(t, nil)
 	put := func(device, body string) wire.DeviceBody {
 		t.Helper()
@@ -38,8 +38,8 @@ func TestDevices(t *testing.T) {
 	s.get("/v1/devices/hall%2F3").problem(http.StatusServiceUnavailable, "", "closed")
 }
 
-// TestDevicesByStatus checks the lists by status, page by page.
-func TestDevicesByStatus(t *testing.T) {
+// TestDevices_AreListedByStatus checks the lists by status, page by page.
+func TestDevices_AreListedByStatus(t *testing.T) {
 	s := newServer(t, nil)
 	for i := range 5 {
 		s.send(http.MethodPut, fmt.Sprintf("/v1/devices/d%d", i), `{"status":"`+[]string{"active", "inactive"}[i%2]+`"}`, "Content-Type", "application/json")
@@ -62,8 +62,8 @@ func TestDevicesByStatus(t *testing.T) {
 	}
 }
 
-// TestBadDevices checks that a problem names the invalid parameter.
-func TestBadDevices(t *testing.T) {
+// TestDevices_NameInvalidParameter checks that a problem names the invalid parameter.
+func TestDevices_NameInvalidParameter(t *testing.T) {
 	s := newServer(t, nil)
 	next := func() string {
 		s.send(http.MethodPut, "/v1/devices/a", `{}`, "Content-Type", "application/json")
@@ -85,7 +85,7 @@ func TestBadDevices(t *testing.T) {
 		{"GET", "/v1/devices/%20x", "", 400, "path.device", "space"},
 		{"PUT", "/v1/devices/%20x", "{}", 400, "path.device", "space"},
 		{"PUT", "/v1/devices/d", `{"status":"broken"}`, 422, "body.status", "maintenance"},
-		{"PUT", "/v1/devices/d", `{"colour":"red"}`, 422, "body.colour", "unexpected"},
+		{"PUT", "/v1/devices/d", `{"color":"red"}`, 422, "body.color", "unexpected"},
 		{"PUT", "/v1/devices/d", `{"attributes":[1]}`, 400, "body.attributes", "object"},
 		{"PUT", "/v1/devices/d", `{"attributes":{"a":1,"a":2}}`, 400, "body.attributes", "twice"},
 		{"PUT", "/v1/devices/d", `{"retention":"soon"}`, 400, "body.retention", "90d"},
@@ -97,9 +97,9 @@ func TestBadDevices(t *testing.T) {
 	}
 }
 
-// TestRetentionOfDevice checks that the readings of a device expire after its own retention, and
-// the readings of other devices do not.
-func TestRetentionOfDevice(t *testing.T) {
+// TestDeviceRetention_ExpiresOwnReadings checks that the readings of a device expire after its own
+// retention, and the readings of other devices do not.
+func TestDeviceRetention_ExpiresOwnReadings(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon), strings.Replace(good(noon), "d1", "d2", 1))
 	r := s.send(http.MethodPut, "/v1/devices/d1", `{"retention":"1h"}`, "Content-Type", "application/json")

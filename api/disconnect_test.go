@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestClientGone checks that a client that disconnects before or during its answer is not reported
-// as a fault of the server.
-func TestClientGone(t *testing.T) {
+// TestDisconnect_IsNotFault checks that a client that disconnects before or during its answer is
+// not reported as a fault of the server.
+func TestDisconnect_IsNotFault(t *testing.T) {
 	s := newServer(t, nil)
 	text := strings.Repeat("x", 60<<10)
 	var body strings.Builder

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestWhoseFault checks that a failure is reported as a fault of the server unless the client has
-// disconnected.
-func TestWhoseFault(t *testing.T) {
+// TestFault_ExcludesDisconnectedClient checks that a failure is reported as a fault of the server
+// unless the client has disconnected.
+func TestFault_ExcludesDisconnectedClient(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	rows := []struct {

@@ -23,9 +23,10 @@ func (s *server) request(h http.Handler, method, path, host, body string, head .
 	return &reply{t: s.t, status: w.Code, header: w.Header(), body: w.Body.String()}
 }
 
-// TestHosts checks that only requests with the name of this machine or a configured name are
-// answered. A browser sends the host name of an attacker's page, which can resolve to 127.0.0.1.
-func TestHosts(t *testing.T) {
+// TestGuard_AnswersConfiguredHosts checks that only requests with the name of this machine or a
+// configured name are answered. A browser sends the host name of an attacker's page, which can
+// resolve to 127.0.0.1.
+func TestGuard_AnswersConfiguredHosts(t *testing.T) {
 	s := newServer(t, nil)
 	named := api.New(api.Options{
 		Router: s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Lifecycle: s.engine.Store, Tables: s.engine.Store, Streams: s.engine.Streams, Devices: s.engine.Devices, Logs: s.engine.Logs, Alerts: s.engine.Alerts, Items: s.engine.Store,
@@ -52,9 +53,9 @@ func TestHosts(t *testing.T) {
 	s.request(named, "GET", "/v1/tables", "evil.test", "").problem(http.StatusForbidden, "header.Host", "evil.test")
 }
 
-// TestOtherSites checks that pages of other sites cannot change anything. Programs and pages of the
-// server itself can.
-func TestOtherSites(t *testing.T) {
+// TestGuard_RefusesChangesByOtherSites checks that pages of other sites cannot change anything.
+// Programs and pages of the server itself can.
+func TestGuard_RefusesChangesByOtherSites(t *testing.T) {
 	s := newServer(t, nil)
 	const self = "127.0.0.1:8278"
 	for _, head := range [][]string{
@@ -75,9 +76,9 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// TestUnaskedTypes checks that the content types of HTML forms are refused. The exception is the
-// default type of curl, if no browser sent it.
-func TestUnaskedTypes(t *testing.T) {
+// TestWrites_RefuseTypesOfForms checks that the content types of HTML forms are refused. The
+// exception is the default type of curl, if no browser sent it.
+func TestWrites_RefuseTypesOfForms(t *testing.T) {
 	s := newServer(t, nil)
 	const self, form = "127.0.0.1:8278", "application/x-www-form-urlencoded"
 	s.request(s.api, "POST", writePath+"?format=json", self, good(noon), "Content-Type", "text/plain", "Sec-Fetch-Site", "same-origin").
@@ -93,9 +94,9 @@ func TestUnaskedTypes(t *testing.T) {
 	}
 }
 
-// TestJSONTypes checks that routes for JSON refuse the content types of HTML forms, too, with the
-// same exception.
-func TestJSONTypes(t *testing.T) {
+// TestJSONRoutes_RefuseTypesOfForms checks that routes for JSON refuse the content types of HTML
+// forms, too, with the same exception.
+func TestJSONRoutes_RefuseTypesOfForms(t *testing.T) {
 	s := newServer(t, nil)
 	const self, form, path, body = "127.0.0.1:8278", "application/x-www-form-urlencoded", "/v1/devices/a", `{"name":"A"}`
 	for _, media := range []string{"", "application/json", "application/json; charset=utf-8", "application/merge-patch+json", form} {

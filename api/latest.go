@@ -219,7 +219,7 @@ func latestOf(asked url.Values, params []string, now time.Time) (q query.LatestQ
 	if err := knownOf(asked, params...); err != nil {
 		return q, err
 	}
-	if q.By, err = varve.ParseBy(asked.Get("by")); err != nil {
+	if q.By, err = query.ParseBy(asked.Get("by")); err != nil {
 		return q, varve.InvalidParam("query.by", "%s", err)
 	}
 	if q.AsOf, err = asOfOf(asked, now); err != nil {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestLatest checks the latest reading by event time and by arrival. The answer is 404 for an
-// unknown device, and if all readings have expired.
-func TestLatest(t *testing.T) {
+// TestLatest_ByEventAndArrival checks the latest reading by event time and by arrival. The
+// answer is 404 for an unknown device, and if all readings have expired.
+func TestLatest_ByEventAndArrival(t *testing.T) {
 	s := hours(t, 3)
 	s.advance(time.Minute)
 	s.write(valued(2000, 99)) // has the oldest event time, and arrives last
@@ -40,9 +40,9 @@ func TestLatest(t *testing.T) {
 	s.get(latestPath).problem(http.StatusNotFound, "", "expired")
 }
 
-// TestLatestOfMany checks one answer per requested device, in the order of the request. A device
-// without readings gets null, and a repeated device a repeated answer.
-func TestLatestOfMany(t *testing.T) {
+// TestLatest_OfManyDevices checks one answer per requested device, in the order of the request. A
+// device without readings gets null, and a repeated device a repeated answer.
+func TestLatest_OfManyDevices(t *testing.T) {
 	s := hours(t, 2)
 	s.write(strings.Replace(valued(5, 5), "d1", `d/\"2`, 1))
 	r := s.get(with("/v1/streams/weather/latest", "device", `d/"2`, "device", "none", "device", "d1", "device", "d1"))
@@ -61,9 +61,9 @@ func TestLatestOfMany(t *testing.T) {
 	}
 }
 
-// TestExplain checks that an explanation has the tables that a query would read, and the cost. It
-// also has the tables that are skipped because all their readings have expired.
-func TestExplain(t *testing.T) {
+// TestExplain_ListsTablesAndCost checks that an explanation has the tables that a query would read,
+// and the cost. It also has the tables that are skipped because all their readings have expired.
+func TestExplain_ListsTablesAndCost(t *testing.T) {
 	s := hours(t, 2)
 	s.write(valued(24*100, 7))
 	x := decode[wire.Explained](s.get(with(readPath, "explain", "true", "from", "-5h")))

@@ -26,9 +26,9 @@ func (s *server) messages(path string) string {
 	return strings.Join(all, " ")
 }
 
-// TestLogs checks that log entries are listed by device, state, operator and supervisor, and that a
-// resent entry is a duplicate.
-func TestLogs(t *testing.T) {
+// TestLogs_AreListedByFilter checks that log entries are listed by device, state, operator and
+// supervisor, and that a resent entry is a duplicate.
+func TestLogs_AreListedByFilter(t *testing.T) {
 	s := newServer(t, nil)
 	const warning = `{"time":"2020-04-24T14:50:00Z","state":"WARNING4","message":"hot","operator":"Liz","escalated_to":"Sara","attributes":{"t":90.50}}`
 	if a := s.log("d1", warning); a.Verdict != "stored" || a.Log.ID == "" || string(a.Log.Attributes) != `{"t":90.5}` || !a.Log.Arrived.Equal(noon) {
@@ -89,9 +89,9 @@ func TestLogs_AnswerConflicts(t *testing.T) {
 	}
 }
 
-// TestLogTimeUnit checks that the error for a time in seconds does not suggest the parameter
-// precision, which entries lack.
-func TestLogTimeUnit(t *testing.T) {
+// TestLogTime_ErrorOmitsPrecision checks that the error for a time in seconds does not suggest the
+// parameter precision, which entries lack.
+func TestLogTime_ErrorOmitsPrecision(t *testing.T) {
 	s := newServer(t, nil)
 	p := s.send(http.MethodPost, "/v1/devices/d/logs", `{"time":1587735000,"state":"S"}`, "Content-Type", "application/json").
 		problem(http.StatusBadRequest, "body.time", "send milliseconds")
@@ -100,8 +100,8 @@ func TestLogTimeUnit(t *testing.T) {
 	}
 }
 
-// TestBadLogs checks that a problem names the invalid parameter.
-func TestBadLogs(t *testing.T) {
+// TestLogs_NameInvalidParameter checks that a problem names the invalid parameter.
+func TestLogs_NameInvalidParameter(t *testing.T) {
 	s := newServer(t, nil)
 	for _, c := range []struct {
 		method, path, body string

@@ -41,9 +41,9 @@ func packedBulk(t *testing.T, f wire.Format, n int) []byte {
 	return out.Bytes()
 }
 
-// TestMemoryOfWrites checks that eight concurrent bodies, which are small when compressed and large when
-// decompressed, use at most 150 MiB of heap.
-func TestMemoryOfWrites(t *testing.T) {
+// TestWrites_LimitMemory checks that eight concurrent bodies, which are small when compressed and
+// large when decompressed, use at most 150 MiB of heap.
+func TestWrites_LimitMemory(t *testing.T) {
 	s := newServer(t, nil)
 	n := 1000
 	if testing.Short() {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestDescribedKinds checks that the OpenAPI document has the types of parameters, the address of
-// the server, and the formats of readings.
-func TestDescribedKinds(t *testing.T) {
+// TestOpenAPI_HasTypesAndFormats checks that the OpenAPI document has the types of parameters, the
+// address of the server, and the formats of readings.
+func TestOpenAPI_HasTypesAndFormats(t *testing.T) {
 	s := newServer(t, nil)
 	doc := decode[struct {
 		Servers []struct{ URL string }

@@ -45,8 +45,8 @@ func values(r *reply) string {
 	return strings.Join(list, " ")
 }
 
-// TestReads checks the readings of an answer and their order.
-func TestReads(t *testing.T) {
+// TestReads_ReturnReadingsInOrder checks the readings of an answer and their order.
+func TestReads_ReturnReadingsInOrder(t *testing.T) {
 	s := hours(t, 6)
 	rows := []struct{ why, path, want string }{
 		{"all", readPath, "5 4 3 2 1 0"},
@@ -71,8 +71,9 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestAnswer checks every property of an answer with readings, and of an empty answer.
-func TestAnswer(t *testing.T) {
+// TestAnswer_HasAllProperties checks every property of an answer with readings, and of an empty
+// answer.
+func TestAnswer_HasAllProperties(t *testing.T) {
 	s := hours(t, 1)
 	r := s.get(readPath)
 	want := fmt.Sprintf(`{"readings":[
@@ -92,9 +93,9 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestForms checks that JSON, NDJSON and CSV have the same readings. The parameter format
-// overrides the header Accept.
-func TestForms(t *testing.T) {
+// TestFormats_HaveSameReadings checks that JSON, NDJSON and CSV have the same readings. The
+// parameter format overrides the header Accept.
+func TestFormats_HaveSameReadings(t *testing.T) {
 	// From the oldest to the newest, the readings have v = 1, only w, and v = 0.
 	s := hours(t, 2)
 	s.write(`{"device":"d1","time":"2026-11-18T11:30:00Z","id":"x","fields":{"w":"a,\"b\""}}`)
@@ -131,9 +132,9 @@ func TestForms(t *testing.T) {
 // notes matches the field note of every reading, in any format.
 var notes = regexp.MustCompile(`[",]n([0-9]+)[",]`)
 
-// TestPages checks that all pages together are the whole answer, each reading once, in every format
-// and order. The window of the first page applies to all.
-func TestPages(t *testing.T) {
+// TestPages_EqualWholeAnswer checks that all pages together are the whole answer, each reading
+// once, in every format and order. The window of the first page applies to all.
+func TestPages_EqualWholeAnswer(t *testing.T) {
 	s := hours(t, 25)
 	for _, order := range []string{"asc", "desc"} {
 		whole := values(s.get(with(readPath, "order", order, "from", "-20h", "to", "now")))
@@ -170,9 +171,9 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestCursorsOfOtherQueries checks that only the query of a cursor accepts it, and that no query accepts
-// an invalid cursor.
-func TestCursorsOfOtherQueries(t *testing.T) {
+// TestCursor_IsRefusedByOtherQueries checks that only the query of a cursor accepts it, and that no
+// query accepts an invalid cursor.
+func TestCursor_IsRefusedByOtherQueries(t *testing.T) {
 	s := hours(t, 5)
 	next := decode[wire.ReadingsBody](s.get(with(readPath, "limit", "2", "from", "-4h"))).Next
 	if next == "" {
@@ -194,8 +195,8 @@ func TestCursorsOfOtherQueries(t *testing.T) {
 	}
 }
 
-// TestBadReadParams checks that a problem names the invalid parameter.
-func TestBadReadParams(t *testing.T) {
+// TestReadParams_NameInvalidOne checks that a problem names the invalid parameter.
+func TestReadParams_NameInvalidOne(t *testing.T) {
 	s := newServer(t, nil)
 	rows := []struct{ path, param, says string }{
 		{with(readPath, "from", "soon"), "query.from", "a distance as in -24h or -1mo"}, {with(readPath, "to", "1475001526"), "query.to", "looks like seconds"},
@@ -206,7 +207,7 @@ func TestBadReadParams(t *testing.T) {
 		{with(readPath, "format", "xml"), "query.format", "ndjson"}, {with(readPath, "precision", "h"), "query.precision", "us"}, {with(readPath, "timezone", "x"), "query.timezone", ""},
 		{with(readPath, "form", "now"), "query.form", "unknown parameter"}, {"/v1/streams/a%20b/devices/d1/readings", "path.stream", ""},
 		{"/v1/streams/weather/devices/%20d1/readings", "path.device", "space"}, {"/v1/streams/weather/devices/" + strings.Repeat("d", 257) + "/latest", "path.device", "257"},
-		{with(latestPath, "by", "colour"), "query.by", "arrival"}, {with(latestPath, "device", "d1"), "query.device", "unknown parameter"}, {with(latestPath, "limit", "1"), "query.limit", "unknown parameter"},
+		{with(latestPath, "by", "color"), "query.by", "arrival"}, {with(latestPath, "device", "d1"), "query.device", "unknown parameter"}, {with(latestPath, "limit", "1"), "query.limit", "unknown parameter"},
 		{with("/v1/streams/weather/latest", "device", ""), "query.device", "empty"},
 		{"/v1/streams/weather/latest?device=d" + strings.Repeat("&device=d", 1000), "query.device", "1001"},
 	}
@@ -215,9 +216,9 @@ func TestBadReadParams(t *testing.T) {
 	}
 }
 
-// TestReadFails checks that a failed read is answered with 500 and a problem, or with a truncated
-// body after the answer has begun. Both cases are reported as an event.
-func TestReadFails(t *testing.T) {
+// TestRead_ReportsFailure checks that a failed read is answered with 500 and a problem, or with a
+// truncated body after the answer has begun. Both cases are reported as an event.
+func TestRead_ReportsFailure(t *testing.T) {
 	s := newServer(t, nil)
 	old := noon.AddDate(0, -3, 0)
 	long := strings.Repeat("x", 30<<10)

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestReadiness checks that only keys of tenant default with the scope read get details of the
-// deployment.
-func TestReadiness(t *testing.T) {
+// TestReadiness_ShowsDetailsToOperators checks that only keys of tenant default with the scope read
+// get details of the deployment.
+func TestReadiness_ShowsDetailsToOperators(t *testing.T) {
 	l := newLocked(t)
 	for who, all := range map[string]bool{"none": false, "revoked": false, "other admin": false, "write": false, "read": true, "admin": true} {
 		r := l.as(l.keys[who], "GET", "/readyz", "")

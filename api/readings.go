@@ -218,7 +218,7 @@ func queryOf(r *http.Request, asked url.Values, now time.Time) (q query.Query, e
 	if q.Window, err = windowOf(asked, now); err != nil {
 		return q, err
 	}
-	if q.Order, err = varve.ParseOrder(asked.Get("order")); err != nil {
+	if q.Order, err = query.ParseOrder(asked.Get("order")); err != nil {
 		return q, varve.InvalidParam("query.order", "%s", err)
 	}
 	if asked.Has("limit") {

@@ -25,7 +25,7 @@ func (a *responder) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // failWrite answers as fail does. If tally is set, the problem has the counts of the readings
 // before the error.
-func (a *responder) failWrite(w http.ResponseWriter, r *http.Request, err error, tally *varve.Tally) {
+func (a *responder) failWrite(w http.ResponseWriter, r *http.Request, err error, tally *wire.Tally) {
 	e := classify(err)
 	status := statusOf(e)
 	if status >= http.StatusInternalServerError {

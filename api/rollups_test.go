@@ -17,9 +17,9 @@ func numbered(device string, at time.Time, fields string) string {
 	return fmt.Sprintf(`{"device":%q,"time":%q,"fields":{%s}}`, device, at.Format(time.RFC3339Nano), fields)
 }
 
-// TestRollups checks exact numbers of the requested fields, by period. Periods without readings
-// are left out. A period that is partly in the window is returned as a whole.
-func TestRollups(t *testing.T) {
+// TestRollups_AreExact checks exact numbers of the requested fields, by period. Periods without
+// readings are left out. A period that is partly in the window is returned as a whole.
+func TestRollups_AreExact(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(
 		numbered("d1", noon.Add(-time.Minute), `"t":22.40,"n":12345678901234567890123456789012345678,"on":true`),
@@ -60,8 +60,8 @@ func TestRollups(t *testing.T) {
 	}
 }
 
-// TestRollupsRefuse checks that a problem names the invalid parameter.
-func TestRollupsRefuse(t *testing.T) {
+// TestRollups_NameInvalidParameter checks that a problem names the invalid parameter.
+func TestRollups_NameInvalidParameter(t *testing.T) {
 	s := newServer(t, nil)
 	for _, c := range []struct {
 		query, param, says string
@@ -85,9 +85,9 @@ func TestRollupsRefuse(t *testing.T) {
 	off.send(http.MethodPost, rollupsPath, "").problem(http.StatusConflict, "", "rollups.enabled")
 }
 
-// TestRollupPages checks that pages of any size together are the whole list. It reads them over
-// HTTP and with the client.
-func TestRollupPages(t *testing.T) {
+// TestRollups_PagesEqualWhole checks that pages of any size together are the whole list. It reads
+// them over HTTP and with the client.
+func TestRollups_PagesEqualWhole(t *testing.T) {
 	s := newServer(t, nil)
 	for i := range 40 {
 		s.write(numbered("d1", noon.Add(-time.Duration(i*i)*time.Hour), `"t":1`))

@@ -43,10 +43,10 @@ func (s *server) halfSent(head, part string) *reply {
 	return &reply{t: s.t, status: resp.StatusCode, header: resp.Header, body: string(text)}
 }
 
-// TestStalledBodies checks that a body that stalls gets 408 with the counts of its earlier
+// TestStalledBody_Gets408 checks that a body that stalls gets 408 with the counts of its earlier
 // readings, whether long or short, with or without a length. The stall is not reported as a
 // fault.
-func TestStalledBodies(t *testing.T) {
+func TestStalledBody_Gets408(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 30 * time.Millisecond })
 	for _, head := range []string{"Content-Length: 100\r\n", "Content-Length: 100000\r\n", "Transfer-Encoding: chunked\r\n"} {
 		for _, part := range []string{"", good(noon)[:20]} {
@@ -83,15 +83,15 @@ func (d drips) Read(p []byte) (int, error) {
 	return copy(p, " "), nil
 }
 
-// TestDrippingBody checks that a body that makes progress and never ends is refused after the
-// request's time limit.
-func TestDrippingBody(t *testing.T) {
+// TestDrippingBody_IsRefusedAfterLimit checks that a body that makes progress and never ends is
+// refused after the request's time limit.
+func TestDrippingBody_IsRefusedAfterLimit(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Request = 150 * time.Millisecond })
 	s.sendReader("POST", writePath, drips{10 * time.Millisecond}).problem(http.StatusRequestTimeout, "", "took too long")
 }
 
-// TestLongWriteAfterItsBody checks that a write may take longer than a body may stall.
-func TestLongWriteAfterItsBody(t *testing.T) {
+// TestWrite_MayOutlastStallLimit checks that a write may take longer than a body may stall.
+func TestWrite_MayOutlastStallLimit(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 20 * time.Millisecond })
 	s.store.set(&s.store.write, func(grid.Table) error { <-time.After(100 * time.Millisecond); return nil })
 	for _, body := range []string{good(noon), lines(2000)} {
@@ -102,9 +102,9 @@ func TestLongWriteAfterItsBody(t *testing.T) {
 	}
 }
 
-// TestWriteThatHangs checks that a client gets an answer that permits a retry after the time limit
-// of its request, even if the store hangs.
-func TestWriteThatHangs(t *testing.T) {
+// TestHangingWrite_PermitsRetry checks that a client gets an answer that permits a retry after the
+// time limit of its request, even if the store hangs.
+func TestHangingWrite_PermitsRetry(t *testing.T) {
 	const limit = 400 * time.Millisecond
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Request = limit })
 	for _, body := range []string{good(noon), lines(2000)} {

@@ -24,9 +24,9 @@ func (s *server) table(name string) wire.TableInfo {
 	return wire.TableInfo{}
 }
 
-// TestTables checks that each table is listed with its state and schedule, and that all streams are
-// listed.
-func TestTables(t *testing.T) {
+// TestTables_ListStateAndSchedule checks that each table is listed with its state and schedule, and
+// that all streams are listed.
+func TestTables_ListStateAndSchedule(t *testing.T) {
 	s := hours(t, 3)
 	in := s.table(thisTable(s).Name())
 	if in.Class != "default" || in.State != "open" || in.Tier != "hot" || in.Readings != 3 || in.WriteMonth != "2026-11" || in.Why == "" || in.Retires == nil || in.Drops != nil {
@@ -45,9 +45,9 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestPlan checks that a plan changes nothing, can be made for another time, and is applied as
-// planned.
-func TestPlan(t *testing.T) {
+// TestPlan_IsAppliedAsPlanned checks that a plan changes nothing, can be made for another time, and
+// is applied as planned.
+func TestPlan_IsAppliedAsPlanned(t *testing.T) {
 	s := hours(t, 1)
 	if p := decode[wire.PlanBody](s.get("/v1/tables/plan")); len(p.Actions) != 0 || !p.At.Equal(noon) || p.Ready != p.Needed || p.Ready == 0 || p.Skipped == nil {
 		t.Errorf("%+v", p)
@@ -69,8 +69,8 @@ func TestPlan(t *testing.T) {
 	s.get("/v1/tables/plan?at=soon").problem(http.StatusBadRequest, "query.at", "RFC 3339")
 }
 
-// TestApplyOnceAtATime checks that the answer is 409 while another process has the lease.
-func TestApplyOnceAtATime(t *testing.T) {
+// TestApply_RequiresLease checks that the answer is 409 while another process has the lease.
+func TestApply_RequiresLease(t *testing.T) {
 	s := newServer(t, nil)
 	k := lease.Manager{Items: s.store, Now: s.clock, Holder: "another", TTL: time.Hour}
 	l, err := k.Acquire(context.Background(), "rotator")
@@ -86,9 +86,9 @@ func TestApplyOnceAtATime(t *testing.T) {
 	}
 }
 
-// TestHolds checks that a hold with a reason protects the named table from retirement until the hold is
-// released. A restored table must be on hold.
-func TestHolds(t *testing.T) {
+// TestHold_ProtectsTable checks that a hold with a reason protects the named table from retirement
+// until the hold is released. A restored table must be on hold.
+func TestHold_ProtectsTable(t *testing.T) {
 	s := hours(t, 1)
 	name := thisTable(s).Name()
 	path := "/v1/tables/" + name
@@ -113,9 +113,9 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestRestoreOfOpenTable checks that a restore of a table that is not retired fails, and does not
-// put the table on hold.
-func TestRestoreOfOpenTable(t *testing.T) {
+// TestRestore_RefusesOpenTable checks that a restore of a table that is not retired fails, and does
+// not put the table on hold.
+func TestRestore_RefusesOpenTable(t *testing.T) {
 	s := hours(t, 1)
 	name := thisTable(s).Name()
 	s.send("POST", "/v1/tables/"+name+"/restore", "").problem(http.StatusConflict, "", "is not retired")
@@ -124,8 +124,9 @@ func TestRestoreOfOpenTable(t *testing.T) {
 	}
 }
 
-// TestBadTableRequests checks the statuses of requests with unknown tables and with invalid bodies.
-func TestBadTableRequests(t *testing.T) {
+// TestTables_RefuseInvalidRequests checks the statuses of requests with unknown tables and with
+// invalid bodies.
+func TestTables_RefuseInvalidRequests(t *testing.T) {
 	s := newServer(t, nil)
 	absent := strings.Replace(thisTable(s).Name(), "_2026", "_2019", 1)
 	for _, name := range []string{"x", "other_1794787200_1795392000_11_2026", "varve_1_2_11_2026", absent} {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestLongCoverage checks a coverage with more tables than fit into a trailer. It has the number
-// of omitted tables, and the client can read it.
-func TestLongCoverage(t *testing.T) {
+// TestLongCoverage_FitsTrailer checks a coverage with more tables than fit into a trailer. It has
+// the number of omitted tables, and the client can read it.
+func TestLongCoverage_FitsTrailer(t *testing.T) {
 	s := newServer(t, nil)
 	var body strings.Builder
 	for week := range 200 {

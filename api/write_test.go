@@ -17,9 +17,9 @@ import (
 // future is a reading that is rejected because its time is too far in the future.
 var future = good(noon.Add(48 * time.Hour))
 
-// TestWrites checks the status and the verdicts for bodies of JSON, NDJSON and CSV. The status is 200 if
-// no reading is rejected, 207 if some are, and 422 if all are.
-func TestWrites(t *testing.T) {
+// TestWrites_ReturnStatusAndVerdicts checks the status and the verdicts for bodies of JSON, NDJSON
+// and CSV. The status is 200 if no reading is rejected, 207 if some are, and 422 if all are.
+func TestWrites_ReturnStatusAndVerdicts(t *testing.T) {
 	csv := "time,device,a\n1475001526000,d1,1\n"
 	rows := []struct {
 		why, media, body string
@@ -63,9 +63,9 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// TestBodiesThatCannotBeRead checks that an unreadable body gets 400 with the reason and the counts
-// of its earlier readings.
-func TestBodiesThatCannotBeRead(t *testing.T) {
+// TestUnreadableBody_Gets400WithCounts checks that an unreadable body gets 400 with the reason and
+// the counts of its earlier readings.
+func TestUnreadableBody_Gets400WithCounts(t *testing.T) {
 	s := newServer(t, nil)
 	for body, says := range map[string]string{"": "empty", "hello": "Content-Type", good(noon)[:20]: "not a JSON object", "[" + good(noon)[:20]: "not a JSON array", "time,a\n": "Content-Type"} {
 		p := s.send("POST", writePath, body).problem(http.StatusBadRequest, "", says)
@@ -78,8 +78,8 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestWriteParams checks the effects of parameters of a write.
-func TestWriteParams(t *testing.T) {
+// TestWriteParams_TakeEffect checks the effects of parameters of a write.
+func TestWriteParams_TakeEffect(t *testing.T) {
 	rows := []struct {
 		why, path, media, body string
 		device, at, field      string
@@ -110,9 +110,9 @@ func TestWriteParams(t *testing.T) {
 	}
 }
 
-// TestBadWriteParams checks that a problem names the invalid parameter, and that no reading of the
-// body is stored.
-func TestBadWriteParams(t *testing.T) {
+// TestWriteParams_NameInvalidOne checks that a problem names the invalid parameter, and that no
+// reading of the body is stored.
+func TestWriteParams_NameInvalidOne(t *testing.T) {
 	s := newServer(t, nil)
 	rows := []struct{ path, param, says string }{
 		{with(writePath, "format", "xml"), "query.format", "use json, ndjson, csv or line"},
@@ -148,9 +148,9 @@ func TestRejects_AreListedUpToLimit(t *testing.T) {
 	}
 }
 
-// TestNotStoredForNow checks the code of readings that may be stored later. The status is 503 with
-// a time to wait if all readings have this code, and 207 if only some have it.
-func TestNotStoredForNow(t *testing.T) {
+// TestUnavailableReadings_MayBeRetried checks the code of readings that may be stored later. The
+// status is 503 with a time to wait if all readings have this code, and 207 if only some have it.
+func TestUnavailableReadings_MayBeRetried(t *testing.T) {
 	s := newServer(t, nil)
 	bad := thisTable(s)
 	s.store.set(&s.store.write, func(t grid.Table) error {
@@ -174,9 +174,9 @@ func TestNotStoredForNow(t *testing.T) {
 	s.write(good(noon))
 }
 
-// TestTooManyWrites checks that too many concurrent writes get 429 with a time to wait, until one
-// of them ends.
-func TestTooManyWrites(t *testing.T) {
+// TestWrites_LimitConcurrency checks that too many concurrent writes get 429 with a time to wait,
+// until one of them ends.
+func TestWrites_LimitConcurrency(t *testing.T) {
 	s := newServer(t, func(o *engine.Options, _ *api.Limits) { o.MaxRequests = 1 })
 	entered, gate, done := make(chan struct{}), make(chan struct{}), make(chan *reply)
 	s.store.set(&s.store.write, func(grid.Table) error {

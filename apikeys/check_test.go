@@ -25,8 +25,8 @@ func change(text string, at int, to byte) string {
 	return string(b)
 }
 
-// TestCheck checks that every process accepts a complete key, and no part of it.
-func TestCheck(t *testing.T) {
+// TestCheck_RequiresCompleteKey checks that every process accepts a complete key, and no part of it.
+func TestCheck_RequiresCompleteKey(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
 	k, text := w.create(apikeys.Draft{Tenant: "acme", Scopes: apikeys.Write})
@@ -47,8 +47,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestScopes checks that admin includes all scopes, and each other scope only itself.
-func TestScopes(t *testing.T) {
+// TestScopes_AdminIncludesAll checks that admin includes all scopes, and each other scope only itself.
+func TestScopes_AdminIncludesAll(t *testing.T) {
 	for _, row := range []struct {
 		names              string
 		read, write, admin bool
@@ -68,9 +68,9 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestEnds checks that a key ends at its exact expiry, even if it is cached. A revoked key ends
-// at once in this process, and within ten seconds in others.
-func TestEnds(t *testing.T) {
+// TestKey_EndsAtExpiryAndRevocation checks that a key ends at its exact expiry, even if it is
+// cached. A revoked key ends at once in this process, and within ten seconds in others.
+func TestKey_EndsAtExpiryAndRevocation(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
 	_, expiring := w.create(apikeys.Draft{Scopes: apikeys.Read, Expires: w.clock.Now().Add(5 * time.Second)})
@@ -99,9 +99,9 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestRevokedWhileRead revokes a key while the registry is being read. The read must not restore
-// the key for later requests.
-func TestRevokedWhileRead(t *testing.T) {
+// TestRevoke_OverridesRunningRead revokes a key while the registry is being read. The read must not
+// restore the key for later requests.
+func TestRevoke_OverridesRunningRead(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
 	k, text := w.create(apikeys.Draft{Scopes: apikeys.Read})
@@ -132,9 +132,9 @@ func TestRevokedWhileRead(t *testing.T) {
 	}
 }
 
-// TestMemory checks that the checks of a cached key do not read the store for ten seconds. A wrong secret
-// causes no read, and an unknown id one read in ten seconds.
-func TestMemory(t *testing.T) {
+// TestCheck_CachesForTenSeconds checks that the checks of a cached key do not read the store for
+// ten seconds. A wrong secret causes no read, and an unknown id one read in ten seconds.
+func TestCheck_CachesForTenSeconds(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
 	k, text := w.create(apikeys.Draft{Scopes: apikeys.Read})
@@ -179,9 +179,9 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestGuessing checks that guessed ids reach the store at most fifty times a second, after the first
-// 500. Cached keys are still accepted, and other keys must be retried.
-func TestGuessing(t *testing.T) {
+// TestCheck_LimitsGuesses checks that guessed ids reach the store at most fifty times a second,
+// after the first 500. Cached keys are still accepted, and other keys must be retried.
+func TestCheck_LimitsGuesses(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
 	_, text := w.create(apikeys.Draft{Scopes: apikeys.Read})
@@ -232,9 +232,9 @@ func TestGuessing(t *testing.T) {
 	}
 }
 
-// TestStoreFails checks that a failing store allows no request. Its error is returned, and not
+// TestCheck_FailsClosed checks that a failing store allows no request. Its error is returned, and not
 // cached.
-func TestStoreFails(t *testing.T) {
+func TestCheck_FailsClosed(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
 	_, text := w.create(apikeys.Draft{Scopes: apikeys.Read})

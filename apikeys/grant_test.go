@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestRequestRate checks that a burst of one second's requests passes at once, and later requests
-// pass at the rate. When the key is reread, its rate is not reset.
-func TestRequestRate(t *testing.T) {
+// TestRequestRate_AllowsBurst checks that a burst of one second's requests passes at once, and
+// later requests pass at the rate. When the key is reread, its rate is not reset.
+func TestRequestRate_AllowsBurst(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
 	_, text := w.create(apikeys.Draft{Scopes: apikeys.Read, Rate: apikeys.Rate{Requests: 5}})
@@ -45,9 +45,10 @@ func TestRequestRate(t *testing.T) {
 	}
 }
 
-// TestReadingRate checks that a body of any length is accepted whole. Later bodies wait until the
-// rate has allowed for the readings of earlier bodies, and no other request waits.
-func TestReadingRate(t *testing.T) {
+// TestReadingRate_DelaysLaterBodies checks that a body of any length is accepted whole. Later
+// bodies wait until the rate has allowed for the readings of earlier bodies, and no other request
+// waits.
+func TestReadingRate_DelaysLaterBodies(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
 	_, text := w.create(apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: 100}})
@@ -75,7 +76,7 @@ func TestReadingRate(t *testing.T) {
 	}
 }
 
-func TestNoRate(t *testing.T) {
+func TestNoRate_NeverWaits(t *testing.T) {
 	g := apikeys.Everything()
 	for range 1000 {
 		g.Readings(time.Time{}, 1e6)
@@ -85,9 +86,9 @@ func TestNoRate(t *testing.T) {
 	}
 }
 
-// TestShows checks that a key is found anywhere in a text, even if its end is truncated. Names
-// that resemble a key are not found.
-func TestShows(t *testing.T) {
+// TestShows_FindsKeyInText checks that a key is found anywhere in a text, even if its end is
+// truncated. Names that resemble a key are not found.
+func TestShows_FindsKeyInText(t *testing.T) {
 	w := newWorld(t)
 	k, text := w.admin()
 	for _, with := range []string{text, "a" + text + "b", "vk_vk_" + text, "/v1/keys/" + text, text[:40], text[:28]} {
@@ -105,8 +106,8 @@ func TestShows(t *testing.T) {
 	}
 }
 
-// TestRateIsRemembered checks that the rate of a key is not reset when the key is reread.
-func TestRateIsRemembered(t *testing.T) {
+// TestRate_SurvivesReread checks that the rate of a key is not reset when the key is reread.
+func TestRate_SurvivesReread(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
 	_, text := w.create(apikeys.Draft{Scopes: apikeys.Read, Rate: apikeys.Rate{Requests: 0.01}})
@@ -122,8 +123,9 @@ func TestRateIsRemembered(t *testing.T) {
 	}
 }
 
-// TestBegin checks that the rate limits how many of several concurrent bodies are accepted.
-func TestBegin(t *testing.T) {
+// TestBegin_LimitsConcurrentBodies checks that the rate limits how many of several concurrent
+// bodies are accepted.
+func TestBegin_LimitsConcurrentBodies(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
 	_, text := w.create(apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: 10}})

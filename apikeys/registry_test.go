@@ -20,9 +20,9 @@ const day = 24 * time.Hour
 
 var form = regexp.MustCompile(`^vk_[a-z2-7]{8}_[0-9A-Za-z]{43}$`)
 
-// TestCreate checks that a key has the properties of its draft in every process, and a secret in
-// the documented form. The store has only its hash.
-func TestCreate(t *testing.T) {
+// TestCreate_StoresHashOnly checks that a key has the properties of its draft in every process, and
+// a secret in the documented form. The store has only its hash.
+func TestCreate_StoresHashOnly(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
 	d := apikeys.Draft{
@@ -61,9 +61,9 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestFirstKey checks that keys are optional until the first one exists, and required from then on.
-// The first key must be able to create others.
-func TestFirstKey(t *testing.T) {
+// TestFirstKey_MustBeAbleToCreate checks that keys are optional until the first one exists, and
+// required from then on. The first key must be able to create others.
+func TestFirstKey_MustBeAbleToCreate(t *testing.T) {
 	w := newWorld(t)
 	late := w.other()
 	for _, d := range []apikeys.Draft{{Scopes: apikeys.Read | apikeys.Write}, {Tenant: "acme", Scopes: apikeys.Admin}} {
@@ -94,9 +94,9 @@ func TestFirstKey(t *testing.T) {
 	w.create(apikeys.Draft{Tenant: "acme", Scopes: apikeys.Read}) // allowed, because it is not the first key
 }
 
-// TestDiesBeforeFirstKey ends a process between the record that keys exist and the first key.
+// TestFirstKey_SurvivesCrash ends a process between the record that keys exist and the first key.
 // Requests are denied until the next attempt creates a key.
-func TestDiesBeforeFirstKey(t *testing.T) {
+func TestFirstKey_SurvivesCrash(t *testing.T) {
 	w := newWorld(t)
 	broken := errors.New("gone")
 	puts := 0
@@ -117,9 +117,9 @@ func TestDiesBeforeFirstKey(t *testing.T) {
 	}
 }
 
-// TestOnFailsClosed checks that no request is allowed if the store cannot return the record that
+// TestOn_FailsClosed checks that no request is allowed if the store cannot return the record that
 // keys exist.
-func TestOnFailsClosed(t *testing.T) {
+func TestOn_FailsClosed(t *testing.T) {
 	w := newWorld(t)
 	broken := errors.New("no answer")
 	w.items.onGet(func([]store.Item) error { return broken })
@@ -128,7 +128,7 @@ func TestOnFailsClosed(t *testing.T) {
 	}
 }
 
-func TestBadDrafts(t *testing.T) {
+func TestCreate_RefusesInvalidDrafts(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
 	for _, row := range []struct {
@@ -154,9 +154,9 @@ func TestBadDrafts(t *testing.T) {
 	invalid(t, err, "scopes", `scope "root" is unknown`)
 }
 
-// TestList checks that the keys of one tenant or of all are listed in order of creation, including
-// keys that ended in the last 90 days.
-func TestList(t *testing.T) {
+// TestList_OrdersByCreation checks that the keys of one tenant or of all are listed in order of
+// creation, including keys that ended in the last 90 days.
+func TestList_OrdersByCreation(t *testing.T) {
 	w := newWorld(t)
 	first, _ := w.admin()
 	w.clock.advance(time.Second)
@@ -188,9 +188,9 @@ func TestList(t *testing.T) {
 	expect("", first.ID+" active")
 }
 
-// TestRevoke checks that a key is revoked once, only by its tenant or an operator, and no error
-// shows a possible secret.
-func TestRevoke(t *testing.T) {
+// TestRevoke_AppliesOnce checks that a key is revoked once, only by its tenant or an operator, and
+// no error shows a possible secret.
+func TestRevoke_AppliesOnce(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
 	k, text := w.create(apikeys.Draft{Tenant: "acme", Scopes: apikeys.Read})

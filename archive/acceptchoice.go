@@ -194,9 +194,9 @@ func (a Acceptor) registerMerged(ctx context.Context, dir string, m *Manifest, d
 	return a.catalog.putMerged(ctx, &now, Archived)
 }
 
-// keepPointed marks a merged archive as damaged, so that a merge does not delete it. It marks the one to which
+// protectPointed marks a merged archive as damaged, so that a merge does not delete it. It marks the one to which
 // the present record points, if readings may be missing and the next record points elsewhere.
-func (a Acceptor) keepPointed(ctx context.Context, p *Acceptance, next string) error {
+func (a Acceptor) protectPointed(ctx context.Context, p *Acceptance, next string) error {
 	was := p.Record.Merged
 	if was == "" || was == next || !p.Loses() {
 		return nil
@@ -248,7 +248,7 @@ func (a Acceptor) acceptWhole(ctx context.Context, p *Acceptance) (Record, error
 		next.Generation = max(next.Generation, highest) // an erasure then also finds these archives of the table
 	}
 	next.Attempts = slices.DeleteFunc(slices.Clone(next.Attempts), func(attempt string) bool { return named[attempt] })
-	if err := a.keepPointed(ctx, p, next.Merged); err != nil {
+	if err := a.protectPointed(ctx, p, next.Merged); err != nil {
 		return p.Record, err
 	}
 	if err := a.recheckHold(ctx, p); err != nil {

@@ -110,7 +110,7 @@ func (a Acceptor) copyReadable(ctx context.Context, p *Acceptance) (Record, erro
 	if err != nil {
 		return next, err
 	}
-	if err := a.keepPointed(ctx, p, ""); err != nil {
+	if err := a.protectPointed(ctx, p, ""); err != nil {
 		return next, err
 	}
 	if p.chosen.merged {

@@ -1,6 +1,9 @@
 package block
 
-import "github.com/varvedb/varve"
+import (
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/contentid"
+)
 
 // Forms computes the ids of a block's readings. Call Reset before the first use.
 type Forms struct {
@@ -25,7 +28,7 @@ func (f *Forms) Reset(b *Block) {
 		f.names = append(f.names, nil)
 	}
 	for i := range b.Columns {
-		f.names[i] = varve.AppendCanonicalName(f.names[i][:0], b.Columns[i].Name)
+		f.names[i] = contentid.AppendName(f.names[i][:0], b.Columns[i].Name)
 	}
 }
 
@@ -64,7 +67,7 @@ func (f *Forms) IDs(p *Part, from, to int) []varve.ID {
 			ids = append(ids, f.block.IDs[p.Row(from+k)])
 			continue
 		}
-		ids = append(ids, varve.ContentIDOf(forms[at:end]))
+		ids = append(ids, varve.HashID(contentid.Hash(forms[at:end])))
 		at = end
 	}
 	f.forms, f.ends, f.ids = forms, ends, ids
@@ -79,7 +82,7 @@ func (f *Forms) appendForm(dst []byte, i int) []byte {
 			c.Decode()
 		}
 		if c.Plain {
-			dst = varve.AppendCanonicalScaled(append(dst, f.names[j]...), c.Coefs[i], int(c.Least))
+			dst = contentid.AppendScaled(append(dst, f.names[j]...), c.Coefs[i], int(c.Least))
 		} else if c.Has(i) {
 			dst = varve.AppendCanonicalValue(append(dst, f.names[j]...), c.Value(i))
 		}

@@ -65,7 +65,7 @@ func (c *Corrector) Repeat(ctx context.Context, r *varve.Reading) (varve.Verdict
 //   - Otherwise Correct returns the given verdict.
 //
 // The caller sets newest for the latest rejected reading of a series in a batch. If no offset
-// matches such a reading, it is a sample, from which an offset may be learnt at once.
+// matches such a reading, it is a sample, from which an offset may be learned at once.
 func (c *Corrector) Correct(ctx context.Context, r *varve.Reading, arrived time.Time, rejected varve.Verdict, newest bool) (varve.Reading, varve.Verdict, error) {
 	for {
 		all, err := c.registry.Offsets(ctx, r.Tenant, r.Stream)
@@ -95,7 +95,7 @@ func (c *Corrector) Correct(ctx context.Context, r *varve.Reading, arrived time.
 			return *r, rejected, nil
 		}
 		newest = false
-		if learnt, err := c.registry.Observe(ctx, r.Series, r.Time, arrived); !learnt || err != nil {
+		if learned, err := c.registry.Observe(ctx, r.Series, r.Time, arrived); !learned || err != nil {
 			return *r, rejected, err
 		}
 	}

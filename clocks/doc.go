@@ -7,7 +7,7 @@
 //
 // The main types:
 //
-//   - Offset is the learnt error of a clock, from a sent time on.
+//   - Offset is the learned error of a clock, from a sent time on.
 //   - Registry learns and stores offsets.
 //   - Corrector corrects readings.
 //

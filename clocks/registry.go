@@ -20,7 +20,7 @@ type Offset struct {
 }
 
 const (
-	// samples is the number of consistent samples from which an offset is learnt.
+	// samples is the number of consistent samples from which an offset is learned.
 	samples = 5
 	// sampleGap is the shortest time between the arrivals of two samples. So an offset takes at
 	// least two minutes to learn. In an uploaded backlog, event times advance faster than arrivals.
@@ -29,7 +29,7 @@ const (
 	// maxSpread is the largest difference between the offsets of consistent samples.
 	maxSpread = 20 * time.Second
 	// maxOffsets limits the offsets of a series. If the clock of its device changes more often, no
-	// further offset is learnt.
+	// further offset is learned.
 	maxOffsets = 8
 	// maxLearning limits the series with samples. At the limit, the first sample of a further series
 	// clears all others.
@@ -67,8 +67,8 @@ func New(items store.Items, now func() time.Time) *Registry {
 
 func partition(tenant, stream string) string { return "CLOCK#" + tenant + "/" + stream }
 
-// Offsets returns the learnt offsets of a stream, by device. Callers must not change the result.
-// Offsets that other processes learnt in the last ten seconds may be missing.
+// Offsets returns the learned offsets of a stream, by device. Callers must not change the result.
+// Offsets that other processes learned in the last ten seconds may be missing.
 func (g *Registry) Offsets(ctx context.Context, tenant, stream string) (map[string][]Offset, error) {
 	return g.known.Get(ctx, streamKey{tenant, stream}, func(ctx context.Context) (map[string][]Offset, error) {
 		all := map[string][]Offset{}
@@ -101,7 +101,7 @@ func decode(it *store.Item) (offsets []Offset, err error) {
 //
 // If a similar offset is stored already, Observe stores none and returns true. If the series already
 // has maxOffsets offsets, Observe stores none and returns false.
-func (g *Registry) Observe(ctx context.Context, s varve.Series, sent, arrived time.Time) (learnt bool, err error) {
+func (g *Registry) Observe(ctx context.Context, s varve.Series, sent, arrived time.Time) (learned bool, err error) {
 	ahead, ok := g.sample(s, sample{sent, arrived})
 	if !ok {
 		return false, nil
@@ -116,10 +116,10 @@ func (g *Registry) Observe(ctx context.Context, s varve.Series, sent, arrived ti
 			}
 		}
 		if slices.ContainsFunc(offsets, func(o Offset) bool { return !sent.Before(o.From) && (o.Ahead-ahead).Abs() <= Tolerance }) {
-			learnt = true // a similar offset is stored already, perhaps by another process
+			learned = true // a similar offset is stored already, perhaps by another process
 			return nil, nil
 		}
-		if learnt = len(offsets) < maxOffsets; !learnt {
+		if learned = len(offsets) < maxOffsets; !learned {
 			return nil, nil
 		}
 		text, err := json.Marshal(append(offsets, Offset{From: sent.UTC(), Ahead: ahead}))
@@ -130,7 +130,7 @@ func (g *Registry) Observe(ctx context.Context, s varve.Series, sent, arrived ti
 		return &store.Item{Key: key, Attrs: map[string]varve.Value{attrOffsets: v}}, err
 	})
 	g.known.Forget(streamKey{s.Tenant, s.Stream})
-	return learnt && err == nil, err
+	return learned && err == nil, err
 }
 
 // sample records a sample, unless the last one of the series arrived less than sampleGap earlier.

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestEmptyFile checks that a named file without content is a mistake, because the program that
-// writes it may have failed. The default file may be empty.
-func TestEmptyFile(t *testing.T) {
+// TestLoad_RefusesEmptyNamedFile checks that a named file without content is a mistake, because the
+// program that writes it may have failed. The default file may be empty.
+func TestLoad_RefusesEmptyNamedFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "varve.json")
 	if err := os.WriteFile(file, []byte("\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestNamesInVariables checks that a variable applies to the configured stream or class whose name
+// TestVariables_FindNames checks that a variable applies to the configured stream or class whose name
 // maps to it.
-func TestNamesInVariables(t *testing.T) {
+func TestVariables_FindNames(t *testing.T) {
 	const yaml = "classes: {Audit: {retention: 1y}}\n" +
 		"streams:\n  access-log: {}\n  Fleet.raw_2: {}\n  a.b: {}\n  a-b: {}\n"
 	rows := []struct{ why, environ, key, wrong string }{
@@ -39,8 +39,9 @@ func TestNamesInVariables(t *testing.T) {
 	}
 }
 
-// TestListen checks which addresses only this machine can reach. The others require keys.
-func TestListen(t *testing.T) {
+// TestListen_RequiresKeysBeyondThisMachine checks which addresses only this machine can reach. The
+// others require keys.
+func TestListen_RequiresKeysBeyondThisMachine(t *testing.T) {
 	for address, loopback := range map[string]bool{
 		"127.0.0.1:0": true, "[::1]:8278": true, "localhost:80": true, "127.1.2.3:80": true,
 		"0.0.0.0:8278": false, ":8278": false, "[::]:8278": false, "192.0.2.1:80": false, "example.org:80": false,
@@ -52,9 +53,9 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestHalfTLS checks that a certificate without its key is a mistake, and a key without its
-// certificate, too.
-func TestHalfTLS(t *testing.T) {
+// TestTLS_RequiresCertificateAndKey checks that a certificate without its key is a mistake, and a
+// key without its certificate, too.
+func TestTLS_RequiresCertificateAndKey(t *testing.T) {
 	for set, want := range map[string]string{
 		"server.tls_cert=c.pem": "--set server.tls_cert: server.tls_cert: requires server.tls_key",
 		"server.tls_key=k.pem":  "--set server.tls_key: server.tls_key: requires server.tls_cert",

@@ -66,8 +66,8 @@ func flags(settings ...string) (values, names map[string]string) {
 	return values, names
 }
 
-// TestDefaults checks that the defaults are a valid configuration.
-func TestDefaults(t *testing.T) {
+// TestDefaults_AreValid checks that the defaults are a valid configuration.
+func TestDefaults_AreValid(t *testing.T) {
 	loaded := load(t, config.Source{})
 	if !reflect.DeepEqual(loaded.Config, config.Default()) || len(loaded.Origins) != 0 {
 		t.Errorf("nothing configured is %+v", loaded)
@@ -226,9 +226,9 @@ topics:
     columns: time,a
 `
 
-// TestEverySetting checks that every setting can be set in a file. The policies of rotation and retention
-// must have the values of their settings.
-func TestEverySetting(t *testing.T) {
+// TestSettings_CanBeSetInFile checks that every setting can be set in a file. The policies of
+// rotation and retention must have the values of their settings.
+func TestSettings_CanBeSetInFile(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything), Required: true})
 	want := config.Config{
 		Server: config.Server{Listen: "[::1]:9000", Hosts: "varve.example.com, varve.example.com:8443", TLSCert: "c.pem", TLSKey: "k.pem", Proxied: true, Drain: time.Minute, DebugListen: "127.0.0.1:6060"},
@@ -289,9 +289,9 @@ func TestEverySetting(t *testing.T) {
 	}
 }
 
-// TestPrecedence checks that each layer overrides single settings of the one before, and each value
-// has its origin.
-func TestPrecedence(t *testing.T) {
+// TestLoad_OverridesLayerByLayer checks that each layer overrides single settings of the one
+// before, and each value has its origin.
+func TestLoad_OverridesLayerByLayer(t *testing.T) {
 	path := file(t, `
 log: {level: warn, format: json}
 tables: {prefix: file}
@@ -334,9 +334,9 @@ streams:
 	}
 }
 
-// TestPrintedIsRead checks that the printed settings, read as flags, result in the same
+// TestPrint_IsReadAsFlags checks that the printed settings, read as flags, result in the same
 // configuration.
-func TestPrintedIsRead(t *testing.T) {
+func TestPrint_IsReadAsFlags(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything)})
 	delete(loaded.Streams, "plain") // a stream without settings is not printed
 	delete(loaded.Streams, "nothing")
@@ -350,9 +350,9 @@ func TestPrintedIsRead(t *testing.T) {
 	}
 }
 
-// TestEverySettingHasAVariable checks that every setting has a variable of its own, and is read
+// TestSettings_HaveVariables checks that every setting has a variable of its own, and is read
 // from it.
-func TestEverySettingHasAVariable(t *testing.T) {
+func TestSettings_HaveVariables(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything)})
 	var environ []string
 	for _, v := range loaded.Values() {
@@ -369,7 +369,7 @@ func TestEverySettingHasAVariable(t *testing.T) {
 	}
 }
 
-func TestSize(t *testing.T) {
+func TestSize_Parses(t *testing.T) {
 	for in, want := range map[string]config.Size{
 		"0": 0, "1": 1, "1023": 1023, "1KiB": 1 << 10, "64MiB": 64 << 20, "3GiB": 3 << 30, "2 GiB": 2 << 30, "0GiB": 0,
 		"9223372036854775807": 1<<63 - 1, "8589934591GiB": 8589934591 << 30, "1025KiB": 1025 << 10,

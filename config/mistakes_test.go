@@ -30,9 +30,9 @@ varve.yaml:21: streams.t.retention: 100y is longer than the 1s of class x: put t
 varve.yaml:22: streams.u/v: stream "u/v": use letters, digits, . _ - and begin with a letter or digit
 varve.yaml:24: rotator.every: unknown setting: varve config print lists all settings`
 
-// TestAllMistakesAtOnce checks that all mistakes of the file, the environment and the flags are
-// reported together, each with its origin, in the order of the file's lines.
-func TestAllMistakesAtOnce(t *testing.T) {
+// TestMistakes_AreReportedTogether checks that all mistakes of the file, the environment and the
+// flags are reported at once, each with its origin, in the order of the file's lines.
+func TestMistakes_AreReportedTogether(t *testing.T) {
 	values, names := flags("limits.requests=0", "nope=1")
 	got := mistakes(t, config.Source{
 		File: file(t, `
@@ -78,8 +78,8 @@ func at(lines []string, i int) string {
 	return "nothing"
 }
 
-// TestMistakes checks the origin and the text of single mistakes.
-func TestMistakes(t *testing.T) {
+// TestMistakes_NameOrigin checks the origin and the text of single mistakes.
+func TestMistakes_NameOrigin(t *testing.T) {
 	tests := []struct{ reason, yaml, want string }{
 		{"an unknown setting without a value", "bogus:\n", "varve.yaml:1: bogus: unknown setting: varve config print lists all settings"},
 		{"an unknown setting with nothing below", "server: {}\nbogus: {}\n", "varve.yaml:2: bogus: unknown setting: varve config print lists all settings"},
@@ -126,9 +126,9 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestNoMistakes checks that empty files and groups, comments, aliases and omitted values are
-// valid.
-func TestNoMistakes(t *testing.T) {
+// TestLoad_AcceptsEmptyParts checks that empty files and groups, comments, aliases and omitted
+// values are valid.
+func TestLoad_AcceptsEmptyParts(t *testing.T) {
 	for reason, yaml := range map[string]string{
 		"nothing": "", "a comment": "# log: {level: loud}\n", "an end": "---\n", "null": "null\n", "nothing in a map": "{}\n",
 		"an empty group":   "server:\nlog: {}\nclasses:\nstreams: {}\n",
@@ -143,9 +143,9 @@ func TestNoMistakes(t *testing.T) {
 	}
 }
 
-// TestOverriddenStructureIsReported checks that a mistake in one layer is reported even if the next
+// TestMistakes_AreReportedIfOverridden checks that a mistake in one layer is reported even if the next
 // layer overrides it.
-func TestOverriddenStructureIsReported(t *testing.T) {
+func TestMistakes_AreReportedIfOverridden(t *testing.T) {
 	environ := []string{"VARVE_LOG_LEVEL=info", "VARVE_SERVER_LISTEN=127.0.0.1:1"}
 	got := mistakes(t, config.Source{File: file(t, "server: 5\nlog: {level: {x: 1}}\n"), Environ: environ})
 	want := "varve.yaml:1: server: unknown setting: varve config print lists all settings\n" +
@@ -155,8 +155,8 @@ func TestOverriddenStructureIsReported(t *testing.T) {
 	}
 }
 
-// TestVariables checks the values of variables that are settings.
-func TestVariables(t *testing.T) {
+// TestVariables_AreParsed checks the values of variables that are settings.
+func TestVariables_AreParsed(t *testing.T) {
 	for environ, want := range map[string]string{
 		"VARVE_LOG_LEVEL=":                  `VARVE_LOG_LEVEL: log.level: "" is unknown: use debug or info or warn or error`,
 		"varve_log_level=info":              "",
@@ -175,9 +175,9 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestFileThatCannotBeRead checks that a named file must exist, unlike the default file. Other
+// TestLoad_RequiresNamedFile checks that a named file must exist, unlike the default file. Other
 // failures are always reported.
-func TestFileThatCannotBeRead(t *testing.T) {
+func TestLoad_RequiresNamedFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const missing = "varve.yaml"
 	if got := mistakes(t, config.Source{File: missing}); got != "" {
@@ -194,8 +194,9 @@ func TestFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestLoadedInSpiteOfMistakes checks that Load returns the valid settings despite mistakes.
-func TestLoadedInSpiteOfMistakes(t *testing.T) {
+// TestLoad_ReturnsValidSettingsDespiteMistakes checks that Load returns the valid settings despite
+// mistakes.
+func TestLoad_ReturnsValidSettingsDespiteMistakes(t *testing.T) {
 	loaded, err := config.Load(config.Source{File: file(t, "log: {level: debug, format: xml}\n")})
 	var all config.Mistakes
 	if !errors.As(err, &all) || len(all) != 1 || all[0].Key != "log.format" {

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/mqtt/topic"
 )
 
-// everyMQTT and everyTopic are the MQTT settings in the configuration file that TestEverySetting reads.
+// everyMQTT and everyTopic are the MQTT settings in the configuration file that TestSettings_CanBeSetInFile reads.
 var everyMQTT = config.MQTT{
 	URL: "mqtts://broker.example.com:8883", User: "reader", PasswordFile: "/etc/varve/broker", ClientID: "varve-1", Protocol: "3.1.1",
 	CAFile: "ca.pem", CertFile: "client.pem", KeyFile: "client.key", Share: "group", Tenant: "acme", Window: 500, Session: 24 * time.Hour,

@@ -34,7 +34,7 @@ func streamSettings(name string) map[string]setting {
 			func(s Stream) string { return timefmt.FormatDuration(s.RowWindow) }, setRowWindow),
 		"lookback": at("lookback", "PromQL: how long the last value of a series of the stream counts; overrides prometheus.lookback",
 			func(s Stream) string { return timefmt.FormatDuration(s.Lookback) }, setLookback),
-		"clock_policy": at("clock_policy", "readings whose time is too early, too late or in another unit: refuse; quarantine: store them as rejects before the answer; or correct: also correct live readings by the learnt error of the clock",
+		"clock_policy": at("clock_policy", "readings whose time is too early, too late or in another unit: refuse; quarantine: store them as rejects before the answer; or correct: also correct live readings by the learned error of the clock",
 			func(s Stream) string { return s.ClockPolicy },
 			func(s *Stream, text string) error {
 				if err := oneOf("refuse", quarantine, correct)(text); err != nil {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestBound checks that a class with unlimited retention does not hide the bound of the other
-// classes.
-func TestBound(t *testing.T) {
+// TestBound_IgnoresUnlimitedClass checks that a class with unlimited retention does not hide the
+// bound of the other classes.
+func TestBound_IgnoresUnlimitedClass(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	c := config.Default()
 	if _, ok := c.Bound(now, day); ok {
@@ -42,9 +42,9 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestBoundWithRollups checks that RecountGrace is the three days for which roll-ups need retired
-// tables, even if the grace is shorter.
-func TestBoundWithRollups(t *testing.T) {
+// TestBound_IncludesRecountGrace checks that RecountGrace is the three days for which roll-ups need
+// retired tables, even if the grace is shorter.
+func TestBound_IncludesRecountGrace(t *testing.T) {
 	c := config.Default()
 	c.Retention.Drop, c.Retention.Grace = true, time.Hour
 	with := c.Rotation()

@@ -171,8 +171,8 @@ func TestAssets_AreSmall(t *testing.T) {
 	}
 }
 
-// TestAssets_NameLicences checks that the assets include the licenses of the embedded libraries.
-func TestAssets_NameLicences(t *testing.T) {
+// TestAssets_NameLicenses checks that the assets include the licenses of the embedded libraries.
+func TestAssets_NameLicenses(t *testing.T) {
 	folder, _ := assetsOf(t)
 	notice := string(bodyOf(t, get(t, folder+"NOTICE.txt")))
 	for _, want := range []string{"preact, Copyright (c) 2015-present Jason Miller", "uPlot, Copyright (c) 2022 Leon Sorokin", "Permission is hereby granted"} {

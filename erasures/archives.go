@@ -122,7 +122,7 @@ func (p *pass) eraseArchivesAlone(ctx context.Context) error {
 	var open []foundArchive
 	for i := range archives {
 		if archives[i].hold != "" {
-			p.keepArchive(&archives[i])
+			p.recordHold(&archives[i])
 		} else {
 			open = append(open, archives[i])
 		}
@@ -168,9 +168,9 @@ func (p *pass) eraseTogether(ctx context.Context, tables []grid.Table) error {
 	return failed
 }
 
-// keepArchive records that an archive stays because of a hold. Earlier archives are not counted, but they
+// recordHold records that an archive stays because of a hold. Earlier archives are not counted, but they
 // may have readings of the target.
-func (p *pass) keepArchive(found *foundArchive) {
+func (p *pass) recordHold(found *foundArchive) {
 	counts := found.counts
 	if len(counts) == 0 {
 		counts = []Count{{Table: found.table.Name(), Stream: p.record.Stream, Hold: found.hold}}

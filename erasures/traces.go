@@ -73,7 +73,7 @@ func (e *Eraser) findRejects(ctx context.Context, s *scope, f *found) error {
 	return nil
 }
 
-// findSeriesRecords finds the names of fields and the learnt clock offsets of the series.
+// findSeriesRecords finds the names of fields and the learned clock offsets of the series.
 func (e *Eraser) findSeriesRecords(ctx context.Context, s *scope, f *found) error {
 	for i := range s.streams {
 		series := s.series(s.streams[i].Name)

@@ -51,7 +51,7 @@ func (s *Session) findRepeats(ctx context.Context) map[int]varve.Verdict {
 // stores them.
 func (s *Session) correctReadings(ctx context.Context) error {
 	clocks, arrived := s.in.opts.Clocks, s.request.Arrived()
-	newest := map[varve.Series]int{} // index of the latest reading of each series, from which an offset may be learnt
+	newest := map[varve.Series]int{} // index of the latest reading of each series, from which an offset may be learned
 	var future []int
 	for at := range s.batch.Readings {
 		r := &s.batch.Readings[at]

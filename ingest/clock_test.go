@@ -209,7 +209,7 @@ func TestCorrect_StoresEachReadingOnce(t *testing.T) {
 	}
 }
 
-// TestCorrect_LearnsOnlyLiveTraffic checks that no clock offset is learnt from a backlog in one request,
+// TestCorrect_LearnsOnlyLiveTraffic checks that no clock offset is learned from a backlog in one request,
 // from a backlog in many requests, or from an unsteady clock.
 func TestCorrect_LearnsOnlyLiveTraffic(t *testing.T) {
 	w := newClockWorld(t, func(now func() time.Time) store.Store { return mem.New(now) })

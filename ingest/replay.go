@@ -29,7 +29,7 @@ type Replay struct {
 // Replayed is the result of one reject.
 type Replayed struct {
 	ID    string
-	Tally varve.Tally
+	Tally wire.Tally
 	Valid int64 // in a dry run, the number of readings that can be stored, or are stored already
 	// Skipped means that the reject was not read: its text is cut, or its text, format or stream is
 	// missing.

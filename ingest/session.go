@@ -77,7 +77,7 @@ type Session struct {
 // later sessions reuse.
 type state struct {
 	// Tally counts the verdicts so far.
-	Tally varve.Tally
+	Tally wire.Tally
 	// Retryable is true if no rejection so far is permanent, so that a retry may succeed.
 	Retryable bool
 	// SkippedCells is the number of cells that were omitted, because they are not values.
@@ -114,7 +114,7 @@ func (in *Ingester) Begin(g *apikeys.Grant) (*Session, error) {
 	s.in, s.grant, s.request, s.turn, s.Retryable = in, g, request, request.Turn(), true
 	s.batch.Share(in.opts.Budget)
 	s.batch.MaxReadings = in.opts.BatchReadings
-	s.batch.KeepTexts = in.opts.Rejects.On()
+	s.batch.RecordTexts = in.opts.Rejects.On()
 	return s, nil
 }
 

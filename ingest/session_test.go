@@ -83,7 +83,7 @@ func TestRead_CountsAndReportsVerdicts(t *testing.T) {
 	if err := s.Read(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}
-	if want := (varve.Tally{Stored: int64(n), Duplicates: 3, Rejected: 2}); s.Tally != want || s.Retryable {
+	if want := (wire.Tally{Stored: int64(n), Duplicates: 3, Rejected: 2}); s.Tally != want || s.Retryable {
 		t.Errorf("%+v, retryable %t, want %+v", s.Tally, s.Retryable, want)
 	}
 	if got, want := fmt.Sprint(rejected), fmt.Sprintf("[%d %d malformed %d %d time_missing]", n, n+1, n+4, n+5); got != want {

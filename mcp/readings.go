@@ -36,7 +36,7 @@ func (p *queryParams) query() (q client.Query, err error) {
 	if q.Limit, err = limitOf(p.Limit, fewReadings, mostReadings); err != nil {
 		return q, err
 	}
-	q.Order, err = varve.ParseOrder(p.Order)
+	q.Order, err = query.ParseOrder(p.Order)
 	return q, err
 }
 
@@ -153,7 +153,7 @@ const mostDevices = 200
 func (s *Server) latest(ctx context.Context, p latestParams) (answer latestAnswer, err error) {
 	answer.Latest = []latestOf{}
 	q := client.LatestQuery{Stream: p.Stream, Devices: p.Devices, Fields: p.Fields}
-	if q.By, err = varve.ParseBy(p.By); err != nil {
+	if q.By, err = query.ParseBy(p.By); err != nil {
 		return answer, err
 	}
 	if len(p.Devices) == 0 {

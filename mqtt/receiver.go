@@ -48,7 +48,7 @@ func NewReceiver(o ReceiverOptions) *Receiver { return &Receiver{o} }
 // message would have the same outcome.
 type Result struct {
 	Outcome Outcome
-	Tally   varve.Tally
+	Tally   wire.Tally
 	Verdict varve.Verdict // verdict on the first rejected reading, or on the whole message
 	Rejects []wire.Reject // the first rejections, up to maxListed
 }

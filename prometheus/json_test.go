@@ -14,7 +14,7 @@ import (
 )
 
 // TestAppendFloat_EqualsStrconv compares the text of numbers with the shortest text of strconv, for
-// numbers of few decimals, their neighbours and random bits.
+// numbers of few decimals, their neighbors and random bits.
 func TestAppendFloat_EqualsStrconv(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	check := func(f float64) {

@@ -132,7 +132,7 @@ func (s *survey) addField(name string) {
 	}
 }
 
-// medianInterval returns the median of the differences of neighbouring times, which must be in descending
+// medianInterval returns the median of the differences of neighboring times, which must be in descending
 // order. Equal times count once.
 func medianInterval(times []int64) time.Duration {
 	var gaps []int64

@@ -74,9 +74,9 @@ func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 			return plan{}, err
 		}
 	}
-	keeps := e.keeps(&k.stream, most)
+	retentions := e.retentions(&k.stream, most)
 	f := store.Filter{Window: q.Window, SkipEmpty: true, Lost: true, Fresh: k.fresh, Version: k.version}
-	for prefix := range keeps {
+	for prefix := range retentions {
 		f.Prefixes = append(f.Prefixes, prefix)
 	}
 	infos, err := e.opts.Catalog.Tables(ctx, f)
@@ -91,7 +91,7 @@ func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 		if !in.Owned {
 			continue // a foreign table with a similar name
 		}
-		expiry := retention.Cutoff(now, keeps[in.Prefix])
+		expiry := retention.Cutoff(now, retentions[in.Prefix])
 		cutoff := expiry
 		if q.Expired {
 			cutoff = time.Time{}
@@ -118,7 +118,7 @@ func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 	if !q.Expired {
 		p.expiry = expiryOf(q.Window, e.longestRule(s.Stream, most, p.tables), now, len(p.expired))
 	}
-	p.complete = completeFrom(q.Window, slices.Min(slices.Collect(maps.Values(keeps))), now)
+	p.complete = completeFrom(q.Window, slices.Min(slices.Collect(maps.Values(retentions))), now)
 	p.asOf = asOfCoverage(q, p.complete, len(p.later))
 	return p, nil
 }
@@ -143,15 +143,15 @@ func (e *Engine) longestRule(stream string, most time.Duration, tables []planned
 	return longest
 }
 
-// keeps returns the retention of a series for each prefix of its tables: one for its current
+// retentions returns the retention of a series for each prefix of its tables: one for its current
 // class, and one for each earlier class. The retention of the device limits each of them.
-func (e *Engine) keeps(s *streams.Stream, most time.Duration) map[string]time.Duration {
+func (e *Engine) retentions(s *streams.Stream, most time.Duration) map[string]time.Duration {
 	policy := e.opts.Policy
-	keeps := map[string]time.Duration{}
+	retentions := map[string]time.Duration{}
 	for _, class := range append(slices.Clone(s.Classes), policy.ClassOf(s.Name).Name) {
-		keeps[policy.TablePrefix(class)] = min(policy.RetentionOf(s.Name, class), most)
+		retentions[policy.TablePrefix(class)] = min(policy.RetentionOf(s.Name, class), most)
 	}
-	return keeps
+	return retentions
 }
 
 // hasExpired reports whether every possible reading of a table has expired.

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/varvedb/varve"
@@ -41,6 +42,16 @@ type Rows struct {
 	err          error // the error that ended the answer
 }
 
+// afterVersions returns a position that no version of the reading follows in the given order. A read
+// that continues after this position returns none of these versions.
+func afterVersions(p varve.Position, o varve.Order) varve.Position {
+	version := uint32(0)
+	if o == varve.Ascending {
+		version = math.MaxUint32
+	}
+	return varve.Position{Time: p.Time, ID: p.ID.WithVersion(version)}
+}
+
 // Open plans a query. It reads no readings before Next. The caller must call Close.
 func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 	if err := q.Validate(); err != nil {
@@ -48,7 +59,7 @@ func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 	}
 	q = q.normalized()
 	if q.After != nil && !q.Versions {
-		after := q.After.AfterVersions(q.Order)
+		after := afterVersions(*q.After, q.Order)
 		q.After = &after
 	}
 	k, err := e.knownStream(ctx, q.Series.Tenant, q.Series.Stream, q.Consistent)

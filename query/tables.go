@@ -17,9 +17,9 @@ func (e *Engine) TablesOf(ctx context.Context, tenant, stream string) (tables []
 	if err != nil {
 		return nil, err
 	}
-	keeps := e.keeps(&k.stream, retention.Forever)
+	retentions := e.retentions(&k.stream, retention.Forever)
 	f := store.Filter{Window: varve.AllTime(), SkipEmpty: true, Fresh: k.fresh, Version: k.version}
-	for prefix := range keeps {
+	for prefix := range retentions {
 		f.Prefixes = append(f.Prefixes, prefix)
 	}
 	infos, err := e.opts.Catalog.Tables(ctx, f)
@@ -29,7 +29,7 @@ func (e *Engine) TablesOf(ctx context.Context, tenant, stream string) (tables []
 	now := e.opts.Now()
 	for i := range infos {
 		in := &infos[i]
-		if in.Owned && in.Status != store.Gone && !hasExpired(in.Table, retention.Cutoff(now, keeps[in.Prefix])) {
+		if in.Owned && in.Status != store.Gone && !hasExpired(in.Table, retention.Cutoff(now, retentions[in.Prefix])) {
 			tables = append(tables, in.Table)
 		}
 	}

@@ -57,7 +57,7 @@ func (e *Engine) Trace(ctx context.Context, s varve.Series, w varve.Window) (Tra
 	class := e.opts.Policy.ClassOf(s.Stream).Name
 	now := ruleOf(e.opts.Policy, s.Stream, class, most)
 	t := Trace{Class: class, Keep: now.keep, Rule: now.name}
-	if t.Tables, err = e.tracedTables(ctx, &k, w, e.keeps(&k.stream, most)); err != nil {
+	if t.Tables, err = e.tracedTables(ctx, &k, w, e.retentions(&k.stream, most)); err != nil {
 		return Trace{}, err
 	}
 	for i := range p.tables {
@@ -69,9 +69,9 @@ func (e *Engine) Trace(ctx context.Context, s varve.Series, w varve.Window) (Tra
 }
 
 // tracedTables returns the details of the tables that can contain readings of a window.
-func (e *Engine) tracedTables(ctx context.Context, k *known, w varve.Window, keeps map[string]time.Duration) ([]store.Info, error) {
+func (e *Engine) tracedTables(ctx context.Context, k *known, w varve.Window, retentions map[string]time.Duration) ([]store.Info, error) {
 	f := store.Filter{Window: w, Details: true, Fresh: k.fresh, Version: k.version}
-	for prefix := range keeps {
+	for prefix := range retentions {
 		f.Prefixes = append(f.Prefixes, prefix)
 	}
 	infos, err := e.opts.Catalog.Tables(ctx, f)

@@ -169,7 +169,10 @@ func (w *world) answer(q query.Query) (want []varve.Reading, more bool) {
 	if !q.Versions {
 		all = newest(all)
 		if after != nil {
-			end := after.AfterVersions(q.Order)
+			end := varve.Position{Time: after.Time, ID: after.ID.WithVersion(0)}
+			if q.Order == varve.Ascending {
+				end.ID = end.ID.WithVersion(varve.MaxVersion + 1)
+			}
 			after = &end
 		}
 	}

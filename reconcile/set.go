@@ -10,7 +10,7 @@ import (
 )
 
 // Set has the hashes of the readings that a sender has of one series. A reading may be added twice.
-// A Set needs 16 bytes for each reading. The zero Set is empty. Spans treats a nil *Set as empty.
+// A Set needs 16 bytes for each reading. The zero Set is empty. Len and Spans treat a nil *Set as empty.
 type Set struct {
 	hours map[int64][]Digest // digests of single readings, by the start of their hour in seconds since 1970
 }
@@ -88,6 +88,9 @@ func (s *Set) Spans(p rollup.Period, days []time.Time) (spans []Span) {
 // Len returns the number of readings. Until Spans is called, a reading that was added twice counts
 // twice.
 func (s *Set) Len() (n int) {
+	if s == nil {
+		return 0
+	}
 	for _, list := range s.hours {
 		n += len(list)
 	}

@@ -14,7 +14,7 @@ import (
 //	────────────────────┼──────────────────┼────────────┼───────────────────┼──▶
 //	writers rely on it  │ writers put a    │ pending    │ clocks may differ │ the aggregator
 //	                    │ marker with a    │ writes are │ by ten minutes    │ recounts its hours
-//	                    │ later end        │ cancelled  │                   │ and deletes it
+//	                    │ later end        │ canceled   │                   │ and deletes it
 //	                    └─ validityMargin  └─ writeMargin                   └─ markerGrace
 //
 // The marker of the current hour ends markerRounding after the hour. A marker of another hour

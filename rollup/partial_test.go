@@ -228,13 +228,13 @@ func TestTally_CountsEachFieldOnce(t *testing.T) {
 	})
 }
 
-// cancellingSource is a source that cancels a context after some readings.
-type cancellingSource struct {
+// cancelingSource is a source that cancels a context after some readings.
+type cancelingSource struct {
 	after  int
 	cancel context.CancelFunc
 }
 
-func (w *cancellingSource) ScanCopies(_ context.Context, _ varve.Series, _ varve.Window, scan store.CopyScanner) error {
+func (w *cancelingSource) ScanCopies(_ context.Context, _ varve.Series, _ varve.Window, scan store.CopyScanner) error {
 	for i := range 2 * w.after {
 		if i == w.after {
 			w.cancel()
@@ -251,7 +251,7 @@ func (w *cancellingSource) ScanCopies(_ context.Context, _ varve.Series, _ varve
 // of returning an incomplete partial.
 func TestRecount_EndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := records{source: &cancellingSource{after: 3, cancel: cancel}}
+	r := records{source: &cancelingSource{after: 3, cancel: cancel}}
 	epoch := dayOf(time.Time{}.Unix())
 	if got, err := r.recountSlots(ctx, series, newRecount(IgnoreResent, tally{}, map[slot]bool{{hourOf(time.Time{}.Unix()), epoch}: true}, nil, nil)); !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", got, err)

@@ -120,8 +120,8 @@ func TestMarkDirty_PutsBatchOnce(t *testing.T) {
 			t.Errorf("%d calls, %d marks, %v", items.calls, items.markers, err)
 		}
 	}
-	if _, err := m.MarkDirty(t.Context(), clock, readings[:2], verdicts); err != nil || items.calls != 1 && items.markers != 2*99 {
-		t.Errorf("nothing to mark: %d calls, %v", items.calls, err)
+	if _, err := m.MarkDirty(t.Context(), clock, readings[:2], verdicts); err != nil || items.calls != 1 || items.markers != 2*99 {
+		t.Errorf("nothing to mark: %d calls, %d markers, %v", items.calls, items.markers, err)
 	}
 	// A request that arrived yesterday marks all arrival days since then.
 	clock = clock.Add(30 * time.Hour)

@@ -13,10 +13,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/*.txt")
 
-// TestScripts runs the scripts in testdata. A line without indentation is a command, or a comment
-// if it begins with #. The indented lines below a command are its exact output. testdata/README
-// describes the commands.
-func TestScripts(t *testing.T) {
+// TestScripts_MatchOutput runs the scripts in testdata. A line without indentation is a command, or
+// a comment if it begins with #. The indented lines below a command are its exact output.
+// testdata/README describes the commands.
+func TestScripts_MatchOutput(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts: %v", err)
@@ -37,7 +37,7 @@ func TestScripts(t *testing.T) {
 				}
 				return
 			}
-			t.Errorf("%s (go test ./rotator -run TestScripts -update rewrites it):\n%s", file, difference(string(text), got))
+			t.Errorf("%s (go test ./rotator -run TestScripts_MatchOutput -update rewrites it):\n%s", file, difference(string(text), got))
 		})
 	}
 }

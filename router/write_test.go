@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/router"
 )
 
@@ -33,7 +34,7 @@ func TestWrite_SetsVerdictOfEachReading(t *testing.T) {
 		w := newWorld()
 		seen := map[string]bool{}
 		tables := map[string]int{}
-		var total, tally varve.Tally
+		var total, tally wire.Tally
 		for range rapid.IntRange(1, 3).Draw(t, "requests") {
 			var readings []varve.Reading
 			var want []string

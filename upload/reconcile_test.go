@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/upload"
 )
 
@@ -60,7 +60,7 @@ func TestReconcile_SendsOnlyMissingHours(t *testing.T) {
 			}
 			o.Reconcile = true
 			r, err := send(t, o, whole)
-			if want := (varve.Tally{Stored: 1, Duplicates: 2}); err != nil || r.Tally != want || r.Present != 597 {
+			if want := (wire.Tally{Stored: 1, Duplicates: 2}); err != nil || r.Tally != want || r.Present != 597 {
 				t.Errorf("%+v, %v, want %+v and 597 present", r, err, want)
 			}
 			if r, err = send(t, o, whole); err != nil || r.Total() != 0 || r.Present != 600 {

@@ -49,7 +49,7 @@ func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 			File: f.source.Path, Index: r.Index, Line: r.Line, Code: string(r.Verdict.Code), Message: r.Verdict.Message,
 		})
 	}
-	f.upload.count(varve.Tally{Rejected: int64(len(p.Rejects))}, 0)
+	f.upload.count(wire.Tally{Rejected: int64(len(p.Rejects))}, 0)
 	if f.upload.missing != nil {
 		var err error
 		if p, err = f.onlyMissing(&p); err != nil {
@@ -123,7 +123,7 @@ func (f *fileSender) body(p *wire.Piece) (client.Body, error) {
 // verdicts counts the verdicts on a piece and reports its rejections. If mayRetry is set, it
 // returns the indexes of temporary rejections, and neither counts nor reports these.
 func (f *fileSender) verdicts(p *wire.Piece, a wire.WriteAnswer, mayRetry bool) (retry []int) {
-	t := varve.Tally{Stored: a.Stored, Duplicates: a.Duplicates, Rejected: a.Rejected, Queued: a.Queued}
+	t := wire.Tally{Stored: a.Stored, Duplicates: a.Duplicates, Rejected: a.Rejected, Queued: a.Queued}
 	for i := range a.Rejects {
 		r := &a.Rejects[i]
 		if mayRetry && varve.Code(r.Code).Retryable() {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
@@ -85,7 +85,7 @@ func TestUpload_RetriesReshapedRows(t *testing.T) {
 			}
 			path := writeFile(t, tt.name, tt.text)
 			got, err := send(t, o, path)
-			if want := (varve.Tally{Stored: tt.stored, Rejected: 1}); err != nil || got.Tally != want {
+			if want := (wire.Tally{Stored: tt.stored, Rejected: 1}); err != nil || got.Tally != want {
 				t.Errorf("%+v, %v, want %+v", got.Tally, err, want)
 			}
 			last := int64(strings.Count(tt.text, "\n"))

@@ -44,7 +44,7 @@ type Events struct {
 
 // Result is the summary of an upload.
 type Result struct {
-	varve.Tally
+	wire.Tally
 	Conflicts int64 // number of readings that were rejected, because the same identity is stored with other values
 	Resumed   int64 // number of readings that an earlier run sent
 	// Present is the number of readings that a reconciliation did not send. Their hours do not differ
@@ -294,7 +294,7 @@ func (u *Upload) resumed(readings, bytes int64) {
 }
 
 // count adds verdicts, and the bytes on disk of their readings.
-func (u *Upload) count(t varve.Tally, bytes int64) {
+func (u *Upload) count(t wire.Tally, bytes int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.result.Add(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/store/mem"
 	"github.com/varvedb/varve/upload"
@@ -100,7 +101,7 @@ func TestUpload_CountsEachReadingOnce(t *testing.T) {
 		t.Run(compression, func(t *testing.T) {
 			path := writeFile(t, "s1.csv", csv(50))
 			o := upload.Options{Client: newClient(t), Batch: 7, Parallel: 3, Compression: compression}
-			for i, want := range []varve.Tally{{Stored: 50}, {Duplicates: 50}} {
+			for i, want := range []wire.Tally{{Stored: 50}, {Duplicates: 50}} {
 				if got, err := send(t, o, path); err != nil || got.Tally != want {
 					t.Errorf("upload %d: %+v, %v, want %+v", i, got.Tally, err, want)
 				}
@@ -118,26 +119,26 @@ func TestUpload_ResumesAtCheckpoint(t *testing.T) {
 		Client: newClient(t), Server: "http://a", Batch: 6, Checkpoint: filepath.Join(t.TempDir(), "state.json"),
 		Events: upload.Events{Restarted: func(string, string) { restarts++ }},
 	}
-	check := func(when string, want varve.Tally, resumed int64, wantRestarts int) {
+	check := func(when string, want wire.Tally, resumed int64, wantRestarts int) {
 		t.Helper()
 		got, err := send(t, o, path)
 		if err != nil || got.Tally != want || got.Resumed != resumed || restarts != wantRestarts {
 			t.Errorf("%s: %+v, %d resumed, %d restarts, %v; want %+v, %d and %d", when, got.Tally, got.Resumed, restarts, err, want, resumed, wantRestarts)
 		}
 	}
-	check("first", varve.Tally{Stored: 20}, 0, 0)
-	check("again", varve.Tally{}, 20, 0)
+	check("first", wire.Tally{Stored: 20}, 0, 0)
+	check("again", wire.Tally{}, 20, 0)
 	o.Server = "http://b"
-	check("another server", varve.Tally{Duplicates: 20}, 0, 1)
+	check("another server", wire.Tally{Duplicates: 20}, 0, 1)
 	if err := os.WriteFile(path, []byte(csv(21)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check("a line more", varve.Tally{Stored: 1}, 20, 1)
-	check("again", varve.Tally{}, 21, 1)
+	check("a line more", wire.Tally{Stored: 1}, 20, 1)
+	check("again", wire.Tally{}, 21, 1)
 	if err := os.WriteFile(path, []byte(strings.Replace(csv(21), ",5\n", ",55\n", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check("a changed line", varve.Tally{Stored: 1, Duplicates: 20}, 0, 2)
+	check("a changed line", wire.Tally{Stored: 1, Duplicates: 20}, 0, 2)
 }
 
 // TestUpload_LeavesUnfinishedLine checks that a last line without a line feed is sent only when the file

@@ -110,8 +110,8 @@ func span(key, doc string, at func(*Settings) *time.Duration) setting {
 // maxKeep is the maximum of outbox.keep.
 const maxKeep = 365 * 24 * time.Hour
 
-// keepSetting returns a setting for a duration of up to maxKeep, or 0.
-func keepSetting(key, doc string, at func(*Settings) *time.Duration) setting {
+// retentionSetting returns a setting for a duration of up to maxKeep, or 0.
+func retentionSetting(key, doc string, at func(*Settings) *time.Duration) setting {
 	of := duration(key, doc, at)
 	set := of.Set
 	of.Set = func(s *Settings, value string) error {
@@ -196,7 +196,7 @@ var all = []setting{
 	size("outbox.max_bytes", "maximum size of the folder", outbox.MinBytes, func(s *Settings) *settings.Size { return &s.Outbox.MaxBytes }),
 	text("outbox.full", "when the folder is full: drop (the oldest readings) or refuse (new ones)", func(s *Settings) *string { return &s.Outbox.Full }, oneOf("drop", "refuse")),
 	text("outbox.order", "which readings are sent first: oldest or newest", func(s *Settings) *string { return &s.Outbox.Order }, oneOf("oldest", "newest")),
-	keepSetting("outbox.keep", "how long confirmed readings stay in the folder before they are compared with the server and removed; 0 means no comparison", func(s *Settings) *time.Duration { return &s.Outbox.Keep }),
+	retentionSetting("outbox.keep", "how long confirmed readings stay in the folder before they are compared with the server and removed; 0 means no comparison", func(s *Settings) *time.Duration { return &s.Outbox.Keep }),
 	whole("upload.readings", "maximum number of readings in a request", 1, func(s *Settings) *int { return &s.Upload.Readings }),
 	whole("upload.readings_per_second", "maximum rate of readings; 0 means no limit", 0, func(s *Settings) *int { return &s.Upload.ReadingsPerSecond }),
 	size("upload.bytes_per_second", "maximum rate of compressed bytes; 0 means no limit", 0, func(s *Settings) *settings.Size { return &s.Upload.BytesPerSecond }),

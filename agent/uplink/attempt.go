@@ -49,7 +49,7 @@ func (s *Sender) attempt(ctx context.Context, d *delivery) (left retryable, err 
 	if err != nil {
 		return left, err
 	}
-	t := varve.Tally{Stored: answer.Stored, Duplicates: answer.Duplicates, Rejected: answer.Rejected, Queued: answer.Queued}
+	t := wire.Tally{Stored: answer.Stored, Duplicates: answer.Duplicates, Rejected: answer.Rejected, Queued: answer.Queued}
 	if t.Total() != int64(n) || int64(len(answer.Rejects)) != t.Rejected {
 		return left, varve.Errorf(varve.Unavailable, "the answer has verdicts on %d readings of %d: check that server.url is a Varve server", t.Total(), n)
 	}

@@ -18,7 +18,7 @@ type Reconciliation struct {
 	Readings int64 // number of compared readings
 	// Uncompared is the number of readings in hours with too many readings for the memory of an agent.
 	Uncompared int64
-	Resent     varve.Tally // verdicts on the resent readings
+	Resent     wire.Tally // verdicts on the resent readings
 	// Err is the reason for which the comparison was not completed, or nil. Refused reports whether the
 	// server cannot compare, or the key is not allowed to.
 	Err     error
@@ -349,8 +349,8 @@ func (r *reconciliation) send(ctx context.Context, b *bundle) error {
 	return nil
 }
 
-func difference(after, before varve.Tally) varve.Tally {
-	return varve.Tally{
+func difference(after, before wire.Tally) wire.Tally {
+	return wire.Tally{
 		Stored: after.Stored - before.Stored, Duplicates: after.Duplicates - before.Duplicates,
 		Rejected: after.Rejected - before.Rejected, Queued: after.Queued - before.Queued,
 	}

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/agent/outbox"
 	"github.com/varvedb/varve/agent/uplink"
+	"github.com/varvedb/varve/api/wire"
 )
 
 // fill appends a reading of each device every ten minutes for five hours, and returns their number.
@@ -192,7 +192,7 @@ func TestReconcile_DividesIntoParts(t *testing.T) {
 					t.Fatal(err)
 				}
 				wait(2 * keep)
-				want := uplink.Reconciliation{Readings: all + large, Resent: varve.Tally{Stored: 2 * devices, Duplicates: 10 * devices}}
+				want := uplink.Reconciliation{Readings: all + large, Resent: wire.Tally{Stored: 2 * devices, Duplicates: 10 * devices}}
 				if held > 0 {
 					want.Readings, want.Uncompared = all, large
 				}
@@ -209,7 +209,7 @@ func TestReconcile_DividesIntoParts(t *testing.T) {
 	}
 }
 
-// TestReconcile_LimitsRate checks that the requests of a comparison count towards BytesPerSecond.
+// TestReconcile_LimitsRate checks that the requests of a comparison count toward BytesPerSecond.
 func TestReconcile_LimitsRate(t *testing.T) {
 	withGateway(t, func(o *uplink.Options) { o.BytesPerSecond = 1000 }, func(t *testing.T, g *gateway) {
 		g.fill(t, 50)

@@ -20,7 +20,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/agent/outbox"
 	"github.com/varvedb/varve/agent/uplink"
 	"github.com/varvedb/varve/api"
@@ -247,10 +246,10 @@ func TestReconcile_ResendsOnlyHoursThatDiffer(t *testing.T) {
 	const ticks, rest = 2 * 24 * 6, 40 * time.Hour
 	for name, c := range map[string]struct {
 		lost []string
-		want varve.Tally
+		want wire.Tally
 	}{
-		"nothing lost":      {nil, varve.Tally{}},
-		"two readings lost": {[]string{`"d0","time":"2000-01-01T03:25`, `"d2","time":"2000-01-02T13:15`}, varve.Tally{Stored: 2, Duplicates: 10}},
+		"nothing lost":      {nil, wire.Tally{}},
+		"two readings lost": {[]string{`"d0","time":"2000-01-01T03:25`, `"d2","time":"2000-01-02T13:15`}, wire.Tally{Stored: 2, Duplicates: 10}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withGateway(t, nil, func(t *testing.T, g *gateway) {

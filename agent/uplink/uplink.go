@@ -73,7 +73,7 @@ type Options struct {
 type Events struct {
 	// Sent is called after each valid answer, with the number of verdicts and of compressed bytes
 	// of the body.
-	Sent func(t varve.Tally, bytes int)
+	Sent func(t wire.Tally, bytes int)
 	// Failed is called after each failed attempt, with the time until the next one.
 	Failed func(err error, retry time.Duration)
 	// Rejected is called for each reading that the server rejected permanently.
@@ -87,7 +87,7 @@ type Events struct {
 
 func (e Events) withDefaults() Events {
 	if e.Sent == nil {
-		e.Sent = func(varve.Tally, int) {}
+		e.Sent = func(wire.Tally, int) {}
 	}
 	if e.Failed == nil {
 		e.Failed = func(error, time.Duration) {}
@@ -123,8 +123,8 @@ type Sender struct {
 	bytes    *rate.Limiter // limits the bytes sent per second; nil means no limit
 	readings *rate.Limiter // limits the readings sent per second; nil means no limit
 	body     packer
-	total    varve.Tally // verdicts on all readings
-	paused   time.Time   // end of the pause after a batch that was not full
+	total    wire.Tally // verdicts on all readings
+	paused   time.Time  // end of the pause after a batch that was not full
 	// postponed has the streams with postponed readings.
 	postponed  map[string]*postponedStream
 	retryAfter time.Time // earliest time of the next body of a stuck stream, or of postponed readings

@@ -83,7 +83,7 @@ type world struct {
 	failed []string
 	reject []string
 	moved  int
-	tally  varve.Tally
+	tally  wire.Tally
 }
 
 // run fills an outbox with the given number of readings of two streams, and sends them until the outbox is
@@ -112,7 +112,7 @@ func run(t *testing.T, readings int, change func(*uplink.Options), answer func(n
 		Failed:    func(err error, _ time.Duration) { w.mu.Lock(); w.failed = append(w.failed, err.Error()); w.mu.Unlock() },
 		Rejected:  func(stream string, r *wire.Reject) { w.mu.Lock(); w.reject = append(w.reject, r.Code); w.mu.Unlock() },
 		Postponed: func(_ string, n int, _ error) { w.mu.Lock(); w.moved += n; w.mu.Unlock() },
-		Sent:      func(tally varve.Tally, _ int) { w.mu.Lock(); w.tally.Add(tally); w.mu.Unlock() },
+		Sent:      func(tally wire.Tally, _ int) { w.mu.Lock(); w.tally.Add(tally); w.mu.Unlock() },
 	}}
 	if change != nil {
 		change(&o)
@@ -223,7 +223,7 @@ func TestSender_ConfirmsRejections(t *testing.T) {
 			{Index: 0, Code: string(varve.CodeConflict)}, {Index: 3, Code: string(varve.CodeQuarantined)},
 		}}
 	})
-	if w.server.requests != 2 || w.tally != (varve.Tally{Stored: 4, Duplicates: 2, Rejected: 4}) || len(w.reject) != 4 {
+	if w.server.requests != 2 || w.tally != (wire.Tally{Stored: 4, Duplicates: 2, Rejected: 4}) || len(w.reject) != 4 {
 		t.Errorf("%d requests, %+v, rejections %q", w.server.requests, w.tally, w.reject)
 	}
 }

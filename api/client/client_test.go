@@ -72,9 +72,9 @@ func write(t *testing.T, c *client.Client, list []varve.Reading) {
 	}
 }
 
-// TestThereAndBack checks that written readings are read unchanged, whole and page by page, in both
-// orders.
-func TestThereAndBack(t *testing.T) {
+// TestClient_ReadsWrittenReadings checks that written readings are read unchanged, whole and page
+// by page, in both orders.
+func TestClient_ReadsWrittenReadings(t *testing.T) {
 	c := newClient(t)
 	n := 2400
 	if testing.Short() {
@@ -125,9 +125,9 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestVerdictsArrive checks that an answer with rejected readings is returned as an answer and not
-// as an error.
-func TestVerdictsArrive(t *testing.T) {
+// TestWrite_ReturnsVerdicts checks that an answer with rejected readings is returned as an answer
+// and not as an error.
+func TestWrite_ReturnsVerdicts(t *testing.T) {
 	c := newClient(t)
 	rows := []struct {
 		body client.Body
@@ -149,9 +149,9 @@ func TestVerdictsArrive(t *testing.T) {
 	}
 }
 
-// TestFailures checks that the error of a call has the failure, the parameter and the message of the
-// server.
-func TestFailures(t *testing.T) {
+// TestError_HasFailureOfServer checks that the error of a call has the failure, the parameter and
+// the message of the server.
+func TestError_HasFailureOfServer(t *testing.T) {
 	c := newClient(t)
 	q := client.Query{Stream: "weather", Device: device}
 	rows := []struct {
@@ -195,8 +195,9 @@ func with(q client.Query, from string) client.Query {
 	return q
 }
 
-// TestCalls calls the methods for tables, plans, streams and raw answers, and checks the results.
-func TestCalls(t *testing.T) {
+// TestClient_CallsTablesPlansAndStreams calls the methods for tables, plans, streams and raw
+// answers, and checks the results.
+func TestClient_CallsTablesPlansAndStreams(t *testing.T) {
 	c := newClient(t)
 	write(t, c, readings(3))
 	latest, err := c.Latest(t.Context(), "weather", varve.ByArrival, "none", device)
@@ -274,17 +275,18 @@ func TestRaw_ReturnsArrowStream(t *testing.T) {
 	}
 }
 
-// TestNotReady checks that the answer of a server that is not ready is returned, and is not an
-// error.
-func TestNotReady(t *testing.T) {
+// TestReadiness_IsReturnedIfNotReady checks that the answer of a server that is not ready is
+// returned, and is not an error.
+func TestReadiness_IsReturnedIfNotReady(t *testing.T) {
 	s := &script{answers: []answer{{status: 503, media: "application/json", body: `{"ready":false,"why":"not yet"}`}}}
 	if r, err := s.client(t).Ready(t.Context()); err != nil || r.Ready || r.Why != "not yet" || len(s.at) != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
 
-// TestNoneStored checks that the error of a write has the reason if no reading was stored.
-func TestNoneStored(t *testing.T) {
+// TestWrite_FailsIfNoneStored checks that the error of a write has the reason if no reading was
+// stored.
+func TestWrite_FailsIfNoneStored(t *testing.T) {
 	s := &script{answers: []answer{{status: 503, media: "application/json",
 		body: `{"stored":0,"rejected":1,"rejects":[{"code":"unavailable","message":"the disk is full"}]}`}}}
 	_, err := s.client(t, client.WithRetries(0)).Write(t.Context(), "weather", client.Body{Data: []byte(`{}`), Format: wire.JSON})

@@ -12,9 +12,9 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// TestDevices checks that a device is written and read unchanged, whatever its name, and lists
-// continue from page to page.
-func TestDevices(t *testing.T) {
+// TestDevice_IsReadAsWritten checks that a device is written and read unchanged, whatever its name,
+// and lists continue from page to page.
+func TestDevice_IsReadAsWritten(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	put := wire.DevicePut{Name: "Ä", Status: "maintenance", Attributes: json.RawMessage(`{"floor":2}`), Retention: "30d"}
 	if _, err := c.PutDevice(ctx, device, put); err != nil {
@@ -54,8 +54,8 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestLogs checks that entries are listed by device, operator and supervisor.
-func TestLogs(t *testing.T) {
+// TestLogs_AreListedByFilter checks that entries are listed by device, operator and supervisor.
+func TestLogs_AreListedByFilter(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	l := wire.LogPost{Time: json.RawMessage(`"2026-11-18T11:00:00Z"`), State: "WARNING", Message: "hot", Operator: "Liz/1", EscalatedTo: "Sara #2"}
 	named := wire.LogPost{Time: l.Time, ID: "case-17", State: "WARNING", Message: "hot"}
@@ -81,8 +81,8 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestAlerts checks that a rule raises an alert, which is listed and resolved.
-func TestAlerts(t *testing.T) {
+// TestAlert_IsListedAndResolved checks that a rule raises an alert, which is listed and resolved.
+func TestAlert_IsListedAndResolved(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	rule, err := c.AddRule(ctx, wire.RulePost{Device: device, Field: "v", Comparison: ">=", Threshold: json.RawMessage(`1`), Severity: "critical"})
 	if err != nil || rule.Verdict != "stored" {

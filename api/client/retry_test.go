@@ -76,9 +76,9 @@ var (
 	stored   = answer{status: 200, media: "application/json", body: `{"stored":1,"rejects":[]}`}
 )
 
-// TestRetries checks that a call is retried if the server was busy or unreachable, and not if the
-// same call would fail the same way. The number of retries can be set.
-func TestRetries(t *testing.T) {
+// TestRetry_FollowsFailure checks that a call is retried if the server was busy or unreachable, and
+// not if the same call would fail the same way. The number of retries can be set.
+func TestRetry_FollowsFailure(t *testing.T) {
 	rows := []struct {
 		why     string
 		answers []answer
@@ -121,9 +121,9 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestRetryAfter checks that the client waits as long as the server requests. Without such a
-// request, it waits longer with each attempt. A client without retries does not wait.
-func TestRetryAfter(t *testing.T) {
+// TestRetry_WaitsAsRequested checks that the client waits as long as the server requests. Without
+// such a request, it waits longer with each attempt. A client without retries does not wait.
+func TestRetry_WaitsAsRequested(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []answer{problem(429, "busy", "7"), problem(503, "away", ""), problem(503, "away", ""), stored}}
 		if _, err := s.client(t).Write(t.Context(), "weather", client.Body{Format: wire.JSON}); err != nil {
@@ -145,9 +145,9 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// TestContextEndsWaiting checks that a wait ends with its context and returns the server's last
+// TestRetry_EndsWithContext checks that a wait ends with its context and returns the server's last
 // error. A call with an ended context is not retried.
-func TestContextEndsWaiting(t *testing.T) {
+func TestRetry_EndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []answer{problem(429, "busy", "3600")}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -164,9 +164,9 @@ func TestContextEndsWaiting(t *testing.T) {
 	})
 }
 
-// TestAnswersThatBreakOff checks that an incomplete answer is an error, and is not retried. Its
+// TestIncompleteAnswer_IsError checks that an incomplete answer is an error, and is not retried. Its
 // complete readings may be returned before the error.
-func TestAnswersThatBreakOff(t *testing.T) {
+func TestIncompleteAnswer_IsError(t *testing.T) {
 	one := `{"time":"2026-01-01T00:00:00Z","id":"x","arrived":"2026-01-01T00:00:01Z","fields":{"a":1}}` + "\n"
 	for _, rest := range []string{one[:20], "x\n", `{"problem":1}`, ""} { // with an empty rest, the answer lacks only its trailers
 		s := &script{answers: []answer{{status: 200, media: "application/x-ndjson", body: one + rest}}}
@@ -190,8 +190,8 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	}
 }
 
-// TestServers checks which server addresses are accepted, with and without a path.
-func TestServers(t *testing.T) {
+// TestServer_AcceptsAddresses checks which server addresses are accepted, with and without a path.
+func TestServer_AcceptsAddresses(t *testing.T) {
 	for _, text := range []string{"", "localhost:8278", "127.0.0.1", "ftp://x", "http://", "//x", "http://a b", "::"} {
 		if _, err := client.New(text); err == nil || !strings.Contains(err.Error(), client.DefaultServer) {
 			t.Errorf("%q: %v", text, err)
@@ -209,8 +209,9 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestUntrusted checks that a server with an untrusted certificate is not called twice.
-func TestUntrusted(t *testing.T) {
+// TestUntrustedServer_IsCalledOnce checks that a server with an untrusted certificate is not called
+// twice.
+func TestUntrustedServer_IsCalledOnce(t *testing.T) {
 	s := &script{answers: []answer{{err: &tls.CertificateVerificationError{Err: errors.New("unknown authority")}}}}
 	_, err := s.client(t).Tables(t.Context())
 	if err == nil || len(s.at) != 1 || !strings.Contains(err.Error(), "is not trusted") {
@@ -218,8 +219,8 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// TestKey checks that every call sends the key, and no error contains it.
-func TestKey(t *testing.T) {
+// TestKey_IsSentAndHidden checks that every call sends the key, and no error contains it.
+func TestKey_IsSentAndHidden(t *testing.T) {
 	s := &script{answers: []answer{{status: 401, media: "application/problem+json", body: `{"status":401,"detail":"a valid key, please"}`}}}
 	c := s.client(t, client.WithKey("vk_abcdefgh_hidden"))
 	for range 2 {
@@ -237,8 +238,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestCreateKeyOnce checks that a lost answer does not lead to a second key.
-func TestCreateKeyOnce(t *testing.T) {
+// TestCreateKey_IsNotRetried checks that a lost answer does not lead to a second key.
+func TestCreateKey_IsNotRetried(t *testing.T) {
 	s := &script{answers: []answer{{err: io.ErrUnexpectedEOF}, {status: 200, media: "application/json", body: `{"key":"x"}`}}}
 	if _, err := s.client(t).CreateKey(t.Context(), wire.KeyDraft{Scopes: []string{"read"}}); err == nil || len(s.at) != 1 {
 		t.Errorf("%d tries: %v", len(s.at), err)

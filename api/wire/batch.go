@@ -18,9 +18,9 @@ type Batch struct {
 	SkippedCells int64
 	// TextNumbers is the number of cells that look like numbers, such as 1,50, and were read as text.
 	TextNumbers int64
-	// KeepTexts makes the readers of all formats store the texts of readings. Otherwise only the
+	// RecordTexts makes the readers of all formats store the texts of readings. Otherwise only the
 	// reader of line protocol does.
-	KeepTexts bool
+	RecordTexts bool
 	// MaxReadings is the number of readings of a full batch. 0 means BatchReadings, which is also the
 	// maximum.
 	MaxReadings int

@@ -129,7 +129,7 @@ func (c *csvReader) Read(b *Batch) error {
 	if deferred := c.long.deferred; deferred != nil {
 		c.long.deferred = nil
 		c.longRow(b, deferred.cells, deferred.line)
-		c.keepRow(b, b.Len()-1)
+		c.recordRow(b, b.Len()-1)
 	}
 	for !b.Full() || c.long.isOpen() {
 		cells, line, bad, err := c.in.next(len(c.roles))
@@ -155,16 +155,17 @@ func (c *csvReader) Read(b *Batch) error {
 		default:
 			c.row(b, cells, line)
 		}
-		c.keepRow(b, before)
+		c.recordRow(b, before)
 	}
 	return nil
 }
 
-// keepRow records the last row as the text of the readings that the row added. The parameter "from" is the
-// index of the first of these readings. In the long form, a row can also add a line to the text of an earlier reading.
-func (c *csvReader) keepRow(b *Batch, from int) {
+// recordRow records the last row as the text of the readings that the row added. The parameter "from"
+// is the index of the first of these readings. In the long form, a row can also add a line to the
+// text of an earlier reading.
+func (c *csvReader) recordRow(b *Batch, from int) {
 	switch {
-	case !b.KeepTexts:
+	case !b.RecordTexts:
 	case from == b.Len():
 		if c.long.isOpen() {
 			b.extendText(c.in.text)
@@ -192,8 +193,8 @@ func (c *csvReader) begin(b *Batch) error {
 	case bad != nil:
 		return bodyErrorf("the header is not a row of CSV: %s", bad)
 	}
-	if b.KeepTexts {
-		b.keepHeader(c.in.text)
+	if b.RecordTexts {
+		b.recordHeader(c.in.text)
 	}
 	names := make([]string, len(cells))
 	for i, cell := range cells {

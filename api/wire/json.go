@@ -58,8 +58,8 @@ type propertySet struct{ device, time, id, version, fields bool }
 func (o *object) into(b *Batch, text []byte, line int) bool {
 	r := b.add(line)
 	r.Tenant, r.Stream, r.Device = o.Tenant, o.Stream, o.Device
-	if b.KeepTexts {
-		b.keepText(text)
+	if b.RecordTexts {
+		b.recordText(text)
 	}
 	if !o.Flat && o.Replace == nil && o.plain.into(b, r, o, text) {
 		return true

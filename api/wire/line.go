@@ -120,7 +120,7 @@ func (l *lineReader) point(b *Batch, text, point []byte, line int) error {
 		return err
 	}
 	w := l.buffer
-	b.keepText(trimLineEnd(w.buf[w.from : w.from+size]))
+	b.recordText(trimLineEnd(w.buf[w.from : w.from+size]))
 	b.reject(v)
 	w.consume(size)
 	return nil

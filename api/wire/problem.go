@@ -16,7 +16,7 @@ type Problem struct {
 	// Unrecorded lists files of an archive that no record names, if its verification failed.
 	Unrecorded []UnrecordedFile `json:"unrecorded,omitempty"`
 	// Tally counts the verdicts before a write failed.
-	*varve.Tally
+	*Tally
 }
 
 // ProblemDetail names the parameter that caused a problem.

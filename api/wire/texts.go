@@ -5,8 +5,8 @@ import "github.com/varvedb/varve/internal/reuse"
 // span is the range of one text in Batch.texts.
 type span struct{ from, to int }
 
-// keepText records the text of the last reading.
-func (b *Batch) keepText(text []byte) { b.shareText(len(b.Readings)-1, text) }
+// recordText records the text of the last reading.
+func (b *Batch) recordText(text []byte) { b.shareText(len(b.Readings)-1, text) }
 
 // shareText records one text for the readings of the batch from an index to the last one.
 func (b *Batch) shareText(from int, text []byte) {
@@ -49,5 +49,5 @@ func (b *Batch) Header() []byte { return b.header }
 // StartBody forgets the header of an earlier body.
 func (b *Batch) StartBody() { b.header = b.header[:0] }
 
-// keepHeader records the header.
-func (b *Batch) keepHeader(text []byte) { b.header = append(b.header[:0], text...) }
+// recordHeader records the header.
+func (b *Batch) recordHeader(text []byte) { b.header = append(b.header[:0], text...) }

@@ -25,7 +25,7 @@ type Options struct {
 	Grant func(r *http.Request) *apikeys.Grant
 	// Fail answers a request that failed as a whole. The tally is nil, or has the counts before the
 	// error.
-	Fail func(w http.ResponseWriter, r *http.Request, err error, tally *varve.Tally)
+	Fail func(w http.ResponseWriter, r *http.Request, err error, tally *wire.Tally)
 }
 
 // Readings serves POST /v1/streams/{stream}/readings and POST /v1/readings.
@@ -59,7 +59,7 @@ func (h *Readings) Post(w http.ResponseWriter, r *http.Request) {
 	defer list.release()
 	session, err := h.Ingester.Begin(h.Grant(r))
 	if err != nil {
-		h.Fail(w, r, err, &varve.Tally{})
+		h.Fail(w, r, err, &wire.Tally{})
 		return
 	}
 	defer session.Close()

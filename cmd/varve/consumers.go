@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/kinesis"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
@@ -14,9 +11,9 @@ import (
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/ingest/consumer"
-	kinesisdoor "github.com/varvedb/varve/ingest/kinesis"
+	"github.com/varvedb/varve/ingest/kinesis"
 	"github.com/varvedb/varve/ingest/records"
-	sqsdoor "github.com/varvedb/varve/ingest/sqs"
+	"github.com/varvedb/varve/ingest/sqs"
 )
 
 // consumers are the configured consumers of queues and streams of AWS.
@@ -64,12 +61,12 @@ func (s *consumers) startKinesis(ctx context.Context, r *records.Receiver) error
 	if err != nil {
 		return err
 	}
-	loaded, err := consumer.Connection{Region: cmp.Or(k.Region, consumer.RegionOfARN(k.Name)), Endpoint: k.Endpoint}.Load(ctx)
+	client, err := kinesis.NewClient(ctx, k.Name, consumer.Connection{Region: k.Region, Endpoint: k.Endpoint})
 	if err != nil {
 		return err
 	}
-	s.running = append(s.running, kinesisdoor.Start(kinesisdoor.Options{
-		Client: kinesis.NewFromConfig(loaded), Stream: k.Name, Items: s.e.Store, Holder: s.e.Holder, Receiver: r, Target: target,
+	s.running = append(s.running, kinesis.Start(kinesis.Options{
+		Client: client, Stream: k.Name, Items: s.e.Store, Holder: s.e.Holder, Receiver: r, Target: target,
 		Metrics: consumer.NewMetrics(s.metrics, "kinesis"), Now: s.e.Now, Conditions: s.e.Conditions, Failed: s.failed("kinesis", k.Name),
 	}))
 	s.log.Info().Str("source", "kinesis").Str("name", k.Name).Msg("consumer started")
@@ -82,12 +79,12 @@ func (s *consumers) startSQS(ctx context.Context, r *records.Receiver) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := consumer.Connection{Region: cmp.Or(q.Region, sqsdoor.RegionOf(q.Queue)), Endpoint: q.Endpoint}.Load(ctx)
+	client, err := sqs.NewClient(ctx, q.Queue, consumer.Connection{Region: q.Region, Endpoint: q.Endpoint})
 	if err != nil {
 		return err
 	}
-	s.running = append(s.running, sqsdoor.Start(sqsdoor.Options{
-		Client: sqs.NewFromConfig(loaded), Queue: q.Queue, Receivers: q.Receivers, Receiver: r, Target: target,
+	s.running = append(s.running, sqs.Start(sqs.Options{
+		Client: client, Queue: q.Queue, Receivers: q.Receivers, Receiver: r, Target: target,
 		Metrics: consumer.NewMetrics(s.metrics, "sqs"), Now: s.e.Now, Conditions: s.e.Conditions, Failed: s.failed("sqs", q.Queue),
 	}))
 	s.log.Info().Str("source", "sqs").Str("name", q.Queue).Msg("consumer started")

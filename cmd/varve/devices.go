@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/timefmt"
 )
 
@@ -41,7 +42,7 @@ func (a deviceCommands) list() *cobra.Command {
 			"  varve devices list --stream weather --silent-since 2026-04-20",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if q.By, err = varve.ParseBy(by); err != nil {
+			if q.By, err = query.ParseBy(by); err != nil {
 				return usageError{fmt.Errorf("--%w", err)}
 			}
 			if by != "" && stream == "" {

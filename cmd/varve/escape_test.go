@@ -15,7 +15,7 @@ import (
 	"unicode"
 )
 
-// evil is a device name that attacks a terminal. It sets the title and a colour, clears the
+// evil is a device name that attacks a terminal. It sets the title and a color, clears the
 // screen with a C1 character, begins a line, and reverses and hides text.
 const evil = "a\x1b]0;pwned\a\x1b[31mRED\u009b2J\r\nforged  row\t\u202eabc\u2066\u200b\ufeff\u2028z\U000e0041\x7f"
 

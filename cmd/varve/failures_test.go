@@ -18,9 +18,9 @@ import (
 	"github.com/varvedb/varve/rotator"
 )
 
-// TestRepeatedFailures checks that a repeated failure is logged at intervals, with the number of
-// omitted messages.
-func TestRepeatedFailures(t *testing.T) {
+// TestFailures_AreLoggedAtIntervals checks that a repeated failure is logged at intervals, with the
+// number of omitted messages.
+func TestFailures_AreLoggedAtIntervals(t *testing.T) {
 	var out bytes.Buffer
 	at := time.Unix(0, 0)
 	f := newFailures(zerolog.New(&out), func() time.Time { return at })
@@ -45,9 +45,9 @@ func TestRepeatedFailures(t *testing.T) {
 	}
 }
 
-// TestConditionsLogged checks that a condition is logged when it is set and when it is cleared,
+// TestConditions_AreLogged checks that a condition is logged when it is set and when it is cleared,
 // each at most every ten seconds.
-func TestConditionsLogged(t *testing.T) {
+func TestConditions_AreLogged(t *testing.T) {
 	var out bytes.Buffer
 	at := time.Unix(0, 0)
 	c := health.New(health.Options{Changed: newFailures(zerolog.New(&out), func() time.Time { return at }).changed})
@@ -63,9 +63,9 @@ func TestConditionsLogged(t *testing.T) {
 	}
 }
 
-// TestUnavailableLogged checks that requests that a store refuses are logged at intervals, and
-// other failures each time.
-func TestUnavailableLogged(t *testing.T) {
+// TestUnavailable_IsLoggedAtIntervals checks that requests that a store refuses are logged at
+// intervals, and other failures each time.
+func TestUnavailable_IsLoggedAtIntervals(t *testing.T) {
 	var out bytes.Buffer
 	at := time.Unix(0, 0)
 	f := newFailures(zerolog.New(&out), func() time.Time { return at })
@@ -80,8 +80,9 @@ func TestUnavailableLogged(t *testing.T) {
 	}
 }
 
-// TestRotationElsewhere checks that a rotation that is running in another process is not an error.
-func TestRotationElsewhere(t *testing.T) {
+// TestRotationElsewhere_IsNotError checks that a rotation that is running in another process is not
+// an error.
+func TestRotationElsewhere_IsNotError(t *testing.T) {
 	var out bytes.Buffer
 	finished := engineEvents(zerolog.New(&out)).Rotator.Finished
 	finished(&rotator.Plan{}, time.Second, fmt.Errorf("lease rotator: %w", lease.ErrHeld))
@@ -90,8 +91,8 @@ func TestRotationElsewhere(t *testing.T) {
 	}
 }
 
-// TestCloseWithin checks that the wait for a close is limited.
-func TestCloseWithin(t *testing.T) {
+// TestCloseWithin_LimitsWait checks that the wait for a close is limited.
+func TestCloseWithin_LimitsWait(t *testing.T) {
 	broken := errors.New("broken")
 	if err := closeWithin(time.Minute, func() error { return broken }); !errors.Is(err, broken) {
 		t.Error(err)

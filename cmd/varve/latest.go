@@ -28,7 +28,7 @@ func (a queryCommands) latest() *cobra.Command {
 		Args: takes(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			q.Stream, q.Devices = args[0], args[1:]
-			if q.By, err = varve.ParseBy(by); err != nil {
+			if q.By, err = query.ParseBy(by); err != nil {
 				return usageError{fmt.Errorf("--%w", err)}
 			}
 			if len(q.Devices) > 0 && q.Status+q.DeviceType != "" {

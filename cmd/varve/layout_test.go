@@ -180,9 +180,10 @@ func TestFlags_HaveOneStyle(t *testing.T) {
 	}
 }
 
-// TestFittedFields checks that the fields of a reading are divided into lines that fit beside their time on a
-// narrow terminal. On a wide terminal, with --wide and without a terminal, they must be on one line.
-func TestFittedFields(t *testing.T) {
+// TestFields_FitTerminal checks that the fields of a reading are divided into lines that fit beside
+// their time on a narrow terminal. On a wide terminal, with --wide and without a terminal, they
+// must be on one line.
+func TestFields_FitTerminal(t *testing.T) {
 	fields := []varve.Field{{Name: "humidity", Value: varve.IntValue(52)}, {Name: "temperature", Value: varve.IntValue(22)}, {Name: "note", Value: varve.StringValue("a\nb")}}
 	const whole = `humidity=52 temperature=22 note="a\nb"`
 	for _, c := range []struct {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/query"
 )
 
 // logCommands are the commands on the logs of devices.
@@ -91,7 +91,7 @@ func (a logCommands) list(use, short string, of func(*client.LogQuery, string)) 
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if q.Order, err = varve.ParseOrder(order); err != nil {
+			if q.Order, err = query.ParseOrder(order); err != nil {
 				return usageError{fmt.Errorf("--%w", err)}
 			}
 			if of(&q, args[0]); args[0] == "" {

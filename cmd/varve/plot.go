@@ -75,8 +75,8 @@ func (a pictures) style() plot.Style {
 	return plot.Braille
 }
 
-// hasColours reports whether pictures have colours: see https://no-color.org.
-func (a pictures) hasColours() bool {
+// hasColors reports whether pictures have colors: see https://no-color.org.
+func (a pictures) hasColors() bool {
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
@@ -86,7 +86,7 @@ func (a pictures) draw(c *plot.Chart, below int) error {
 	const tallest = 40 // a taller chart shows nothing more
 	columns, rows := a.size()
 	c.Columns, c.Rows = columns, min(rows-below-1, tallest)
-	c.Style, c.Colours = a.style(), a.hasColours()
+	c.Style, c.Colors = a.style(), a.hasColors()
 	text, err := c.Draw()
 	if errors.Is(err, plot.ErrSmall) {
 		return fmt.Errorf("--plot: a terminal of %d columns and %d rows is too small: enlarge it to %d by %d, or omit --plot",
@@ -141,7 +141,7 @@ func (a pictures) printOmitted(text string) {
 	}
 }
 
-// chart returns a chart of the first lines, at most one for each colour. The function gap returns the
+// chart returns a chart of the first lines, at most one for each color. The function gap returns the
 // longest time between two values that a line connects.
 func (l *lines) chart(gap func([]plot.Point) time.Duration) *plot.Chart {
 	c := &plot.Chart{}

@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 )
 
-// sgr matches a change of colour, the only escape sequence in pictures.
+// sgr matches a change of color, the only escape sequence in pictures.
 var sgr = regexp.MustCompile("\x1b\\[(0|3[1-6]|90)m")
 
 // picturesServer runs a server with a day of readings of two devices. The second one paused for
@@ -65,7 +65,7 @@ func runOn(t *testing.T, rows, columns uint16, args ...string) (code int, text s
 	return code, strings.ReplaceAll(shown(), "\r\n", "\n")
 }
 
-// TestPlot_FitsTerminal checks that charts have the size, the characters and the colours of the
+// TestPlot_FitsTerminal checks that charts have the size, the characters and the colors of the
 // terminal.
 func TestPlot_FitsTerminal(t *testing.T) {
 	server := picturesServer(t)
@@ -99,8 +99,8 @@ func TestPlot_FitsTerminal(t *testing.T) {
 			if code != exitOK || len(lines) >= int(c.rows) || !regexp.MustCompile(c.expect).MatchString(plain) {
 				t.Errorf("%+v %v: exit code %d, %d lines:\n%s", c, args, code, len(lines), text)
 			}
-			if hasColours := plain != text; hasColours != (c.noColor == "" && c.kind != "dumb") {
-				t.Errorf("%+v: colours %v", c, hasColours)
+			if hasColors := plain != text; hasColors != (c.noColor == "" && c.kind != "dumb") {
+				t.Errorf("%+v: colors %v", c, hasColors)
 			}
 			if c.locale == "POSIX" && strings.ContainsFunc(plain, func(r rune) bool { return r > unicode.MaxASCII }) {
 				t.Errorf("%+v: not ASCII:\n%s", c, plain)

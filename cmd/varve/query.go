@@ -45,7 +45,7 @@ func (a queryCommands) ofDevice(cmd *cobra.Command, q *client.Query) *cobra.Comm
 	cmd.Args = takes(2, 2)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		q.Stream, q.Device = args[0], args[1]
-		if q.Order, err = varve.ParseOrder(order); err != nil {
+		if q.Order, err = query.ParseOrder(order); err != nil {
 			return usageError{fmt.Errorf("--%w", err)}
 		}
 		if q.Limit < 0 {

@@ -32,7 +32,7 @@ type std struct {
 	columns  int       // width of out in characters; 0 means unknown, or not a terminal
 	rows     int       // height of out in lines; 0 means unknown, or not a terminal
 	terminal bool      // whether err is a terminal
-	console  io.Writer // err without escaping, for coloured logs and the progress bar
+	console  io.Writer // err without escaping, for colored logs and the progress bar
 	screen   io.Writer // out without escaping, for pictures; nil if out is not a terminal
 }
 

@@ -66,7 +66,7 @@ func (a service) serve(ctx context.Context, loaded *config.Loaded, reread func()
 	warnOfVariables(loaded, log)
 	r := reloader{running: *loaded, reread: reread, level: level, log: log}
 	defer r.watch()()
-	defer heapfloor.KeepFloor(heapFloor)()
+	defer heapfloor.SetFloor(heapFloor)()
 	addThreads(c)
 	secured, err := r.secure(c, log)
 	if err != nil {

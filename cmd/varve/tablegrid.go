@@ -11,11 +11,11 @@ import (
 	"github.com/varvedb/varve/internal/plot"
 )
 
-// stateInks are the colours of tables by state. A table on hold is red.
+// stateInks are the colors of tables by state. A table on hold is red.
 var stateInks = []struct {
 	state string
 	ink   plot.Ink
-}{{"open", plot.Green}, {"sealed", plot.Blue}, {"retired", plot.Yellow}, {"on hold", plot.Red}, {"ahead", plot.Grey}}
+}{{"open", plot.Green}, {"sealed", plot.Blue}, {"retired", plot.Yellow}, {"on hold", plot.Red}, {"ahead", plot.Gray}}
 
 // stateOf returns the state that a picture shows for a table.
 func stateOf(t *wire.TableInfo) string {
@@ -87,7 +87,7 @@ func withReadings(tables []*wire.TableInfo) (shown []*wire.TableInfo, hidden int
 func (a pictures) ofClass(title string, tables []*wire.TableInfo, hidden int) error {
 	columns, _ := a.size()
 	g := gridOf(tables)
-	g.Style, g.Colours, g.Width = a.style(), a.hasColours(), columns
+	g.Style, g.Colors, g.Width = a.style(), a.hasColors(), columns
 	total := int64(0)
 	for _, t := range tables {
 		total += t.Readings
@@ -163,7 +163,7 @@ func statesOf(row []*wire.TableInfo) string {
 	return strings.Join(parts, ", ")
 }
 
-// gridLegend explains the shades and the colours of the picture of a grid.
+// gridLegend explains the shades and the colors of the picture of a grid.
 func (a pictures) gridLegend(g *plot.Grid) string {
 	characters, highest := g.Shades()
 	parts := []string{characters[0] + " empty"}
@@ -173,7 +173,7 @@ func (a pictures) gridLegend(g *plot.Grid) string {
 		}
 	}
 	text := strings.Join(parts, "  ") + " readings"
-	if g.Colours {
+	if g.Colors {
 		var states []string
 		for _, s := range stateInks {
 			states = append(states, fmt.Sprintf("\x1b[%dm%s\x1b[0m", s.ink, s.state))

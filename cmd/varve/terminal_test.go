@@ -90,9 +90,9 @@ func control(t *testing.T, f *os.File, request uintptr, arg unsafe.Pointer) {
 	}
 }
 
-// TestProgressEnds checks that ingest ends on a terminal, even if it fails. The bar is full if
-// all readings were sent.
-func TestProgressEnds(t *testing.T) {
+// TestProgress_EndsAfterFailure checks that ingest ends on a terminal, even if it fails. The bar is
+// full if all readings were sent.
+func TestProgress_EndsAfterFailure(t *testing.T) {
 	const good, reject = "time,a\n2026-01-01T00:00:00Z,1\n", `{"stored":0,"duplicates":0,"rejected":1,"rejects":[{"index":0,"line":2,"code":"time_invalid","message":"no time"}]}`
 	rows := []struct {
 		why, file, answer string
@@ -152,8 +152,8 @@ func endsWith(t *testing.T, ctx context.Context, args []string, s std) int {
 	}
 }
 
-// TestInterruptedWhileReading checks that Ctrl-C ends an ingest that waits for an empty pipe.
-func TestInterruptedWhileReading(t *testing.T) {
+// TestIngest_EndsOnInterrupt checks that Ctrl-C ends an ingest that waits for an empty pipe.
+func TestIngest_EndsOnInterrupt(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	in, pipe := io.Pipe()
 	defer pipe.Close()

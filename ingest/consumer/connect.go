@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
@@ -44,13 +43,4 @@ func (c Connection) Load(ctx context.Context) (aws.Config, error) {
 		return loaded, errors.New("no AWS region: set AWS_REGION, or the setting region of the consumer")
 	}
 	return loaded, nil
-}
-
-// RegionOfARN returns the region in an ARN, or "" for any other text.
-func RegionOfARN(text string) string {
-	parts := strings.Split(text, ":")
-	if len(parts) < 6 || parts[0] != "arn" {
-		return ""
-	}
-	return parts[3]
 }

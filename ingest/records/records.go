@@ -42,7 +42,7 @@ const (
 
 // Store stores the readings of records with the rights of a grant. If it returns nil, each reading is
 // durable, as a reading or as a reject. After an error, all records can be retried.
-func (r *Receiver) Store(ctx context.Context, g *apikeys.Grant, t *Target, list []Record) (varve.Tally, error) {
+func (r *Receiver) Store(ctx context.Context, g *apikeys.Grant, t *Target, list []Record) (wire.Tally, error) {
 	w := &write{Receiver: r, ctx: ctx, grant: g, target: t, arrived: r.Now()}
 	var b body
 	for i := range list {
@@ -122,7 +122,7 @@ type write struct {
 	grant   *apikeys.Grant
 	target  *Target
 	arrived time.Time
-	tally   varve.Tally
+	tally   wire.Tally
 }
 
 func (w *write) source(text []byte, at time.Time) *ingest.Source {
@@ -165,16 +165,16 @@ func (w *write) storeEach(b *body) error {
 	return nil
 }
 
-func (w *write) add(t varve.Tally) {
+func (w *write) add(t wire.Tally) {
 	w.tally.Stored += t.Stored
 	w.tally.Duplicates += t.Duplicates
 	w.tally.Rejected += t.Rejected
 }
 
-func (w *write) readBody(b *body) (varve.Tally, error) {
+func (w *write) readBody(b *body) (wire.Tally, error) {
 	session, err := w.Ingester.Begin(w.grant)
 	if err != nil {
-		return varve.Tally{}, err
+		return wire.Tally{}, err
 	}
 	defer session.Close()
 	src := w.source(b.text, b.at)

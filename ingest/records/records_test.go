@@ -68,7 +68,7 @@ func list(data ...string) (all []records.Record) {
 	return all
 }
 
-func (w *world) store(t *records.Target, list []records.Record) varve.Tally {
+func (w *world) store(t *records.Target, list []records.Record) wire.Tally {
 	w.t.Helper()
 	tally, err := w.Store(w.t.Context(), apikeys.Everything(), t, list)
 	if err != nil {
@@ -195,7 +195,7 @@ func TestStore_KeepsRecordsThatAreErrors(t *testing.T) {
 func TestParseTarget_RefusesMistakes(t *testing.T) {
 	for params, param := range map[string]string{
 		"": "stream", "stream=_x!": "stream", "stream=a&format=csv": "format", "stream=a&format=xml": "format",
-		"stream=a&precision=x": "precision", "stream=a&time=never": "time", "stream=a&colour=red": "colour",
+		"stream=a&precision=x": "precision", "stream=a&time=never": "time", "stream=a&color=red": "color",
 	} {
 		q, err := url.ParseQuery(params)
 		if err != nil {

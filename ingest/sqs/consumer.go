@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -169,14 +168,4 @@ func sentAt(m *types.Message) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(ms)
-}
-
-// RegionOf returns the region in the URL of a queue on AWS, or "".
-func RegionOf(queue string) string {
-	host := strings.TrimPrefix(queue, "https://sqs.")
-	region, rest, _ := strings.Cut(host, ".")
-	if host == queue || !strings.HasPrefix(rest, "amazonaws.com") {
-		return ""
-	}
-	return region
 }

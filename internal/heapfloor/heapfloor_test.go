@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestPercentFor(t *testing.T) {
+func TestPercentFor_RespectsFloor(t *testing.T) {
 	for _, c := range []struct {
 		live, floor uint64
 		want        int
@@ -37,12 +37,12 @@ func cyclesFor() uint64 {
 	return count() - begin
 }
 
-// TestKeepFloor counts cycles with a floor and after it was removed.
-func TestKeepFloor(t *testing.T) {
+// TestSetFloor_DelaysCycles counts cycles with a floor and after it was removed.
+func TestSetFloor_DelaysCycles(t *testing.T) {
 	t.Setenv("GOGC", "")
 	before := debug.SetGCPercent(defaultPercent)
 	defer debug.SetGCPercent(before)
-	stop := KeepFloor(256 << 20)
+	stop := SetFloor(256 << 20)
 	with := cyclesFor()
 	stop()
 	if without := cyclesFor(); with > 1 || without <= with {
@@ -50,7 +50,7 @@ func TestKeepFloor(t *testing.T) {
 	}
 	t.Setenv("GOGC", "50")
 	debug.SetGCPercent(50)
-	KeepFloor(256 << 20)()
+	SetFloor(256 << 20)()
 	if p := debug.SetGCPercent(defaultPercent); p != 50 {
 		t.Errorf("the percentage of the operator became %d", p)
 	}

@@ -122,10 +122,10 @@ func markOf(ink Ink) rune {
 	return rune(marks[0])
 }
 
-// Ink is a colour of a terminal: an SGR parameter of ECMA-48. 0 means the terminal's own colour.
+// Ink is a color of a terminal: an SGR parameter of ECMA-48. 0 means the terminal's own color.
 type Ink int
 
-// Inks that terminals of 16 colours have.
+// Inks that terminals of 16 colors have.
 const (
 	Red     Ink = 31
 	Green   Ink = 32
@@ -133,7 +133,7 @@ const (
 	Blue    Ink = 34
 	Magenta Ink = 35
 	Cyan    Ink = 36
-	Grey    Ink = 90
+	Gray    Ink = 90
 )
 
 // lineInks are the inks of the lines of a chart, in order.
@@ -148,19 +148,19 @@ func InkOf(line int) Ink { return lineInks[line%len(lineInks)] }
 // sheet collects the text of a picture.
 type sheet struct {
 	strings.Builder
-	colours bool
-	ink     Ink
+	colors bool
+	ink    Ink
 }
 
 // put appends text in an ink. It writes an escape sequence only if the ink changes.
 func (s *sheet) put(text string, ink Ink) {
-	if s.colours && ink != s.ink && strings.TrimLeft(text, " ") != "" {
+	if s.colors && ink != s.ink && strings.TrimLeft(text, " ") != "" {
 		s.change(ink)
 	}
 	s.WriteString(text)
 }
 
-// newline changes to the terminal's own colour, and ends the line.
+// newline changes to the terminal's own color, and ends the line.
 func (s *sheet) newline() {
 	s.change(0)
 	s.WriteByte('\n')

@@ -29,7 +29,7 @@ type Chart struct {
 	From, To time.Time      // beginning and exclusive end of the time axis; if zero, the outermost point is on the axis
 	Zone     *time.Location // time zone of the labels; if nil, UTC
 	Style    Style
-	Colours  bool
+	Colors   bool
 	Columns  int // width of the chart, in characters
 	Rows     int // height of the chart, in lines of text
 }
@@ -49,10 +49,10 @@ func (c *Chart) Draw() (string, error) {
 		return "", ErrSmall
 	}
 	style := c.Style
-	if !c.Colours && len(c.Lines) > 1 {
-		style = ASCII // without colours, lines differ only in the characters of this style
+	if !c.Colors && len(c.Lines) > 1 {
+		style = ASCII // without colors, lines differ only in the characters of this style
 	}
-	out := sheet{colours: c.Colours}
+	out := sheet{colors: c.Colors}
 	legend := c.legend(style)
 	lines := c.Rows - len(legend) - 2
 	axis := c.timeAxis()

@@ -41,7 +41,7 @@ func TestChart_IsPicture(t *testing.T) {
 		"braille": {Lines: one, Columns: 64, Rows: 14},
 		"blocks":  {Lines: one, Columns: 64, Rows: 14, Style: Blocks, Zone: berlin},
 		"ascii":   {Lines: two, Columns: 64, Rows: 14, Style: ASCII},
-		"colours": {Lines: two, Columns: 64, Rows: 14, Colours: true},
+		"colors":  {Lines: two, Columns: 64, Rows: 14, Colors: true},
 		"inks":    {Lines: two, Columns: 64, Rows: 14},
 		"window":  {Lines: one, Columns: 64, Rows: 10, From: start.Add(-30 * 24 * time.Hour), To: start.Add(30 * 24 * time.Hour)},
 	} {
@@ -156,7 +156,7 @@ func TestChart_FitsSize(t *testing.T) {
 			}
 		}
 		if strings.Contains(text, "\x1b") {
-			t.Fatalf("a chart without colours has escape sequences: %q", text)
+			t.Fatalf("a chart without colors has escape sequences: %q", text)
 		}
 	})
 }

@@ -5,7 +5,7 @@
 //	Spark   one line of bars
 //
 // The package reads no terminal, no clock and no environment variables. The caller chooses a
-// [Style] that the terminal can show, and whether it shows colours.
+// [Style] that the terminal can show, and whether it shows colors.
 //
 // A chart never has more columns or lines than its size. A grid is wider than its width only if its
 // labels and notes leave no room for a cell. Names in a picture must be printable: the package

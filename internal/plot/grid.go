@@ -23,7 +23,7 @@ type Grid struct {
 	Columns []string // the labels of the columns; as many as have room are shown
 	Rows    []GridRow
 	Style   Style
-	Colours bool
+	Colors  bool
 	Width   int // width of the grid with its labels, in characters
 }
 
@@ -60,7 +60,7 @@ func (g *Grid) Draw() string {
 		shared = (len(g.Columns) + room - 1) / room
 	}
 	shown := (len(g.Columns) + shared - 1) / shared
-	out := sheet{colours: g.Colours}
+	out := sheet{colors: g.Colors}
 	out.put(strings.Repeat(" ", label+1)+g.header(wide, shared, shown*wide), 0)
 	out.newline()
 	characters, highest := g.Shades()

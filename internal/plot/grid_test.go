@@ -19,9 +19,9 @@ func weeks() Grid {
 
 // TestGrid_IsPicture compares grids with the pictures in testdata.
 func TestGrid_IsPicture(t *testing.T) {
-	plain, colours, narrow := weeks(), weeks(), weeks()
-	plain.Style, colours.Colours, narrow.Width = ASCII, true, 22
-	for name, g := range map[string]Grid{"grid-ascii": plain, "grid-colours": colours, "grid-narrow": narrow} {
+	plain, colors, narrow := weeks(), weeks(), weeks()
+	plain.Style, colors.Colors, narrow.Width = ASCII, true, 22
+	for name, g := range map[string]Grid{"grid-ascii": plain, "grid-colors": colors, "grid-narrow": narrow} {
 		t.Run(name, func(t *testing.T) { compare(t, name, g.Draw()) })
 	}
 }

@@ -1,4 +1,5 @@
-// Package printable checks that names consist of characters that can be shown.
+// Package printable checks that names consist of characters that can be shown. Names that occur in
+// URLs have fewer characters: see [CheckName].
 package printable
 
 import (
@@ -6,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/varvedb/varve/internal/quote"
 )
 
 // IsASCII reports whether s is not empty and has only visible ASCII characters. Most names have
@@ -19,8 +22,8 @@ func IsASCII(s string) bool {
 	return s != ""
 }
 
-// Problem returns the reason for which a name is invalid, or "". A valid name has 1 to limit
-// bytes of printable UTF-8, with no space at either end.
+// Problem returns the reason for which a name is invalid, or "" for a valid name. A valid name has
+// 1 to limit bytes of printable UTF-8, with no space at either end.
 func Problem(s string, limit int) string {
 	switch {
 	case s == "":
@@ -37,4 +40,31 @@ func Problem(s string, limit int) string {
 		return "has a character that cannot be printed"
 	}
 	return ""
+}
+
+// FieldProblem returns the reason for which the name of a field is invalid, or "" for a valid name.
+func FieldProblem(name string, limit int) string {
+	if strings.HasPrefix(name, "_") {
+		return "begins with _, which is reserved"
+	}
+	return Problem(name, limit)
+}
+
+// CheckName checks a name that has few characters. A valid name has 1 to limit letters, digits, dots,
+// underscores and hyphens, and begins with a letter or digit. The parameter "what" is the kind of the name for the error message.
+func CheckName(what, name string, limit int) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%s is empty", what)
+	case len(name) > limit:
+		return fmt.Errorf("%s %s has %d bytes, the limit is %d", what, quote.Text(name), len(name), limit)
+	}
+	for i := range len(name) {
+		c := name[i]
+		alnum := c-'0' <= 9 || c|0x20-'a' < 26
+		if !alnum && (i == 0 || !strings.ContainsRune("._-", rune(c))) {
+			return fmt.Errorf("%s %s: use letters, digits, . _ - and begin with a letter or digit", what, quote.Text(name))
+		}
+	}
+	return nil
 }

@@ -124,6 +124,8 @@ func (g *goFile) checkName(name *ast.Ident, function bool) {
 	switch {
 	case function && bare[lower] && name.Name != "Run":
 		g.found = append(g.found, Finding{g.name, g.line(name.Pos()), BareName, name.Name})
+	case keepPrefix.MatchString(name.Name) && !keeping[lower]:
+		g.found = append(g.found, Finding{g.name, g.line(name.Pos()), KeepName, name.Name})
 	case name.Name != "Run" && privateIn(path.Dir(g.name))[lower]:
 		g.found = append(g.found, Finding{g.name, g.line(name.Pos()), PrivateWord, name.Name})
 	}

@@ -6,6 +6,7 @@ import "regexp"
 const (
 	BareName     = "bare-name"
 	PrivateWord  = "private-word"
+	KeepName     = "keep-name"
 	LongSentence = "long-sentence"
 	LongFirst    = "long-first"
 )
@@ -114,8 +115,14 @@ var rules = []Rule{
 		hints:   []string{":"},
 		pattern: regexp.MustCompile(`(^|[(;,]\s*)(nil|0|zero|empty):\s+[a-z]`),
 	},
+	{
+		Name: "british", Reason: "the spelling is American", Remedy: "color, behavior, learned, license, canceled, toward",
+		hints:   []string{"our", "learnt", "spelt", "licence", "cancell", "modell", "towards", "grey", "practise"},
+		pattern: regexp.MustCompile(`\b((colou|behaviou|neighbou|favou|honou)r\w*|learnt|(mis)?spelt|licences?|cancell(ed|ing)|modell(ed|ing)|towards|grey|practise[sd]?)\b`),
+	},
 	{Name: BareName, Reason: "a bare verb names no object", Remedy: "verb and noun, as in readPage"},
 	{Name: PrivateWord, Reason: "the field has a word for it", Remedy: "the word of docs/glossary.md"},
+	{Name: KeepName, Reason: "keep means the retention of readings", Remedy: "record, protect, rename, set: the verb of the effect"},
 	{Name: LongSentence, Reason: "more than 30 words are read twice", Remedy: "two sentences, or a list"},
 	{Name: LongFirst, Reason: "a first sentence has at most 20 words", Remedy: "identifier, verb, noun; the rest follows"},
 }
@@ -123,6 +130,13 @@ var rules = []Rule{
 // bare lists verbs that are not allowed alone as names of functions and methods. An exported Run
 // is allowed, because it is the usual name of a loop or a suite.
 var bare = set("take", "look", "keep", "mark", "note", "settle", "first", "run", "step", "ask")
+
+// keepPrefix matches names that begin with keep, and have more words.
+var keepPrefix = regexp.MustCompile(`^[kK]eep(s$|[A-Z])`)
+
+// keeping lists the names that may begin with keep. KeepExpired is about the retention of readings. The
+// others are terms of TCP, MQTT and Prometheus.
+var keeping = set("keepExpired", "keepAlive", "keepFiringFor")
 
 // private lists, by folder, private words for things that have a term in the glossary. They are
 // not allowed as names of functions, methods, types and fields. A list also applies to the
@@ -134,7 +148,7 @@ var private = map[string]map[string]bool{
 	"store/local/meta":    nil,
 	"store/local/sst":     nil,
 	"store/dynamo":        set("lot", "place", "way", "noted", "met", "meet", "closes", "steady", "spare", "condemn", "giveUp", "putUnseen", "writeApart"),
-	"query":               set("each", "goThrough", "offer", "alone", "dry", "spent", "keeps"),
+	"query":               set("each", "goThrough", "offer", "alone", "dry", "spent"),
 	"rollup":              set("marker", "mark", "counter", "worker", "rest", "found", "one", "again", "each"),
 	"alerts":              alerting,
 	"devices":             alerting,
@@ -142,7 +156,7 @@ var private = map[string]map[string]bool{
 	"registry":            alerting,
 }
 
-var alerting = set("look", "came", "settle", "recall", "usual", "mend", "note", "told", "raise", "incarnation", "silence", "hear", "listen", "audience", "heard", "calm", "sighting", "saw", "sawFirst", "seenNow", "marks", "keeps", "fits")
+var alerting = set("look", "came", "settle", "recall", "usual", "mend", "note", "told", "raise", "incarnation", "silence", "hear", "listen", "audience", "heard", "calm", "sighting", "saw", "sawFirst", "seenNow", "marks", "fits")
 
 func set(names ...string) map[string]bool {
 	all := map[string]bool{}

@@ -21,6 +21,9 @@ var bad = []struct {
 	{"who-clause",
 		[]string{"It is for who asks.", "Who asks may not.", "It is known by whom."},
 		[]string{"Who may drop a table?", "Operators who rotate keys need this."}},
+	{"british",
+		[]string{"Its colour is red.", "Two neighbouring rows exist.", "The offset was learnt.", "The request was cancelled."},
+		[]string{"Its color is red.", "The offset was learned.", "The cancellation took a second.", "An hour has passed."}},
 	{"those-of",
 		[]string{"It reads those of a class.", "It is larger than that of a class.", "It lists those who asked."},
 		[]string{"It reads the tables that overlap.", "Those tables are empty."}},
@@ -81,7 +84,7 @@ func TestCheckFile_FindsForbiddenPhrases(t *testing.T) {
 }
 
 func TestRules_AllHaveCases(t *testing.T) {
-	cases := []string{words.BareName, words.PrivateWord, words.LongSentence, words.LongFirst}
+	cases := []string{words.BareName, words.PrivateWord, words.KeepName, words.LongSentence, words.LongFirst}
 	for _, c := range bad {
 		cases = append(cases, c.rule)
 	}
@@ -111,6 +114,10 @@ func TestCheckFile_FindsNames(t *testing.T) {
 		{"store/local/level/a.go", "type s struct{ edge int }", words.PrivateWord, 1},
 		{"store/local/journal/a.go", "type tail struct{}", words.PrivateWord, 0},
 		{"router/a.go", "type tail struct{}", words.PrivateWord, 0},
+		{"router/a.go", "func keepRow() {}", words.KeepName, 1},
+		{"router/a.go", "func keeps() {}", words.KeepName, 1},
+		{"router/a.go", "type r struct{ KeepTexts bool }", words.KeepName, 1},
+		{"router/a.go", "type r struct{ KeepExpired, Keep, keeper bool }", words.KeepName, 0},
 	} {
 		if got := count(t, c.file, "package a\n"+c.source+"\n", c.rule); got != c.want {
 			t.Errorf("%s: %q: %d findings of %s, want %d", c.file, c.source, got, c.rule, c.want)

@@ -41,8 +41,8 @@ var payloads = map[string]payload{
 	"json":                {format: wire.JSON, convert: convertJSON},
 	"flatten":             {format: wire.JSON, convert: convertNested},
 	"value":               {format: wire.JSON, needsField: true, convert: convertValue},
-	"csv":                 {format: wire.CSV, convert: keepPayload},
-	"line":                {format: wire.Line, namesStream: true, convert: keepPayload},
+	"csv":                 {format: wire.CSV, convert: passPayload},
+	"line":                {format: wire.Line, namesStream: true, convert: passPayload},
 	"thingsboard":         {format: wire.JSON, convert: convertThingsBoard},
 	"thingsboard-gateway": {format: wire.JSON, convert: convertGateway},
 }
@@ -50,8 +50,8 @@ var payloads = map[string]payload{
 // Payloads returns the names of the kinds of payloads.
 func Payloads() []string { return slices.Sorted(maps.Keys(payloads)) }
 
-// keepPayload leaves the payload unchanged.
-func keepPayload(*Route, *Delivery, string) error { return nil }
+// passPayload leaves the payload unchanged.
+func passPayload(*Route, *Delivery, string) error { return nil }
 
 // convertJSON leaves the payload unchanged. If the first object has no object "fields", it marks all
 // objects as flat: their properties are fields, except device, time, id, _version and stream.

@@ -207,12 +207,12 @@ func TestDamage_WritesAreRefusedOneByOne(t *testing.T) {
 	}
 	s = open(t, small(local.Options{Dir: dir}))
 	result = s.Write(t.Context(), []store.Batch{{Table: week(t, 0), Readings: again}})[0]
-	var tally varve.Tally
+	tally := map[varve.Outcome]int{}
 	for _, v := range result.Verdicts {
-		tally.Count(v)
+		tally[v.Outcome]++
 	}
-	if result.Err != nil || tally.Rejected > 0 || tally.Duplicates != int64(left-5) {
-		t.Errorf("written again: %+v, %v; %d were left", tally, result.Err, left)
+	if result.Err != nil || tally[varve.Rejected] > 0 || tally[varve.Duplicate] != left-5 {
+		t.Errorf("written again: %v, %v; %d were left", tally, result.Err, left)
 	}
 	infos, err := s.Tables(t.Context(), store.Filter{Any: true, Window: varve.AllTime(), Details: true})
 	if err != nil {

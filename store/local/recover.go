@@ -105,7 +105,7 @@ func (rc *recovery) beginJournal(last uint64, problems []journal.Problem) error 
 		err = errors.Join(rc.db.ledger.remove(keyFlushed, after(keyFlushed)), rc.db.ledger.remove(keyLastChunk, after(keyLastChunk)))
 	}
 	if err == nil {
-		err = rc.keepDamaged(problems)
+		err = rc.renameDamaged(problems)
 	}
 	if err != nil {
 		return errors.Join(err, next.Abandon())
@@ -243,9 +243,9 @@ func lossesOf(problems []journal.Problem) []Loss {
 // damagedSuffix ends the names of segments with problems.
 const damagedSuffix = ".damaged"
 
-// keepDamaged renames the segments with problems, so that they are not removed with the other
+// renameDamaged renames the segments with problems, so that they are not removed with the other
 // segments.
-func (rc *recovery) keepDamaged(problems []journal.Problem) error {
+func (rc *recovery) renameDamaged(problems []journal.Problem) error {
 	kept := map[string]bool{}
 	for _, p := range problems {
 		path := rc.db.folder.path("journal", p.File)

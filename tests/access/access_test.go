@@ -53,10 +53,10 @@ func readRows(t *testing.T) (lines []string, rows map[string]*row) {
 	return lines, rows
 }
 
-// TestCosts runs every access pattern of docs/access-patterns.md and compares its cost. DynamoDB
-// Local counts the units. A short run uses another emulator, which is faster, and compares only
-// the operations.
-func TestCosts(t *testing.T) {
+// TestPatterns_MatchCosts runs every access pattern of docs/access-patterns.md and compares its
+// cost. DynamoDB Local counts the units. A short run uses another emulator, which is faster, and
+// compares only the operations.
+func TestPatterns_MatchCosts(t *testing.T) {
 	emulator := dynamotest.Local
 	if testing.Short() {
 		emulator = dynamotest.Dynoxide
@@ -97,8 +97,9 @@ var (
 	script = regexp.MustCompile("`([\\w-]+\\.txtar)`")
 )
 
-// TestNamedTests checks that every pattern names at least one test, and that these tests exist.
-func TestNamedTests(t *testing.T) {
+// TestPatterns_NameExistingTests checks that every pattern names at least one test, and that these
+// tests exist.
+func TestPatterns_NameExistingTests(t *testing.T) {
 	known := map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -101,9 +101,9 @@ func TestKeyboard_ReachesEveryCell(t *testing.T) {
 	b.waitText("on hold: kept")
 }
 
-// TestShortcuts opens a page and the help and changes the theme, all with keys. It also goes back in the
-// history of the browser.
-func TestShortcuts(t *testing.T) {
+// TestShortcuts_OpenPages opens a page and the help and changes the theme, all with keys. It also
+// goes back in the history of the browser.
+func TestShortcuts_OpenPages(t *testing.T) {
 	w := sharedDemo(t)
 	b := w.open(t, "/ui", "")
 	b.settle()

@@ -28,10 +28,10 @@ var pages = []struct{ path, shot string }{
 
 var update = flag.Bool("update", false, "write the screenshots of docs/console")
 
-// TestPages visits each page in both themes, and at the width of a phone. It fails for errors in
-// the browser's console, violations of the content security policy, serious findings of axe, and
-// pages wider than the screen.
-func TestPages(t *testing.T) {
+// TestPages_HaveNoFindings visits each page in both themes, and at the width of a phone. It fails
+// for errors in the browser's console, violations of the content security policy, serious findings
+// of axe, and pages wider than the screen.
+func TestPages_HaveNoFindings(t *testing.T) {
 	w := sharedDemo(t)
 	for _, p := range pages {
 		t.Run(p.shot, func(t *testing.T) {
@@ -51,8 +51,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestScreenshots writes screenshots of further states of pages, with -update.
-func TestScreenshots(t *testing.T) {
+// TestScreenshots_AreWritten writes screenshots of further states of pages, with -update.
+func TestScreenshots_AreWritten(t *testing.T) {
 	if !*update {
 		t.Skip("screenshots are written with -update")
 	}

@@ -67,7 +67,7 @@ func TestKill_DevicesStayRegistered(t *testing.T) {
 	s, c = startServer(t, binary, dir)
 	for _, rule := range rules {
 		if !varvetest.Eventually(func() bool { return alerted(t, c, rule) }) {
-			t.Errorf("rule %s is silent about a device that is", rule)
+			t.Errorf("rule %s has no alert for a silent device", rule)
 		}
 	}
 	if err := s.Stop(); err != nil {

@@ -93,7 +93,7 @@ func (s *shards) split() {
 	s.waitActive()
 }
 
-// merge merges two open shards that are neighbours.
+// merge merges two open shards that are neighbors.
 func (s *shards) merge() {
 	s.t.Helper()
 	ids, _ := s.open()
@@ -109,7 +109,7 @@ func (s *shards) merge() {
 			}
 		}
 	}
-	s.t.Fatal("no shards are neighbours")
+	s.t.Fatal("no shards are neighbors")
 }
 
 // TestKinesis_StoresRecordsOnce splits and merges shards, and kills the server, while it reads a

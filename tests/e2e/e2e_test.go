@@ -45,15 +45,15 @@ func buildAndRun(m *testing.M) int {
 	return code
 }
 
-func TestScripts(t *testing.T) {
+func TestScripts_MatchOutput(t *testing.T) {
 	p := params(nil)
 	p.Dir = "testdata"
 	testscript.Run(t, p)
 }
 
-// TestScriptsOnDynamoDB runs scripts on emulators of DynamoDB. It runs the scripts about DynamoDB,
-// and other scripts that do not depend on folders or counts of the embedded store.
-func TestScriptsOnDynamoDB(t *testing.T) {
+// TestScripts_MatchOutputOnDynamoDB runs scripts on emulators of DynamoDB. It runs the scripts
+// about DynamoDB, and other scripts that do not depend on folders or counts of the embedded store.
+func TestScripts_MatchOutputOnDynamoDB(t *testing.T) {
 	emulators := []dynamotest.Emulator{dynamotest.Dynoxide, dynamotest.Local}
 	if testing.Short() {
 		emulators = emulators[:1]

@@ -268,7 +268,7 @@ func TestMCP_NamesRemedy(t *testing.T) {
 		{"query", map[string]any{"stream": "weather"}, "device"},
 		{"query", map[string]any{"stream": "weather", "device": "s1", "from": "soon"}, "from"},
 		{"query", map[string]any{"stream": "weather", "device": "s1", "limit": -1}, "limit: -1 is negative: use 1 to 1000"},
-		{"query", map[string]any{"stream": "weather", "device": "s1", "colour": "red"}, "colour"},
+		{"query", map[string]any{"stream": "weather", "device": "s1", "color": "red"}, "color"},
 		{"aggregate", map[string]any{"stream": "weather", "step": "1h", "functions": []string{"middle"}}, "functions"},
 		{"alerts", map[string]any{"state": "loud"}, "state"},
 		{"devices", map[string]any{"stream": "nowhere"}, "nowhere"},

@@ -148,9 +148,9 @@ func (s *stack) fit(t *testing.T) {
 	}
 }
 
-// TestApplied checks that the applied resources match the plan, and are as the program expects
-// them.
-func TestApplied(t *testing.T) {
+// TestApply_MatchesPlan checks that the applied resources match the plan, and are as the program
+// expects them.
+func TestApply_MatchesPlan(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
 	}
@@ -208,9 +208,9 @@ func appliedState(text string) (*planned, error) {
 	return &planned{PlanStruct: p}, err
 }
 
-// TestDrift checks that the next plan detects a manual change, and that the next apply corrects
-// it.
-func TestDrift(t *testing.T) {
+// TestDrift_IsCorrected checks that the next plan detects a manual change, and that the next apply
+// corrects it.
+func TestDrift_IsCorrected(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
 	}

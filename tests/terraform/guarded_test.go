@@ -14,10 +14,10 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// TestPoliciesSuffice runs the program under the planned policies, as on AWS. With all three
+// TestPolicies_Suffice runs the program under the planned policies, as on AWS. With all three
 // policies, every part of the program must work. With one policy, the part of that policy must
 // work.
-func TestPoliciesSuffice(t *testing.T) {
+func TestPolicies_Suffice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
 	}

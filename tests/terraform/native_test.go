@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// TestNative runs the modules' own tests, which Terraform executes. They cover the validations, and
-// the values that modules pass to each other.
-func TestNative(t *testing.T) {
+// TestModules_PassNativeTests runs the modules' own tests, which Terraform executes. They cover the
+// validations, and the values that modules pass to each other.
+func TestModules_PassNativeTests(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
@@ -30,8 +30,8 @@ func TestNative(t *testing.T) {
 	}
 }
 
-// TestValidationsAreTested checks that each validation has a test with an invalid value.
-func TestValidationsAreTested(t *testing.T) {
+// TestValidations_HaveTests checks that each validation has a test with an invalid value.
+func TestValidations_HaveTests(t *testing.T) {
 	dir := copied(t)
 	for _, folder := range folders(t, dir) {
 		if strings.HasPrefix(folder, "examples") {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// check is a named function that returns the faults of a plan. TestChecksCanFail shows that most of the
+// check is a named function that returns the faults of a plan. TestChecks_DetectChanges shows that most of the
 // checks of the complete example can fail.
 type check struct {
 	name string
@@ -36,7 +36,7 @@ func completeVars() map[string]any {
 	}
 }
 
-func TestPlans(t *testing.T) {
+func TestPlans_PassChecks(t *testing.T) {
 	dir := copied(t)
 	for _, example := range []struct {
 		name   string
@@ -71,11 +71,11 @@ type change struct {
 	check          string
 }
 
-// TestChecksCanFail makes one change to the modules at a time. The check that belongs to the
+// TestChecks_DetectChanges makes one change to the modules at a time. The check that belongs to the
 // change must fail.
-func TestChecksCanFail(t *testing.T) {
+func TestChecks_DetectChanges(t *testing.T) {
 	if testing.Short() {
-		t.Skip("shows that the checks of TestPlans can fail; takes minutes")
+		t.Skip("shows that the checks of TestPlans_PassChecks can fail; takes minutes")
 	}
 	dir := copied(t)
 	o := options(t, filepath.Join(dir, "examples", "complete"), empty(t), completeVars())

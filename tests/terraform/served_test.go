@@ -27,10 +27,10 @@ func ofMonth(names []string, at time.Time) (in []string) {
 	return in
 }
 
-// TestServed follows the documentation: apply, doctor, serve. Tables must have the settings of
-// the template, and changes by Varve must not cause drift. A changed template must affect only
-// tables that are created later, without a restart.
-func TestServed(t *testing.T) {
+// TestServe_FollowsTemplate follows the documentation: apply, doctor, serve. Tables must have the
+// settings of the template, and changes by Varve must not cause drift. A changed template must
+// affect only tables that are created later, without a restart.
+func TestServe_FollowsTemplate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
 	}
@@ -132,9 +132,9 @@ func (s *stack) laterTablesOnly(t *testing.T, dir, url string, before map[string
 	s.mustPlan(t, noChanges, "after the next month's tables were made")
 }
 
-// TestDestroyed checks that Terraform cannot destroy a protected registry. It must be able to
-// destroy an unprotected one, and the tables of readings must remain.
-func TestDestroyed(t *testing.T) {
+// TestDestroy_RespectsProtection checks that Terraform cannot destroy a protected registry. It must
+// be able to destroy an unprotected one, and the tables of readings must remain.
+func TestDestroy_RespectsProtection(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
 	}
@@ -165,8 +165,8 @@ func TestDestroyed(t *testing.T) {
 	}
 }
 
-// TestSideBySide checks that two deployments in one account do not affect each other.
-func TestSideBySide(t *testing.T) {
+// TestDeployments_AreIndependent checks that two deployments in one account do not affect each other.
+func TestDeployments_AreIndependent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
 	}
@@ -183,7 +183,7 @@ func TestSideBySide(t *testing.T) {
 	if status, answer := write(t, urls[0], "a", time.Now()); status != http.StatusOK {
 		t.Fatalf("a write is answered with %d %s", status, answer)
 	}
-	if status, answer := query(t, urls[1], "a"); status != http.StatusNotFound && strings.Contains(answer, "22.50") {
+	if status, answer := query(t, urls[1], "a"); status != http.StatusNotFound || strings.Contains(answer, "22.50") {
 		t.Errorf("the other deployment answers %d %s", status, answer)
 	}
 	one.mustPlan(t, noChanges, "after both have served")

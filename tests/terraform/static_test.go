@@ -42,15 +42,15 @@ func folders(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-func TestFormat(t *testing.T) {
+func TestModules_AreFormatted(t *testing.T) {
 	if out, err := run(t, modules, environment(t, ""), "terraform", "fmt", "-check", "-diff", "-recursive"); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// TestValidate checks that terraform validate accepts each module and each example, without
+// TestModules_AreValid checks that terraform validate accepts each module and each example, without
 // warnings.
-func TestValidate(t *testing.T) {
+func TestModules_AreValid(t *testing.T) {
 	dir := copied(t)
 	all := folders(t, dir)
 	if testing.Short() {
@@ -75,8 +75,9 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestLint checks that tflint has no findings, with all its own rules and its rules for AWS.
-func TestLint(t *testing.T) {
+// TestModules_HaveNoLintFindings checks that tflint has no findings, with all its own rules and its
+// rules for AWS.
+func TestModules_HaveNoLintFindings(t *testing.T) {
 	dir := copied(t)
 	env := map[string]string{"TFLINT_PLUGIN_DIR": filepath.Dir(tool(t, "plugins/tflint-ruleset-aws"))}
 	if _, err := run(t, dir, env, tool(t, "bin/tflint"), "--recursive", "--no-color", "--config="+filepath.Join(dir, ".tflint.hcl")); err != nil {
@@ -92,8 +93,9 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestReadmes checks that the generated tables in the READMEs match the variables and outputs.
-func TestReadmes(t *testing.T) {
+// TestReadmes_MatchModules checks that the generated tables in the READMEs match the variables and
+// outputs.
+func TestReadmes_MatchModules(t *testing.T) {
 	dir := modules
 	if !*update {
 		dir = copied(t)
@@ -124,8 +126,8 @@ func TestReadmes(t *testing.T) {
 	}
 }
 
-// TestHygiene checks that each module follows the rules of the function hygiene.
-func TestHygiene(t *testing.T) {
+// TestModules_FollowHygiene checks that each module follows the rules of the function hygiene.
+func TestModules_FollowHygiene(t *testing.T) {
 	dir := copied(t)
 	for _, folder := range folders(t, dir) {
 		for _, wrong := range hygiene(t, dir, folder) {
@@ -251,9 +253,9 @@ func block(b *hclsyntax.Block, text []byte, example bool) (wrong []string) {
 	return wrong
 }
 
-// TestNothingElse checks that the folder of the modules has only files of the expected kinds, and no
-// state of Terraform.
-func TestNothingElse(t *testing.T) {
+// TestModules_HaveOnlyExpectedFiles checks that the folder of the modules has only files of the
+// expected kinds, and no state of Terraform.
+func TestModules_HaveOnlyExpectedFiles(t *testing.T) {
 	err := fs.WalkDir(os.DirFS(modules), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

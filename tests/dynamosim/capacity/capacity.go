@@ -22,7 +22,7 @@
 //
 // Amazon does not document how long a partition must be hot before it is split. SplitAfter is an
 // assumption. Here, the items of one partition key are never split. Amazon may split them, but
-// not if sort keys only increase, as times do. Splits at 10 GB are not modelled.
+// not if sort keys only increase, as times do. Splits at 10 GB are not modeled.
 //
 // Admit admits a request if its buckets are not empty. Consume charges the request afterwards, because
 // its cost is known only then. So a bucket may have a negative number of tokens for a moment.

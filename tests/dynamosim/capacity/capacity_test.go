@@ -132,9 +132,9 @@ func TestSplit_IsolatesHotKey(t *testing.T) {
 	limits := capacity.Amazon()
 	limits.SplitAfter = 10 * time.Second
 	c := capacity.NewOnDemand(limits, start)
-	const hot, neighbour = 1 << 40, 1<<40 + 1
-	both := func(i int) uint64 { return [...]uint64{hot, hot, hot, hot, neighbour}[i%5] }
-	throttled := func(from time.Time, d time.Duration) (ofNeighbour, hotAdmitted int) {
+	const hot, neighbor = 1 << 40, 1<<40 + 1
+	both := func(i int) uint64 { return [...]uint64{hot, hot, hot, hot, neighbor}[i%5] }
+	throttled := func(from time.Time, d time.Duration) (ofNeighbor, hotAdmitted int) {
 		for i := range int(d.Seconds()) * 2000 {
 			now := from.Add(time.Duration(i) * time.Second / 2000)
 			h := both(i)
@@ -144,20 +144,20 @@ func TestSplit_IsolatesHotKey(t *testing.T) {
 				if h == hot {
 					hotAdmitted++
 				}
-			case h == neighbour:
-				ofNeighbour++
+			case h == neighbor:
+				ofNeighbor++
 			}
 		}
-		return ofNeighbour, hotAdmitted
+		return ofNeighbor, hotAdmitted
 	}
 	if n, _ := throttled(start, limits.SplitAfter/2); n == 0 {
-		t.Error("before the split, the neighbour is never throttled")
+		t.Error("before the split, the neighbor is never throttled")
 	}
 	throttled(start.Add(limits.SplitAfter/2), limits.SplitAfter)
 	d := 20 * time.Second
 	n, admitted := throttled(start.Add(2*limits.SplitAfter), d)
 	if n != 0 {
-		t.Errorf("after the split, the neighbour is throttled %d times, want never", n)
+		t.Errorf("after the split, the neighbor is throttled %d times, want never", n)
 	}
 	if rate := float64(admitted) / d.Seconds(); rate < 990 || rate > 1060 {
 		t.Errorf("after the split, the hot key is admitted %.0f times a second, want about 1,000", rate)
