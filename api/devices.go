@@ -116,9 +116,23 @@ func deviceBody(d *devices.Device) wire.DeviceBody {
 			Name: d.Name, Type: d.Type, Status: string(d.Status), Location: d.Location, Firmware: d.Firmware, Attributes: rawJSON(d.Attributes),
 		},
 		CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt, LastSeenAt: orNull(d.LastSeenAt),
+		Labels: labelsOf(d.Device),
 	}
 	if d.Retention != 0 {
 		b.Retention = timefmt.FormatDuration(d.Retention)
 	}
 	return b
+}
+
+// labelsOf returns the labels in the name of a device, or nil if it has none.
+func labelsOf(device string) map[string]string {
+	_, list := varve.SplitLabels(device)
+	if len(list) == 0 {
+		return nil
+	}
+	labels := make(map[string]string, len(list))
+	for _, l := range list {
+		labels[l.Key] = l.Value
+	}
+	return labels
 }
