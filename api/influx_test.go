@@ -243,6 +243,7 @@ func TestInflux_AnswersProbes(t *testing.T) {
 		"SHOW DATABASES":             `{"results":[{"statement_id":0,"series":[{"name":"databases","columns":["name"],"values":[["varve"]]}]}]}`,
 		"SHOW RETENTION POLICIES ON x; SHOW MEASUREMENTS LIMIT 1": `{"results":[{"statement_id":0,"series":[{"columns":["name","duration","shardGroupDuration","replicaN","default"],` +
 			`"values":[["autogen","0s","168h0m0s",1,true]]}]},{"statement_id":1,"series":[{"name":"measurements","columns":["name"],"values":[]}]}]}`,
+		"show diagnostics":  `{"results":[{"statement_id":0,"series":[{"name":"build","columns":["Version"],"values":[["1.8.10-varve"]]}]}]}`,
 		"SELECT * FROM cpu": `{"results":[{"statement_id":0,"error":"InfluxQL is not supported: read with GET /v1/streams/{stream}/devices/{device}/readings"}]}`,
 	}
 	for q, want := range rows {
