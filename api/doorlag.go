@@ -18,7 +18,7 @@ var lagBounds = []time.Duration{
 // lags counts the lags of the readings of one batch or of one door.
 type lags struct {
 	counts [10]uint64 // one number for each of lagBounds, and one for longer lags
-	sum    float64    // seconds
+	sum    float64    // nanoseconds
 }
 
 // add counts a lag. The lag of a reading from the future counts as 0.
@@ -29,7 +29,7 @@ func (l *lags) add(d time.Duration) {
 		i++
 	}
 	l.counts[i]++
-	l.sum += d.Seconds()
+	l.sum += float64(d)
 }
 
 // lagCollector counts the lags of stored readings by door. Unlike a histogram of Prometheus' library, it
@@ -81,6 +81,6 @@ func (c *lagCollector) Collect(to chan<- prometheus.Metric) {
 			n += l.counts[i]
 			buckets[bound.Seconds()] = n
 		}
-		to <- prometheus.MustNewConstHistogram(c.desc, n+l.counts[len(lagBounds)], l.sum, buckets, string(d))
+		to <- prometheus.MustNewConstHistogram(c.desc, n+l.counts[len(lagBounds)], l.sum/float64(time.Second), buckets, string(d))
 	}
 }
