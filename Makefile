@@ -2,7 +2,7 @@
 # make test    everything: format, lint, and all tests, most of them with the race detector
 # make check   the everyday loop: shorter tests without the race detector, 3 to 6 minutes
 # make bench   measure the service; nothing else should run on the machine
-# make soak    kills, power cuts and damages by the thousand, SOAKTIME (1h) for each test
+# make soak    kills, power cuts, damages and random faults by the thousand, SOAKTIME (1h) for each test
 # make fuzz    look for inputs that break a parser, FUZZTIME (30s) for each
 # make build   build bin/varve and bin/varve-agent
 # make dist    build binaries, packages, image, SBOMs and checksums into dist/
@@ -14,6 +14,7 @@ SOAKTIME ?= 1h
 KILLS    ?= 2000
 CUTS     ?= 2000
 DAMAGES  ?= 1000
+RUNS     ?= 10000
 CACHE    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/varve
 LINT     := $(CACHE)/bin/golangci-lint-$(shell sed -n 's|.*github.com/golangci/golangci-lint/v2 v||p' tools/go.mod | cut -d' ' -f1)
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
@@ -56,15 +57,21 @@ check: need fmt lint build
 	@tests/console/run.sh -short
 	@tests/terraform/run.sh -short
 
-# Each test ends after SOAKTIME, even before its last kill, cut or damage, and logs how many were done.
+# Each test ends after SOAKTIME, even before its last kill, cut, damage or random sequence, and logs how many
+# were done. Only the tests that cut the power at every sync have no such limit: they take seconds.
 SOAK = $(GO) test -count=1 -v -timeout 0
 soak: need
 	@$(SOAK) ./tests/crash -run '^TestKill_KeepsAcknowledgedReadings$$' -kills $(KILLS) -within $(SOAKTIME)
 	@$(SOAK) ./tests/crash -run '^TestManyProcesses_AgreeOnReadings$$' -kills $$(($(KILLS) / 20)) -within $(SOAKTIME)
+	@$(SOAK) ./tests/crash -run '^TestKill_DeliversEveryAlert$$' -kills $$(($(KILLS) / 10)) -within $(SOAKTIME)
+	@cd tests/doors && ./tools.sh && VARVE_KILLS=$$(($(KILLS) / 2)) VARVE_BROKER_KILLS=$$(($(KILLS) / 20)) VARVE_WITHIN=$(SOAKTIME) $(SOAK) -parallel 12 . -run '^TestKills_LoseNoMessage$$'
 	@$(SOAK) ./tests/agent -run '^TestKills_LoseNoReading$$' -kills $(KILLS) -within $(SOAKTIME)
 	@$(SOAK) ./store/local -run '^TestCrash_KeepsItems$$' -cuts $(CUTS) -within $(SOAKTIME)
+	@$(SOAK) ./store/local -run '^Test(Open|Rebuild|Erase)_SurvivesPowerCuts$$'
 	@$(SOAK) ./store/local -run '^TestDamage_Model$$' -damages $(DAMAGES) -within $(SOAKTIME)
 	@$(SOAK) ./tests/damage -run '^TestDamage_IsContainedFoundAndRepaired$$' -damages $(DAMAGES) -within $(SOAKTIME)
+	@$(SOAK) ./archive -run '^Test(Archive_NeverPermitsDropWithoutCopy|Merge_LosesNoReading)' -rapid.checks $(RUNS) -within $(SOAKTIME)
+	@$(SOAK) ./changes -run '^TestChanges_AreTheWhole' -changes.runs $$((($(RUNS) + 99) / 100)) -within $(SOAKTIME) # each run has 100 sequences
 
 bench: build
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./tests/bench

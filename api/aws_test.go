@@ -173,6 +173,25 @@ func TestFirehose_AnswersMistakes(t *testing.T) {
 	}
 }
 
+// TestFirehose_RefusesUnknownVersions checks that a request of an unknown version of the protocol is
+// refused, and that one without a version is not.
+func TestFirehose_RefusesUnknownVersions(t *testing.T) {
+	s := newAWSServer(t)
+	const name = "X-Amz-Firehose-Protocol-Version"
+	for _, version := range []string{"2.0", "1", strings.Repeat("9", 9000)} {
+		r, a := s.firehose("?stream=weather", firehoseBody(reading(1)), name, version)
+		if want := "header." + name + ": unknown version"; r.status != 400 || !strings.HasPrefix(a.Error, want) || !strings.HasSuffix(a.Error, "use 1.0") {
+			t.Errorf("version %.10s: %d %.300s, want 400 and %q", version, r.status, r.body, want)
+		}
+	}
+	if s.stored() != 0 {
+		t.Errorf("%d readings of an unknown version are stored", s.stored())
+	}
+	if r, _ := s.firehose("?stream=weather", firehoseBody(reading(1)), name, ""); r.status != 200 || s.stored() != 1 {
+		t.Errorf("without a version: %d %s, %d readings", r.status, r.body, s.stored())
+	}
+}
+
 // TestFirehose_AsksForRetries checks that a request is refused as a whole while the store fails. The
 // readings of the retried request are stored once.
 func TestFirehose_AsksForRetries(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/devicename"
 	"github.com/varvedb/varve/devices"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/timefmt"
@@ -116,9 +117,23 @@ func deviceBody(d *devices.Device) wire.DeviceBody {
 			Name: d.Name, Type: d.Type, Status: string(d.Status), Location: d.Location, Firmware: d.Firmware, Attributes: rawJSON(d.Attributes),
 		},
 		CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt, LastSeenAt: orNull(d.LastSeenAt),
+		Labels: labelsOf(d.Device),
 	}
 	if d.Retention != 0 {
 		b.Retention = timefmt.FormatDuration(d.Retention)
 	}
 	return b
+}
+
+// labelsOf returns the labels in the name of a device, or nil if it has none.
+func labelsOf(device string) map[string]string {
+	_, list := devicename.Split(device)
+	if len(list) == 0 {
+		return nil
+	}
+	labels := make(map[string]string, len(list))
+	for _, l := range list {
+		labels[l.Key] = l.Value
+	}
+	return labels
 }

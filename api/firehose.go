@@ -38,6 +38,8 @@ const (
 	maxFirehosePart = 4 << 20
 	// maxFirehoseError is the maximum length of an error message, as AWS documents it.
 	maxFirehoseError = 8192
+	// firehoseVersion is the only version of the protocol that AWS documents.
+	firehoseVersion = "1.0"
 )
 
 // firehoseHandler is the HTTP endpoint of Amazon Data Firehose for readings. Firehose sends the API key
@@ -101,6 +103,9 @@ type firehoseRequest struct {
 
 // read reads the body of the request, and stores its records.
 func (d *firehoseRequest) read(w http.ResponseWriter) error {
+	if err := checkFirehoseVersion(d.r.Header); err != nil {
+		return err
+	}
 	q, err := firehoseParams(d.r)
 	if err != nil {
 		return err
@@ -213,6 +218,16 @@ func (d *firehoseRequest) store() error {
 	_, err := d.receiver.Store(d.r.Context(), grantOf(d.r.Context()), d.target, d.part)
 	d.part, d.size = d.part[:0], 0
 	return err
+}
+
+// checkFirehoseVersion refuses versions of the protocol whose requests may have another form. A request
+// without a version is accepted.
+func checkFirehoseVersion(h http.Header) error {
+	const name = "X-Amz-Firehose-Protocol-Version"
+	if v := h.Get(name); v != "" && v != firehoseVersion {
+		return varve.InvalidParam("header."+name, "unknown version %.20q: use %s", v, firehoseVersion)
+	}
+	return nil
 }
 
 // firehoseParams returns the parameters of the address and of the common attributes. If both have a

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -76,6 +77,29 @@ func TestInflux_StoresPrecisions(t *testing.T) {
 	}
 	if got := s.get(readPath + "?format=csv&fields=a").body; strings.Count(got, "2026-11-18T11:00:00Z") != 1 || strings.Count(got, "\n") != 2 {
 		t.Errorf("the same reading in all units is\n%s", got)
+	}
+}
+
+// TestInflux_KeepsTagsApart checks that the tags of a written line are labels in PromQL and in the
+// description of the device.
+func TestInflux_KeepsTagsApart(t *testing.T) {
+	s := newServer(t, nil)
+	if r := s.send(http.MethodPost, "/write?db=x", "cpu,host=a,cpu=cpu0,stream=x idle=9\ncpu,host=a,cpu=cpu1 idle=8\n"); r.status != http.StatusNoContent {
+		t.Fatal(r.status, r.body)
+	}
+	c := promClient(t, s, "")
+	v, _, _, err := c.Query(t.Context(), `idle{stream="cpu", cpu="cpu0"}`, noon)
+	want := `idle{cpu="cpu0", device="a;cpu=cpu0;stream=x", device_base="a", status="active", stream="cpu", tag_stream="x"} => 9 @[1795003200]`
+	if got := fmt.Sprint(v); err != nil || got != want {
+		t.Errorf("%v, got\n%s\nwant\n%s", err, got, want)
+	}
+	values, _, _, err := c.LabelValues(t.Context(), "cpu", nil, noon.Add(-time.Hour), noon)
+	if got := fmt.Sprint(values); err != nil || got != "[cpu0 cpu1]" {
+		t.Errorf("values %s, %v", got, err)
+	}
+	d := decode[wire.DeviceBody](s.get("/v1/devices/" + url.PathEscape("a;cpu=cpu0;stream=x")))
+	if got := fmt.Sprint(d.Labels); got != "map[cpu:cpu0 stream:x]" {
+		t.Errorf("the device has the labels %s", got)
 	}
 }
 
@@ -219,6 +243,7 @@ func TestInflux_AnswersProbes(t *testing.T) {
 		"SHOW DATABASES":             `{"results":[{"statement_id":0,"series":[{"name":"databases","columns":["name"],"values":[["varve"]]}]}]}`,
 		"SHOW RETENTION POLICIES ON x; SHOW MEASUREMENTS LIMIT 1": `{"results":[{"statement_id":0,"series":[{"columns":["name","duration","shardGroupDuration","replicaN","default"],` +
 			`"values":[["autogen","0s","168h0m0s",1,true]]}]},{"statement_id":1,"series":[{"name":"measurements","columns":["name"],"values":[]}]}]}`,
+		"show diagnostics":  `{"results":[{"statement_id":0,"series":[{"name":"build","columns":["Version"],"values":[["1.8.10-varve"]]}]}]}`,
 		"SELECT * FROM cpu": `{"results":[{"statement_id":0,"error":"InfluxQL is not supported: read with GET /v1/streams/{stream}/devices/{device}/readings"}]}`,
 	}
 	for q, want := range rows {

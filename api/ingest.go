@@ -19,7 +19,7 @@ type ingestHandler struct{ writes.Readings }
 // newIngester returns the ingester of a door, and counts its verdicts in m.
 func newIngester(d door, budget *wire.Budget, m *metrics, arrived *arrivals.Counter, o *Options) *ingest.Ingester {
 	return ingest.New(ingest.Options{
-		Router: o.Router, Budget: budget, Now: o.Now, Rejects: o.Rejects, Clocks: o.Clocks, Door: string(d),
+		Router: o.Router, Budget: budget, Now: o.Now, Rejects: o.Rejects, Clocks: o.Clocks, Door: string(d), Received: m.received(d),
 		Judged: func(b *wire.Batch) {
 			arrived.Add(b.Readings, b.Verdicts)
 			o.Events.Judged(b.Len(), m.verdicts(d, b))

@@ -26,6 +26,8 @@ type metrics struct {
 
 	doorReadings *prometheus.CounterVec // number of readings by door and outcome
 	doorRejects  *prometheus.CounterVec // number of rejected readings by door and code
+	doorReceived *prometheus.CounterVec // number of received readings by door
+	doorLag      *lagCollector
 }
 
 func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *health.Conditions) *metrics {
@@ -57,13 +59,7 @@ func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *heal
 	for o := varve.Stored; o <= varve.Rejected; o++ {
 		m.outcomes[o] = readings.WithLabelValues(o.String())
 	}
-	m.doorReadings = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "varve_door_readings_total", Help: "Readings submitted, by door and outcome.",
-	}, []string{"door", "outcome"})
-	m.doorRejects = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "varve_door_readings_rejected_total", Help: "Readings rejected, by door and code.",
-	}, []string{"door", "code"})
-	reg.MustRegister(m.doorReadings, m.doorRejects)
+	m.addDoors(reg)
 	reg.MustRegister(readings, m.rejects, m.requests, m.refusals, m.unknown, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gauge := func(name, help string, value func(rotator.Health) float64) {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
@@ -85,6 +81,21 @@ func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *heal
 		}, func() float64 { return conditionValue(conditions, name) }))
 	}
 	return m
+}
+
+// addDoors registers the metrics of doors.
+func (m *metrics) addDoors(reg *prometheus.Registry) {
+	m.doorReadings = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "varve_door_readings_total", Help: "Readings submitted, by door and outcome.",
+	}, []string{"door", "outcome"})
+	m.doorRejects = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "varve_door_readings_rejected_total", Help: "Readings rejected, by door and code.",
+	}, []string{"door", "code"})
+	m.doorReceived = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "varve_door_readings_received_total", Help: "Readings received, by door, before they are stored. A reading counts each time it is sent.",
+	}, []string{"door"})
+	m.doorLag = newLagCollector()
+	reg.MustRegister(m.doorReadings, m.doorRejects, m.doorReceived, m.doorLag)
 }
 
 // conditionValue returns 1 while a condition is set, else 0.
@@ -127,7 +138,14 @@ const (
 	doorMQTT     door = "mqtt"
 )
 
-// verdicts counts the verdicts of a batch that arrived through a door. It returns the number of rejected
+// received returns a function that counts the received readings of a door.
+func (m *metrics) received(d door) func(readings int) {
+	c := m.doorReceived.WithLabelValues(string(d))
+	return func(readings int) { c.Add(float64(readings)) }
+}
+
+// verdicts counts the verdicts of a batch that arrived through a door, and the lag of the stored
+// readings. It returns the number of rejected
 // readings.
 func (m *metrics) verdicts(d door, b *wire.Batch) (rejected int) {
 	var counts [4]int
@@ -144,6 +162,9 @@ func (m *metrics) verdicts(d door, b *wire.Batch) (rejected int) {
 			m.outcomes[o].Add(float64(counts[o]))
 			m.doorReadings.WithLabelValues(string(d), o.String()).Add(float64(counts[o]))
 		}
+	}
+	if counts[varve.Stored] > 0 {
+		m.doorLag.addBatch(d, b)
 	}
 	return counts[varve.Rejected]
 }

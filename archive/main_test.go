@@ -1,12 +1,36 @@
 package archive_test
 
 import (
+	"flag"
 	"os"
 	"testing"
+	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve/internal/randomtest"
 )
 
+var withinFlag = flag.Duration("within", 0, "time after which a test checks no further random sequence; 0 means no limit")
+
 func TestMain(m *testing.M) {
 	os.Exit(randomtest.RunTests(m, 30, 5)) //nolint:forbidigo // the exit code of the tests
+}
+
+// checkWithin checks a property with random sequences, until the time of the flag -within has passed. After
+// a failure, rapid shrinks the sequence without this limit.
+func checkWithin(t *testing.T, property func(*rapid.T)) {
+	t.Helper()
+	begin, checked, failed := time.Now(), 0, false
+	rapid.Check(t, func(t *rapid.T) {
+		if *withinFlag > 0 && time.Since(begin) > *withinFlag && !failed {
+			return
+		}
+		checked++
+		passed := false
+		defer func() { failed = failed || !passed }()
+		property(t)
+		passed = !t.Failed()
+	})
+	t.Logf("%d sequences were checked", checked)
 }

@@ -40,7 +40,7 @@ type mergeWorld struct {
 func TestMerge_LosesNoReading(t *testing.T) {
 	dir := t.TempDir()
 	merged, before := 0, injected.Load()
-	rapid.Check(t, func(t *rapid.T) {
+	checkWithin(t, func(t *rapid.T) {
 		w := newMergeWorld(t, dir)
 		defer func() { must(t, os.RemoveAll(w.root)) }()
 		t.Repeat(map[string]func(*rapid.T){

@@ -45,7 +45,7 @@ var table = func() grid.Table {
 func TestArchive_NeverPermitsDropWithoutCopy(t *testing.T) {
 	dir := t.TempDir()
 	before := injected.Load()
-	rapid.Check(t, func(t *rapid.T) {
+	checkWithin(t, func(t *rapid.T) {
 		s := mem.New(clock)
 		checkFaults(t, s, dir)
 	})
@@ -61,7 +61,7 @@ func TestArchive_NeverPermitsDropWithoutCopyEmbedded(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	rapid.Check(t, func(t *rapid.T) {
+	checkWithin(t, func(t *rapid.T) {
 		n++ // each run uses its own table of one store, so that the store is opened only once
 		checkFaultsOf(t, s, dir, grid.Table{Prefix: fmt.Sprint("t", n), Range: table.Range, Month: table.Month})
 	})

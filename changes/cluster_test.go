@@ -207,7 +207,7 @@ func (n *nodes) finish(t *rapid.T) {
 // Processes are killed, stopped and cut off, and their clocks differ. Together, the increments of
 // each consumer must contain all acknowledged readings, each exactly once.
 func TestChanges_AreTheWholeOfCluster(t *testing.T) {
-	for range *runs {
+	repeatRuns(t, func() {
 		rapid.Check(t, func(t *rapid.T) {
 			n := newNodes(t, nil)
 			defer n.close()
@@ -247,7 +247,7 @@ func TestChanges_AreTheWholeOfCluster(t *testing.T) {
 			})
 			n.finish(t)
 		})
-	}
+	})
 }
 
 func (n *nodes) advance(t *rapid.T) {

@@ -11,14 +11,28 @@ import (
 	"github.com/varvedb/varve/changes"
 )
 
-var runs = flag.Int("changes.runs", 1, "how often the random tests of changes run their checks")
+var (
+	runs       = flag.Int("changes.runs", 1, "how often the random tests of changes run their checks")
+	withinFlag = flag.Duration("within", 0, "time after which a test runs no further checks; 0 means no limit")
+)
+
+// repeatRuns calls check as often as the flag -changes.runs states, until the time of the flag -within has
+// passed.
+func repeatRuns(t *testing.T, check func()) {
+	t.Helper()
+	begin, done := time.Now(), 0
+	for ; done < *runs && (*withinFlag <= 0 || time.Since(begin) < *withinFlag); done++ {
+		check()
+	}
+	t.Logf("%d runs", done)
+}
 
 // TestChanges_AreTheWhole executes random steps. Writes stop at any stage, fail or are repeated.
 // The clock jumps by months or is set back, and processes restart. Consumers read pages of any
 // length. Together, the increments of each consumer must contain all acknowledged readings, each
 // exactly once.
 func TestChanges_AreTheWhole(t *testing.T) {
-	for range *runs {
+	repeatRuns(t, func() {
 		rapid.Check(t, func(t *rapid.T) {
 			w := newWorld(t, nil)
 			defer w.close()
@@ -40,7 +54,7 @@ func TestChanges_AreTheWhole(t *testing.T) {
 			})
 			w.finish(t)
 		})
-	}
+	})
 }
 
 // finish ends all writes, and checks all consumers and one that begins at a random time.

@@ -34,6 +34,9 @@ type Options struct {
 	// BatchReadings limits the readings that are decoded and stored at a time. 0 means
 	// wire.BatchReadings.
 	BatchReadings int
+	// Received is called with the number of readings of each batch, before they are stored. It may be
+	// nil.
+	Received func(readings int)
 	// Judged is called after the verdicts of each batch are counted. It may be nil.
 	Judged func(*wire.Batch)
 	// Rejects stores rejected readings. If nil, none are stored.
@@ -56,6 +59,9 @@ func New(o Options) *Ingester {
 	}
 	if o.Destination == nil {
 		o.Destination = routed{o.Router}
+	}
+	if o.Received == nil {
+		o.Received = func(int) {}
 	}
 	if o.Judged == nil {
 		o.Judged = func(*wire.Batch) {}
@@ -243,6 +249,7 @@ func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader
 	s.SkippedCells += s.batch.SkippedCells
 	s.TextNumbers += s.batch.TextNumbers
 	if s.batch.Len() > 0 {
+		s.in.opts.Received(s.batch.Len())
 		s.batch.Sort()
 		if err := s.charge(s.batch.Len()); err != nil {
 			return false, err

@@ -19,14 +19,15 @@ type connections struct {
 	open     map[net.Conn]struct{}
 	closed   chan struct{}
 	hello    time.Duration  // the time in which a connection must send its first packet
+	limit    int            // maximum length of a packet after its fixed header
 	running  sync.WaitGroup // the accept loop and the connections; mu is locked for Add
 }
 
 // acceptPause is the wait after a connection could not be accepted.
 const acceptPause = 50 * time.Millisecond
 
-func newConnections(l net.Listener, hello time.Duration) *connections {
-	return &connections{listener: l, hello: hello, open: map[net.Conn]struct{}{}, closed: make(chan struct{})}
+func newConnections(l net.Listener, hello time.Duration, limit int) *connections {
+	return &connections{listener: l, hello: hello, limit: limit, open: map[net.Conn]struct{}{}, closed: make(chan struct{})}
 }
 
 // Init, ID, Address and Protocol implement listeners.Listener.
@@ -59,7 +60,7 @@ func (c *connections) Serve(establish listeners.EstablishFn) {
 		}
 		go func() {
 			defer c.end(conn)
-			_ = establish(c.ID(), conn) // the reason why a connection ended is not reported
+			_ = establish(c.ID(), &deviceConn{Conn: conn, limit: c.limit}) // the reason why a connection ended is not reported
 		}()
 	}
 }

@@ -17,7 +17,7 @@ func TestConnections_EndSilentOnes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newConnections(l, 20*time.Millisecond)
+	c := newConnections(l, 20*time.Millisecond, 0)
 	ended, served := make(chan error, 1), make(chan struct{})
 	var establish listeners.EstablishFn = func(_ string, conn net.Conn) error {
 		_, err := conn.Read(make([]byte, 1))

@@ -67,8 +67,9 @@ func StartListener(o ListenerOptions) (*Listener, error) {
 	}
 	capabilities := server.NewDefaultServerCapabilities()
 	// A message of up to about twice MaxMessage is read and gets an answer. A longer one is not read, and
-	// its connection is closed.
-	capabilities.MaximumPacketSize = uint32(min(2*o.MaxMessage+64<<10, 1<<28)) //nolint:gosec // bounded
+	// its connection is closed: see deviceConn.
+	maxPacket := min(2*o.MaxMessage+64<<10, 1<<maxLengthBits)
+	capabilities.MaximumPacketSize = uint32(maxPacket) //nolint:gosec // bounded
 	capabilities.MaximumSessionExpiryInterval = sessionSeconds
 	capabilities.ReceiveMaximum = receiveAhead
 	capabilities.TopicAliasMaximum = 0
@@ -81,7 +82,7 @@ func StartListener(o ListenerOptions) (*Listener, error) {
 	if o.TLS != nil {
 		accepted = tls.NewListener(accepted, o.TLS)
 	}
-	if err := errors.Join(s.AddHook(h, nil), s.AddListener(newConnections(accepted, helloLimit))); err != nil {
+	if err := errors.Join(s.AddHook(h, nil), s.AddListener(newConnections(accepted, helloLimit, maxPacket-1))); err != nil {
 		return nil, err
 	}
 	if err := s.Serve(); err != nil {
@@ -135,6 +136,9 @@ func (h *hook) Provides(b byte) bool {
 
 // OnConnect checks the API key of a connection. An error closes the connection.
 func (h *hook) OnConnect(cl *server.Client, pk packets.Packet) error {
+	if d, ok := cl.Net.Conn.(*deviceConn); ok {
+		d.isV5 = cl.Properties.ProtocolVersion == 5
+	}
 	p := &peer{client: cl.ID, user: string(pk.Connect.Username)}
 	p.key = string(pk.Connect.Password)
 	if p.key == "" {

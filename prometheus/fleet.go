@@ -150,7 +150,7 @@ func (e *Engine) namedDevice(ctx context.Context, tenant, name string) ([]labels
 	if known, ok := e.fleets.device(key, now); ok {
 		return known, nil
 	}
-	found := []labels.Label{{Name: deviceLabel, Value: name}}
+	found := deviceLabels(&devices.Device{Device: name})
 	d, err := e.opts.Devices.Get(ctx, tenant, name)
 	switch {
 	case err == nil:

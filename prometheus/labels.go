@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/devicename"
 	"github.com/varvedb/varve/devices"
 )
 
@@ -18,14 +19,20 @@ const (
 	nameLabel   = "__name__"
 	streamLabel = "stream"
 	deviceLabel = "device"
+	baseLabel   = "device_base" // name of the device without tags; only devices with tags have it
 )
 
-// ownLabels are the labels that Varve sets. An attribute of the same name gets attributePrefix.
-var ownLabels = []string{streamLabel, deviceLabel, "name", "type", "status", "location", "firmware", "tenant"}
+// ownLabels are the labels that Varve sets. An attribute of the same name gets attributePrefix, and a
+// tag of line protocol gets tagPrefix.
+var ownLabels = []string{streamLabel, deviceLabel, baseLabel, "name", "type", "status", "location", "firmware", "tenant"}
 
-const attributePrefix = "attribute_"
+const (
+	attributePrefix = "attribute_"
+	tagPrefix       = "tag_"
+)
 
-// deviceLabels returns the labels that describe a device: its name and its registered attributes.
+// deviceLabels returns the labels that describe a device: its name, its registered attributes, and the
+// tags of line protocol in its name.
 func deviceLabels(d *devices.Device) []labels.Label {
 	list := []labels.Label{{Name: deviceLabel, Value: d.Device}}
 	for _, l := range []labels.Label{
@@ -36,7 +43,27 @@ func deviceLabels(d *devices.Device) []labels.Label {
 			list = append(list, l)
 		}
 	}
-	return append(list, attributeLabels(d.Attributes)...)
+	list = append(list, attributeLabels(d.Attributes)...)
+	return appendTags(list, d.Device)
+}
+
+// appendTags appends the tags of line protocol in the name of a device, and the name without them. A
+// label in the list is never replaced: a tag of the same name gets tagPrefix.
+func appendTags(list []labels.Label, device string) []labels.Label {
+	base, tags := devicename.Split(device)
+	if len(tags) == 0 {
+		return list
+	}
+	list = append(list, labels.Label{Name: baseLabel, Value: base})
+	others := len(list)
+	for _, tag := range tags {
+		name := labelName(tag.Key, tagPrefix)
+		if slices.ContainsFunc(list[:others], func(l labels.Label) bool { return l.Name == name }) {
+			name = tagPrefix + name
+		}
+		list = append(list, labels.Label{Name: uniqueLabel(name, list), Value: tag.Value})
+	}
+	return list
 }
 
 // attributeLabels returns the properties of an object as labels. It omits objects, lists and null.
@@ -52,7 +79,7 @@ func attributeLabels(object varve.Value) (list []labels.Label) {
 	slices.Sort(names)
 	for _, name := range names {
 		if text := scalarText(members[name]); text != "" {
-			list = append(list, labels.Label{Name: uniqueLabel(labelName(name), list), Value: text})
+			list = append(list, labels.Label{Name: uniqueLabel(labelName(name, attributePrefix), list), Value: text})
 		}
 	}
 	return list
@@ -74,10 +101,11 @@ func scalarText(raw json.RawMessage) string {
 	}
 }
 
-// labelName converts the name of an attribute to a label name that Prometheus' classic rules allow.
-func labelName(attribute string) string {
+// labelName converts the name of an attribute or tag to a label name that Prometheus' classic rules
+// allow. A name that Varve or Prometheus sets gets the prefix.
+func labelName(text, prefix string) string {
 	var b strings.Builder
-	for i, r := range attribute {
+	for i, r := range text {
 		switch {
 		case r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' && i > 0:
 			b.WriteRune(r)
@@ -90,7 +118,7 @@ func labelName(attribute string) string {
 	}
 	name := b.String()
 	if name == "" || strings.HasPrefix(name, "__") || slices.Contains(ownLabels, name) {
-		return attributePrefix + name
+		return prefix + name
 	}
 	return name
 }

@@ -38,11 +38,26 @@ func anyRow(t *rapid.T) string {
 	return rapid.SampledFrom(csvRows[:20]).Draw(t, "bad").rows
 }
 
+// anyPoint draws a valid or invalid line of line protocol.
+func anyPoint(t *rapid.T) string {
+	switch rapid.IntRange(0, 9).Draw(t, "kind of line") {
+	case 0:
+		return rapid.SampledFrom([]string{"", " ", "# comment", "weather", "weather,device=d1", "weather v=1" + at, "weather,device= v=1", "weather,device=d1 v=" + at, "weather,device=d1 v=1 x"}).Draw(t, "bad")
+	case 1:
+		return rapid.StringMatching(`weather,device=d1 s="([a-z ,=\n]|\\"|\\\\){0,8}"?( 147500152600000000[0-9])?`).Draw(t, "string")
+	default:
+		return "weather,device=d1 v=" + rapid.StringMatching(`-?[1-9][0-9]{0,30}(\.[0-9]{1,5})?`).Draw(t, "number") + ",ok=true,n=7i" + at
+	}
+}
+
 // anyBody draws a body in a format.
 func anyBody(t *rapid.T, f wire.Format) string {
 	mark := rapid.SampledFrom([]string{"", "", "\ufeff"}).Draw(t, "mark")
 	end := rapid.SampledFrom([]string{"", "\n", "\r\n", "\n\n"}).Draw(t, "end")
 	switch f {
+	case wire.Line:
+		points := rapid.SliceOfN(rapid.Custom(anyPoint), 0, 12).Draw(t, "points")
+		return strings.Join(points, rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "between")) + end
 	case wire.NDJSON:
 		return mark + strings.Join(rapid.SliceOfN(rapid.Custom(anyLine), 0, 12).Draw(t, "lines"), "\n") + end
 	case wire.CSV:
@@ -98,7 +113,7 @@ func checkChunks(t tester, f wire.Format, body string, readers map[string]io.Rea
 func TestReader_IgnoresPieces(t *testing.T) {
 	mem, b := new(wire.Memory), new(wire.Batch)
 	rapid.Check(t, func(t *rapid.T) {
-		for _, f := range []wire.Format{wire.JSON, wire.NDJSON, wire.CSV} {
+		for _, f := range []wire.Format{wire.JSON, wire.NDJSON, wire.CSV, wire.Line} {
 			body := anyBody(t, f)
 			size := rapid.IntRange(1, 300).Draw(t, "size")
 			n := 0
@@ -145,7 +160,7 @@ var errGone = errors.New("the client has gone")
 // no partial reading, and the cause.
 func TestReader_ReturnsReadingsBeforeCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := rapid.SampledFrom([]wire.Format{wire.NDJSON, wire.CSV}).Draw(t, "format")
+		f := rapid.SampledFrom([]wire.Format{wire.NDJSON, wire.CSV, wire.Line}).Draw(t, "format")
 		body := anyBody(t, f)
 		cut := rapid.IntRange(0, len(body)).Draw(t, "cut")
 		cause := rapid.SampledFrom([]error{errGone, io.ErrUnexpectedEOF}).Draw(t, "cause")
@@ -158,8 +173,8 @@ func TestReader_ReturnsReadingsBeforeCut(t *testing.T) {
 		if !errors.Is(err, cause) {
 			t.Fatalf("error %v, want %v", err, cause)
 		}
-		// Do not count the rows of CSV with quotes. If a quote is open at the cut, the number of whole rows
-		// before it is unknown.
+		// Do not count the rows of CSV or the points with quotes. If a quote is open at the cut, the number of
+		// whole rows before it is unknown.
 		if f == wire.NDJSON || !strings.Contains(body, `"`) {
 			if lines := strings.Count(body[:cut], "\n"); len(got) > len(want) || len(got) > lines {
 				t.Fatalf("%d readings of %d whole lines", len(got), lines)

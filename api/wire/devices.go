@@ -20,9 +20,10 @@ type DevicePut struct {
 type DeviceBody struct {
 	Device string `json:"device"`
 	DevicePut
-	CreatedAt  time.Time  `json:"created_at" doc:"when it was registered: by a request, or by its first reading"`
-	UpdatedAt  time.Time  `json:"updated_at" doc:"when it was last changed by a request"`
-	LastSeenAt *time.Time `json:"last_seen_at" doc:"when a reading arrived, to the minute; null if none has arrived"`
+	Labels     map[string]string `json:"labels,omitempty" doc:"the tags of line protocol in its name"`
+	CreatedAt  time.Time         `json:"created_at" doc:"when it was registered: by a request, or by its first reading"`
+	UpdatedAt  time.Time         `json:"updated_at" doc:"when it was last changed by a request"`
+	LastSeenAt *time.Time        `json:"last_seen_at" doc:"when a reading arrived, to the minute; null if none has arrived"`
 }
 
 // DeviceList is a page of devices.

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/devicename"
 )
 
 // LineMapping assigns the tags of line protocol to readings.
@@ -29,9 +30,6 @@ var defaultMapping = &LineMapping{Device: DefaultDeviceTags}
 
 // TagPrefix is the prefix of the names of fields that are tags of line protocol.
 const TagPrefix = "tag."
-
-// Label is a tag of a point of line protocol, except the tag with the device.
-type Label struct{ Key, Value string }
 
 // isField reports whether a tag is stored as a field.
 func (m *LineMapping) isField(tag string) bool {
@@ -148,7 +146,7 @@ func (c *seriesCache) parse(text []byte) (*lineSeries, varve.Verdict) {
 	if !utf8.Valid(name) {
 		return nil, malformedPoint("the name of the measurement is not valid UTF-8")
 	}
-	var labels []Label
+	var labels []devicename.Label
 	for at < len(text) {
 		if text[at] != ',' {
 			return nil, malformedPoint("%q in place of a tag or field", text[at])
@@ -168,9 +166,9 @@ func (c *seriesCache) parse(text []byte) (*lineSeries, varve.Verdict) {
 		if !utf8.Valid(key) || !utf8.Valid(value) {
 			return nil, malformedPoint("a tag is not valid UTF-8")
 		}
-		labels = append(labels, Label{string(key), string(value)})
+		labels = append(labels, devicename.Label{Key: string(key), Value: string(value)})
 	}
-	slices.SortStableFunc(labels, func(a, b Label) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortStableFunc(labels, func(a, b devicename.Label) int { return strings.Compare(a.Key, b.Key) })
 	for i := 1; i < len(labels); i++ {
 		if labels[i].Key == labels[i-1].Key {
 			return nil, malformedPoint("the tag %s occurs twice", clip(labels[i].Key))
@@ -180,7 +178,7 @@ func (c *seriesCache) parse(text []byte) (*lineSeries, varve.Verdict) {
 }
 
 // assign returns the series of a measurement with sorted tags.
-func (c *seriesCache) assign(measurement string, labels []Label) *lineSeries {
+func (c *seriesCache) assign(measurement string, labels []devicename.Label) *lineSeries {
 	s := &lineSeries{stream: measurement}
 	if c.stream != "" {
 		s.stream = c.stream
@@ -190,7 +188,7 @@ func (c *seriesCache) assign(measurement string, labels []Label) *lineSeries {
 	}
 	device := -1
 	for _, tag := range c.mapping.Device {
-		if device = slices.IndexFunc(labels, func(l Label) bool { return l.Key == tag }); device >= 0 {
+		if device = slices.IndexFunc(labels, func(l devicename.Label) bool { return l.Key == tag }); device >= 0 {
 			break
 		}
 	}
@@ -200,7 +198,7 @@ func (c *seriesCache) assign(measurement string, labels []Label) *lineSeries {
 		return s
 	}
 	name := c.device
-	var series []Label
+	var series []devicename.Label
 	for i, l := range labels {
 		switch {
 		case i == device:
@@ -211,47 +209,11 @@ func (c *seriesCache) assign(measurement string, labels []Label) *lineSeries {
 			series = append(series, l)
 		}
 	}
-	if s.device = JoinLabels(name, series); c.replaced != "" {
+	if s.device = devicename.Join(name, series); c.replaced != "" {
 		s.device = c.replaced
 	}
 	if err := varve.ValidateNewDevice(s.device); err != nil {
 		s.verdict = varve.Reject(varve.CodeDeviceInvalid, "%s", err)
 	}
 	return s
-}
-
-// JoinLabels returns the name of a device with labels, as in "sensor_01;cpu=cpu0;site=north".
-// Without labels, JoinLabels returns the name itself. The characters %, ; and = are escaped as in URLs.
-func JoinLabels(device string, labels []Label) string {
-	if len(labels) == 0 {
-		return device
-	}
-	var b strings.Builder
-	b.WriteString(labelEscapes.Replace(device))
-	for _, l := range labels {
-		b.WriteString(";" + labelEscapes.Replace(l.Key) + "=" + labelEscapes.Replace(l.Value))
-	}
-	return b.String()
-}
-
-var (
-	labelEscapes = strings.NewReplacer("%", "%25", ";", "%3B", "=", "%3D")
-	labelPlain   = strings.NewReplacer("%25", "%", "%3B", ";", "%3D", "=")
-)
-
-// SplitLabels returns the name of a device without its labels, and the labels. A name that
-// JoinLabels cannot return has no labels.
-func SplitLabels(name string) (device string, labels []Label) {
-	parts := strings.Split(name, ";")
-	for _, part := range parts[1:] {
-		key, value, ok := strings.Cut(part, "=")
-		if !ok || key == "" || strings.Contains(value, "=") {
-			return name, nil
-		}
-		labels = append(labels, Label{labelPlain.Replace(key), labelPlain.Replace(value)})
-	}
-	if len(labels) == 0 {
-		return name, nil
-	}
-	return labelPlain.Replace(parts[0]), labels
 }

@@ -211,19 +211,3 @@ func TestBatch_KeepsTextsOfLines(t *testing.T) {
 		t.Error("a point too many has a text")
 	}
 }
-
-// TestSplitLabels_InvertsJoinLabels checks that labels are restored from the name of a device.
-func TestSplitLabels_InvertsJoinLabels(t *testing.T) {
-	rows := []struct {
-		device string
-		labels []wire.Label
-	}{
-		{"d1", nil}, {"d;1", nil}, {"50%", nil}, {"a=b", nil}, {"a;b=", []wire.Label{{"%3B", "="}, {"x y", ";%"}}}, {"d", []wire.Label{{"k", "v"}}},
-	}
-	for _, row := range rows {
-		device, labels := wire.SplitLabels(wire.JoinLabels(row.device, row.labels))
-		if device != row.device || !slices.Equal(labels, row.labels) {
-			t.Errorf("%q %q came back as %q %q", row.device, row.labels, device, labels)
-		}
-	}
-}

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -196,7 +199,7 @@ func (a deviceCommands) showDevice(d *wire.DeviceBody) error {
 	g := listing{header: []string{"device", d.Device}}
 	for _, row := range [][2]string{
 		{"status", d.Status}, {"name", d.Name}, {"type", d.Type}, {"location", d.Location}, {"firmware", d.Firmware},
-		{"attributes", string(d.Attributes)}, {"retention", d.Retention}, {"last seen", momentOrNever(d.LastSeenAt)},
+		{"attributes", string(d.Attributes)}, {"labels", labelText(d.Labels)}, {"retention", d.Retention}, {"last seen", momentOrNever(d.LastSeenAt)},
 		{"created", moment(d.CreatedAt)}, {"updated", moment(d.UpdatedAt)},
 	} {
 		if row[1] != "" {
@@ -208,6 +211,15 @@ func (a deviceCommands) showDevice(d *wire.DeviceBody) error {
 		g.header = []string{"what", "value"}
 	}
 	return a.show(&g, d)
+}
+
+// labelText returns labels as in "cpu=cpu0 site=north", sorted by key.
+func labelText(labels map[string]string) string {
+	parts := make([]string, 0, len(labels))
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		parts = append(parts, key+"="+labels[key])
+	}
+	return strings.Join(parts, " ")
 }
 
 func (a deviceCommands) set() *cobra.Command {

@@ -132,3 +132,43 @@ run "delivery_age" {
   }
   expect_failures = [var.delivery_age]
 }
+
+run "addresses_for_own_topic" {
+  command = plan
+  module {
+    source = "./modules/monitoring"
+  }
+  variables {
+    topic_arn = "arn:aws:sns:eu-central-1:123456789012:mine"
+    emails    = ["ops@example.com"]
+  }
+  expect_failures = [var.emails]
+}
+
+run "alarm_names_with_deliveries" {
+  command = plan
+  module {
+    source = "./modules/monitoring"
+  }
+  variables {
+    deliveries = true
+  }
+  assert {
+    condition     = length(setintersection(output.alarm_names, ["varve-deliveries-failed", "varve-delivery-age"])) == 2
+    error_message = "The alarms of deliveries are missing: ${join(" ", output.alarm_names)}."
+  }
+}
+
+run "alarm_names_without_deliveries" {
+  command = plan
+  module {
+    source = "./modules/monitoring"
+  }
+  variables {
+    deliveries = false
+  }
+  assert {
+    condition     = !anytrue([for name in output.alarm_names : strcontains(name, "deliver")])
+    error_message = "Alarms of deliveries are named, and do not exist: ${join(" ", output.alarm_names)}."
+  }
+}

@@ -57,7 +57,7 @@ func (p *part) alone() bool { return p.name == "growth" || strings.Contains(p.na
 func (b *bench) parts() []part {
 	list := []part{
 		{"csv", b.csv}, {"single", b.single}, {"ndjson", b.ndjson}, {"query", b.query}, {"fleet", fleetPart{b}.runPart}, {"load", b.load}, {"lanes", lanesPart{b}.runPart},
-		{"disk", b.disk}, {"archive", archivePart{b}.runPart}, {"export", b.export}, {"drop", b.drop}, {"rollups", rollupsPart{b}.runPart}, {"cores", b.cores}, {"agent", b.agent}, {"beside", b.beside}, {"promql", b.promql}, {"dynamodb", b.dynamo}, {"scale", func() error { return onStandIn{b}.runPart(scaleParts()...) }},
+		{"disk", b.disk}, {"archive", archivePart{b}.runPart}, {"export", b.export}, {"drop", b.drop}, {"rollups", rollupsPart{b}.runPart}, {"cores", b.cores}, {"agent", b.agent}, {"beside", b.beside}, {"promql", b.promql}, {"mqtt", mqttPart{b}.runPart}, {"dynamodb", b.dynamo}, {"scale", func() error { return onStandIn{b}.runPart(scaleParts()...) }},
 		{"growth", growthPart{b}.runPart},
 	}
 	for _, p := range scaleParts() {

@@ -139,7 +139,7 @@ func (p *probe) send(ctx context.Context, c *client.Client) bool {
 // receiver has accepted a message about each opening and each resolution. Copies have the same
 // idempotency key.
 func TestKill_DeliversEveryAlert(t *testing.T) {
-	kills, end := killsOr(20, 5), soakEnd()
+	kills := killsOr(20, 5)
 	h := newHook()
 	receiver := httptest.NewServer(h)
 	defer receiver.Close()
@@ -159,7 +159,7 @@ func TestKill_DeliversEveryAlert(t *testing.T) {
 		probes = append(probes, &probe{name: fmt.Sprintf("p%d", i), at: time.Now().Add(-time.Duration(i/2) * 24 * time.Hour)})
 	}
 	rng := rand.New(rand.NewPCG(uint64(kills), 8))
-	done := 0
+	done, end := 0, soakEnd()
 	for ; done < kills && time.Now().Before(end); done++ {
 		runProbes(t, binary, dir, probes, rng, done == 0)
 		if t.Failed() {

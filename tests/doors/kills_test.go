@@ -31,6 +31,21 @@ func number(t *testing.T, name string, usual int) int {
 	return n
 }
 
+// endOfKills returns the time after which no further kill begins. VARVE_WITHIN sets it, as in 1h. Without
+// it, it is a year ahead.
+func endOfKills(t *testing.T) time.Time {
+	t.Helper()
+	text := os.Getenv("VARVE_WITHIN")
+	if text == "" {
+		return time.Now().AddDate(1, 0, 0)
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("VARVE_WITHIN: %v", err)
+	}
+	return time.Now().Add(d)
+}
+
 // fleet publishes readings with QoS 1 until it is stopped. Each device resends a message until the
 // broker acknowledges it.
 type fleet struct {
@@ -93,7 +108,8 @@ func (f *fleet) stop() {
 // device knows to be acknowledged must be stored, and stored once.
 //
 // SIGTERM ends Mosquitto, and SIGKILL ends NATS: startMosquitto and startNATS have the reasons.
-// VARVE_KILLS and VARVE_BROKER_KILLS set the numbers of kills and of restarts.
+// VARVE_KILLS and VARVE_BROKER_KILLS set the numbers of kills and of restarts. The subtests share them.
+// VARVE_WITHIN sets the time after which no further one begins.
 func TestKills_LoseNoMessage(t *testing.T) {
 	kills, restarts := number(t, "VARVE_KILLS", 24), number(t, "VARVE_BROKER_KILLS", 6)
 	for _, protocol := range []string{"5", "3.1.1"} {
@@ -132,17 +148,20 @@ func testKills(t *testing.T, b *broker, address string, kills, restarts int, arg
 		t.Fatal("not connected")
 	}
 	f := startFleet(t, address)
-	for i := range kills + restarts {
+	killed, restarted := 0, 0
+	for i, end := 0, endOfKills(t); i < kills+restarts && time.Now().Before(end); i++ {
 		wait(time.Duration(50+rand.IntN(300)) * time.Millisecond)
 		if restarts > 0 && i%(kills/restarts+1) == 1 {
 			b.stop(t, b.end)
 			b.start(t)
+			restarted++
 			continue
 		}
 		if err := s.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		s = start()
+		killed++
 	}
 	f.stop()
 	stored := func(d int) int { return s.storedOf(t, "kills", fmt.Sprint("d", d)) }
@@ -155,7 +174,7 @@ func testKills(t *testing.T, b *broker, address string, kills, restarts int, arg
 			t.Errorf("%d readings of device %d are stored, want %d or %d", got, d, want, want+1)
 		}
 	}
-	t.Logf("%d messages, %d kills of Varve, %d restarts of the broker", f.total.Load(), kills, restarts)
+	t.Logf("%d messages, %d kills of Varve, %d restarts of the broker", f.total.Load(), killed, restarted)
 	if err := s.Stop(); err != nil {
 		t.Error(err)
 	}

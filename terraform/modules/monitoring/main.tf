@@ -30,7 +30,7 @@ resource "aws_sns_topic" "alarms" {
 }
 
 resource "aws_sns_topic_subscription" "email" {
-  for_each = var.topic_arn == null ? var.emails : []
+  for_each = var.emails
 
   topic_arn = aws_sns_topic.alarms[0].arn
   protocol  = "email"
@@ -131,7 +131,7 @@ resource "aws_cloudwatch_metric_alarm" "deliveries_failed" {
   count = var.deliveries ? 1 : 0
 
   alarm_name          = "${var.name}-deliveries-failed"
-  alarm_description   = "A message about an alert was not delivered, and is not retried any more: somebody does not know of the alert. Run varve alerts deliveries --failed."
+  alarm_description   = "A message about an alert was not delivered, and is not retried any more. Run varve alerts deliveries --failed, and inform its receiver."
   namespace           = local.varve
   metric_name         = "DeliveriesFailed"
   dimensions          = local.dimension

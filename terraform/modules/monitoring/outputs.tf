@@ -11,6 +11,7 @@ output "alarm_names" {
       aws_cloudwatch_metric_alarm.rotation_heartbeat.alarm_name, aws_cloudwatch_metric_alarm.system_errors.alarm_name,
       aws_cloudwatch_metric_alarm.tables_ready_ahead.alarm_name, aws_cloudwatch_metric_alarm.throttling.alarm_name,
     ],
+    aws_cloudwatch_metric_alarm.deliveries_failed[*].alarm_name, aws_cloudwatch_metric_alarm.delivery_age[*].alarm_name,
     [for alarm in aws_cloudwatch_metric_alarm.region : alarm.alarm_name]
   ))
 }

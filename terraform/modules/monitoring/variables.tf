@@ -54,7 +54,7 @@ variable "topic_kms_key_id" {
 }
 
 variable "emails" {
-  description = "E-mail addresses to which alarms are sent. The owner of an address must first confirm it in an e-mail of AWS. With topic_arn, no address is subscribed."
+  description = "E-mail addresses to which alarms are sent. The owner of an address must first confirm it in an e-mail of AWS. Requires that topic_arn is null."
   type        = set(string)
   default     = []
   nullable    = false
@@ -62,6 +62,11 @@ variable "emails" {
   validation {
     condition     = alltrue([for address in var.emails : can(regex("^[^@ ]+@[^@ ]+$", address))])
     error_message = "An address has the form ops@example.com."
+  }
+
+  validation {
+    condition     = var.topic_arn == null || length(var.emails) == 0
+    error_message = "Addresses in emails subscribe to the created topic: subscribe them to your topic, or leave topic_arn out."
   }
 }
 
