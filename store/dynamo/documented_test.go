@@ -14,9 +14,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// documented returns the examples in docs/data-model.md, "DynamoDB rows": the rows with a row
-// window of a millisecond, the row with a row window of an hour, and the command of the AWS CLI
-// that prints rows.
+// documented returns the examples in docs/data-model.md, "DynamoDB rows". The row window of "rows"
+// is a millisecond, and the row window of "wide" is an hour. The AWS CLI prints rows with "command".
 func documented(t *testing.T) (rows, wide []any, command []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/data-model.md")
