@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// callGate counts running calls. After it is closed, no call can begin.
+// callGate tracks running calls. After it is closed, no call can begin.
 type callGate struct {
 	mu     sync.RWMutex // locked for reading during each call
 	closed bool

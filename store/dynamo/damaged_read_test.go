@@ -57,8 +57,9 @@ func tableNameAt(t *testing.T, e *engine.Engine, at time.Time) string {
 
 func asText(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// TestRead_NamesDamagedRow damages a row in each of several ways. Reads of the row must fail with an error
-// that has its key. If the caller accepts damage, they must skip the row. Reads of other rows must succeed.
+// TestRead_NamesDamagedRow damages a row in each of several ways. Reads of the row must fail with
+// an error that has the key of the row. If the caller accepts damage, reads must skip the row.
+// Reads of other rows must succeed.
 func TestRead_NamesDamagedRow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

@@ -41,8 +41,8 @@
 // # Invariants
 //
 // A reading is stored as a whole or not at all. A reading with the verdict Stored or Duplicate is
-// durable. A table is deleted only if it has the deployment's owner tag. Tests in tests/access check
-// the number of requests and units of each operation.
+// durable. If the endpoint supports tags, a table is deleted only if it has the deployment's owner
+// tag. Tests in tests/access check the number of requests and units of each operation.
 //
 // Every method can be retried after a failure, even by another process.
 //

@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// documented returns the examples in docs/data-model.md, "DynamoDB rows": the rows of a millisecond, the
-// row of an hour, and the command of the AWS CLI that prints them.
+// documented returns the examples in docs/data-model.md, "DynamoDB rows". The row window of "rows"
+// is a millisecond, and the row window of "wide" is an hour. The AWS CLI prints rows with "command".
 func documented(t *testing.T) (rows, wide []any, command []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/data-model.md")
@@ -140,7 +140,7 @@ func TestRows_AgreeWithDocumentation(t *testing.T) {
 	}
 }
 
-// readPutRow writes a row of another device with the AWS CLI, and checks the readings in it.
+// readPutRow writes a row into another table with the AWS CLI, and checks the readings in the row.
 func readPutRow(t *testing.T, url string, row map[string]any, want []varve.Reading) {
 	s := open(t, url, time.Now)
 	tb := tableOf("byhand", someTime)

@@ -100,7 +100,7 @@ var (
 	_ store.Scaler        = (*Store)(nil)
 )
 
-// core has the parts of a store, and counts the running calls.
+// core has the parts of a store, and tracks its running calls.
 type core struct {
 	parts
 	calls callGate

@@ -183,7 +183,7 @@ func (o *outcomes) String() string {
 	return fmt.Sprintf("%d of %d, slowest %s, last error %v", o.good, o.good+o.bad, o.slowest.Round(time.Millisecond), o.last)
 }
 
-// limited calls the function do with a time limit of 30 seconds, and returns how long it took.
+// limited calls the function "do" with a timeout of 30 seconds, and returns how long the call took.
 func limited(t *testing.T, do func(context.Context) error) (time.Duration, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

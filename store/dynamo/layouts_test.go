@@ -31,7 +31,7 @@ func writeWith(t *testing.T, s *dynamo.Store, tb grid.Table, l store.Layout, rea
 	return string(letters)
 }
 
-// measure returns the write requests and write units that a call of the function do uses.
+// measure returns the write requests and write units that a call of the function "do" uses.
 func measure(s *dynamo.Store, do func()) (requests int64, units float64) {
 	before := s.Usage()
 	do()

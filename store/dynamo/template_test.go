@@ -179,9 +179,9 @@ func (d *described) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// TestTune_RespectsLimitOfDecreases tunes a table whose decreases of capacity are used up for the day.
-// Tune must refuse to lower the capacity until an hour after the last decrease, but must raise it at
-// once.
+// TestTune_RespectsLimitOfDecreases tunes a table whose decreases of capacity are used up for the
+// day. Tune must refuse to lower the capacity until an hour after the last decrease, but must raise
+// it without delay.
 func TestTune_RespectsLimitOfDecreases(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

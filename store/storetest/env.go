@@ -97,7 +97,7 @@ func (e *env) create(t *testing.T, tables ...grid.Table) {
 func (e *env) write(t *testing.T, tb grid.Table, readings ...varve.Reading) string {
 	t.Helper()
 	verdicts := make([]varve.Verdict, len(readings))
-	for i := range verdicts { // memory of an earlier write
+	for i := range verdicts { // the store must overwrite these old verdicts
 		verdicts[i] = varve.Reject(varve.CodeConflict, "a verdict of an earlier write")
 	}
 	res := e.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings, Verdicts: verdicts}})

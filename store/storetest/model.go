@@ -20,8 +20,8 @@ import (
 // Subject is a store that is compared with the model.
 type Subject interface {
 	store.Store
-	// Reopen closes and reopens the store, or simulates a crash and recovers. Stores whose state
-	// is elsewhere do nothing.
+	// Reopen closes and reopens the store, or simulates a crash and recovers. If the state is in
+	// another service, Reopen does nothing.
 	Reopen() error
 }
 
@@ -199,7 +199,7 @@ func (m *machine) latest(t *rapid.T) {
 	}
 }
 
-// both calls the function do with the model and with the subject, and compares the errors.
+// both calls the function "do" with the model and with the subject, and compares the errors.
 func (m *machine) both(t *rapid.T, what string, do func(store.Store) error) {
 	if want, got := do(m.model), do(m.subject); !sameError(got, want) {
 		t.Fatalf("%s: %v, want %v", what, got, want)

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// testSeries checks that the pages of the series of a table have each of its series, and no series of
+// testSeries checks that Series returns each series of a table on some page, and no series of
 // another table.
 func testSeries(t *testing.T, e *env) {
 	other := tableAt(start.AddDate(0, 0, -7), start)
@@ -61,7 +61,8 @@ func isInvalid(err error) bool {
 	return errors.As(err, &e) && e.Failure == varve.Invalid
 }
 
-// testSeriesInLayouts checks that a series in several shards and rows occurs under its own name.
+// testSeriesInLayouts checks that Series returns a series with several shards and rows under its
+// own name only.
 func testSeriesInLayouts(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	b := store.Batch{Table: weekTable(), Layout: func(varve.Series) store.Layout {

@@ -57,8 +57,9 @@ func (o *operations) reset() string {
 // cost is the cost of an access pattern, as the cells of docs/access-patterns.md show it.
 type cost struct{ operations, reads, writes string }
 
-// measure returns the cost of an access pattern when caches are warm. It calls perform until two
-// calls in a row cost the same. The cost then includes no background request of the engine.
+// measure returns the cost of an access pattern when caches are warm. It calls the function
+// "perform" until two calls in a row cost the same. The cost then includes no background request of
+// the engine.
 func (w *world) measure(t *testing.T, perform func(i int)) cost {
 	t.Helper()
 	last := cost{operations: "?"}

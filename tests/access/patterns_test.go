@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// pattern is an access pattern of docs/access-patterns.md. The function perform runs it once; i is
-// the number of earlier calls of perform.
+// pattern is an access pattern of docs/access-patterns.md. The function "perform" runs it once. The
+// argument i is the number of earlier calls of this function.
 type pattern struct {
 	id      string
 	perform func(t *testing.T, w *world, i int)
@@ -27,8 +27,8 @@ func during(t *testing.T, s string) varve.Window {
 	return w
 }
 
-// readRange returns a pattern that reads a time range, such as 2026-11, of a series. It expects want
-// readings.
+// readRange returns a pattern that reads a time range, such as 2026-11, of a series. The argument
+// "want" is the expected number of readings.
 func readRange(id string, want int, s varve.Series, stretch string, more ...func(*query.Query)) pattern {
 	return pattern{id, func(t *testing.T, w *world, _ int) {
 		q := query.Query{Series: s, Window: during(t, stretch)}

@@ -25,8 +25,8 @@ type ledger struct {
 
 const start = 1_700_000_000
 
-// send sends batches of new readings to the agent until the context ends. If a request fails, send resends
-// the readings of the batch half of the time, as some devices do.
+// send sends batches of new readings to the agent until the context ends. If a request fails, send
+// resends the readings of the batch in about half of the cases, as some devices do.
 func (l *ledger) send(ctx context.Context, c *client.Client, device string) {
 	rng := rand.New(rand.NewPCG(uint64(len(device)), uint64(device[len(device)-1])))
 	for n := 0; ctx.Err() == nil; {
@@ -57,9 +57,9 @@ func (l *ledger) send(ctx context.Context, c *client.Client, device string) {
 	}
 }
 
-// TestKills_LoseNoReading kills the agent 200 times and the server 50 times. Meanwhile, devices send
-// readings, and the agent compares confirmed readings. In the end, the server has each acknowledged
-// reading, and no reading twice.
+// TestKills_LoseNoReading kills the agent 200 times and the server 50 times. Meanwhile, devices
+// send readings, and the agent compares confirmed readings. In the end, the server must have each
+// acknowledged reading, and no reading twice.
 func TestKills_LoseNoReading(t *testing.T) {
 	kills := 200
 	if testing.Short() {

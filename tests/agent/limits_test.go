@@ -39,8 +39,9 @@ func usage(t *testing.T, p *program) (memory int64, processor time.Duration) {
 	return kib << 10, time.Duration(user+system) * 10 * time.Millisecond // both times are in ticks of 10 ms
 }
 
-// TestLimits_MemoryAndSpeed sends readings from several devices at once, as fast as the agent accepts
-// them. The agent's memory stays below 20 MB. One core accepts and sends at least 20,000 readings a second.
+// TestLimits_MemoryAndSpeed sends readings from several devices in parallel, as fast as the agent
+// accepts them. The agent's memory must stay below 20 MB. One core must accept and send at least
+// 20,000 readings a second.
 func TestLimits_MemoryAndSpeed(t *testing.T) {
 	dir := t.TempDir()
 	server := newServer(t, build(t, dir, "varve"), dir)
@@ -75,9 +76,9 @@ func TestLimits_MemoryAndSpeed(t *testing.T) {
 	}
 }
 
-// TestLimits_MemoryOfComparison lets the agent compare the readings of 1,000 devices and 24 hours with the
-// server. Its memory stays below 20 MB. Other work on the machine delays the garbage collector, so the best
-// of several tries counts.
+// TestLimits_MemoryOfComparison lets the agent compare the readings of 1,000 devices and 24 hours
+// with the server. The agent's memory must stay below 20 MB. Other work on the machine delays the
+// garbage collector, so the best of several tries counts.
 func TestLimits_MemoryOfComparison(t *testing.T) {
 	peak := int64(math.MaxInt64)
 	for try := 0; try < 3 && peak > 20e6; try++ {

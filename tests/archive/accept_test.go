@@ -16,9 +16,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestAccept_InBucketAndFolder erases a device from merged archives in a bucket and in a folder, and restores
-// the earlier records. After an acceptance, the archives verify. A row group that is damaged after that is
-// listed as a loss, and the plan with the loss is accepted, too.
+// TestAccept_InBucketAndFolder erases a device from merged archives in a bucket and in a folder,
+// and restores the earlier records. After an acceptance, Verify must succeed. Then the test damages
+// a row group. The next plan must list it as a loss, and the acceptance of that plan must succeed,
+// too.
 func TestAccept_InBucketAndFolder(t *testing.T) {
 	endpoint, inBucket := startS3(t)
 	b, err := s3.Open(t.Context(), s3.Options{Bucket: bucket, Endpoint: endpoint})

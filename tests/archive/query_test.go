@@ -56,8 +56,9 @@ func checkMonth(t *testing.T, objects objectstore.Store) {
 	w.checkReads(t, at, archived, map[string]int{"cold": 4, "warm": 2})
 }
 
-// checkReads queries a month of one device twice: first without cached manifests and footers (cold), and
-// then with them (warm). The month ends at the given time. The map most limits the requests of each query.
+// checkReads queries a month of one device twice: first without cached manifests and footers
+// (cold), and then with them (warm). The month ends at the given time. The argument "most" has the
+// largest allowed number of requests of each query.
 func (w *droppedMonth) checkReads(t *testing.T, at time.Time, archived int, most map[string]int) {
 	t.Helper()
 	for _, kind := range []string{"cold", "warm"} {

@@ -41,9 +41,9 @@ var month = grid.MonthOf(time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC))
 
 func clock() time.Time { return time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC) }
 
-// TestArchive_RecountedByDuckDB archives tables to a bucket and to a folder, and merges the archives. DuckDB
-// reads the files with plain SQL before and after the merge. It finds the counts and the exact sums of the
-// archived readings.
+// TestArchive_RecountedByDuckDB archives tables to a bucket and to a folder, and merges the
+// archives. DuckDB reads the files with plain SQL before and after the merge. It must find the
+// counts and the exact sums of the archived readings.
 func TestArchive_RecountedByDuckDB(t *testing.T) {
 	endpoint, inBucket := startS3(t)
 	b, err := s3.Open(t.Context(), s3.Options{Bucket: bucket, Endpoint: endpoint})

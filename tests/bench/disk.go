@@ -54,8 +54,8 @@ func (b *bench) stored(dir string) (n int64, err error) {
 // drop measures the time to drop all tables once all their readings have expired. It also measures the
 // time until the store releases their disk space, and the share of disk space that it releases.
 //
-// The readings have no roll-ups. Otherwise, roll-ups would be counted before their tables are dropped, and
-// the store would write the roll-ups to files.
+// The readings have no roll-ups. Otherwise, roll-ups would be recounted before their tables are
+// dropped, and the store would write the roll-ups to files.
 func (b *bench) drop() (err error) {
 	dir := b.folder("drop")
 	if err := b.fillWithoutRollups(dir); err != nil {

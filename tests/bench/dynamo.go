@@ -91,8 +91,8 @@ func (s *sensor) reading(stream string, at time.Time) varve.Reading {
 	}
 }
 
-// each calls do for each number below n, from dynamoConns goroutines. It returns the number
-// of calls per second, and the processor time of a call in microseconds.
+// each calls the function "do" for each number below n, from dynamoConns goroutines. It returns the
+// number of calls per second, and the processor time of a call in microseconds.
 func each(n int, do func(i int) error) (rate, cpu float64, err error) {
 	return eachOf(dynamoConns, n, do)
 }
@@ -226,8 +226,8 @@ func (d *onDynamo) plainTable(ctx context.Context, name string, sortKey types.Sc
 	return err
 }
 
-// upload measures a device that uploads the readings of 30 days at once, one reading per minute. Its
-// row window is an hour.
+// upload measures a device that uploads the readings of 30 days, with one reading for each minute.
+// Its row window is an hour.
 func (d *onDynamo) upload(ctx context.Context) error {
 	var rates, cpus []float64
 	before := d.store.Usage()

@@ -19,7 +19,7 @@ const (
 // fleetPart measures lists and the latest readings of many devices.
 type fleetPart struct{ *bench }
 
-// runPart measures queries for many devices at once.
+// runPart measures the latest readings of 100 devices per request, and lists of 100,000 devices.
 func (b fleetPart) runPart() error {
 	if err := b.serve("ndjson", b.latestOfMany); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-const growthSteps = 10 // rows of the printed table
+const growthSteps = 10 // number of rows of the printed table
 
 // growthPart measures a store as it grows.
 type growthPart struct{ *bench }

@@ -2,9 +2,9 @@
 // the embedded store, and call it over HTTP on loopback. The client runs on the same processors.
 // Run it with make bench.
 //
-// The workload has 1,000 devices that report temperature, humidity and battery every minute for
-// a day (1,440,000 readings). Then 20 devices each upload 30 days (43,200 readings) at once.
-// Queries for many devices use the 1,000 devices, and 100,000 devices with two readings each.
+// The workload has 1,000 devices that report temperature, humidity and battery every minute for a
+// day (1,440,000 readings). Then each of 20 devices uploads the 43,200 readings of 30 days. Queries
+// for many devices use the 1,000 devices, and 100,000 devices with two readings each.
 package main
 
 import (

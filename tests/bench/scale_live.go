@@ -203,8 +203,7 @@ func (b onStandIn) scaleLive(sim *standIn) error {
 	return errors.Join(err, stopAll(servers))
 }
 
-// scaleUpload measures devices that upload the readings of 30 days at once, with a row window of an
-// hour.
+// scaleUpload measures devices that upload the readings of 30 days, with a row window of an hour.
 func (b onStandIn) scaleUpload(sim *standIn) error {
 	servers, err := b.serveOn(sim, "scaleup", 1, "streams.bench.row_window=1h")
 	if err != nil {

@@ -29,8 +29,8 @@ func start(binary, dir string, more ...string) (*server, error) {
 	})
 }
 
-// startProgram starts a server with additional environment variables, and waits until it answers a request
-// for the path ready.
+// startProgram starts a server with additional environment variables, and waits until it answers a
+// request for the path in the argument "ready".
 func startProgram(dir, ready string, env []string, command func(addr string) *exec.Cmd) (*server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *server) memory() (now, peak int, err error) {
 	return now, peak, sc.Err()
 }
 
-// cpu returns the processor time used so far.
+// cpu returns the processor time that the server has used so far, or 0 if it is unknown.
 func (s *server) cpu() time.Duration {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	if err != nil {

@@ -78,8 +78,8 @@ func TestTenant_SeesOnlyItsOwn(t *testing.T) {
 	b.waitText("Your key does not give access to this page.")
 }
 
-// TestStart_LeadsToFirstReading opens the console of a server without readings. The shown lines for curl
-// and varve must work unchanged, and so must the form.
+// TestStart_LeadsToFirstReading opens the console of a server without readings. The shown lines for
+// curl and varve must work, and so must the form.
 func TestStart_LeadsToFirstReading(t *testing.T) {
 	for name, args := range map[string][]string{"open": nil, "keys": {"admin"}} {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,8 @@ func TestStart_LeadsToFirstReading(t *testing.T) {
 	})
 }
 
-// paste runs lines of the page in a shell, as a user does.
+// paste runs lines of the page in a shell. It adds options to curl, so that curl fails for an error
+// status.
 func (w *world) paste(t *testing.T, lines, key string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// fast returns n readings of a device before a time, at intervals of step. The field level repeats the
-// numbers from 0 to 996, and phase the numbers from 0 to 6.
+// fast returns n readings of a device before a time, at intervals of step. The field "level"
+// repeats the numbers from 0 to 996. The field "phase" repeats the numbers from 0 to 6.
 func fast(device string, before time.Time, n int, step time.Duration) []string {
 	lines := make([]string, n)
 	for i := range lines {
@@ -22,7 +22,8 @@ func fast(device string, before time.Time, n int, step time.Duration) []string {
 	return lines
 }
 
-// waitChart waits until a chart of a kind, readings or band, shows the window in the address of the page.
+// waitChart waits until a chart of the given kind, "readings" or "band", shows the window in the
+// page's address.
 func (b *tab) waitChart(kind string) {
 	b.t.Helper()
 	b.wait(`document.querySelector(".plot[data-kind=` + kind + `][data-drawn]") && !document.querySelector(".stale")`)
@@ -35,8 +36,8 @@ func (b *tab) number(selector, attribute string) float64 {
 	return evaluate[float64](b, fmt.Sprintf(`+document.querySelector(%s).getAttribute(%s)`, quoted(selector), quoted(attribute)))
 }
 
-// TestDevice_SwitchesBetweenRollupsAndReadings zooms in and out. The chart must show roll-ups of a week,
-// which has many readings, and the readings of an eighth of it.
+// TestDevice_SwitchesBetweenRollupsAndReadings zooms in and out. For a week, which has many
+// readings, the chart must show roll-ups. For an eighth of a week, it must show readings.
 func TestDevice_SwitchesBetweenRollupsAndReadings(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, "plant", fast("pump", time.Now(), 30_000, 20*time.Second)...)

@@ -22,7 +22,8 @@ const reached = `(e => {
 const missed = `[...document.querySelectorAll("a[href], button:not(:disabled), input:not(:disabled), select, summary, textarea, [tabindex='0']")]
 	.filter(e => e.checkVisibility() && e.tabIndex >= 0 && !e.dataset.reached).map(e => e.outerHTML.slice(0, 120))`
 
-// tabThrough presses Tab until each control had the focus.
+// tabThrough presses Tab until each control has had the focus. It fails the test if 600 presses are
+// not enough.
 func (b *tab) tabThrough(page string) {
 	b.t.Helper()
 	for range 600 {

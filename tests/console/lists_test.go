@@ -115,7 +115,8 @@ func TestRejects_AreReplayedAndDeleted(t *testing.T) {
 	b.waitText("Nothing was refused.")
 }
 
-// delayedList delays the requests for the list of keys until window.release is called.
+// delayedList is a script that delays the next request for the list of keys until window.release is
+// called.
 const delayedList = `(() => {
 	const send = window.fetch;
 	window.fetch = async (path, options) => {

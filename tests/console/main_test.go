@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	binary  string          // path of the program under test, which reads the offset of its clock from the file clock
+	binary  string          // path of the program under test, which reads the offset of its clock from the file "clock"
 	browser context.Context // all tabs belong to one browser
 	axe     string          // the script of axe-core
 )

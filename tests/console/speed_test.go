@@ -24,7 +24,7 @@ func TestPaint_IsFast(t *testing.T) {
 	best := math.Inf(1)
 	for try := 0; try < 7 || best > maxPaint && try < 20; try++ {
 		b := w.open(t, "/healthz", "") // a new tab has no cached files
-		b.allow("favicon.ico")         // the browser requests one for a page without icon
+		b.allow("favicon.ico")         // the browser requests this file for a page without an icon
 		b.visit("/ui")
 		b.settle()
 		best = min(best, evaluate[float64](b, `performance.getEntriesByName("first-contentful-paint")[0].startTime`))

@@ -28,9 +28,9 @@ type tab struct {
 	allowed []string // check ignores messages that contain one of these texts
 }
 
-// watch records violations of the content security policy in a page, and counts the requests that are
-// under way. settled waits for a page that has no such request and is not loading during four frames.
-// After a change of the page, the next request begins within fewer frames.
+// watch records violations of the content security policy in a page, and counts the requests that
+// are under way. Its function "settled" waits until a page has no such request and is not loading
+// during four frames. After a change of the page, the next request begins within fewer frames.
 const watch = `window.violations = []; window.underWay = 0;
 addEventListener("securitypolicyviolation", e => violations.push(e.violatedDirective + " " + e.blockedURI + " " + e.sourceFile));
 const counted = (f) => function (...args) { underWay++; return f.apply(this, args).finally(() => underWay--); };
@@ -75,7 +75,7 @@ func (w *world) open(t *testing.T, path, key string) *tab {
 	return b
 }
 
-// allow makes check ignore messages of the browser's console that contain a text.
+// allow makes the method check ignore messages of the browser's console that contain a text.
 func (b *tab) allow(part string) { b.allowed = append(b.allowed, part) }
 
 // check fails the test for each error of the console since the last check, unless it is allowed, and for
@@ -166,7 +166,7 @@ func (b *tab) click(selector string) {
 	b.eval(`document.querySelector(` + quoted(selector) + `).click()`)
 }
 
-// settle waits until a page has no request under way and does not change.
+// settle waits until a page has no request under way and is not loading.
 func (b *tab) settle() {
 	b.t.Helper()
 	evaluate[bool](b, `settled().then(() => true)`)

@@ -125,7 +125,7 @@ func (w *world) createKey(t *testing.T, draft string) string {
 	return made.Key
 }
 
-// reading is a line of NDJSON.
+// reading returns one reading as a line of NDJSON.
 func reading(device string, at time.Time, fields string) string {
 	return fmt.Sprintf(`{"device":%q,"time":%q,"fields":{%s}}`, device, at.UTC().Format(time.RFC3339Nano), fields)
 }
@@ -222,7 +222,7 @@ func (w *world) fill(t *testing.T, settings ...string) {
 	w.write(t, "weather", reading("north", now, `"temperature":21`), reading("north", now.Add(400*day), `"temperature":1`), `{"device":"north"}`)
 }
 
-// live returns n readings, one an hour. The last one is at the start of the present hour.
+// live returns n readings, one per hour. The last one is at the start of the present hour.
 func live(now time.Time, device string, n int) []string {
 	lines := make([]string, 0, n)
 	last := now.Truncate(time.Hour)

@@ -136,8 +136,8 @@ func (p *probe) send(ctx context.Context, c *client.Client) bool {
 }
 
 // TestKill_DeliversEveryAlert kills the service while alerts open and are resolved. In the end, the
-// receiver has accepted a message about each opening and each resolution. Copies have the same
-// idempotency key.
+// receiver must have accepted a message about each opening and each resolution. Copies must have
+// the same idempotency key.
 func TestKill_DeliversEveryAlert(t *testing.T) {
 	kills := killsOr(20, 5)
 	h := newHook()

@@ -11,8 +11,8 @@ var (
 	withinFlag = flag.Duration("within", 0, "time after which no further kill begins; 0 means no limit")
 )
 
-// killsOr returns the number of kills in a test: the value of the flag -kills if it is set, short
-// in a short run, and otherwise usual.
+// killsOr returns the number of kills in a test: the value of the flag -kills if it is set.
+// Otherwise it is the argument "short" in a short run, and the argument "usual" in other runs.
 func killsOr(usual, short int) int {
 	switch {
 	case *killsFlag > 0:

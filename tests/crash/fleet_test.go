@@ -127,8 +127,8 @@ func (f *fleet) work(ctx context.Context, t *testing.T, also func() bool) bool {
 	})
 }
 
-// await waits until done returns true. It returns false if the test fails, or if ctx ends first,
-// which fails the test.
+// await waits until the function "done" returns true. It returns false if the test fails, or if ctx
+// ends first, which fails the test.
 func (f *fleet) await(ctx context.Context, t *testing.T, done func() bool) bool {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -53,8 +53,8 @@ type leaseItem struct {
 	}
 }
 
-// parseLease returns the lease in a PutItem request. ok is false if the request does not change
-// the rotator's lease.
+// parseLease returns the lease in a PutItem request. The result "ok" is false if the request does
+// not change the rotator's lease.
 func parseLease(body []byte) (it leaseItem, ok bool) {
 	err := json.Unmarshal(body, &it)
 	return it, err == nil && it.Item.PK.S == "LEASE" && it.Item.SK.S == "rotator"

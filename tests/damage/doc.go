@@ -4,9 +4,9 @@
 // Each test case copies a store with known contents, damages one file, and then does the
 // following:
 //
-//	open     must start, or must refuse and name the damage
+//	open     must succeed, or must fail with an error about damage that names varve repair
 //	read     must return every reading and item unchanged, or refuse it as damaged
-//	verify   must report every changed table of Pebble and all refused data, and must change nothing
-//	repair   must plan without a change, and then leave a store that verifies
-//	read     may lack only data in a range of the plan, or in the journal's torn end
+//	verify   must find damage if a table of Pebble has changed or a read is refused, and must change nothing
+//	repair   must report its losses, and leave a store in which verify finds no damage
+//	read     may lack only data in a reported loss, or in the journal's torn end
 package damage

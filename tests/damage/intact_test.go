@@ -32,7 +32,7 @@ func newIntact(t *testing.T, w *world, dir string) *intact {
 	return in
 }
 
-// liveTables returns the files of Pebble's tables that a store uses.
+// liveTables returns the table files that Pebble uses in the store of a folder.
 func liveTables(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	db, err := pebble.Open(filepath.Join(dir, "pebble"), &pebble.Options{ReadOnly: true, Logger: quiet{t}})
@@ -146,8 +146,8 @@ func (in *intact) readJournal(t *testing.T) {
 	}
 }
 
-// addItems adds the items of a frame to s. The frame has item changes in its payload, and ends at the
-// offset end.
+// addItems adds the items of a frame to s. The frame has item changes in its payload, and ends at
+// the offset in the argument "end".
 func (w *world) addItems(s *segment, payload []byte, end int64) {
 	for i := range w.items {
 		key := w.item(i).Key

@@ -88,7 +88,7 @@ func buildClone(dir string) (out string, err error) {
 	return filepath.Join(dir, "dist"), nil
 }
 
-// find returns the only file of the release whose name matches.
+// find returns the only file of the release whose name matches a pattern.
 func find(t *testing.T, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(release(t), pattern))

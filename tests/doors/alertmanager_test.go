@@ -47,8 +47,8 @@ func (p *people) get(what string) map[string]string {
 	return p.told[what]
 }
 
-// startAlertmanager starts an Alertmanager that sends a separate notification for each device. It
-// returns its URL.
+// startAlertmanager starts an Alertmanager that sends a separate notification for each device and
+// alert name. It returns its URL.
 func startAlertmanager(t *testing.T, receiver string) string {
 	t.Helper()
 	program, err := exec.LookPath("prometheus-alertmanager")

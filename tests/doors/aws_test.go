@@ -39,7 +39,8 @@ func startEmulator(t *testing.T, service string) (string, aws.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Give the emulator an open pipe as its input. Without it, the emulator would end at once.
+	// Give the emulator an open pipe as its input. Without it, the emulator would end as soon as it
+	// starts.
 	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}

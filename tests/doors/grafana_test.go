@@ -286,7 +286,8 @@ func TestGrafana_PanelsHaveData(t *testing.T) {
 	}
 }
 
-// waitForScrapes waits until Prometheus can compute rates of Varve's metrics. It also sets from and to.
+// waitForScrapes waits until Prometheus can compute rates of Varve's metrics. It also sets the
+// fields "from" and "to".
 func (g *grafana) waitForScrapes() {
 	g.t.Helper()
 	ready := func() bool {

@@ -104,8 +104,8 @@ func (f *fleet) stop() {
 	f.devices.Wait()
 }
 
-// TestKills_LoseNoMessage kills Varve and restarts a broker while devices publish. Each message that a
-// device knows to be acknowledged must be stored, and stored once.
+// TestKills_LoseNoMessage kills Varve and restarts a broker while devices publish. Each message
+// that a device knows to be acknowledged must be stored exactly once.
 //
 // SIGTERM ends Mosquitto, and SIGKILL ends NATS: startMosquitto and startNATS have the reasons.
 // VARVE_KILLS and VARVE_BROKER_KILLS set the numbers of kills and of restarts. The subtests share them.

@@ -94,7 +94,7 @@ func writeGo3(useV2 bool) func(t *testing.T, address, key string, lines []string
 	}
 }
 
-// requireLine checks that a client's error of a partial write names the first bad line.
+// requireLine checks that a client's error about a partial write names the first bad line.
 func requireLine(t *testing.T, text string) {
 	t.Helper()
 	if strings.Contains(text, "partial write") && !strings.Contains(text, "line 1") {

@@ -131,8 +131,8 @@ func (s *server) occupy(t *testing.T, d time.Duration) {
 	t.Cleanup(func() { timer.Stop(); end(); <-done })
 }
 
-// startSlowWrite starts a write whose body ends when the pipe is closed. When the request has ended,
-// with an answer or without, done is closed.
+// startSlowWrite starts a write whose body ends when the pipe is closed. When the request has
+// ended, with an answer or without, the channel "done" is closed.
 func (s *server) startSlowWrite(t *testing.T) (slow *io.PipeWriter, done chan struct{}) {
 	t.Helper()
 	body, slow := io.Pipe()
@@ -225,7 +225,7 @@ func (p *proxy) answered(status int) (n int) {
 	return n
 }
 
-// points returns ten points. The first points have no device; bad is their number.
+// points returns ten points. The first points have no device. The argument "bad" is their number.
 func points(stream string, bad int) []string {
 	at := time.Now().Add(-time.Hour).Truncate(time.Second)
 	var all []string

@@ -29,8 +29,8 @@ func promWindow() varve.Window {
 	return varve.Window{From: end.Add(-36 * time.Hour), To: end}
 }
 
-// startWithFleet starts Varve without keys. It registers the devices of promtest.Fleet, and writes their
-// readings of w.
+// startWithFleet starts Varve without keys. It registers the devices of promtest.Fleet, and writes
+// their readings in the window w.
 func startWithFleet(t *testing.T, w varve.Window) *server {
 	t.Helper()
 	v, err := varvetest.Start(context.WithoutCancel(t.Context()), binary, t.TempDir(), "--set", "prometheus.lookback=5m")

@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// snippets returns the texts that the console's page Now offers before the first reading, by client.
-// Node evaluates the function snippets of the console's source.
+// snippets returns the texts that the console's page "Now" offers before the first reading, by
+// client. Node evaluates the function "snippets" in the console's source.
 func snippets(t *testing.T, origin string) map[string]string {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join("..", "..", "console", "source", "pages", "start.js"))

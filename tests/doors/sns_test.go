@@ -69,7 +69,7 @@ func newTopic(t *testing.T, config aws.Config, name string) *topic {
 	return p
 }
 
-// receive reads the queue until it has a number of messages with different ids.
+// receive reads the queue until exactly n messages with different ids have arrived since the start.
 func (p *topic) receive(n int) []snsMessage {
 	p.t.Helper()
 	all := func() bool {
@@ -90,7 +90,7 @@ func (p *topic) receive(n int) []snsMessage {
 	return p.received
 }
 
-// add adds a message of the queue to received, and deletes it in the queue.
+// add adds a message of the queue to the field "received", and deletes the message in the queue.
 func (p *topic) add(m *types.Message) {
 	p.t.Helper()
 	var envelope struct {
@@ -139,8 +139,8 @@ func (r *restarted) measure(at time.Time, v int) {
 	}
 }
 
-// TestSNS_DeliversAlertsToQueue checks that a queue receives the openings and resolutions of a topic
-// in order. The server is killed right after each reading.
+// TestSNS_DeliversAlertsToQueue checks that a queue receives the messages about opened and resolved
+// alerts in order. The server is killed right after each reading.
 func TestSNS_DeliversAlertsToQueue(t *testing.T) {
 	t.Parallel()
 	endpoint, config := startEmulator(t, "sqs")

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// withTable locks a table and calls change with its settings.
+// withTable locks a table and calls the function "change" with the table's settings.
 func (s control) withTable(name string, change func(set *settings) (any, error)) (any, error) {
 	s.mu.Lock()
 	t := s.existing(nameOf(name))

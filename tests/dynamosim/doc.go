@@ -17,7 +17,7 @@
 // request is throttled.
 //
 // The stand-in does not implement transactions, streams, backups, PartiQL, local secondary
-// indexes, changes of indexes, the legacy parameters that expressions replaced, or the deletion
-// of expired items. Indexes are updated at once, and all reads are consistent. Signatures are not
-// checked.
+// indexes, changes of indexes, the legacy parameters that expressions replaced, or the deletion of
+// expired items. Indexes are updated by the write itself, and all reads are consistent. Signatures
+// are not checked.
 package dynamosim

@@ -67,7 +67,8 @@ func (s *Server) query(r *request, out *jx.Writer) error {
 	return src.answer(r, p, l, units, out)
 }
 
-// checkRange fails if a key condition has a value whose type differs from the type of the key.
+// checkRange fails if a key condition has an empty partition key, or a value whose type differs
+// from the type of its key.
 func (src *source) checkRange(keys *expr.KeyRange) error {
 	if keys.Hash.Kind != src.hash.kind {
 		return invalid("One or more parameter values were invalid: Condition parameter type does not match schema type")

@@ -58,7 +58,8 @@ var numbers = map[string]func(*request) *int{
 	"TotalSegments": func(r *request) *int { return &r.segments },
 }
 
-// legacy lists the parameters that expressions replaced. They are rejected.
+// legacy lists the parameters that expressions replaced. Requests with these parameters are
+// rejected.
 var legacy = map[string]bool{
 	"AttributesToGet": true, "AttributeUpdates": true, "Expected": true, "ConditionalOperator": true,
 	"KeyConditions": true, "QueryFilter": true, "ScanFilter": true,

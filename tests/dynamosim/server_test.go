@@ -70,8 +70,8 @@ type throttle struct {
 	ThrottlingReasons []struct{ Reason, Resource string }
 }
 
-// TestServer_ThrottlesHotKeyAlone writes one key more often than its partition allows in a
-// second. Other keys must not be throttled.
+// TestServer_ThrottlesHotKeyAlone writes one key more often than its partition allows in a second.
+// Keys of other partitions must not be throttled.
 func TestServer_ThrottlesHotKeyAlone(t *testing.T) {
 	limits := capacity.Amazon()
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)

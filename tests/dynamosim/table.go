@@ -116,7 +116,7 @@ func (t *table) checkKeys(it value.Item) error {
 	return t.checkIndexKeys(it)
 }
 
-// checkIndexKeys fails if a key of an index in an item has the wrong type or is empty.
+// checkIndexKeys fails if an item has an index key of the wrong type or an empty one.
 func (t *table) checkIndexKeys(it value.Item) error {
 	for _, ix := range t.indexes {
 		for _, k := range ix.attrs() {

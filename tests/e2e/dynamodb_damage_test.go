@@ -94,8 +94,8 @@ func (d *onDynamo) stop() {
 	}
 }
 
-// TestDamagedRow_IsNamedAndSkippedOnRequest removes the ids of one row. Reads of the row over
-// HTTP and on the command line must name its table, series and ts. If the client requests that,
+// TestDamagedRow_IsNamedAndSkippedOnRequest removes the ids of one row. Reads of the row over HTTP
+// and on the command line must name its table, series and ts. With damaged=skip or --skip-damaged,
 // such reads must return the other rows.
 func TestDamagedRow_IsNamedAndSkippedOnRequest(t *testing.T) {
 	d := fillDynamo(t)

@@ -84,8 +84,8 @@ func TestScripts_MatchOutputOnDynamoDB(t *testing.T) {
 	}
 }
 
-// params returns the parameters for running scripts. extra returns the arguments of a script's
-// servers. The variable $PREFIX is the prefix of the script's tables.
+// params returns the parameters for running scripts. The function "extra" returns the arguments of
+// a script's servers. The variable $PREFIX is the prefix of the script's tables.
 func params(extra func(*testscript.Env) []string) testscript.Params {
 	return testscript.Params{
 		UpdateScripts:       *update,

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	slowReadings = 5000                   // of about 100 bytes each; in all, more than the buffers of a connection hold
+	slowReadings = 5000                   // number of readings of about 100 bytes each; together, they exceed the buffers of a connection
 	slowMemory   = 300 << 20              // largest resident memory of the server with all slow readers
 	slowHealth   = 100 * time.Millisecond // limit for the fastest of several answers of /healthz, with all slow readers
 	slowPath     = "/v1/streams/fleet/devices/d0/readings"

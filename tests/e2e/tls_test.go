@@ -108,8 +108,9 @@ func startAt(t *testing.T, dir string, reach varvetest.Reach, args ...string) *v
 }
 
 // TestTLS_ServesWithKeys checks a server with API keys and TLS that other hosts can reach.
-// It writes and reads readings over HTTP/2, with a client that trusts the configured certificate. If the
-// files of the certificate change, the server must use the new one at once, unless it cannot read them.
+// It writes and reads readings over HTTP/2, with a client that trusts the configured certificate.
+// If the files of the certificate change, the server must use the new certificate for the next
+// connection, unless it cannot read the files.
 func TestTLS_ServesWithKeys(t *testing.T) {
 	dir := t.TempDir()
 	key := adminKey(t, dir)

@@ -16,8 +16,8 @@ const kmsKey = "arn:aws:kms:" + region + ":" + account + ":key/11111111-2222-333
 // broad lists the actions that IAM allows only for the resource *.
 var broad = []string{"dynamodb:ListTables", "dynamodb:DescribeLimits", "ecr:GetAuthorizationToken"}
 
-// narrow checks that no policy uses a pattern as an action. No policy may allow an action on all resources,
-// unless IAM requires that, or on all tables.
+// narrow checks that no policy uses a pattern as an action. No policy may allow an action on all
+// tables. No policy may allow an action on all resources, unless IAM requires that.
 func narrow(_ *testing.T, p *planned) (wrong []string) {
 	seen := 0
 	for _, kind := range []string{"aws_iam_policy", "aws_iam_role_policy"} {
@@ -185,8 +185,8 @@ func (row *permission) violations(policies map[string]policy, r request) (wrong 
 	return wrong
 }
 
-// eraser checks that the policy eraser allows the deletion of readings, and nothing else. For plans
-// without this policy, iamMatrix checks that no policy allows the deletion.
+// eraser checks that the policy "eraser" allows the deletion of readings, and nothing else. For
+// plans without this policy, iamMatrix checks that no policy allows the deletion.
 func eraser(_ *testing.T, p *planned) []string {
 	policies, wrong := policiesOf(p)
 	own := on("varve_1794787200_1795392000_11_2026")
@@ -212,8 +212,8 @@ func eraser(_ *testing.T, p *planned) []string {
 	return wrong
 }
 
-// archiver checks that the policy archiver allows three actions on objects of the bucket, the list of
-// the bucket and the use of its KMS key, and nothing else.
+// archiver checks that the policy "archiver" allows nothing but three actions on objects of the
+// bucket, the list of the bucket and the use of its KMS key.
 func archiver(_ *testing.T, p *planned) []string {
 	policies, wrong := policiesOf(p)
 	const bucket, another = "arn:aws:s3:::varve-archive-" + account, "arn:aws:s3:::varve-archive-" + account + "2"

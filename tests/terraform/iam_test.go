@@ -93,8 +93,8 @@ func condition(operator string, wanted, has []string) (bool, error) {
 	return false, fmt.Errorf("condition %s: unknown: add it to this test", operator)
 }
 
-// wild matches a text with a pattern of IAM, in which * stands for any text, including slashes,
-// and ? for one character.
+// wild reports whether a text matches a pattern of IAM. In a pattern, * stands for any text,
+// including slashes, and ? stands for one character.
 func wild(pattern, s string) bool {
 	text := regexp.QuoteMeta(pattern)
 	text = strings.ReplaceAll(strings.ReplaceAll(text, `\*`, `.*`), `\?`, `.`)

@@ -15,7 +15,8 @@ type check struct {
 	of   func(t *testing.T, p *planned) []string
 }
 
-// checks apply to every deployment. complete applies only to the complete example.
+// Every plan must pass the checks in "checks". The complete example must pass all in "complete",
+// and the minimal example all in "minimal".
 var (
 	checks = []check{
 		{"quiet", quiet}, {"only new", onlyNew}, {"only the registry", onlyRegistry}, {"registry", registryTable},

@@ -6,15 +6,15 @@ import (
 	"syscall"
 )
 
-// memoryDir is a folder of Linux whose files are in memory. memoryFree is the free space that tests
-// need there.
+// memoryDir is a folder of Linux whose files are in memory. memoryFree is the free space in bytes
+// that tests need there.
 const (
 	memoryDir  = "/dev/shm"
 	memoryFree = 2 << 30
 )
 
-// InMemory calls run. If the machine has enough memory, the temporary folders of the tests are
-// then in memory.
+// InMemory calls the function "run". If the machine has enough memory, temporary folders are in
+// memory during that call.
 //
 // A kill has the same effect there as on a disk, but tests are faster. Tests of power cuts use a
 // simulated file system instead.

@@ -63,8 +63,8 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// readyWithin limits the start of a server, and the wait of Eventually. It is much longer than
-// even a busy machine needs.
+// readyWithin is the timeout for the start of a server, and the timeout of Eventually. It is much
+// longer than even a busy machine needs.
 const readyWithin = 3 * time.Minute
 
 // greeting matches the line in which a server prints its port. A server chooses its port itself,

@@ -3,9 +3,9 @@
 // It selects tables only by their names. Package tables reads the record of a table in the
 // registry, and decides whether the table may be changed.
 //
-// Admin is the main type. Create and Update wait until the change is complete. Methods fail with
-// store.ErrNoTable if the table is missing. A method that fails may still have made its change. It is
-// safe to call it again.
+// Admin is the main type. Create and Update wait until the change is complete. A method for an
+// existing table fails with store.ErrNoTable if the table is missing. Only Await waits for the
+// table instead. A method that fails may still have made its change. It is safe to call it again.
 package admin
 
 import (
@@ -45,7 +45,7 @@ func (a *Admin) Exists(ctx context.Context, name string) error {
 	return err
 }
 
-// Await waits until a table is active and is not being updated.
+// Await waits until a table exists, is active and is not being updated.
 func (a *Admin) Await(ctx context.Context, name string) (*types.TableDescription, error) {
 	for try := 0; ; try++ {
 		if err := client.Pause(ctx, try); err != nil {
@@ -65,7 +65,7 @@ func (a *Admin) Await(ctx context.Context, name string) (*types.TableDescription
 }
 
 // Names lists the tables whose names sort after a given name. It passes the names to the function
-// each, one at a time and in order. It stops when that function returns false.
+// "each", one at a time and in order. It stops when that function returns false.
 func (a *Admin) Names(ctx context.Context, after string, each func(name string) bool) error {
 	in := &dynamodb.ListTablesInput{}
 	if after != "" {
@@ -87,8 +87,8 @@ func (a *Admin) Names(ctx context.Context, after string, each func(name string) 
 	}
 }
 
-// Create creates a table, and waits until it can be used. If the table exists already, created is
-// false and err is nil.
+// Create creates a table, and waits until it can be used. If the table exists already, Create does
+// not fail, and "created" is false.
 func (a *Admin) Create(ctx context.Context, in *dynamodb.CreateTableInput) (d *types.TableDescription, created bool, err error) {
 	name := aws.ToString(in.TableName)
 	_, err = a.client.CreateTable(ctx, in)

@@ -20,7 +20,7 @@ func NewExpression() *Expression {
 	return &Expression{names: map[string]string{}, placeholders: map[string]string{}, values: Item{}}
 }
 
-// Name returns the placeholder of the name of an attribute or map key.
+// Name returns the placeholder for the name of an attribute or for the key of a map.
 func (x *Expression) Name(of string) string {
 	p := x.placeholders[of]
 	if p == "" {
@@ -37,14 +37,14 @@ func (x *Expression) Value(av types.AttributeValue) string {
 	return p
 }
 
-// Set adds an assignment to the update. The argument target is an attribute or a map member, as
+// Set adds an assignment to the update. The argument "target" is an attribute or a map member, as
 // placeholders.
 func (x *Expression) Set(target string, av types.AttributeValue) {
 	x.sets = append(x.sets, target+"="+x.Value(av))
 }
 
-// Add makes the update add a value to a number or a set. The argument target is the same as for
-// Set.
+// Add makes the update add a value to a number or a set. The argument "target" has the same form as
+// for Set.
 func (x *Expression) Add(target string, av types.AttributeValue) {
 	x.adds = append(x.adds, target+" "+x.Value(av))
 }

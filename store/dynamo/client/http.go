@@ -10,8 +10,8 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
-// idleConnections is the number of connections that stay open between requests. With only 10, the
-// default of the SDK, most concurrent requests would open a new connection.
+// idleConnections is the largest number of connections that stay open between requests. With only
+// 10, the default of the SDK, most concurrent requests would open a new connection.
 const idleConnections = 256
 
 // answerWithin limits the time until an answer begins. After it, the request is retried. DynamoDB
@@ -26,7 +26,7 @@ func NewHTTP() *awshttp.BuildableClient {
 	})
 }
 
-// shortBody is the largest length of a request body that is sent together with its header.
+// shortBody is the largest length in bytes of a request body that is sent together with its header.
 const shortBody = 64 << 10
 
 // bufferBody reads a short body into memory, so that it is sent together with the header. The

@@ -18,8 +18,8 @@ import (
 const (
 	// attempts is how often a request is sent before its failure is returned.
 	attempts = 10
-	// firstPause and longestPause limit the pauses between attempts. The pauses of a request that
-	// fails ten times add up to about seven seconds.
+	// firstPause limits the pause after the first attempt. The limit doubles with each attempt, up
+	// to longestPause. The pauses of a request that fails ten times add up to about seven seconds.
 	firstPause   = 50 * time.Millisecond
 	longestPause = 2 * time.Second
 )

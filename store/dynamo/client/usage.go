@@ -34,7 +34,7 @@ type Usage struct {
 type Meters struct {
 	Writes, Reads, ItemWrites, ItemReads Meter
 
-	// ByTable has the units of Writes and Reads by table.
+	// ByTable has the units of Writes and Reads by table, except the units of Reader.Series.
 	ByTable TableMeter
 }
 

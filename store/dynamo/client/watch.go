@@ -20,7 +20,7 @@ const (
 	// read unit. While requests fail, a probe is sent every probeFailing.
 	probeIdle    = 10 * time.Second
 	probeFailing = time.Second
-	// probeWithin limits the time of a probe.
+	// probeWithin is the timeout of a probe.
 	probeWithin = 3 * time.Second
 )
 

@@ -81,8 +81,8 @@ func (e *examiner) attempts(ctx context.Context) []attempt {
 	return all
 }
 
-// absentTable is the end of the name of a table that never exists, because its range is empty.
-// The name has the form of a table's name, so the same policies apply to it.
+// absentTable follows the prefix in the name of a table that never exists, because its range is
+// empty. The name has the form of a table's name, so the same policies apply to it.
 const absentTable = "_0000000000_0000000000_01_1970"
 
 func (e *examiner) tableAttempts(ctx context.Context, name string) []attempt {

@@ -7,7 +7,7 @@
 //
 // Examine runs all checks and returns one Finding per check. It changes nothing. If a check fails, the
 // others still run, unless the registry cannot be read. Before the first start, the registry is
-// missing, and only the present and the future number of tables is checked.
+// missing, and only the present and future numbers of tables are checked.
 package doctor
 
 import (

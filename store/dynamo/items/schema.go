@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Names of the key attributes of an item in the primary index, and of its expiry.
+// Names of the attributes with the primary key and the expiry of an item.
 const (
 	AttrPK  = "pk"
 	AttrSK  = "sk"

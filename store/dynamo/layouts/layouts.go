@@ -43,7 +43,8 @@ type Layouts struct {
 	recent   recentRows
 }
 
-// New returns the layouts of all tables. A call sends at most parallel requests at the same time.
+// New returns the layouts of all tables. The argument "parallel" is the largest number of requests
+// that one call sends at the same time.
 func New(c *client.Client, t *tables.Tables, parallel int) *Layouts {
 	return &Layouts{client: c, tables: t, parallel: parallel}
 }
@@ -132,7 +133,7 @@ func (l *Layouts) coverAll(ctx context.Context, want map[streamIn]*row.Stream) m
 			return nil
 		})
 	}
-	_ = g.Wait() // each error is recorded in failed with its stream row
+	_ = g.Wait() // the map "failed" has each error, by stream row
 	return failed
 }
 
@@ -165,8 +166,8 @@ func (l *Layouts) Cover(ctx context.Context, t grid.Table, want *row.Stream) (*r
 	}
 }
 
-// put replaces the stored stream row if it still has the version of s. If it has another version,
-// put returns the stored row instead.
+// put writes s if the stored stream row still has the version of s. Version 0 means that the row is
+// missing. If the stored row has another version, put returns it instead.
 func (l *Layouts) put(ctx context.Context, t grid.Table, s row.Stream) (stored *row.Stream, err error) {
 	in := &dynamodb.PutItemInput{
 		TableName: aws.String(t.Name()), ConditionExpression: aws.String("attribute_not_exists(" + row.AttrSeries + ")"),
@@ -204,7 +205,7 @@ func (l *Layouts) put(ctx context.Context, t grid.Table, s row.Stream) (stored *
 }
 
 // Read returns the stream rows of a table, ordered by name. It returns the errors of unreadable
-// rows in bad.
+// rows in the result "bad".
 func (l *Layouts) Read(ctx context.Context, t grid.Table) (rows []row.Stream, bad []error, err error) {
 	in := &dynamodb.QueryInput{
 		TableName: aws.String(t.Name()), ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,

@@ -123,11 +123,11 @@ func (rd *Reader) Estimate(ctx context.Context, r store.Range) (store.Cost, erro
 	return store.Cost{Requests: shards, Units: units * float64(shards)}, nil
 }
 
-// scanRows is the number of rows that each request of Scan reads. A larger number could use all
-// units of a table at once.
+// scanRows is the number of rows that each request of Scan reads. A larger number could use up all
+// units of a table in one burst.
 const scanRows = 500
 
-// Scan reads all rows of a table, and calls the function each for every row, with 0 units. After
+// Scan reads all rows of a table, and calls the function "each" for every row, with 0 units. After
 // every request, it also calls that function with a nil row and the units that the request used.
 func (rd *Reader) Scan(ctx context.Context, t grid.Table, pace Pace, each func(it attr.Item, units float64)) error {
 	in := &dynamodb.ScanInput{

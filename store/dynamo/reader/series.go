@@ -22,15 +22,16 @@ import (
 // them segments.
 const scanSegments = 4
 
-// segment is the state of the scan of one segment. A token contains the states.
+// segment is the state of the scan of one segment. The token of a page has the states of the
+// unfinished segments.
 type segment struct {
 	Number int    `json:"n"`
 	Series string `json:"s,omitempty"` // hash key of the last row; empty before the first request
 	TS     string `json:"t,omitempty"` // sort key of the last row
 }
 
-// Series implements store.Enumerator. It scans the keys of all rows, several segments at once, and
-// each page is one request per unfinished segment. DynamoDB bills whole rows.
+// Series implements store.Enumerator. It scans the keys of all rows, several segments in parallel.
+// Each page is one request per unfinished segment. DynamoDB bills whole rows.
 func (rd *Reader) Series(ctx context.Context, q store.SeriesQuery) (page store.SeriesPage, err error) {
 	segments, err := parseSegments(q.After)
 	if err != nil {

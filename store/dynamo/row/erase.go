@@ -36,7 +36,7 @@ func ParseStored(it attr.Item) (s Stored, err error) {
 	return s, fmt.Errorf("its %s is not a millisecond", AttrTS)
 }
 
-// Covered returns the keys of the readings for which covers returns true.
+// Covered returns the keys of the readings for which the function "covers" returns true.
 func (s *Stored) Covered(covers func(at, arrived time.Time) bool) (keys map[string]bool, err error) {
 	keys = map[string]bool{}
 	for key := range s.Keys {
@@ -60,8 +60,8 @@ func (s *Stored) Covered(covers func(at, arrived time.Time) bool) (keys map[stri
 }
 
 // Without returns the attributes of the row without the readings that have the given keys. If none
-// remain, it returns an erased row. The argument closed is the size at which a row is closed. A closed
-// row still records its old size, so that it stays closed.
+// remain, it returns an erased row. The argument "closed" is the size in bytes at which a row is
+// closed. A closed row still records its old size, so that it stays closed.
 func (s *Stored) Without(keys map[string]bool, closed int) attr.Item {
 	it := attr.Item{AttrSeries: s.Attrs[AttrSeries], AttrTS: s.Attrs[AttrTS]}
 	var rest []string

@@ -107,8 +107,8 @@ func (r *Row) SortedKeys() []string { return slices.Sorted(maps.Keys(r.Keys)) }
 func (r *Row) SortedMaps() []string { return slices.Sorted(maps.Keys(r.Maps)) }
 
 // Item returns the attributes of a new row at an address. It adds the size of the keys to Bytes.
-// The argument full is the size at which a row is closed. The row records its size if sized is true,
-// or if its size is at least half of full.
+// The argument "full" is the size in bytes at which a row is closed. The row records its size if
+// the argument "sized" is true, or if its size is at least half of "full".
 func (r *Row) Item(at Address, full int, sized bool) attr.Item {
 	it := at.Key()
 	r.Bytes += attr.Size(it) + len(AttrIDs)

@@ -10,9 +10,9 @@ import (
 	"github.com/varvedb/varve/store/dynamo/attr"
 )
 
-// UpdateSeen returns the update that adds readings to a row that was read before, and its condition.
-// The argument seen has the contents that were read. The condition fails if the row has changed
-// since.
+// UpdateSeen returns the update that adds readings to a row that was read before, and its
+// condition. The argument "seen" has the contents that were read. The condition fails if the row
+// has changed since.
 func (r *Row) UpdateSeen(seen *Row) (x *attr.Expression, condition string) {
 	x = attr.NewExpression()
 	r.addTo(x, func(name string) bool { return seen.Maps[name] != nil })
@@ -34,7 +34,7 @@ func (r *Row) UpdateSeen(seen *Row) (x *attr.Expression, condition string) {
 }
 
 // UpdateBlind returns the update that adds readings to a row that was not read, and its condition.
-// The condition is true if the row exists, is smaller than full, has all attributes of the
+// The condition is true if the row exists, is smaller than "full" bytes, has all attributes of the
 // readings, and has none of their keys. The row must not expire later than the readings. If the
 // readings never expire, the row must not expire either.
 func (r *Row) UpdateBlind(full int) (x *attr.Expression, condition string) {

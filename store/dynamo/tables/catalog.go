@@ -29,7 +29,7 @@ type Catalog struct {
 type Listed struct {
 	store.Info
 
-	Empty bool // whether the record does not mark the table as used
+	Empty bool // whether the table has a record that does not mark it as used
 }
 
 // HasRows reports whether a table may have rows of this deployment.
@@ -176,7 +176,7 @@ func (c *Catalog) unlisted(ctx context.Context, prefix string, records map[strin
 	return all, nil
 }
 
-// names lists the tables of a prefix that DynamoDB has.
+// names returns the tables with a prefix that are in DynamoDB's list.
 func (c *Catalog) names(ctx context.Context, prefix string) (all []grid.Table, err error) {
 	begin := prefix + "_"
 	err = c.admin.Names(ctx, begin+"0", func(name string) bool { // every name with the prefix sorts after this text

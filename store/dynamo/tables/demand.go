@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/dynamo/items"
 )
 
-// The registry has one report per process: its use of tables.
+// The registry has one report per process, with the use of tables by that process.
 //
 //	CONSUMED  PROCESS  report  {"since":…,"at":…,"tables":{NAME:{"now":…,"hours":{HOUR:…}}}}
 const (
@@ -40,7 +40,8 @@ type usage struct {
 	WritesThrottled bool `json:"writes_throttled,omitempty"`
 }
 
-// report is the use of all tables by one process. Since is the start of the process.
+// report is the use of all tables by one process. Since is the time of the first measurement, and
+// At is the time of the last one, both in seconds since 1970.
 type report struct {
 	Since  int64            `json:"since"`
 	At     int64            `json:"at"`

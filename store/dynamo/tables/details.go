@@ -11,7 +11,8 @@ import (
 )
 
 // addDetails adds DynamoDB's counts of rows and sizes to the tables, and removes tables that are
-// missing. The counts and sizes may be hours old. It also adopts tables without a record.
+// missing. The counts and sizes may be hours old. It also adopts tables that have the owner tag but
+// no record.
 func (c *Catalog) addDetails(ctx context.Context, infos []store.Info) ([]store.Info, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(c.parallel)

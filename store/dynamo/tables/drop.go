@@ -61,11 +61,11 @@ func (l *Lifecycle) markDropping(ctx context.Context, t grid.Table, owned bool) 
 	})
 }
 
-// undoWithin limits the time of undoDrop.
+// undoWithin is the timeout of undoDrop.
 const undoWithin = time.Minute
 
-// undoDrop retires a table again if it could not be deleted, and restores the deletion protection that d
-// describes.
+// undoDrop makes a table usable again if it could not be deleted. The table stays retired. undoDrop
+// also restores the deletion protection that d describes.
 func (l *Lifecycle) undoDrop(ctx context.Context, t grid.Table, d *types.TableDescription) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
 	defer cancel()

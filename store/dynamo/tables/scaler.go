@@ -23,10 +23,10 @@ import (
 // Scaler changes the capacity of provisioned tables by their use, between the limits of the
 // template.
 //
-// Every process reports the units that it used. One process scales: it raises the capacity of a table
-// at once. It lowers the capacity at most once an hour, as far as the peak of the last hours permits.
-// An idle cold table is checked once an hour. The capacity of cold tables also follows their largest
-// use in the last month.
+// Every process reports the units that it used. One process scales: it raises the capacity of a
+// table without delay. It lowers the capacity at most once an hour, as far as the peak of the last
+// hours permits. An idle cold table is checked once an hour. The capacity of cold tables also
+// follows their largest use in the last month.
 type Scaler struct {
 	lifecycle *Lifecycle
 	used      func() map[string]client.TableUse
@@ -226,9 +226,9 @@ type use struct {
 	isThrottled bool    // whether requests were refused because the capacity was used up
 }
 
-// The use of a table should be the share targetUse of its capacity. If the use is at least the share
-// fullUse, or requests are throttled, the true demand is unknown, and the capacity is doubled. A
-// decrease must be at least a fifth of the capacity.
+// The use of a table should be the share targetUse of its capacity. If the use is at least the
+// share fullUse, or requests are throttled, the true demand is unknown, and the capacity is at
+// least doubled, up to its limit. A decrease must be at least a fifth of the capacity.
 const (
 	targetUse = 0.7
 	fullUse   = 0.9

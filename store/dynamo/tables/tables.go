@@ -15,7 +15,8 @@
 //
 // Invariants: a record is written before its table is created, and deleted after its table is
 // deleted. Before the first reading of a table is written, its record marks it as used and the
-// catalog's version changes. Only tables with the deployment's owner tag are deleted.
+// catalog's version changes. If the endpoint supports tags, only tables with the deployment's owner
+// tag are deleted.
 //
 // After a failure, repeating the call completes the work, even in another process.
 package tables

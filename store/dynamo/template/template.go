@@ -7,8 +7,8 @@
 // creates, tunes or scales tables. So a change of the template applies to tables that are created,
 // tuned or scaled later.
 //
-// Invariant: a Template that Parse returns is valid for every class. If the JSON text has the form of a
-// Template, Parse reports all mistakes at once.
+// Invariant: a Template that Parse returns is valid for every class. If the JSON text has the form
+// of a Template, Parse reports all mistakes in one error.
 package template
 
 import (

@@ -46,7 +46,8 @@ type Writer struct {
 	expected expectations
 }
 
-// New returns a writer. A call sends at most parallel requests at the same time.
+// New returns a writer. The argument "parallel" is the largest number of requests that one call
+// sends at the same time.
 func New(c *client.Client, t *tables.Tables, l *layouts.Layouts, parallel int) *Writer {
 	return &Writer{client: c, tables: t, layouts: l, parallel: parallel, closed: newClosedRows(), expected: newExpectations()}
 }
@@ -71,8 +72,8 @@ func (w *Writer) Write(ctx context.Context, batches []store.Batch) []store.Resul
 	return results
 }
 
-// writeGroups writes the groups whose preparation has not failed, several at the same time. It
-// records their errors in failed.
+// writeGroups writes the groups whose preparation has not failed, several at the same time. It adds
+// their errors to the slice "failed".
 //
 // The calling goroutine writes, too. A request of the SDK needs a deep stack, which each new
 // goroutine would have to grow.
@@ -126,8 +127,8 @@ func (w *Writer) groupRows(batches []store.Batch, results []store.Result) []grou
 	return groups
 }
 
-// setFailures converts the errors of groups to verdicts. If the table of a batch is missing, the
-// batch gets that error instead.
+// setFailures converts the errors of groups to verdicts. If the table of a batch is missing and no
+// group of the table was written, the batch gets that error instead.
 func setFailures(groups []group, failed []error, batches []store.Batch, results []store.Result) {
 	missing := map[grid.Table]bool{}
 	for i := range groups {

@@ -1,5 +1,5 @@
-// Recounts archives with DuckDB, in plain SQL. The arguments are the cache with DuckDB, and the folder
-// of the archives. It prints one JSON object.
+// Recounts archives with DuckDB, in plain SQL. The arguments are the cache with DuckDB, and the
+// folder of the archives. The script prints one JSON object.
 import { createRequire } from "node:module";
 const [cache, folder] = process.argv.slice(2);
 const { DuckDBInstance } = createRequire(cache + "/node/")("@duckdb/node-api");

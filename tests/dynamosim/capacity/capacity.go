@@ -10,7 +10,8 @@
 //   - A partition serves 3,000 read and 1,000 write units a second, even during a burst
 //     (developer guide, "DynamoDB burst and adaptive capacity").
 //   - A provisioned table saves up to 300 s of unused units for bursts (the same page).
-//   - Adaptive capacity gives a partition any share of the table's units at once (the same page).
+//   - Adaptive capacity gives a partition any share of the table's units immediately (the same
+//     page).
 //   - A new on-demand table serves 4,000 writes and 12,000 reads a second. Later, it serves up to
 //     double its previous peak, 30 minutes after the peak ("DynamoDB on-demand capacity mode", and
 //     the knowledge center on throttled on-demand tables).
@@ -203,8 +204,8 @@ func (t *Throughput) find(hash uint64) int {
 	return i
 }
 
-// Admit returns the reason for which a request is throttled, or "" if it is admitted. The
-// argument hash is the hash of the request's partition key.
+// Admit returns the reason for which a request is throttled, or "" if it is admitted. The argument
+// "hash" is the hash of the request's partition key.
 func (t *Throughput) Admit(now time.Time, k Kind, hash uint64) Reason {
 	t.mu.Lock()
 	defer t.mu.Unlock()

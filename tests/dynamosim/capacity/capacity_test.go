@@ -12,7 +12,7 @@ import (
 var start = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 // load sends requests of one unit, spread evenly over the duration d, and returns the number of
-// admitted requests. The function hash returns the hash for request i.
+// admitted requests. The function "hash" returns the hash for request i.
 func load(t *capacity.Throughput, k capacity.Kind, from time.Time, d time.Duration, perSecond int, hash func(i int) uint64) (admitted int) {
 	admitted, _ = loadWithReason(t, k, from, d, perSecond, hash)
 	return admitted
@@ -42,8 +42,9 @@ func anywhere() func(int) uint64 {
 
 func one(hash uint64) func(int) uint64 { return func(int) uint64 { return hash } }
 
-// checkRate checks the average rate of admitted units. First it subtracts stored, the number of units
-// that were saved before. It accepts a difference of 1 % plus one unit per second.
+// checkRate checks the average rate of admitted units. First it subtracts the number of units that
+// were saved before, which is the argument "stored". It accepts a difference of 1 % plus one unit
+// per second.
 func checkRate(t *testing.T, what string, admitted int, d time.Duration, want, stored float64) {
 	t.Helper()
 	if got := (float64(admitted) - stored) / d.Seconds(); math.Abs(got-want) > want/100+1 {

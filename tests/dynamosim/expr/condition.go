@@ -33,8 +33,8 @@ type (
 	contains struct{ x, member operand }
 )
 
-// ParseCondition parses a condition. The kind is the name of the request's parameter, such as
-// FilterText.
+// ParseCondition parses a condition. The argument "kind" is the name of the request's parameter,
+// such as FilterText.
 func ParseCondition(kind, text string, s *Scope) (Condition, error) {
 	p, err := newParser(kind, text, s)
 	if err != nil {
@@ -166,7 +166,7 @@ func (p *parser) arguments() (list []operand, err error) {
 	}
 }
 
-// arity has the number of arguments for each function of conditions.
+// arity has the number of arguments of each function that a condition may call.
 var arity = map[string]int{"attribute_exists": 1, "attribute_not_exists": 1, "attribute_type": 2, "begins_with": 2, "contains": 2}
 
 func (p *parser) function() (Condition, error) {

@@ -15,8 +15,8 @@ type KeyRange struct {
 
 const keyMissed = "Query condition missed key schema element: "
 
-// ParseKeyRange parses a key condition for the given names of keys. The name sort is "" if the
-// table has no sort key.
+// ParseKeyRange parses a key condition for the given names of keys. The argument "sort" is "" if
+// the table has no sort key.
 func ParseKeyRange(text string, s *Scope, hash, sort string) (*KeyRange, error) {
 	c, err := ParseCondition(KeyText, text, s)
 	if err != nil {

@@ -27,8 +27,8 @@ func (t token) isValue() bool { return t.text != "" && t.text[0] == ':' }
 // is reports whether a token equals a keyword, ignoring case, or a symbol.
 func (t token) is(text string) bool { return strings.EqualFold(t.text, text) }
 
-// lex splits an expression into tokens. If it finds an invalid token, it returns the token as
-// bad.
+// lex splits an expression into tokens. If it finds an invalid token, it returns that token in the
+// result "bad".
 func lex(text string) (tokens []token, bad *token) {
 	tokens = make([]token, 0, 16)
 	for i := 0; i < len(text); {

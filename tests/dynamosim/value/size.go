@@ -34,7 +34,7 @@ func (v *Value) Size() (n int) {
 }
 
 // Length returns the result of the function size. That is the length of a text, or the number of
-// elements. ok is false if the kind of the value has no length.
+// elements. The result "ok" is false if the kind of the value has no length.
 func (v *Value) Length() (n int, ok bool) {
 	switch v.Kind {
 	case String, Binary:

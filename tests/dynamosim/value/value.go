@@ -147,8 +147,8 @@ func (v *Value) Equal(w *Value) bool {
 	return true
 }
 
-// Compare orders two values of the same kind. ok is false if the kind has no order: only strings,
-// numbers and binary data have one.
+// Compare orders two values of the same kind. The result "ok" is false if the kind has no order.
+// Only strings, numbers and binary data have one.
 func (v *Value) Compare(w *Value) (order int, ok bool) {
 	if v.Kind != w.Kind || v.Kind > Binary {
 		return 0, false

@@ -61,8 +61,8 @@ type Endpoint struct {
 	refused []string        // reasons of the refused calls
 }
 
-// Endpoint returns a new endpoint of the emulator. The function refuse returns the reason to refuse
-// a call, or "" to allow it. If refuse is nil, it allows all calls.
+// Endpoint returns a new endpoint of the emulator. The function "refuse" returns the reason to
+// refuse a call, or "" to allow it. If the function is nil, the endpoint allows all calls.
 func (e *Emulator) Endpoint(refuse func(Call) string) *Endpoint {
 	if refuse == nil {
 		refuse = func(Call) string { return "" }
@@ -107,7 +107,8 @@ func (a *asked) tables() []string {
 	return nil
 }
 
-// calls returns a Call for each table in a request.
+// calls returns a Call for each table in a request. If the request has no table, it returns one
+// Call without a table.
 func (a *asked) calls(operation string) (all []Call) {
 	c := Call{Operation: operation, Index: a.IndexName}
 	for _, item := range []map[string]struct{ S string }{a.Key, a.Item} {
