@@ -5,9 +5,9 @@
 // series with many fields are also stored, in one item for each series. A process reads the item
 // once while it remembers the series, and writes it when names are added.
 //
-// The bound can be exceeded in one way. Names that are not stored, at most 64 for each series and
-// process, are forgotten when a process ends or its cache is full, and other processes do not know
-// them. All other names stay within the limit even if several processes share tables: a process that
+// The bound can be exceeded in one way. At most 64 names for each series and process are not stored.
+// Other processes do not know these names, and a process forgets them when it ends or its cache is
+// full. All other names stay within the limit even if several processes share tables. A process that
 // adds names decides once more if another process has filled the series in the meantime.
 //
 // If the item of a series cannot be read or written, readings with new names for it are rejected as

@@ -107,7 +107,7 @@ func TestDevice_DrawsAlertsAndArrivals(t *testing.T) {
 func abs(n int) int { return max(n, -n) }
 
 // TestDevice_ShowsSeveralDevices draws two fields of two devices in one chart. Below it, the cost and the
-// tables of the window must be those of the server's explanation.
+// tables of the window must equal the server's explanation.
 func TestDevice_ShowsSeveralDevices(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, "weather", live(time.Now(), "roof", 20)...)
