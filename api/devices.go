@@ -43,7 +43,7 @@ type devicesQuery struct {
 
 // AttributeFilter is the parameter that selects devices by their attributes.
 type AttributeFilter struct {
-	Attributes []string `query:"attribute,explode" doc:"only devices with this registered attribute, as in site:north; can be repeated, and then all must hold"`
+	Attributes []string `query:"attribute,explode" nullable:"false" doc:"only devices with this registered attribute, as in site:north; can be repeated, and then all must hold"`
 }
 
 type devicePath struct {
