@@ -15,7 +15,7 @@ import (
 
 var aggregateParams = []string{"step", "functions", "fill", "from", "to", "during", "fields", "source", "where", "limit", "as_of", "archive", "consistent", "damaged", "format", "precision", "timezone"}
 
-var aggregatesParams = append([]string{"devices", "device", "status", "device_type", "group", "top", "top_by", "top_field"}, aggregateParams...)
+var aggregatesParams = append([]string{"devices", "device", "status", "device_type", "attribute", "group", "top", "top_by", "top_field"}, aggregateParams...)
 
 // aggregateQuery is a parsed request for aggregates.
 type aggregateQuery struct {

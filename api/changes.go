@@ -71,7 +71,7 @@ func (h *changesHandler) addRoutes(o *operations) {
 			Description: "Each reading that arrived since, once, at its first arrival, over all event times; expired ones are omitted. " +
 				"The answer ends with the cursor next, which never passes a reading that is still being written. " +
 				"If changes since then have expired or were not recorded, the status is 410, and the message has the oldest complete time. " +
-				"In NDJSON, CSV and Arrow, next, more and settled come as the trailers Varve-Next, Varve-More and Varve-Settled. " + aboutArrow,
+				"In NDJSON, CSV and Arrow, next, more and settled come as the trailers Varve-Next, Varve-More and Varve-Settled. " + aboutErrorLine + aboutArrow,
 			Parameters: slices.Concat(path, params), Responses: o.responses(reflect.TypeFor[wire.ChangesBody](), "200"),
 		}
 		forms := op.Responses["200"].Content
@@ -97,8 +97,7 @@ func (h *changesHandler) getChanges(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if a.sent {
-		h.failed(r, err)
-		panic(http.ErrAbortHandler) // the status is sent, so only a cut-off body can report the failure
+		h.cutOff(w, r, a.format, err)
 	}
 	w.Header().Del("Trailer")
 	if e := classify(err); e.Param == "since" || e.Param == "settle" {

@@ -22,7 +22,7 @@ type countsHandler struct {
 	now    func() time.Time
 }
 
-var countsParams = []string{"devices", "device", "status", "device_type", "from", "to", "during", "source", "where", "as_of", "consistent", "damaged", "limit", "precision", "timezone"}
+var countsParams = []string{"devices", "device", "status", "device_type", "attribute", "from", "to", "during", "source", "where", "as_of", "consistent", "damaged", "limit", "precision", "timezone"}
 
 func (h *countsHandler) addRoutes(o *operations) {
 	o.raw(http.MethodGet, "/v1/streams/{stream}/counts", serveJSON(h.responder, h.count), &huma.Operation{

@@ -47,6 +47,7 @@ type healthQuery struct {
 	Search string `query:"search" doc:"only devices with this text in their id, name, type, location or firmware; letter case does not matter"`
 	Status string `query:"status" enum:"active,inactive,maintenance" doc:"only devices of this status; default: all"`
 	Type   string `query:"device_type" doc:"only devices of this type; default: all"`
+	AttributeFilter
 	Window string `query:"window" doc:"the time for which completeness is computed, in whole hours up to 31d, as in 24h or 7d; default 24h"`
 	Sort   string `query:"sort" enum:"worst,name,last_seen,lag,completeness" doc:"default worst; lag and completeness begin with the worst, last_seen with the longest silence"`
 	Paging
@@ -65,7 +66,7 @@ func (h *deviceHealthHandler) list(ctx context.Context, in *healthQuery) (*wire.
 	if err != nil {
 		return nil, err
 	}
-	question := []string{"health", tenantOf(ctx), in.Search, in.Status, in.Type, in.Window, in.Sort}
+	question := append([]string{"health", tenantOf(ctx), in.Search, in.Status, in.Type, in.Window, in.Sort}, in.Attributes...)
 	skip, err := offsetOf(in.Cursor, question)
 	if err != nil {
 		return nil, err
@@ -137,7 +138,11 @@ func pageOf(all, skip, limit int) indexes {
 
 // selected returns the devices that match a query, in the order of their names.
 func (h *deviceHealthHandler) selected(ctx context.Context, in *healthQuery) (found []devices.Device, err error) {
-	q := devices.Query{Tenant: tenantOf(ctx), Status: devices.Status(in.Status), Type: in.Type, Limit: registry.MaxLimit}
+	attributes, err := devices.ParseAttributes(in.Attributes)
+	if err != nil {
+		return nil, prefixParam(err, "query")
+	}
+	q := devices.Query{Tenant: tenantOf(ctx), Status: devices.Status(in.Status), Type: in.Type, Attributes: attributes, Limit: registry.MaxLimit}
 	text := strings.ToLower(in.Search)
 	for {
 		page, err := h.devices.List(ctx, q)
@@ -150,7 +155,7 @@ func (h *deviceHealthHandler) selected(ctx context.Context, in *healthQuery) (fo
 			}
 		}
 		if len(found) > maxHealthDevices {
-			return nil, varve.InvalidParam("query.search", "more than %d devices match: use a search, status or device_type that selects fewer", maxHealthDevices)
+			return nil, varve.InvalidParam("query.search", "more than %d devices match: use a search, status, device_type or attribute that selects fewer", maxHealthDevices)
 		}
 		if q.Cursor = page.Next; q.Cursor == "" {
 			return found, nil

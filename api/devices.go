@@ -37,8 +37,14 @@ func (h *devicesHandler) addRoutes(o *operations) {
 type devicesQuery struct {
 	Status string `query:"status" enum:"active,inactive,maintenance" doc:"only devices of this status; default: all"`
 	Type   string `query:"device_type" doc:"only devices of this type; default: all"`
+	AttributeFilter
 	Silent string `query:"silent_since" doc:"only devices that no reading came from since this time, in any stream, by arrival and to the minute: RFC 3339, a date or month, milliseconds, now, today, yesterday, or relative as in -24h or -1mo"`
 	Paging
+}
+
+// AttributeFilter is the parameter that selects devices by their attributes.
+type AttributeFilter struct {
+	Attributes []string `query:"attribute,explode" nullable:"false" doc:"only devices with this registered attribute, as in site:north; can be repeated, and then all must hold"`
 }
 
 type devicePath struct {
@@ -55,8 +61,12 @@ func (h *devicesHandler) listDevices(ctx context.Context, in *devicesQuery) (*re
 	if err != nil {
 		return nil, h.problem(err)
 	}
+	attributes, err := devices.ParseAttributes(in.Attributes)
+	if err != nil {
+		return nil, h.problem(prefixParam(err, "query"))
+	}
 	page, err := h.registry.List(ctx, devices.Query{
-		Tenant: tenantOf(ctx), Status: devices.Status(in.Status), Type: in.Type, SilentSince: since, Limit: in.Limit, Cursor: in.Cursor,
+		Tenant: tenantOf(ctx), Status: devices.Status(in.Status), Type: in.Type, Attributes: attributes, SilentSince: since, Limit: in.Limit, Cursor: in.Cursor,
 	})
 	if err != nil {
 		return nil, h.problem(prefixParam(err, "query"))

@@ -166,13 +166,13 @@ func namedDeviceParams(otherwise string) []*huma.Param {
 }
 
 // selectDevices returns the devices that a request names, or the registered devices with the requested
-// status and type.
+// status, type and attributes.
 func (d *directory) selectDevices(r *http.Request, asked url.Values) ([]string, error) {
-	filters := asked.Get("status") + asked.Get("device_type")
+	filters := asked.Get("status") + asked.Get("device_type") + asked.Get("attribute")
 	if namesDevices(asked) {
 		names := namedDevices(asked)
 		if filters != "" {
-			return nil, varve.InvalidParam(devicesParam(asked), "excludes status and device_type: omit them, or devices")
+			return nil, varve.InvalidParam(devicesParam(asked), "excludes status, device_type and attribute: omit them, or devices")
 		}
 		if len(names) == 0 {
 			return nil, varve.InvalidParam(devicesParam(asked), "no device is named: name devices, or omit it for all")
@@ -185,7 +185,10 @@ func (d *directory) selectDevices(r *http.Request, asked url.Values) ([]string, 
 		return names, nil
 	}
 	var names []string
-	q := registeredQuery(r, asked)
+	q, err := registeredQuery(r, asked)
+	if err != nil {
+		return nil, err
+	}
 	q.Limit = registry.MaxLimit
 	for {
 		page, err := d.devices.List(r.Context(), q)
@@ -202,7 +205,14 @@ func (d *directory) selectDevices(r *http.Request, asked url.Values) ([]string, 
 	}
 }
 
-// registeredQuery returns the query for the registered devices with the requested status and type.
-func registeredQuery(r *http.Request, asked url.Values) devices.Query {
-	return devices.Query{Tenant: tenantOf(r.Context()), Status: devices.Status(asked.Get("status")), Type: asked.Get("device_type")}
+// registeredQuery returns the query for the registered devices with the requested status, type and
+// attributes.
+func registeredQuery(r *http.Request, asked url.Values) (devices.Query, error) {
+	attributes, err := devices.ParseAttributes(asked["attribute"])
+	if err != nil {
+		return devices.Query{}, inQuery(err)
+	}
+	return devices.Query{
+		Tenant: tenantOf(r.Context()), Status: devices.Status(asked.Get("status")), Type: asked.Get("device_type"), Attributes: attributes,
+	}, nil
 }

@@ -21,7 +21,7 @@ const maxDevices = 1000
 
 // latestParams are the parameters of the latest readings. The route of a single device has only the
 // first seven.
-var latestParams = []string{"by", "fields", "consistent", "damaged", "as_of", "precision", "timezone", "devices", "device", "status", "device_type", "limit", "cursor"}
+var latestParams = []string{"by", "fields", "consistent", "damaged", "as_of", "precision", "timezone", "devices", "device", "status", "device_type", "attribute", "limit", "cursor"}
 
 // latestHandler serves the latest readings of devices.
 type latestHandler struct {
@@ -135,7 +135,7 @@ func (h *latestHandler) getLatestOfMany(w http.ResponseWriter, r *http.Request) 
 
 // latestOfNamed returns the latest readings of the devices that a request names.
 func (h *latestHandler) latestOfNamed(r *http.Request, asked url.Values, q query.LatestQuery) ([]query.LatestAnswer, []wire.Note, error) {
-	for _, name := range []string{"status", "device_type", "limit", "cursor"} {
+	for _, name := range []string{"status", "device_type", "attribute", "limit", "cursor"} {
 		if asked.Has(name) {
 			return nil, nil, varve.InvalidParam("query."+name, "excludes devices: omit it, or devices")
 		}

@@ -51,7 +51,7 @@ func readBenched(b *testing.B, h http.Handler, at time.Time, format string) {
 
 // processorTime returns the processor time of the process in nanoseconds. Unlike elapsed time, it
 // hardly depends on other processes.
-func processorTime(b *testing.B) int64 {
+func processorTime(b testing.TB) int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		b.Fatal(err)

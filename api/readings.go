@@ -38,7 +38,8 @@ func (h *readingsHandler) addRoutes(o *operations) {
 	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/readings", h.getReadings, &huma.Operation{
 		OperationID: "read-readings", Summary: "Readings of a device in a window", Tags: []string{"readings"},
 		Description: "Streamed, in any number. An answer in columns is limited to 8 MiB. With a limit, next leads to the following page, also after tables were rotated. " +
-			"NDJSON, CSV, columns and Arrow by Accept or format. In NDJSON, CSV and Arrow, next and coverage come as the trailers Varve-Next and Varve-Coverage. Coverage is for keys of the tenant default. " +
+			"NDJSON, CSV, columns and Arrow by Accept or format. In NDJSON, CSV and Arrow, next and coverage come as the trailers Varve-Next and Varve-Coverage. " +
+			aboutErrorLine + "Coverage is for keys of the tenant default. " +
 			"With where, a page may be short or empty and not the last. " +
 			"The columns of CSV are time, id, arrived and the fields; a field of such a name is fields.time, fields.id or fields.arrived. " +
 			"If a reading has a version, CSV and Arrow have the column _version. " +
@@ -72,9 +73,7 @@ func (h *readingsHandler) getReadings(w http.ResponseWriter, r *http.Request) {
 	a.h, a.w, a.r = h, w, r
 	if err := a.send(); err != nil {
 		if a.sent {
-			// The status is sent, so only a cut-off body can report the failure.
-			h.failed(r, err)
-			panic(http.ErrAbortHandler)
+			h.cutOff(w, r, a.format, err)
 		}
 		w.Header().Del("Trailer") // the header announces trailers, which an error does not have
 		h.fail(w, r, err)

@@ -43,18 +43,8 @@ func (a *responder) failWrite(w http.ResponseWriter, r *http.Request, err error,
 		failFirehose(w, r, e)
 		return
 	}
-	p := wire.Problem{Title: http.StatusText(status), Status: status, Detail: e.Message, Tally: tally}
-	var noDevice *wire.NoDeviceError
-	switch {
-	case e.Failure == varve.Damaged:
-		p.Code = wire.CodeDamaged
-	case errors.As(err, &noDevice):
-		p.Code = wire.CodeNoDevice
-	}
-	if e.Param != "" {
-		p.Errors = []wire.ProblemDetail{{Location: e.Param, Message: e.Message}}
-		p.Detail = e.Param + ": " + e.Message
-	}
+	p := problemOf(err, e, status)
+	p.Tally = tally
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="varve"`)
 	}
@@ -68,6 +58,42 @@ func (a *responder) failWrite(w http.ResponseWriter, r *http.Request, err error,
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
 	writeBytes(w, append(body, '\n'))
+}
+
+// problemOf returns the body that describes an error. The arguments e and status are the classified
+// error and its status.
+func problemOf(err error, e *varve.Error, status int) wire.Problem {
+	p := wire.Problem{Title: http.StatusText(status), Status: status, Detail: e.Message}
+	var noDevice *wire.NoDeviceError
+	switch {
+	case e.Failure == varve.Damaged:
+		p.Code = wire.CodeDamaged
+	case errors.As(err, &noDevice):
+		p.Code = wire.CodeNoDevice
+	}
+	if e.Param != "" {
+		p.Errors = []wire.ProblemDetail{{Location: e.Param, Message: e.Message}}
+		p.Detail = e.Param + ": " + e.Message
+	}
+	return p
+}
+
+// aboutErrorLine describes the answers of cutOff in the OpenAPI document.
+const aboutErrorLine = "An answer that fails midway is cut off, and has no trailers. In NDJSON, a line with the member error, a problem, comes last. "
+
+// cutOff reports an error that occurs after a part of the answer was sent, and ends the connection.
+// Without the end of the body and without trailers, no client can take the part for the whole. An answer
+// in NDJSON first gets a line with the error.
+func (a *responder) cutOff(w http.ResponseWriter, r *http.Request, f wire.Format, err error) {
+	a.failed(r, err)
+	if f == wire.NDJSON && !clientGone(r, err) {
+		e := classify(err)
+		// A Problem can always be marshaled.
+		line, _ := wire.MarshalJSON(wire.ErrorLine{Error: problemOf(err, e, statusOf(e))})
+		writeBytes(w, append(line, '\n'))
+		_ = http.NewResponseController(w).Flush() // the connection ends in any case
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // failed reports an error, unless the request failed because of its client.

@@ -216,7 +216,7 @@ func TestOpenAPI_DescribesAcceptedParameters(t *testing.T) {
 		"step": "1h", "functions": "mean,max", "fill": "null", "source": "rollups", "group": "none", "top": "3&top_by=max&top_field=a",
 		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max", "silent_since": "-1h", "since": "-1h",
 		"name_column": "x&value_column=y", "value_column": "y&name_column=x", "decimal": ".", "bad_cells": "skip", "dst": "later", "post time": "arrival", "fields": "flat",
-		"where": "a>0", "as_of": "now", "archive": "false", "wait": "0s", "settle": "0s", "window": "7d", "receipt": "true", "scan_limit": "5&where=a=1", "numbers": "float&format=arrow",
+		"where": "a>0", "attribute": "site:north", "as_of": "now", "archive": "false", "wait": "0s", "settle": "0s", "window": "7d", "receipt": "true", "scan_limit": "5&where=a=1", "numbers": "float&format=arrow",
 		"years": "1", "readings_per_day": "default=5", "plan": (&rotator.Plan{}).Digest(), "stream": "weather",
 	}
 	doc := decode[struct {

@@ -25,12 +25,14 @@ type streamDevicesHandler struct {
 	now func() time.Time
 }
 
-var streamDevicesParams = []string{"status", "device_type", "silent_since", "by", "limit", "cursor", "precision", "timezone"}
+var streamDevicesParams = []string{"status", "device_type", "attribute", "silent_since", "by", "limit", "cursor", "precision", "timezone"}
 
 // deviceFilterParams describes the parameters that select registered devices.
 func deviceFilterParams() []*huma.Param {
-	return queryParams("status", "only devices of this status: active, inactive or maintenance",
-		"device_type", "only devices of this type")
+	return append(queryParams("status", "only devices of this status: active, inactive or maintenance", "device_type", "only devices of this type"), &huma.Param{
+		Name: "attribute", In: "query", Description: "only devices with this registered attribute, as in site:north; can be repeated, and then all must hold",
+		Schema: &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}},
+	})
 }
 
 // devicePageParams describes the pages of a list of a stream's devices.
@@ -107,7 +109,10 @@ func (d *directory) latestPage(r *http.Request, asked url.Values, q query.Latest
 	if err := varve.ValidateName("stream", q.Series.Stream); err != nil {
 		return page, nil, varve.InvalidParam("path.stream", "%s", err)
 	}
-	selected := registeredQuery(r, asked)
+	selected, err := registeredQuery(r, asked)
+	if err != nil {
+		return page, nil, err
+	}
 	if selected.Limit, err = positive(asked, "limit", registry.MaxLimit); err != nil {
 		return page, nil, err
 	}

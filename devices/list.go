@@ -70,6 +70,8 @@ type Query struct {
 	Tenant string
 	Status Status // if empty, any status
 	Type   string // if empty, any type
+	// Attributes has conditions on the registered attributes. A device must match all of them.
+	Attributes []Attribute
 	// SilentSince, if set, selects devices that were not seen at this time or later. A page may
 	// then be short or empty although more pages follow.
 	SilentSince time.Time
@@ -98,10 +100,15 @@ func (r *Registry) List(ctx context.Context, q Query) (registry.Page[Device], er
 	s := registry.Span{
 		Index: store.GSI1, PKs: registry.AllShards(statusKind, q.Tenant, statuses...), Prefix: devicePrefix, Limit: limit,
 	}
-	if q.Type != "" {
-		s.Match = func(it *store.Item) bool { return it.Attrs["type"].Text() == q.Type }
-	}
 	question := []string{"devices", q.Tenant, string(q.Status), q.Type}
+	if q.Type != "" || len(q.Attributes) > 0 {
+		s.Match = func(it *store.Item) bool {
+			return (q.Type == "" || it.Attrs["type"].Text() == q.Type) && matchAttributes(it.Attrs["attributes"], q.Attributes)
+		}
+	}
+	for _, a := range q.Attributes {
+		question = append(question, a.Name, a.Value)
+	}
 	if q.Cursor != "" {
 		place, err := registry.ParseCursor(q.Cursor, question, 1)
 		if err != nil {

@@ -5,9 +5,10 @@
 // series with many fields are also stored, in one item for each series. A process reads the item
 // once while it remembers the series, and writes it when names are added.
 //
-// The bound can be exceeded in two ways. Names that are not stored, at most 64 for each series, are
-// forgotten when a process ends or its cache is full. If several processes share tables, each of
-// them may admit another name at the limit.
+// The bound can be exceeded in one way. At most 64 names for each series and process are not stored.
+// Other processes do not know these names, and a process forgets them when it ends or its cache is
+// full. All other names stay within the limit even if several processes share tables. A process that
+// adds names decides once more if another process has filled the series in the meantime.
 //
 // If the item of a series cannot be read or written, readings with new names for it are rejected as
 // unavailable.
@@ -84,8 +85,9 @@ func (r *Registry) Admit(ctx context.Context, readings []varve.Reading, verdicts
 	var n *names
 	var like []varve.Field // fields of the previous reading; shape is their shape
 	var shape uint64
-	var known bool             // whether all fields of the previous reading were known
-	var added map[*names][]int // indexes of readings with names to be recorded
+	var known bool                // whether all fields of the previous reading were known
+	var added map[*names][]int    // indexes of readings with names to be recorded
+	var rejected map[*names][]int // indexes of readings with too many names
 	for i := range readings {
 		if verdicts[i].Outcome != 0 {
 			continue
@@ -103,20 +105,58 @@ func (r *Registry) Admit(ctx context.Context, readings []varve.Reading, verdicts
 		v, record := r.admit(ctx, n, readings[i].Fields, shape)
 		known = v.Outcome == 0 && !record
 		if verdicts[i] = v; record {
-			if added == nil {
-				added = map[*names][]int{}
-			}
-			added[n] = append(added[n], i)
+			added = appendIndex(added, n, i)
+		} else if v.Code == varve.CodeTooManyFields {
+			rejected = appendIndex(rejected, n, i)
 		}
 	}
 	for n, which := range added {
-		if err := r.record(ctx, n); err != nil {
-			for _, i := range which {
-				verdicts[i] = unavailable(n.series, err)
+		for len(which) > 0 {
+			if err := r.record(ctx, n); err != nil {
+				for _, i := range which {
+					verdicts[i] = unavailable(n.series, err)
+				}
+				break
 			}
+			if r.hasAll(n, readings, which) {
+				break
+			}
+			// Other processes had filled the series, so record has removed names. All verdicts that
+			// followed from these names are decided once more.
+			which = r.readmit(ctx, n, readings, verdicts, append(which, rejected[n]...))
+			delete(rejected, n)
 		}
 	}
 	return context.Cause(ctx)
+}
+
+// appendIndex appends an index to the list of n in a map, and creates the map if it is nil.
+func appendIndex(m map[*names][]int, n *names, i int) map[*names][]int {
+	if m == nil {
+		m = map[*names][]int{}
+	}
+	m[n] = append(m[n], i)
+	return m
+}
+
+// hasAll reports whether the names of readings are known.
+func (r *Registry) hasAll(n *names, readings []varve.Reading, which []int) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !slices.ContainsFunc(which, func(i int) bool { return len(n.missing(readings[i].Fields)) > 0 })
+}
+
+// readmit decides once more on readings, in their order. It returns the indexes of readings with names
+// that must be recorded.
+func (r *Registry) readmit(ctx context.Context, n *names, readings []varve.Reading, verdicts []varve.Verdict, which []int) (again []int) {
+	slices.Sort(which)
+	for _, i := range which {
+		v, record := r.admit(ctx, n, readings[i].Fields, shapeOf(readings[i].Fields))
+		if verdicts[i] = v; record {
+			again = append(again, i)
+		}
+	}
+	return again
 }
 
 // Forget removes the remembered names of a series after its item was deleted. From then on, only
@@ -237,7 +277,8 @@ func (r *Registry) read(ctx context.Context, n *names) error {
 	return nil
 }
 
-// record writes the names to the item of the series, merged with the names of other processes.
+// record writes the names to the item of the series, merged with the names of other processes. If they
+// exceed the limit together, it removes the names that are not in the item.
 func (r *Registry) record(ctx context.Context, n *names) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -263,6 +304,12 @@ func (r *Registry) record(ctx context.Context, n *names) error {
 		default: // another process added names
 			if err := r.read(ctx, n); err != nil {
 				return err
+			}
+			if len(n.hashes) > r.limit && n.recorded < len(n.hashes) {
+				n.hashes, n.shape = nil, 0
+				if err := r.read(ctx, n); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -9,11 +9,12 @@ import (
 )
 
 type aggregateParams struct {
-	Stream    string   `json:"stream" jsonschema:"the stream"`
-	Devices   []string `json:"devices,omitempty" jsonschema:"the devices; default: all registered devices"`
-	Step      string   `json:"step" jsonschema:"length of a bucket: a duration as in 5m or 1h, or 1d, 1w, 1mo, 1y"`
-	Functions []string `json:"functions,omitempty" jsonschema:"default: mean, min, max and count"`
-	Fields    []string `json:"fields,omitempty" jsonschema:"only these fields; default: all"`
+	Stream     string   `json:"stream" jsonschema:"the stream"`
+	Devices    []string `json:"devices,omitempty" jsonschema:"the devices; default: all registered devices"`
+	Attributes []string `json:"attributes,omitempty" jsonschema:"without devices: only devices with all these registered attributes, each as name:value, as in site:north"`
+	Step       string   `json:"step" jsonschema:"length of a bucket: a duration as in 5m or 1h, or 1d, 1w, 1mo, 1y"`
+	Functions  []string `json:"functions,omitempty" jsonschema:"default: mean, min, max and count"`
+	Fields     []string `json:"fields,omitempty" jsonschema:"only these fields; default: all"`
 	window
 	Timezone string `json:"timezone,omitempty" jsonschema:"time zone of the buckets, as in Europe/Berlin; default: UTC"`
 	Fill     string `json:"fill,omitempty" jsonschema:"buckets without readings: none (default), null, previous or linear"`
@@ -41,7 +42,7 @@ func addAggregate(s *Server) error {
 
 func (s *Server) aggregate(ctx context.Context, p aggregateParams) (answer aggregateAnswer, err error) {
 	q := client.AggregateQuery{
-		Stream: p.Stream, Devices: p.Devices, Step: p.Step, Functions: p.Functions, Fields: p.Fields, From: p.From, To: p.To, During: p.During,
+		Stream: p.Stream, Devices: p.Devices, Attributes: p.Attributes, Step: p.Step, Functions: p.Functions, Fields: p.Fields, From: p.From, To: p.To, During: p.During,
 		Timezone: p.Timezone, Fill: p.Fill, Source: p.Source, Merge: p.Merge, Where: p.Where, Archive: p.Archive, Top: p.Top, TopBy: p.TopBy, TopField: p.TopField,
 	}
 	if len(q.Functions) == 0 {

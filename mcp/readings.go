@@ -127,12 +127,13 @@ func (s *Server) explain(ctx context.Context, p queryParams) (wire.Explained, er
 }
 
 type latestParams struct {
-	Stream  string   `json:"stream" jsonschema:"the stream"`
-	Devices []string `json:"devices,omitempty" jsonschema:"the devices; default: all devices with a live reading in the stream"`
-	By      string   `json:"by,omitempty" jsonschema:"event for the last by event time (default), or arrival for the last to arrive"`
-	Fields  []string `json:"fields,omitempty" jsonschema:"only these fields; default: all"`
-	Limit   int      `json:"limit,omitempty" jsonschema:"without devices: maximum number of devices: default 50, at most 200"`
-	Cursor  string   `json:"cursor,omitempty" jsonschema:"only without devices: the value of next in an earlier answer; continues after it"`
+	Stream     string   `json:"stream" jsonschema:"the stream"`
+	Devices    []string `json:"devices,omitempty" jsonschema:"the devices; default: all devices with a live reading in the stream"`
+	Attributes []string `json:"attributes,omitempty" jsonschema:"without devices: only devices with all these registered attributes, each as name:value"`
+	By         string   `json:"by,omitempty" jsonschema:"event for the last by event time (default), or arrival for the last to arrive"`
+	Fields     []string `json:"fields,omitempty" jsonschema:"only these fields; default: all"`
+	Limit      int      `json:"limit,omitempty" jsonschema:"without devices: maximum number of devices: default 50, at most 200"`
+	Cursor     string   `json:"cursor,omitempty" jsonschema:"only without devices: the value of next in an earlier answer; continues after it"`
 }
 
 type latestOf struct {
@@ -152,7 +153,7 @@ const mostDevices = 200
 
 func (s *Server) latest(ctx context.Context, p latestParams) (answer latestAnswer, err error) {
 	answer.Latest = []latestOf{}
-	q := client.LatestQuery{Stream: p.Stream, Devices: p.Devices, Fields: p.Fields}
+	q := client.LatestQuery{Stream: p.Stream, Devices: p.Devices, Attributes: p.Attributes, Fields: p.Fields}
 	if q.By, err = query.ParseBy(p.By); err != nil {
 		return answer, err
 	}

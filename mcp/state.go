@@ -100,12 +100,13 @@ type streamsAnswer struct {
 }
 
 type deviceParams struct {
-	Stream      string `json:"stream,omitempty" jsonschema:"only devices with a live reading in this stream"`
-	Status      string `json:"status,omitempty" jsonschema:"only devices of this status: active, inactive or maintenance"`
-	Type        string `json:"type,omitempty" jsonschema:"only devices of this type"`
-	SilentSince string `json:"silent_since,omitempty" jsonschema:"only devices without a reading since this time: RFC 3339, a date or month, now, today, yesterday, or relative as in -24h or -1mo"`
-	Limit       int    `json:"limit,omitempty" jsonschema:"maximum number of devices: default 100, at most 200"`
-	Cursor      string `json:"cursor,omitempty" jsonschema:"the value of next in an earlier answer; continues after it"`
+	Stream      string   `json:"stream,omitempty" jsonschema:"only devices with a live reading in this stream"`
+	Status      string   `json:"status,omitempty" jsonschema:"only devices of this status: active, inactive or maintenance"`
+	Type        string   `json:"type,omitempty" jsonschema:"only devices of this type"`
+	Attributes  []string `json:"attributes,omitempty" jsonschema:"only devices with all these registered attributes, each as name:value, as in site:north"`
+	SilentSince string   `json:"silent_since,omitempty" jsonschema:"only devices without a reading since this time: RFC 3339, a date or month, now, today, yesterday, or relative as in -24h or -1mo"`
+	Limit       int      `json:"limit,omitempty" jsonschema:"maximum number of devices: default 100, at most 200"`
+	Cursor      string   `json:"cursor,omitempty" jsonschema:"the value of next in an earlier answer; continues after it"`
 }
 
 // device is a device of a list. In the list of a stream, it has the times of its last reading in the
@@ -153,7 +154,7 @@ func (s *Server) devices(ctx context.Context, p deviceParams) (answer devicesAns
 	if l.Limit, err = limitOf(p.Limit, 100, mostDevices); err != nil {
 		return answer, err
 	}
-	q := client.DeviceQuery{Status: p.Status, Type: p.Type, SilentSince: p.SilentSince, By: varve.ByEvent}
+	q := client.DeviceQuery{Status: p.Status, Type: p.Type, Attributes: p.Attributes, SilentSince: p.SilentSince, By: varve.ByEvent}
 	if p.Stream != "" {
 		page, err := s.client.StreamDevices(ctx, p.Stream, q, l)
 		if err != nil {

@@ -78,27 +78,11 @@ func attributeLabels(object varve.Value) (list []labels.Label) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if text := scalarText(members[name]); text != "" {
+		if text := devices.ScalarText(members[name]); text != "" {
 			list = append(list, labels.Label{Name: uniqueLabel(labelName(name, attributePrefix), list), Value: text})
 		}
 	}
 	return list
-}
-
-// scalarText returns the text of a string, number or boolean, or "" for anything else.
-func scalarText(raw json.RawMessage) string {
-	switch raw[0] {
-	case '{', '[', 'n':
-		return ""
-	case '"':
-		var text string
-		if json.Unmarshal(raw, &text) != nil {
-			return ""
-		}
-		return text
-	default:
-		return string(raw)
-	}
 }
 
 // labelName converts the name of an attribute or tag to a label name that Prometheus' classic rules

@@ -77,6 +77,10 @@ func (r *rollupReader) addSingle(s *samples, lists [][]rollup.FieldRollup, width
 // floatOf returns the float nearest to an aggregate of one roll-up.
 func floatOf(f *rollup.FieldRollup, function string) float64 {
 	switch function {
+	case "present":
+		return 1
+	case "last":
+		return f.Last().Float64()
 	case "min":
 		return f.Min().Float64()
 	case "max":
@@ -99,9 +103,11 @@ func pointsOf(lists [][]rollup.FieldRollup, width int64, function string) (point
 			case "avg", "sum":
 				list[i].AddTo(&p.sum)
 			case "min":
-				p.extreme = list[i].Min()
+				p.value = list[i].Min()
 			case "max":
-				p.extreme = list[i].Max()
+				p.value = list[i].Max()
+			case "last":
+				p.value = list[i].Last()
 			}
 			points = append(points, p)
 		}
@@ -125,7 +131,7 @@ func (v *queryStorage) rollupSelector(s *parser.EvalStmt) (*parser.VectorSelecto
 		return nil, false
 	}
 	ranged, ok := call.Args[0].(*parser.MatrixSelector)
-	if !ok {
+	if !ok || call.Func.Name == absentOverTime {
 		return nil, false
 	}
 	selector, ok := ranged.VectorSelector.(*parser.VectorSelector)
@@ -140,14 +146,21 @@ func (v *queryStorage) readMatrix(ctx context.Context, s *parser.EvalStmt, selec
 	if err != nil {
 		return nil, fmt.Errorf("expanding series: %w", err)
 	}
+	keepsName := false // only the last sample keeps the name of its metric
+	for _, b := range v.rollups {
+		keepsName = b.function == "last"
+	}
 	m, total := make(promql.Matrix, 0, len(list)), 0
 	for _, series := range list {
 		if total += len(series.list); total > v.opts.MaxSamples {
 			return nil, promql.ErrTooManySamples("query execution")
 		}
-		m = append(m, promql.Series{Metric: labels.NewBuilder(series.metric).Del(nameLabel).Labels(), Floats: series.list})
+		if !keepsName {
+			series.metric = labels.NewBuilder(series.metric).Del(nameLabel).Labels()
+		}
+		m = append(m, promql.Series{Metric: series.metric, Floats: series.list})
 	}
-	sort.Sort(m) // sorts once more, because list was sorted with the names of metrics, which m lacks
+	sort.Sort(m) // sorts once more, because list was sorted with the names of metrics, which m may lack
 	if m.ContainsSameLabelset() {
 		return nil, errors.New("vector cannot contain metrics with the same labelset")
 	}

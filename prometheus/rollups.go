@@ -16,13 +16,27 @@ import (
 
 // bucketed describes an aggregate over time that is computed from roll-ups.
 type bucketed struct {
-	function string // name of the function: avg, min, max, sum or count
+	function string // avg, min, max, sum, count, last, or present for 1
 	length   int64  // range of the function, in milliseconds
 }
 
-// rollupFunctions maps the functions that are computed from roll-ups to their aggregates.
+// rollupFunctions maps the functions that are computed from roll-ups to their aggregates. All other
+// functions need values that roll-ups lack, such as the squares for a deviation.
 var rollupFunctions = map[string]string{
 	"avg_over_time": "avg", "min_over_time": "min", "max_over_time": "max", "sum_over_time": "sum", "count_over_time": "count",
+	"last_over_time": "last", "present_over_time": "present", absentOverTime: "present",
+}
+
+const absentOverTime = "absent_over_time"
+
+// functionOfSample returns the name of the function that replaces a function in rollupFunctions. Its
+// argument is a range with the aggregate as the only sample. Functions that treat the labels or the
+// lack of samples specially replace themselves.
+func functionOfSample(name string) string {
+	if name == "last_over_time" || name == absentOverTime {
+		return name
+	}
+	return "max_over_time"
 }
 
 const (
@@ -56,7 +70,7 @@ func (v *queryStorage) rewrite(s *parser.EvalStmt) {
 		marker := &labels.Matcher{Type: labels.MatchEqual, Name: "__rollup__"}
 		v.rollups[marker] = bucketed{rollupFunctions[call.Func.Name], ranged.Range.Milliseconds()}
 		selector.LabelMatchers = append(slices.Clone(selector.LabelMatchers), marker)
-		call.Func, ranged.Range = parser.Functions["max_over_time"], time.Millisecond
+		call.Func, ranged.Range = parser.Functions[functionOfSample(call.Func.Name)], time.Millisecond
 		return nil
 	})
 }
@@ -159,10 +173,10 @@ func (r *rollupReader) takeNew() int {
 
 // point is the part of a roll-up of a field that an aggregate needs.
 type point struct {
-	start   int64 // start of the roll-up's period, in milliseconds since 1970
-	count   int64
-	sum     decimal.Sum
-	extreme varve.Number // the minimum or the maximum, as the function requires
+	start int64 // start of the roll-up's period, in milliseconds since 1970
+	count int64
+	sum   decimal.Sum
+	value varve.Number // the minimum, the maximum or the last number, as the function requires
 }
 
 func (r *rollupReader) add(of *rollup.Rollup) {
@@ -180,9 +194,11 @@ func (r *rollupReader) add(of *rollup.Rollup) {
 		case "avg", "sum":
 			p.sum = f.Sum
 		case "min":
-			p.extreme = f.Min
+			p.value = f.Min
 		case "max":
-			p.extreme = f.Max
+			p.value = f.Max
+		case "last":
+			p.value = f.Last.Value
 		}
 		r.fields[s] = append(r.fields[s], p)
 		r.added++
@@ -215,15 +231,19 @@ func (r *rollupReader) finish(ctx context.Context) ([]*samples, error) {
 
 // aggregateOf returns the float nearest to the exact aggregate of roll-ups.
 func aggregateOf(points []point, function string) float64 {
-	count, bound := points[0].count, points[0].extreme
+	count, bound := points[0].count, points[0].value
 	for i := 1; i < len(points); i++ {
 		p := &points[i]
 		count += p.count
-		if function == "min" && p.extreme.Compare(bound) < 0 || function == "max" && p.extreme.Compare(bound) > 0 {
-			bound = p.extreme
+		if function == "min" && p.value.Compare(bound) < 0 || function == "max" && p.value.Compare(bound) > 0 {
+			bound = p.value
 		}
 	}
 	switch function {
+	case "present":
+		return 1
+	case "last":
+		return points[len(points)-1].value.Float64()
 	case "min", "max":
 		return bound.Float64()
 	case "count":

@@ -10,13 +10,13 @@ import (
 // FieldRollup is the roll-up of one field in one period. It takes little memory, so that a reader
 // can cache many roll-ups.
 type FieldRollup struct {
-	period         int64 // number of the hour or of the day since 1970
-	mean           float64
-	sum, low, high int64 // coefficients of the sum, the minimum and the maximum
-	sumExp, lowExp int8  // exponents of the sum and the minimum
-	highExp        int8  // exponent of the maximum
-	count          uint32
-	long           *Field // if not nil, replaces the fields above, because one of the values does not fit into them
+	period int64 // number of the hour or of the day since 1970
+	mean   float64
+	// The coefficients and exponents of the sum, the minimum, the maximum and the last number.
+	sum, low, high, last             int64
+	sumExp, lowExp, highExp, lastExp int8
+	count                            uint32
+	long                             *Field // if not nil, replaces the fields above, because one of the values does not fit into them
 }
 
 // newFieldRollup returns the roll-up of a field. It shares no memory with the sum of the field.
@@ -28,13 +28,13 @@ func newFieldRollup(period int64, f *Field) FieldRollup {
 		n           varve.Number
 		coefficient *int64
 		exp         *int8
-	}{{sum, &r.sum, &r.sumExp}, {f.Min, &r.low, &r.lowExp}, {f.Max, &r.high, &r.highExp}} {
+	}{{sum, &r.sum, &r.sumExp}, {f.Min, &r.low, &r.lowExp}, {f.Max, &r.high, &r.highExp}, {f.Last.Value, &r.last, &r.lastExp}} {
 		coefficient, exp, short := c.n.Scaled()
 		*c.coefficient, *c.exp = coefficient, int8(exp)
 		ok = ok && short
 	}
 	if !ok {
-		r.long = &Field{Count: f.Count, Min: f.Min, Max: f.Max}
+		r.long = &Field{Count: f.Count, Min: f.Min, Max: f.Max, Last: Point{Value: f.Last.Value}}
 		r.long.Sum.AddSum(&f.Sum)
 	}
 	return r
@@ -85,6 +85,14 @@ func (r *FieldRollup) Max() varve.Number {
 		return r.long.Max
 	}
 	return decimal.FromScaled(r.high, int(r.highExp))
+}
+
+// Last returns the number with the latest position.
+func (r *FieldRollup) Last() varve.Number {
+	if r.long != nil {
+		return r.long.Last.Value
+	}
+	return decimal.FromScaled(r.last, int(r.lastExp))
 }
 
 // meanOf returns the float nearest to the mean of a sum, as [decimal.Sum.Mean] rounds it.

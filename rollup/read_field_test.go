@@ -40,7 +40,7 @@ func (w *world) readField(device string, p rollup.Period) (all []rollup.FieldRol
 func showField(r *rollup.FieldRollup) string {
 	var sum decimal.Sum
 	r.AddTo(&sum)
-	return fmt.Sprintf("%d: %d %s %v %v %s..%s", r.Start(), r.Count(), plain(&sum), r.Sum(), r.Mean(), whole(r.Min()), whole(r.Max()))
+	return fmt.Sprintf("%d: %d %s %v %v %s..%s last %s", r.Start(), r.Count(), plain(&sum), r.Sum(), r.Mean(), whole(r.Min()), whole(r.Max()), whole(r.Last()))
 }
 
 // checkFields compares the roll-ups of field v from a reader that caches roll-ups with a list from
@@ -54,8 +54,8 @@ func (w *world) checkFields(what, device string, p rollup.Period, list []rollup.
 	for i := range list {
 		if f := list[i].Field("v"); f != nil {
 			mean := f.Sum.Mean(f.Count)
-			want = append(want, fmt.Sprintf("%d: %d %s %v %v %s..%s", list[i].Start.Unix()/3600/map[rollup.Period]int64{rollup.Hourly: 1, rollup.Daily: 24}[p],
-				f.Count, plain(&f.Sum), f.Sum.Float64(), mean.Float64(), whole(f.Min), whole(f.Max)))
+			want = append(want, fmt.Sprintf("%d: %d %s %v %v %s..%s last %s", list[i].Start.Unix()/3600/map[rollup.Period]int64{rollup.Hourly: 1, rollup.Daily: 24}[p],
+				f.Count, plain(&f.Sum), f.Sum.Float64(), mean.Float64(), whole(f.Min), whole(f.Max), whole(f.Last.Value)))
 		}
 	}
 	if g, l := strings.Join(got, "\n"), strings.Join(want, "\n"); g != l {

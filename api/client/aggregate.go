@@ -14,11 +14,12 @@ import (
 // or minute in Timezone.
 type AggregateQuery struct {
 	Stream           string
-	Device           string // if empty, the next three fields select devices
+	Device           string // if empty, the next four fields select devices
 	Devices          []string
-	Status           string // if no devices are named: only devices of this status
-	DeviceType       string // if no devices are named: only devices of this type
-	Step             string // a duration as in 5m, or 1d, 1w, 1mo, 1y
+	Status           string   // if no devices are named: only devices of this status
+	DeviceType       string   // if no devices are named: only devices of this type
+	Attributes       []string // if no devices are named: only devices with all of them, as in site:north
+	Step             string   // a duration as in 5m, or 1d, 1w, 1mo, 1y
 	Functions        []string
 	Fields           []string // if empty, all fields
 	Where            string   // if set, the filter that readings must match; not for roll-ups
@@ -47,6 +48,7 @@ func (q *AggregateQuery) values() url.Values {
 			v.Set(name, value)
 		}
 	}
+	setLists(v, map[string][]string{"attribute": q.Attributes})
 	if q.Limit > 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))
 	}

@@ -61,7 +61,8 @@ func (q *ChangesQuery) request(f wire.Format) request {
 // RawChanges returns a page of changes as the server writes it. The caller must close the body of the
 // answer. In formats other than JSON, the change cursor is a trailer: see PageOf.
 func (c ReadingCalls) RawChanges(ctx context.Context, q ChangesQuery, f wire.Format) (*http.Response, error) {
-	return c.do(ctx, q.request(f))
+	resp, err := c.do(ctx, q.request(f))
+	return withErrorLine(resp, f), err
 }
 
 // errNoCursor means that an answer lacks its last part, or that a proxy dropped the trailers.

@@ -256,7 +256,13 @@ func problem(resp *http.Response) error {
 	default:
 		p.Detail = fmt.Sprintf("%s: %.200s", resp.Status, text) // the answer of a proxy or of another server
 	}
-	e := &varve.Error{Failure: failureOf(resp.StatusCode), Message: p.Detail}
+	p.Status = resp.StatusCode
+	return problemError(&p, resp.Header)
+}
+
+// problemError returns a problem as an error. The argument header has the headers of its answer.
+func problemError(p *wire.Problem, header http.Header) error {
+	e := &varve.Error{Failure: failureOf(p.Status), Message: p.Detail}
 	if p.Code == wire.CodeDamaged {
 		e.Failure = varve.Damaged
 	}
@@ -265,10 +271,10 @@ func problem(resp *http.Response) error {
 		e.Message = strings.TrimPrefix(e.Message, e.Param+": ")
 		e.Param = strings.TrimPrefix(e.Param, "query.")
 	}
-	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+	if seconds, err := strconv.Atoi(header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(seconds) * time.Second
 	}
-	if p.Code == wire.CodeNoDevice && resp.Header.Get("Content-Type") == problemType {
+	if p.Code == wire.CodeNoDevice && header.Get("Content-Type") == problemType {
 		return &wire.NoDeviceError{Err: e}
 	}
 	if len(p.Unrecorded) > 0 {

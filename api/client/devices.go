@@ -86,12 +86,13 @@ func (c DeviceCalls) Devices(ctx context.Context, status string, l List) (wire.D
 	return c.SelectDevices(ctx, DeviceQuery{Status: status}, l)
 }
 
-// HealthQuery selects and orders devices. An empty Search, Status or Type selects all. Other empty fields
-// mean the server's defaults.
+// HealthQuery selects and orders devices. An empty Search, Status, Type or Attributes selects all. Other
+// empty fields mean the server's defaults.
 type HealthQuery struct {
 	Search, Status, Type string
-	Window               string // the window in which completeness is computed, as in 7d
-	Sort                 string // worst, name, last_seen, lag or completeness
+	Attributes           []string // as in a DeviceQuery
+	Window               string   // the window in which completeness is computed, as in 7d
+	Sort                 string   // worst, name, last_seen, lag or completeness
 }
 
 // DeviceHealth returns a page of devices with their lag, completeness and open alerts.
@@ -102,5 +103,6 @@ func (c DeviceCalls) DeviceHealth(ctx context.Context, q HealthQuery, l List) (w
 			r.query.Set(name, text)
 		}
 	}
+	setLists(r.query, map[string][]string{"attribute": q.Attributes})
 	return getJSON[wire.DeviceHealthList](ctx, c.connection, r)
 }

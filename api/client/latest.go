@@ -26,6 +26,7 @@ type LatestQuery struct {
 	Devices    []string // if empty, pages of all registered devices with a live reading
 	Status     string   // without Devices: only devices of this status
 	DeviceType string   // without Devices: only devices of this type
+	Attributes []string // without Devices: only devices with these attributes, as in site:north
 	Fields     []string // if empty, all fields
 	AsOf       string   // only readings that had arrived by this time, as in a Query
 	List                // selects a page of devices; only without Devices
@@ -61,12 +62,7 @@ func (c ReadingCalls) LatestPage(ctx context.Context, q LatestQuery) (page Lates
 	}
 	r := request{method: http.MethodGet, path: streamPath(q.Stream) + "/latest", query: q.values()}
 	setParams(r.query, map[string]string{"by": q.By.String(), "status": q.Status, "device_type": q.DeviceType, "as_of": q.AsOf})
-	if len(q.Fields) > 0 {
-		r.query["fields"] = slices.Clone(q.Fields)
-	}
-	if len(q.Devices) > 0 {
-		r.query["device"] = q.Devices
-	}
+	setLists(r.query, map[string][]string{"fields": q.Fields, "device": q.Devices, "attribute": q.Attributes})
 	a, err := getJSON[answer](ctx, c.connection, r)
 	if err != nil {
 		return page, err
@@ -86,9 +82,10 @@ func (c ReadingCalls) LatestPage(ctx context.Context, q LatestQuery) (page Lates
 	return page, nil
 }
 
-// DeviceQuery selects registered devices by status, type and silence.
+// DeviceQuery selects registered devices by status, type, attributes and silence.
 type DeviceQuery struct {
-	Status, Type string // "" means any
+	Status, Type string   // "" means any
+	Attributes   []string // the device must have all of them, as in site:north
 	// SilentSince, if set, selects devices without readings since that time. It has the same forms
 	// as From in a Query.
 	SilentSince string
@@ -101,6 +98,7 @@ type DeviceQuery struct {
 func (c DeviceCalls) SelectDevices(ctx context.Context, q DeviceQuery, l List) (wire.DeviceList, error) {
 	r := request{method: http.MethodGet, path: "/v1/devices", query: l.values()}
 	setParams(r.query, map[string]string{"status": q.Status, "device_type": q.Type, "silent_since": q.SilentSince})
+	setLists(r.query, map[string][]string{"attribute": q.Attributes})
 	return getJSON[wire.DeviceList](ctx, c.connection, r)
 }
 
@@ -109,6 +107,7 @@ func (c DeviceCalls) SelectDevices(ctx context.Context, q DeviceQuery, l List) (
 func (c ReadingCalls) StreamDevices(ctx context.Context, stream string, q DeviceQuery, l List) (wire.StreamDeviceList, error) {
 	r := request{method: http.MethodGet, path: streamPath(stream) + "/devices", query: l.values()}
 	setParams(r.query, map[string]string{"status": q.Status, "device_type": q.Type, "silent_since": q.SilentSince, "by": q.By.String()})
+	setLists(r.query, map[string][]string{"attribute": q.Attributes})
 	return getJSON[wire.StreamDeviceList](ctx, c.connection, r)
 }
 
@@ -125,6 +124,7 @@ type CountQuery struct {
 	Stream             string
 	Devices            []string // if empty, all registered devices that the next fields select
 	Status, DeviceType string   // "" means any
+	Attributes         []string // only devices with all of them, as in site:north
 	From, To, During   string
 	Where              string // if set, the filter that readings must match; not for roll-ups
 	Source             string // "readings" (or ""), or "rollups", which also count expired readings
@@ -137,13 +137,20 @@ func (c ReadingCalls) Counts(ctx context.Context, q CountQuery) (wire.CountsBody
 	setParams(r.query, map[string]string{
 		"status": q.Status, "device_type": q.DeviceType, "from": q.From, "to": q.To, "during": q.During, "source": q.Source, "where": q.Where, "as_of": q.AsOf,
 	})
-	if len(q.Devices) > 0 {
-		r.query["devices"] = slices.Clone(q.Devices)
-	}
+	setLists(r.query, map[string][]string{"devices": q.Devices, "attribute": q.Attributes})
 	return getJSON[wire.CountsBody](ctx, c.connection, r)
 }
 
 func streamPath(stream string) string { return "/v1/streams/" + segment(stream) }
+
+// setLists sets the parameters whose lists are not empty. Each value is a parameter of its own.
+func setLists(v url.Values, params map[string][]string) {
+	for name, list := range params {
+		if len(list) > 0 {
+			v[name] = slices.Clone(list)
+		}
+	}
+}
 
 // setParams sets the parameters that are not empty.
 func setParams(v url.Values, params map[string]string) {

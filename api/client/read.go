@@ -194,12 +194,14 @@ func (a *Answer) fill(resp *http.Response) (err error) {
 }
 
 // Raw returns the answer to a query in the given format, as the server writes it. The caller must close
-// the body of the answer. For wire.Arrow, ipc.NewReader of github.com/apache/arrow-go can read the body.
+// the body of the answer. If the server cuts off an answer in NDJSON, the body returns the error of its
+// last line. For wire.Arrow, ipc.NewReader of github.com/apache/arrow-go can read the body.
 func (c ReadingCalls) Raw(ctx context.Context, q Query, f wire.Format) (*http.Response, error) {
-	return c.do(ctx, request{
+	resp, err := c.do(ctx, request{
 		method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "readings"), query: q.values(),
 		header: http.Header{"Accept": {strings.TrimSuffix(f.MediaType(), "; charset=utf-8")}},
 	})
+	return withErrorLine(resp, f), err
 }
 
 // Explain returns the tables that a query would read, and the requests that it would need. It reads no

@@ -19,6 +19,15 @@ type Problem struct {
 	*Tally
 }
 
+// ErrorLine is the last line of an answer in NDJSON that failed after its first lines had been sent. The
+// server cuts the answer off after the line.
+type ErrorLine struct {
+	Error Problem `json:"error"`
+}
+
+// ErrorLinePrefix is the beginning of an ErrorLine in JSON. No reading begins with it.
+const ErrorLinePrefix = `{"error":`
+
 // ProblemDetail names the parameter that caused a problem.
 type ProblemDetail struct {
 	Location string `json:"location"` // name of the parameter, as in query.limit

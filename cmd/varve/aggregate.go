@@ -82,7 +82,7 @@ func (a aggregateCommands) aggregateFlags(cmd *cobra.Command, q *client.Aggregat
 	f.StringVar(&q.Timezone, "timezone", "", "time `zone` of the buckets, as in Europe/Berlin (default: UTC)")
 	f.StringVar(&q.Fill, "fill", "none", "buckets without readings: none, null, previous or linear")
 	f.StringVar(&q.Source, "source", "readings", "readings, or rollups, which also include expired readings")
-	filterFlags(cmd, &q.Status, &q.DeviceType)
+	filterFlags(cmd, &q.Status, &q.DeviceType, &q.Attributes)
 	f.IntVar(&q.Top, "top", 0, "number of devices to print, those with the highest --top-by; 0 means all")
 	f.StringVar(&q.TopBy, "top-by", "", "the `function` that ranks devices")
 	f.StringVar(&q.TopField, "top-field", "", "the `field` that ranks devices (default: the only one of --fields)")

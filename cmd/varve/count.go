@@ -56,7 +56,7 @@ func (a queryCommands) count() *cobra.Command {
 	f := cmd.Flags()
 	whereFlag(cmd, &q.Where)
 	windowFlags(cmd, &q.From, &q.To, &q.During)
-	filterFlags(cmd, &q.Status, &q.DeviceType)
+	filterFlags(cmd, &q.Status, &q.DeviceType, &q.Attributes)
 	f.StringVar(&q.Source, "source", "readings", "readings, or rollups, which also include expired readings")
 	asOfFlag(cmd, &q.AsOf)
 	limitFlag(cmd, &limit, "devices")
@@ -77,10 +77,16 @@ func whereFlag(cmd *cobra.Command, where *string) {
 	cmd.Flags().StringVar(where, "where", "", "only readings that match these `conditions`, as in 'temperature>30 and level=error'")
 }
 
-// filterFlags adds the flags that select registered devices by status and type.
-func filterFlags(cmd *cobra.Command, status, deviceType *string) {
+// filterFlags adds the flags that select registered devices by status, type and attributes.
+func filterFlags(cmd *cobra.Command, status, deviceType *string, attributes *[]string) {
 	cmd.Flags().StringVar(status, "status", "", "only devices of this `status`: active, inactive or maintenance")
 	cmd.Flags().StringVar(deviceType, "device-type", "", "only devices of this `type`")
+	attributeFlag(cmd, attributes)
+}
+
+// attributeFlag adds the flag that selects devices by their attributes.
+func attributeFlag(cmd *cobra.Command, attributes *[]string) {
+	cmd.Flags().StringArrayVar(attributes, "attribute", nil, "only devices with this registered attribute, as `name:value`; repeat it for more")
 }
 
 func errNegativeLimit(limit int) error {

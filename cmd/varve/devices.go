@@ -41,6 +41,7 @@ func (a deviceCommands) list() *cobra.Command {
 			"With --stream, the event time of the last reading in the stream counts, or its arrival with --by arrival.\n\n" +
 			"On a terminal, LAST DAY shows the readings per hour of up to 200 devices, if they can be counted quickly.",
 		Example: "  varve devices list --status maintenance\n" +
+			"  varve devices list --attribute site:north --attribute floor:2\n" +
 			"  varve devices list --silent-since -24h\n" +
 			"  varve devices list --stream weather --silent-since 2026-04-20",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -76,6 +77,7 @@ func (a deviceCommands) list() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&q.Status, "status", "", "only devices of this `status`: active, inactive or maintenance")
 	f.StringVar(&q.Type, "type", "", "only devices of this `type`")
+	attributeFlag(cmd, &q.Attributes)
 	f.StringVar(&stream, "stream", "", "only devices with a live reading in this `stream`")
 	f.StringVar(&q.SilentSince, "silent-since", "", "only devices without a reading since this `time`: RFC 3339, a date or month, milliseconds, now, today, yesterday, or relative as in -24h or -1mo")
 	f.StringVar(&by, "by", "", "with --stream, the time that counts: event or arrival (default: event)")
@@ -132,7 +134,10 @@ func gather[T any](limit int, get func(client.List) ([]T, string, error)) (all [
 // emptyText explains an empty list of devices. The stream may be empty.
 func emptyText(q *client.DeviceQuery, stream string) string {
 	chosen := ""
-	if q.Status+q.Type != "" {
+	switch {
+	case len(q.Attributes) > 0:
+		chosen = " with this status, type and attributes"
+	case q.Status+q.Type != "":
 		chosen = " of this status and type"
 	}
 	switch {

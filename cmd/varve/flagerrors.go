@@ -56,7 +56,7 @@ var flagTerms = strings.NewReplacer(
 	"excludes name_column", "excludes --name-column",
 	"excludes device_column", "excludes --device-column",
 	"set delimiter as well, as in delimiter=%3B, a semicolon", "set --delimiter as well, as in --delimiter ';'",
-	"excludes status and device_type: omit them, or devices", "excludes --status and --device-type: omit them, or the devices",
+	"excludes status, device_type and attribute: omit them, or devices", "excludes --status, --device-type and --attribute: omit them, or the devices",
 	"requires timezone: name", "requires --timezone: name",
 	"requires top: add top=10", "requires --top: add --top 10")
 

@@ -31,8 +31,8 @@ func (a queryCommands) latest() *cobra.Command {
 			if q.By, err = query.ParseBy(by); err != nil {
 				return usageError{fmt.Errorf("--%w", err)}
 			}
-			if len(q.Devices) > 0 && q.Status+q.DeviceType != "" {
-				return usageError{errors.New("--status and --device-type select devices: omit them, or DEVICE")}
+			if len(q.Devices) > 0 && (q.Status+q.DeviceType != "" || len(q.Attributes) > 0) {
+				return usageError{errors.New("--status, --device-type and --attribute select devices: omit them, or DEVICE")}
 			}
 			c, err := a.client()
 			if err != nil {
@@ -56,7 +56,7 @@ func (a queryCommands) latest() *cobra.Command {
 	f.StringVar(&by, "by", "event", "event: the last by event time; arrival: the last to arrive")
 	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
 	asOfFlag(cmd, &q.AsOf)
-	filterFlags(cmd, &q.Status, &q.DeviceType)
+	filterFlags(cmd, &q.Status, &q.DeviceType, &q.Attributes)
 	limitFlag(cmd, &limit, "devices")
 	a.words(cmd, "by", "event", "arrival")
 	return a.remote(cmd, "table", "json", "ndjson", "csv")

@@ -5,14 +5,14 @@ import { Dialog, Failure } from "./parts.js";
 import { setQuery } from "./router.js";
 
 // Search is a field that changes the address while the user types.
-export const Search = ({ label, name, query }) => {
+export const Search = ({ label, name, query, hint }) => {
   const timer = useRef();
   const type = (e) => {
     const value = e.target.value;
     clearTimeout(timer.current);
     timer.current = setTimeout(() => setQuery({ [name]: value.trim(), cursor: "" }), 250);
   };
-  return html`<div class="field"><label for=${name}>${label}</label><input id=${name} type="search" value=${query[name] || ""} onInput=${type} autocomplete="off" /></div>`;
+  return html`<div class="field"><label for=${name}>${label}</label><input id=${name} type="search" placeholder=${hint} value=${query[name] || ""} onInput=${type} autocomplete="off" /></div>`;
 };
 
 // Choice is a list of values, or of pairs of a value and its text. A list of values also gets the

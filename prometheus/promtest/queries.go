@@ -109,7 +109,7 @@ func (g *generator) overTime(field string) string {
 	case 2:
 		return g.oneOf(fmt.Sprintf("quantile_over_time(%.2f, %s)", g.Float64(), r), fmt.Sprintf("predict_linear(%s, %d)", r, g.IntN(7200)))
 	default: // functions that roll-ups answer
-		return g.oneOf("avg", "min", "max", "sum", "count") + "_over_time(" + r + ")"
+		return g.oneOf("avg", "min", "max", "sum", "count", "last", "present", "absent") + "_over_time(" + r + ")"
 	}
 }
 

@@ -36,11 +36,12 @@ func TestDamage_IsContainedFoundAndRepaired(t *testing.T) {
 	default:
 		n = 80
 	}
-	list := worlds()
+	list, program := worlds(), buildProgram(t)
 	begin, done := time.Now(), 0
 	for i := range list {
 		w := &list[i]
 		whole := newIntact(t, w, made(t, w))
+		whole.program = program
 		// Each world gets an equal share of the flag -within. Its share ends this long after begin.
 		share := *within * time.Duration(i+1) / time.Duration(len(list))
 		t.Run(w.name, func(t *testing.T) {
@@ -78,8 +79,9 @@ func (in *intact) damageOnce(t *testing.T, seed uint64) {
 	}()
 	was := sum(t, d.dir)
 	found := verify(t, d.dir)
+	d.checkDoctor(t, found)
 	if sum(t, d.dir) != was {
-		t.Error("verify changed something")
+		t.Error("verify or doctor changed something")
 	}
 	harmed := d.serve(t)
 	if harmed && len(found) == 0 {

@@ -19,6 +19,7 @@ import (
 type intact struct {
 	*world
 	from    string
+	program string              // path of the program varve
 	tables  []string            // table files that Pebble uses; a kill may leave further files
 	journal map[uint64]*segment // segments by number
 	last    uint64              // number of the last segment with frames

@@ -53,6 +53,7 @@ func mcpServer(t *testing.T) (server, operator, reader string) {
 	}
 	fmt.Fprintf(&lines, `{"device":"s2","time":%q,"fields":{"temperature":2000}}`+"\n", at.Format(time.RFC3339))
 	runWith(t, s.URL, writer, lines.String(), "ingest", "--quiet", "--stream", "weather", "--format", "ndjson", "-")
+	runWith(t, s.URL, writer, "", "devices", "set", "s2", "--attributes", `{"site":"north"}`)
 	runWith(t, s.URL, operator, `{"device":"other","time":"2026-11-20T00:00:00Z","fields":{"secret":1}}`, "ingest", "--quiet", "--stream", "vault", "--format", "ndjson", "-")
 	return s.URL, operator, reader
 }

@@ -24,12 +24,13 @@ export default ({ route: { query } }) => {
   const list = useFetch("/v1/device-health?" + new URLSearchParams({ limit: 50, ...query }), { every: 30_000 });
   return html`<div class="row controls">
       <${Search} label="Search" name="search" query=${query} />
+      <${Search} label="Attribute" name="attribute" query=${query} hint="site:north" />
       <${Choice} label="Status" name="status" query=${query} of=${["active", "maintenance", "inactive"]} />
       <${Choice} label="Order" name="sort" query=${query} of=${[["", "worst first"], ["name", "name"], ["last_seen", "longest silence"], ["lag", "longest lag"], ["completeness", "least data"]]} />
       <${Choice} label="Data in" name="window" query=${query} of=${[["", "24 hours"], ["7d", "7 days"], ["30d", "30 days"]]} />
     </div>
     <${Load} of=${list}>${(l) => html`<${Card} title=${plural(l.total, "device")}>
-      ${l.total === 0 && html`<${Empty} title="No device matches.">${!query.search && "A device appears with its first reading."}<//>`}
+      ${l.total === 0 && html`<${Empty} title="No device matches.">${!query.search && !query.attribute && "A device appears with its first reading."}<//>`}
       ${l.total > 0 && html`<${Table} caption="Devices" rows=${l.devices} keyOf=${(d) => d.device} columns=${columns(query)} /><${Pages} query=${query} next=${l.next} />`}
     <//>`}<//>`;
 };
