@@ -88,8 +88,8 @@ func TestReconcile_FindsLossInYear(t *testing.T) {
 	}
 }
 
-// writeYear writes one reading a minute for a year, except 37 of them. It returns all readings, and
-// those that it did not write.
+// writeYear writes one reading a minute for a year, except 37 of these readings. It returns all readings, and the
+// missing ones.
 func writeYear(t *testing.T, s *server) (year, missing []varve.Reading) {
 	t.Helper()
 	const minutes = 364 * 24 * 60 // a day less than the retention of 365 days
@@ -171,7 +171,7 @@ func writeAll(t *testing.T, s *server, readings []varve.Reading) {
 	}
 }
 
-// TestDigestsPost_SignsReceipt compares the digests of two hours, one of which has a reading that the store
+// TestDigestsPost_SignsReceipt compares the digests of two hours. One hour has a reading that the store
 // lacks. The receipt of the answer must be signed with the server's key, and must state the windows
 // and the stored readings, not the ones of the sender.
 func TestDigestsPost_SignsReceipt(t *testing.T) {
