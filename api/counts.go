@@ -37,7 +37,7 @@ func (h *countsHandler) addRoutes(o *operations) {
 			"source", "readings: live readings; rollups: hourly roll-ups, also of expired readings, for whole hours; default readings",
 			"where", aboutWhere,
 			"consistent", "true: include every reading that was acknowledged before the request",
-			"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request",
+			"damaged", "skip: leave damaged rows and lost ranges out, and name them in the coverage; without it they fail the request",
 			"limit", "maximum number of entries in counts; devices and readings include all; default: all",
 			"precision", "unit of numeric from, to and as_of: s, ms, us or ns; default ms",
 			"timezone", "of from, to and as_of without a zone; default UTC"), asOfParam()),

@@ -207,7 +207,7 @@ func deviceParams() []*huma.Param {
 // fieldParams returns the parameters fields, consistent and damaged.
 func fieldParams() []*huma.Param {
 	return queryParams("fields", "only these, separated by commas", "consistent", "true: include every reading that was acknowledged before the request",
-		"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request")
+		"damaged", "skip: leave damaged rows and lost ranges out, and name them in the coverage; without it they fail the request")
 }
 
 // readFormatParam returns the parameter for the format of an answer with readings.

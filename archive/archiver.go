@@ -240,7 +240,11 @@ func (a *Archiver) deleteLeftovers(ctx context.Context, r *Record) error {
 // generation of the record.
 func (o *files) attemptsWithManifest(ctx context.Context, r *Record) (map[string]bool, error) {
 	whole := map[string]bool{}
-	for n := 1; n <= r.Generation; n++ {
+	numbers, err := o.generations(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range numbers {
 		body, err := o.objects.Get(ctx, r.Dir+manifestName(n), 0, -1)
 		if errors.Is(err, objectstore.ErrMissing) {
 			continue

@@ -246,7 +246,14 @@ func (a *Archiver) putNextManifest(ctx context.Context, r *Record, m *Manifest) 
 // deleteEarlier deletes the archives with lower numbers. A manifest is deleted after the files that it
 // names. If the present archive is not whole, nothing is deleted.
 func (a *Archiver) deleteEarlier(ctx context.Context, r *Record) error {
-	for n := 1; n < r.Generation; n++ {
+	numbers, err := a.files.generations(ctx, r)
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		if n == r.Generation {
+			continue
+		}
 		key := r.Dir + manifestName(n)
 		body, err := a.opts.Objects.Get(ctx, key, 0, -1)
 		if errors.Is(err, objectstore.ErrMissing) {
@@ -280,7 +287,14 @@ func (a *Archiver) deleteEarlier(ctx context.Context, r *Record) error {
 // hasEarlier reports whether archives with lower numbers exist. If the record points to a merged archive, it
 // reports whether any archive of the table alone exists.
 func (a *Archiver) hasEarlier(ctx context.Context, r *Record) (bool, error) {
-	for n := 1; n < r.Generation || n == r.Generation && r.Merged != ""; n++ {
+	numbers, err := a.files.generations(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	for _, n := range numbers {
+		if n == r.Generation && r.Merged == "" {
+			continue
+		}
 		_, err := a.opts.Objects.Stat(ctx, r.Dir+manifestName(n))
 		if !errors.Is(err, objectstore.ErrMissing) {
 			return err == nil, err

@@ -16,7 +16,11 @@ func (o *files) ownObjects(ctx context.Context, r *Record) (files, manifests []s
 	for _, attempt := range r.Attempts {
 		ours[attempt] = true
 	}
-	for n := 1; n <= r.Generation; n++ {
+	numbers, err := o.generations(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, n := range numbers {
 		key := r.Dir + manifestName(n)
 		body, err := o.objects.Get(ctx, key, 0, -1)
 		if errors.Is(err, objectstore.ErrMissing) {

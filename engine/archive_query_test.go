@@ -87,6 +87,7 @@ type archivePast struct {
 	shared  atomic.Pointer[time.Time] // copy of clock, which the goroutines of the engine read
 	copies  []tableCopy
 	dropped int // number of dropped tables
+	oldest  int // age of the oldest reading that write stores, in units of 3 days
 }
 
 // tableCopy is one stored copy of a reading.
@@ -102,7 +103,7 @@ func (p *archivePast) setClock(at time.Time) {
 }
 
 func openArchivePast(t *rapid.T, open func(dir string, now func() time.Time) (store.Store, error)) *archivePast {
-	p := &archivePast{}
+	p := &archivePast{oldest: 30}
 	p.setClock(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
 	now := func() time.Time { return *p.shared.Load() }
 	var err error
@@ -158,14 +159,14 @@ func (p *archivePast) live(t *rapid.T) {
 	p.compare(t)
 }
 
-// write stores readings of up to 90 days ago.
+// write stores readings of up to p.oldest.
 func (p *archivePast) write(t *rapid.T) {
 	request, err := p.Router.Admit()
 	p.must(t, err)
 	defer request.Done()
 	list := make([]varve.Reading, rapid.IntRange(1, 12).Draw(t, "readings"))
 	for i := range list {
-		age := time.Duration(rapid.IntRange(0, 30).Draw(t, "age")) * 3 * day
+		age := time.Duration(rapid.IntRange(0, p.oldest).Draw(t, "age")) * 3 * day
 		list[i] = varve.Reading{
 			Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "device")},
 			Time:   p.clock.Truncate(3 * day).Add(-age), Fields: []varve.Field{{Name: "v", Value: varve.IntValue(rapid.Int64Range(0, 2).Draw(t, "v"))}},

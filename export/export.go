@@ -57,6 +57,9 @@ type Progress struct {
 	Files        int
 	Bytes        int64 // bytes of the complete files
 	IsFirstCopy  bool  // if true, the run makes the first copy; otherwise, it copies changes
+	// SettledUntil is not zero if arrivals did not settle within settleWithin. Then a later run copies the
+	// readings that arrived at or after this time.
+	SettledUntil time.Time
 }
 
 // exporter is the state of a run.
@@ -139,7 +142,7 @@ const settleWithin = 30 * time.Second
 // isUnsettled reports whether a request failed because arrivals were not settled within settleWithin.
 func isUnsettled(err error) bool {
 	var e *varve.Error
-	return errors.As(err, &e) && e.Failure == varve.Conflict && e.Param == "query.settle"
+	return errors.As(err, &e) && e.Failure == varve.Conflict && e.Param == "settle"
 }
 
 // readPresent returns the last page of changes at present. Its cursor and its settled time are the same
@@ -147,11 +150,15 @@ func isUnsettled(err error) bool {
 // readPresent continues without them, because later runs copy them.
 func (e *exporter) readPresent(ctx context.Context) (p client.ChangesPage, err error) {
 	q := client.ChangesQuery{Stream: e.o.Stream, Since: "now", Settle: settleWithin}
+	unsettled := false
 	for {
 		p, err = e.o.Client.ReadChanges(ctx, q, func(*varve.Reading) error { return nil })
 		if isUnsettled(err) && e.o.State != "" {
-			q.Settle = 0
+			q.Settle, unsettled = 0, true
 			continue
+		}
+		if err == nil && !p.More && unsettled {
+			e.SettledUntil = p.Settled
 		}
 		if err != nil || !p.More {
 			return p, err
@@ -285,11 +292,11 @@ func (e *exporter) wire() wire.Format {
 // copyChanges copies the changes since the cursor in the state. They include all readings that were
 // acknowledged before the run, unless their arrivals do not settle.
 func (e *exporter) copyChanges(ctx context.Context) error {
-	settle := settleWithin
+	settle, unsettled := settleWithin, false
 	for {
 		p, err := e.copyChangesPage(ctx, settle)
 		if isUnsettled(err) {
-			settle = 0
+			settle, unsettled = 0, true
 			continue
 		}
 		if err != nil {
@@ -297,6 +304,9 @@ func (e *exporter) copyChanges(ctx context.Context) error {
 		}
 		e.done.Cursor, settle = p.Next, 0
 		if !p.More {
+			if unsettled {
+				e.SettledUntil = p.Settled
+			}
 			break
 		}
 		if err := e.endFullFile(); err != nil {

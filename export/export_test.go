@@ -39,11 +39,13 @@ type server struct {
 	// request for readings or arrivals, before it answers the request.
 	engine     *engine.Engine
 	beforeRead func(path string)
+	store      *slowStore
 }
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(time.Now), Indexed: func(string) bool { return true }})
+	st := &slowStore{Store: mem.New(time.Now)}
+	e, err := engine.Open(t.Context(), engine.Options{Store: st, Indexed: func(string) bool { return true }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,7 @@ func newServer(t *testing.T) *server {
 		Alerts: e.Alerts, Items: e.Store, Changes: e.Changes, Rollups: e.Rollups, Aggregator: e.Aggregator, Conditions: e.Conditions,
 		Now: time.Now, Metrics: prometheus.NewRegistry(),
 	})
-	s := &server{engine: e}
+	s := &server{engine: e, store: st}
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reads := strings.HasSuffix(r.URL.Path, "/readings") || strings.HasSuffix(r.URL.Path, "/arrivals")
 		if reads && r.Method == http.MethodGet && s.left.Add(-1) < 0 {
@@ -63,6 +65,9 @@ func newServer(t *testing.T) *server {
 			_, _ = io.WriteString(w, "time,id,arrived\r\n2026-")
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
+		}
+		if s.store.isSlow() {
+			r.URL.RawQuery = strings.Replace(r.URL.RawQuery, "settle=30s", "settle=1s", 1)
 		}
 		if s.beforeRead != nil && reads {
 			s.beforeRead(r.URL.Path)

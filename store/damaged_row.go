@@ -6,12 +6,14 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// DamagedRow describes a row that cannot be decoded. As an error, it wraps [ErrDamaged] and has the
-// kind [varve.Damaged].
+// DamagedRow describes a row that cannot be decoded, or lost data of the embedded store. As an error, it wraps
+// [ErrDamaged] and has the kind [varve.Damaged].
 type DamagedRow struct {
-	Table   string `json:"table,omitempty"`
-	Series  string `json:"series"` // hash key of the row
-	TS      string `json:"ts"`     // sort key of the row
+	Table  string `json:"table,omitempty"`
+	Series string `json:"series"` // hash key of the row; for the embedded store, the text of the series
+	// TS is the sort key of the row. For the embedded store, it is the range of event times, with a slash
+	// between the first time and the end. If the range is unknown, TS is empty.
+	TS      string `json:"ts"`
 	Problem string `json:"problem"`
 }
 

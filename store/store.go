@@ -128,7 +128,8 @@ type Range struct {
 	Consistent bool            // if true, includes every acknowledged reading
 	Layout     Layout          // at least as wide as every layout with which the series was written
 	// Damaged, if not nil, is called for each damaged row, and the read skips the row. If Damaged
-	// is nil, the read fails at the first damaged row. Calls may be concurrent.
+	// is nil, the read fails at the first damaged row. Calls may be concurrent. The embedded store calls
+	// Damaged for each known lost range. A read that finds further damage fails.
 	Damaged func(*DamagedRow)
 }
 

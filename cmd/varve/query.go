@@ -138,7 +138,11 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 func (a queryCommands) saySkipped(c *query.Coverage) {
 	for i := range c.Damaged {
 		d := &c.Damaged[i]
-		fmt.Fprintf(a.err, "Left out as damaged: row %q at ts %s of table %s: %s\n", d.Series, d.TS, d.Table, d.Problem)
+		at := ""
+		if d.TS != "" {
+			at = " at ts " + d.TS
+		}
+		fmt.Fprintf(a.err, "Left out as damaged: row %q%s of table %s: %s\n", d.Series, at, d.Table, d.Problem)
 	}
 	if c.MoreDamaged > 0 {
 		fmt.Fprintf(a.err, "Left out as damaged: %s more\n", count(c.MoreDamaged, "row"))

@@ -26,6 +26,9 @@ type chunkReader struct {
 	at     int            // the last result of the method seek: an index of a reading in level1
 
 	lenient bool // if true, readings that remain in lost ranges are returned; otherwise, these ranges are refused
+	// lost, if not nil, is called for each lost range that a read needs. The readings that remain in the range are
+	// returned. If lost is nil, such a range is refused.
+	lost func(*lost)
 }
 
 func newChunkReader(d *database) (*chunkReader, error) {

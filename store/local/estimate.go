@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
 )
@@ -28,7 +27,7 @@ func (rd *reader) Estimate(ctx context.Context, r store.Range) (cost store.Cost,
 	if m.iter == nil {
 		return cost, nil
 	}
-	if err := m.checkLevel1(rd.db, r.Series); err != nil {
+	if err := m.checkLevel1(rd.db, &r); err != nil {
 		return cost, err
 	}
 	for ok := m.iter.First(); ok; ok = m.iter.Next() {
@@ -48,8 +47,8 @@ func (rd *reader) Estimate(ctx context.Context, r store.Range) (cost store.Cost,
 }
 
 // checkLevel1 returns a DamageError if chunks of level 1 that overlap the span may be lost.
-func (m *merge) checkLevel1(d *database, series varve.Series) error {
-	cr := chunkReader{db: d, iter: m.iter, series: series, prefix: m.prefix}
+func (m *merge) checkLevel1(d *database, r *store.Range) error {
+	cr := chunkReader{db: d, iter: m.iter, series: r.Series, prefix: m.prefix, lost: skipLost(r.Damaged, r.Table, r.Series)}
 	from, to := cr.level1Start(), cr.spanEnd(&m.span)
 	if cr.seekLevel1(m.span.first) && cr.isAtLevel(level1) && cr.isBefore(cr.iter.Key(), m.span.first) {
 		from = slices.Clone(cr.iter.Key())

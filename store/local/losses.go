@@ -134,6 +134,16 @@ func (l *ledger) find(from, to []byte) *lost {
 	return nil
 }
 
+// each calls the function do for every range that overlaps the keys from <= key < to.
+func (l *ledger) each(from, to []byte, do func(*lost)) {
+	list := l.all()
+	for i := range list {
+		if list[i].overlaps(from, to) {
+			do(&list[i])
+		}
+	}
+}
+
 // findKey returns a range that contains a key, or nil.
 func (l *ledger) findKey(key []byte) *lost {
 	list := l.all()

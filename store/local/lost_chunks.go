@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"time"
 
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
@@ -17,7 +21,26 @@ func (cr *chunkReader) intact(from, to []byte) error {
 	if cr.lenient {
 		return nil
 	}
+	if cr.lost != nil {
+		cr.db.ledger.each(from, to, cr.lost)
+		return nil
+	}
 	return cr.db.ledger.find(from, to).err()
+}
+
+// skipLost returns a function that reports lost ranges of a series as damaged rows. If damaged is nil, it
+// returns nil.
+func skipLost(damaged func(*store.DamagedRow), t grid.Table, series varve.Series) func(*lost) {
+	if damaged == nil {
+		return nil
+	}
+	return func(l *lost) {
+		row := store.DamagedRow{Table: t.Name(), Series: series.String(), Problem: "readings may be lost: the operator can see them with varve verify"}
+		if from, to := l.times(); !from.IsZero() {
+			row.TS = from.Format(time.RFC3339Nano) + "/" + to.Format(time.RFC3339Nano)
+		}
+		damaged(&row)
+	}
 }
 
 // level1Start returns the first key of level 1 of the series.

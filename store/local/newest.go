@@ -24,7 +24,7 @@ func (rd *reader) newestArrived(ctx context.Context, l store.Latest) (best varve
 // isSuperseded reports whether a table has a higher live version of a reading.
 func (rd *reader) isSuperseded(ctx context.Context, l *store.Latest, of *varve.Reading) (bool, error) {
 	at := of.Position()
-	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.Window{From: of.Time, To: of.Time.Add(1)}, After: &at, Limit: 1}
+	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.Window{From: of.Time, To: of.Time.Add(1)}, After: &at, Limit: 1, Damaged: l.Damaged}
 	for {
 		page, err := rd.Read(ctx, r, nil)
 		if err != nil || len(page.Readings) == 0 {
@@ -44,7 +44,7 @@ func (rd *reader) isSuperseded(ctx context.Context, l *store.Latest, of *varve.R
 // scanNewest returns the reading that arrived last among the highest live versions of a series in a
 // table. It reads all readings of the series in this table.
 func (rd *reader) scanNewest(ctx context.Context, l store.Latest, cost store.Cost) (best varve.Reading, found bool, _ store.Cost, err error) {
-	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.AllTime(), Order: varve.Descending}
+	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.AllTime(), Order: varve.Descending, Damaged: l.Damaged}
 	var higher varve.Position // position of the live reading that was read before
 	for {
 		page, err := rd.Read(ctx, r, nil)

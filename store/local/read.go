@@ -61,7 +61,7 @@ func (rd *reader) merge(r *store.Range, want int) (*merge, error) {
 		return nil, err
 	}
 	if chunks {
-		if err := m.addChunks(rd.db, number, r.Series); err != nil {
+		if err := m.addChunks(rd.db, number, r); err != nil {
 			return nil, closing(err, m)
 		}
 	}
@@ -103,9 +103,10 @@ func (rd *reader) views(r *store.Range, m *merge, want int) (number uint32, chun
 	return tb.number, chunks, nil
 }
 
-// addChunks adds the chunks of a series that overlap the span.
-func (m *merge) addChunks(d *database, number uint32, series varve.Series) (err error) {
-	cr := chunkReader{db: d, series: series, prefix: appendSeriesSpace(nil, number, series)}
+// addChunks adds the chunks of the series of a range that overlap the span.
+func (m *merge) addChunks(d *database, number uint32, r *store.Range) (err error) {
+	series := r.Series
+	cr := chunkReader{db: d, series: series, prefix: appendSeriesSpace(nil, number, series), lost: skipLost(r.Damaged, r.Table, series)}
 	cr.iter, err = d.NewIter(&pebble.IterOptions{LowerBound: cr.prefix, UpperBound: after(cr.prefix)})
 	if err != nil {
 		return err
@@ -206,7 +207,7 @@ func (rd *reader) Latest(ctx context.Context, l store.Latest) (varve.Reading, bo
 	if r, ok := rd.cachedNewest(ctx, &l); ok {
 		return r, true, store.Cost{Requests: 1}, nil
 	}
-	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.AllTime(), Order: varve.Descending, Limit: 1}
+	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.AllTime(), Order: varve.Descending, Limit: 1, Damaged: l.Damaged}
 	var cost store.Cost
 	var page store.Page
 	for {
@@ -218,7 +219,7 @@ func (rd *reader) Latest(ctx context.Context, l store.Latest) (varve.Reading, bo
 		cost.Add(page.Cost)
 		for i := range page.Readings {
 			if q := &page.Readings[i]; q.Alive(l.Cutoff) {
-				if i == 0 && r.After == nil && page.Cost.Units > 0 {
+				if i == 0 && r.After == nil && page.Cost.Units > 0 && l.Damaged == nil { // without damaged data, a later reading may be missing
 					rd.mem.cacheNewest(q, &l, epoch)
 				}
 				return *q, true, cost, nil
@@ -275,7 +276,7 @@ func (rd *reader) lastArrived(ctx context.Context, l store.Latest) (best varve.R
 		}
 	}
 	if chunks {
-		units, err := a.considerChunks(rd.db, number, l.Series)
+		units, err := a.considerChunks(rd.db, number, &l)
 		cost.Units += units
 		if err != nil {
 			return best, false, cost, err
@@ -312,14 +313,15 @@ func (a *arrivals) consider(rs rows) error {
 	return nil
 }
 
-func (a *arrivals) considerChunks(d *database, number uint32, series varve.Series) (units float64, err error) {
+func (a *arrivals) considerChunks(d *database, number uint32, l *store.Latest) (units float64, err error) {
+	series := l.Series
 	space := appendSeriesSpace(nil, number, series)
 	iter, err := d.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = closing(err, iter) }()
-	cr := chunkReader{db: d, iter: iter, series: series, prefix: space}
+	cr := chunkReader{db: d, iter: iter, series: series, prefix: space, lost: skipLost(l.Damaged, l.Table, series)}
 	if err := cr.intact(space, after(space)); err != nil {
 		return 0, err
 	}

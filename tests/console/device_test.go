@@ -109,7 +109,7 @@ func TestDevice_ExplainsTwinReadings(t *testing.T) {
 }
 
 // TestDevice_ShowsWhatWasKnown uploads old readings late. As of a time before the upload, the chart must
-// lack them.
+// lack them. The time is typed, and set with the slider.
 func TestDevice_ShowsWhatWasKnown(t *testing.T) {
 	w := &world{dir: t.TempDir()}
 	w.setClock(t, -2*day)
@@ -135,6 +135,21 @@ func TestDevice_ShowsWhatWasKnown(t *testing.T) {
 	}
 	b.button("now")
 	b.wait(`document.querySelector(".plot[data-points='10']")`)
+	b.visit("/ui/device/roof?from=-7d&fields=temperature")
+	b.waitChart("readings")
+	b.eval(`document.querySelector(".asof input[type=range]").focus()`)
+	for range 5 {
+		b.press("\u0302") // the left arrow key moves the slider by a minute
+	}
+	b.wait(`document.querySelector(".plot[data-points='6']")`)
+	if at := evaluate[string](b, "location.search"); !strings.Contains(at, "as_of=2") {
+		t.Errorf("after the slider was moved, the address is %s", at)
+	}
+	b.press("\u0305") // the key End moves the slider to now
+	b.wait(`document.querySelector(".plot[data-points='10']")`)
+	if at := evaluate[string](b, "location.search"); strings.Contains(at, "as_of") {
+		t.Errorf("with the slider at its end, the address is %s", at)
+	}
 }
 
 // TestDevice_WorksWithKeyboard chooses a reading with the arrow keys, and explains it.

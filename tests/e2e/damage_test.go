@@ -51,6 +51,7 @@ func TestDamage_IsReportedToClients(t *testing.T) {
 				if !namesDamage(status, text, i) {
 					t.Errorf("life %d: d%d: %d: %.300s", life, i, status, text)
 				}
+				checkSkips(t, s, i, life)
 			}
 		}
 		if strings.Count(hit, " ") != 1 {
@@ -80,6 +81,17 @@ func checkPages(t *testing.T, s *varvetest.Server, devices, life int) {
 		if status, text := send(t, http.MethodGet, fmt.Sprintf("%s/v1/streams/fleet/devices/d%d/latest", s.URL, i), ""); status != http.StatusOK {
 			t.Errorf("life %d: latest of d%d: %d: %.300s", life, i, status, text)
 		}
+	}
+}
+
+// checkSkips reads the damaged device with damaged=skip. The answer must have readings, and its coverage must
+// name the range of event times that may be lost.
+func checkSkips(t *testing.T, s *varvetest.Server, i, life int) {
+	t.Helper()
+	status, text := send(t, http.MethodGet, fmt.Sprintf("%s/v1/streams/fleet/devices/d%d/readings?damaged=skip&limit=20000", s.URL, i), "")
+	want := fmt.Sprintf(`"series":"default/fleet/d%d","ts":"2026-04-19T`, i)
+	if status != http.StatusOK || !strings.Contains(text, want) || !strings.Contains(text, `"failed":["varve_`) || !strings.Contains(text, `{"time":"2026-04-19T00:00:00Z"`) {
+		t.Errorf("life %d: d%d with damaged=skip: %d: %.300s … %s, want %s", life, i, status, text, text[max(0, len(text)-600):], want)
 	}
 }
 

@@ -76,6 +76,7 @@ func TestScripts_MatchOutputOnDynamoDB(t *testing.T) {
 			for _, script := range []string{
 				"ingest", "query", "rejects", "checkpoint", "rows", "hold", "retention", "forms", "keys", "tenants", "dynamodb/apart", "dynamodb/repair", "dynamodb/quota",
 				"devices", "erasures", "logs", "task-e", "rollups", "aggregate", "task-c", "task-b", "task-i", "replay", "clocks",
+				"archive", "asof", "corrections", "reconcile", "arrivals",
 			} {
 				p.Files = append(p.Files, filepath.Join("testdata", script+".txtar"))
 			}

@@ -1,0 +1,32 @@
+package archive
+
+import (
+	"context"
+	"path"
+	"slices"
+
+	"github.com/varvedb/varve/objectstore"
+)
+
+// probedGenerations is the largest number of a manifest up to which all numbers are tried. For a higher one, the
+// objects are listed, because an object of another program may have raised the number.
+const probedGenerations = 16
+
+// generations returns the numbers of manifests that may exist for the table's own archives, in order. The
+// numbers are at most the generation of the record.
+func (o *files) generations(ctx context.Context, r *Record) (numbers []int, err error) {
+	if r.Generation <= probedGenerations {
+		for n := 1; n <= r.Generation; n++ {
+			numbers = append(numbers, n)
+		}
+		return numbers, nil
+	}
+	err = o.objects.List(ctx, r.Dir, func(found objectstore.Object) error {
+		if n := generationOf(path.Base(found.Key)); n >= 1 && n <= r.Generation && found.Key == r.Dir+manifestName(n) {
+			numbers = append(numbers, n)
+		}
+		return nil
+	})
+	slices.Sort(numbers)
+	return numbers, err
+}
