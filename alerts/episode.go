@@ -19,7 +19,7 @@ type episode struct {
 	// The following fields are stored in the record, too.
 	version   varve.Value // version of the record; zero if the episode is not recorded
 	published bool        // the alert has been written as the record describes it
-	opening   opening     // data of the reading at the position opened
+	opening   opening     // data of the reading that opened the alert
 	remarks   remarks     // remarks on the alerts that the episode replaces, wholly or partly
 }
 
