@@ -16,7 +16,7 @@ import (
 )
 
 // archiveOther writes another archive of the table into the same folder, as a program with another registry
-// does. The function change may change each reading, and reports whether the archive has it.
+// does. The function "change" may change each reading, and reports whether the archive has it.
 func (w *damagedWorld) archiveOther(t *testing.T, change func(*varve.Reading) bool) archive.Record {
 	t.Helper()
 	other := mem.New(clock)

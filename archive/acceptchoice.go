@@ -166,8 +166,8 @@ func generationOf(key string) int {
 	return n
 }
 
-// registerMerged records a merged archive that a table's record points to, or is about to leave because of
-// damage.
+// registerMerged records a merged archive to which a table's record points. Because of damage, the
+// record may be about to point elsewhere.
 func (a Acceptor) registerMerged(ctx context.Context, dir string, m *Manifest, damaged bool) error {
 	now, found, err := a.catalog.getMerged(ctx, m.Table)
 	if err != nil {

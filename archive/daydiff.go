@@ -9,7 +9,7 @@ import (
 type dayDiff struct {
 	archives []*expectedDays
 	report   func(expected []parquetfile.DayDigest, got parquetfile.DayDigest)
-	next     []parquetfile.DayDigest // next digest of each archive; without readings after the last one
+	next     []parquetfile.DayDigest // next digest of each archive; after the last one, a digest whose Readings is 0
 	found    []parquetfile.DayDigest
 	begun    bool
 }

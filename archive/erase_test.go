@@ -73,8 +73,9 @@ func TestErase_RemovesCoveredReadingsAlone(t *testing.T) {
 	})
 }
 
-// TestReader_AsksForRetryDuringErasure erases readings of an archive after a reader has listed it. The
-// files of the listed archive are gone, which is not damage. A later read has the other readings.
+// TestReader_AsksForRetryDuringErasure erases readings of an archive after a reader has listed it.
+// The missing files of the listed archive do not count as damage. A later read has the other
+// readings.
 func TestReader_AsksForRetryDuringErasure(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
