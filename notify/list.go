@@ -27,7 +27,7 @@ type Delivery struct {
 	QueuedAt  time.Time
 	NextAt    time.Time // earliest time of the next attempt; zero if the delivery has ended
 	EndedAt   time.Time // zero if the delivery is pending
-	Attempts  int       // number of attempts; failed attempts for a digest may be missing, because they are not stored at once
+	Attempts  int       // number of attempts; failed attempts for a digest may be missing, because they are not stored immediately
 	Error     string    // error of the last attempt, or the reason of the failure; "" for a digest before it ends
 }
 
