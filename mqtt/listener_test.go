@@ -250,7 +250,8 @@ func TestListener_DelaysBeyondRate(t *testing.T) {
 			t.Fatalf("message %d: the answer is %+v, want 0x00", i, answer)
 		}
 	}
-	// The key allows the messages of one second at once. Another second is the tolerance of the test.
+	// The key allows the messages of one second without a delay. Another second is the tolerance of
+	// the test.
 	if took := time.Since(begin); took < (seconds-2)*time.Second {
 		t.Errorf("%d messages took %s, so the rate of %d/s is not respected", perSecond*seconds, took, perSecond)
 	}
