@@ -96,7 +96,7 @@ type state struct {
 	charged bool          // whether readings of the body were charged to the key's rate
 }
 
-// sessions has ended sessions, whose memory later sessions reuse.
+// sessions holds sessions that have ended. Later sessions reuse their memory.
 var sessions reuse.List[Session]
 
 // Begin begins a session with the rights of a key. The caller must end it with Close.
