@@ -38,8 +38,8 @@ const MaxClockSkew = 10 * time.Minute
 
 // takeoverMargin is the time that other processes wait after the end of a lease before they take it
 // over. One MaxClockSkew is enough if no clocks differ by more than MaxClockSkew. Two more tolerate
-// larger differences, because two holders at once do more harm than a late takeover. Usually,
-// another process notices earlier that the lease is idle.
+// larger differences, because two holders at the same time do more harm than a late takeover.
+// Usually, another process notices earlier that the lease is idle.
 const takeoverMargin = 3 * MaxClockSkew
 
 const (
@@ -151,7 +151,7 @@ func (l *Lease) Check(ctx context.Context) error {
 	return err
 }
 
-// Release ends the lease, so that another process can acquire it at once. The token remains in
+// Release ends the lease, so that another process can acquire it immediately. The token remains in
 // the registry. Later checks fail.
 func (l *Lease) Release(ctx context.Context) error {
 	defer func() { l.token, l.until = 0, time.Time{} }() // no lease has token 0
