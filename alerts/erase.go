@@ -26,8 +26,8 @@ type Trail struct {
 	Keys []store.Key
 }
 
-// FindTrail finds the alerts on a device whose Since is in a window, and their items. If the
-// argument "stream" is set, it finds only alerts with that stream.
+// FindTrail finds alerts of a device, and their items. It selects alerts whose Since is in the
+// window. If the argument "stream" is set, it selects only alerts with that stream.
 func FindTrail(ctx context.Context, items store.Items, tenant, device, stream string, w varve.Window) (t Trail, err error) {
 	pk := registry.DevicePK(tenant, device)
 	scan := func(prefix string, each func(it *store.Item, rest string) error) error {

@@ -11,7 +11,7 @@ import (
 type plan struct {
 	// write has the episodes to be recorded and published, in the order of writing.
 	write []episode
-	// remove has the recorded episodes that are no longer wanted.
+	// remove has the recorded episodes that are not wanted.
 	remove []episode
 }
 

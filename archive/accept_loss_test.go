@@ -155,7 +155,8 @@ func TestAccept_RefusesErasureOnHold(t *testing.T) {
 	}
 }
 
-// TestAcceptance_DigestCoversPlan changes each part of a plan that is shown, and checks that its digest differs.
+// TestAcceptance_DigestCoversPlan changes each part of a plan that operators see. Each change must
+// result in another digest.
 func TestAcceptance_DigestCoversPlan(t *testing.T) {
 	seen := map[string]int{}
 	for i, p := range []archive.Acceptance{

@@ -136,8 +136,8 @@ func (a Acceptor) readCandidate(ctx context.Context, key string, r *Record) (c c
 	return c, nil
 }
 
-// monthDir returns the prefix of the keys of all archives of a class and arrival month, given the prefix
-// of one of these archives.
+// monthDir returns the key prefix that all archives of a class and arrival month share. The
+// argument is the prefix of one of these archives.
 func monthDir(dir string) string { return path.Dir(path.Dir(path.Clean(dir))) + "/" }
 
 // mayHave reports whether a folder belongs to a merged archive whose range includes a table.

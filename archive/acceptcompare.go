@@ -58,7 +58,7 @@ func (p *Acceptance) addDay(expected []parquetfile.DayDigest, got parquetfile.Da
 //
 //   - the record, unless the chosen archive equals it or has replaced it because of an erasure,
 //   - the chosen archive, if its files are damaged,
-//   - each other stored archive.
+//   - each archive in the argument "others".
 //
 // The plan reports digests that are lost.
 func (a Acceptor) expectations(ctx context.Context, p *Acceptance, others []candidate) (archives []*expectedDays, own bool, err error) {

@@ -129,8 +129,8 @@ func checkErased(t *rapid.T, o objectstore.Store, covers func(*varve.Reading) bo
 	}, nil)
 }
 
-// eachStored passes the readings of each readable file to a function. If names is not nil, only files
-// with these keys are read.
+// eachStored passes the readings of each readable file to a function. If the argument "names" is
+// not nil, only files with these keys are read.
 func eachStored(o objectstore.Store, prefix string, each func(key string, list []varve.Reading), names []string) {
 	ctx := context.Background()
 	var keys []string

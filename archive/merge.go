@@ -31,8 +31,9 @@ type merger struct{ *Archiver }
 // tables is among the existing ones. Archives on hold are not merged.
 //
 // Merge first completes the merges of earlier calls: it deletes the files that a merged archive has
-// replaced, and the leftovers of interrupted merges. So it deletes no file that it has replaced in the same
-// call. If begin is false, Merge only completes earlier merges. It returns the new merged archives.
+// replaced, and the leftovers of interrupted merges. So it deletes no file that it has replaced in
+// the same call. If the argument "begin" is false, Merge only completes earlier merges. It returns
+// the new merged archives.
 func (a *Archiver) Merge(ctx context.Context, existing []grid.Table, begin bool) (done []Merged, err error) {
 	m := merger{a}
 	errs := []error{m.settleAll(ctx, existing)}

@@ -230,7 +230,8 @@ func (s *Session) Check(ctx context.Context, src *Source) (readings int64, err e
 	return readings, err
 }
 
-// readBatch reads the next batch and stores it. If done is true, the batch was the last one.
+// readBatch reads the next batch and stores it. If the result "done" is true, the batch was the
+// last one.
 func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader, index int64, large bool) (done bool, err error) {
 	if large || !src.Queued {
 		if err := s.turn.Begin(ctx, large); err != nil {

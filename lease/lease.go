@@ -32,8 +32,8 @@ var ErrHeld = errors.New("lease is held by another process")
 // ErrLost means that the lease was taken over.
 var ErrLost = errors.New("lease was lost")
 
-// MaxClockSkew is the assumed limit of the difference between the clocks of two
-// processes that share a store. Every margin for clocks is derived from it.
+// MaxClockSkew is the largest assumed difference between the clocks of two processes that share a
+// store. Every margin for clocks is derived from it.
 const MaxClockSkew = 10 * time.Minute
 
 // takeoverMargin is the time that other processes wait after the end of a lease before they take it

@@ -154,7 +154,7 @@ func TestCheck_ExtendsLease(t *testing.T) {
 	want(t, "b", err, lease.ErrHeld)
 }
 
-// writes counts writes. If err is set, they fail with it.
+// writes counts writes. If the field "err" is set, all writes fail with that error.
 type writes struct {
 	store.Items
 	n   int

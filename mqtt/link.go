@@ -122,7 +122,7 @@ func newBufferedConn(c net.Conn) *bufferedConn {
 	return &bufferedConn{Conn: c, in: bufio.NewReaderSize(watched{c}, 64<<10)}
 }
 
-// watched is a connection whose reads fail if the broker sends nothing for the time of the constant
+// watched is a connection whose reads fail if the broker sends nothing for longer than the constant
 // "silence".
 type watched struct{ net.Conn }
 

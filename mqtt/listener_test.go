@@ -236,8 +236,8 @@ func TestListener_SeparatesTenants(t *testing.T) {
 	}
 }
 
-// TestListener_DelaysBeyondRate checks that messages of a key that exceeded its rate wait, and that
-// each is stored.
+// TestListener_DelaysBeyondRate checks that messages wait if their key exceeded its rate, and that
+// all of them are stored.
 func TestListener_DelaysBeyondRate(t *testing.T) {
 	begin := time.Now()
 	advancing := func() time.Time { return noon.Add(time.Since(begin)) }

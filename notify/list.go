@@ -80,8 +80,8 @@ func Deliveries(ctx context.Context, items store.Items, l DeliveryList) (page re
 	return page, nil
 }
 
-// deliveries returns the deliveries of a record that have a state, the newest first. If the state
-// is empty, it returns all.
+// deliveries returns the deliveries of a record that have the given state, the newest first. If the
+// state is empty, it returns all.
 func (r *record) deliveries(state State) (all []Delivery) {
 	for _, d := range slices.Backward(r.Deliveries) {
 		if state != "" && d.State != state {

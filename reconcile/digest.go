@@ -52,7 +52,7 @@ func (d Digest) String() string {
 // Lengths of the text of a digest.
 const (
 	TextLen = 22
-	// MinPrefix is the length of the shortest prefix of a text that a sender may compare. 8
+	// MinPrefix is the minimum number of characters of a digest's text that a sender may compare. 8
 	// characters have 48 bits.
 	MinPrefix = 8
 )
