@@ -26,7 +26,7 @@ func (h *hasher) hash(at, arrived int64, content uint64, own varve.ID) uint64 {
 
 const dayNanos = 24 * 60 * 60 * 1e9
 
-// tally counts sorted readings, and passes the count of each series and day to the function "emit".
+// tally counts sorted readings, and passes the count of each series and day to t.emit.
 // It fails if readings are not in strictly ascending order, so it counts each reading once.
 type tally struct {
 	emit   func(parquetfile.DayDigest) error

@@ -44,7 +44,7 @@ func hashOf(question []string) uint64 {
 	return h.Sum64()
 }
 
-// ParseCursor returns the n texts that EncodeCursor received in the argument "place". If the cursor
+// ParseCursor returns the n texts that were the argument "place" of EncodeCursor. If the cursor
 // is invalid, or belongs to another question, ParseCursor fails with an Invalid error for the
 // parameter "cursor".
 func ParseCursor(text string, question []string, n int) ([]string, error) {
