@@ -66,7 +66,7 @@ type Client struct {
 type clientState struct {
 	connected bool
 	protocol  string
-	since     time.Time // when the field "connected" was last set
+	since     time.Time // when the field "connected" last changed
 	last      error     // the last failure; a reconnect does not clear it
 	connects  int64
 	messages  int64
