@@ -90,7 +90,7 @@ func TestCut_KeepsResolutionByHand(t *testing.T) {
 }
 
 // TestInterruptedCut_KeepsResolutionByHand repeats each cut, and fails a different write each time.
-// Rejected readings are resent at once, or after all others.
+// Rejected readings are resent immediately, or after all others.
 func TestInterruptedCut_KeepsResolutionByHand(t *testing.T) {
 	for _, c := range cuts {
 		for i := range 4 {

@@ -26,7 +26,7 @@ func alertKey(tenant, device, id string) store.Key {
 	return store.Key{PK: registry.DevicePK(tenant, device), SK: alertPrefix + id}
 }
 
-// alertIDPK returns the partition of the second index that has the alert with an id.
+// alertIDPK returns the partition of the second index that has the alert with the given id.
 func alertIDPK(tenant, id string) string { return "ALERT_ID#" + tenant + "/" + id }
 
 // item returns the item of the alert. An alert that was replaced or withdrawn can be found only

@@ -165,7 +165,7 @@ func (s *alertStore) change(ctx context.Context, tenant, id string, edit func(*A
 }
 
 // put writes the next version of an alert, if the stored version has not changed. It reports
-// whether the alert was written. The argument old is nil for a new alert. If the change is to be
+// whether the alert was written. The argument "old" is nil for a new alert. If the change is to be
 // delivered, put writes its outbox entry first.
 func (s *alertStore) put(ctx context.Context, old, a *Alert, version varve.Value) (bool, error) {
 	cond := store.IfAbsent()

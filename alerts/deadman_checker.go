@@ -78,7 +78,7 @@ func (c *deadmanChecker) begin(l *lease.Lease) {
 	}
 }
 
-// release releases the lease, so that another process can check at once.
+// release releases the lease, so that another process can check immediately.
 func (c *deadmanChecker) release(ctx context.Context) error {
 	if c.held == nil {
 		return nil

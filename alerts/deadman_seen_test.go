@@ -24,8 +24,8 @@ func silent(device string, held time.Duration) alerts.Rule {
 	return alerts.Rule{Kind: alerts.Deadman, Stream: "weather", Device: device, For: held, Severity: alerts.Critical}
 }
 
-// checks checks the deadman rules once a minute. Before each check it calls the function each, if
-// set. It returns the alerts of device d after every minute in which they changed.
+// checks checks the deadman rules once a minute. Before each check, it calls the argument "each",
+// if it is not nil. It returns the alerts of device d after every minute in which they changed.
 func (w *world) checks(minutes int, each func(minute int)) string {
 	w.t.Helper()
 	var log []string
@@ -249,9 +249,9 @@ func TestInterruptedSweep_IsCompletedByNext(t *testing.T) {
 	}
 }
 
-// TestSweep_ReadsLittleForUnchangedDevices checks that a sweep reads only the last-seen records, in
-// batches, if devices report all the time. The same applies to silent devices with an open alert,
-// and to devices without readings in the stream.
+// TestSweep_ReadsLittleForUnchangedDevices checks that a sweep makes few queries and does not read
+// the tables, if devices report all the time. The same applies to silent devices with an open
+// alert, and to devices without readings in the stream.
 func TestSweep_ReadsLittleForUnchangedDevices(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", time.Minute), silent("", time.Hour), {Kind: alerts.Deadman, For: time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {

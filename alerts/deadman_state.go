@@ -9,7 +9,7 @@ const maxSeenDelay = time.Minute
 // deviceState is the state of a device after the last sweep of a deadman rule.
 type deviceState struct {
 	seen    lastSeen
-	open    bool // an alert is open about the silence that began at seen
+	open    bool // an alert is open about the silence that began at seen.at
 	recheck bool // the next sweep must evaluate the device, because an episode has changed or may have changed
 	// tablesRead is true if the last arrival was read from the tables, or if last-seen records
 	// make the read unnecessary. lastArrival is the result of the read; zero if the tables had
@@ -24,8 +24,8 @@ type deviceState struct {
 // An open alert stays open until the device is seen again. If this process knows of no open alert,
 // another process may have opened one. If that process held the lease, recheck is set. If it lost
 // the lease during a sweep, and opened the alert afterwards, recheck is not set. But an alert needs
-// a silence of at least Rule.For. So two last-seen times that are closer together have no alert
-// between them.
+// a silence of at least Rule.For. So no alert can open between two last-seen times that are less
+// than Rule.For apart.
 func (d *deviceState) upToDate(r *Rule, seen lastSeen, now time.Time) bool {
 	gap := seen.at.Sub(d.seen.at)
 	switch {

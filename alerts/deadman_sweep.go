@@ -36,8 +36,8 @@ type deadmanSources struct {
 // sweep is one check of the devices of a deadman rule.
 //
 // Usually, nearly all devices were seen a moment ago, and have no open alert. Their last-seen
-// records are read in batches, and compared with the state after the last sweep. Only devices that
-// are or were silent are evaluated one by one.
+// records are read in batches, and compared with the state after the last sweep. Only devices whose
+// state is not up to date are evaluated one by one.
 type sweep struct {
 	*deadmanSources
 	rule     *Rule
@@ -215,7 +215,7 @@ func (s *sweep) seemsSilent(d *devices.Device, state *deviceState) bool {
 }
 
 // evaluate updates the episodes of a device. It reports whether an episode has changed. If none
-// has, the result open reports whether an alert about the current silence is open.
+// has, the result "open" reports whether an alert about the current silence is open.
 func (s *sweep) evaluate(ctx context.Context, d *devices.Device, seen lastSeen) (changed, open bool, err error) {
 	c := reconciler{
 		subject: subjectOf(s.rule, varve.Series{Tenant: s.rule.Tenant, Stream: s.rule.Stream, Device: d.Device}),

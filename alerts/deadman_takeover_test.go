@@ -103,7 +103,8 @@ func TestDeadman_ResolvesAlertOpenedByFastClock(t *testing.T) {
 }
 
 // TestDeadman_StaysWithCheckingProcess lets two processes check every minute, in either order. The
-// process that checked first must keep the lease. After it is closed, the other one must check at once.
+// process that checked first must keep the lease. After it is closed, the other one must check
+// immediately.
 func TestDeadman_StaysWithCheckingProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, ctx := newWorld(t), t.Context()
@@ -143,7 +144,7 @@ func TestDeadman_StaysWithCheckingProcess(t *testing.T) {
 
 // TestDeadman_RereadsTablesAfterTakeover covers a device that existed when the rule was added, and has
 // sent nothing to the rule's stream. After a takeover, the new process reads the tables for this
-// device once. For devices that were registered after the rule, no process reads them.
+// device once. For devices that were registered after the rule, no process reads the tables.
 func TestDeadman_RereadsTablesAfterTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

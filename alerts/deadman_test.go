@@ -119,7 +119,7 @@ func TestDeadman_IsCheckedByOneProcess(t *testing.T) {
 	}
 }
 
-// TestDeadman_TakesOverFromKilledProcess checks that the third check of another process takes over.
+// TestDeadman_TakesOverFromKilledProcess checks that another process takes over at its third check.
 // So the alert opens two minutes late.
 func TestDeadman_TakesOverFromKilledProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -19,12 +19,12 @@ type episode struct {
 	// The following fields are stored in the record, too.
 	version   varve.Value // version of the record; zero if the episode is not recorded
 	published bool        // the alert has been written as the record describes it
-	opening   opening     // data of the reading at the position opened
+	opening   opening     // data of the reading that opened the alert
 	remarks   remarks     // remarks on the alerts that the episode replaces, wholly or partly
 }
 
-// endByGap returns the end of an episode that a gap ended, given the time of its last reading.
-// The end is just after the gap.
+// endByGap returns the end of an episode that a gap ended, given the time of its last reading in
+// nanoseconds since 1970. The end is just after the gap.
 func endByGap(last int64, gap time.Duration) *varve.Position {
 	return &varve.Position{Time: last + int64(gap) + 1, ID: firstID}
 }

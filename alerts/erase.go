@@ -21,12 +21,13 @@ const (
 type Trail struct {
 	Alerts int // number of alerts
 	// Keys are in the order in which the items can be deleted. The alerts are last: if a deletion
-	// is interrupted, the next one finds the other items by the ids of the alerts.
+	// is interrupted, the next one finds the outbox entries and the delivery records by the ids of
+	// the alerts.
 	Keys []store.Key
 }
 
-// FindTrail finds the alerts of a device that began in a window, and their items. If stream is set,
-// it finds only alerts with that stream.
+// FindTrail finds alerts of a device, and their items. It selects alerts whose Since is in the
+// window. If the argument "stream" is set, it selects only alerts with that stream.
 func FindTrail(ctx context.Context, items store.Items, tenant, device, stream string, w varve.Window) (t Trail, err error) {
 	pk := registry.DevicePK(tenant, device)
 	scan := func(prefix string, each func(it *store.Item, rest string) error) error {

@@ -46,7 +46,7 @@ type findings struct {
 //	                  lo      hi
 //	     ◀── back to the start of the episode     on to the end of the last one ──▶
 //
-// The records decide where reading stops. Far from the span, evaluate trusts them, so that a long
+// The records decide how far evaluate reads. Far from the span, evaluate trusts them, so that a long
 // episode is not read to its ends.
 func evaluate(rule *Rule, readings samples, around span, known history) (findings, error) {
 	v := evaluator{wait: rule.For, gap: rule.maxSilence(), span: around, history: known}
@@ -180,7 +180,7 @@ func (v *evaluator) extend(one *sample) {
 	}
 }
 
-// closeEpisode ends the current episode at the position of a sample, or after a gap. If the
+// closeEpisode completes the current episode, which stays open if the argument "end" is nil. If the
 // episode has lasted long enough, it is added to found.
 func (v *evaluator) closeEpisode(end *varve.Position, byGap bool) {
 	c := v.current

@@ -135,8 +135,8 @@ func (e *evaluation) load(ctx context.Context) error {
 	return err
 }
 
-// loadAround reads the next recorded episodes before lo and after hi. If one of them is not
-// published, an evaluation was interrupted there, and this one completes it.
+// loadAround reads the next recorded episode after hi, and episodes before lo; see loadBefore. An
+// unpublished episode was left by an interrupted evaluation, so this evaluation covers it, too.
 func (e *evaluation) loadAround(ctx context.Context) error {
 	if err := e.loadBefore(ctx); err != nil {
 		return err
@@ -197,7 +197,8 @@ func (e *evaluation) loadInside(ctx context.Context, wanted []episode) (beyond b
 // two cases:
 //
 //   - The condition fails, and the readings are outside every episode.
-//   - The condition holds, and the readings are inside an episode, without a gap before them.
+//   - The condition holds, and the readings are inside an episode, after its opening and without a
+//     gap before them.
 func (e *evaluation) unaffected() (bool, error) {
 	w, recorded := &e.written, &e.known.recorded
 	if slices.ContainsFunc(recorded.episodes, func(k episode) bool { return !k.published || k.start.Compare(w.lo) > 0 }) {

@@ -63,8 +63,8 @@ func New(o Options) *Monitor {
 	return m
 }
 
-// Close waits for a check of deadman rules to end, and releases their lease. Another
-// process can then take over at once.
+// Close waits for a check of deadman rules to end, and releases their lease. Another process can
+// then take over immediately.
 func (m *Monitor) Close() {
 	m.closing.Do(func() {
 		if err := m.deadman.close(); err != nil {
@@ -81,10 +81,10 @@ func (m *Monitor) Outbox() *Outbox {
 	return &Outbox{outbox: m.stores.alerts.outbox, alerts: m.stores.alerts, rules: &m.rules}
 }
 
-// CheckDeadman evaluates the deadman rules. It opens alerts for devices that have become
-// silent, and resolves the alerts of devices that report again. The caller calls it every
-// minute. It does nothing if another check is running here, or if another process has the lease
-// for checks.
+// CheckDeadman evaluates the deadman rules. It opens alerts for devices that have become silent,
+// and resolves the alerts of devices that report again. The caller calls it every minute. It does
+// nothing if another check is running in this process, or if another process has the lease for
+// checks.
 func (m *Monitor) CheckDeadman(ctx context.Context) error { return m.deadman.checkAll(ctx) }
 
 // time returns the current time to the millisecond, as items store it.

@@ -31,7 +31,7 @@ type sampling struct {
 const maxSamplings = 10_000
 
 // apply applies an evaluation, and remembers the position of the newest sample of its subject. The
-// argument fresh has the written readings, sorted by position; it is empty if some are not new.
+// argument "fresh" has the written readings, sorted by position; it is empty if some are not new.
 func (n *newestSamples) apply(ctx context.Context, e *evaluation, fresh []*varve.Reading) error {
 	if e.atomic == nil || !e.written.any {
 		return e.apply(ctx)

@@ -38,7 +38,7 @@ type OutboxEntry struct {
 }
 
 // concerns reports whether a change of an alert needs an outbox entry: the alert is new, was resolved
-// or reopened, or was replaced or withdrawn. The argument old is nil for a new alert.
+// or reopened, or was replaced or withdrawn. The argument "old" is nil for a new alert.
 func (o *outbox) concerns(old, a *Alert) bool {
 	return o != nil && (old == nil || old.Open() != a.Open() || old.moved.IsZero() != a.moved.IsZero())
 }

@@ -66,8 +66,8 @@ func (o *Outbox) Successor(ctx context.Context, a *Alert) (Alert, error) {
 	return next, err
 }
 
-// AnnounceOpen writes an outbox entry for each open alert of a tenant, page by page. It calls check before
-// each page, and stops if check fails.
+// AnnounceOpen writes an outbox entry for each open alert of a tenant, page by page. It calls the
+// function "check" before each page, and stops if that call fails.
 func (o *Outbox) AnnounceOpen(ctx context.Context, tenant string, check func(context.Context) error) error {
 	isOpen := func(it *store.Item) bool { return it.Attrs["resolvedBy"].Text() == "" }
 	s := registry.Span{

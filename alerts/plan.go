@@ -11,15 +11,15 @@ import (
 type plan struct {
 	// write has the episodes to be recorded and published, in the order of writing.
 	write []episode
-	// remove has the recorded episodes that are no longer wanted.
+	// remove has the recorded episodes that are not wanted.
 	remove []episode
 }
 
 func (p *plan) isEmpty() bool { return len(p.write) == 0 && len(p.remove) == 0 }
 
 // planOf returns the plan that turns the recorded episodes into the wanted ones, which are sorted
-// by start. The argument contested has the starts of episodes that another process has changed since
-// they were read. planOf is a pure function.
+// by start. The argument "contested" has the starts of episodes that another process has changed
+// since they were read. planOf is a pure function.
 func planOf(found *findings, known *history, contested map[varve.Position]bool) (p plan) {
 	p.remove = unwanted(found, known)
 	p.write = differing(found, known, p.remove, contested)

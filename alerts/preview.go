@@ -147,7 +147,8 @@ func (p *preview) addSeries(ctx context.Context, s varve.Series) error {
 // readWindow yields the readings of a series in a window.
 type readWindow = func(w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error
 
-// counted returns a function that calls read, and fails after MaxPreviewReadings readings.
+// counted returns a function that calls the function "read", and fails after MaxPreviewReadings
+// readings.
 func (p *preview) counted(read readWindow) readWindow {
 	return func(w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error {
 		full := false

@@ -93,7 +93,8 @@ func (s *subject) recordItem(attrs map[string]varve.Value, e *episode) store.Ite
 	return it
 }
 
-// episodeOf decodes the record of an episode. The sort key of the record begins with prefix.
+// episodeOf decodes the record of an episode. The sort key of the record begins with the given
+// prefix.
 func episodeOf(it *store.Item, prefix string) (e episode, err error) {
 	if e.start, err = parsePosition(strings.TrimPrefix(it.SK, prefix)); err == nil {
 		e.opened, err = parsePosition(it.Attrs["opened"].Text())

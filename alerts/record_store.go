@@ -16,7 +16,7 @@ type recordStore struct {
 
 // keyRange selects records by their sort keys, without the prefix of the subject.
 type keyRange struct {
-	from, to string // to is excluded; "" means no bound
+	from, to string // "to" is excluded; an empty string means no bound
 	order    varve.Order
 	limit    int // maximum number of records; 0 means no limit
 }

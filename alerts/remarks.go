@@ -24,7 +24,7 @@ type remarks struct {
 	mutedUntil   time.Time
 }
 
-// put adds the remarks to the attributes of an item. The argument resolved names the attribute
+// put adds the remarks to the attributes of an item. The argument "resolved" names the attribute
 // for the time of resolution. If it is empty, put leaves the time out.
 func (s *remarks) put(attrs map[string]varve.Value, resolved string) {
 	if resolved != "" {

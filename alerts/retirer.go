@@ -86,8 +86,8 @@ func (t *retirer) finish(ctx context.Context, r *Rule) error {
 	return t.rules.remove(ctx, r, cond)
 }
 
-// resolve resolves the open alerts of a rule's ended generations. It reads at most limit alerts; 0
-// means all.
+// resolve resolves the open alerts of a rule's ended generations. The argument "limit" is the
+// maximum number of alerts to read; 0 means all.
 func (t *retirer) resolve(ctx context.Context, r *Rule, limit int) error {
 	list, err := parseRetirements(r.retired)
 	if err != nil {

@@ -60,7 +60,7 @@ type Rule struct {
 	ID     string // chosen by the client, or computed from the content
 	Kind   Kind
 	// Stream and Device select the readings. At least one is set, except in a deadman rule. A
-	// deadman rule without a stream and a device applies to every active device.
+	// deadman rule with neither applies to every active device of the tenant.
 	Stream, Device string
 	Field          string
 	Comparison     Comparison

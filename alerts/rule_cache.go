@@ -85,8 +85,9 @@ func (c *ruleCache) changeCount() int64 {
 	return c.changes
 }
 
-// put adds a copy of a tenant's rules. The argument changes is the result of changeCount from before
-// the copy was read. If the count has increased since, the copy may be outdated, and is not added.
+// put adds a copy of a tenant's rules. The argument "changes" is the result of changeCount from
+// before the copy was read. If the count has increased since, the copy may be outdated, and is not
+// added.
 func (c *ruleCache) put(tenant string, s *ruleSet, changes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

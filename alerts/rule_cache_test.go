@@ -14,7 +14,8 @@ import (
 // open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
 // ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
-// slow is a store that calls do once: after it has read some items, and before it returns them.
+// slow is a store that calls the function "do" once, after it has read some items and before it
+// returns them.
 type slow struct {
 	store.Items
 	prefix string // prefix of the sort keys whose read triggers the call
@@ -70,8 +71,9 @@ func TestRuleCache_DropsRulesChangedWhileRead(t *testing.T) {
 	}
 }
 
-// TestAddRule_DropsCacheForDuplicate adds a rule in one process and then, as a client does after a lost
-// answer, in a second one. The second process has cached that no rule exists. It must apply the rule at once.
+// TestAddRule_DropsCacheForDuplicate adds a rule in one process and then, as a client does after a
+// lost answer, in a second one. The second process has cached that no rule exists. It must apply
+// the rule immediately.
 func TestAddRule_DropsCacheForDuplicate(t *testing.T) {
 	w := newWorld(t)
 	w.send(valued(0, 1)) // caches the rules of the tenant, before the first rule exists

@@ -19,8 +19,8 @@ func (m *Monitor) Rules(ctx context.Context, tenant string) ([]Rule, error) {
 	return m.rules.list(ctx, tenant)
 }
 
-// AddRule adds a rule. This process applies it at once, other processes within ten seconds. If a
-// rule with the same id exists, the outcome is Duplicate for equal content. For other content,
+// AddRule adds a rule. This process applies it immediately, and other processes within ten seconds.
+// If a rule with the same id exists, the outcome is Duplicate for equal content. For other content,
 // AddRule fails with Conflict. A rule with the id of a deleted one is a new rule. It does not
 // change the alerts of the old one.
 func (m *Monitor) AddRule(ctx context.Context, r Rule) (Rule, varve.Outcome, error) {

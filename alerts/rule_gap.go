@@ -23,10 +23,10 @@ const (
 	sampledTime = 31 * 24 * time.Hour
 	// sampledDevices is the maximum number of devices whose readings are read.
 	sampledDevices = 20
-	// sampledSeries is the number of series after which measuring stops, if each of them
-	// has sampledReadings readings.
+	// sampledSeries is the number of series that suffice for a measurement, if each of them has
+	// sampledReadings samples.
 	sampledSeries = 5
-	// sampledReadings is the maximum number of readings of a series that are read.
+	// sampledReadings is the maximum number of samples of a series that are used.
 	sampledReadings = 21
 )
 

@@ -191,7 +191,8 @@ func TestRule_AppliesToStreamAndDevice(t *testing.T) {
 }
 
 // TestRule_IsInForceAfterTenSeconds checks that many writes without a rule read the registry only
-// once. Then it adds a rule in another process, which is in force after ten seconds.
+// once. Then it adds a rule in another process. After ten seconds, the rule is in force in the
+// first process, too.
 func TestRule_IsInForceAfterTenSeconds(t *testing.T) {
 	w := newWorld(t)
 	other, _ := w.process(w.options)

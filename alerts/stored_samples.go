@@ -13,9 +13,9 @@ type storedSamples struct {
 	kind readingKind
 	read func(w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error
 	// last has the newest readings of the series, sorted by position. Only older readings are read
-	// from the tables. If last is empty, all readings are read from the tables. See newestSamples.
+	// from the tables. If "last" is empty, all readings are read from the tables. See newestSamples.
 	last []*varve.Reading
-	// end is the position of the newest sample; nil if the method from has not reached it.
+	// end is the position of the newest sample; nil if the method "from" has not reached it.
 	end *varve.Position
 }
 
@@ -61,7 +61,7 @@ func (s *storedSamples) from(p varve.Position, yield func(*sample) bool) error {
 }
 
 // readFrom reads the samples at the time of a position and later, but only those before the first
-// reading of last.
+// reading of s.last.
 func (s *storedSamples) readFrom(p varve.Position, yield func(*sample) bool) error {
 	w := varve.Window{From: time.Unix(0, p.Time), To: varve.AllTime().To}
 	if len(s.last) == 0 {

@@ -148,15 +148,16 @@ type Acceptor struct {
 // NewAcceptor returns an Acceptor of the archives of an Archiver.
 func NewAcceptor(a *Archiver) Acceptor { return Acceptor{merger: merger{a}} }
 
-// ReadTables returns an Acceptor that reads the hold of a table once more before the record is written. The
-// function tables returns the description of a table, or nil if the table does not exist.
+// ReadTables returns an Acceptor that reads the hold of a table once more before the record is
+// written. The function "tables" returns the description of a table, or nil if the table does not
+// exist.
 func (a Acceptor) ReadTables(tables func(context.Context, grid.Table) (*store.Info, error)) Acceptor {
 	a.tables = tables
 	return a
 }
 
-// Plan compares the record of a table with its stored archive, and changes nothing. The argument in
-// describes the table, or is nil if the table does not exist.
+// Plan compares the record of a table with its stored archive, and changes nothing. The argument
+// "in" describes the table, or is nil if the table does not exist.
 //
 // It fails with varve.NotFound if no stored manifest can be accepted, and with varve.Conflict while the
 // archive is being deleted.

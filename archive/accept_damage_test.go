@@ -28,7 +28,8 @@ const (
 	manyReadings = manySeries * perSeries
 )
 
-// damagedWorld has an archive of a table with many series, and one reading of each on some days.
+// damagedWorld has an archive of a table with manySeries series, each with one reading on perSeries
+// days.
 type damagedWorld struct {
 	*archive.Archiver
 	store   *mem.Store

@@ -16,7 +16,7 @@ import (
 )
 
 // archiveOther writes another archive of the table into the same folder, as a program with another registry
-// does. The function change may change each reading, and reports whether the archive has it.
+// does. The function "change" may change each reading, and reports whether the archive has it.
 func (w *damagedWorld) archiveOther(t *testing.T, change func(*varve.Reading) bool) archive.Record {
 	t.Helper()
 	other := mem.New(clock)
@@ -155,7 +155,8 @@ func TestAccept_RefusesErasureOnHold(t *testing.T) {
 	}
 }
 
-// TestAcceptance_DigestCoversPlan changes each part of a plan that is shown, and checks that its digest differs.
+// TestAcceptance_DigestCoversPlan changes each part of a plan that operators see. Each change must
+// result in another digest.
 func TestAcceptance_DigestCoversPlan(t *testing.T) {
 	seen := map[string]int{}
 	for i, p := range []archive.Acceptance{

@@ -136,8 +136,8 @@ func (a Acceptor) readCandidate(ctx context.Context, key string, r *Record) (c c
 	return c, nil
 }
 
-// monthDir returns the prefix of the keys of all archives of a class and arrival month, given the prefix
-// of one of these archives.
+// monthDir returns the key prefix that all archives of a class and arrival month share. The
+// argument is the prefix of one of these archives.
 func monthDir(dir string) string { return path.Dir(path.Dir(path.Clean(dir))) + "/" }
 
 // mayHave reports whether a folder belongs to a merged archive whose range includes a table.
@@ -166,8 +166,8 @@ func generationOf(key string) int {
 	return n
 }
 
-// registerMerged records a merged archive that a table's record points to, or is about to leave because of
-// damage.
+// registerMerged records a merged archive to which a table's record points. Because of damage, the
+// record may be about to point elsewhere.
 func (a Acceptor) registerMerged(ctx context.Context, dir string, m *Manifest, damaged bool) error {
 	now, found, err := a.catalog.getMerged(ctx, m.Table)
 	if err != nil {

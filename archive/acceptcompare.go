@@ -34,7 +34,7 @@ func (a Acceptor) compareArchives(ctx context.Context, p *Acceptance, others []c
 }
 
 // addDay adds a series and day to the lost ones if readings are missing, and to the changed ones if only the
-// content differs. The argument expected has the digests of other archives.
+// content differs. The argument "expected" has the digests of other archives.
 func (p *Acceptance) addDay(expected []parquetfile.DayDigest, got parquetfile.DayDigest) {
 	lost, changed := int64(0), int64(0)
 	for i := range expected {
@@ -52,12 +52,13 @@ func (p *Acceptance) addDay(expected []parquetfile.DayDigest, got parquetfile.Da
 	}
 }
 
-// expectations returns the digests with which the readings of the chosen archive are compared. The result
-// own reports whether these include the digests of the chosen archive itself. The result has the digests of:
+// expectations returns the digests with which the readings of the chosen archive are compared. The
+// result "own" reports whether these include the digests of the chosen archive itself. The result
+// has the digests of:
 //
 //   - the record, unless the chosen archive equals it or has replaced it because of an erasure,
 //   - the chosen archive, if its files are damaged,
-//   - each other stored archive.
+//   - each archive in the argument "others".
 //
 // The plan reports digests that are lost.
 func (a Acceptor) expectations(ctx context.Context, p *Acceptance, others []candidate) (archives []*expectedDays, own bool, err error) {

@@ -11,8 +11,9 @@ import (
 	"github.com/varvedb/varve/store/tablescan"
 )
 
-// eachReadable passes the readable readings of an archive to the function each, in order. It returns the
-// files that are missing or damaged. A row group is readable if it and the footer match their checksums.
+// eachReadable passes the readable readings of an archive to the function "each", in order. It
+// returns the files that are missing or damaged. A row group is readable if it and the footer match
+// their checksums.
 func (o *files) eachReadable(ctx context.Context, m *Manifest, dir string, each func(*block.Block) error) (damaged []DamagedFile, err error) {
 	report := func(name string, err error) {
 		if n := len(damaged); n == 0 || damaged[n-1].Name != name {
@@ -62,8 +63,8 @@ func (a Acceptor) acceptReadable(ctx context.Context, p *Acceptance) (Record, er
 	return r, err
 }
 
-// withdraw removes the record that a failed copy has created, and the files of its attempt that no manifest
-// names. A record of an unfinished archive would block erasures.
+// withdraw removes the record that a failed copy has created, and the files of its attempt unless a
+// manifest names the attempt. A record of an unfinished archive would block erasures.
 func (a Acceptor) withdraw(ctx context.Context, r Record) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime) // a lost lease ends the given context
 	defer cancel()

@@ -42,7 +42,7 @@ type Options struct {
 }
 
 // Archiver archives tables. It is safe for concurrent use. If two Archivers archive one table at
-// once, even in two processes, the archive that is recorded is whole.
+// the same time, even in two processes, the archive that is recorded is whole.
 type Archiver struct {
 	opts    Options
 	catalog Catalog
@@ -102,8 +102,9 @@ func (a *Archiver) archive(ctx context.Context, in *store.Info) (Record, error) 
 	if r.Merged != "" {
 		r.Generation++ // the table gets its own archive again, and its manifest needs a name that was never used
 	}
-	// If a manifest exists and its files equal the table, adopt records it. Otherwise the next generation
-	// is tried. A process that died may have left the manifest, or the table was retired once more.
+	// If a manifest exists and its files equal the table, adopt records it. If the files differ,
+	// the next generation is tried. A process that died may have left the manifest, or the table
+	// was retired once more.
 	for ; ; r.Generation++ {
 		key := r.singleKey()
 		body, err := a.opts.Objects.Get(ctx, key, 0, -1)

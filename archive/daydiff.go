@@ -4,12 +4,13 @@ import (
 	"github.com/varvedb/varve/archive/parquetfile"
 )
 
-// dayDiff compares counted series and days with the digests of archives. All are in ascending order. It
-// calls report for each series and day of any side, with the digests of the archives that have it.
+// dayDiff compares counted series and days with the digests of archives. All are in ascending
+// order. It calls the function "report" for each series and day of any side, with the digests of
+// the archives that have it.
 type dayDiff struct {
 	archives []*expectedDays
 	report   func(expected []parquetfile.DayDigest, got parquetfile.DayDigest)
-	next     []parquetfile.DayDigest // next digest of each archive; without readings after the last one
+	next     []parquetfile.DayDigest // next digest of each archive; after the last one, a digest whose Readings is 0
 	found    []parquetfile.DayDigest
 	begun    bool
 }

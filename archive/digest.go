@@ -26,8 +26,8 @@ func (h *hasher) hash(at, arrived int64, content uint64, own varve.ID) uint64 {
 
 const dayNanos = 24 * 60 * 60 * 1e9
 
-// tally counts sorted readings, and passes the count of each series and day to emit. It fails if readings
-// are not in strictly ascending order, so it counts each reading once.
+// tally counts sorted readings, and passes the count of each series and day to t.emit.
+// It fails if readings are not in strictly ascending order, so it counts each reading once.
 type tally struct {
 	emit   func(parquetfile.DayDigest) error
 	total  Totals
@@ -124,7 +124,7 @@ func (t *tally) count(at varve.Position, arrived int64, content uint64, own varv
 	return t.tables.add(at.Time, hash)
 }
 
-// endDay passes the count of the current day to emit.
+// endDay passes the count of the current day to t.emit.
 func (t *tally) endDay() error {
 	if t.day.Readings == 0 {
 		return nil
@@ -134,7 +134,7 @@ func (t *tally) endDay() error {
 	return err
 }
 
-// end passes the count of the last day to emit, and returns the totals.
+// end passes the count of the last day to t.emit, and returns the totals.
 func (t *tally) end() (Totals, error) {
 	err := t.endDay()
 	return t.total, err

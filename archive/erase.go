@@ -71,8 +71,8 @@ func (r *Record) checkHold() error {
 // eraseTable erases readings of a table from its own archive. Then it erases the covered readings of all
 // tables from the merged archives that have readings of this table.
 //
-// The hold of each record is checked when it is read. If a hold is put after that, the record has
-// changed, and cannot be written any more.
+// The hold of each record is checked when it is read. If the archive is put on hold after that, the
+// record has changed, and cannot be written any more.
 func (e *eraser) eraseTable(ctx context.Context, t grid.Table) error {
 	r, found, err := e.catalog.Get(ctx, t)
 	if err != nil {
@@ -93,8 +93,8 @@ func (e *eraser) eraseTable(ctx context.Context, t grid.Table) error {
 			return err
 		}
 	}
-	// List the merged archives only after eraseFrom has changed the record. A merge that begins after this
-	// list reads the changed archive. A merge that began earlier is in the list.
+	// List the merged archives only after eraseFrom has changed the record. A merge that begins
+	// after this call reads the changed archive. A merge that began earlier is in the list.
 	list, err := e.catalog.ListMerged(ctx)
 	if err != nil {
 		return err

@@ -73,8 +73,9 @@ func TestErase_RemovesCoveredReadingsAlone(t *testing.T) {
 	})
 }
 
-// TestReader_AsksForRetryDuringErasure erases readings of an archive after a reader has listed it. The
-// files of the listed archive are gone, which is not damage. A later read has the other readings.
+// TestReader_AsksForRetryDuringErasure erases readings of an archive after a reader has listed it.
+// The missing files of the listed archive do not count as damage. A later read has the other
+// readings.
 func TestReader_AsksForRetryDuringErasure(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -128,8 +129,8 @@ func checkErased(t *rapid.T, o objectstore.Store, covers func(*varve.Reading) bo
 	}, nil)
 }
 
-// eachStored passes the readings of each readable file to a function. If names is not nil, only files
-// with these keys are read.
+// eachStored passes the readings of each readable file to a function. If the argument "names" is
+// not nil, only files with these keys are read.
 func eachStored(o objectstore.Store, prefix string, each func(key string, list []varve.Reading), names []string) {
 	ctx := context.Background()
 	var keys []string

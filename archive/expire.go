@@ -11,8 +11,8 @@ import (
 )
 
 // Expire deletes the archives that are older than the retention and whose tables are dropped. The
-// function exists reports whether a table still exists. Archives of existing tables and archives on
-// hold are kept. Expire returns the deleted records.
+// function "exists" reports whether a table still exists. Archives of existing tables and archives
+// on hold are kept. Expire returns the deleted records.
 func (a *Archiver) Expire(ctx context.Context, retention time.Duration, exists func(grid.Table) bool) (deleted []Record, err error) {
 	records, err := a.catalog.List(ctx)
 	if err != nil {

@@ -31,8 +31,9 @@ type merger struct{ *Archiver }
 // tables is among the existing ones. Archives on hold are not merged.
 //
 // Merge first completes the merges of earlier calls: it deletes the files that a merged archive has
-// replaced, and the leftovers of interrupted merges. So it deletes no file that it has replaced in the same
-// call. If begin is false, Merge only completes earlier merges. It returns the new merged archives.
+// replaced, and the leftovers of interrupted merges. So it deletes no file that it has replaced in
+// the same call. If the argument "begin" is false, Merge only completes earlier merges. It returns
+// the new merged archives.
 func (a *Archiver) Merge(ctx context.Context, existing []grid.Table, begin bool) (done []Merged, err error) {
 	m := merger{a}
 	errs := []error{m.settleAll(ctx, existing)}
@@ -129,8 +130,8 @@ func (a merger) mergeGroup(ctx context.Context, group []Record) (Merged, error) 
 	if err != nil {
 		return m, err
 	}
-	// Read the records once more, because one may have changed before beginMerged. A process that changes
-	// one of them later finds the merged archive that has begun.
+	// Read the records once more, because one may have changed before beginMerged. A process that
+	// changes one of them later finds the record of the merged archive.
 	if group, err = a.reread(ctx, group); err != nil {
 		return m, err
 	}
@@ -229,8 +230,8 @@ func (a merger) writeMerged(ctx context.Context, m *Merged, class string, replac
 	return manifest, body, a.files.verify(ctx, manifest, m.Dir)
 }
 
-// adoptMerged marks a merged archive as whole, and points records to it. If a record has changed since it
-// was read, it stays as it is.
+// adoptMerged marks a merged archive as whole, and points records to it. If a record has changed
+// since it was read, adoptMerged fails and leaves that record as it is.
 func (a merger) adoptMerged(ctx context.Context, m *Merged, manifest *Manifest, body []byte, records []Record) error {
 	if err := a.catalog.putMerged(ctx, m, Archived); err != nil {
 		return err

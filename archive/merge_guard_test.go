@@ -17,8 +17,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// interruptedObjects calls the function do once, before it writes the first file of readings whose key contains
-// the given part. It counts the calls of Stat, and the reads of whole files of readings.
+// interruptedObjects calls the function "do" once, before it writes the first file of readings
+// whose key contains the given part. It counts the calls of Stat, and the reads of whole files of
+// readings.
 type interruptedObjects struct {
 	objectstore.Store
 	part         string

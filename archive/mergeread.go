@@ -81,8 +81,8 @@ func (o *files) readRange(ctx context.Context, key string, at *RangeEntry) ([]by
 	return body, nil
 }
 
-// eachMerged passes the readings of archives with disjoint windows to the function each, by series and time.
-// The archives are in the order of their windows.
+// eachMerged passes the readings of archives with disjoint windows to the function "each", by
+// series and time. The archives are in the order of their windows.
 func eachMerged(ctx context.Context, streams []archiveStream, each func(*block.Block) error) error {
 	for {
 		var next varve.Series
@@ -107,7 +107,7 @@ func eachMerged(ctx context.Context, streams []archiveStream, each func(*block.B
 	}
 }
 
-// passSeries passes the readings of a series to the function each, if they are next in the archive.
+// passSeries passes the readings of a series to the function "each", if they are next in the archive.
 func (s *archiveStream) passSeries(ctx context.Context, of varve.Series, each func(*block.Block) error) error {
 	for {
 		next, ok, err := s.series(ctx)

@@ -36,8 +36,9 @@ type Merged struct {
 	// Kept has tables that had no record when the merged archive was accepted. The merged archive is not
 	// deleted or rewritten while one of these tables has no record.
 	Kept []grid.Table
-	// Damaged means that the readable readings of a table were copied into an archive of its own. The files
-	// then stay until an erasure, or until all archives of the tables have expired.
+	// Damaged means that files may be damaged, and that an acceptance gave one of the tables
+	// another archive. The files then stay until an erasure, or until all archives of the tables
+	// have expired.
 	Damaged bool
 
 	version int64
@@ -110,7 +111,7 @@ func (c Catalog) deleteMerged(ctx context.Context, m *Merged) error {
 	return c.Items.Delete(ctx, store.Key{PK: MergedPK, SK: m.Name}, store.IfEquals(attrVersion, varve.IntValue(m.version)))
 }
 
-// Leftover returns the tables with readings in a merged archive that the table's record does not name.
+// Leftover returns each table of a merged archive to which the record of the table does not point.
 // Examples are tables whose archives have expired or were replaced, and tables of interrupted merges.
 func (c Catalog) Leftover(ctx context.Context) ([]grid.Table, error) {
 	list, err := c.ListMerged(ctx)

@@ -239,10 +239,10 @@ func (a merger) deleteFiles(ctx context.Context, m *Merged) error {
 	return nil
 }
 
-// removeTime is the time limit of the deletion of files after a failure.
+// removeTime is how long the deletion of files after a failure may take.
 const removeTime = time.Minute
 
-// removeDiscarded handles the failure of a merged archive that was being written. If another process has
+// removeDiscarded handles a failure while a merged archive was being written. If another process has
 // discarded it meanwhile, files that were written after that belong to no record, and are deleted. The
 // result includes the failure.
 func (a merger) removeDiscarded(ctx context.Context, m *Merged, failure error) error {

@@ -52,7 +52,7 @@ func TestArchive_NeverPermitsDropWithoutCopy(t *testing.T) {
 	t.Logf("%d faults", injected.Load()-before)
 }
 
-// TestArchive_NeverPermitsDropWithoutCopyEmbedded runs the same test on the embedded store.
+// TestArchive_NeverPermitsDropWithoutCopyEmbedded repeats the test above with the embedded store.
 func TestArchive_NeverPermitsDropWithoutCopyEmbedded(t *testing.T) {
 	dir := t.TempDir()
 	n := 0

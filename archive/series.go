@@ -42,8 +42,8 @@ func (g group) entry() *GroupEntry { return &g.file.Groups[g.index] }
 // isIn reports whether a row group may have readings in a window.
 func (e *GroupEntry) isIn(w varve.Window) bool { return e.From.Before(w.To) && !e.To.Before(w.From) }
 
-// Next returns the next readings, at most limit of them, as columns. At the end, it returns none and
-// More is not set.
+// Next returns the next readings as columns. The argument "limit" is their maximum number. On the
+// last page, which may be empty, More is false.
 func (s *SeriesReader) Next(ctx context.Context, limit int) (page store.BlockPage, err error) {
 	before, begun := s.requests.Load(), s.begun
 	if err = s.begin(ctx); err == nil {

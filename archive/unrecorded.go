@@ -16,10 +16,10 @@ type Unrecorded struct {
 	Size int64
 }
 
-// ListUnrecorded returns the objects in the folders of a table's archive that no record names, by key. Examples
-// are leftovers of interrupted merges, archives that the registry does not know, and objects of other
-// programs. It includes the folders of merged archives that may have readings of the table. It deletes
-// nothing.
+// ListUnrecorded returns the objects in the folders of a table's archive that no record names,
+// sorted by key. Examples are leftovers of interrupted merges, archives that the registry does not
+// know, and objects of other programs. It includes the folders of merged archives that may have
+// readings of the table. It deletes nothing.
 func ListUnrecorded(ctx context.Context, a *Archiver, r *Record) (list []Unrecorded, err error) {
 	named, err := namedObjects(ctx, a, r)
 	if err != nil {

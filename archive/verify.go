@@ -201,8 +201,8 @@ func (e *expectedDays) expect(d parquetfile.DayDigest) error {
 	return nil
 }
 
-// end compares the last day and the totals, and fails if the archive has further days. If rows is
-// negative, the number of days is not compared.
+// end compares the last day and the totals, and fails if the archive has further days. If the
+// argument "rows" is negative, the number of days is not compared.
 func (e *expectedDays) end(want TableEntry, rows int64, count *tally) error {
 	total, err := count.end()
 	if err != nil {
@@ -236,7 +236,8 @@ func (o *files) readFile(ctx context.Context, f *FileEntry, dir string) ([]byte,
 // decodeAhead is the number of row groups that are decoded while others are counted.
 const decodeAhead = 2
 
-// eachBlock reads and decodes all files of an archive, and passes the readings to the function each, in order.
+// eachBlock reads and decodes all files of an archive, and passes the readings to the function
+// "each", in order.
 func (o *files) eachBlock(ctx context.Context, m *Manifest, dir string, each func(*block.Block) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	decoded := make(chan []*block.Block, decodeAhead)

@@ -50,8 +50,8 @@ func (r *Record) place(attempt string) place {
 	return place{name: r.Table.Name(), class: r.Class, dir: r.Dir, attempt: attempt}
 }
 
-// writeFrom writes the files of an attempt. The function scan passes the readings, sorted by series and
-// position.
+// writeFrom writes the files of an attempt. The function "scan" passes the readings, sorted by
+// series and position.
 func (a *Archiver) writeFrom(ctx context.Context, at place, scan func(to tablescan.Sink) error) (*Manifest, error) {
 	m := &Manifest{Version: ManifestVersion, Schema: parquetfile.SchemaVersion, Table: at.name, Class: at.class, Attempt: at.attempt, Created: a.opts.Now().UTC(), Files: []FileEntry{}, Replaces: at.replaces}
 	put := func(name string, body []byte) (FileEntry, error) {

@@ -64,8 +64,8 @@ func (c *Corrector) Repeat(ctx context.Context, r *varve.Reading) (varve.Verdict
 //   - If the reading was corrected before, Correct returns the verdict on the repeated reading.
 //   - Otherwise Correct returns the given verdict.
 //
-// The caller sets newest for the latest rejected reading of a series in a batch. If no offset
-// matches such a reading, it is a sample, from which an offset may be learned at once.
+// The caller sets the argument "newest" for the latest rejected reading of a series in a batch. If
+// no offset matches such a reading, it is a sample, from which an offset may be learned immediately.
 func (c *Corrector) Correct(ctx context.Context, r *varve.Reading, arrived time.Time, rejected varve.Verdict, newest bool) (varve.Reading, varve.Verdict, error) {
 	for {
 		all, err := c.registry.Offsets(ctx, r.Tenant, r.Stream)

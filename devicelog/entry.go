@@ -79,7 +79,7 @@ func checkState(state string) error {
 }
 
 // checkPerson checks the name of an operator or supervisor. The name is part of a key, and follows
-// the rules for names of devices, which validate checks.
+// the rules for names of devices, which the function "validate" checks.
 func checkPerson(param, name string, validate func(string) error) error {
 	if err := validate(name); err != nil {
 		return varve.InvalidParam(param, "%s", strings.Replace(err.Error(), "device", param, 1))

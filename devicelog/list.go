@@ -42,7 +42,7 @@ func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
 			return iq, "", err
 		}
 		if many {
-			state = "" // the items of all states together are in order of time, and page selects among them
+			state = "" // the items of all states together are in order of time, and the method page selects among them
 		}
 	}
 	switch {

@@ -45,9 +45,9 @@ func (w *world) messages(l devicelog.Query) string {
 	}
 }
 
-// TestList_ServesSevenPatterns checks that the seven access patterns of a log of device states
-// work with pages of any length. The patterns have the names and the order of the example of a device log in
-// Amazon's developer guide for DynamoDB.
+// TestList_ServesSevenPatterns checks that the seven access patterns of a log of device states work
+// with pages of any length. The names and the order of the patterns are from a device log example
+// in Amazon's developer guide for DynamoDB.
 func TestList_ServesSevenPatterns(t *testing.T) {
 	w := newWorld(t)
 	at := func(day, hour int) time.Time { return time.Date(2020, 4, day, hour, 0, 0, 0, time.UTC) }
@@ -221,8 +221,8 @@ func (w *world) lists(list devicelog.Query, l devicelog.Entry) bool {
 	return slices.Contains(page.Items, l)
 }
 
-// conform compares a list of entries with the lists of the same entries by state. Unless whole is
-// true, the lists by state may lack entries.
+// conform compares a list of entries with the lists of the same entries by state. Unless the
+// argument "whole" is true, the lists by state may lack entries.
 func (w *world) conform(rt *rapid.T, list devicelog.Query, whole bool) {
 	list.Tenant, list.Window = tenant, varve.AllTime()
 	page, err := w.List(w.t.Context(), list)

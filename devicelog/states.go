@@ -29,7 +29,7 @@ func (q *Query) statePrefix() (prefix string, ok bool) { return strings.CutSuffi
 // found has the items of a page.
 type found struct {
 	items []store.Item
-	last  *store.Item // if more is set, the item after which the next page begins
+	last  *store.Item // if "more" is set, the item after which the next page begins
 	more  bool
 }
 

@@ -35,8 +35,8 @@ func (r *Registry) Put(ctx context.Context, d Device, streams StreamFinder) (Dev
 	return r.Get(ctx, d.Tenant, d.Device)
 }
 
-// replacement returns the new item of a device. If old is not nil, the times of creation and of
-// the last reading are copied from it.
+// replacement returns the new item of a device. If the argument "old" is not nil, the times of
+// creation and of the last reading are copied from it.
 func (r *Registry) replacement(d Device, old *store.Item) (*store.Item, error) {
 	d.UpdatedAt = r.now()
 	d.CreatedAt, d.LastSeenAt = d.UpdatedAt, time.Time{}

@@ -152,8 +152,8 @@ func (s *lastSeen) restorePending(id recordID, at time.Time) {
 	}
 }
 
-// maxRegistered bounds the number of remembered records, to some 20 MB. At this number, all are
-// forgotten, and the next reading for each record costs a request to the store.
+// maxRegistered bounds the number of remembered records, which use about 20 MB. At this number, all
+// are forgotten, and the next reading for each record costs a request to the store.
 const maxRegistered = 1 << 20
 
 // registered has the hashes of records that exist. If two records have the same hash, the second

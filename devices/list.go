@@ -16,8 +16,8 @@ func (r *Registry) Get(ctx context.Context, tenant, device string) (Device, erro
 	return r.GetIn(ctx, tenant, device, "")
 }
 
-// GetIn returns a device with its last-seen time in a stream, or in any stream if stream is empty.
-// If the device does not exist, GetIn fails with NotFound.
+// GetIn returns a device with its last-seen time in a stream. If the argument "stream" is empty,
+// the time is the last one in any stream. If the device does not exist, GetIn fails with NotFound.
 func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (Device, error) {
 	if err := varve.ValidateDevice(device); err != nil {
 		return Device{}, varve.InvalidParam("device", "%s", err)
@@ -50,8 +50,8 @@ func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (De
 	return d, err
 }
 
-// Refresh updates d.LastSeenAt from the registry. The time is of one stream, or of any stream if stream is
-// empty. If the registry has no such time, d.LastSeenAt stays.
+// Refresh updates d.LastSeenAt from the registry. The time is of one stream, or of any stream if
+// the argument "stream" is empty. If the registry has no such time, d.LastSeenAt stays.
 func (r *Registry) Refresh(ctx context.Context, d *Device, stream string) error {
 	items, err := r.opts.Items.Get(ctx, []store.Key{lastSeenKey(d.Tenant, d.Device, stream)}, true)
 	if err != nil {

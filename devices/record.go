@@ -61,7 +61,7 @@ func lastSeenOf(it *store.Item) (time.Time, error) {
 // to devices, where "" means all devices. If nil, it selects none.
 type StreamFilter map[string]map[string]struct{}
 
-// Add selects a device in a stream, or all devices if device is empty.
+// Add selects a device in a stream, or all devices if the argument "device" is empty.
 func (f StreamFilter) Add(stream, device string) {
 	if f[stream] == nil {
 		f[stream] = map[string]struct{}{}

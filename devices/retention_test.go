@@ -100,7 +100,7 @@ func newSlow(t *testing.T) (*world, *slow) {
 	return w, s
 }
 
-// TestRetention_ChangesDuringRead checks that a change by this process is visible at once, even
+// TestRetention_ChangesDuringRead checks that a change by this process is visible immediately, even
 // if the device, or the item that marks its tenant, is being read.
 func TestRetention_ChangesDuringRead(t *testing.T) {
 	w, s := newSlow(t)

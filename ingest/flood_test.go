@@ -87,7 +87,8 @@ func TestFlood_DelaysNoGoodReadings(t *testing.T) {
 	}
 }
 
-// writeUntil writes single readings until done is closed. It returns the time of the slowest write.
+// writeUntil writes single readings until done is closed. It returns the duration of the slowest
+// write.
 func writeUntil(t *testing.T, in *ingest.Ingester, done <-chan struct{}) (slowest time.Duration) {
 	t.Helper()
 	for i := 0; ; i++ {

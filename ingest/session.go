@@ -102,7 +102,7 @@ type state struct {
 	charged bool          // whether readings of the body were charged to the key's rate
 }
 
-// sessions has ended sessions, whose memory later sessions reuse.
+// sessions holds sessions that have ended. Later sessions reuse their memory.
 var sessions reuse.List[Session]
 
 // Begin begins a session with the rights of a key. The caller must end it with Close.
@@ -236,7 +236,8 @@ func (s *Session) Check(ctx context.Context, src *Source) (readings int64, err e
 	return readings, err
 }
 
-// readBatch reads the next batch and stores it. If done is true, the batch was the last one.
+// readBatch reads the next batch and stores it. If the result "done" is true, the batch was the
+// last one.
 func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader, index int64, large bool) (done bool, err error) {
 	if large || !src.Queued {
 		if err := s.turn.Begin(ctx, large); err != nil {

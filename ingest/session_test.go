@@ -125,7 +125,7 @@ func TestRead_GivesUpOnOtherData(t *testing.T) {
 	}
 }
 
-// TestBegin_Refuses checks that a session beyond the limit of the router is refused, and so is a
+// TestBegin_Refuses checks that Begin refuses a session beyond the limit of the router, and a
 // session of a key that exceeded its rate. Ended sessions do not count.
 func TestBegin_Refuses(t *testing.T) {
 	w := newWorld(t)

@@ -144,7 +144,7 @@ func TestLease_HasOneHolder(t *testing.T) {
 	}
 }
 
-// once calls the function do once, before the next write takes effect.
+// once calls the function "do" once, before the next write takes effect.
 type once struct {
 	store.Items
 	do func()
@@ -170,7 +170,7 @@ func TestAcquire_FailsIfRenewedMeanwhile(t *testing.T) {
 	want(t, "a's check", la.Check(t.Context()), nil)
 }
 
-// TestAcquire_GrantsOneOfMany lets two processes acquire a free lease at once.
+// TestAcquire_GrantsOneOfMany lets two processes acquire a free lease at the same time.
 func TestAcquire_GrantsOneOfMany(t *testing.T) {
 	for _, released := range []bool{false, true} {
 		c := newClock()

@@ -32,14 +32,14 @@ var ErrHeld = errors.New("lease is held by another process")
 // ErrLost means that the lease was taken over.
 var ErrLost = errors.New("lease was lost")
 
-// MaxClockSkew is the assumed limit of the difference between the clocks of two
-// processes that share a store. Every margin for clocks is derived from it.
+// MaxClockSkew is the largest assumed difference between the clocks of two processes that share a
+// store. Every margin for clocks is derived from it.
 const MaxClockSkew = 10 * time.Minute
 
 // takeoverMargin is the time that other processes wait after the end of a lease before they take it
 // over. One MaxClockSkew is enough if no clocks differ by more than MaxClockSkew. Two more tolerate
-// larger differences, because two holders at once do more harm than a late takeover. Usually,
-// another process notices earlier that the lease is idle.
+// larger differences, because two holders at the same time do more harm than a late takeover.
+// Usually, another process notices earlier that the lease is idle.
 const takeoverMargin = 3 * MaxClockSkew
 
 const (
@@ -151,7 +151,7 @@ func (l *Lease) Check(ctx context.Context) error {
 	return err
 }
 
-// Release ends the lease, so that another process can acquire it at once. The token remains in
+// Release ends the lease, so that another process can acquire it immediately. The token remains in
 // the registry. Later checks fail.
 func (l *Lease) Release(ctx context.Context) error {
 	defer func() { l.token, l.until = 0, time.Time{} }() // no lease has token 0

@@ -154,7 +154,7 @@ func TestCheck_ExtendsLease(t *testing.T) {
 	want(t, "b", err, lease.ErrHeld)
 }
 
-// writes counts writes. If err is set, they fail with it.
+// writes counts writes. If the field "err" is set, all writes fail with that error.
 type writes struct {
 	store.Items
 	n   int
@@ -189,7 +189,7 @@ func TestCheck_WritesOncePerHalfTTL(t *testing.T) {
 	}
 }
 
-// TestRelease_EndsLease releases a lease. Any process may acquire it at once, and checks of the
+// TestRelease_EndsLease releases a lease. Any process may acquire it immediately, and checks of the
 // released lease must fail.
 func TestRelease_EndsLease(t *testing.T) {
 	c := newClock()
@@ -221,7 +221,7 @@ func TestRelease_LeavesLostLease(t *testing.T) {
 	want(t, "b's check", lb.Check(t.Context()), nil)
 }
 
-// TestAcquire_BySameHolder restarts a process. It must acquire its lease at once, and its older
+// TestAcquire_BySameHolder restarts a process. It must acquire its lease immediately, and its older
 // lease must be lost at the next write.
 func TestAcquire_BySameHolder(t *testing.T) {
 	c := newClock()

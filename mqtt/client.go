@@ -40,7 +40,7 @@ type ClientOptions struct {
 type ClientEvents struct {
 	Connected func(protocol string)
 	// Disconnected is called after the connection was lost, and after each failed attempt to connect.
-	// The argument retry is the pause before the next attempt.
+	// The argument "retry" is the pause before the next attempt.
 	Disconnected func(err error, retry time.Duration)
 }
 
@@ -66,7 +66,7 @@ type Client struct {
 type clientState struct {
 	connected bool
 	protocol  string
-	since     time.Time // when the field connected last changed
+	since     time.Time // when the field "connected" last changed
 	last      error     // the last failure; a reconnect does not clear it
 	connects  int64
 	messages  int64
@@ -178,7 +178,7 @@ func (c *Client) subscribe(ctx context.Context, l link) error {
 	return nil
 }
 
-// connect connects with the configured version of MQTT. For auto, it tries 5 and then 3.1.1.
+// connect connects with the configured version of MQTT. For "auto", it tries 5 and then 3.1.1.
 func (c *Client) connect(ctx context.Context, receive func(*message)) (link, string, error) {
 	if c.opts.Protocol != "3.1.1" {
 		l, err := connect5(ctx, &c.opts, receive)
@@ -218,8 +218,8 @@ func (c *Client) noteMessage() {
 	c.state.at = c.opts.Now()
 }
 
-// store stores the readings of a message, and ignores retained copies. It retries after each error for
-// the duration Patience.
+// store stores the readings of a message, and ignores retained copies. It retries after each error
+// until the duration Patience has passed.
 func (c *Client) store(ctx context.Context, m *message) (Result, error) {
 	if m.retained {
 		c.opts.Metrics.received(Ignored, 0)

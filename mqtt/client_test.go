@@ -165,14 +165,14 @@ func TestClient_DisconnectsAfterPatience(t *testing.T) {
 }
 
 // TestTLS_IsCheckedAndUsed checks that the client connects with TLS to a broker, and refuses a certificate
-// that it does not know. The broker is Varve's listener, which uses TLS, too.
+// that it does not know. Varve's listener, with TLS, serves as the broker.
 func TestTLS_IsCheckedAndUsed(t *testing.T) {
 	web := httptest.NewTLSServer(http.NotFoundHandler()) // the certificate of this server is for 127.0.0.1
 	defer web.Close()
 	roots := x509.NewCertPool()
 	roots.AddCert(web.Certificate())
 	w := newWorld(t, 10)
-	// The listener is the broker of the client, too. It sends no messages, but accepts subscriptions.
+	// The listener serves as the broker. It sends no messages, but accepts subscriptions.
 	address := w.listen(t, func(o *mqtt.ListenerOptions) { o.TLS = &tls.Config{Certificates: web.TLS.Certificates} })
 	for _, p := range protocols {
 		o := mqtt.ClientOptions{

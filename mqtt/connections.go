@@ -36,7 +36,8 @@ func (c *connections) ID() string              { return "devices" }
 func (c *connections) Address() string         { return c.listener.Addr().String() }
 func (c *connections) Protocol() string        { return c.listener.Addr().Network() }
 
-// Serve accepts connections until Close. Each connection must send its first packet within the time hello.
+// Serve accepts connections until Close. Each connection must send its first packet within the time
+// c.hello.
 func (c *connections) Serve(establish listeners.EstablishFn) {
 	if !c.begin(nil) {
 		return

@@ -60,8 +60,9 @@ func (d *drops) report(payload []byte) {
 	d.isKnown, d.count = true, n
 }
 
-// endIfQuiet clears the condition if the count has not risen for the time quiet. Mosquitto reports a
-// count only when it changes, so no report shows that the drops have ended.
+// endIfQuiet clears the condition if more time than "quiet" has passed since the last rise of the
+// count. Mosquitto reports a count only when it changes, so no report shows that the drops have
+// ended.
 func (d *drops) endIfQuiet() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

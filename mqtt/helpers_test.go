@@ -50,7 +50,7 @@ func (w *world) Add(ctx context.Context, list []rejects.Reject) ([]bool, error) 
 	return w.engine.Rejects.Add(ctx, list)
 }
 
-// newWorld returns a receiver that accepts the given number of concurrent writes. Its clock always shows
+// newWorld returns a world that accepts the given number of concurrent writes. Its clock always shows
 // noon.
 func newWorld(t *testing.T, writes int) *world {
 	t.Helper()

@@ -57,7 +57,7 @@ func (f *failure) set(err error) {
 
 func (f *failure) failed() <-chan struct{} { return f.done }
 
-// cause returns the reason for the failure. It may be called only after the channel done is closed.
+// cause returns the reason for the failure. It may be called only after f.done is closed.
 func (f *failure) cause() error { return f.err }
 
 // errVersion reports a broker that does not support the version of MQTT.
@@ -122,7 +122,8 @@ func newBufferedConn(c net.Conn) *bufferedConn {
 	return &bufferedConn{Conn: c, in: bufio.NewReaderSize(watched{c}, 64<<10)}
 }
 
-// watched is a connection whose reads fail if the broker sends no packet for the time silence.
+// watched is a connection whose reads fail if the broker sends nothing for longer than the constant
+// "silence".
 type watched struct{ net.Conn }
 
 func (w watched) Read(p []byte) (int, error) {

@@ -15,8 +15,8 @@ type link311 struct {
 	client paho.Client
 }
 
-// connect311 connects with MQTT 3.1.1. The function receive is called for each message, in order. While
-// receive blocks, no further message is read.
+// connect311 connects with MQTT 3.1.1. The function "receive" is called for each message, in order.
+// While it blocks, no further message is read.
 func connect311(ctx context.Context, o *ClientOptions, receive func(*message)) (link, error) {
 	l := &link311{failure: newFailure()}
 	options := paho.NewClientOptions().AddBroker("tcp://unused"). // required, but dial connects to o.URL

@@ -58,8 +58,8 @@ type link5 struct {
 	client *paho.Client
 }
 
-// connect5 connects with MQTT 5. The function receive is called for each message, in order. While
-// receive blocks, no further message is read.
+// connect5 connects with MQTT 5. The function "receive" is called for each message, in order. While
+// it blocks, no further message is read.
 func connect5(ctx context.Context, o *ClientOptions, receive func(*message)) (link, error) {
 	conn, err := dial(ctx, o.URL, o.TLS)
 	if err != nil {

@@ -236,8 +236,8 @@ func TestListener_SeparatesTenants(t *testing.T) {
 	}
 }
 
-// TestListener_DelaysBeyondRate checks that messages of a key that exceeded its rate wait, and that
-// each is stored.
+// TestListener_DelaysBeyondRate checks that messages wait if their key exceeded its rate, and that
+// all of them are stored.
 func TestListener_DelaysBeyondRate(t *testing.T) {
 	begin := time.Now()
 	advancing := func() time.Time { return noon.Add(time.Since(begin)) }
@@ -250,7 +250,8 @@ func TestListener_DelaysBeyondRate(t *testing.T) {
 			t.Fatalf("message %d: the answer is %+v, want 0x00", i, answer)
 		}
 	}
-	// The key allows the messages of one second at once. Another second is the tolerance of the test.
+	// The key allows the messages of one second without a delay. Another second is the tolerance of
+	// the test.
 	if took := time.Since(begin); took < (seconds-2)*time.Second {
 		t.Errorf("%d messages took %s, so the rate of %d/s is not respected", perSecond*seconds, took, perSecond)
 	}

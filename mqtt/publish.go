@@ -48,7 +48,8 @@ func (h *hook) OnPublish(cl *server.Client, pk packets.Packet) (packets.Packet, 
 	return pk, packets.ErrRejectPacket
 }
 
-// store stores the readings of a message. It retries after each error for the duration Patience.
+// store stores the readings of a message. It retries after each error until the duration Patience
+// has passed.
 //
 // If the rate of the key is exceeded, it retries, too. An answer with an error code would lose the
 // message, because a client of MQTT 5 must not resend a message after such an answer.

@@ -41,7 +41,7 @@ type Alertmanager struct {
 }
 
 // firing is an alert whose opening this process has sent. After a restart, no firings are known, so
-// a resolution ends its alert at once.
+// a resolution ends its alert immediately.
 type firing struct {
 	since time.Time // when the opening was first sent
 	ended time.Time // when the resolution was last sent; zero if it was not sent
@@ -51,7 +51,7 @@ type firing struct {
 const mostFired = 1000
 
 // NewAlertmanager returns a notifier for the Alertmanager at a URL, such as http://localhost:9093.
-// If token is not empty, it is sent as a bearer token.
+// If the token is not empty, it is sent as a bearer token.
 func NewAlertmanager(address, token string, now func() time.Time) (*Alertmanager, error) {
 	if err := CheckURL(address); err != nil {
 		return nil, err
@@ -157,8 +157,8 @@ func (a *Alertmanager) describe(p *postable, m *Message, now time.Time) {
 	p.StartsAt, p.EndsAt = earlier(d.OpenedAt, end), end
 }
 
-// forgetEnded removes alerts whose resolution is not resent any more, if fired has many. The caller
-// holds the lock.
+// forgetEnded removes alerts whose resolution is not resent any more, if a.fired has at least
+// mostFired entries. The caller holds the lock.
 func (a *Alertmanager) forgetEnded(now time.Time) {
 	if len(a.fired) < mostFired {
 		return

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// GiveUp is the age of a message at which a failed attempt is final. The age begins when the message
-	// is queued.
+	// GiveUp is the age of a message at which a failed attempt is final. It is counted from the
+	// time at which the message was queued.
 	GiveUp = 24 * time.Hour
 	// GiveUpRefused is the time for which a message is retried while the receiver refuses it.
 	GiveUpRefused = time.Hour
@@ -27,8 +27,8 @@ func pauseAfter(attempts int) time.Duration {
 	return pause*3/4 + rand.N(pause/2)
 }
 
-// hasFailed reports whether a message has failed permanently, given the error of its last attempt. The
-// argument refused is the time since which all attempts were refused.
+// hasFailed reports whether a message has failed permanently, given the error of its last attempt.
+// The argument "refused" is the time since which all attempts were refused.
 func hasFailed(err error, queued, refused, now time.Time) bool {
 	switch fault, _ := faultOf(err); fault {
 	case Gone:

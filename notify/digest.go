@@ -101,8 +101,8 @@ func (s *Sender) summary(id string, parts []part) *Message {
 	return &Message{ID: id, Type: Digest, Time: queued, Digest: d}
 }
 
-// delayDigest sets the time of the next attempt for a digest. The time is not stored at once. So after
-// a restart, the digest is usually due immediately.
+// delayDigest sets the time of the next attempt for a digest. It does not write the records of the
+// alerts. So after a restart, the digest is usually due immediately.
 func (s *Sender) delayDigest(j *job, now time.Time) {
 	attempts := j.parts[0].Attempts + 1
 	next := now.Add(pauseAfter(attempts))

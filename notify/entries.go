@@ -60,8 +60,8 @@ func (r *record) silenced() (n int) {
 	return n
 }
 
-// queueState counts the pending messages for one notifier. The field oldest is the time at which the
-// first of them was queued.
+// queueState counts the pending messages for one notifier. The field "oldest" is the time at which
+// the first of them was queued.
 type queueState struct {
 	pending int
 	oldest  time.Time

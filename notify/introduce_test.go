@@ -17,7 +17,7 @@ func named(name string, r notify.Notifier) notify.Target {
 	return notify.Target{Name: name, Notifier: r}
 }
 
-// during runs a process on a store, calls do, and closes the process.
+// during runs a process on a store, calls the function "do", and closes the process.
 func during(t *testing.T, s store.Store, do func(w *world), targets ...notify.Target) {
 	t.Helper()
 	w := open(t, unclosed{s}, targets...)

@@ -27,7 +27,7 @@ type Delivery struct {
 	QueuedAt  time.Time
 	NextAt    time.Time // earliest time of the next attempt; zero if the delivery has ended
 	EndedAt   time.Time // zero if the delivery is pending
-	Attempts  int       // number of attempts; failed attempts for a digest may be missing, because they are not stored at once
+	Attempts  int       // number of attempts; failed attempts for a digest may be missing, because they are not stored immediately
 	Error     string    // error of the last attempt, or the reason of the failure; "" for a digest before it ends
 }
 
@@ -80,8 +80,8 @@ func Deliveries(ctx context.Context, items store.Items, l DeliveryList) (page re
 	return page, nil
 }
 
-// deliveries returns the deliveries of a record that have a state, the newest first. If the state
-// is empty, it returns all.
+// deliveries returns the deliveries of a record that have the given state, the newest first. If the
+// state is empty, it returns all.
 func (r *record) deliveries(state State) (all []Delivery) {
 	for _, d := range slices.Backward(r.Deliveries) {
 		if state != "" && d.State != state {

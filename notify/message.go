@@ -176,8 +176,8 @@ const (
 	// refused the message for GiveUpRefused, or until the message has the age GiveUp. In that time,
 	// an operator may repair the receiver or a credential.
 	Refused
-	// Gone means that the receiver does not exist any more. The message fails at once. Other messages
-	// are still sent.
+	// Gone means that the receiver does not exist any more. The message fails immediately. Other
+	// messages are still sent.
 	Gone
 )
 

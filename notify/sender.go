@@ -132,7 +132,8 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// stop waits for running attempts, and records their results.
+// stop waits for running attempts and records their results. Then it releases the lease, and closes
+// the notifiers.
 func (s *Sender) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseTTL)
 	defer cancel()
@@ -212,7 +213,7 @@ func (s *Sender) acquire(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// refresh updates the field works from the entries of the outbox.
+// refresh updates s.works from the entries of the outbox, and queues messages about changed alerts.
 func (s *Sender) refresh(ctx context.Context, entries []alerts.OutboxEntry) error {
 	now := s.opts.Now()
 	for _, w := range s.works {

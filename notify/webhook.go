@@ -102,8 +102,8 @@ func (w *Webhook) signature(id, at string, body []byte) string {
 	return strings.Join(all, " ")
 }
 
-// longestAnswer bounds the part of an answer that is read. An answer is read so that the connection
-// can be reused.
+// longestAnswer is the maximum number of bytes that are read of an answer. An answer is read so
+// that the connection can be reused.
 const longestAnswer = 64 << 10
 
 // post sends a request, and classifies the answer. Its errors omit the URL, whose path may be a

@@ -23,8 +23,8 @@ type Keyring struct {
 	ready *Signer
 }
 
-// NewKeyring returns a keyring. If file is empty, the key is in the registry, and is created when it
-// is used for the first time. Processes with one registry have one key.
+// NewKeyring returns a keyring. If the argument "file" is empty, the key is in the registry, and is
+// created when it is used for the first time. Processes that share a registry share the key.
 func NewKeyring(items store.Items, file string) *Keyring { return &Keyring{items: items, file: file} }
 
 // Signer returns the signer. It reads or creates the key when it is called for the first time.

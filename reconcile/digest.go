@@ -52,7 +52,7 @@ func (d Digest) String() string {
 // Lengths of the text of a digest.
 const (
 	TextLen = 22
-	// MinPrefix is the length of the shortest prefix of a text that a sender may compare. 8
+	// MinPrefix is the minimum number of characters of a digest's text that a sender may compare. 8
 	// characters have 48 bits.
 	MinPrefix = 8
 )
@@ -66,7 +66,7 @@ func (d Digest) HasPrefix(text string) bool {
 	return strings.HasPrefix(d.String(), text)
 }
 
-// secondsOf returns the length of a period.
+// secondsOf returns the length of a period in seconds.
 func secondsOf(p rollup.Period) int64 {
 	if p == rollup.Daily {
 		return int64(24 * time.Hour / time.Second)

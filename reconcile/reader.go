@@ -40,8 +40,8 @@ type Answer struct {
 // Reader computes digests of stored readings.
 type Reader struct {
 	Readings *query.Engine
-	// InTurn, if set, is called for each part of an answer. It must call read, which reads the part from
-	// the store. It can limit concurrent reads.
+	// InTurn, if set, is called for each part of an answer. It must call the function "read", which
+	// reads the part from the store. It can limit concurrent reads.
 	InTurn func(ctx context.Context, read func() error) error
 	// Erased, if set, returns the event times for which readings of a series were erased on purpose.
 	Erased func(context.Context, varve.Series) ([]varve.Window, error)

@@ -8,7 +8,7 @@ import (
 
 // Cache stores copies of values, each for a limited time.
 //
-// After Forget, changes of this process are visible at once. A read that began before Forget does
+// After Forget, changes of this process are visible immediately. A read that began before Forget does
 // not add its result to the cache. Changes of other processes are visible when the copy expires.
 // A cache is safe for concurrent use.
 type Cache[K comparable, V any] struct {
@@ -45,9 +45,9 @@ func NewCache[K comparable, V any](o CacheOptions[V]) *Cache[K, V] {
 	return &Cache[K, V]{o: o, copies: map[K]copied[V]{}}
 }
 
-// Get returns the copy for a key. If no valid copy exists, it calls read and stores the result in
-// the cache. Errors of read are returned but not stored. Several callers may read the same key at
-// the same time.
+// Get returns the copy for a key. If no valid copy exists, it calls the function "read" and stores
+// the result in the cache. Errors of the function are returned but not stored. Several callers may
+// read the same key at the same time.
 func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
 	now := c.o.Now()
 	v, forgets, ok := c.valid(key, now)
@@ -77,9 +77,9 @@ func (c *Cache[K, V]) Set(key K, v V) {
 	c.put(key, copied[V]{value: v, read: c.o.Now()})
 }
 
-// valid returns the copy for a key, and the number of calls of Forget. ok is true if the copy has not
-// expired. A copy with a negative age, from before the clock was set back, has expired, unless its
-// value is lasting.
+// valid returns the copy for a key, and the number of calls of Forget. The result ok is true if the
+// copy has not expired. A copy with a negative age, from before the clock was set back, has
+// expired, unless its value is lasting.
 func (c *Cache[K, V]) valid(key K, now time.Time) (v V, forgets int64, ok bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

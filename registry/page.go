@@ -21,9 +21,9 @@ const cursorVersion = 1
 // truncated cursor could be valid, and continue the list after a wrong entry.
 const checksumBytes = 4
 
-// EncodeCursor returns a cursor that continues a list. The argument place identifies the last entry
-// of the page before. The argument question is the kind of the list, its tenant and its parameters,
-// and the cursor is valid only for an equal question.
+// EncodeCursor returns a cursor that continues a list. The argument "place" identifies the last
+// entry of the page before. The argument "question" is the kind of the list, its tenant and its
+// parameters, and the cursor is valid only for an equal question.
 func EncodeCursor(question []string, place ...string) string {
 	b := binary.LittleEndian.AppendUint64([]byte{cursorVersion}, hashOf(question))
 	for _, part := range place {
@@ -44,8 +44,9 @@ func hashOf(question []string) uint64 {
 	return h.Sum64()
 }
 
-// ParseCursor returns the n texts that EncodeCursor received in the argument place. If the cursor is
-// invalid, or belongs to another question, it fails with an Invalid error for the parameter cursor.
+// ParseCursor returns the n texts that were the argument "place" of EncodeCursor. If the cursor
+// is invalid, or belongs to another question, ParseCursor fails with an Invalid error for the
+// parameter "cursor".
 func ParseCursor(text string, question []string, n int) ([]string, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) < 9+checksumBytes || b[0] != cursorVersion {
@@ -84,8 +85,8 @@ const (
 	MaxLimit     = 1000
 )
 
-// PageLimit returns the length of a page for a requested limit, where 0 means DefaultLimit. If
-// the limit is out of range, it fails with an Invalid error for the parameter limit.
+// PageLimit returns the length of a page for a requested limit, where 0 means DefaultLimit. If the
+// limit is out of range, PageLimit fails with an Invalid error for the parameter "limit".
 func PageLimit(limit int) (int, error) {
 	switch {
 	case limit == 0:

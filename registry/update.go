@@ -22,13 +22,13 @@ type Updater struct {
 
 // Update changes an item and returns the item as it is stored afterwards.
 //
-// The function change receives the stored item, or nil if it is missing. It returns the next
-// state, or nil if nothing needs to be written. Update sets the version of the next state. Each time
-// that another process has written the item meanwhile, Update calls change with the newly stored
-// item. So change must compute everything from its argument.
+// The function "change" receives the stored item, or nil if it is missing. It returns the next
+// state, or nil if nothing needs to be written. Update sets the version of the next state. Each
+// time that another process has written the item meanwhile, Update calls the function with the
+// newly stored item. So the function must compute everything from its argument.
 //
-// Errors of change are returned unchanged. Errors of the store begin with the action that failed
-// and the argument name, which names the item.
+// Errors of the function are returned unchanged. Errors of the store begin with the action that
+// failed and the argument "name", which names the item.
 func (u Updater) Update(ctx context.Context, key store.Key, name string, change func(old *store.Item) (next *store.Item, err error)) (*store.Item, error) {
 	for {
 		items, err := u.Items.Get(ctx, []store.Key{key}, true)

@@ -8,7 +8,7 @@ import (
 
 const (
 	// maxBuffer and maxStreamBuffer limit the memory of all buffered rejects, and of the rejects of
-	// one stream. So a flood in one stream leaves room for the others.
+	// one stream, in bytes. So a flood in one stream leaves room for the others.
 	maxBuffer       = 32 << 20
 	maxStreamBuffer = 12 << 20
 	// writePause is the shortest time between two background writes. With writeAtOnce, it limits
@@ -16,7 +16,7 @@ const (
 	writePause = 200 * time.Millisecond
 	// retryPause is the time from a failed background write to the next try.
 	retryPause = time.Second
-	// closeWithin limits the time of the last writes, in Close.
+	// closeWithin limits the time for the last writes in Close.
 	closeWithin = 5 * time.Second
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// slowItems has writes that are durable at once, and that return after a pause. A write whose
+// slowItems has writes that are durable immediately, and that return after a pause. A write whose
 // context ends meanwhile fails nevertheless.
 type slowItems struct {
 	store.Items

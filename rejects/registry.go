@@ -168,7 +168,7 @@ func (g *Registry) write(ctx context.Context, list []Reject, kept []bool) error 
 	return g.writeHeld(ctx, list, kept)
 }
 
-// writeHeld does the same as write. The caller must hold the lock writing.
+// writeHeld does the same as write. The caller must hold the lock g.writing.
 func (g *Registry) writeHeld(ctx context.Context, list []Reject, kept []bool) error {
 	stored, err := g.stored(ctx, list)
 	if err != nil {

@@ -168,7 +168,7 @@ func TestRejects_Expire(t *testing.T) {
 	})
 }
 
-// TestDelete_MakesRoom checks that a deletion at the limit makes room at once.
+// TestDelete_MakesRoom checks that a deletion at the limit makes room immediately.
 func TestDelete_MakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(o *rejects.Options) { o.Limit = 2 })

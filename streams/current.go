@@ -17,11 +17,11 @@ type sharedRead struct {
 	abandoned bool // whether the caller that started the read has given up, because its context ended
 }
 
-// sharedReads has the reads of one stream: begun is under way, and next begins after it. Each may
+// sharedReads has the reads of one stream: "begun" is under way, and "next" begins after it. Each may
 // be nil.
 type sharedReads struct{ begun, next *sharedRead }
 
-// Current returns a stream and the version of the catalog. The argument version is the key of the
+// Current returns a stream and the version of the catalog. The argument "version" is the key of the
 // item with the catalog's version. Both are read in one request that begins after the call.
 // Concurrent calls share a request.
 func (r *Registry) Current(ctx context.Context, tenant, stream string, version store.Key) (Stream, string, error) {
@@ -42,7 +42,7 @@ func (r *Registry) Current(ctx context.Context, tenant, stream string, version s
 	}
 }
 
-// joinNext returns the reads of a stream and its next read. The result first reports whether the
+// joinNext returns the reads of a stream and its next read. The result "first" reports whether the
 // caller must start that read.
 func (r *Registry) joinNext(k id) (all *sharedReads, f *sharedRead, first bool) {
 	r.reading.Lock()

@@ -37,8 +37,8 @@ func TestRegister_MergesConcurrentChange(t *testing.T) {
 	}
 }
 
-// TestRegister_ConcurrentRegistries registers two streams in five classes with four registries at once. No
-// class may be lost.
+// TestRegister_ConcurrentRegistries registers two streams in five classes with four registries at
+// the same time. No class may be lost.
 func TestRegister_ConcurrentRegistries(t *testing.T) {
 	items, c := mem.New(nil), newClock()
 	classes := []string{"a", "b", "c", "d", "e"}

@@ -1,9 +1,9 @@
 // Package streams records the streams of each tenant, and the classes whose tables contain their
 // readings.
 //
-// The router registers a stream before it writes to it. Queries read its classes, so a stream
-// that was moved to another class loses no readings. For stores with rows, a [Registry] also
-// records the row windows and the shards of a stream.
+// The router registers a stream before it writes to the stream. Queries read the classes of a
+// stream, so a stream that was moved to another class loses no readings. For stores with rows, a
+// [Registry] also records the row windows and the shards of a stream.
 //
 //   - A class is never removed from a stream, and row windows and shards only grow.
 //   - If the item of a stream is lost, it is recovered from the tables.
@@ -89,8 +89,9 @@ func New(items store.Items, now func() time.Time) *Registry {
 	}
 }
 
-// RecoverFrom makes the registry recover streams without an item from tables. The function
-// classOf returns the class of a table prefix. RecoverFrom must be called before other methods.
+// RecoverFrom sets the tables from which the registry recovers streams whose items are missing. The
+// function classOf returns the class of a table prefix. RecoverFrom must be called before other
+// methods.
 func (r *Registry) RecoverFrom(s store.LayoutReader, classOf func(prefix string) (class string, ok bool)) {
 	r.layouts, r.classOf = s, classOf
 }
@@ -160,7 +161,7 @@ func (s *Stream) includes(class string, window time.Duration) bool {
 // cannot be lowered, because all shards have readings. For an unknown stream, Spread fails with
 // NotFound.
 //
-// Writers in all processes use the new number within a minute, and consistent reads at once.
+// Writers in all processes use the new number within a minute, and consistent reads immediately.
 func (r *Registry) Spread(ctx context.Context, tenant, stream, device string, shards int) (Stream, error) {
 	return r.change(ctx, id{tenant, stream}, func(st *Stream) error {
 		now := max(st.Shards[device], 1)
@@ -180,8 +181,9 @@ func (r *Registry) Spread(ctx context.Context, tenant, stream, device string, sh
 	})
 }
 
-// change updates a stream's item with the function do, and caches the stream. If do changes nothing, an
-// existing item is not written. Errors of do are returned as they are.
+// change updates a stream's item with the function "do", and caches the stream. If the function
+// changes nothing, an existing item is not written. Errors of the function are returned as they
+// are.
 func (r *Registry) change(ctx context.Context, k id, do func(*Stream) error) (Stream, error) {
 	var st Stream
 	update := registry.Updater{Items: r.items, Legacy: attrClasses}
@@ -231,8 +233,9 @@ func (r *Registry) streamOf(ctx context.Context, k id, it *store.Item) (Stream, 
 	return decode(k, it)
 }
 
-// Get returns a stream. A stream to which nothing was written has no classes. If fresh is set, the
-// registry is read; otherwise a copy that is up to ten seconds old may be returned.
+// Get returns a stream. A stream to which nothing was written has no classes. If the argument
+// "fresh" is set, the registry is read; otherwise a copy that is up to ten seconds old may be
+// returned.
 func (r *Registry) Get(ctx context.Context, tenant, stream string, fresh bool) (Stream, error) {
 	k := id{tenant, stream}
 	if known, age, ok := r.known.Lookup(k); ok && !fresh && age >= 0 && age < cacheFor {

@@ -17,7 +17,8 @@ func newClock() *clock { return &clock{time.Date(2026, 11, 1, 12, 0, 0, 0, time.
 
 func (c *clock) Now() time.Time { return c.now }
 
-// counted counts the calls of a store. If before is set, it is called first in each call.
+// counted counts the calls of Get and Put. If the function "before" is set, it is called first in
+// each call.
 type counted struct {
 	store.Items
 	gets, puts int
@@ -120,8 +121,8 @@ func TestRegister_IsRemembered(t *testing.T) {
 	}
 }
 
-// TestGet_RefreshesAfterTenSeconds changes a stream in another registry. Fresh reads must see
-// it at once, other reads after ten seconds. Unknown streams are read each time.
+// TestGet_RefreshesAfterTenSeconds changes a stream in another registry. Fresh reads must see it
+// immediately, other reads after ten seconds. Unknown streams are read each time.
 func TestGet_RefreshesAfterTenSeconds(t *testing.T) {
 	items, c := mem.New(nil), newClock()
 	r, other := streams.New(items, c.Now), streams.New(items, c.Now)
@@ -153,7 +154,7 @@ func TestList_SortsStreamsOfTenant(t *testing.T) {
 	}
 	note(t, r, "acme", "a", "default")
 	note(t, r, "acme-2", "z", "x")
-	// Other items of the tenant's partition, which sort before and after streams.
+	// Add other items to the tenant's partition. They sort before and after the streams.
 	for _, sk := range []string{"DEVICE#a", "STREAM", "STREAM$", "STREAMS#a", "TOKEN#a"} {
 		if err := items.Put(t.Context(), store.Item{Key: store.Key{PK: "TENANT#acme", SK: sk}}); err != nil {
 			t.Fatal(err)

@@ -190,8 +190,9 @@ func (a *assembly) writtenDecimals(from, to int) (map[int][]int, error) {
 	return written, nil
 }
 
-// fillNumbers forms the numbers of a column, with the decimals in written if a row has some there. It
-// removes the decimals that it uses, so that each list begins with the decimals of the next column.
+// fillNumbers forms the numbers of a column. If the argument "written" has decimals for a row, the
+// number gets them. fillNumbers removes the decimals that it uses, so that each list begins with
+// the decimals of the next column.
 func (a *assembly) fillNumbers(c *block.Column, t fieldType, written map[int][]int) error {
 	c.Kind = varve.KindNumber
 	if c.Wide != nil {
@@ -226,8 +227,9 @@ func (a *assembly) fillNumbers(c *block.Column, t fieldType, written map[int][]i
 	return writeNarrow(c, written)
 }
 
-// eachWritten calls do for each number of a column whose row is in written. It passes the index of the
-// number and the first element of the row's list, and removes that element.
+// eachWritten calls the function "do" for each number of a column if the map "written" has its row.
+// It passes the index of the number and the first element of the row's list, and removes that
+// element.
 func eachWritten(c *block.Column, written map[int][]int, do func(slot, digits int) error) error {
 	for row, digits := range written {
 		slot := row
@@ -259,8 +261,9 @@ func writeWide(c *block.Column, written map[int][]int) error {
 	})
 }
 
-// writeNarrow gives numbers of 64 bits the decimals in written. If a number has more decimals than the
-// column allows, writeNarrow moves all numbers of the column to Wide.
+// writeNarrow gives numbers of 64 bits the decimals that the map "written" has for their rows. If a
+// number has more decimals than the column allows, writeNarrow moves all numbers of the column to
+// Wide.
 func writeNarrow(c *block.Column, written map[int][]int) error {
 	var more map[int]int
 	err := eachWritten(c, written, func(slot, digits int) error {

@@ -17,14 +17,14 @@ import (
 // GroupRows is the default number of rows of a row group.
 const GroupRows = 1 << 17
 
-// MaxFileBytes is the default size at which a file ends.
+// MaxFileBytes is the default size in bytes from which a file gets no further row group.
 const MaxFileBytes = 32 << 20
 
 // Options configure a Builder.
 type Options struct {
 	Table     string           // name of the table, for the metadata of the files
 	GroupRows int              // number of rows in a row group; 0 means the constant GroupRows
-	MaxBytes  int              // size at which a file ends; 0 means MaxFileBytes
+	MaxBytes  int              // size in bytes from which a file gets no further row group; 0 means MaxFileBytes
 	Put       func(File) error // receives each file, in order
 	// If Concurrent is set, another goroutine writes a row group and calls Put, while the Builder collects
 	// the next one. The Builder then returns an error of Put from a later call.

@@ -10,7 +10,7 @@ import (
 // field collects the values of one field in a row group.
 type field struct {
 	name string
-	kind varve.Kind // kind of its first value; values of other kinds go to the column others
+	kind varve.Kind // kind of its first value; values of other kinds go to the column "others"
 	rows []int32    // row of each value
 
 	coefs []int64        // coefficients of numbers, if wide is empty
@@ -111,7 +111,7 @@ const (
 )
 
 // neededType returns the type of the column that holds the values. Numbers that exceed the type are
-// stored in the column others.
+// stored in the column "others".
 func (f *field) neededType() fieldType {
 	t := fieldType{kind: f.kind}
 	if f.kind != varve.KindNumber {

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/block"
 )
 
-// seriesRun is a series of a row group, whose rows begin at from.
+// seriesRun is a series of a row group. The field "from" is the index of its first row.
 type seriesRun struct {
 	series varve.Series
 	from   int

@@ -128,8 +128,9 @@ func numberTypeOf(leaf *parquet.Column) (fieldType, error) {
 	return fieldType{kind: varve.KindNumber, scale: int(d.Scale), whole: int(d.Precision - d.Scale)}, nil
 }
 
-// ReadGroup returns the readings of a row group, one block per series. If exact is false, numbers are
-// equal to the stored ones, but may have more or fewer zeros at the end. That suffices to compare values.
+// ReadGroup returns the readings of a row group, one block per series. If the argument "exact" is
+// false, numbers are equal to the stored ones, but may have more or fewer zeros at the end. That
+// suffices to compare values.
 func (rd *Reader) ReadGroup(i int, exact bool) (blocks []*block.Block, err error) {
 	defer recoverPanic(&err)
 	g := rd.file.RowGroups()[i]

@@ -30,8 +30,8 @@ const (
 	wideBytes    = 16
 )
 
-// fieldType is the type of the column of a field. For numbers, scale is the number of digits that they
-// need after the point, and whole the number before it.
+// fieldType is the type of the column of a field. For numbers, scale is the number of digits that
+// they need after the point, and whole is the number of digits before it.
 type fieldType struct {
 	kind         varve.Kind
 	scale, whole int
@@ -64,7 +64,7 @@ const (
 	colTime
 	colArrived
 	colID
-	colFields // the first column of a field; if no field has a column, the column others
+	colFields // the first column of a field; if no field has a column, the column "others"
 )
 
 // layout is the schema of a file. It has the types of the columns of fields.

@@ -107,8 +107,8 @@ func (c *column) readRows(chunk parquet.ColumnChunk, from, to int) (err error) {
 	return nil
 }
 
-// firstPage returns the number of the first row of the page that contains a row. If the file has no
-// index of pages, the result is 0.
+// firstPage returns the number of the first row of the page that contains the given row. If the
+// file has no index of pages, the result is 0.
 func firstPage(chunk parquet.ColumnChunk, row int) int {
 	index, err := chunk.OffsetIndex()
 	if err != nil || index == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// wideOf returns n as a sign and a 128-bit coefficient: n = ±coefficient × 10^-scale. It returns false if n
-// has more than scale decimals, or if the coefficient has more than 38 digits.
+// wideOf returns n as a sign and a 128-bit coefficient: n = ±coefficient × 10^-scale. It returns
+// false if n has more decimals than "scale", or if the coefficient has more than 38 digits.
 func wideOf(n varve.Number, scale int) (neg bool, hi, lo uint64, ok bool) {
 	n = n.Canonical()
 	neg, hi, lo, exp := n.Parts()

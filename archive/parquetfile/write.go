@@ -170,8 +170,8 @@ func (f *field) parquetNumber(i int, t fieldType) (parquet.Value, bool) {
 	return parquet.FixedLenByteArrayValue(appendWide(nil, neg, hi, lo)), true
 }
 
-// narrowOf returns n as a 64-bit coefficient: n = coefficient × 10^-scale. It returns false if n has more
-// than scale decimals, or if the coefficient has more than 18 digits.
+// narrowOf returns n as a 64-bit coefficient: n = coefficient × 10^-scale. It returns false if n
+// has more decimals than "scale", or if the coefficient has more than 18 digits.
 func narrowOf(n varve.Number, scale int) (parquet.Value, bool) {
 	neg, hi, lo, ok := wideOf(n, scale)
 	if !ok || hi != 0 || lo >= 1e18 {
@@ -200,9 +200,9 @@ func (g *group) othersTexts() (map[int32]string, error) {
 	return texts, nil
 }
 
-// decimalsTexts returns the values of the column decimals by row. A value, such as 1,0,2, states how many
-// digits each number of the row has after the point, except loose numbers. Rows without superfluous decimals
-// have no value.
+// decimalsTexts returns the values of the column "decimals" by row. A value, such as 1,0,2, states
+// how many digits each number of the row has after the point, except loose numbers. Rows without
+// superfluous decimals have no value.
 func (g *group) decimalsTexts(l *layout) map[int32]string {
 	var long []bool
 	for _, name := range l.names {

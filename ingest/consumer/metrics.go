@@ -46,9 +46,9 @@ func NewMetrics(reg *prometheus.Registry, source string) *Metrics {
 	return m
 }
 
-// Received counts queue records that were received from a shard or a queue. The argument lag is the delay
-// of the consumer: the time from its place to the end of the shard, or the age of the oldest received
-// message.
+// Received counts queue records that were received from a shard or a queue. The argument "lag" is
+// the delay of the consumer: the time from its place to the end of the shard, or the age of the
+// oldest received message.
 func (m *Metrics) Received(shard string, records int, lag time.Duration) {
 	m.received.Add(float64(records))
 	m.mu.Lock()

@@ -11,8 +11,8 @@ const (
 	lastPause  = 15 * time.Second
 )
 
-// Retry calls do until it succeeds, the error is permanent, or ctx ends. It calls failed after each
-// other error.
+// Retry calls the function "do" until it succeeds, the error is permanent, or ctx ends. After each
+// other error, it calls the function "failed".
 func Retry(ctx context.Context, isPermanent func(error) bool, failed func(err error, retry time.Duration), do func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := do()

@@ -32,8 +32,8 @@ type Options struct {
 	Now      func() time.Time
 
 	Conditions *health.Conditions
-	// Failed is called after each failure. The argument retry is the time until the next attempt; 0 means
-	// that none follows.
+	// Failed is called after each failure. The argument "retry" is the time until the next attempt;
+	// 0 means that none follows.
 	Failed func(err error, retry time.Duration)
 	// Every is the time between two searches for shards of the Kinesis stream. 0 means five seconds.
 	Every time.Duration
@@ -46,7 +46,7 @@ const (
 	// heartbeat at each search. The running processes share the shards.
 	silentAfter = 45 * time.Second
 	searchEvery = 5 * time.Second
-	// closeWithin limits the time of the last writes, in Close.
+	// closeWithin limits the time for the last writes in Close.
 	closeWithin = 10 * time.Second
 )
 
@@ -252,8 +252,8 @@ func (c *Consumer) nameStream(name, arn **string) {
 	}
 }
 
-// readableShards returns the shards that have not been read to their ends, and whose parents have.
-// Parents that Kinesis no longer lists have expired.
+// readableShards returns the shards that have not been read to their ends, but whose parents have
+// been. Parents that Kinesis no longer lists have expired.
 func readableShards(shards []types.Shard, checkpoints map[string]checkpoint) (ids []string) {
 	listed := map[string]bool{}
 	for i := range shards {

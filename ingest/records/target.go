@@ -29,9 +29,8 @@ var Params = []string{"precision", "timezone", "dst", "device", "time", "fields"
 // formats are the formats of records.
 var formats = []wire.Format{wire.JSON, wire.NDJSON, wire.Line}
 
-// ParseTarget returns the target for a tenant. Its parameters are the parameters of a write over
-// HTTP, and in addition stream and format. The default format is JSON: objects, arrays of objects, or
-// several of them.
+// ParseTarget returns the target for a tenant. It accepts the parameters in Params, and in addition
+// stream and format. The default format is JSON: objects, arrays of objects, or several of them.
 func ParseTarget(tenant string, q url.Values) (*Target, error) {
 	t := &Target{Format: wire.JSON, Defaults: wire.Defaults{Tenant: tenant, Stream: q.Get("stream")}}
 	for name := range q {

@@ -30,8 +30,8 @@ type Options struct {
 	Now       func() time.Time
 
 	Conditions *health.Conditions
-	// Failed is called after each failure. The argument retry is the time until the next attempt; 0 means
-	// that none follows.
+	// Failed is called after each failure. The argument "retry" is the time until the next attempt;
+	// 0 means that none follows.
 	Failed func(err error, retry time.Duration)
 }
 
@@ -40,7 +40,7 @@ const (
 	pollSeconds = 20
 	// maxMessages is the maximum number of messages of a request.
 	maxMessages = 10
-	// storeWithin limits the time of the last writes, after Close.
+	// storeWithin limits the time for the last writes in Close.
 	storeWithin = 20 * time.Second
 )
 

@@ -203,8 +203,8 @@ func (b *builder) end() []byte {
 	return b.out
 }
 
-// flatten writes the properties of an object as fields, except the one named skip. Names of nested
-// properties are joined by dots.
+// flatten writes the properties of an object as fields, except the one whose name is the argument
+// "skip". Names of nested properties are joined by dots.
 func (b *builder) flatten(prefix string, object jx.Raw, skip string) error {
 	return jx.DecodeBytes(object).ObjBytes(func(d *jx.Decoder, key []byte) error {
 		name := prefix + string(key)

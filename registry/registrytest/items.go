@@ -26,7 +26,7 @@ type Items struct {
 	Queries    int                // number of calls of Query
 	Returned   int                // number of items that Query returned
 	Unreadable error              // if set, every Query returns this error
-	Lagging    func([]store.Item) // if set, changes the results of eventually consistent reads
+	Lagging    func([]store.Item) // if set, changes the results of eventually consistent calls of Get
 
 	mu   sync.Mutex
 	puts map[string]int // number of writes by Put and PutAbsent, by sort key
@@ -49,8 +49,8 @@ func FailOn(prefixes ...string) func(store.Key) error {
 	}
 }
 
-// FailWrites makes writes and deletions of an item fail with the error that fail returns for its
-// key. If fail is nil, none fail.
+// FailWrites makes writes and deletions of an item fail with the error that the function "fail"
+// returns for its key. If the function is nil, none fail.
 func (s *Items) FailWrites(fail func(store.Key) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
