@@ -58,7 +58,7 @@ func (s Status) String() string {
 	}
 }
 
-// Info describes a table. The fields marked (detail) are set only if Filter.Details is true.
+// Info describes a table. The fields marked (detail) are valid only if Filter.Details is true.
 type Info struct {
 	grid.Table
 	Status  Status
@@ -97,7 +97,8 @@ type Filter struct {
 
 // Catalog lists tables.
 type Catalog interface {
-	// Tables returns the selected tables ordered by name. It never returns foreign tables.
+	// Tables returns the selected tables ordered by name. It omits tables whose names cannot be
+	// parsed.
 	Tables(ctx context.Context, f Filter) ([]Info, error)
 }
 
@@ -203,8 +204,8 @@ func (e *HoldError) Error() string { return "refused: it is on hold: " + e.Reaso
 // Unwrap returns ErrRefused.
 func (e *HoldError) Unwrap() error { return ErrRefused }
 
-// Retirable returns a HoldError if a table must not be retired, otherwise nil. Every store calls
-// it in Retire.
+// Retirable returns an error that wraps a HoldError if a table must not be retired, otherwise nil.
+// Every store calls it in Retire.
 func Retirable(in *Info) error {
 	if in.Hold != "" {
 		return fmt.Errorf("retire %s: %w", in.Table, &HoldError{in.Hold})
