@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// Columns sets b to the readings of the rows from <= i < to. It reuses the memory of b.
+// Columns sets b to the readings of the rows i with from <= i < to. It reuses the memory of b.
 func (v *View) Columns(from, to int, b *block.Block) error {
 	b.Series, b.IDs = v.series, b.IDs[:0]
 	times, arrived := slices.Grow(b.Times[:0], to-from)[:to-from], slices.Grow(b.Arrived[:0], to-from)[:to-from]
