@@ -20,7 +20,8 @@ type File struct {
 	reader *sstable.Reader
 }
 
-// Open opens a file. Its error matches pebble.IsCorruptionError if the index is unreadable.
+// Open opens a file. Its error matches pebble.IsCorruptionError if the footer or the top level of the
+// index is unreadable.
 func Open(fs vfs.FS, path string, o *pebble.Options) (*File, error) {
 	src, err := openSource(fs, path)
 	if err != nil {
