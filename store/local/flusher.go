@@ -151,7 +151,7 @@ func (f *flusher) flushImmutable(ctx context.Context) (err error) {
 	}
 	bytes := int64(batch.Len())
 	// Readers see chunks before these are durable. So the readings must be durable in the journal
-	// first, because a duplicate of a reading in a chunk is acknowledged at once.
+	// first, because a duplicate of a reading in a chunk is acknowledged immediately.
 	if f.db.journal != nil { // nil until Open has replayed the journal
 		if err := f.db.journal.Sync(ctx); err != nil {
 			return err

@@ -95,7 +95,7 @@ func (m *memory) idleLimit() int {
 	return int(max(m.db.opts.MemtableBytes/(4*memtable.BufferBytes), 1000))
 }
 
-// hasTooManyIdle reports whether idle series buffers should be evicted at once. The caller has
+// hasTooManyIdle reports whether idle series buffers should be evicted immediately. The caller has
 // locked mu.
 func (m *memory) hasTooManyIdle() bool {
 	return m.bufferCount > len(m.filled[0])+len(m.filled[1])+2*m.idleLimit()
@@ -135,7 +135,7 @@ func (m *memory) evictSome(t *table) bool {
 	return m.bufferCount > m.idleLimit() && evicted > 0
 }
 
-// appendEntries adds readings after all others of a series buffer. The argument bodies has their
+// appendEntries adds readings after all others of a series buffer. The argument "bodies" has their
 // bodies, one after another. The caller has locked mu.
 func (m *memory) appendEntries(b *seriesBuffer, rows []memtable.Entry, shape uint32, bodies []byte) {
 	m.countEntries(b, len(rows), len(bodies))

@@ -48,7 +48,7 @@ func (s *snapshotter) snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	if err := s.db.guard.CheckItems(); err != nil {
 		return nil, err
 	}
-	if err := s.flusher.flush(s.db.life.background); err != nil { // not ctx: a canceled flush would count as failed
+	if err := s.flusher.flush(s.db.life.background); err != nil { // with ctx, a canceled flush would count as failed
 		return nil, err
 	}
 	f := s.db.folder
