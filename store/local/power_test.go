@@ -21,7 +21,7 @@ type beforeRemoval struct {
 
 	mu    sync.Mutex
 	last  *vfs.MemFS // copy from before the latest change of the journal's chain
-	taken *vfs.MemFS // the value of last when the first segment is removed; nil before
+	taken *vfs.MemFS // the value of "last" when the first segment is removed; nil before
 }
 
 func (b *beforeRemoval) MaybeError(op errorfs.Op) error {
