@@ -13,8 +13,8 @@ import (
 const (
 	// maxStored is the largest size of varve.Verdict.Stored in bytes.
 	maxStored = 1 << 10
-	// maxShown limits the fields of a reading in a message, in bytes. If the fields are longer, only
-	// those that differ are shown. Then maxMember limits the text of each field, in bytes.
+	// maxShown limits the fields of a reading in a message, in bytes. If the fields are longer, only the
+	// differing fields are shown. Then maxMember limits the text of each field, in bytes.
 	maxShown  = 160
 	maxMember = 60
 )

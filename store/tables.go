@@ -149,7 +149,7 @@ type Lifecycle interface {
 type Scaler interface {
 	// ReportUse publishes the capacity that this process has used since the last call. Scale reads
 	// the reports of all processes. ReportUse returns true if the template allows Scale to change the
-	// capacity of any table. Each process calls ReportUse every minute.
+	// capacity of some tables. Each process calls ReportUse every minute.
 	ReportUse(ctx context.Context) (scales bool, err error)
 	// Scale changes the capacity of tables according to the reported use, and returns the changes,
 	// also after an error. One process at a time should call Scale, so that no process waits for

@@ -20,7 +20,7 @@ type changeLog struct {
 
 	// barrier is read-locked from the append of a change until the change is applied or the wait
 	// for it fails. It is write-locked while the journal begins a segment. So a flush finds each
-	// change of its segment in Pebble or in unapplied.
+	// change of its segment in Pebble or in the list "unapplied".
 	barrier sync.RWMutex
 
 	mu        sync.Mutex

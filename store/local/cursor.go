@@ -115,7 +115,7 @@ type cursor struct {
 	i    int                  // index of the current row
 	left int                  // number of rows left, with the current one
 	step int                  // 1, or -1 in descending order
-	more func() (rows, error) // returns nil rows at the end; nil if no rows follow
+	more func() (rows, error) // returns nil at the end; the function itself is nil if no rows follow
 }
 
 // newCursor returns a cursor over the rows in the span.

@@ -19,7 +19,7 @@ type Loss struct {
 	First, Last varve.Series // the first and last series; if one is zero, the range has no limit at this end
 	From, To    time.Time    // the range of event times; zero if unknown
 	Items       bool         // whether items of the registry or their index entries are lost
-	FirstItem   store.Key    // key of the first lost item; zero if unknown
+	FirstItem   store.Key    // FirstItem and LastItem are at or next to the ends of the lost range; zero if unknown
 	LastItem    store.Key
 	Index       bool // whether only index entries are lost, which a repair recreates from the items
 	Catalog     bool // whether tables and counters are lost

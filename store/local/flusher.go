@@ -109,8 +109,8 @@ func (f *flusher) flush(ctx context.Context) error {
 }
 
 // rotate makes the mutable memtable immutable and begins a new segment, unless the current segment
-// is empty. The barrier ensures that each appended change is then either applied or listed in
-// unapplied.
+// is empty. The barrier ensures that each appended change is then either applied or in the list
+// changeLog.unapplied.
 func (f *flusher) rotate() error {
 	if f.db.journal.Size() == 0 {
 		return nil
@@ -298,7 +298,7 @@ func (f *flusher) statsAfter(mt *memtable.Memtable, done []flushedBuffer) map[*t
 	return stats
 }
 
-// releaseAtOnce is the number of series buffers that are released under one lock.
+// releaseAtOnce is the maximum number of series buffers that are released before memory is unlocked.
 const releaseAtOnce = 1000
 
 // releaseImmutable removes the flushed rows from the series buffers.

@@ -101,7 +101,7 @@ func (m *memory) hasTooManyIdle() bool {
 	return m.bufferCount > len(m.filled[0])+len(m.filled[1])+2*m.idleLimit()
 }
 
-// evictAtOnce is the number of series buffers that are examined under one lock.
+// evictAtOnce is the maximum number of series buffers that are examined before memory is unlocked.
 const evictAtOnce = 5000
 
 // evictIdle evicts idle series buffers while more than idleLimit buffers are in memory.

@@ -17,7 +17,7 @@ type Caching struct {
 // Its lock guards the entries, and is independent of the lock of the store.
 //
 // Rows are cached at their second read, so that a scan of all rows costs no memory. An insert makes
-// the columns of its row block out of date (see rowBlock). The cache ends with its memtable.
+// the columns of its row block out of date (see rowBlock). A new memtable begins with an empty cache.
 type Cache struct {
 	Caching
 	mu      sync.Mutex

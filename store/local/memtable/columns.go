@@ -42,7 +42,7 @@ func (v *View) Columns(from, to int, b *block.Block) error {
 	return nil
 }
 
-// ahead is the number of bodies that the function touch loads at a time.
+// ahead is the maximum number of bodies that one call of the method "touch" loads.
 const ahead = 64
 
 // touch reads a byte of each body, to load the bodies into the cache of the processor. The bodies of

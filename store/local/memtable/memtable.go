@@ -42,7 +42,7 @@ func Encode(bodies []byte, r *varve.Reading, base int64) ([]byte, Entry) {
 	}
 }
 
-// BufferBytes is the approximate size of a series buffer without its rows.
+// BufferBytes is the approximate size of a series buffer without its rows, in bytes.
 const BufferBytes = 300
 
 // Size returns the approximate memory of n entries, in bytes. The argument "bodies" is the total size

@@ -164,8 +164,8 @@ type decoder struct {
 	shapes  [][]string
 }
 
-// Decode calls visit for each reading of a record. It fails with ErrBody if the payload is
-// invalid.
+// Decode calls the function "visit" for each reading of a record. It fails with ErrBody if the payload
+// is invalid.
 func Decode(payload []byte, visit func(Recorded) error) error {
 	data, single, err := unpack(payload)
 	if err != nil {

@@ -37,7 +37,7 @@ type Row struct {
 const (
 	// NoTime is the last event time of empty Rows. It precedes all event times.
 	NoTime = -1
-	// rowBytes is the size of a row without its body.
+	// rowBytes is the size of a row without its body, in bytes.
 	rowBytes = 16
 )
 
