@@ -289,7 +289,8 @@ func (c *cursor) isApart(parts []block.Part, readings []varve.Reading) bool {
 	return len(parts) > 0 && len(readings) == 0 && parts[len(parts)-1].LastTime() != c.rows.Time(c.i)
 }
 
-// minPart is the minimum number of readings that are returned as columns. Tests reduce it.
+// minPart is how many consecutive readings must come from one chunk or memtable, so that they are
+// returned as columns. Tests reduce it.
 var minPart = 32
 
 // addParts returns at most "want" of the next readings, as columns. It stops where fewer than minPart

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Loss is a range of data that damage may have destroyed, and that is refused until it is accepted.
+// Loss is data that damage may have destroyed. A lost range of keys is refused until it is accepted.
 //
 // The data consists of readings of some series of a table, of items, or of entries of the catalog.
 type Loss struct {
