@@ -77,7 +77,7 @@ type Part struct {
 // Len returns the number of readings in the part.
 func (p *Part) Len() int { return p.To - p.From }
 
-// Row returns the index in the block of reading k of the part.
+// Row converts k, the index of a reading in the part, to the index of the reading in the block.
 func (p *Part) Row(k int) int {
 	if p.Desc {
 		return p.To - 1 - k

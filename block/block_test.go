@@ -139,8 +139,9 @@ func TestPart_CutsInBothOrders(t *testing.T) {
 	}
 }
 
-// TestColumn_Numbers compares summaries of columns with sums over their values. The columns have
-// numbers of one scale, of several scales, with more than 64 bits, and values of other kinds.
+// TestColumn_Numbers compares summaries of columns with summaries that the test computes value by
+// value. The columns have numbers of one scale, of several scales, with more than 64 bits, and values
+// of other kinds.
 func TestColumn_Numbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var values []varve.Value

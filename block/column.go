@@ -115,7 +115,8 @@ func (c *Column) number(at int) varve.Number {
 	}
 	exp, coef := c.Exps[at], c.Coefs[at]
 	if exp != c.Least {
-		power, _ := decimal.PowerOf10(exp - c.Least) // the power exists: decoding has checked the exponents
+		// The power exists, because the exponents were checked when the block was made.
+		power, _ := decimal.PowerOf10(exp - c.Least)
 		coef /= power
 	}
 	return decimal.FromScaled(coef, int(exp))

@@ -10,7 +10,7 @@ type Forms struct {
 	block *Block
 	names [][]byte // canonical form of the name of each column
 	forms []byte   // canonical forms of several readings, one after the other
-	ends  []int    // for each reading, the end of its form in forms, or -1 if a client chose its id
+	ends  []int    // for each reading, the end of its form in "forms", or -1 if a client chose its id
 	ids   []varve.ID
 	found [2]foundID // the last two results of ID: callers request the ids of a range's two ends once per column
 }

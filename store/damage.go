@@ -7,11 +7,11 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// DamageError is the error of a read that failed because stored data is damaged. It wraps
+// DamageError is the error of a call that failed because stored data is damaged. It wraps
 // [ErrDamaged] and has the kind [varve.Damaged].
 type DamageError struct {
 	Table    string       // name of the table; empty for the registry and for the catalog
-	Series   varve.Series // requested series; zero if the read was not for a series
+	Series   varve.Series // requested series; zero if the call was not for a series
 	From, To time.Time    // range of event times that may be lost; zero if unknown
 	File     string       // damaged file, for the operator; empty if unknown
 	Err      error        // cause of the damage, for the operator

@@ -16,7 +16,7 @@ type Erasure struct {
 	// Window begins and ends at whole hours, so that it contains each row window either completely
 	// or not at all. It may exceed the range of the table.
 	Window varve.Window
-	// Arrived is the latest arrival that is erased. Readings that arrived later stay.
+	// Arrived limits the erasure to readings that arrived at this time or earlier.
 	Arrived time.Time
 	// After, if set, limits the erasure to readings that arrived later than After.
 	After  time.Time
@@ -48,14 +48,14 @@ type Eraser interface {
 	// PurgeItems removes the remains of deleted items of some partitions from the files of the
 	// store.
 	//
-	// When it returns nil, no file of the store has the attributes of an item that was deleted
-	// before the call. The exceptions of Erase apply. The store's own lists of its files may
-	// contain keys of items and names of devices until the second restart.
+	// When it returns nil, no file of the store has the attributes of an item of these partitions
+	// that was deleted before the call. The exceptions of Erase apply. The store's own lists of its
+	// files may contain keys of items and names of devices until the second restart.
 	PurgeItems(ctx context.Context, partitions []string) error
 }
 
-// Erasable returns a HoldError if readings of a table must not be erased, otherwise nil. Every store
-// calls it in Erase.
+// Erasable returns an error that wraps a HoldError if readings of a table must not be erased,
+// otherwise nil. Every store calls it in Erase.
 func Erasable(in *Info) error {
 	if in.Hold != "" {
 		return fmt.Errorf("erase readings of %s: %w", in.Table, &HoldError{in.Hold})

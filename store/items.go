@@ -149,9 +149,9 @@ type ItemPage struct {
 // Items is the registry. It contains small items, each with a key and optional keys in two
 // secondary indexes. Reads and conditions treat an expired item as missing.
 type Items interface {
-	// Get returns the items with the given keys that exist, in any order.
+	// Get returns the existing items among those with the given keys, in any order.
 	Get(ctx context.Context, keys []Key, consistent bool) ([]Item, error)
-	// Put writes a whole item, durably. If a condition is false, it fails with ErrCondition.
+	// Put writes a whole item, durably. If a condition is false, Put fails with ErrCondition.
 	Put(ctx context.Context, it Item, conds ...Cond) error
 	// Delete removes an item, durably. If a condition is false, Delete fails with ErrCondition.
 	// Without conditions, a missing item is not an error.
@@ -161,8 +161,8 @@ type Items interface {
 	// After an error, any subset may be durable. If a key occurs twice, the last item remains.
 	// PutAll costs less than one Put for each item.
 	PutAll(ctx context.Context, items []Item) error
-	// PutAbsent writes the items whose keys are missing, durably. It returns for each item whether
-	// it was written.
+	// PutAbsent writes the items whose keys are missing, durably. For each item, the result reports
+	// whether the item was written.
 	//
 	// PutAbsent never changes an existing item, even under concurrent writes. If a key occurs
 	// twice, only the first item can be written. After an error, any subset may be durable.

@@ -13,8 +13,8 @@ import (
 const (
 	// maxStored is the largest size of varve.Verdict.Stored in bytes.
 	maxStored = 1 << 10
-	// maxShown limits the fields of a reading in a message, in bytes. Longer readings are shown
-	// without the fields that do not differ. maxMember limits the text of each field.
+	// maxShown limits the fields of a reading in a message, in bytes. If the fields are longer, only the
+	// differing fields are shown. Then maxMember limits the text of each field, in bytes.
 	maxShown  = 160
 	maxMember = 60
 )
@@ -40,8 +40,8 @@ func Repeat(sent, stored *varve.Reading) varve.Verdict {
 	return v
 }
 
-// appendFields appends fields as a JSON object. It stops as soon as dst is longer than the limit
-// most, in bytes.
+// appendFields appends fields as a JSON object. It stops before the next field if dst has more than
+// "most" bytes.
 func appendFields(dst []byte, fields []varve.Field, most int) []byte {
 	dst = append(dst, '{')
 	for i, f := range fields {

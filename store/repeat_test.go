@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// sample returns a normalized reading. The argument fields is a JSON object.
+// sample returns a normalized reading. The argument "fields" is a JSON object.
 func sample(t *testing.T, id, fields string) varve.Reading {
 	t.Helper()
 	r := varve.Reading{Series: varve.Series{Tenant: "acme", Stream: "weather", Device: "a"}, Time: time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)}

@@ -16,8 +16,8 @@ type Enumerator interface {
 	// The token After is empty for the first page, and otherwise the Next of the previous page. A
 	// token is valid only for its table. Over all pages, each series that had readings before the
 	// first call occurs at least once. A series whose readings are deleted between the calls may be
-	// missing or may occur. If the store permits it, the cost of a page does not depend on the size
-	// of the readings.
+	// missing or may occur. Where possible, the cost of a page does not depend on the size of the
+	// readings.
 	Series(ctx context.Context, q SeriesQuery) (SeriesPage, error)
 }
 

@@ -91,7 +91,7 @@ type Writer interface {
 	//   - Stored, if it is new in its table.
 	//   - The verdict of [Repeat], if the table has a reading with the same identity. The
 	//     stored values and arrival do not change.
-	//   - Rejected with a retryable code, if it could not be stored.
+	//   - Rejected, if it could not be stored. A retry can succeed only if the code is retryable.
 	//
 	// If a reading occurs twice in one call, the second one is treated as a repeat of the first.
 	// A reading that is Stored or Duplicate is durable when Write returns, and every later

@@ -58,7 +58,7 @@ func (s Status) String() string {
 	}
 }
 
-// Info describes a table. The fields marked (detail) are set only if Filter.Details is true.
+// Info describes a table. The fields marked (detail) are valid only if Filter.Details is true.
 type Info struct {
 	grid.Table
 	Status  Status
@@ -97,7 +97,8 @@ type Filter struct {
 
 // Catalog lists tables.
 type Catalog interface {
-	// Tables returns the selected tables ordered by name. It never returns foreign tables.
+	// Tables returns the selected tables ordered by name. It omits tables whose names cannot be
+	// parsed.
 	Tables(ctx context.Context, f Filter) ([]Info, error)
 }
 
@@ -148,7 +149,7 @@ type Lifecycle interface {
 type Scaler interface {
 	// ReportUse publishes the capacity that this process has used since the last call. Scale reads
 	// the reports of all processes. ReportUse returns true if the template allows Scale to change the
-	// capacity of any table. Each process calls ReportUse every minute.
+	// capacity of some tables. Each process calls ReportUse every minute.
 	ReportUse(ctx context.Context) (scales bool, err error)
 	// Scale changes the capacity of tables according to the reported use, and returns the changes,
 	// also after an error. One process at a time should call Scale, so that no process waits for
@@ -203,8 +204,8 @@ func (e *HoldError) Error() string { return "refused: it is on hold: " + e.Reaso
 // Unwrap returns ErrRefused.
 func (e *HoldError) Unwrap() error { return ErrRefused }
 
-// Retirable returns a HoldError if a table must not be retired, otherwise nil. Every store calls
-// it in Retire.
+// Retirable returns an error that wraps a HoldError if a table must not be retired, otherwise nil.
+// Every store calls it in Retire.
 func Retirable(in *Info) error {
 	if in.Hold != "" {
 		return fmt.Errorf("retire %s: %w", in.Table, &HoldError{in.Hold})

@@ -37,8 +37,8 @@ type ItemVersions struct {
 	counters [versionCounters]changeCounter
 }
 
-// changeCounter counts each change twice: in begun before any reader can see it, and in ended when
-// all readers see it.
+// changeCounter counts each change twice: in "begun" before any reader can see the change, and in
+// "ended" when all readers see it.
 type changeCounter struct{ begun, ended atomic.Uint32 }
 
 // load returns the number of changes that have begun. The result ok is false if one of them is

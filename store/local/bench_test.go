@@ -53,7 +53,7 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkPutParallel writes single items from 64 goroutines.
+// BenchmarkPutParallel writes single items from 32 goroutines per processor.
 func BenchmarkPutParallel(b *testing.B) {
 	s, _ := openBench(b)
 	var n atomic.Int64
@@ -95,7 +95,7 @@ func benchReadings(tb grid.Table, device string, from, n int) []varve.Reading {
 	return list
 }
 
-// BenchmarkWriteSingle writes single readings from 64 goroutines.
+// BenchmarkWriteSingle writes single readings from 32 goroutines per processor.
 func BenchmarkWriteSingle(b *testing.B) {
 	s, tb := openBench(b)
 	var n atomic.Int64

@@ -63,7 +63,7 @@ func testFailedSave(t *testing.T, file string) {
 }
 
 // checkSaved opens the store on a disk after a power cut. It checks the readings, the item and the
-// number of tables. The hold of the first table must be the first or the last of holds.
+// number of tables. The hold of the first table must be the first or the last element of "holds".
 func checkSaved(t *testing.T, disk *vfs.MemFS, holds []string, tables int) {
 	t.Helper()
 	var failed []string

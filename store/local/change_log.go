@@ -20,15 +20,15 @@ type changeLog struct {
 
 	// barrier is read-locked from the append of a change until the change is applied or the wait
 	// for it fails. It is write-locked while the journal begins a segment. So a flush finds each
-	// change of its segment in Pebble or in unapplied.
+	// change of its segment in Pebble or in the list "unapplied".
 	barrier sync.RWMutex
 
 	mu        sync.Mutex
-	unapplied []*change // changes that are not applied yet, in the order of the journal
+	unapplied []*change // changes with an open outcome, until applyDurable has applied them
 }
 
 // change is a batch in the journal. Its outcome is open if the write failed or the caller stopped
-// waiting. Such an open change may still become durable, and is applied later.
+// waiting. Such an open change may still become durable, and is then applied.
 type change struct {
 	commit *journal.Commit
 	batch  *pebble.Batch
@@ -76,8 +76,8 @@ func (c *changeLog) commit(ctx context.Context, batch *pebble.Batch, keys []stor
 	return nil, ch.apply(c.db)
 }
 
-// apply applies a durable change once. The caller has locked aside, so that no file is set aside
-// meanwhile.
+// apply applies a durable change once. The caller has read-locked database.aside, so that no file is
+// set aside meanwhile.
 func (ch *change) apply(db *database) error {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()

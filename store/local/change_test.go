@@ -22,7 +22,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// sickDisk makes writes to the journal fail while sick is true.
+// sickDisk makes writes to the journal fail while its field "sick" is true.
 type sickDisk struct {
 	sick atomic.Bool
 	mem  *vfs.MemFS

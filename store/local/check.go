@@ -29,7 +29,7 @@ type Problem struct {
 type Pace struct {
 	// Rate is the maximum number of bytes per second; 0 means no limit.
 	Rate int64
-	// Read is called with the number of bytes that have been read or are about to be read.
+	// Read is called with the total number of bytes that have been read or are about to be read.
 	//
 	// It is called for each file and each key, and regularly while the check waits. If nil, it is
 	// not called.

@@ -14,7 +14,8 @@ import (
 	"github.com/varvedb/varve/store/local/memtable"
 )
 
-// chunkReader reads the chunks of a series from a snapshot, and looks up single readings in them.
+// chunkReader reads the chunks of a series, and looks up single readings in them. It sees the chunks
+// that existed when its iterator was created.
 type chunkReader struct {
 	db     *database
 	iter   *pebble.Iterator
@@ -93,7 +94,7 @@ func (cr *chunkReader) header() (chunk.Header, error) {
 	return h, cr.reportBroken(err)
 }
 
-// eachLevel0 calls the function do for every chunk of level 0 of the series.
+// eachLevel0 calls the function "do" for every chunk of level 0 of the series.
 func (cr *chunkReader) eachLevel0(do func(h chunk.Header, data []byte) error) error {
 	first := appendChunkKey(nil, cr.prefix, level0, 0, 0)
 	if err := cr.intact(first, cr.level1Start()); err != nil {
@@ -115,7 +116,7 @@ func (cr *chunkReader) eachLevel0(do func(h chunk.Header, data []byte) error) er
 	return cr.iter.Error()
 }
 
-// loadLevel0 decodes the chunks of level 0 that overlap the times from first to last.
+// loadLevel0 decodes the chunks of level 0 that overlap the event times from "first" to "last".
 func (cr *chunkReader) loadLevel0(first, last int64) error {
 	return cr.eachLevel0(func(h chunk.Header, data []byte) error {
 		if h.MaxTime < first || h.MinTime > last {
@@ -127,8 +128,8 @@ func (cr *chunkReader) loadLevel0(first, last int64) error {
 	})
 }
 
-// eachLevel1 calls the function do for every chunk of level 1 that may hold a reading with a given event
-// time.
+// eachLevel1 calls the function "do" for every chunk of level 1 that may hold a reading with a given
+// event time.
 func (cr *chunkReader) eachLevel1(at int64, do func(c *chunk.Chunk)) error {
 	if at == math.MaxInt64 {
 		return nil

@@ -15,8 +15,8 @@ func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result
 	return s.writer.Write(ctx, batches)
 }
 
-// Read implements store.Reader. The cost is one request, and the chunks of level 1 that were read.
-// Level 0 and memory cost nothing.
+// Read implements store.Reader. The cost is one request, and one unit for each chunk of level 1 that
+// was read. Level 0 and memory cost nothing.
 func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (store.Page, error) {
 	return s.reader.Read(ctx, r, dst)
 }
@@ -27,8 +27,7 @@ func (s *Store) ReadBlocks(ctx context.Context, r store.Range, dst []varve.Readi
 	return s.reader.ReadBlocks(ctx, r, dst)
 }
 
-// Estimate implements store.Reader. The cost is one request, and the number of chunks in the
-// range.
+// Estimate implements store.Reader. The cost is one request, and one unit for each chunk in the range.
 func (s *Store) Estimate(ctx context.Context, r store.Range) (store.Cost, error) {
 	return s.reader.Estimate(ctx, r)
 }
@@ -57,7 +56,7 @@ func (s *Store) ItemVersion(pk, sk string) (store.ItemVersion, bool) {
 // accepted losses.
 //
 // Items in a lost range are deleted, because the remaining copies may be out of date, such as a
-// revoked API key. If the argument restore has items with keys in a lost range, these are written
+// revoked API key. If the argument "restore" has items with keys in a lost range, these are written
 // instead. Files that were set aside stay. Lost roll-ups must be recounted: see Unrecounted.
 func (s *Store) AcceptLosses(ctx context.Context, restore ...store.Item) ([]Loss, error) {
 	return s.repair.AcceptLosses(ctx, restore...)
@@ -96,7 +95,7 @@ func (s *Store) ChunkSeries(ctx context.Context) ([]varve.Series, error) {
 	return s.reader.ChunkSeries(ctx)
 }
 
-// Partitions returns the partitions of items whose keys begin with a prefix, in order.
+// Partitions returns the partition keys that begin with a prefix and have items, in order.
 func (s *Store) Partitions(ctx context.Context, prefix string) ([]string, error) {
 	return s.stored.Partitions(ctx, prefix)
 }

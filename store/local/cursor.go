@@ -30,7 +30,7 @@ type rows interface {
 // span is the range of a series that a read requests: inclusive times, a position to continue
 // after, and an order.
 type span struct {
-	first, last int64
+	first, last int64 // event times in ns since 1970
 	after       *varve.Position
 	desc        bool
 }
@@ -57,7 +57,7 @@ func spanOf(r *store.Range) (span, bool) {
 	return sp, sp.first <= sp.last
 }
 
-// bounds returns the indexes from <= i < to of the rows in the span.
+// bounds returns the range of the rows in the span: the indexes i with from <= i < to.
 func (sp *span) bounds(rs rows) (from, to int) {
 	n := rs.Len()
 	from = sort.Search(n, func(i int) bool { return rs.Time(i) >= sp.first })
@@ -115,7 +115,7 @@ type cursor struct {
 	i    int                  // index of the current row
 	left int                  // number of rows left, with the current one
 	step int                  // 1, or -1 in descending order
-	more func() (rows, error) // returns nil rows at the end; nil if no rows follow
+	more func() (rows, error) // returns nil at the end; the function itself is nil if no rows follow
 }
 
 // newCursor returns a cursor over the rows in the span.
@@ -228,7 +228,7 @@ func (m *merge) compare(a, b *cursor) int {
 }
 
 // fill appends readings until dst has the wanted number. It returns the cursor with the next
-// reading, or nil at the end. If columns is set, it ends before readings that addParts would return
+// reading, or nil at the end. If "columns" is true, it ends before readings that addParts would return
 // as columns.
 func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int, columns bool) (_ []varve.Reading, next *cursor, err error) {
 	var arena chunk.Arena
@@ -289,10 +289,11 @@ func (c *cursor) isApart(parts []block.Part, readings []varve.Reading) bool {
 	return len(parts) > 0 && len(readings) == 0 && parts[len(parts)-1].LastTime() != c.rows.Time(c.i)
 }
 
-// minPart is the minimum number of readings that are returned as columns. Tests reduce it.
+// minPart is how many consecutive readings must come from one chunk or memtable, so that they are
+// returned as columns. Tests reduce it.
 var minPart = 32
 
-// addParts returns the next readings as columns, at most want. It stops where fewer than minPart
+// addParts returns at most "want" of the next readings, as columns. It stops where fewer than minPart
 // consecutive readings come from one chunk or memtable.
 func (m *merge) addParts(ctx context.Context, want int) (parts []block.Part, n int, err error) {
 	for n < want {

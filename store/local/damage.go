@@ -20,8 +20,8 @@ func isDamage(err error) bool {
 	return err != nil && (errors.Is(err, store.ErrDamaged) || pebble.IsCorruptionError(err) || errors.Is(err, chunk.ErrDamaged))
 }
 
-// damaged converts an error that damage caused to a DamageError for a series in a table. Other
-// errors are unchanged.
+// damaged converts an error caused by damage into a DamageError for a series in a table. Other errors
+// are unchanged.
 func damaged(err error, t grid.Table, series varve.Series) error {
 	var known *store.DamageError
 	if !isDamage(err) || errors.As(err, &known) && known.Table != "" {
@@ -34,8 +34,8 @@ func damaged(err error, t grid.Table, series varve.Series) error {
 	return d
 }
 
-// damagedItem converts an error that damage caused to a DamageError for the registry. Other errors
-// are unchanged.
+// damagedItem converts an error caused by damage into a DamageError for the registry. Other errors are
+// unchanged.
 func damagedItem(err error) error {
 	var known *store.DamageError
 	if !isDamage(err) || errors.As(err, &known) {

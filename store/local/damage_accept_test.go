@@ -121,7 +121,7 @@ func TestDamage_ItemsFailClosed(t *testing.T) {
 }
 
 // checkItemsRefused checks that each read and write that includes the lost item 1 is refused. The
-// argument absent is the number of a missing item. Some writes include it next to item 1.
+// argument "absent" is the number of a missing item. Some writes include it next to item 1.
 func checkItemsRefused(t *testing.T, s *local.Store, absent, life int) {
 	t.Helper()
 	refusals := map[string]error{}
@@ -330,8 +330,8 @@ func TestVerify_NamesDamage(t *testing.T) {
 	}
 }
 
-// TestVerify_PassesOverMergedFiles checks that files that are merged during a verification are
-// not damage.
+// TestVerify_PassesOverMergedFiles checks that files that are merged during a verification are not
+// reported as damage.
 func TestVerify_PassesOverMergedFiles(t *testing.T) {
 	var r reports
 	s := open(t, local.Options{Dir: filled(t, 2, 3000), MinFree: -1, Events: r.events(t)})

@@ -99,8 +99,8 @@ func TestDamage_RebuildWithOldFiles(t *testing.T) {
 	}
 }
 
-// restoreOldFiles copies the Pebble files that a folder lacks from an older copy of it, and removes
-// the marker of the MANIFEST.
+// restoreOldFiles copies Pebble files from an older copy of a folder, if the folder lacks them. It
+// also removes the marker of the MANIFEST.
 func restoreOldFiles(t *testing.T, dir, old string) {
 	t.Helper()
 	for _, path := range ssts(t, old) {

@@ -225,7 +225,8 @@ func (w *world) checkQueries() (refused bool) {
 }
 
 // accept verifies the store and accepts the losses, as a repair does. The remaining items must equal the
-// written ones, and the remaining readings must have been written. Then w records only what remains.
+// written ones, and the remaining readings must have been written. Then w records only the remaining
+// data.
 func (w *world) accept() {
 	w.t.Helper()
 	if err := w.s.Verify(w.t.Context(), local.Pace{}, func(local.Problem) {}); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Loss is a range of data that damage may have destroyed, and that is refused until it is accepted.
+// Loss is data that damage may have destroyed. A lost range of keys is refused until it is accepted.
 //
 // The data consists of readings of some series of a table, of items, or of entries of the catalog.
 type Loss struct {
@@ -19,7 +19,7 @@ type Loss struct {
 	First, Last varve.Series // the first and last series; if one is zero, the range has no limit at this end
 	From, To    time.Time    // the range of event times; zero if unknown
 	Items       bool         // whether items of the registry or their index entries are lost
-	FirstItem   store.Key    // key of the first lost item; zero if unknown
+	FirstItem   store.Key    // FirstItem and LastItem are at or next to the ends of the lost range; zero if unknown
 	LastItem    store.Key
 	Index       bool // whether only index entries are lost, which a repair recreates from the items
 	Catalog     bool // whether tables and counters are lost
@@ -119,8 +119,8 @@ func (r *damageReport) describeChunks(l *lost, base Loss) []Loss {
 	return losses
 }
 
-// tableNumberOf returns the number of the table in the key of a chunk. If key is not the key of a
-// chunk, it returns the argument other.
+// tableNumberOf returns the number of the table in the key of a chunk. If "key" is not the key of a
+// chunk, it returns the argument "other".
 func tableNumberOf(key []byte, other uint32) uint32 {
 	if len(key) < 5 || key[0] != spaceChunk {
 		return other

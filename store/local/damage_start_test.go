@@ -243,7 +243,7 @@ func (d fileDamage) path(t *testing.T, dir string) string {
 	return found[len(found)-1]
 }
 
-// check opens and closes a store with this damage, and returns its readable state. The argument life
+// check opens and closes a store with this damage, and returns its readable state. The argument "life"
 // is the number of earlier starts.
 func (d fileDamage) check(t *testing.T, dir string, devices, n, life int) state {
 	t.Helper()

@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// noisy returns n readings of a device that compress badly, so that they fill several data blocks
-// of Pebble. If s is not nil, noisy also writes them to the store.
+// noisy returns n readings of a device. Their values compress badly, so that the readings fill several
+// data blocks of Pebble. If s is not nil, noisy also writes them to the store.
 func noisy(t *testing.T, s *local.Store, device string, n int) []varve.Reading {
 	t.Helper()
 	list := readings(t, week(t, 0), device, n)
@@ -44,7 +44,7 @@ func ssts(t *testing.T, dir string) []string {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // Pebble has removed it since
+			continue // Pebble has removed the file meanwhile
 		}
 		if err != nil {
 			t.Fatal(err)

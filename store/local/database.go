@@ -75,7 +75,7 @@ func (d *database) flushToCheck(ctx context.Context) error {
 	}
 }
 
-// visit calls the function do with each key in from <= key < to and its value.
+// visit calls the function "do" with each key for which from <= key < to, and with its value.
 func (d *database) visit(ctx context.Context, from, to []byte, do func(key, value []byte) error) (err error) {
 	iter, err := d.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
@@ -97,8 +97,8 @@ func (d *database) visit(ctx context.Context, from, to []byte, do func(key, valu
 	return iter.Error()
 }
 
-// visitSome calls visit for some keys from <= key < to. Each call returns the least key of the next
-// visit.
+// visitSome calls the argument "visit" for some keys for which from <= key < to. Each call returns the
+// least key for the next call.
 func (d *database) visitSome(ctx context.Context, from, to []byte, visit func(key []byte) (next []byte)) (err error) {
 	if err := d.life.enter(ctx); err != nil {
 		return err

@@ -47,8 +47,8 @@
 //   - in the segments of the journal after segment f, a number that Pebble stores,
 //   - in a range that DAMAGE lists.
 //
-// Pebble has no log of its own. Open checks these rules before it changes anything. Without
-// Options.Salvage, it fails with store.ErrDamaged in these cases:
+// Pebble has no log of its own. Open checks these rules. Without Options.Salvage, it fails with
+// store.ErrDamaged in these cases:
 //
 //   - VARVE, journal/ or pebble/ is missing, or belongs to another store.
 //   - f is more than one below the first segment of the journal's chain, even after Pebble

@@ -42,7 +42,7 @@ func (er *eraser) Erase(ctx context.Context, e store.Erasure) (erased int64, err
 		if !er.isInMemory(t, e.Series) {
 			return nil
 		}
-		return er.flusher.flush(er.db.life.background) // not ctx: a canceled flush would count as failed
+		return er.flusher.flush(er.db.life.background) // with ctx, a canceled flush would count as failed
 	})
 	if err != nil {
 		return 0, er.failed(e, err)

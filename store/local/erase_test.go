@@ -19,7 +19,7 @@ import (
 )
 
 // erasureOf returns an erasure of the readings of a device in the table of e. It covers readings that
-// arrived at the time in the variable arrived, or before.
+// arrived at or before the time in the variable "arrived".
 func erasureOf(e *expiring, device string) store.Erasure {
 	return store.Erasure{
 		Table: e.table, Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "s", Device: device}, Window: varve.AllTime(), Arrived: arrived,

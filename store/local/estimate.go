@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// Estimate implements store.Reader. The cost is one request, and the number of chunks in the
-// range. It fails if Read of the whole range would meet a lost range.
+// Estimate implements store.Reader. The cost is one request, and one unit for each chunk in the range.
+// Estimate fails if a read of the whole range would meet a lost range of keys.
 func (rd *reader) Estimate(ctx context.Context, r store.Range) (cost store.Cost, err error) {
 	if err := rd.db.life.enter(ctx); err != nil {
 		return cost, err

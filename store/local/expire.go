@@ -45,8 +45,8 @@ func (c *compactor) DeleteExpired(ctx context.Context, t grid.Table, cutoff func
 	}
 }
 
-// nextSeries returns the first series after the previous one that has chunks in a table. If
-// previous is zero, it returns the first series with chunks.
+// nextSeries returns the first series after the argument "previous" that has chunks in a table. If
+// "previous" is zero, it returns the first series with chunks.
 func (c *compactor) nextSeries(t *table, previous varve.Series) (next varve.Series, found bool, err error) {
 	space := chunkSpace(t.number)
 	end := after(space)
@@ -102,7 +102,7 @@ type remover struct {
 }
 
 // removeReadings deletes the covered readings from the chunks of both levels, and returns how many.
-// The caller has locked merging.
+// The caller has locked compactor.merging.
 func (c *compactor) removeReadings(t *table, e *remover) (deleted int64, err error) {
 	for _, level := range []byte{level0, level1} {
 		if err := e.removeFromLevel(level); err != nil {

@@ -15,8 +15,8 @@ import (
 )
 
 // expiring is a store with a table. Device a has readings that arrived at two times, and each chunk
-// has readings of both times. The field expired has the earlier ones, and kept the later ones. The
-// field free has the readings of device b, which never expire.
+// has readings of both times. The field "expired" has the earlier ones, and the field "kept" has the
+// later ones. The field "free" has the readings of device b, which never expire.
 type expiring struct {
 	*testing.T
 	*local.Store

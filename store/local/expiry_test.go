@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestExpiry_DeletesExpiredItems checks that expired items leave the disk and the indexes, and
-// that others stay.
+// TestExpiry_DeletesExpiredItems checks that expired items are deleted, also from the indexes, and that
+// other items stay.
 func TestExpiry_DeletesExpiredItems(t *testing.T) {
 	clock := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), Now: func() time.Time { return clock }})

@@ -80,5 +80,5 @@ func (s *Store) Rewrite(ctx context.Context) error {
 // SetAside sets aside all files that were found damaged.
 func (s *Store) SetAside(ctx context.Context) error { return s.quarantine.setAsideAll(ctx) }
 
-// SetMinPart changes the size of the smallest part that ReadBlocks returns as columns.
+// SetMinPart changes how many consecutive readings ReadBlocks requires to return columns.
 func SetMinPart(n int) { minPart = n }

@@ -13,7 +13,7 @@ var (
 )
 
 // seedsFor returns the number of seeds for n cases, if each seed has the given number of cases. If n is
-// 0, it returns the argument short in short tests, and otherwise the argument usual.
+// 0, it returns the argument "short" in short tests, and otherwise the argument "usual".
 func seedsFor(n, each int, usual, short uint64) uint64 {
 	switch {
 	case n > 0:

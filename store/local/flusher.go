@@ -109,8 +109,8 @@ func (f *flusher) flush(ctx context.Context) error {
 }
 
 // rotate makes the mutable memtable immutable and begins a new segment, unless the current segment
-// is empty. The barrier ensures that each appended change is then either applied or listed in
-// unapplied.
+// is empty. The barrier ensures that each appended change is then either applied or in the list
+// changeLog.unapplied.
 func (f *flusher) rotate() error {
 	if f.db.journal.Size() == 0 {
 		return nil
@@ -151,7 +151,7 @@ func (f *flusher) flushImmutable(ctx context.Context) (err error) {
 	}
 	bytes := int64(batch.Len())
 	// Readers see chunks before these are durable. So the readings must be durable in the journal
-	// first, because a duplicate of a reading in a chunk is acknowledged at once.
+	// first, because a duplicate of a reading in a chunk is acknowledged immediately.
 	if f.db.journal != nil { // nil until Open has replayed the journal
 		if err := f.db.journal.Sync(ctx); err != nil {
 			return err
@@ -298,7 +298,7 @@ func (f *flusher) statsAfter(mt *memtable.Memtable, done []flushedBuffer) map[*t
 	return stats
 }
 
-// releaseAtOnce is the number of series buffers that are released under one lock.
+// releaseAtOnce is the maximum number of series buffers that are released before memory is unlocked.
 const releaseAtOnce = 1000
 
 // releaseImmutable removes the flushed rows from the series buffers.

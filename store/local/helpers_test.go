@@ -14,7 +14,7 @@ import (
 var arrived = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // week returns the table of the week that is the given number of weeks before the time in the variable
-// arrived.
+// "arrived".
 func week(t *testing.T, back int) grid.Table {
 	t.Helper()
 	month := grid.MonthOf(arrived)

@@ -56,8 +56,8 @@ func parseIdentity(sealed string) (id meta.ID, err error) {
 	return meta.ParseID(hex)
 }
 
-// identify determines the kind of folder. It changes nothing. Without Salvage, it fails unless the
-// folder contains a whole store or is new. With Salvage, it records most missing parts as losses.
+// identify determines the kind of folder. It changes nothing on disk. Without Salvage, it fails unless
+// the folder contains a whole store or is new. With Salvage, it records most missing parts as losses.
 func (f *folder) identify() error {
 	text, err := f.read(identityFile(f.restoring))
 	switch {

@@ -24,13 +24,14 @@ type keyAt struct {
 // itemReader reads items from Pebble.
 type itemReader struct{ db *database }
 
-// loadEach calls yield for each key with the stored item, or nil if it is missing. It calls yield
-// in the order of the encoded keys. Equal keys have the order of the argument keys.
+// loadEach calls the function "yield" for each key, with the stored item, or with nil if the item is
+// missing. The calls have the order of the encoded keys. Equal keys have the order of the argument
+// "keys".
 func (r *itemReader) loadEach(keys []store.Key, yield func(i int, it *store.Item) error) error {
 	return r.loadEachSorted(keys, sortedKeys(keys), yield)
 }
 
-// sortedKeys encodes keys and sorts them. Equal keys have the order of the argument. All encoded
+// sortedKeys encodes keys and sorts them. Equal keys have the order of the argument "keys". All encoded
 // keys share one allocation.
 func sortedKeys(keys []store.Key) []keyAt {
 	size := 0

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestItem_KeepsTextsOfAllKinds writes texts that JSON escapes into every part of an item, and
-// reads them.
+// TestItem_KeepsTextsOfAllKinds checks that every part of an item may contain characters that JSON must
+// escape.
 func TestItem_KeepsTextsOfAllKinds(t *testing.T) {
 	s := open(t, local.Options{Dir: t.TempDir()})
 	texts := []string{"", "plain", "\t", "tab\tand\nbreak, \\ and the end\r", "tab\tand \x01\ttab", `a "quoted" \ text`, "line\nbreak\x00and\x01\x00zero", "größer – 测试", "\x00", "ends in \x00"}

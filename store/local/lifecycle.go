@@ -114,8 +114,8 @@ func (l *lifecycle) Create(ctx context.Context, t grid.Table, tier store.Tier) e
 	return l.catalog.commit(ctx, batch, func() { l.mem.tables.add(tb) })
 }
 
-// change calls the function do with the record of a table, and stores the changed record durably. If do
-// fails, change returns its error, and the stored record stays as it was.
+// change calls the function "do" with the record of a table, and stores the changed record durably. If
+// "do" fails, change returns its error, and the stored record stays as it was.
 func (l *lifecycle) change(ctx context.Context, t grid.Table, do func(*tableRecord) error) error {
 	if err := l.db.life.enter(ctx); err != nil {
 		return err

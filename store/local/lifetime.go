@@ -9,7 +9,7 @@ import (
 
 // lifetime admits calls until the store closes, and ends the background work then.
 type lifetime struct {
-	mu     sync.RWMutex // read-locked by every call, and write-locked by Close
+	mu     sync.RWMutex // read-locked by calls from enter to leave, and write-locked by Close
 	closed bool
 
 	background context.Context // ends when the store closes

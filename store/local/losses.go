@@ -123,7 +123,7 @@ func (l *ledger) all() []lost {
 	return nil
 }
 
-// find returns a range that overlaps the keys from <= key < to, or nil.
+// find returns a range that overlaps the keys with from <= key < to, or nil.
 func (l *ledger) find(from, to []byte) *lost {
 	list := l.all()
 	for i := range list {
@@ -155,8 +155,8 @@ func (l *ledger) findKey(key []byte) *lost {
 	return nil
 }
 
-// change calls the function do with a copy of the ledger's record. It stores the changed copy durably, and
-// then makes it the current record.
+// change calls the function "do" with a copy of the ledger's record. It stores the changed copy durably,
+// and then makes it the current record.
 func (l *ledger) change(do func(*lostRecord)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,7 +189,7 @@ func (l *ledger) add(more []lost) error {
 	})
 }
 
-// remove removes the keys from <= key < to from all ranges, durably.
+// remove removes the keys with from <= key < to from all ranges, durably.
 func (l *ledger) remove(from, to []byte) error {
 	if l.find(from, to) == nil {
 		return nil
@@ -203,7 +203,7 @@ func (l *ledger) remove(from, to []byte) error {
 	})
 }
 
-// without returns the parts of a range outside of the keys from <= key < to.
+// without returns the parts of a range outside of the keys with from <= key < to.
 func (l *lost) without(from, to []byte) []lost {
 	if !l.overlaps(from, to) {
 		return []lost{*l}

@@ -16,7 +16,7 @@ import (
 // before its file is replaced. So either the iterator reads the damaged file, or the range is in
 // the list.
 
-// intact returns a DamageError if chunks of the series with keys from <= key < to may be lost.
+// intact returns a DamageError if chunks with from <= key < to may be lost.
 func (cr *chunkReader) intact(from, to []byte) error {
 	if cr.lenient {
 		return nil
@@ -57,7 +57,7 @@ func (cr *chunkReader) reportBroken(err error) error {
 
 // intactBetween returns a DamageError if chunks of level 1 may be lost between the previous chunk
 // and the current one. If ok is false, no current chunk exists, and the end of the span takes its
-// place. The argument seen is the key up to which level 1 was checked, and is moved to the current
+// place. The argument "seen" is the key up to which level 1 was checked, and is moved to the current
 // chunk.
 func (cr *chunkReader) intactBetween(seen *[]byte, ok bool, sp *span) error {
 	from, to := *seen, *seen

@@ -95,13 +95,13 @@ func (m *memory) idleLimit() int {
 	return int(max(m.db.opts.MemtableBytes/(4*memtable.BufferBytes), 1000))
 }
 
-// hasTooManyIdle reports whether idle series buffers should be evicted at once. The caller has
+// hasTooManyIdle reports whether idle series buffers should be evicted immediately. The caller has
 // locked mu.
 func (m *memory) hasTooManyIdle() bool {
 	return m.bufferCount > len(m.filled[0])+len(m.filled[1])+2*m.idleLimit()
 }
 
-// evictAtOnce is the number of series buffers that are examined under one lock.
+// evictAtOnce is the maximum number of series buffers that are examined before memory is unlocked.
 const evictAtOnce = 5000
 
 // evictIdle evicts idle series buffers while more than idleLimit buffers are in memory.
@@ -135,7 +135,7 @@ func (m *memory) evictSome(t *table) bool {
 	return m.bufferCount > m.idleLimit() && evicted > 0
 }
 
-// appendEntries adds readings after all others of a series buffer. The argument bodies has their
+// appendEntries adds readings after all others of a series buffer. The argument "bodies" has their
 // bodies, one after another. The caller has locked mu.
 func (m *memory) appendEntries(b *seriesBuffer, rows []memtable.Entry, shape uint32, bodies []byte) {
 	m.countEntries(b, len(rows), len(bodies))

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// New folders have at most the permissions of folderMode. The mask others has all permissions of
+// New folders have at most the permissions of folderMode. The mask "others" has all permissions of
 // other users.
 const (
 	folderMode fs.FileMode = 0o700

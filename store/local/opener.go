@@ -70,7 +70,7 @@ func (o *opener) open() error {
 }
 
 // readChain returns the segments that the journal must have. Format 1 has no chain, so the oldest
-// existing segment is the first one. Without a chain, Pebble is accepted at any age.
+// existing segment is the first one. If the chain of format 2 is lost, Pebble is accepted at any age.
 func (o *opener) readChain() (c journal.Chain, err error) {
 	c, _, problems, err := journal.ReadChain(o.db.opts.FS, o.db.folder.path("journal"))
 	if err != nil || len(problems) == 0 {

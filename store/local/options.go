@@ -83,8 +83,8 @@ func (o *Options) columnCache() memtable.Caching {
 type Events struct {
 	// Recovered is called after Open has recovered the data in the journal.
 	Recovered func(Recovery)
-	// Lost is called with unrecoverable data after a damaged store was opened with
-	// Options.Salvage.
+	// Lost is called with the losses at the end of Open, if a damaged store is opened with
+	// Options.Salvage. Some of the losses may be harmless.
 	Lost func([]Loss)
 	// Restricted is called if Open removed permissions of other users. The argument is the number
 	// of changed files and folders.
@@ -93,7 +93,8 @@ type Events struct {
 	Flushed func(readings int64, bytes int64, took time.Duration)
 	// Failed is called if background work failed. The store continues, and retries most work later.
 	Failed func(what string, err error)
-	// Damaged is called if a file fails its checks. The file is set aside in the background.
+	// Damaged is called if a file fails its checks. If the file is one of Pebble's, it is then set
+	// aside.
 	Damaged func(file string, err error)
 	// SetAside is called after a damaged file was set aside, with its losses, if any.
 	SetAside func(file string, lost []Loss)

@@ -16,7 +16,7 @@ import (
 
 // A damaged file is set aside while the store runs:
 //
-//  1. It is copied into the folder damaged.
+//  1. It is copied into the folder damaged/.
 //  2. Its lost key ranges are recorded.
 //  3. A new file replaces each range in one atomic change of Pebble. The new file has the
 //     remaining entries of the range, from the damaged file and from others.
@@ -143,7 +143,7 @@ func (q *quarantine) setChunkAside(key []byte) error {
 // asideDir is the folder of damaged files. The store never deletes them.
 const asideDir = "damaged"
 
-// SetAside returns the paths of damaged files in a data folder: the folder damaged, and segments
+// SetAside returns the paths of damaged files in a data folder: the folder damaged/, and segments
 // of the journal. Without damaged files, the list is empty.
 func SetAside(dir string) (places []string, err error) {
 	aside, err := filepath.Glob(filepath.Join(dir, asideDir, "*"))
@@ -157,8 +157,9 @@ func SetAside(dir string) (places []string, err error) {
 	return append(places, segments...), err
 }
 
-// retryAfterDamage calls the function do. While do fails because of damage, retryAfterDamage sets the
-// damage aside and calls do once more, at most a hundred times. It stops earlier if no new loss is found.
+// retryAfterDamage calls the function "do". While "do" fails because of damage, retryAfterDamage sets
+// the damage aside and calls "do" once more, at most a hundred times. It stops after five or more calls
+// if no new loss was found, and when damage cannot be set aside.
 func (q *quarantine) retryAfterDamage(do func() error) error {
 	const most, mostAside = 100, 10
 	for try := 0; ; try++ {

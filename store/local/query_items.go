@@ -23,8 +23,8 @@ func (r *itemReader) Query(ctx context.Context, q store.ItemQuery) (page store.I
 	page.Cost.Requests = 1
 	var from pebble.Reader = r.db.DB
 	if q.Index != store.Primary {
-		// Read a snapshot, in which the entries of the index match the items. Otherwise, an item could
-		// change after its entry was read.
+		// Read from a snapshot of Pebble, in which the entries of the index match the items. Otherwise,
+		// an item could change after its entry was read.
 		snap := r.db.NewSnapshot()
 		defer func() { err = closing(err, snap) }()
 		from = snap
@@ -144,7 +144,7 @@ func cutKey(parts []byte) (k store.Key, ok bool) {
 
 func errItemKey(key []byte) error { return fmt.Errorf("key of an item is damaged: %x", key) }
 
-// Partitions returns the partitions of items whose keys begin with a prefix, in order.
+// Partitions returns the partition keys that begin with a prefix and have items, in order.
 func (r *itemReader) Partitions(ctx context.Context, prefix string) (list []string, err error) {
 	begin := append([]byte{spaceItem}, prefix...)
 	err = r.db.visitSome(ctx, begin, after(begin), func(key []byte) (next []byte) {

@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/store/local/memtable"
 )
 
-// pageReadings is the maximum size of a page without a limit.
+// pageReadings is the maximum number of readings on a page if the range has no limit.
 const pageReadings = 4096
 
 // reader reads readings from memory and chunks.
@@ -26,8 +26,8 @@ type reader struct {
 	mem *memory
 }
 
-// Read implements store.Reader. The cost is one request, and the chunks of level 1 that were read.
-// Level 0 and memory cost nothing.
+// Read implements store.Reader. The cost is one request, and one unit for each chunk of level 1 that
+// was read. Level 0 and memory cost nothing.
 func (rd *reader) Read(ctx context.Context, r store.Range, dst []varve.Reading) (page store.Page, err error) {
 	if err := rd.db.life.enter(ctx); err != nil {
 		return store.Page{}, err
@@ -52,7 +52,7 @@ func (rd *reader) Read(ctx context.Context, r store.Range, dst []varve.Reading) 
 }
 
 // merge returns a merge of the readings in a range, or nil if the range is empty. The caller needs
-// at most want readings.
+// at most "want" readings.
 func (rd *reader) merge(r *store.Range, want int) (*merge, error) {
 	sp, some := spanOf(r)
 	m := &merge{span: sp, cost: store.Cost{Requests: 1}}
@@ -68,8 +68,8 @@ func (rd *reader) merge(r *store.Range, want int) (*merge, error) {
 	return m, nil
 }
 
-// views adds the readings in memory to the merge, at most want of each memtable. It reports whether
-// chunks must be read, too. The caller opens the chunks afterwards. So the caller may read the
+// views adds the readings in memory to the merge, at most "want" readings of each memtable. It reports
+// whether chunks must be read, too. The caller opens the chunks afterwards. So the caller may read the
 // readings of a concurrent flush twice, but never misses them.
 func (rd *reader) views(r *store.Range, m *merge, want int) (number uint32, chunks bool, err error) {
 	rd.mem.mu.RLock()
@@ -326,7 +326,7 @@ func (a *arrivals) considerChunks(d *database, number uint32, l *store.Latest) (
 		return 0, err
 	}
 	var c chunk.Chunk
-	for ok := iter.Last(); ok; ok = iter.Prev() { // newest first: its readings most likely arrived last
+	for ok := iter.Last(); ok; ok = iter.Prev() { // the readings of the last chunk most likely arrived last
 		value, err := iter.ValueAndErr()
 		if err != nil {
 			return units, err

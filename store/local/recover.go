@@ -180,8 +180,8 @@ func (rc *recovery) recoverJournal() error {
 	return nil
 }
 
-// replay reads the journal twice: the changes first, so that the tables have their final state,
-// and then the readings.
+// replay applies the changes in the journal first, so that the tables have their final state, and then
+// replays the readings.
 func (rc *recovery) replay(flushed uint64) (rep journal.Report, err error) {
 	src := rc.journalAfter(flushed)
 	changes := func() (err error) {

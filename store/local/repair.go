@@ -26,7 +26,7 @@ type repair struct {
 // accepted losses.
 //
 // Items in a lost range are deleted, because the remaining copies may be out of date, such as a
-// revoked API key. If the argument restore has items with keys in a lost range, these are written
+// revoked API key. If the argument "restore" has items with keys in a lost range, these are written
 // instead. Files that were set aside stay. Lost roll-ups must be recounted: see Unrecounted.
 func (r *repair) AcceptLosses(ctx context.Context, restore ...store.Item) (accepted []Loss, err error) {
 	if err := r.db.life.enter(ctx); err != nil {
@@ -38,7 +38,8 @@ func (r *repair) AcceptLosses(ctx context.Context, restore ...store.Item) (accep
 	}
 	accepted = r.report.Losses()
 	ranges := slices.Clone(r.db.ledger.all())
-	// Damage that only this repair finds is set aside. It is not in ranges, so it stays refused.
+	// Damage that only this repair finds is set aside. The variable "ranges" does not include it, so it
+	// stays refused.
 	if err := r.catalog.quarantine.retryAfterDamage(func() error { return r.repairRanges(ctx, ranges, restore) }); err != nil {
 		return nil, err
 	}

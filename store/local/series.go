@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// seriesPage is the number of series with chunks on one page.
+// seriesPage is the maximum number of series on a page of series with chunks.
 const seriesPage = 1000
 
 // chunkPages is the token of the first page of series with chunks. No series has this text.

@@ -48,7 +48,8 @@ func (s *snapshotter) snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	if err := s.db.guard.CheckItems(); err != nil {
 		return nil, err
 	}
-	if err := s.flusher.flush(s.db.life.background); err != nil { // not ctx: a canceled flush would count as failed
+	// A canceled flush would count as failed, so ctx is not used.
+	if err := s.flusher.flush(s.db.life.background); err != nil {
 		return nil, err
 	}
 	f := s.db.folder

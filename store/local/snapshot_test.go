@@ -31,7 +31,7 @@ type steadyWriter struct {
 
 func (w *steadyWriter) key() store.Key { return store.Key{PK: "written", SK: w.device} }
 
-// run writes until stop is closed, or until all readings are written.
+// run writes until the channel "stop" is closed, or until all readings are written.
 func (w *steadyWriter) run(ctx context.Context, s *local.Store, in grid.Table, stop chan struct{}) error {
 	for n := 0; n < len(w.list); {
 		select {
@@ -54,7 +54,7 @@ func (w *steadyWriter) run(ctx context.Context, s *local.Store, in grid.Table, s
 }
 
 // check checks that a restored store has at least the acknowledged readings, and that none before
-// the last one is missing. Its item must not record more readings than exist.
+// the last one is missing. The item of the writer must not record more readings than exist.
 func (w *steadyWriter) check(t *testing.T, s *local.Store, in grid.Table, acked int64) {
 	t.Helper()
 	list := all(t, s, in, w.device)

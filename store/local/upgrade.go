@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// record1 has the members of a table's record that only format 1 has.
+// record1 has the number of a table, and the members of its record that only format 1 has.
 type record1 struct {
 	Number   uint32 `json:"number"`
 	Readings int64  `json:"readings"`
@@ -37,7 +37,7 @@ func upgradeKeys(db *pebble.DB) (err error) {
 	return db.Apply(batch, pebble.NoSync)
 }
 
-// upgradeTables moves the statistics of tables into separate keys.
+// upgradeTables copies the statistics of tables into separate keys.
 func upgradeTables(db *pebble.DB, batch *pebble.Batch) (err error) {
 	space := []byte{spaceTable}
 	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})

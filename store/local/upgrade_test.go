@@ -18,7 +18,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// unpackFormat1 unpacks a store of format 1 into the folder data. The last version of Varve with that
+// unpackFormat1 unpacks a store of format 1 into the folder data/. The last version of Varve with that
 // format wrote the store and was killed. The store contains:
 //
 //   - in Pebble: 50 readings of "flushed" and one item

@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// killed returns a folder after a kill: readings and items in Pebble, and 200 readings of "d"
-// and items p/0 to p/4 only in the journal.
+// killed returns a folder after a kill. Pebble has readings and one item. Only the journal has 200
+// readings of "d" and the items p/0 to p/4.
 func killed(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,7 +71,7 @@ func itemsOf(t *testing.T, s *local.Store) (keys []string) {
 
 var everything = []string{"0", "1", "2", "3", "4", "old"}
 
-// whole checks that a store has all data that the function killed wrote.
+// whole checks that a store has all data that the function "killed" has written.
 func whole(t *testing.T, s *local.Store) {
 	t.Helper()
 	if keys := itemsOf(t, s); !slices.Equal(keys, everything) {

@@ -98,7 +98,8 @@ func checkJournal(f *folder, report func(Problem)) error {
 	return nil
 }
 
-// checkPairs reports missing or damaged copies of CATALOG and DAMAGE.
+// checkPairs reports damaged copies of CATALOG and DAMAGE, and a copy that is missing while the other
+// copy exists.
 func checkPairs(f *folder, report func(Problem)) error {
 	for _, name := range []string{catalogFile, lostFile} {
 		missing := 0

@@ -31,8 +31,8 @@ func newWatcher(closing context.Context, events Events) *watcher {
 	}
 }
 
-// readDelay is the delay of reads from a file that is known to be damaged. It limits the cost of a
-// compaction that fails repeatedly.
+// readDelay is the delay of a read that meets damage in a file that is waiting to be set aside. It
+// limits the cost of a compaction that fails repeatedly.
 const readDelay = 50 * time.Millisecond
 
 // corrupted handles a damaged file that Pebble reports. By default, Pebble would end the

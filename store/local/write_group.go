@@ -17,7 +17,7 @@ type group struct {
 	shape    uint32 // index of the field names of the last inserted reading
 
 	// lookups has an element for each reading, if some must be looked up in chunks. The results
-	// are valid if lookedUp is set and the flush epoch of the series buffer is still epoch.
+	// are valid if lookedUp is set and the flush epoch of the series buffer equals the field "epoch".
 	lookups  []lookup
 	lookedUp bool
 	epoch    uint64
@@ -31,8 +31,8 @@ type lookup struct {
 	inChunk varve.Verdict // the verdict if chunks have the reading or are damaged
 }
 
-// chunksKnown reports whether it is known for each reading of the group if chunks have it. The
-// caller has locked memory.
+// chunksKnown reports whether each reading of the group is known to be in chunks, or known not to be
+// there. The caller has locked memory.
 func (g *group) chunksKnown() bool {
 	if g.buffer.evicted {
 		return false
@@ -58,9 +58,9 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 	return late
 }
 
-// countAscending returns how many readings from index i, up to end, can be appended at once. Their
-// event times ascend, and are after all rows of the series buffer. Chunks do not have these
-// readings. All of them have the field names of g.shape.
+// countAscending returns how many readings, beginning at index i and before index "end", can be
+// appended together. Their event times ascend, and are after all rows of the series buffer. Chunks do
+// not have these readings. All of them have the field names of g.shape.
 func (g *group) countAscending(mt *memtable.Memtable, i, end int) int {
 	last := max(g.buffer.rows[0].LastTime(), g.buffer.rows[1].LastTime())
 	from := i

@@ -112,7 +112,8 @@ func sortByID(late []*lookup) {
 	slices.SortFunc(late, func(a, b *lookup) int { return a.reading.ID.Compare(b.reading.ID) })
 }
 
-// rejectLate rejects readings that may be duplicates of damaged ones. It returns all other errors.
+// rejectLate rejects readings that may be duplicates of lost ones, if err is damage. It returns all
+// other errors.
 func rejectLate(late []*lookup, err error) error {
 	if !isDamage(err) {
 		return err

@@ -91,7 +91,7 @@ func (s tableCalls) Names() []string {
 	return names
 }
 
-// change locks the store, and calls the function do with the Info of a table.
+// change locks the store, and calls the function "do" with the Info of a table.
 func (s tableCalls) change(ctx context.Context, t grid.Table, do func(*store.Info) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -47,7 +47,7 @@ func (sc *Scanner) CountArrivals(ctx context.Context, t grid.Table) ([]ArrivalDa
 	return days, cost, nil
 }
 
-// floorDiv divides and rounds down, also before 1970.
+// floorDiv returns a/b, rounded down. Times before 1970 have a negative a.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

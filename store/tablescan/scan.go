@@ -37,13 +37,13 @@ type Sink struct {
 type Scanner struct {
 	Source Source
 	Rate   float64 // largest number of readings to read per second; 0 means no limit
-	// InTurn, if set, calls the function do as soon as a page may be read.
+	// InTurn, if set, calls the function "do" as soon as a page may be read.
 	InTurn func(ctx context.Context, do func() error) error
 }
 
-// Scan passes all readings of a table to a sink, and returns the cost. The memory that it needs grows
-// only with the number of series. It fails with store.ErrNoTable if the table is missing. Readings that
-// are written meanwhile may be missing.
+// Scan passes all readings of a table to a sink, and returns the cost. The memory that Scan needs
+// grows only with the number of series. Scan fails with store.ErrNoTable if the table is missing.
+// Readings that are written meanwhile may be missing.
 func (sc *Scanner) Scan(ctx context.Context, t grid.Table, to Sink) (cost store.Cost, err error) {
 	series, err := sc.seriesOf(ctx, t, &cost)
 	if err != nil {

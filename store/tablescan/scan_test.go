@@ -29,8 +29,8 @@ func tableOf(t *testing.T, at, arrived time.Time) grid.Table {
 	return grid.Table{Prefix: "varve", Range: r, Month: grid.MonthOf(arrived)}
 }
 
-// stores calls the function do with a store in memory, and with the embedded store. For the embedded
-// store, the function reopen closes and reopens it, which flushes all readings to chunks.
+// stores calls the function "do" with a store in memory, and with the embedded store. The function
+// "reopen" closes and reopens the embedded store. Then all readings are in chunks.
 func stores(t *testing.T, do func(t *testing.T, s store.Store, reopen func() store.Store)) {
 	now := func() time.Time { return november.AddDate(0, 1, 0) }
 	t.Run("mem", func(t *testing.T) {

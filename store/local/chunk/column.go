@@ -16,6 +16,8 @@ import (
 //	numbers         the values of kind number, if any; see appendNumbers
 //	bitmap          the values of kind boolean, if any
 //	texts           the values of kind string and JSON, if any; see appendTexts
+
+// kindMixed is the kind byte of a field whose values have several kinds.
 const kindMixed = 0xff
 
 // fieldBuilder collects the values of one field.
@@ -82,7 +84,7 @@ func (f *fieldBuilder) appendTo(dst []byte, n int) []byte {
 	return f.appendTexts(dst)
 }
 
-// appendBitmap appends n bits. The function set yields the indexes of bits that are 1.
+// appendBitmap appends n bits. The function "set" yields the indexes of bits that are 1.
 func appendBitmap(dst []byte, n int, set func(yield func(int))) []byte {
 	at := len(dst)
 	dst = append(dst, make([]byte, (n+7)/8)...)
@@ -122,8 +124,8 @@ func (f *fieldBuilder) appendNumbers(dst []byte) []byte {
 	return appendInts(dst, f.scratch)
 }
 
-// scale converts the coefficients to the least exponent. It returns false if a coefficient becomes
-// too large.
+// scale converts the coefficients to the least exponent. It returns false if a coefficient is too
+// large, or becomes too large.
 func (f *fieldBuilder) scale() bool {
 	f.exps, f.scratch = f.exps[:0], f.scratch[:0]
 	for _, n := range f.numbers {

@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/block"
 )
 
-// Header is the part of a chunk that can be read without decoding.
+// Header is the part of a chunk that can be read without decoding the readings.
 type Header struct {
 	Count      int
 	MinTime    int64 // ns since 1970

@@ -2,7 +2,7 @@
 //
 // A chunk has a column of event times, one of arrivals, one of ids, and one for each field. Each
 // column has a packing for its contents. A chunk of a device that sends every minute takes a few
-// bytes per reading, and decodes in tens of nanoseconds per reading:
+// bytes per reading, and decodes in tens of nanoseconds per reading. The format is:
 //
 //	byte     version
 //	uvarint  number of readings, n ≥ 1

@@ -156,8 +156,8 @@ func (s *source) bytes(n uint64) []byte {
 	return b
 }
 
-// ints decodes into vals a column that appendInts encoded. The length of vals is the number of
-// values.
+// ints sets vals to the integers of a column that appendInts encoded. The length of vals is the number
+// of integers.
 func (s *source) ints(vals []int64) {
 	if len(vals) == 0 {
 		return

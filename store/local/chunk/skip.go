@@ -22,7 +22,8 @@ func (s *source) skipInts(n int) {
 	}
 }
 
-// continued has the highest bit of each byte, which is 1 if the number continues in the next byte.
+// continued is the mask of the highest bit of each byte. This bit is 1 if the number continues in the
+// next byte.
 const continued = 0x8080808080808080
 
 // skipVarints skips n numbers. It skips the numbers that end in the next eight bytes in one step.

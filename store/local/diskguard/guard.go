@@ -40,7 +40,7 @@ const (
 )
 
 // New returns a guard of the disk of a folder. If minFree is negative, writes are refused only
-// after a write has found no room. The argument conditions receives health.DiskLow, and may be nil.
+// after a write has found no room. The argument "conditions" receives health.DiskLow, and may be nil.
 func New(fs vfs.FS, dir string, minFree int64, conditions *health.Conditions) *Guard {
 	return &Guard{fs: fs, dir: dir, min: minFree, now: time.Now, conditions: conditions}
 }

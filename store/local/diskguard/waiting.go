@@ -11,8 +11,8 @@ import (
 
 // waitingFS is a file system whose writes to a full disk wait until the disk has room.
 //
-// Pebble retries a failed flush at once and without end, and does not survive a failed write of its
-// MANIFEST. Removal of files never waits, because it frees space.
+// Pebble retries a failed flush immediately and without end, and does not survive a failed write of
+// its MANIFEST. Removal of files never waits, because it frees space.
 type waitingFS struct {
 	vfs.FS
 	remover vfs.FS
@@ -44,7 +44,7 @@ func (g *Guard) recordFull() {
 }
 
 // awaitRoom waits until the disk has room, for at least a second. It returns within a second after
-// ctx ends. The wait limits the rate of retries: Pebble retries at once, and a quota can refuse
+// ctx ends. The wait limits the rate of retries: Pebble retries immediately, and a quota can refuse
 // writes although the disk has room.
 func (g *Guard) awaitRoom(ctx context.Context) {
 	g.recordFull()

@@ -42,7 +42,7 @@ func (c *Commit) Wait(ctx context.Context) error {
 	}
 }
 
-// Ended reports whether Wait returns at once.
+// Ended reports whether the attempt has ended, so that Wait returns immediately.
 func (c *Commit) Ended() bool {
 	select {
 	case <-c.done:

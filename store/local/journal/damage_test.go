@@ -53,8 +53,8 @@ func remove(t *testing.T, fs vfs.FS, name string) {
 	}
 }
 
-// written returns a journal of segments 1 to 3, as a killed process leaves it. Each has three frames of
-// four bytes: "1axx" to "3cxx".
+// written returns a journal of segments 1 to 3, as a killed process leaves it. Each segment has three
+// frames with payloads of four bytes: "1axx" to "3cxx".
 func written(t *testing.T) vfs.FS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
@@ -77,11 +77,11 @@ func written(t *testing.T) vfs.FS {
 
 const all9 = "[1axx 1bxx 1cxx 2axx 2bxx 2cxx 3axx 3bxx 3cxx]"
 
-// frameAt returns the offset of frame i in any segment of the journal that the function written returns.
+// frameAt returns the offset of frame i in any segment of the journal from the function "written".
 func frameAt(i int) int { return headerBytes + i*(frameBytes+4) }
 
-// journalDamage is one way to damage the journal that the function written returns, and the expected
-// results of Replay.
+// journalDamage is one way to damage the journal from the function "written", and the expected results
+// of Replay.
 type journalDamage struct {
 	reason  string
 	harm    func(*testing.T, vfs.FS)
@@ -254,8 +254,8 @@ func TestReplay_IgnoresPreparedSegment(t *testing.T) {
 	}
 }
 
-// TestReplay_FindsCutAfterLargeGroup truncates a file at the end of a large group, after which no
-// zeros are written. Replay must find the damage.
+// TestReplay_FindsCutAfterLargeGroup truncates a file at the end of a large group, after which the
+// writer does not fill the file with zeros. Replay must find the damage.
 func TestReplay_FindsCutAfterLargeGroup(t *testing.T) {
 	fs := vfs.NewMem()
 	w := open(t, fs, 1)

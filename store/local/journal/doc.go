@@ -24,8 +24,8 @@
 //	         n bytes payload
 //
 // Zeros may follow the frames, and later frames overwrite them. All integers are little-endian.
-// Segments "varve-j1" are of format 1: their header ends after the number, and their frames have no
-// length of the file and no kind.
+// Segments that begin with "varve-j1" are of format 1: their header ends after the number, and their
+// frames have no length of the file and no kind.
 //
 // CHAIN.0 and CHAIN.1 contain the id of the store, a generation, and the first and the last segment
 // of the chain. They are written in turn. A segment is in the chain before its first frame is

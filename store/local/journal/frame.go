@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/store/local/meta"
 )
 
-// MaxPayload limits the payload of a frame.
+// MaxPayload is the maximum size of the payload of a frame, in bytes.
 const MaxPayload = 1 << 30
 
 // Kind is the type of a frame's payload.
@@ -71,8 +71,8 @@ func (h header) bytes() []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst, castagnoli))
 }
 
-// parseHeader parses the beginning of a segment. It returns false if the checksum fails. Values
-// that format 1 does not have are zero.
+// parseHeader parses the beginning of a segment. It returns false if the header is incomplete or
+// damaged. Values that format 1 does not have are zero.
 func parseHeader(data []byte) (h header, l encoding, ok bool) {
 	if len(data) >= headerBytes1 && string(data[:8]) == magic1 {
 		h.number = binary.LittleEndian.Uint64(data[8:])
@@ -123,7 +123,8 @@ func (l encoding) claimed(data []byte) int {
 	return l.frame + int(n)
 }
 
-// parse parses the frame at the beginning of data. It returns false if the checksum fails.
+// parse parses the frame at the beginning of data. It returns false if the frame is incomplete or its
+// checksum fails.
 func (l encoding) parse(data []byte) (f Frame, ok bool) {
 	f.size = l.claimed(data)
 	if f.size == 0 || crc32.Update(l.seed, castagnoli, data[8:f.size]) != binary.LittleEndian.Uint32(data[4:]) {

@@ -30,9 +30,9 @@ func Check(fs vfs.FS, dir string) (Report, error) {
 	return Source{FS: fs, Dir: dir, Salvage: true}.Replay(func(Frame) error { return nil })
 }
 
-// Replay calls the function do for each frame in the segments after Source.After, in order.
+// Replay calls the function "do" for each frame in the segments after Source.After, in order.
 //
-// It fails with the first error that do returns. At the first problem it fails with ErrDamaged, unless
+// It fails with the first error that "do" returns. At the first problem it fails with ErrDamaged, unless
 // Salvage is set. Payloads must not be retained. The last segment may end in an interrupted write.
 // So a new segment must be begun before the next append, because frames after a broken one would
 // count as damage.
@@ -49,8 +49,8 @@ type replay struct {
 	rep   Report
 	last  uint64 // highest segment number among the names of files
 	begun uint64 // the last segment with a durable header
-	// tail is the missing end frame of the last segment with frames so far. It is a problem only if
-	// a later segment has frames.
+	// tail is the problem that an earlier segment lacks its end. It is reported only if a later
+	// segment has frames.
 	tail *Problem
 }
 
@@ -99,8 +99,8 @@ func (r *replay) checkChain(c Chain) error {
 	return nil
 }
 
-// segments replays the segments from first to last, which the chain lists, and all later segments
-// that exist. It reports missing segments.
+// segments replays the segments from "first" to "last", which the chain lists, and all later
+// segments that exist. It reports missing segments.
 func (r *replay) segments(files []file, first, last uint64) error {
 	want := first
 	for _, f := range files {
@@ -121,7 +121,7 @@ func (r *replay) segments(files []file, first, last uint64) error {
 	return nil
 }
 
-// missing reports the segments from <= n < to as missing.
+// missing reports each segment n with from <= n < to as missing.
 func (r *replay) missing(from, to uint64) error {
 	for n := from; n < to; n++ {
 		if err := r.found(Problem{Segment: n, File: fileName(n), Text: "is missing"}); err != nil {

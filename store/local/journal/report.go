@@ -65,7 +65,7 @@ type Report struct {
 	Problems    []Problem // damage with possible loss
 }
 
-// Frames returns the number of intact frames.
+// Frames returns the number of intact frames with readings or changes.
 func (r *Report) Frames() (n int) {
 	for _, s := range r.Segments {
 		n += s.Readings + s.Batches

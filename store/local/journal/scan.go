@@ -82,7 +82,7 @@ func (s *scan) frames(at int) error {
 			continue
 		}
 		if at >= s.used {
-			return nil // only zeros follow, which new frames overwrite
+			return nil // only zeros follow: the space for further frames
 		}
 		if synced < 0 {
 			synced = s.lastSynced(at)
@@ -140,7 +140,7 @@ const trimmed = 16
 
 func allZero(data []byte) bool { return len(bytes.TrimLeft(data, "\x00")) == 0 }
 
-// empty reports whether the segment has no frames.
+// empty reports whether the scan found no intact frame and no torn end.
 func (s *scan) empty() bool {
 	return s.rep.Readings+s.rep.Batches+s.torn == 0 && !s.ended
 }
@@ -165,14 +165,15 @@ func (s *scan) conclude() error {
 	if !s.ended && s.file.encoding.frame == frameBytes && r.tail == nil {
 		p := s.problem(s.rep.Bytes+headerBytes, int64(len(s.data)), "the end is lost: a later segment was written")
 		r.tail = &p
-	} else if s.torn > 0 { // format 1 has no end frames
+	} else if s.torn > 0 { // also in format 1, which has no end frames
 		p := s.problem(s.replay.rep.Torn[len(s.replay.rep.Torn)-1].At, int64(s.used), "the end is lost: a later segment was written")
 		r.tail = &p
 	}
 	return nil
 }
 
-// nextFrame returns the offset of the next intact frame, or the end of the used bytes.
+// nextFrame returns the offset of the first intact frame at or after an offset, or the end of the used
+// bytes.
 func (s *scan) nextFrame(at int) int {
 	for ; at+s.file.encoding.frame <= s.used; at++ {
 		if s.mayBegin(at) {
@@ -192,7 +193,7 @@ func (s *scan) mayBegin(at int) bool {
 }
 
 // lastSynced searches for frames after an offset. It returns the number of durable bytes that the
-// last of these frames records.
+// last of these frames records, or 0 if none exists.
 func (s *scan) lastSynced(at int) (synced int64) {
 	for at = s.nextFrame(at + 1); at < s.used; at = s.nextFrame(at) {
 		f, ok := s.file.encoding.parse(s.data[at:])

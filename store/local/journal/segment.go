@@ -33,7 +33,7 @@ func segments(fs vfs.FS, dir string) ([]uint64, error) {
 	return numbers, nil
 }
 
-// segment is one file. Only the syncing goroutine writes to it.
+// segment is one file. After createSegment, only writeLoop writes to the file.
 type segment struct {
 	number   uint64
 	encoding encoding
@@ -91,7 +91,7 @@ func (s *segment) extend(to int64) error {
 	return nil
 }
 
-// grow makes the file longer than its frames. So each frame records a length beyond its own end,
+// grow makes the file longer than its frames. So most frames record a length beyond their own end,
 // which reveals a truncated file.
 //
 // After small groups it writes zeros, because a sync of overwritten zeros costs half as much as

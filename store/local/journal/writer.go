@@ -30,12 +30,12 @@ type Writer struct {
 	chain Chain
 
 	mu       sync.Mutex
-	work     sync.Cond // signals that queue or closed has changed
+	work     sync.Cond // signals that "queue" or "closed" has changed
 	segment  *segment  // receives new frames
 	prepared *segment  // the next segment, if Prepare has created it; otherwise nil
 	open     *group    // the group that collects frames; may be nil
-	queue    []*group  // groups to be written, in order; open is the last one
-	failed   error     // error of the last write, which is being retried
+	queue    []*group  // groups to be written, in order; the last one may be the open group
+	failed   error     // error of the last write, which is being retried, or of closing the last segment
 	closed   bool
 	spares   [][]byte      // buffers of written groups, for later groups; at most maxSpares
 	stopped  chan struct{} // closed when writeLoop returns

@@ -17,7 +17,7 @@ type Caching struct {
 // Its lock guards the entries, and is independent of the lock of the store.
 //
 // Rows are cached at their second read, so that a scan of all rows costs no memory. An insert makes
-// the columns of its row block out of date (see rowBlock). The cache ends with its memtable.
+// the columns of its row block out of date (see rowBlock). A new memtable begins with an empty cache.
 type Cache struct {
 	Caching
 	mu      sync.Mutex
@@ -96,8 +96,8 @@ func (s *Selection) rangeOf(i int) *blockRange {
 	return &s.ranges[k]
 }
 
-// Run returns the first of the rows from <= i < to that LoadColumns can load together, as a range of
-// indexes. If desc is true, it returns the last such rows.
+// Run returns a range of the rows i with from <= i < to that LoadColumns can load together. The range
+// begins with the first of these rows or, if desc is true, ends with the last one.
 func (v *View) Run(from, to int, desc bool) (int, int) {
 	if v.cache == nil {
 		return from, to

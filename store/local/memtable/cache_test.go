@@ -28,8 +28,8 @@ type cacheMachine struct {
 	block  block.Block // reused by all reads
 }
 
-// genCached draws a reading. Most readings have the numbers a and b, because columns that contain only
-// numbers have a compact form.
+// genCached draws a reading. In most readings, the fields "a" and "b" are numbers, because columns that
+// contain only numbers have a compact form.
 func genCached(t *rapid.T, second int64) varve.Reading {
 	arrived := rapid.SampledFrom([]int64{0, 1, 300, 70_000, -5, 5_000_000_000}).Draw(t, "arrived")
 	r := varve.Reading{
@@ -171,8 +171,8 @@ func (c *cacheMachine) addPlain(n int) {
 	}
 }
 
-// readRows loads the columns of n rows from the row with the index first. It returns the number of
-// runs into which View.Run divides the rows.
+// readRows loads the columns of n rows, beginning with the row with the index "first". It returns the
+// number of runs into which View.Run divides the rows.
 func (c *cacheMachine) readRows(t *testing.T, first, n int) (runs int) {
 	t.Helper()
 	begin := varve.Position{Time: int64(first+1) * 10 * 1e9}

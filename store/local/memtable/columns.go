@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// Columns sets b to the readings of the rows from <= i < to. It reuses the memory of b.
+// Columns sets b to the readings of the rows i with from <= i < to. It reuses the memory of b.
 func (v *View) Columns(from, to int, b *block.Block) error {
 	b.Series, b.IDs = v.series, b.IDs[:0]
 	times, arrived := slices.Grow(b.Times[:0], to-from)[:to-from], slices.Grow(b.Arrived[:0], to-from)[:to-from]
@@ -42,7 +42,7 @@ func (v *View) Columns(from, to int, b *block.Block) error {
 	return nil
 }
 
-// ahead is the number of bodies that the function touch loads at a time.
+// ahead is the maximum number of bodies that one call of the method "touch" loads.
 const ahead = 64
 
 // touch reads a byte of each body, to load the bodies into the cache of the processor. The bodies of

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/local/memtable"
 )
 
-// genValue draws values of all kinds, and numbers whose scales and sizes do not fit together.
+// genValue draws values of all kinds, and numbers of very different scales and sizes.
 func genValue(t *rapid.T) varve.Value {
 	texts := []string{"1", "-1", "0", "2.50", "21.5", "1e17", "900000000000000000", "1152921504606846977", "-1152921504606846976", "1e-30", "12345678901234567890.5", "1e100", "0.00"}
 	switch kind := rapid.SampledFrom([]string{"number", "number", "number", "string", "bool", "json"}).Draw(t, "kind"); kind {

@@ -15,7 +15,7 @@ type Content struct {
 	shapes [][]string // lists of field names; a row has the index of its list
 }
 
-// id returns the id of a row. It computes a content id.
+// id returns the id of a row. If that is the content id, it is computed from the fields.
 func (c *Content) id(w Row) varve.ID {
 	if id := c.bodies.id(w.at); !id.IsZero() {
 		return id

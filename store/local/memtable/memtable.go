@@ -42,14 +42,14 @@ func Encode(bodies []byte, r *varve.Reading, base int64) ([]byte, Entry) {
 	}
 }
 
-// BufferBytes is the approximate size of a series buffer without its rows.
+// BufferBytes is the approximate size of a series buffer without its rows, in bytes.
 const BufferBytes = 300
 
-// Size returns the approximate memory of n entries. The argument bodies is the total size of their
-// bodies.
+// Size returns the approximate memory of n entries, in bytes. The argument "bodies" is the total size
+// of their bodies.
 func Size(n, bodies int) int64 { return int64(n*rowBytes + bodies) }
 
-// Append adds entries after all rows of a series. The argument bodies holds their bodies, one after
+// Append adds entries after all rows of a series. The argument "bodies" holds their bodies, one after
 // another.
 func (m *Memtable) Append(rows *Rows, entries []Entry, shape uint32, bodies []byte) {
 	for len(entries) > 0 {
@@ -65,7 +65,7 @@ func (m *Memtable) Append(rows *Rows, entries []Entry, shape uint32, bodies []by
 	}
 }
 
-// countFitting returns the number of entries whose bodies fit into the current page, and at
+// countFitting returns the number of leading entries whose bodies fit into the current page, and at
 // least 1.
 func (m *Memtable) countFitting(entries []Entry) int {
 	n, room := len(entries), m.bodies.room()
@@ -104,7 +104,7 @@ func (m *Memtable) Shape(fields []varve.Field, last uint32) uint32 {
 	return id
 }
 
-// HasShape reports whether the names of fields are the field names with the index shape.
+// HasShape reports whether fields have the field names with the index "shape".
 func (c *Content) HasShape(fields []varve.Field, shape uint32) bool {
 	names := c.shapes[shape]
 	if len(fields) != len(names) {

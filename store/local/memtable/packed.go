@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/block"
 )
 
-// packed holds the columns of consecutive rows of a row block in few bytes. It never changes after
-// packBlock. So any goroutine can unpack it.
+// packed holds the columns of consecutive rows of a row block in few bytes. In the cache, only its field
+// "at" changes. So any goroutine can unpack it.
 type packed struct {
 	home    *rowBlock
 	inserts uint32 // value of rowBlock.inserts when the rows were packed
@@ -26,14 +26,14 @@ type packed struct {
 	at int // index in Cache.entries; the lock of the cache guards it
 }
 
-// packedColumn is a column whose integers are packed. The field values has no Exps and Coefs.
+// packedColumn is a column whose integers are packed. The field "values" has no Exps and Coefs.
 type packedColumn struct {
 	values      block.Column
 	exps, coefs packedInts
 }
 
-// packedInts describes integers as a line and an offset for each of them. All sums may overflow,
-// because unpacking overflows in the same way.
+// packedInts describes integers as a line and an offset of each integer from the line. All sums may
+// overflow, because unpacking overflows in the same way.
 type packedInts struct {
 	base, step uint64 // integer i is base + i × step + offset i
 	n          int
@@ -144,7 +144,7 @@ func widthOf(most uint64) int {
 	}
 }
 
-// unpackInts returns the integers from <= i < to. It reuses the memory of dst.
+// unpackInts returns the integers i with from <= i < to. It reuses the memory of dst.
 func (p *packed) unpackInts(dst []int64, x *packedInts, from, to int) []int64 {
 	n := to - from
 	dst = slices.Grow(dst[:0], n)[:n]
@@ -180,7 +180,7 @@ func (p *packed) unpackInts(dst []int64, x *packedInts, from, to int) []int64 {
 	return dst
 }
 
-// unpack sets b to the columns of the packed rows from <= i < to. It reuses the memory of b. The
+// unpack sets b to the columns of the packed rows i with from <= i < to. It reuses the memory of b. The
 // caller sets the series of b.
 func (p *packed) unpack(from, to int, b *block.Block) {
 	b.Times = p.unpackInts(b.Times, &p.times, from, to)
@@ -200,7 +200,7 @@ func (p *packed) unpack(from, to int, b *block.Block) {
 	}
 }
 
-// unpackColumn sets dst to the packed rows from <= i < to of a column.
+// unpackColumn sets dst to a column of the packed rows i with from <= i < to.
 func (p *packed) unpackColumn(c *packedColumn, from, to int, dst *block.Column) {
 	old, v := *dst, &c.values
 	clear(old.Texts)
@@ -230,7 +230,7 @@ func (p *packed) unpackColumn(c *packedColumn, from, to int, dst *block.Column) 
 // packedRows is a range of packed rows.
 type packedRows struct {
 	*packed
-	from, to int // the range has the rows from <= i < to
+	from, to int // the range has the rows i with from <= i < to
 }
 
 // DecodeNumbers implements block.Decoder. If the column has Slots, it decodes the numbers of all rows,

@@ -47,7 +47,7 @@ const (
 	packFrom = 512
 )
 
-// Begin empties the record. The argument count is its number, which no earlier record may have.
+// Begin empties the record. The argument "count" is its number, which no earlier record may have.
 func (rec *Record) Begin(count uint64) {
 	if rec.shapes == nil {
 		rec.shapes = map[uint32]uint64{}
@@ -59,8 +59,8 @@ func (rec *Record) Begin(count uint64) {
 // IsEmpty reports whether the record has no readings.
 func (rec *Record) IsEmpty() bool { return rec.rows == 0 }
 
-// Payload returns the record for the journal, compressed if it is large. It is valid until the next
-// change of the record.
+// Payload returns the record for the journal. A large record is compressed if that makes it smaller.
+// The result is valid until the next change of the record.
 func (rec *Record) Payload() []byte {
 	if len(rec.buf) < packFrom {
 		return rec.buf
@@ -104,14 +104,14 @@ type Source struct {
 	Table  uint32 // number of the table
 	Series varve.Series
 
-	// index is the index of the series in a record, and record is the number of this record. So each
-	// record names a series once.
+	// In the record with the number "record", the series has the index "index". So each record names
+	// a series once.
 	record uint64
 	index  uint64
 }
 
-// Add adds entries of a source that have the same field names. The index of these names in the
-// memtable is shape. The argument bodies holds the bodies of the entries, one after another.
+// Add adds entries of a source that have the same field names. The argument "shape" is the index of
+// these names in the memtable. The argument "bodies" holds the bodies of the entries, one after another.
 func (rec *Record) Add(src *Source, entries []Entry, shape uint32, names []string, bodies []byte) {
 	rec.rows += len(entries)
 	buf := rec.buf
@@ -164,8 +164,8 @@ type decoder struct {
 	shapes  [][]string
 }
 
-// Decode calls visit for each reading of a record. It fails with ErrBody if the payload is
-// invalid.
+// Decode calls the function "visit" for each reading of a record. It fails with ErrBody if the payload
+// is invalid.
 func Decode(payload []byte, visit func(Recorded) error) error {
 	data, single, err := unpack(payload)
 	if err != nil {

@@ -37,7 +37,7 @@ type Row struct {
 const (
 	// NoTime is the last event time of empty Rows. It precedes all event times.
 	NoTime = -1
-	// rowBytes is the size of a row without its body.
+	// rowBytes is the size of a row without its body, in bytes.
 	rowBytes = 16
 )
 
@@ -94,7 +94,7 @@ func (r *Rows) Seek(c *Content, p varve.Position) Spot {
 	if r.n == 0 || r.Last().Time < p.Time {
 		return r.End() // the most common case
 	}
-	// The last block that begins before the position, or the first block.
+	// Search in the last block that begins before the position, or in the first block.
 	b := max(sort.Search(len(r.blocks), func(i int) bool { return c.compare(r.blocks[i].rows[0], p) >= 0 })-1, 0)
 	block := r.blocks[b].rows
 	i := sort.Search(len(block), func(i int) bool { return c.compare(block[i], p) >= 0 })
@@ -110,8 +110,8 @@ func (r *Rows) Find(c *Content, p varve.Position) (Spot, bool) {
 	return at, at != r.End() && c.compare(r.At(at), p) == 0
 }
 
-// FindReading is like Find for the position of a reading. It computes the content id only if
-// a row has its event time.
+// FindReading is like Find for the position of a reading. It computes the content id only if a row has
+// the event time of the reading.
 func (r *Rows) FindReading(c *Content, reading *varve.Reading) (Spot, bool) {
 	p := varve.Position{Time: reading.Time.UnixNano()}
 	at := r.Seek(c, p)
@@ -211,7 +211,7 @@ func (r *Rows) FirstRows(n int, from, to Spot) *Selection {
 	return s
 }
 
-// add adds the rows of a row block from begin up to end.
+// add adds the rows i of a row block with begin <= i < end.
 func (s *Selection) add(b *rowBlock, begin, end int) {
 	from := len(s.rows)
 	s.rows = append(s.rows, b.rows[begin:end]...)

@@ -6,8 +6,8 @@
 //	store 0123456789abcdef0123456789abcdef
 //	crc32c 89abcdef
 //
-// The last line is the CRC-32C of the lines before it. [Seal] and [Unseal] add and verify it,
-// [Read] and [Write] access a file, and an [ID] identifies a store.
+// The last line is the CRC-32C of the lines before it. [Seal] adds this line, and [Unseal] verifies
+// it. [Read] and [Write] access a file, and an [ID] identifies a store.
 //
 // A file is replaced as a whole, so it is never partially written. Damage gives [ErrChecksum].
 package meta

@@ -6,6 +6,7 @@
 //	File ──▶ Scan: entries and Holes ──▶ Merge: newest entries ──▶ Writer ──▶ new files
 //
 // A [Merge] of several files follows the rules of Pebble. For each key, it returns the entry with
-// the highest sequence number, which may be a deletion. An intact entry is never skipped, and each
-// [Hole] is as narrow as the damage allows. A file with an unreadable index cannot be opened.
+// the highest sequence number, which may be a deletion. An entry in an intact block is never skipped,
+// and each [Hole] is as narrow as the damage allows. A file cannot be opened if the top level of its
+// index is unreadable.
 package sst

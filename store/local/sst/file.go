@@ -20,7 +20,8 @@ type File struct {
 	reader *sstable.Reader
 }
 
-// Open opens a file. Its error matches pebble.IsCorruptionError if the index is unreadable.
+// Open opens a file. Its error matches pebble.IsCorruptionError if the footer or the top level of the
+// index is unreadable.
 func Open(fs vfs.FS, path string, o *pebble.Options) (*File, error) {
 	src, err := openSource(fs, path)
 	if err != nil {
@@ -83,9 +84,9 @@ func (f *File) Deletions() (list []Deletion, err error) {
 	return list, damage(err)
 }
 
-// CheckRest returns an error if a part of the file that has no entries is damaged.
+// CheckRest returns an error if the file is damaged outside of its entries.
 //
-// Such parts are the index, the properties and the deletions of ranges.
+// The other parts are the index, the properties and the deletions of ranges.
 func (f *File) CheckRest() error {
 	if _, err := f.reader.Layout(); err != nil {
 		return damage(err)

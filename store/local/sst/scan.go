@@ -41,8 +41,8 @@ type Scan struct {
 	entry Entry
 }
 
-// Scan begins to read the file at a key, or at the beginning if from is nil. If seq is not 0, it
-// is the sequence number of all entries, as in an ingested file.
+// Scan begins to read the file at the key "from", or at the beginning if "from" is nil. If seq is not
+// 0, it is the sequence number of all entries, as in an ingested file.
 func (f *File) Scan(from []byte, seq uint64) (*Scan, error) {
 	iter, err := f.iter()
 	if err != nil {
