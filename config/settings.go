@@ -30,9 +30,13 @@ var (
 	truth    = settings.Truth[Config]
 	positive = settings.Positive[Config]
 	most     = settings.Most[Config]
+	mostSize = settings.MostBytes[Config]
 	oneOf    = settings.OneOf
 	words    = settings.Words
 )
+
+// MaxMemory is the maximum of store.memory, because the embedded store permits no more.
+const MaxMemory Size = 1 << 30
 
 // StoreKinds returns the values of store.kind. The first is the default.
 func StoreKinds() []string { return []string{"local", "dynamodb", "mem"} }
@@ -51,7 +55,7 @@ var baseSettings = []setting{
 	text("server.debug_listen", "loopback address and port that serve profiles of the process (pprof); if empty, none", func(c *Config) *string { return &c.Server.DebugListen }, checkDebugAddress),
 	text("store.kind", "store of all data: local (a folder), dynamodb, or mem (memory only)", func(c *Config) *string { return &c.Store.Kind }, oneOf(StoreKinds()...)),
 	text("store.dir", "local: the data folder", func(c *Config) *string { return &c.Store.Dir }, checkDir),
-	positive(size("store.memory", "local: memory for readings before they become chunks", func(c *Config) *Size { return &c.Store.Memory })),
+	mostSize(MaxMemory, positive(size("store.memory", "local: memory for readings before they become chunks", func(c *Config) *Size { return &c.Store.Memory }))),
 	positive(size("store.cache", "local: memory for chunks", func(c *Config) *Size { return &c.Store.Cache })),
 	text("store.endpoint", "dynamodb: address of an emulator; if empty, AWS", func(c *Config) *string { return &c.Store.Endpoint }, checkEndpoint),
 	text("store.region", "dynamodb: region; if empty, AWS_REGION or the profile", func(c *Config) *string { return &c.Store.Region }, nil),

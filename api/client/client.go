@@ -171,7 +171,7 @@ func gaveUp(ctx context.Context, last error) error {
 
 // retryAfter returns the time to wait before a retry, or false if the call must not be retried.
 func retryAfter(err error, try int) (time.Duration, bool) {
-	backoff := min(100*time.Millisecond<<try, 5*time.Second)
+	backoff := min(100*time.Millisecond<<min(try, 6), 5*time.Second)
 	backoff += rand.N(backoff)
 	var e *varve.Error
 	if !errors.As(err, &e) {

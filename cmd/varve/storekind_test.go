@@ -6,6 +6,7 @@ import (
 
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/store/local"
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
@@ -54,5 +55,12 @@ func TestGreeting_NamesAccountOrEndpoint(t *testing.T) {
 	c.Store.Endpoint = url
 	if got, want := kindOf(&c).greeting(t.Context(), &c, s), "in DynamoDB at "+url+", tables fleet_…"; got != want {
 		t.Errorf("on an emulator: %q, want %q", got, want)
+	}
+}
+
+// TestMemory_IsBoundedAsByStore checks that the maximum of store.memory is the maximum of the store.
+func TestMemory_IsBoundedAsByStore(t *testing.T) {
+	if config.MaxMemory != local.MaxMemtableBytes {
+		t.Errorf("the setting permits %d bytes, the store %d", config.MaxMemory, local.MaxMemtableBytes)
 	}
 }

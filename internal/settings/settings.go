@@ -109,6 +109,18 @@ func Most[C any](bound int, s Setting[C]) Setting[C] {
 	return s
 }
 
+// MostBytes returns a setting that rejects sizes above a bound.
+func MostBytes[C any](bound Size, s Setting[C]) Setting[C] {
+	set := s.Set
+	s.Set = func(c *C, text string) error {
+		if n, err := ParseSize(text); err == nil && n > bound {
+			return fmt.Errorf("%s is too much: it must be at most %s", n, bound)
+		}
+		return set(c, text)
+	}
+	return s
+}
+
 // OneOf returns a check that accepts some words.
 func OneOf(words ...string) func(string) error {
 	return func(s string) error {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/memtable"
@@ -23,7 +24,7 @@ type Options struct {
 	// MemtableBytes is the size at which a memtable is flushed.
 	//
 	// If a flush is slow, the next memtable may become about twice as large before writes wait. 0
-	// means 64 MiB.
+	// means 64 MiB. The maximum is MaxMemtableBytes.
 	MemtableBytes int64
 	// CacheBytes is the size of Pebble's block cache. 0 means 64 MiB.
 	CacheBytes int64
@@ -101,6 +102,17 @@ type Events struct {
 	// Fatal is called if the store cannot continue. The process should log the message and end.
 	// If Fatal returns, the store panics.
 	Fatal func(msg string)
+}
+
+// MaxMemtableBytes is the maximum of Options.MemtableBytes. The bodies of a memtable, which may become
+// about twice as large, have offsets of 32 bits.
+const MaxMemtableBytes = 1 << 30
+
+func (o Options) validate() error {
+	if o.MemtableBytes > MaxMemtableBytes {
+		return varve.Errorf(varve.Invalid, "store.memory is %d bytes, the maximum is %d", o.MemtableBytes, int64(MaxMemtableBytes))
+	}
+	return nil
 }
 
 func (o Options) withDefaults() Options {

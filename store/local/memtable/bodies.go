@@ -12,18 +12,28 @@ type bodies struct {
 const (
 	// pageBits is the number of bits of an offset inside a page.
 	pageBits = 20
-	// firstPage is the size of the first page. Each page is twice as large as the previous page, up
-	// to the size that pageBits permits. A body that is larger than its page gets a page of its size.
-	firstPage = 64 << 10
+	// firstPageBits is the binary logarithm of the size of the first page. Each page is twice as large as
+	// the previous page, up to the size that pageBits permits. A body that is larger than its page gets a
+	// page of its size.
+	firstPageBits = 16
+	// maxPages is the number of pages that an offset of 32 bits can tell apart.
+	maxPages = 1 << (32 - pageBits)
 )
 
-// append appends a body and returns its offset.
+// pageSize returns the size of the page with a number, counted from 0.
+func pageSize(number int) int { return 1 << min(firstPageBits+number, pageBits) }
+
+// append appends a body and returns its offset. It panics if all offsets are in use, because rows
+// would then refer to other bodies. The limit of local.MaxMemtableBytes excludes this.
 func (b *bodies) append(body []byte) uint32 {
 	last := len(b.pages) - 1
 	if last < 0 || b.used+len(body) > len(b.pages[last]) {
-		b.pages = append(b.pages, make([]byte, max(min(firstPage<<len(b.pages), 1<<pageBits), len(body))))
-		b.used = 0
 		last++
+		if last == maxPages {
+			panic("memtable: more than 4 GiB of bodies")
+		}
+		b.pages = append(b.pages, make([]byte, max(pageSize(last), len(body))))
+		b.used = 0
 	}
 	copy(b.pages[last][b.used:], body)
 	at := uint32(last)<<pageBits | uint32(b.used)
