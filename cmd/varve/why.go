@@ -94,8 +94,8 @@ func (a queryCommands) showWhy(b *wire.WhyBody) {
 	}
 }
 
-// manyStreams is the number of searched streams at which the streams without the reading are printed
-// without their tables.
+// manyStreams is the smallest number of searched streams for which the streams without the reading are
+// printed without their tables.
 const manyStreams = 4
 
 // togetherWithoutHit returns the streams of an explanation, with names as printed. If many streams were
