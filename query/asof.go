@@ -81,8 +81,8 @@ func completeFrom(w varve.Window, shortest time.Duration, now time.Time) time.Ti
 // readings may be missing.
 func (r *Rows) CompleteFrom() time.Time { return r.tables.plan.complete }
 
-// Merge returns the AsOf of two answers together. Both must have the same Time. If one is nil, Merge
-// returns the other.
+// Merge combines the AsOf of two answers. Both must have the same Time. If one is nil, Merge returns
+// the other.
 func (a *AsOf) Merge(b *AsOf) *AsOf {
 	switch {
 	case a == nil:
