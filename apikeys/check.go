@@ -142,7 +142,7 @@ func (r *Registry) lookUp(ctx context.Context, id string) (*entry, error) {
 	return r.remember(s, begin), nil
 }
 
-// remember returns an entry for a key, and adds it to the cache unless the argument read is the zero
+// remember returns an entry for a key, and adds it to the cache unless the argument "read" is the zero
 // time. If the key is cached with the same rate, the new entry uses the same limiters. The caller
 // holds the lock.
 func (r *Registry) remember(s *stored, read time.Time) *entry {

@@ -53,7 +53,7 @@ type Registry struct {
 	cache      cache
 }
 
-// New returns a registry over items. The argument limit is the number of fields that a series may
+// New returns a registry over items. The argument "limit" is the number of fields that a series may
 // have; 0 means DefaultLimit.
 func New(items store.Items, limit int) *Registry {
 	if limit == 0 {
@@ -140,7 +140,7 @@ func alike(a, b []varve.Field) bool {
 	return slices.EqualFunc(a, b, func(f, g varve.Field) bool { return f.Name == g.Name })
 }
 
-// admit adds the fields of a reading to the names of its series. The result record reports whether
+// admit adds the fields of a reading to the names of its series. The result "record" reports whether
 // names must be written to the item of the series.
 func (r *Registry) admit(ctx context.Context, n *names, fields []varve.Field, shape uint64) (v varve.Verdict, record bool) {
 	n.mu.Lock()

@@ -72,7 +72,7 @@ func (q *Query) normalized() Query {
 	return n
 }
 
-// addArchives adds archived tables to a plan. The argument infos lists the existing tables. They must be
+// addArchives adds archived tables to a plan. The argument "infos" lists the existing tables. They must be
 // listed before addArchives is called, because tables are archived before they are dropped.
 func (e *Engine) addArchives(ctx context.Context, q *Query, p *plan, f *store.Filter, infos []store.Info) error {
 	if q.Archive == NoArchives {

@@ -59,7 +59,7 @@ type arrivalScan struct {
 	reading  varve.Reading
 }
 
-// scanNext scans the next readings. The argument first is the source with the earliest unread reading.
+// scanNext scans the next readings. The argument "first" is the source with the earliest unread reading.
 func (s *arrivalScan) scanNext(first *source) error {
 	switch {
 	case len(first.parts) > 0:

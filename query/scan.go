@@ -38,7 +38,7 @@ func (e *Engine) ScanCopies(ctx context.Context, s varve.Series, w varve.Window,
 	return nil
 }
 
-// scanNext passes the next copies to scan. The argument first is the source with the earliest unread
+// scanNext passes the next copies to scan. The argument "first" is the source with the earliest unread
 // reading.
 func (r *Rows) scanNext(first *source, scan store.CopyScanner) error {
 	switch {

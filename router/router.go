@@ -113,7 +113,7 @@ type Events struct {
 	// TableCreated is called after the router has created a missing table.
 	TableCreated func(t grid.Table, took time.Duration)
 	// Failed is called if readings were rejected with a retryable code because an action failed.
-	// The argument step names the action.
+	// The argument "step" names the action.
 	Failed func(step string, err error)
 }
 

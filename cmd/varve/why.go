@@ -48,7 +48,7 @@ func (a queryCommands) why() *cobra.Command {
 	return a.remote(cmd, "text", "json")
 }
 
-// ofTime converts an error about the parameter time to an error about the argument TIME.
+// ofTime converts an error about the parameter "time" to an error about the argument TIME.
 func ofTime(err error) error {
 	var e *varve.Error
 	if !errors.As(err, &e) || e.Param != "time" {
