@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// restEvery is the pause of Wait after each check for changes. After it, Wait waits for the end of a
-// write, but at most for pollEvery.
+// restEvery is the pause after each check for changes. Then the caller waits for the end of a write, at
+// most for pollEvery, before the next check.
 const (
 	pollEvery = 500 * time.Millisecond
 	restEvery = 20 * time.Millisecond

@@ -261,7 +261,7 @@ func (p *Plan) skipHeld(held map[grid.Table]string) {
 }
 
 // skipActions removes the retirements and drops of some tables, and lists these tables as skipped. The
-// argument why maps them to their reasons.
+// argument "why" maps them to their reasons.
 func (p *Plan) skipActions(why map[grid.Table]string) {
 	p.Actions = slices.DeleteFunc(p.Actions, func(a Action) bool {
 		reason, ok := why[a.Table]
