@@ -68,7 +68,7 @@ func asOfCoverage(q *Query, complete time.Time, later int) *AsOf {
 }
 
 // completeFrom returns the event time from which no reading of a window can have expired. The argument
-// shortest is the shortest retention in the tables of the series.
+// "shortest" is the shortest retention in the tables of the series.
 func completeFrom(w varve.Window, shortest time.Duration, now time.Time) time.Time {
 	if cutoff := retention.Cutoff(now, shortest); !cutoff.Before(w.From) {
 		// Readings at or before the cutoff may have expired, so return the next millisecond.
