@@ -19,7 +19,7 @@ func CheckText(name, text string, most int) error {
 	return nil
 }
 
-// CheckObject returns an error if a value is set and is not a JSON object of at most limit bytes.
+// CheckObject returns an error if a value is set and is not a JSON object, or exceeds a limit in bytes.
 func CheckObject(name string, v varve.Value, limit int) error {
 	switch {
 	case v.IsZero():
