@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// cacheFor is the time for which a cached key is used.
+// cacheFor is the time for which a cached key, or the cached absence of a key, is used.
 const cacheFor = 10 * time.Second
 
 // lookupTimeout bounds a read of the registry. The read does not end with the request that began
@@ -42,8 +42,8 @@ type entry struct {
 	read  time.Time
 }
 
-// placeholder is compared with the secret of an unknown id, so that the check takes as long as for
-// a known one.
+// placeholder is used in place of the key of an unknown id, so that the check takes as long as for a
+// known one.
 var placeholder entry
 
 // Check returns the grant of a key's text. It fails with one of:

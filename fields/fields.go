@@ -3,7 +3,8 @@
 //
 // A [Registry] remembers the field names of recently written series, as hashes. The names of a
 // series with many fields are also stored, in one item for each series. A process reads the item
-// once while it remembers the series, and writes it when names are added.
+// once while it remembers the series, and again if another process has changed it. It writes the
+// item when names are added.
 //
 // The bound can be exceeded in two ways. Names that are not stored, at most 64 for each series, are
 // forgotten when a process ends or its cache is full. If several processes share tables, each of
@@ -49,7 +50,7 @@ const (
 type Registry struct {
 	items      store.Items
 	limit      int
-	unrecorded int // a series with at most this number of names has no item
+	unrecorded int // for a series with at most this number of names, a process does not read or write an item
 	cache      cache
 }
 
@@ -72,7 +73,7 @@ type names struct {
 	recorded int      // the number of hashes in the item
 	version  int64    // version of the item; 0 means that the item is missing
 
-	room    atomic.Int64 // the capacity of hashes
+	room    atomic.Int64 // capacity of the slice hashes
 	counted int64        // the part of room that the cache has counted; guarded by the mutex of the cache
 }
 
