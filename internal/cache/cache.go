@@ -83,9 +83,9 @@ func (c *Cache[K, V]) PutSince(drops int, at time.Time, key K, value V, size int
 	return true
 }
 
-// Update replaces the value of a key with the result of the function "change". The argument of the
-// function is the old value, or the zero value if the key has no entry. If the function returns false,
-// Update removes the entry.
+// Update replaces the value of a key with the value that the function "change" returns. The argument
+// of the function is the old value, or the zero value if the key has no entry. If the function returns
+// false, Update removes the entry.
 func (c *Cache[K, V]) Update(key K, change func(old V) (V, bool)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
