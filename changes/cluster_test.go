@@ -101,7 +101,7 @@ type nodes struct {
 	late    *lateWrites
 }
 
-// newNodes starts the processes. If open is nil, they share a store in memory.
+// newNodes starts the processes. If the function "open" is nil, they share a store in memory.
 func newNodes(t TB, open func(now func() time.Time) store.Store) *nodes {
 	n := &nodes{t: t}
 	first := &model{clock: start, acked: map[string]bool{}}

@@ -19,7 +19,7 @@ import (
 
 // TestEngine_IgnoresOrderOfArrival writes readings of three months in order, and in random order
 // with duplicates. The writes take two months. The latest readings, the alerts and the roll-ups
-// are the same.
+// must be the same for both orders.
 func TestEngine_IgnoresOrderOfArrival(t *testing.T) {
 	var inOrder string
 	for seed := range uint64(4) {

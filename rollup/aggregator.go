@@ -180,8 +180,8 @@ func (g *Aggregator) aggregateGroup(ctx context.Context, of group, due int64) (i
 	return len(processed), nil
 }
 
-// writePartials writes the recounted partials of a group. If stored is not nil, it contains the
-// stored partials of the day's hours, and writePartials also writes the partial of the day.
+// writePartials writes the recounted partials of a group. If the argument "stored" is not nil, it
+// contains the stored partials of the day's hours, and writePartials also writes the partial of the day.
 //
 // If a slot has only copies of readings that count in other slots, it is stored as an empty
 // partial. Without that partial, the copies would look like uncounted readings once the tables of

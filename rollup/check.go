@@ -247,7 +247,7 @@ type seriesHour struct {
 	hour   int64
 }
 
-// NewHourSample returns a sample of at most limit hours.
+// NewHourSample returns a sample. The argument "limit" is the maximum number of its hours.
 func NewHourSample(limit int, seed uint64) *HourSample {
 	return &HourSample{rng: rand.New(rand.NewPCG(seed, 0)), limit: limit}
 }

@@ -11,7 +11,7 @@ const dayMillis = daySeconds * 1000
 // all its readings arrived before the cut. Otherwise its slot is recounted.
 type cut struct {
 	at  int64 // the first excluded arrival, in milliseconds since 1970
-	day int64 // the arrival day that includes at
+	day int64 // the arrival day of the arrival in the field "at"
 }
 
 func cutOf(asOf time.Time) cut {

@@ -104,7 +104,7 @@ type fieldSet map[string]bool
 // noFields contains no field. A recount with noFields identifies readings, but adds up no values.
 var noFields = fieldSet{}
 
-// fieldSetOf returns the set of the given names. If names is empty, the set contains all fields.
+// fieldSetOf returns the set of the given names. Without names, the set contains all fields.
 func fieldSetOf(names []string) (s fieldSet) {
 	if len(names) > 0 {
 		s = make(fieldSet, len(names))

@@ -19,7 +19,8 @@ const (
 )
 
 // activity returns a text of bars for each device that sent readings during the last day. The bars are
-// the numbers of readings per hour, from roll-ups. If stream is not empty, other streams do not count.
+// the numbers of readings per hour, from roll-ups. If the argument "stream" is not empty, other streams
+// do not count.
 //
 // It returns nil if the output is not a table on a terminal, or if the counts are unknown or would take
 // long to compute.
