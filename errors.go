@@ -35,7 +35,7 @@ const (
 // Error is a failure with a kind.
 type Error struct {
 	Failure    Failure
-	Param      string        // the parameter at fault, if the failure is Invalid
+	Param      string        // the parameter at fault, if any; usually the failure is Invalid then
 	Message    string        // the problem and its remedy
 	RetryAfter time.Duration // for Busy and Unavailable, the time to wait before a retry
 	Err        error         // the cause, if any

@@ -13,8 +13,8 @@ import (
 )
 
 // damageMessages lists the files that contain messages about damage, and how to find the messages.
-// The messages are arguments of the functions named in calls, values of the fields and variables named
-// in fields, and constants whose names begin with the text in constants.
+// The messages are arguments of the functions named in "calls", values of the fields and variables
+// named in "fields", and constants whose names begin with the text in "constants".
 var damageMessages = []struct{ file, calls, fields, constants string }{
 	{"store/local/identity.go", "damaged replaceIdentity", "Reason", ""},
 	{"store/local/opener.go", "damaged New", "Reason reason", ""},

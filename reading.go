@@ -56,7 +56,7 @@ type Reading struct {
 // Position returns the position of the reading in its series.
 func (r *Reading) Position() Position { return Position{Time: r.Time.UnixNano(), ID: r.ID} }
 
-// fewFields is the largest number of fields for which a linear search is faster.
+// fewFields is the largest number of fields for which a linear search is faster than a binary search.
 const fewFields = 8
 
 // Field returns the value of the named field, or the zero Value if the reading lacks the field.

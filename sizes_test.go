@@ -91,8 +91,8 @@ func receiverName(e ast.Expr) string {
 	return "?"
 }
 
-// eachGoFile calls visit with every Go file of the repository, parsed with its comments. It skips
-// hidden folders and folders named testdata.
+// eachGoFile calls the function "visit" with every Go file of the repository, parsed with its comments.
+// It skips hidden folders and folders named testdata.
 func eachGoFile(t *testing.T, visit func(path string, set *token.FileSet, f *ast.File)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

@@ -72,8 +72,8 @@ func TestTestNames_CitedInDocsExist(t *testing.T) {
 	}
 }
 
-// eachDocument calls visit with each Markdown file of the repository, except the changelog, which is
-// history. It skips hidden folders and folders named testdata.
+// eachDocument calls the function "visit" with each Markdown file of the repository, except the
+// changelog, which is history. It skips hidden folders and folders named testdata.
 func eachDocument(t *testing.T, visit func(file, text string)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {

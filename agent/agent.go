@@ -197,7 +197,7 @@ func (a *Agent) MQTTAddr() net.Addr {
 	return a.mqtt.Addr()
 }
 
-// drainLimit is how long running HTTP requests may take when the agent stops.
+// drainLimit limits the wait for HTTP requests that are still running when the agent stops.
 const drainLimit = 10 * time.Second
 
 // Close stops HTTP and MQTT, then the uplink, and then closes the outbox. Unconfirmed readings remain

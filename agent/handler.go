@@ -66,7 +66,7 @@ func (a *Agent) handler(newIngester func(door string) *ingest.Ingester) http.Han
 	return a.guard(mux)
 }
 
-// limited wraps handle with a limit on concurrent requests. Further requests wait.
+// limited wraps a handler with a limit on concurrent requests. Further requests wait.
 func limited(slots chan struct{}, handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {

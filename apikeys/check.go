@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// cacheFor is the time for which a cached key is used.
+// cacheFor is the time for which a cached key, or the cached absence of a key, is used.
 const cacheFor = 10 * time.Second
 
 // lookupTimeout bounds a read of the registry. The read does not end with the request that began
@@ -42,8 +42,8 @@ type entry struct {
 	read  time.Time
 }
 
-// placeholder is compared with the secret of an unknown id, so that the check takes as long as for
-// a known one.
+// placeholder is used in place of the key of an unknown id, so that the check takes as long as for a
+// known one.
 var placeholder entry
 
 // Check returns the grant of a key's text. It fails with one of:
@@ -142,7 +142,7 @@ func (r *Registry) lookUp(ctx context.Context, id string) (*entry, error) {
 	return r.remember(s, begin), nil
 }
 
-// remember returns an entry for a key, and adds it to the cache unless the argument read is the zero
+// remember returns an entry for a key, and adds it to the cache unless the argument "read" is the zero
 // time. If the key is cached with the same rate, the new entry uses the same limiters. The caller
 // holds the lock.
 func (r *Registry) remember(s *stored, read time.Time) *entry {

@@ -69,7 +69,7 @@ func TestScopes_AdminIncludesAll(t *testing.T) {
 }
 
 // TestKey_EndsAtExpiryAndRevocation checks that a key ends at its exact expiry, even if it is
-// cached. A revoked key ends at once in this process, and within ten seconds in others.
+// cached. A revoked key ends immediately in this process, and within ten seconds in others.
 func TestKey_EndsAtExpiryAndRevocation(t *testing.T) {
 	w := newWorld(t)
 	w.admin()

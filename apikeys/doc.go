@@ -15,7 +15,7 @@
 // SHA-256 of the whole text, so access to the registry is not enough to make requests. A secret of
 // 256 bits needs neither a salt nor a slow hash.
 //
-// A key is cached in memory for ten seconds. A revocation takes effect at once in the process
+// A key is cached in memory for ten seconds. A revocation takes effect immediately in the process
 // that revoked the key, and within ten seconds in the others.
 //
 // Each key is one item: pk KEYS, sk <id>. The item KEYS ON records that a key exists or existed. From

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestRequestRate_AllowsBurst checks that a burst of one second's requests passes at once, and
-// later requests pass at the rate. When the key is reread, its rate is not reset.
+// TestRequestRate_AllowsBurst checks that the number of requests that are allowed in one second pass
+// without a wait, and later requests pass at the rate. Rereading the key must not reset its rate.
 func TestRequestRate_AllowsBurst(t *testing.T) {
 	w := newWorld(t)
 	w.admin()

@@ -87,8 +87,9 @@ func (d *Draft) Check(now time.Time) error {
 	return checkRate("readings_per_second", d.Rate.Readings)
 }
 
-// Under limits a draft to the grant of the key that creates it. Missing rates and a missing end
-// are set to the values of the grant. It fails if the draft exceeds the grant.
+// Under limits the rate and the end of a draft by the grant of the key that creates it. Missing rates
+// and a missing end are set to the values of the grant. Under fails if a rate is higher than in the
+// grant, or if the end is later.
 func (d *Draft) Under(g *Grant) error {
 	for _, r := range []struct {
 		param      string

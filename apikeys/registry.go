@@ -24,7 +24,7 @@ type Registry struct {
 	now   func() time.Time
 
 	on      atomic.Bool
-	offAt   atomic.Int64 // when the registry was last read and no key existed, in nanoseconds since 1970
+	offAt   atomic.Int64 // time of the last read that found no key, in nanoseconds since 1970; 0 means none
 	flight  singleflight.Group
 	guesses *rate.Limiter
 	used    usage
@@ -135,9 +135,9 @@ func (r *Registry) List(ctx context.Context, tenant string) ([]Key, error) {
 	return list, r.addUsed(ctx, list)
 }
 
-// Revoke ends a key of a tenant; "" means any tenant. This process denies the key at once, others
+// Revoke ends a key of a tenant; "" means any tenant. This process denies the key immediately, others
 // within ten seconds. Revoking a revoked key changes nothing. If the key is missing or of another
-// tenant, it fails with NotFound.
+// tenant, Revoke fails with NotFound.
 func (r *Registry) Revoke(ctx context.Context, tenant, id string) (Key, error) {
 	none := varve.Errorf(varve.NotFound, "key %s: not found: GET /v1/keys lists all keys", shown(id))
 	if !isID(id) {

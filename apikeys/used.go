@@ -17,7 +17,7 @@ const (
 	// of the keys.
 	usedPartition = "KEYUSE"
 	attrUsed      = "used"
-	// usedFor is the time after the last use of a key for which its record stays.
+	// usedFor is how long the record of the last use of a key is kept, counted from this use.
 	usedFor = 2 * 365 * 24 * time.Hour
 )
 

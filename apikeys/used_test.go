@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestList_HasLastUse checks that this process lists a use at once, and other processes after
+// TestList_HasLastUse checks that this process lists a use immediately, and other processes after
 // WriteUsed. A failed write loses no use.
 func TestList_HasLastUse(t *testing.T) {
 	w := newWorld(t)

@@ -12,8 +12,8 @@ import (
 // Minutes is the number of complete minutes that a report has, before the current one.
 const Minutes = 60
 
-// maxStreams limits the streams that are counted one by one, over all tenants. Readings of further
-// streams are counted together, under the name "".
+// maxStreams limits the streams that are counted one by one, over all tenants. Readings of a tenant's
+// further streams are counted together, under the name "".
 const maxStreams = 1000
 
 // bounds are the upper bounds of the lag, exclusive. A lag below the first bound means that the event
@@ -71,7 +71,7 @@ type Counter struct {
 
 	mu      sync.Mutex
 	tenants map[string]*tenant
-	streams int // number of streams of all tenants
+	streams int // number of streams of all tenants; the name "" counts as a stream of each tenant that has it
 }
 
 type tenant struct {
@@ -89,7 +89,7 @@ func (c *Counter) Add(readings []varve.Reading, verdicts []varve.Verdict) {
 	minute := c.now().UTC().Truncate(time.Minute)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var last *varve.Reading // the previous reading; most batches have one stream, so its counts are used again
+	var last *varve.Reading // the previous counted reading, whose tenant and stream t and s stand for
 	var t *tenant
 	var m *Minute
 	var s *Stream

@@ -143,8 +143,8 @@ func (p *Place) manifest(ctx context.Context, key string) (*Manifest, error) {
 	return decode(data)
 }
 
-// Select returns the last backup, or the one with the given name if the name is not empty. If until is
-// not zero, later backups are ignored.
+// Select returns the last backup, or the one with the given name if the name is not empty. If the
+// argument "until" is not zero, later backups are ignored.
 func (p *Place) Select(ctx context.Context, name string, until time.Time) (*Manifest, error) {
 	list, err := p.Manifests(ctx)
 	if err != nil && len(list) == 0 {

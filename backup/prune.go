@@ -14,8 +14,8 @@ type Pruned struct {
 	Bytes   int64    // size of the deleted files
 }
 
-// Prune deletes old backups, and the files that no backup needs any more. It keeps the last
-// undamaged backups, whose number is keep, and all backups after the oldest of these. If fewer
+// Prune deletes old backups, and the files that no backup needs any more. It keeps the last undamaged
+// backups, as many as the argument "keep", and all backups after the oldest of these. If fewer
 // undamaged backups exist, it keeps all backups. Prune fails, and deletes nothing, if one of the
 // manifests cannot be read, because the files that this manifest lists are then unknown. With
 // dryRun, Prune deletes nothing.

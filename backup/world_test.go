@@ -144,7 +144,8 @@ func (w *world) restored(m *backup.Manifest) int {
 	return count(w.T, s, w.table)
 }
 
-// count returns the number of readings of the device. It checks that their values of n are 0, 1, 2 and so on.
+// count returns the number of readings of the device. It checks that the field n is 0 in the first
+// reading, 1 in the second, and so on.
 func count(t *testing.T, s *local.Store, in grid.Table) (n int) {
 	t.Helper()
 	r := store.Range{Table: in, Window: in.Window(), Order: varve.Ascending, Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "s", Device: "d"}}
@@ -215,7 +216,7 @@ func (u *unreliable) Delete(ctx context.Context, key string) error {
 	return u.Store.Delete(ctx, key)
 }
 
-// edit changes the content of file i of a backup. If change returns nil, edit removes the file.
+// edit changes the content of file i of a backup. If the function "change" returns nil, edit removes the file.
 func (w *world) edit(m *backup.Manifest, i int, change func(data []byte) []byte) {
 	w.Helper()
 	path := filepath.Join(w.dir, "some/store/files", m.Files[i].SHA256)

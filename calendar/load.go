@@ -13,8 +13,8 @@ import (
 const leastSpan = time.Hour
 
 // DailyLoad returns the average load of a day for each class. It uses the tables of the arrival
-// month that contains now, and of the month before. The measurement begins when the first of these
-// tables was created, but not before the earlier month.
+// month that contains the time "now", and of the month before. The measurement begins when the first
+// of these tables was created, but not before the earlier month.
 //
 // If the store deletes expired readings, the measurement excludes the time whose readings have been
 // deleted. The parameter "grace" is the same as Options.ExpireGrace.

@@ -254,7 +254,7 @@ func TestChanges_OfLocalStore(t *testing.T) {
 	}
 }
 
-// write writes three new readings of a device at once, with the real clock.
+// write writes three new readings of a device in one request, with the real clock.
 func (w *world) write(t *testing.T, writer, i int) *flight {
 	t.Helper()
 	f := &flight{verdicts: make([]varve.Verdict, 3)}

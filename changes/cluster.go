@@ -158,7 +158,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// renew implements Renew. The caller holds the lock changing.
+// renew implements Renew. The caller holds the lock "changing".
 func (c *Cluster) renew(ctx context.Context) error {
 	c.mu.Lock()
 	leased, closed := c.isLeased(c.o.Now()), c.closed
@@ -316,7 +316,7 @@ func (c *Cluster) remove(ctx context.Context, m *member) error {
 	return nil // if a condition failed, another process has changed a record, and the next call tries again
 }
 
-// Close removes the record of this process, so that its arrivals are settled at once. If the store
+// Close removes the record of this process, so that its arrivals are settled immediately. If the store
 // may still perform a write of this process, the record stays until that is impossible. No write
 // may begin afterwards.
 func (c *Cluster) Close(ctx context.Context) error {

@@ -101,7 +101,7 @@ type nodes struct {
 	late    *lateWrites
 }
 
-// newNodes starts the processes. If open is nil, they share a store in memory.
+// newNodes starts the processes. If the function "open" is nil, they share a store in memory.
 func newNodes(t TB, open func(now func() time.Time) store.Store) *nodes {
 	n := &nodes{t: t}
 	first := &model{clock: start, acked: map[string]bool{}}
@@ -120,7 +120,7 @@ func newNodes(t TB, open func(now func() time.Time) store.Store) *nodes {
 		w.open()
 		n.renew(w)
 	}
-	// Create the stream. The index of a new stream is complete at once, without startDelay.
+	// Create the stream. The index of a new stream is complete immediately, without startDelay.
 	n.all[0].send(0, n.all[0].reading(devices[0], start))
 	return n
 }

@@ -83,7 +83,7 @@ func decode(text string) ([]byte, bool) {
 }
 
 // ParseCursor parses the text of Encode for the same stream and device. For another text,
-// ParseCursor fails with Invalid, and the error names the parameter since.
+// ParseCursor fails with Invalid, and the error names the parameter "since".
 func ParseCursor(text string, s Stream, device string) (c Cursor, err error) {
 	b, ok := decode(text)
 	if !ok {

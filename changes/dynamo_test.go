@@ -39,7 +39,7 @@ func onDynamoDB(t *testing.T, url string) *nodes {
 	})
 }
 
-// TestChanges_OfDynamoDB writes from three processes at once while a consumer polls them in turn.
+// TestChanges_OfDynamoDB writes from three processes concurrently, while a consumer polls them in turn.
 // Between the rounds, one process is killed. Together, the increments must contain all acknowledged
 // readings, each exactly once.
 func TestChanges_OfDynamoDB(t *testing.T) {
@@ -71,7 +71,7 @@ func TestChanges_OfDynamoDB(t *testing.T) {
 	}
 }
 
-// writeAtOnce writes from all processes at once. Meanwhile the clock advances, the processes renew their
+// writeAtOnce writes from all processes concurrently. Meanwhile the clock advances, the processes renew their
 // records, and a consumer polls.
 func (n *nodes) writeAtOnce(t *testing.T, c *consumer) {
 	t.Helper()

@@ -154,8 +154,8 @@ func (h *Horizon) put(ctx context.Context, until time.Time, epoch Epoch) error {
 	return nil
 }
 
-// Close stores the exact settled time, without horizonAhead. So a process that starts at once need
-// not assign arrivals that are later than its clock.
+// Close stores the exact settled time, without horizonAhead. So a process that starts immediately
+// afterwards need not assign arrivals that are later than its clock.
 func (h *Horizon) Close(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

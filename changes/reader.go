@@ -97,9 +97,9 @@ func (r *Reader) Open(ctx context.Context, q Query) (*Rows, error) {
 }
 
 // oldest returns the time since which the changes of a stream are complete. The zero time means that
-// all changes are complete. If the index of the stream is not recorded yet, oldest records that it begins
-// at the argument end. If other processes write to the store, the index begins later, and oldest fails
-// with Unavailable until then.
+// all changes are complete. If the index of the stream is not recorded yet, oldest records the argument
+// "end" as the time at which it begins. If other processes write to the store, the index begins later,
+// and oldest fails with Unavailable until then.
 func (r *Reader) oldest(ctx context.Context, s Stream, end time.Time) (time.Time, error) {
 	keep := r.o.Tracker.o.Retention(s.Name)
 	ix, err := r.index(ctx, s)

@@ -8,7 +8,7 @@ import (
 // recentDevices lists devices in the order of their last touch, the latest first.
 type recentDevices struct{ first *trackedDevice }
 
-// touch moves a device to the front. The argument seen is the last arrival of the stream, so it never
+// touch moves a device to the front. The argument "seen" is the last arrival of the stream, so it never
 // decreases.
 func (l *recentDevices) touch(d *trackedDevice, seen int64) {
 	if d.seen = seen; l.first == d {

@@ -24,7 +24,7 @@ type Rows struct {
 	q    Query
 	at   Cursor
 	end  int64 // the settled time, in milliseconds since 1970
-	left int   // readings that may still be returned; -1 means no limit
+	left int   // number of readings that may still be returned; -1 means no limit
 
 	batch *batch // nil if the next markers must be read
 	out   []varve.Reading

@@ -3,7 +3,7 @@ package changes
 import "slices"
 
 // spansOf returns at most maxSpans ranges that cover the given event hours. Hours far from the
-// current one are covered by their day, or by their week if many is set.
+// current one are covered by their day, or by their week if the parameter "many" is true.
 func spansOf(list []int64, current int64, many bool) (spans []hours) {
 	slices.Sort(list)
 	for _, h := range list {

@@ -7,7 +7,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// pollEvery is the longest delay between two checks for changes, and restEvery the shortest.
+// restEvery is the pause after each check for changes. Then the caller waits for the end of a write, at
+// most for pollEvery, before the next check.
 const (
 	pollEvery = 500 * time.Millisecond
 	restEvery = 20 * time.Millisecond
@@ -36,7 +37,7 @@ func (r *Reader) Wait(ctx context.Context, q Query, since Cursor) {
 
 // AwaitSettled waits until all readings that this process has stored are settled. After a restart, arrivals can be
 // ahead of the clock for some seconds, and AwaitSettled waits until the clock has passed them. If ctx ends first, it
-// returns an error that names the parameter settle.
+// returns an error that names the parameter "settle".
 func (r *Reader) AwaitSettled(ctx context.Context) error {
 	last := r.o.LastArrival()
 	every := pollEvery

@@ -37,9 +37,9 @@ const (
 	ReadingsRejected = "ReadingsRejected"
 	// RollupBacklog is the number of due dirty markers.
 	RollupBacklog = "RollupBacklog"
-	// DeliveriesFailed is the number of messages about alerts whose last attempt failed permanently.
+	// DeliveriesFailed is the number of messages about alerts that failed and are not retried.
 	DeliveriesFailed = "DeliveriesFailed"
-	// DeliveryAge is the age in seconds of the oldest message about an alert that is not delivered yet.
+	// DeliveryAge is the age in seconds of the oldest pending message about an alert.
 	// One process delivers at a time, and the others publish 0.
 	DeliveryAge = "DeliveryAge"
 )

@@ -9,7 +9,7 @@
 //
 //   - Config has all settings, and derives the policies of other packages.
 //   - Source names the file, the environment and the flags.
-//   - Mistakes lists all mistakes at once, each with its origin.
+//   - Mistakes lists all mistakes together, each with its origin.
 //
 // Load returns the valid settings even if others are invalid.
 package config
@@ -69,7 +69,7 @@ type Server struct {
 	TLSCert string        // file of a certificate chain; if empty, no TLS
 	TLSKey  string        // file of the certificate's private key
 	Proxied bool          // if true, a proxy in front terminates TLS
-	Drain   time.Duration // the time limit of running requests on shutdown
+	Drain   time.Duration // maximum time for which a shutdown waits for running requests
 	// DebugListen is a loopback address and port that serve profiles. If empty, profiles are off.
 	DebugListen string
 }
@@ -260,7 +260,7 @@ func (c *Config) Policy() *retention.Policy {
 	return p
 }
 
-// expects maps the values of the setting expect to constants of package store.
+// expects maps the values of the setting "expect" to constants of package store.
 var expects = map[string]store.Expect{"auto": store.ExpectAuto, "new": store.ExpectNew, "existing": store.ExpectExisting}
 
 // Layouts returns the layouts of the streams that have their own layout.
@@ -275,7 +275,7 @@ func (c *Config) Layouts() map[string]store.Layout {
 }
 
 // Clock policies of streams. Both store readings with an unacceptable time as rejects. The policy
-// correct also corrects a time in the future, if the known error of the device's clock explains it.
+// "correct" also corrects a time in the future, if the known error of the device's clock explains it.
 const (
 	quarantine = "quarantine"
 	correct    = "correct"

@@ -17,8 +17,8 @@ import (
 
 // Source lists the sources of a configuration.
 type Source struct {
-	// File is the YAML file; "" means none. A missing file is an error only if
-	// Required.
+	// File is the path of the YAML file; "" means none. A missing file is a mistake only if Required
+	// is true.
 	File     string
 	Required bool
 	// Environ is the environment, as os.Environ returns it.

@@ -12,8 +12,8 @@ type Bound struct {
 	Tables  int      // the maximum number of tables of the other classes at a time
 }
 
-// Bound returns the maximum number of tables, if each run of the rotator is at most outage late. It
-// returns false if tables are never dropped.
+// Bound returns the maximum number of tables. The parameter "outage" is the longest time between two
+// runs of the rotator. Bound returns false if tables are never dropped.
 func (c *Config) Bound(now time.Time, outage time.Duration) (Bound, bool) {
 	p := c.Rotation().WithDefaults()
 	var b Bound

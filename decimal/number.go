@@ -249,7 +249,7 @@ func PowerOf10(n int64) (int64, bool) {
 }
 
 // Scaled returns a coefficient and an exponent for which [FromScaled] returns the same number. It
-// returns false if none exist, or if the negated coefficient would overflow.
+// returns false if they do not exist, or if the negated coefficient would overflow.
 func (n Number) Scaled() (coefficient int64, exp int, ok bool) {
 	if n.hi != 0 || n.lo > math.MaxInt64 || n.exp < -MaxScale || n.exp > MaxScale {
 		return 0, 0, false

@@ -16,7 +16,7 @@ const (
 	aggregateFirst = time.Minute
 )
 
-// afterAggregation returns a function that finds tables or readings which roll-ups still need. The
+// afterAggregation returns a function that finds the tables or readings that roll-ups still need. The
 // function runs the aggregator first, so that no table or reading is retained for markers that are
 // already due.
 func afterAggregation[T any](

@@ -256,8 +256,8 @@ func (e *Engine) withArchiveLease(ctx context.Context, do func(context.Context) 
 	return do(ctx)
 }
 
-// aloneWithArchives returns a function for erasures.Options.AloneWithArchives. That function calls
-// do, and no process writes, merges or deletes archives meanwhile. It fails at once if a job of
+// aloneWithArchives returns a function for erasures.Options.AloneWithArchives. That function calls its
+// argument "do" while no process writes, merges or deletes archives. It fails immediately if a job of
 // this or another process already does so.
 func aloneWithArchives(e *Engine) func(context.Context, func(context.Context) error) error {
 	busy := varve.Errorf(varve.Unavailable, "another job writes or deletes archives: retry later")

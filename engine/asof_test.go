@@ -45,7 +45,7 @@ type past struct {
 	whole, part, none int
 }
 
-// question is a query with the answer that it had at a time. The function ask returns lines with their
+// question is a query with the answer that it had at a time. The function "ask" returns lines with their
 // event times, and the time from which they are complete.
 type question struct {
 	at     time.Time

@@ -55,12 +55,12 @@ type Options struct {
 	// MaxRequests and MaxReadings limit concurrent writes; see router.Options.
 	MaxRequests int
 	MaxReadings int
-	// RequestTimeout is the limit of a request that writes readings. 0 means
+	// RequestTimeout limits the time of a request that writes readings. 0 means
 	// router.DefaultRequestTimeout.
 	RequestTimeout time.Duration
 	// SeriesFields is the maximum number of different fields of a series; see fields.New.
 	SeriesFields int
-	// Parallel limits the tables that one query reads, or one rotation creates, at once.
+	// Parallel limits the tables that one query reads, or one rotation creates, at the same time.
 	Parallel int
 	// Layouts has the layouts of streams by name; see router.Options.
 	Layouts map[string]store.Layout
@@ -112,7 +112,7 @@ type Events struct {
 	// Erasure is called after an erasure has begun or changed. If nil, it is skipped.
 	Erasure func(erasures.Record)
 	// Repaired is called after the streams in the registry were repaired, or after their repair failed.
-	// The argument streams is the number of repaired items. If nil, it is skipped.
+	// The argument "streams" is the number of repaired items. If nil, it is skipped.
 	Repaired func(streams int, err error)
 	// Unclaimed is called by Open once for each prefix of owned tables without a class.
 	//

@@ -30,7 +30,7 @@ type watched struct {
 	closed atomic.Int32
 }
 
-// onCreate sets the hook. If nil, the hook is removed.
+// onCreate sets the hook. If the argument is nil, it removes the hook.
 func (s *watched) onCreate(hook func() error) {
 	if hook == nil {
 		s.create.Store(nil)

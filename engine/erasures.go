@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// wireErasures creates the eraser. The argument future is how far an event time may lie after its
+// wireErasures creates the eraser. The argument "future" is how far an event time may lie after its
 // arrival.
 func (e *Engine) wireErasures(o Options, future time.Duration) {
 	settle := max(o.RequestTimeout, o.Store.ErasureDelay())

@@ -9,8 +9,8 @@ import (
 )
 
 // TestErasure_EndsWhileDeviceSends erases a device that still sends. The later readings must stay.
-// The erasure must end in the state held while a table is on hold, and afterwards in the state
-// done. While it is held, it must not delete a later registration of the device.
+// The erasure must have the state Held while a table is on hold, and end in the state Done. While
+// it is held, it must not delete a later registration of the device.
 func TestErasure_EndsWhileDeviceSends(t *testing.T) {
 	w := openArchiveWorld(t)
 	table := tableOfOne(t, w.Engine, w.clock)

@@ -138,7 +138,7 @@ func (w *erasing) send(n int) {
 	}
 }
 
-// lines returns a line for each live reading of a series, if stays returns true for the reading.
+// lines returns a line for each live reading of a series for which the function "stays" returns true.
 func (w *erasing) lines(device, stream string, stays func(at, arrived time.Time) bool) (lines []string) {
 	w.Helper()
 	s := varve.Series{Tenant: varve.DefaultTenant, Stream: stream, Device: device}

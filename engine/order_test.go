@@ -19,7 +19,7 @@ import (
 
 // TestEngine_IgnoresOrderOfArrival writes readings of three months in order, and in random order
 // with duplicates. The writes take two months. The latest readings, the alerts and the roll-ups
-// are the same.
+// must be the same for both orders.
 func TestEngine_IgnoresOrderOfArrival(t *testing.T) {
 	var inOrder string
 	for seed := range uint64(4) {
@@ -96,7 +96,7 @@ func quarter(now time.Time) (all []varve.Reading) {
 // afterAll writes readings over two months and describes the result.
 func afterAll(t *testing.T, clock time.Time, all []varve.Reading) string {
 	t.Helper()
-	var passed atomic.Int64 // nanoseconds since the time in the argument clock
+	var passed atomic.Int64 // nanoseconds since the time in the argument "clock"
 	now := func() time.Time { return clock.Add(time.Duration(passed.Load())) }
 	e := open(t, engine.Options{Store: mem.New(now), Now: now})
 	rule := alerts.Rule{

@@ -11,8 +11,8 @@ import (
 )
 
 // scaleLease is the name of the lease of the process that scales tables. scaleTTL is its lifetime.
-// The process acquires the lease every minute. If two processes scale at once, they make the same
-// changes.
+// The process acquires the lease every minute. If two processes scale at the same time, they make the
+// same changes.
 const (
 	scaleLease = "capacity"
 	scaleTTL   = 2 * time.Minute

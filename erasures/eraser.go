@@ -40,11 +40,11 @@ type Options struct {
 	// result may be later than Now. If LastArrival is nil, no stored arrival is later than Now.
 	LastArrival func() time.Time
 	Holder      string // names this process in leases
-	// Future is the furthest that an event time may be after its arrival.
+	// Future is the longest time by which an event time may be after the arrival.
 	Future time.Duration
 	// Settle is how long an erasure waits before it reads everything once more. It must be at least
-	// store.Eraser.ErasureDelay, and at least the time limit of a write. If several processes write, the
-	// maximum difference between their clocks is added to that limit.
+	// store.Eraser.ErasureDelay, and at least the longest time that a write may take. If several processes
+	// write, the maximum difference between their clocks is added to the latter.
 	Settle time.Duration
 	// Changed is called after an erasure begins, changes its state, or fails an attempt that will be
 	// retried. It may be nil.

@@ -117,7 +117,8 @@ func parseRecord(it *store.Item) (Record, error) {
 	return r, rd.Err()
 }
 
-// put writes a record, unless another process has changed it since it was read.
+// put writes a record. If another process has changed the record since it was read, put fails with
+// store.ErrCondition.
 func (e *Eraser) put(ctx context.Context, r *Record) error {
 	cond := store.IfAbsent()
 	if r.version > 0 {

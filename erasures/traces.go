@@ -50,8 +50,8 @@ func (e *Eraser) findTraces(ctx context.Context, s *scope) (f found, err error) 
 	return f, err
 }
 
-// findRejects finds the rejects of the device whose event time is in the window. Rejects without an
-// event time are found if they last arrived in the window.
+// findRejects finds the device's rejects with an event time in the window. A reject without an event
+// time is found if it last arrived in the window.
 func (e *Eraser) findRejects(ctx context.Context, s *scope, f *found) error {
 	q := rejects.Query{Tenant: s.Tenant, Stream: s.Stream, Device: s.Device, Limit: registry.MaxLimit}
 	for e.opts.Rejects != nil {
@@ -113,7 +113,7 @@ func (e *Eraser) findDeviceRecords(ctx context.Context, s *scope, f *found) erro
 	return nil
 }
 
-// eraseTraces deletes the records of a target, and returns how many of each kind.
+// eraseTraces deletes the records of a target, and returns how many of each kind it deleted.
 func (e *Eraser) eraseTraces(ctx context.Context, s *scope) (Traces, error) {
 	f, err := e.findTraces(ctx, s)
 	if err != nil {

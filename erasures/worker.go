@@ -101,8 +101,8 @@ type pass struct {
 	erased int64   // number of readings that this pass erased or found at its end
 }
 
-// makePass erases the data of the target, and then counts the readings that are left. It updates the
-// record after each table, so that the counts survive an interruption.
+// makePass erases the data of the target, and then counts the readings that are left. It writes the
+// record after each table with erased readings, so that the counts survive an interruption.
 func (p *pass) makePass(ctx context.Context) error {
 	r := p.record
 	var err error
@@ -170,9 +170,10 @@ func (p *pass) eraseReadings(ctx context.Context) error {
 	return nil
 }
 
-// eraseSeries erases the readings of a stream in a table, and returns how many. If the table is on hold,
-// it only counts them. If no reading is left, it still calls the store, because an interrupted call may
-// have left the bytes of readings in files. In the state Held, an earlier pass has done so.
+// eraseSeries erases the readings of a stream in a table, and returns how many it erased. If the table
+// is on hold, eraseSeries only counts them. If no reading is left, it still calls the store, because an
+// interrupted call may have left the bytes of readings in files. In the state Held, an earlier pass has
+// made this call.
 func (p *pass) eraseSeries(ctx context.Context, in *store.Info, stream int) (int64, error) {
 	x := p.erasure(in, stream)
 	n, err := p.e.count(ctx, x)
@@ -270,9 +271,9 @@ func (p *pass) verify(ctx context.Context) error {
 	return nil
 }
 
-// advance sets the next state after a pass. The erasure is done or held if the pass found no reading, and
-// the delay has passed since the last deletion. A pass may always find records other than readings, as
-// long as the device sends later readings.
+// advance sets the next state after a pass. The erasure is done or held if the pass found no reading that
+// can be erased, and the delay has passed since the last deletion. Other records do not count: a pass may
+// find some as long as the device sends later readings.
 func (p *pass) advance(now time.Time) {
 	r := p.record
 	r.Passes++

@@ -21,8 +21,8 @@ type rows struct {
 	text    []byte
 }
 
-// addRows adds an answer in CSV. If device is not empty, all rows belong to this device, and the answer
-// has no column for the device.
+// addRows adds an answer in CSV. If the argument "device" is not empty, all rows belong to this device,
+// and the answer has no column for it.
 func (o *output) addRows(text []byte, device string) error {
 	header, rest := cutRow(text)
 	r := rows{text: slices.Clone(rest)}

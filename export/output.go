@@ -46,8 +46,8 @@ type output struct {
 	bytes    int64
 }
 
-// addText adds an answer in CSV or NDJSON. If device is not empty, all readings of the answer belong to this
-// device, and the answer does not name it. The text is not used afterwards.
+// addText adds an answer in CSV or NDJSON. If the argument "device" is not empty, all readings of the
+// answer belong to this device, and the answer does not name it. The text is not used afterwards.
 func (o *output) addText(text []byte, device string) error {
 	if o.format == CSV {
 		return o.addRows(text, device)
@@ -55,7 +55,8 @@ func (o *output) addText(text []byte, device string) error {
 	return o.addLines(text, device)
 }
 
-// addLines copies NDJSON to the file. If device is not empty, it inserts the device into each line.
+// addLines copies NDJSON to the file. If the argument "device" is not empty, addLines inserts it into
+// each line.
 func (o *output) addLines(text []byte, device string) error {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		return errIncomplete

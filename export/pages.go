@@ -44,7 +44,7 @@ type pageReader struct {
 }
 
 // readPages requests the pages of devices in the background, until the context ends. At first, r.query
-// selects the first page of the first device. The caller must call the function stop at the end.
+// selects the first page of the first device. The caller must call the function "stop" at the end.
 func readPages(ctx context.Context, r *pageReader, devices []string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.pages, r.spare = make(chan page, pagesAhead), make(chan []byte, pagesAhead+2)

@@ -3,7 +3,8 @@
 //
 // A [Registry] remembers the field names of recently written series, as hashes. The names of a
 // series with many fields are also stored, in one item for each series. A process reads the item
-// once while it remembers the series, and writes it when names are added.
+// once while it remembers the series, and again if another process has changed it. It writes the
+// item when names are added.
 //
 // The bound can be exceeded in one way. At most 64 names for each series and process are not stored.
 // Other processes do not know these names, and a process forgets them when it ends or its cache is
@@ -50,11 +51,11 @@ const (
 type Registry struct {
 	items      store.Items
 	limit      int
-	unrecorded int // a series with at most this number of names has no item
+	unrecorded int // for a series with at most this number of names, a process does not read or write an item
 	cache      cache
 }
 
-// New returns a registry over items. The argument limit is the number of fields that a series may
+// New returns a registry over items. The argument "limit" is the number of fields that a series may
 // have; 0 means DefaultLimit.
 func New(items store.Items, limit int) *Registry {
 	if limit == 0 {
@@ -73,7 +74,7 @@ type names struct {
 	recorded int      // the number of hashes in the item
 	version  int64    // version of the item; 0 means that the item is missing
 
-	room    atomic.Int64 // the capacity of hashes
+	room    atomic.Int64 // capacity of the slice hashes
 	counted int64        // the part of room that the cache has counted; guarded by the mutex of the cache
 }
 
@@ -180,7 +181,7 @@ func alike(a, b []varve.Field) bool {
 	return slices.EqualFunc(a, b, func(f, g varve.Field) bool { return f.Name == g.Name })
 }
 
-// admit adds the fields of a reading to the names of its series. The result record reports whether
+// admit adds the fields of a reading to the names of its series. The result "record" reports whether
 // names must be written to the item of the series.
 func (r *Registry) admit(ctx context.Context, n *names, fields []varve.Field, shape uint64) (v varve.Verdict, record bool) {
 	n.mu.Lock()

@@ -125,7 +125,7 @@ func TestAdmit_SurvivesRestart(t *testing.T) {
 	items := newItems()
 	first, second := fields.New(items, 200), fields.New(items, 200)
 	expect(t, admit(t, first, with("a", upTo(0, 150)...)), "ok")
-	expect(t, admit(t, second, with("a", upTo(140, 190)...)), "ok") // 50 names are too few to be recorded; the item lacks 40
+	expect(t, admit(t, second, with("a", upTo(140, 190)...)), "ok") // only 50 names in this process, so it does not record 40 new ones
 	expect(t, admit(t, second, with("a", upTo(190, 210)...)), "too_many_fields")
 	expect(t, admit(t, second, with("a", upTo(190, 200)...)), "ok")
 	expect(t, admit(t, first, with("a", upTo(150, 160)...), with("a", upTo(195, 200)...)), "ok ok")

@@ -18,14 +18,14 @@ const (
 	DataDamaged      Name = "data_damaged"      // data on disk is damaged, and requests that depend on it are refused
 
 	KinesisUnreachable Name = "kinesis_unreachable" // the consumer cannot read its Kinesis stream
-	SQSUnreachable     Name = "sqs_unreachable"     // the consumer cannot read its queue of SQS
-	BrokerUnreachable  Name = "broker_unreachable"  // the client of MQTT is not subscribed at its broker
-	BrokerDropping     Name = "broker_dropping"     // the broker of MQTT reports dropped messages
+	SQSUnreachable     Name = "sqs_unreachable"     // the consumer cannot read its SQS queue
+	BrokerUnreachable  Name = "broker_unreachable"  // the MQTT client is not subscribed at its broker
+	BrokerDropping     Name = "broker_dropping"     // the MQTT broker reports dropped messages
 	ArchiveFailing     Name = "archive_failing"     // a table cannot be archived, or its archive failed the check before a drop
 )
 
-// kinds describes each condition without details of the deployment. If blocks is true, readings are
-// rejected during the condition.
+// kinds describes each condition without details of the deployment. If the field "blocks" is true,
+// readings are rejected during the condition.
 var kinds = []struct {
 	name   Name
 	blocks bool
@@ -81,8 +81,9 @@ type Condition struct {
 // Options configures Conditions. Nil fields have useful defaults.
 type Options struct {
 	Now func() time.Time // if nil, time.Now
-	// Changed is called when a condition is set or cleared, not when only its message changes.
-	// Calls are made one at a time. Changed must not call methods of the Conditions.
+	// Changed is called when a condition is set or cleared, not when only its message changes. The
+	// argument "holds" is true if the condition was set. Calls are made one at a time. Changed must
+	// not call methods of the Conditions.
 	Changed func(c Condition, holds bool)
 }
 

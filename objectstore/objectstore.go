@@ -27,13 +27,13 @@ type Store interface {
 	// PutNew writes an object, durably and as a whole. It fails with ErrExists if the key is in use.
 	// After another error, the object may exist.
 	PutNew(ctx context.Context, key string, body []byte) error
-	// Get returns length bytes of an object, beginning at an offset. A length of -1 means the rest of
-	// the object. Get fails with ErrMissing if the object is missing, and with another error if the
-	// object is too short.
+	// Get returns the bytes of an object from an offset on. The argument "length" is their number; -1
+	// means the rest of the object. Unless the length is 0, Get fails with ErrMissing if the object is
+	// missing, and with another error if the object is too short.
 	Get(ctx context.Context, key string, offset, length int64) ([]byte, error)
 	// Stat returns the size and the checksum of the stored bytes, or ErrMissing.
 	Stat(ctx context.Context, key string) (Object, error)
-	// List calls the function for each object whose key has the prefix, in any order.
+	// List calls the function "each" for each object whose key has the prefix, in any order.
 	List(ctx context.Context, prefix string, each func(Object) error) error
 	// Delete removes an object. A missing object is not an error.
 	Delete(ctx context.Context, key string) error

@@ -144,7 +144,7 @@ func (e *Engine) namedDevices(ctx context.Context, tenant string, names []string
 	return list, nil
 }
 
-// namedDevice returns the labels of a device, which may be fleetAge old.
+// namedDevice returns the labels of a device. The labels may be up to fleetAge old.
 func (e *Engine) namedDevice(ctx context.Context, tenant, name string) ([]labels.Label, error) {
 	now, key := e.opts.Now(), deviceKey{tenant, name}
 	if known, ok := e.fleets.device(key, now); ok {

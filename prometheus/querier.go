@@ -59,8 +59,9 @@ func (v *queryStorage) Close() error {
 	return nil
 }
 
-// Select implements storage.Querier. It begins to read at once, so several selectors of a query are
-// read at the same time. It reads a single selector before it returns, which saves a goroutine.
+// Select implements storage.Querier. It begins to read immediately, so several selectors of a query are
+// read at the same time. If the query has a single selector, it reads before it returns, which saves a
+// goroutine.
 func (v *queryStorage) Select(_ context.Context, _ bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 	s := &selection{done: make(chan struct{}), at: -1}
 	v.selected = append(v.selected, s)
@@ -186,7 +187,7 @@ func (v *queryStorage) boundedTargets(ctx context.Context, matchers []*labels.Ma
 	return kept, nil
 }
 
-// forEach calls do for each number below n, several at a time.
+// forEach calls the function "do" for each number below n, several at a time.
 func (e *Engine) forEach(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	if n == 1 {
 		return do(ctx, 0)

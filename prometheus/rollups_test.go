@@ -17,8 +17,8 @@ import (
 	"github.com/varvedb/varve/prometheus"
 )
 
-// reading returns a reading of a device in the stream weather. In fields, names and values alternate. A
-// value that is not a number is a string.
+// reading returns a reading of a device in the stream weather. The argument "fields" alternates between
+// names and values. A value that is not a number is a string.
 func reading(t testing.TB, device string, at time.Time, fields ...string) varve.Reading {
 	t.Helper()
 	r := varve.Reading{Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: device}, Time: at}

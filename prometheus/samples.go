@@ -51,7 +51,7 @@ const lastMillisecond = math.MaxInt64/int64(time.Millisecond) - 1
 // millisecond returns the millisecond that contains an event time. Event times are not negative.
 func millisecond(nanoseconds int64) int64 { return nanoseconds / int64(time.Millisecond) }
 
-// addColumn appends the numbers of a column, in the order of their times. The argument rows is the number
+// addColumn appends the numbers of a column, in the order of their times. The argument "rows" is the number
 // of readings of the query.Part. The first call reserves memory for their samples.
 func (s *samples) addColumn(p *block.Part, c *block.Column, rows int) {
 	if s.list == nil {

@@ -44,7 +44,8 @@ type Archive interface {
 // Archived is the archive of a table.
 type Archived struct {
 	Table grid.Table
-	// Open returns a function that reads the next readings of a range, at most limit of them.
+	// Open returns a function that reads the next readings of a range. The parameter "limit" is the
+	// largest number of readings in its result.
 	Open func(store.Range) (next func(ctx context.Context, limit int) (store.BlockPage, error))
 	// Estimate returns the cost of reading a range to its end.
 	Estimate func(context.Context, store.Range) (store.Cost, error)
@@ -52,11 +53,11 @@ type Archived struct {
 	IsIn func(*store.Info) bool
 }
 
-// parallelArchives is the minimum of the limit of tables that a query reads at once, if it reads
-// archives. An object store answers many requests at once, each after tens of milliseconds.
+// parallelArchives is the number of tables that a query with archives may always read at the same
+// time. An object store answers many requests at the same time, each after tens of milliseconds.
 const parallelArchives = 4
 
-// parallelOf returns the maximum number of tables of a plan to read at once.
+// parallelOf returns the maximum number of tables of a plan to read at the same time.
 func (e *Engine) parallelOf(p *plan) int {
 	if slices.ContainsFunc(p.tables, func(t planned) bool { return t.archived != nil }) {
 		return max(e.opts.Parallel, parallelArchives)
@@ -71,7 +72,7 @@ func (q *Query) normalized() Query {
 	return n
 }
 
-// addArchives adds archived tables to a plan. The argument infos lists the existing tables. They must be
+// addArchives adds archived tables to a plan. The argument "infos" lists the existing tables. They must be
 // listed before addArchives is called, because tables are archived before they are dropped.
 func (e *Engine) addArchives(ctx context.Context, q *Query, p *plan, f *store.Filter, infos []store.Info) error {
 	if q.Archive == NoArchives {

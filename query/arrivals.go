@@ -20,8 +20,8 @@ type ArrivalQuery struct {
 // errEnough ends a scan early.
 var errEnough = errors.New("no further readings are wanted")
 
-// ScanArrivals passes the readings of a query to scan, in the order of their positions, until scan
-// returns false. Each reading is valid only until scan returns.
+// ScanArrivals passes the readings of a query to a function, in the order of their positions. It ends
+// if the function returns false. Each reading is valid only until the function returns.
 //
 // Each version counts as a separate reading. Of several copies of a reading, only the copy that
 // arrived first counts. If that copy has expired, the reading is not passed. ScanArrivals finds
@@ -59,7 +59,7 @@ type arrivalScan struct {
 	reading  varve.Reading
 }
 
-// scanNext scans the next readings. The argument first is the source with the earliest unread reading.
+// scanNext scans the next readings. The argument "first" is the source with the earliest unread reading.
 func (s *arrivalScan) scanNext(first *source) error {
 	switch {
 	case len(first.parts) > 0:

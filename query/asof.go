@@ -68,7 +68,7 @@ func asOfCoverage(q *Query, complete time.Time, later int) *AsOf {
 }
 
 // completeFrom returns the event time from which no reading of a window can have expired. The argument
-// shortest is the shortest retention in the tables of the series.
+// "shortest" is the shortest retention in the tables of the series.
 func completeFrom(w varve.Window, shortest time.Duration, now time.Time) time.Time {
 	if cutoff := retention.Cutoff(now, shortest); !cutoff.Before(w.From) {
 		// Readings at or before the cutoff may have expired, so return the next millisecond.
@@ -81,8 +81,8 @@ func completeFrom(w varve.Window, shortest time.Duration, now time.Time) time.Ti
 // readings may be missing.
 func (r *Rows) CompleteFrom() time.Time { return r.tables.plan.complete }
 
-// Merge returns the AsOf of two answers together. Both must have the same Time. If one is nil, Merge
-// returns the other.
+// Merge combines the AsOf of two answers. Both must have the same Time. If one is nil, Merge returns
+// the other.
 func (a *AsOf) Merge(b *AsOf) *AsOf {
 	switch {
 	case a == nil:

@@ -75,7 +75,7 @@ func hashOf(s varve.Series, o varve.Order, from, to string) uint64 {
 }
 
 // ParseCursor parses the text of Encode for the same query. Its errors are of kind Invalid and name
-// the parameter cursor.
+// the parameter "cursor".
 func ParseCursor(text string, s varve.Series, o varve.Order, from, to string) (Cursor, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) < 9+checksumBytes || b[0] != cursorVersion && b[0] != cursorVersionAsOf {

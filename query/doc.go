@@ -4,7 +4,7 @@
 //	  │
 //	Rows     reads them and merges by position; omits expired readings and copies
 //	Latest   reads the newest tables first, and no more than necessary
-//	Explain  returns the tables and the estimated cost, without reading
+//	Explain  returns the tables and the estimated cost, and reads no table
 //
 // An [Engine] runs a [Query] or a [LatestQuery]. [Rows] yields the readings of a query, and a
 // [Cursor] continues it. [Coverage] lists the tables on which an answer rests.

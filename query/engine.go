@@ -28,8 +28,8 @@ type Options struct {
 	// Layouts has the configured layout of each stream, by name. A query reads rows of this layout
 	// and of the registered one.
 	Layouts map[string]store.Layout
-	// Parallel limits the tables that one query reads at once. 0 means 1, which suits a local
-	// store. A query that reads archives has a limit of at least 4.
+	// Parallel limits the tables that one query reads at the same time. 0 means 1, which suits a
+	// local store. A query that reads archives has a limit of at least 4.
 	Parallel int
 	// Archive lists archived tables. If nil, a query that requests them fails.
 	Archive Archive

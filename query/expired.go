@@ -8,7 +8,7 @@ type expiredCount struct {
 	among   []int // for each expired reading within the current batch, the number of readings of the batch before it
 }
 
-// add counts an expired reading. The argument readings is the number of readings of the current
+// add counts an expired reading. The argument "readings" is the number of readings of the current
 // batch before it.
 func (c *expiredCount) add(readings int) {
 	if readings == 0 {
@@ -19,7 +19,7 @@ func (c *expiredCount) add(readings int) {
 }
 
 // endBatch assigns the expired readings of the current batch to passed or pending. The argument
-// readings is the number of readings of the batch that the answer includes.
+// "readings" is the number of readings of the batch that the answer includes.
 func (c *expiredCount) endBatch(readings int) {
 	if readings > 0 {
 		c.passed, c.pending = c.passed+c.pending, 0

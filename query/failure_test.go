@@ -17,8 +17,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestRows_FailingTableEndsAnswer checks that Next fails for good after one failed read of a table, and
-// that the coverage names the table. The readings before the error are correct.
+// TestRows_FailingTableEndsAnswer checks that every call of Next fails after one failed read of a
+// table, and that the coverage names the table. The readings before the error must be correct.
 func TestRows_FailingTableEndsAnswer(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		w := drawWorld(t)
@@ -59,7 +59,7 @@ func TestRows_FailingTableEndsAnswer(t *testing.T) {
 }
 
 // TestRows_ReportsAllFailures checks that the coverage lists all failed and all read tables if several
-// tables are read at once.
+// tables are read at the same time.
 func TestRows_ReportsAllFailures(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 4)
 	for m := range 4 {

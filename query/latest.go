@@ -158,7 +158,7 @@ func (l *latest) search(ctx context.Context, canBeat func(*planned) bool) error 
 	return nil
 }
 
-// readTables reads several tables at once, and considers their latest readings as the answer.
+// readTables reads several tables at the same time, and considers their latest readings as the answer.
 func (l *latest) readTables(ctx context.Context, tables []planned) error {
 	type reply struct {
 		reading varve.Reading

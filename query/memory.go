@@ -19,7 +19,7 @@ const (
 )
 
 // Limits of memory. Many answers may wait for slow clients, so at most largeAnswers of them use full
-// pages at once. The others use small pages.
+// pages at the same time. The others use small pages.
 const (
 	largeAnswers  = 64
 	smallReadings = 256

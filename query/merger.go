@@ -15,7 +15,7 @@ type merger struct {
 	pager
 	plan    plan
 	opened  int // number of opened tables of the plan
-	ahead   int // number of tables to open at once next time
+	ahead   int // number of tables to open together next time
 	sources []*source
 	ended   []*buffer        // buffers of finished sources; readings that were returned may be in them
 	same    []*varve.Reading // the result of takeCopies
@@ -65,7 +65,7 @@ func (m *merger) reaches(t *planned, p varve.Position) bool {
 	return t.Start <= sec
 }
 
-// openNext opens the next tables. The argument first is the open source with the next reading, or nil.
+// openNext opens the next tables. The argument "first" is the open source with the next reading, or nil.
 // If it is set, openNext opens all tables that can contain an earlier reading. Otherwise, the field
 // ahead limits the number of tables. A query with a limit starts with a single table, because one may
 // suffice. Columns can be returned only while a single table is open, so tables with columns are opened
@@ -162,7 +162,7 @@ func (m *merger) mustRead() bool {
 
 // takeReading removes the current reading of a source from all sources. It returns the live copy
 // with the first arrival, or nil if no copy is live. A conflict is a live copy with other values. Unless
-// the query requests versions, takeReading is takeNewest.
+// the query requests versions, takeReading calls takeNewest instead.
 func (m *merger) takeReading(first *source) (pick *varve.Reading, conflict bool) {
 	if !m.q.Versions {
 		return m.takeNewest(first)
@@ -215,7 +215,8 @@ func (m *merger) reachesNext(p varve.Position) bool {
 	return m.opened < len(m.plan.tables) && m.reaches(&m.plan.tables[m.opened], p)
 }
 
-// minRun is the minimum number of consecutive readings that are returned without copying.
+// minRun is the minimum number of consecutive readings of one table that are returned without copying,
+// while other tables have readings, too.
 const minRun = 16
 
 // leading returns the number of readings on a source's page that are before the readings of all

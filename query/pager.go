@@ -29,7 +29,7 @@ type pager struct {
 
 // wanted describes the pages that the caller can use.
 type wanted struct {
-	left    int  // readings that may still be returned; -1 means no limit
+	left    int  // number of readings that may still be returned; -1 means no limit
 	columns bool // the caller can use columns
 }
 

@@ -18,7 +18,7 @@ import (
 // planned is a table that the query must read.
 type planned struct {
 	grid.Table
-	cutoff time.Time // readings with event time and arrival at or before it have expired; the zero time means none
+	cutoff time.Time // readings with event time and arrival at or before it are left out as expired; zero if none are
 	asOf   time.Time // if set, readings that arrived later are left out
 
 	archived    *Archived // if set, the query reads this archive of the table
@@ -187,7 +187,7 @@ type Explanation struct {
 	Expiry *Expiry    // the part of the window whose readings have expired, if any
 }
 
-// Explain returns the tables and the cost of a query, without reading.
+// Explain returns the tables and the estimated cost of a query. It reads no table.
 func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 	if err := q.Validate(); err != nil {
 		return Explanation{}, err

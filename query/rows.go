@@ -29,7 +29,7 @@ type Rows struct {
 	tables       merger
 	where        selection
 	columns      bool            // the caller uses NextPart
-	left         int             // readings that may still be returned; -1 means no limit
+	left         int             // number of readings that may still be returned; -1 means no limit
 	out          []varve.Reading // copied readings that Next returns
 	size         int             // size of out in bytes
 	parts        []block.Part    // columns that NextPart returns

@@ -7,12 +7,12 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// ScanCopies passes all stored copies of the readings of a series in a window to scan, including
+// ScanCopies passes all stored copies of the readings of a series in a window to a scanner, including
 // all versions. The copies include expired readings that have not been dropped, and all readings
 // acknowledged before the call.
 //
-// ScanCopies ends with the first error of scan. It fails if a table was dropped during the scan,
-// because copies may be missing then.
+// ScanCopies ends with the first error of the scanner. It fails if a table was dropped during the
+// scan, because copies may be missing then.
 func (e *Engine) ScanCopies(ctx context.Context, s varve.Series, w varve.Window, scan store.CopyScanner) error {
 	rows, err := e.Open(ctx, Query{Series: s, Window: w, Consistent: true, Expired: true, Versions: true, isScan: true})
 	if err != nil {
@@ -38,7 +38,7 @@ func (e *Engine) ScanCopies(ctx context.Context, s varve.Series, w varve.Window,
 	return nil
 }
 
-// scanNext passes the next copies to scan. The argument first is the source with the earliest unread
+// scanNext passes the next copies to scan. The argument "first" is the source with the earliest unread
 // reading.
 func (r *Rows) scanNext(first *source, scan store.CopyScanner) error {
 	switch {

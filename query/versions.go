@@ -105,9 +105,9 @@ func (s *source) convertAll() {
 	}
 }
 
-// takeNewest removes the current reading, with all its versions, from all sources. It returns the
-// live copy of the highest version with the first arrival, or nil if no copy is live. A conflict is
-// a live copy of that version with other values.
+// takeNewest removes the current reading, with all its versions, from all sources. Of the live copies
+// of the highest live version, it returns the one that arrived first. It returns nil if no copy is
+// live. A conflict is a live copy of that version with other values.
 func (m *merger) takeNewest(first *source) (pick *varve.Reading, conflict bool) {
 	at := first.page[0].Position()
 	for _, s := range m.sources {
@@ -131,7 +131,7 @@ func (m *merger) takeNewest(first *source) (pick *varve.Reading, conflict bool) 
 	return pick, conflict
 }
 
-// isSuperseded reports whether the position at belongs to a further copy or a higher version of the
+// isSuperseded reports whether the position "at" belongs to a further copy or a higher version of the
 // found reading. Then the found reading is uncertain.
 func isSuperseded(found, at varve.Position) bool {
 	return at.IsVersionOf(found) && at.ID.Version() >= found.ID.Version()

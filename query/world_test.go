@@ -38,7 +38,7 @@ type world struct {
 	streams *streams.Registry
 	engine  *query.Engine
 	copies  []stored
-	moved   time.Time // the stream was in the class old before this time
+	moved   time.Time // before this time, the stream was in the class named old
 }
 
 // stored is one stored copy of a reading.
@@ -47,7 +47,7 @@ type stored struct {
 	reading varve.Reading
 }
 
-// newWorld returns a world in which the stream weather was in the class old at first.
+// newWorld returns a world in which the stream weather was first in the class named old.
 func newWorld(t TB, keep, old time.Duration, parallel int) *world {
 	t.Helper()
 	w := &world{clock: start, policy: &retention.Policy{

@@ -162,7 +162,7 @@ func TestRetentionOf_ReturnsShorter(t *testing.T) {
 		{"brief", "default", 30 * day},
 		{"brief", "short", 7 * day}, // the class of the stream before it was moved to the default class
 		{"audit", "forever", retention.Forever},
-		{"audit", "default", year}, // the class of the stream before it was moved to the class forever
+		{"audit", "default", year}, // the class of the stream before it was moved to the class named forever
 		{"billing", "forever", 10 * year},
 		{"billing", "short", 7 * day},
 		{"weather", "no longer configured", retention.Forever},

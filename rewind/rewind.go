@@ -1,8 +1,8 @@
-// Package rewind takes a store back to a time by arrival, after a restore and before its first use.
+// Package rewind removes the readings that arrived after a given time from a restored store.
 //
 //	backup ──restore──▶ store of the backup ──Run──▶ readings that had arrived by the time
 //
-// It follows the rule of queries as of a time: a reading that arrived at the time or before stays.
+// A reading that arrived at the given time or before stays, as in a query as of this time.
 //
 //   - Readings that arrived later are deleted from all tables, also from retired tables and from
 //     tables on hold.
@@ -10,8 +10,8 @@
 //   - All other items stay, because the store has no earlier states of devices, rules, keys, alerts
 //     and logs. Change markers of deleted readings are harmless, like the markers of a failed write.
 //
-// No process may use the store meanwhile. A failed or interrupted run leaves a part of the later
-// readings, so the store must not be used then.
+// No process may use the store before the end of the run. A failed or interrupted run may leave some
+// of the later readings. The store must not be used after such a run.
 package rewind
 
 import (
@@ -35,7 +35,7 @@ type Store interface {
 type Report struct {
 	Removed int64 // number of readings that arrived after the given time
 	Rollups int   // number of deleted partials of hours; hours with remaining readings will be recounted
-	// First is the first arrival of the removed readings, or the zero time.
+	// First is the first arrival of the removed readings; the zero time means that none was removed.
 	First time.Time
 	// Kept is true if the store has readings that arrived at the given time or before.
 	Kept bool

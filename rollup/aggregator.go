@@ -136,8 +136,9 @@ func (g *Aggregator) aggregateGroup(ctx context.Context, of group, due int64) (i
 	if err != nil {
 		return 0, err
 	}
-	// Process only markers in all, which still exist. The index that named the group may be outdated,
-	// and list deleted markers: their hours were recounted, and their tables may have been dropped.
+	// Process only the markers in the variable "all", because they still exist. The index that named the
+	// group may be outdated and list deleted markers. The hours of deleted markers were recounted, and
+	// their tables may have been dropped.
 	whole := true // true if all dirty hours of the group are recounted in this call
 	var processed []dirtyMarker
 	for _, m := range all {
@@ -179,8 +180,8 @@ func (g *Aggregator) aggregateGroup(ctx context.Context, of group, due int64) (i
 	return len(processed), nil
 }
 
-// writePartials writes the recounted partials of a group. If stored is not nil, it contains the
-// stored partials of the day's hours, and writePartials also writes the partial of the day.
+// writePartials writes the recounted partials of a group. If the argument "stored" is not nil, it
+// contains the stored partials of the day's hours, and writePartials also writes the partial of the day.
 //
 // If a slot has only copies of readings that count in other slots, it is stored as an empty
 // partial. Without that partial, the copies would look like uncounted readings once the tables of

@@ -43,8 +43,8 @@ const (
 )
 
 // Check compares the partials of an hour with its stored readings. It also compares the partials
-// of the day with the partials of its hours. It reports differences only if alive is true, which
-// means that no reading of the hour can have expired.
+// of the day with the partials of its hours. It reports differences only if the parameter "alive" is
+// true, which means that no reading of the hour can have expired.
 func (r *Reader) Check(ctx context.Context, s varve.Series, at time.Time, alive bool, report func(Difference)) (Outcome, error) {
 	outcome, err := r.check(ctx, s, at, alive, report)
 	switch {
@@ -247,7 +247,7 @@ type seriesHour struct {
 	hour   int64
 }
 
-// NewHourSample returns a sample of at most limit hours.
+// NewHourSample returns a sample. The argument "limit" is the maximum number of its hours.
 func NewHourSample(limit int, seed uint64) *HourSample {
 	return &HourSample{rng: rand.New(rand.NewPCG(seed, 0)), limit: limit}
 }

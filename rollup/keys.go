@@ -195,7 +195,7 @@ func (k LostKeys) days(s varve.Series) (list []dayRange) {
 	return list
 }
 
-// dayRange is a range of days. It includes from and excludes to.
+// dayRange is a range of days. It includes the day "from" and excludes the day "to".
 type dayRange struct{ from, to int64 }
 
 func (r dayRange) span() span { return span{r.from * dayHours, r.to * dayHours} }

@@ -6,8 +6,8 @@ import (
 	"github.com/varvedb/varve/lease"
 )
 
-// Because of the margins, a writer and the aggregator never work on the same marker at once,
-// although each uses its own clock. Each marker has an end, which is part of its key. Around that
+// Because of the margins, a writer and the aggregator never use the same marker at the same time,
+// although each has its own clock. Each marker has an end, which is part of its key. Around that
 // end, the following happens:
 //
 //	                 end-5m             end-1m         end               end+15m

@@ -104,7 +104,7 @@ type fieldSet map[string]bool
 // noFields contains no field. A recount with noFields identifies readings, but adds up no values.
 var noFields = fieldSet{}
 
-// fieldSetOf returns the set of the given names. If names is empty, the set contains all fields.
+// fieldSetOf returns the set of the given names. Without names, the set contains all fields.
 func fieldSetOf(names []string) (s fieldSet) {
 	if len(names) > 0 {
 		s = make(fieldSet, len(names))
@@ -136,7 +136,7 @@ const (
 const maxPartBytes = 300 << 10
 
 // items encodes a partial as items with at most maxBytes of fields each. The items after the first
-// one are its parts. The first item has their number.
+// one are called parts. The first item has the number of parts.
 //
 // Each field is a line of eleven columns: name, count, sum, min, max, and the time, id and value
 // of the first and the last number. The separator is a tab, which names and ids cannot contain.

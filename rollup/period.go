@@ -79,7 +79,7 @@ func (at slot) String() string {
 	return fmt.Sprintf("%s, as of %s", Hourly.start(at.hour).Format(time.RFC3339), dayText(at.arrival))
 }
 
-// span is a range of hours. It includes from and excludes to.
+// span is a range of hours. It includes the hour "from" and excludes the hour "to".
 type span struct{ from, to int64 }
 
 // daySpan returns the hours of a day.

@@ -10,9 +10,9 @@ import (
 
 // Source provides the readings from which roll-ups are computed.
 type Source interface {
-	// ScanCopies passes each stored copy of a series' readings in a window to scan. It includes
-	// expired readings in tables that still exist, and all readings that were acknowledged before
-	// the call. It stops and returns the error if scan fails.
+	// ScanCopies passes each stored copy of a series' readings in a window to the given scanner. It
+	// includes expired readings in tables that still exist, and all readings that were acknowledged
+	// before the call. If the scanner fails, ScanCopies stops and returns the error.
 	ScanCopies(ctx context.Context, s varve.Series, w varve.Window, scan store.CopyScanner) error
 }
 
@@ -81,7 +81,7 @@ func (r *records) readPartials(ctx context.Context, s varve.Series, from, to str
 	return set, err
 }
 
-// scanItems calls scan for all items of a query, page by page.
+// scanItems calls the function "scan" for all items of a query, page by page.
 func (r *records) scanItems(ctx context.Context, q store.ItemQuery, scan func(*store.Item) error) error {
 	for {
 		page, err := r.items.Query(ctx, q)

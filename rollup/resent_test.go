@@ -136,8 +136,8 @@ func TestResent_CountsAsConfigured(t *testing.T) {
 	}
 }
 
-// check sends both parts and checks the roll-ups. If dropped is true, the table of the first part
-// is dropped before the second part is sent.
+// check sends both parts and checks the roll-ups. If the argument "dropped" is true, the table of the
+// first part is dropped before the second part is sent.
 func (c *resentCase) check(t *testing.T, resent rollup.Resent, dropped bool) {
 	t.Helper()
 	w := newWorld(t)

@@ -10,7 +10,7 @@ import (
 )
 
 // tally adds up readings and partials. An addition takes time proportional to the number of fields.
-// Fields are in the order of their first occurrence until the method result sorts them by name.
+// Fields are in the order of their first occurrence until the method "result" sorts them by name.
 type tally struct {
 	sum    Partial
 	only   fieldSet       // fields to add up

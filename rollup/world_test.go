@@ -86,8 +86,8 @@ func newWorld(t TB) *world {
 	return w
 }
 
-// startRotator starts a process with a rotator. If expirer is not nil, the rotator also deletes
-// single expired readings.
+// startRotator starts a process with a rotator. If the argument "expirer" is not nil, the rotator also
+// deletes single expired readings.
 func (w *world) startRotator(expirer store.Expirer) {
 	w.rotator = rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Now: w.now, Holder: "rotator",

@@ -9,7 +9,7 @@ import (
 )
 
 // TestRun_RestoresTablesAfterClockRepair sets the clock ahead, so that a run retires tables in
-// use. After the clock is corrected, old and new readings must be found at once. The next run
+// use. After the clock is corrected, old and new readings must be found immediately. The next run
 // must restore the tables.
 func TestRun_RestoresTablesAfterClockRepair(t *testing.T) {
 	w := runWorld(t)

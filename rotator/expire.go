@@ -19,8 +19,8 @@ const expireEvery = 20 * time.Hour
 // deleteExpired deletes expired readings from tables that are neither retired nor on hold. It does
 // so about once a day, even if other readings of a table have not expired. So a reading is deleted
 // within about a day after it expired, if trustedTime permits and roll-ups do not need it.
-// deleteExpired calls check before each table. If tables are archived first, no reading is deleted
-// before its table.
+// deleteExpired calls the function "check" before each table. If tables are archived first, no reading
+// is deleted before its table.
 func (r *Rotator) deleteExpired(ctx context.Context, check func(context.Context) error) error {
 	now := r.opts.Now()
 	if r.opts.Expirer == nil || !r.opts.Policy.Drop || r.opts.Policy.ArchiveFirst || now.Sub(r.expired) < expireEvery && !now.Before(r.expired) {
@@ -73,10 +73,10 @@ func (r *Rotator) deleteExpired(ctx context.Context, check func(context.Context)
 	return joinFirst(errs)
 }
 
-// DeletesAt returns about when an expired reading of a table is deleted. That is a day after the
-// reading may be deleted, or the drop of the table if the table is retired before. The argument
-// last is the later of the event time and the arrival of the reading. The zero time means that no
-// deletion is planned, for example because the table is on hold or must be archived first.
+// DeletesAt returns the approximate time at which an expired reading of a table is deleted. That is a
+// day after the reading may be deleted, or the drop of the table if the table is retired before. The
+// argument "last" is the later of the event time and the arrival of the reading. The zero time means
+// that no deletion is planned, for example because the table is on hold or must be archived first.
 func (r *Rotator) DeletesAt(in *store.Info, stream string, last time.Time) time.Time {
 	p := r.opts.Policy
 	class, ok := p.Retention.ClassOfPrefix(in.Prefix)

@@ -75,7 +75,7 @@ type expireGuard struct {
 	since, seen, trusted time.Time
 }
 
-// next returns the state after a pass of the rotator at the time now with the policy p.
+// next returns the state after a pass of the rotator at the time "now" with the policy p.
 func (g *expireGuard) next(p expirePolicy, now time.Time) *expireGuard {
 	gap := now.Sub(g.seen)
 	switch n := (expireGuard{policy: p, since: g.since, seen: now}); {
@@ -96,7 +96,7 @@ func (g *expireGuard) next(p expirePolicy, now time.Time) *expireGuard {
 // A deletion cannot be undone. So deletions wait for the grace after a policy began to delete more than
 // before, or if the time between two passes was negative or too long. A retention that is too short by
 // mistake, or a wrong clock, can be corrected until then, as with retired tables. A retention that was
-// lengthened applies at once.
+// lengthened applies immediately.
 func (r *Rotator) trustedTime(ctx context.Context, now time.Time) (time.Time, error) {
 	g, err := r.readExpireGuard(ctx)
 	if err != nil {

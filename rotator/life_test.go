@@ -161,7 +161,7 @@ func (l *life) hour() {
 	}
 }
 
-// rotate runs the rotator if the time in the field away has passed and something is due. At random, it
+// rotate runs the rotator if the time in the field "away" has passed and something is due. At random, it
 // begins an outage or kills the run. It reports whether tables were retired or dropped.
 func (l *life) rotate() bool {
 	infos, err := l.mem.Tables(l.t.Context(), storeFilter())

@@ -75,7 +75,7 @@ type TableCount struct{ Existing, Wanted int }
 // Missing returns how many of the wanted tables do not exist.
 func (c TableCount) Missing() int { return c.Wanted - c.Existing }
 
-// Plan returns the actions that are due. The argument tables must be listed with
+// Plan returns the actions that are due. The argument "tables" must be listed with
 // store.Filter.Details. Plan is a pure function.
 func (p Policy) Plan(now time.Time, tables []store.Info) Plan {
 	now = now.UTC()
@@ -261,7 +261,7 @@ func (p *Plan) skipHeld(held map[grid.Table]string) {
 }
 
 // skipActions removes the retirements and drops of some tables, and lists these tables as skipped. The
-// argument why maps them to their reasons.
+// argument "why" maps them to their reasons.
 func (p *Plan) skipActions(why map[grid.Table]string) {
 	p.Actions = slices.DeleteFunc(p.Actions, func(a Action) bool {
 		reason, ok := why[a.Table]

@@ -224,9 +224,9 @@ func (p Policy) ScheduleOf(in *store.Info) TableSchedule {
 // Outage is the assumed longest time between two runs, from which the service computes Bound.
 const Outage = 20 * 24 * time.Hour
 
-// Bound returns the largest number of tables that can exist at once. The number is correct if the
-// rotator is never down for longer than outage. Bound returns false if some tables are never dropped,
-// because then no bound exists.
+// Bound returns the largest number of tables that can exist at the same time. The parameter "outage"
+// is the longest time between two runs. Bound returns false if some tables are never dropped, because
+// then no bound exists.
 func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 	if !p.Drop {
 		return 0, false

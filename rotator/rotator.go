@@ -80,7 +80,7 @@ type Health struct {
 	LastSuccess time.Time  // time of the last successful run in this process; zero before the first
 	LastRun     time.Time  // time of the last run in this process that made a plan
 	LastError   string     // error of the last run; empty if it succeeded; lease.ErrHeld and ErrOtherPlan do not count
-	Usable      bool       // whether all tables of the then current arrival month existed at any time; it stays true
+	Usable      bool       // whether all tables of the current arrival month existed after some run; it stays true afterwards
 	Ahead       TableCount // tables of the months ahead
 	Tables      int        // number of existing tables
 }
@@ -242,7 +242,7 @@ func (r *Rotator) observeTables(ctx context.Context) error {
 }
 
 // apply applies the actions of a plan in order, and returns how many tables it created and
-// dropped. It calls check before each group of actions.
+// dropped. It calls the function "check" before each group of actions.
 func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context) error) (d done, err error) {
 	var errs []error
 	held, refused := map[grid.Table]string{}, map[grid.Table]string{}

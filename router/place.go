@@ -113,8 +113,8 @@ func (p *placer) group(q *Request, r *varve.Reading) (*group, bool) {
 	return g, true
 }
 
-// applyResults copies the verdicts of a write. If retry is true, it returns the batches whose
-// table is missing, instead of rejecting their readings.
+// applyResults copies the verdicts of a write. If the argument "retry" is true, it returns the batches
+// whose table is missing, instead of rejecting their readings.
 func (p *placer) applyResults(batches []store.Batch, results []store.Result, verdicts []varve.Verdict, retry bool) (missing []store.Batch) {
 	for i, res := range results {
 		switch {

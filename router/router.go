@@ -13,7 +13,8 @@
 //   - Event time and the arrival month of the request determine the table of a reading.
 //   - Each reading gets one verdict, unless the context of the write ends. A reading without a
 //     verdict may or may not be stored.
-//   - Before a reading is written, its fields are admitted and its hour is marked dirty.
+//   - Before a reading is written, [Fields] admits its fields, and [Tracker] marks its hour dirty. If
+//     the options lack one of them, its step is omitted.
 //   - The router cannot change or drop a table.
 //
 // If the registry or the store fails, the affected readings are rejected with a retryable code, and
@@ -113,7 +114,7 @@ type Events struct {
 	// TableCreated is called after the router has created a missing table.
 	TableCreated func(t grid.Table, took time.Duration)
 	// Failed is called if readings were rejected with a retryable code because an action failed.
-	// The argument step names the action.
+	// The argument "step" names the action.
 	Failed func(step string, err error)
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve/internal/lanes"
 )
 
-// Turn lets one request decode and write. Small requests may do so at once. Large ones may have
+// Turn lets one request decode and write. Small requests may do so immediately. Large ones may have
 // to wait and rest: see package lanes. Only one goroutine may use a Turn.
 type Turn struct {
 	lanes *lanes.Lanes

@@ -90,8 +90,8 @@ func (s *Source) key() string {
 }
 
 // resume returns the boundary up to which an earlier run sent the file. If no earlier run sent the file,
-// ok is false. If the file or the settings have changed, ok is false, too, and changed states the
-// difference.
+// the result "ok" is false. If the file or the settings have changed, "ok" is false, too, and the result
+// "changed" describes the difference.
 //
 // If lines may be appended to a file, appended lines are not a change: see Source.grows.
 func (c *checkpoint) resume(s *Source, settings map[string]string) (at wire.Boundary, changed string, ok bool) {
@@ -126,8 +126,8 @@ func (c *checkpoint) isPrefix(s *Source, sent *sentFile) bool {
 	return true
 }
 
-// compareSettings compares two sets of settings; a missing setting is empty. If
-// they differ, name is the first that differs.
+// compareSettings compares two sets of settings; a missing setting counts as empty. If they differ, the
+// result "name" is the first setting that differs.
 func compareSettings(a, b map[string]string) (name string, same bool) {
 	names := map[string]string{}
 	maps.Copy(names, a)

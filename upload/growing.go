@@ -25,7 +25,7 @@ func (s *Source) grows(c *wire.Columns) bool {
 
 // endAtLine limits the reading of a regular file to its present size, unless it is compressed or JSON. If
 // the file changed less than writingFor ago, text after its last line feed is excluded, too. If such
-// text exists, unfinished is true.
+// text exists, the result "unfinished" is true.
 func (s *Source) endAtLine(r *file) (unfinished bool, err error) {
 	raw, ok := r.raw.(*os.File)
 	if !ok || s.format == wire.JSON {
@@ -53,8 +53,8 @@ func (s *Source) endAtLine(r *file) (unfinished bool, err error) {
 	return end < s.size, nil
 }
 
-// lastLineEnd returns the offset after the last newline in the first size bytes of a file, or 0 if
-// they have none.
+// lastLineEnd returns the offset after the last newline in the first bytes of a file, or 0 if they have
+// none. The argument "size" is the number of these bytes.
 func lastLineEnd(f io.ReaderAt, size int64) (int64, error) {
 	buf := make([]byte, 64<<10)
 	for end := size; end > 0; {

@@ -106,8 +106,8 @@ func (u *Upload) addFile(ctx context.Context, s *Source, sets map[seriesName]*re
 	return context.Cause(ctx)
 }
 
-// readings calls use for each reading of a piece, with its index in the piece. The reading is nil if it
-// is invalid.
+// readings calls the function "use" for each reading of a piece, with the index of the reading in the
+// piece. For an invalid reading, r is nil.
 func (s *Source) readings(p *wire.Piece, params url.Values, use func(i int, r *varve.Reading)) error {
 	d := wire.Defaults{Tenant: varve.DefaultTenant, Stream: s.Stream}
 	columns, _, err := wire.ParseParams(params, &d)

@@ -11,7 +11,8 @@ import (
 	"github.com/varvedb/varve/upload"
 )
 
-// rows returns n CSV rows of two devices, ten minutes apart. It omits the rows for which skip is true.
+// rows returns n CSV rows of two devices, ten minutes apart. It omits the rows for which the function
+// "skip" returns true.
 func rows(n int, skip func(i int) bool) string {
 	var b strings.Builder
 	b.WriteString("time,device,v\n")

@@ -18,11 +18,11 @@ type Selection struct {
 	Stream  string    // stream of all files; if empty, the file's folder or the measurements of line protocol name it
 	Device  string    // device of readings without a device; if empty, the name of their file is the device
 	Format  string    // a name of FormatNames; if empty, each file's name decides
-	Stdin   io.Reader // the source that the argument - names
+	Stdin   io.Reader // content of the source that the argument "-" names
 	Exclude []string  // files that are skipped in folders
 }
 
-// Sources returns the files that the arguments name: files, folders, or - for
+// Sources returns the sources that the arguments name. Each argument is a file, a folder, or "-" for
 // standard input.
 func (s *Selection) Sources(args []string) ([]Source, error) {
 	var sources []Source

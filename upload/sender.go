@@ -17,8 +17,7 @@ import (
 // maxRetries is the maximum number of times that readings are resent after a temporary rejection.
 const maxRetries = 6
 
-// fileSender sends the pieces of one file. Its method send may be called
-// concurrently.
+// fileSender sends the pieces of one file. Its method "send" may be called concurrently.
 type fileSender struct {
 	upload   *Upload
 	source   *Source

@@ -52,7 +52,7 @@ func (e *HeaderError) Error() string { return e.Err.Error() }
 
 func (e *HeaderError) Unwrap() error { return e.Err }
 
-// deviceParam returns the parameter device of the source's pieces. It is "" for a CSV file in which each
+// deviceParam returns the parameter "device" of the source's pieces. It is "" for a CSV file in which each
 // column is a device. For a CSV file with a device column and for line protocol, it is set only if the
 // user named a device.
 func (s *Source) deviceParam(names []string, c wire.Columns) string {

@@ -27,7 +27,7 @@
 //	         4 bytes CRC-32C of the header up to here
 //	         frames
 //	frame:   4 bytes length n of the payload
-//	         4 bytes CRC-32C of the number and the rest of the frame
+//	         4 bytes CRC-32C of the segment number and the rest of the frame
 //	         8 bytes synced: the bytes of the segment that were durable before the frame
 //	         1 byte  kind: records, end of the segment
 //	         n bytes payload

@@ -74,7 +74,7 @@ func parseFileName(file string) (uint64, bool) {
 	return n, err == nil && fileName(n) == file
 }
 
-// appendFrame appends a frame. The method completeFrames adds its checksum and its field synced.
+// appendFrame appends a frame. The method completeFrames adds its checksum and its field "synced".
 func appendFrame(dst []byte, r *Record) []byte {
 	at := len(dst)
 	dst = append(dst, make([]byte, frameBytes)...)
@@ -87,7 +87,7 @@ func appendFrame(dst []byte, r *Record) []byte {
 	return dst
 }
 
-// completeFrames adds the field synced and the checksum to all frames in buf. The argument synced
+// completeFrames adds the field "synced" and the checksum to all frames in buf. The argument "synced"
 // is the number of bytes of the segment that are durable before the first of them.
 func (n name) completeFrames(buf []byte, synced int64) {
 	seed := n.seed()

@@ -57,7 +57,7 @@ func (b Postponed) moveAll(ctx context.Context) error {
 	}
 }
 
-// movable returns a range that may be moved, and its segment. The segment is nil if none exists.
+// movable returns a range that may be moved, and its segment. The segment is nil if no range may be moved.
 func (b Postponed) movable() (*segment, postponedRange) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -45,7 +45,7 @@ func (b Postponed) Streams() (list []string) {
 }
 
 // Next returns postponed records of a stream, up to about the given bytes and readings. It returns nil if the
-// stream has none. The argument turn selects one of the ranges of the stream, so that a range that cannot be
+// stream has none. The argument "turn" selects one of the ranges of the stream, so that a range that cannot be
 // confirmed does not delay the others. Only the goroutine that calls Outbox.Next may call it.
 func (b Postponed) Next(stream string, turn, bytes, readings int) (*Batch, error) {
 	for {
@@ -140,7 +140,7 @@ func (b Postponed) advance(s *segment, r postponedRange, to int64) {
 	}
 }
 
-// Confirm confirms a batch of Next, except the records whose indices are in waiting. These get ranges of their
+// Confirm confirms a batch of Next, except the records whose indices are in "waiting". These get ranges of their
 // own.
 func (b Postponed) Confirm(batch *Batch, waiting []int) error {
 	b.mu.Lock()
@@ -162,7 +162,7 @@ func (b Postponed) Confirm(batch *Batch, waiting []int) error {
 	return b.finishConfirm(s)
 }
 
-// ranges returns ranges for the records whose indices are in waiting, and the number of their readings.
+// ranges returns ranges for the records whose indices are in "waiting", and the number of their readings.
 func (batch *Batch) ranges(waiting []int) (list []postponedRange, readings int64) {
 	open := map[string]int{} // index of the range to which the next record of a stream is added, or -1
 	for i := range batch.Records {
@@ -200,7 +200,7 @@ func (batch *Batch) end(i int) int64 {
 	return batch.to
 }
 
-// postpone adds ranges for the records of a batch whose indices are in waiting, and returns the number of
+// postpone adds ranges for the records of a batch whose indices are in "waiting", and returns the number of
 // their readings. Ranges that end where the batch begins are extended, so that a stream has few ranges.
 func (s *segment) postpone(batch *Batch, waiting []int) (readings int64) {
 	list, readings := batch.ranges(waiting)
@@ -235,9 +235,9 @@ func (s *segment) uniteRanges() {
 	}
 }
 
-// closestRanges returns the indices of two consecutive ranges of a stream which have the shortest union, or
-// zeros. So a record that was split from many others is not united with them at once. Moved ranges are united
-// only without a gap, because the records in the gap are compared.
+// closestRanges returns the indices of the two consecutive ranges of a stream that have the shortest union,
+// or zeros. So a record that was split from many others is not united with them immediately. Moved ranges
+// are united only without a gap, because the records in the gap are compared.
 func (s *segment) closestRanges() (first, second int) {
 	shortest := int64(math.MaxInt64)
 	previous := map[string]int{} // index of the previous range of each stream

@@ -148,8 +148,8 @@ const saveEvery = time.Second
 // soon after, Next may return them once more.
 func (b *Outbox) Confirm(batch *Batch) error { return b.ConfirmExcept(batch, nil) }
 
-// ConfirmExcept confirms a batch, except the records whose indices are in waiting. It postpones these:
-// Postponed.Next returns them, and Next does not.
+// ConfirmExcept confirms a batch, except the records whose indices the argument "waiting" has. It
+// postpones these records: Postponed.Next returns them, and Next does not.
 func (b *Outbox) ConfirmExcept(batch *Batch, waiting []int) error {
 	s := batch.segment
 	b.mu.Lock()

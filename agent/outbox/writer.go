@@ -193,8 +193,8 @@ func (w *writer) beginSegment() error {
 	return nil
 }
 
-// endLater makes the writer end the active segment. A device that sends little would otherwise never
-// compare its readings.
+// endLater makes the writer end the active segment. Otherwise, if few readings arrive, they would never
+// be compared with the server.
 func (w *writer) endLater() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

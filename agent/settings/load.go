@@ -88,7 +88,7 @@ func (l *loader) mistake(place, format string, args ...any) {
 	l.mistakes = append(l.mistakes, place+": "+fmt.Sprintf(format, args...))
 }
 
-// set parses the text of one setting. The argument place is the origin of the text.
+// set parses the text of one setting. The argument "place" is the origin of the text.
 func (l *loader) set(key, value, place string) {
 	s, ok := find(key)
 	if !ok {

@@ -143,7 +143,7 @@ func duration(key, doc string, at func(*Settings) *time.Duration) setting {
 	return of
 }
 
-// size returns a setting for a size. It refuses sizes below the argument least.
+// size returns a setting for a size. It refuses sizes below the argument "least".
 func size(key, doc string, least settings.Size, at func(*Settings) *settings.Size) setting {
 	of := settings.Bytes(key, doc, at)
 	set := of.Set

@@ -70,8 +70,8 @@ func (s *Sender) attempt(ctx context.Context, d *delivery) (left retryable, err 
 	return left, nil
 }
 
-// isReady reports whether the server answers that it stores readings. The answer 404 counts, because a proxy may
-// route only the paths of the API.
+// isReady reports whether the server answers that it stores readings. The answer 404 counts as ready, because
+// a proxy may route only the paths of the API.
 func (s *Sender) isReady(ctx context.Context) bool {
 	limited, stop := context.WithTimeout(ctx, readyLimit)
 	defer stop()

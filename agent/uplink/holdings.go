@@ -106,7 +106,7 @@ func (h *holdings) has(at seriesHour) bool {
 	return of != nil && of.readings[at.start] > 0
 }
 
-// retain removes the hours of a series that do not begin at one of starts, and all digests.
+// retain removes all digests of a series, and the hours that do not begin at one of the times in "starts".
 func (h *holdings) retain(name seriesName, starts []int64) {
 	of := h.series[name]
 	of.set = reconcile.Set{}
@@ -141,8 +141,8 @@ type rowReader struct {
 	batch  wire.Batch
 }
 
-// each calls use for each valid reading of a record, with its line, until use returns false. It leaves
-// out readings that every server would reject.
+// each calls the function "use" with each valid reading of a record and its line, until the function
+// returns false. It leaves out readings that every server would reject.
 func (p *rowReader) each(r *outbox.Record, use func(line []byte, reading *varve.Reading) bool) (more bool, err error) {
 	var rows lines
 	rows.add(r.Lines, 0)

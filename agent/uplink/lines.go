@@ -47,7 +47,7 @@ func (l *lines) text(n int) []byte {
 // remove removes the first n readings.
 func (l *lines) remove(n int) { l.rows = l.rows[n:] }
 
-// replace puts the readings in the argument "left" in the place of the first n readings.
+// replace removes the first n readings, and puts the readings of the argument "left" in their place.
 func (l *lines) replace(n int, left retryable) {
 	l.rows = append(append(make([]row, 0, len(left.rows)+len(l.rows)-n), left.rows...), l.rows[n:]...)
 }

@@ -224,7 +224,8 @@ func (r *reconciliation) collect(ctx context.Context, p part) (*holdings, error)
 	})
 }
 
-// eachReading calls use for each valid reading in some segments, with its line, until use returns false.
+// eachReading calls the function "use" with each valid reading in some segments and its line, until the
+// function returns false.
 func (r *reconciliation) eachReading(ctx context.Context, segments []outbox.KeptSegment, use func(line []byte, reading *varve.Reading) bool) error {
 	for _, k := range segments {
 		for batch, err := range r.opts.Outbox.Kept().ReadSegment(k, r.opts.Bytes, r.opts.Readings) {

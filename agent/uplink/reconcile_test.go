@@ -177,7 +177,7 @@ func withOutbox(t *testing.T, box outbox.Options, change func(*uplink.Options), 
 	})
 }
 
-// start starts a sender. The function stop ends it.
+// start starts a sender. The function "stop" ends it.
 func (g *gateway) start(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})

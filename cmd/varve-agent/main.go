@@ -19,7 +19,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-ctx.Done()
-		stop() // a second signal ends the process at once
+		stop() // a second signal ends the process immediately
 	}()
 	os.Exit(command.Main(ctx, versionText(), os.Args[1:])) //nolint:forbidigo // only main exits
 }

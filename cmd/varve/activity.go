@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/internal/plot"
 )
 
-// The number of bars of a device, one per hour, and the limits for counting the readings of a list of devices. If
-// the count exceeds a limit, the list has no bars.
+// The number of bars of a device, one per hour, and the limits of the requests for the bars: their
+// time, devices and streams. If a limit is exceeded, the list has no bars.
 const (
 	activityHours   = 24
 	activityWithin  = 500 * time.Millisecond
@@ -19,7 +19,8 @@ const (
 )
 
 // activity returns a text of bars for each device that sent readings during the last day. The bars are
-// the numbers of readings per hour, from roll-ups. If stream is not empty, other streams do not count.
+// the numbers of readings per hour, from roll-ups. If the argument "stream" is not empty, other streams
+// do not count.
 //
 // It returns nil if the output is not a table on a terminal, or if the counts are unknown or would take
 // long to compute.

@@ -52,7 +52,8 @@ func (a archiveCommands) release() *cobra.Command {
 	return a.remote(cmd)
 }
 
-// changeHold sets or releases the hold on an archive with the function change, and prints the result.
+// changeHold calls the function "change", which sets or releases a hold on an archive, and prints the
+// result.
 func (a archiveCommands) changeHold(change func(*client.Client) (wire.ArchiveInfo, error)) error {
 	c, err := a.client()
 	if err != nil {

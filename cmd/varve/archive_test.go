@@ -20,8 +20,8 @@ func TestArchive_NamesMissingArguments(t *testing.T) {
 	}
 }
 
-// TestArchiveQuery_NamesArchivedReadings checks the text of an empty answer, because other readings of the device
-// may exist, and the error without an archive.
+// TestArchiveQuery_NamesArchivedReadings checks the error of a query without an archive, and the text
+// of an empty answer. The text must name archived readings, because other readings may exist.
 func TestArchiveQuery_NamesArchivedReadings(t *testing.T) {
 	query := func(settings ...string) (text string) {
 		server, _, _ := serving(t, append(settings, "--data", filepath.Join(t.TempDir(), "data"))...)

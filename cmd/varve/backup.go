@@ -48,8 +48,8 @@ func backupCommand(a *app) *cobra.Command {
 	return a.remote(cmd, "table", "json")
 }
 
-// openPlace opens the place of backups that an argument names. If reads is set, the caller only reads the
-// place. Then a folder must exist already.
+// openPlace opens the place of backups that an argument names. If the parameter "reads" is true, the
+// caller only reads the place. Then a folder must exist already.
 func openPlace(ctx context.Context, name string, reads bool) (*backup.Place, error) {
 	rest, isBucket := strings.CutPrefix(name, "s3://")
 	if !isBucket {
@@ -159,7 +159,7 @@ func (c backupCommands) sayDamage(m *backup.Manifest) error {
 	return exitError(exitFailure)
 }
 
-// watch calls the function do, and shows the progress of the place meanwhile.
+// watch calls the function "do", and shows the progress of the place meanwhile.
 func (c backupCommands) watch(p *backup.Place, do func() error) error {
 	var bar *progress
 	shown := int64(0)

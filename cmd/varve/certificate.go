@@ -70,8 +70,8 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.now, nil
 }
 
-// reload reads the certificate from files, which may have other names. If it cannot be read, the current
-// certificate and its files stay in use.
+// reload reads the certificate from the given files, which may differ from the current ones. If it
+// cannot be read, the current certificate and its files stay in use.
 func (c *certificate) reload(cert, key string) error {
 	changed, err := openCertificate(cert, key, c.log)
 	if err != nil {

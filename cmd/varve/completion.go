@@ -21,7 +21,7 @@ const completeWithin = time.Second
 // answer, completer completes nothing and prints nothing.
 type completer struct{ *app }
 
-// nameSource returns the names of one type of object, such as devices. The arguments args precede the
+// nameSource returns the names of one type of object, such as devices. The arguments "args" precede the
 // word that is completed.
 type nameSource func(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string) []string
 

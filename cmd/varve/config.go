@@ -181,8 +181,8 @@ func configCheckCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// reportQuota prints text as a warning about the quota of tables. If wrong is true, it returns text as an
-// error instead. It does nothing if text is empty.
+// reportQuota prints a text as a warning about the quota of tables. If the parameter "wrong" is true,
+// it returns the text as an error instead. It does nothing if the text is empty.
 func reportQuota(a *app, c *config.Config, text string, wrong bool) error {
 	switch {
 	case text == "":

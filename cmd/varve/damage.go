@@ -124,7 +124,7 @@ func journalLine(l *local.Loss) string {
 	}
 }
 
-// between describes a range. If first or last is empty, the range has no bound on that side.
+// between describes a range. If an argument is empty, the range has no bound on that side.
 func between(first, last string) string {
 	switch {
 	case first != "" && last != "":

@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store/dynamo"
 )
 
-// dynamoOptions returns the options of the store. If attempts is positive, it limits the attempts
-// of each request.
+// dynamoOptions returns the options of the store. If the argument "attempts" is positive, it limits
+// the attempts of each request.
 func dynamoOptions(ctx context.Context, c *config.Config, attempts int) (o dynamo.Options, err error) {
 	client, err := dynamo.Connect(ctx, dynamo.ConnectOptions{Region: c.Store.Region, Endpoint: c.Store.Endpoint, Attempts: attempts})
 	if err != nil {

@@ -56,7 +56,7 @@ func (f *failures) changed(c health.Condition, holds bool) {
 	}
 }
 
-// due reports whether to log an event with the given name. The result leftOut is the number of events
+// due reports whether to log an event with the given name. The result "leftOut" is the number of events
 // with this name that were omitted since the last logged one.
 func (f *failures) due(what string) (leftOut int, due bool) {
 	f.mu.Lock()

@@ -127,7 +127,8 @@ func similarNames(name string, suggestions []string) []string {
 	return slices.DeleteFunc(suggestions, func(s string) bool { return name == "" || s[0] != name[0] })
 }
 
-// didYouMean puts cobra's suggestions for an unknown command into one line.
+// didYouMean replaces cobra's errors about an unknown command, or about flags that exclude each other,
+// with one line that has a remedy. It returns other errors unchanged.
 func didYouMean(err error) error {
 	if names := exclusive.FindStringSubmatch(err.Error()); names != nil {
 		return fmt.Errorf("--%s and --%s exclude each other: omit one of them", names[1], names[2])

@@ -103,8 +103,8 @@ func storedBytes(ctx context.Context, e *engine.Engine) (bytes float64, err erro
 	return bytes, err
 }
 
-// openAlerts counts the open alerts of a severity. It reads the newest mostAlerts of the default
-// tenant and of each tenant with an API key.
+// openAlerts counts the open alerts of a severity. It reads the newest alerts of the default tenant
+// and of each tenant with an API key: at most mostAlerts for each tenant.
 func openAlerts(ctx context.Context, e *engine.Engine, severity alerts.Severity) (open float64, err error) {
 	keys, err := e.Keys.List(ctx, "")
 	if err != nil {

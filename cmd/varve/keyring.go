@@ -35,7 +35,7 @@ type keyring interface {
 //   - the server of the configuration, if a key is given and no store is named
 //   - the store of the configuration
 //
-// If the store does not exist, it is created only if fresh is set and returns nil.
+// If the store does not exist, it is created only if the function "fresh" is not nil and returns nil.
 func (a keyCommands) openKeyring(cmd *cobra.Command, f *configFlags, fresh func() error) (keyring, error) {
 	named := cmd.Flags().Changed("store") || cmd.Flags().Changed("data") ||
 		slices.ContainsFunc(f.set, func(set string) bool { return strings.HasPrefix(set, "store.") })

@@ -12,7 +12,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-ctx.Done()
-		stop() // a second signal ends the process at once
+		stop() // a second signal ends the process immediately
 	}()
 	os.Exit(execute(ctx, os.Args[1:], streamsOf(os.Stdin, os.Stdout, os.Stderr)))
 }

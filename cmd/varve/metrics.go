@@ -11,8 +11,9 @@ import (
 	"github.com/varvedb/varve/notify"
 )
 
-// publish writes metrics for CloudWatch until stop is called, if they are enabled.
-// The caller counts verdicts with judged.
+// publish writes metrics for CloudWatch until the returned function "stop" is called, if they are
+// enabled. The caller passes the numbers of verdicts to the returned function "judged", which is nil
+// if they are not.
 func (a service) publish(ctx context.Context, c *config.Config, e *engine.Engine, log zerolog.Logger) (judged func(readings, rejected int), stop func()) {
 	if !c.Metrics.CloudWatch {
 		return nil, func() {}

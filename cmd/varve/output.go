@@ -27,7 +27,8 @@ type listing struct {
 	// their own, below each row.
 	below     string
 	belowRows []string // the cells of that column, if it was moved below the rows
-	// If explain is set, the text empty is also printed for other formats, to standard error.
+	// If explain is set, the text in the field "empty" is also printed for other formats, to standard
+	// error.
 	explain bool
 }
 

@@ -126,7 +126,7 @@ func (l *lines) add(name string, p plot.Point) error {
 	return nil
 }
 
-// leftOut returns a text about the lines that the method chart omits, or "" if it omits none.
+// leftOut returns a text about the lines that the method "chart" omits, or "" if it omits none.
 func (l *lines) leftOut(remedy string) string {
 	if n := len(l.order) - plot.MostLines; n > 0 {
 		return fmt.Sprintf("Drawn: the first %d of %s. Left out: %s. %s", plot.MostLines, count(len(l.order), "line"), thousands(int64(n)), remedy)
@@ -141,7 +141,7 @@ func (a pictures) printOmitted(text string) {
 	}
 }
 
-// chart returns a chart of the first lines, at most one for each color. The function gap returns the
+// chart returns a chart of the first lines, at most one for each color. The function "gap" returns the
 // longest time between two values that a line connects.
 func (l *lines) chart(gap func([]plot.Point) time.Duration) *plot.Chart {
 	c := &plot.Chart{}

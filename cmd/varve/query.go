@@ -208,7 +208,7 @@ func (a queryCommands) sayLatest(ctx context.Context, c *client.Client, q *clien
 }
 
 // sayAnswer prints the number of readings of an answer, and reports omitted readings and fields. The
-// argument missing lists the requested fields that no reading has.
+// argument "missing" lists the requested fields that no reading has.
 func (a queryCommands) sayAnswer(q *client.Query, answer *client.Answer, n int, missing []string) {
 	a.saySkipped(&answer.Coverage)
 	a.sayAsOf(&answer.Coverage)

@@ -18,8 +18,8 @@ import (
 // quotaFinding compares the tables that a configuration needs over its life with the quota of the
 // account. If the quota suffices, or the store has no quota, the text is empty.
 //
-// If wrong is true, the configuration exceeds the quota although it drops expired tables. The operator
-// of such a configuration expects that the deployment can run forever.
+// If the result "wrong" is true, the configuration exceeds the quota although it drops expired tables.
+// The operator of such a configuration expects that the deployment can run forever.
 func quotaFinding(ctx context.Context, c *config.Config) (text string, wrong bool, err error) {
 	if !kindOf(c).hasQuota {
 		return "", false, nil
@@ -51,7 +51,7 @@ func quotaRemedy(c *config.Config) string {
 func warnOfQuota(ctx context.Context, c *config.Config, log zerolog.Logger) {
 	text, wrong, err := quotaFinding(ctx, c)
 	if err != nil || !wrong {
-		// Log nothing: an error means that ctx has ended. If wrong is false, either the quota suffices, or
+		// Log nothing: an error means that ctx has ended. If "wrong" is false, either the quota suffices, or
 		// the configuration keeps tables forever. In the latter case, varve config check and varve tables
 		// plan show the date at which the quota is reached.
 		return

@@ -26,7 +26,7 @@ var rejectCodes = []string{
 	string(varve.CodeDeviceInvalid), string(varve.CodeFieldInvalid), string(varve.CodeMalformed), string(varve.CodeConflict), string(varve.CodeQuarantined),
 }
 
-// selectFlags adds the flags that select rejects. The argument device is the name of the flag for
+// selectFlags adds the flags that select rejects. The argument "device" is the name of the flag for
 // the device.
 func (a rejectCommands) selectFlags(cmd *cobra.Command, s *wire.RejectSelection, device string) {
 	f := cmd.Flags()

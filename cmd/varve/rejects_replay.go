@@ -53,8 +53,8 @@ func (a rejectCommands) replay() *cobra.Command {
 	return a.remote(cmd, "text", "json")
 }
 
-// replayAll replays the rejects with the ids, or all selected ones. If it fails, sum counts the rejects
-// that were replayed before the failure.
+// replayAll replays the rejects with the ids, or all selected ones. If it fails, the result "sum"
+// counts the rejects that were replayed before the failure.
 func replayAll(cmd *cobra.Command, c *client.Client, r *wire.ReplayRequest, ids []string) (sum wire.ReplayAnswer, err error) {
 	for _, id := range ids {
 		one, err := c.ReplayReject(cmd.Context(), id, r.ReplayOptions)

@@ -49,8 +49,8 @@ type reloader struct {
 	cert *certificate // the certificate in use; nil without TLS
 }
 
-// watch reloads the configuration on each SIGHUP until stop is called. After watch returns, the signal no
-// longer ends the process, even after a call of stop.
+// watch reloads the configuration on each SIGHUP until the returned function is called. After watch
+// returns, the signal no longer ends the process, even after a call of that function.
 func (r *reloader) watch() (stop func()) {
 	signals, ended := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGHUP)

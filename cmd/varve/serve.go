@@ -143,7 +143,7 @@ func addThreads(c *config.Config) {
 	}
 }
 
-// fatal ends the process at once, because the store can neither continue nor close.
+// fatal ends the process immediately, because the store can neither continue nor close.
 // Acknowledged readings are durable.
 func (s *std) fatal(msg string) {
 	fmt.Fprintf(s.err, "varve: the store failed: %s\n", msg)

@@ -58,7 +58,7 @@ func (a pictures) ofTables(list *wire.TableList, all bool) error {
 }
 
 // withReadings omits the tables before the first and after the last one with readings or a hold. If no
-// table has either, it omits none. The result hidden is the number of omitted tables.
+// table has either, it omits none. The result "hidden" is the number of omitted tables.
 func withReadings(tables []*wire.TableInfo) (shown []*wire.TableInfo, hidden int) {
 	var from, to time.Time
 	for _, t := range tables {

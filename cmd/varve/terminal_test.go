@@ -27,8 +27,8 @@ func terminal(t *testing.T) (*os.File, func() string) {
 	return terminalOf(t, 24, 80)
 }
 
-// endOfOutput is written to a terminal after the output of the tested program, which never contains
-// it.
+// endOfOutput is written to a terminal after the output of the tested program. That output never
+// contains it.
 const endOfOutput = 0
 
 // openTerminal opens both ends of a pseudo-terminal.

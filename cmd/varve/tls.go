@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// mayListen fails if other machines can reach the server's address and no API key exists yet.
+// mayListen fails if other machines can reach the address of HTTP or MQTT, and no API key exists yet.
 func mayListen(ctx context.Context, c *config.Config, registry *apikeys.Registry) error {
 	at := c.Server.Listen
 	if c.Server.Loopback() {
@@ -32,8 +32,8 @@ func mayListen(ctx context.Context, c *config.Config, registry *apikeys.Registry
 	return err
 }
 
-// warnOfClear logs a warning if other machines can reach the server without TLS and without a
-// proxy.
+// warnOfClear logs a warning if other machines can reach the HTTP server without TLS and without a
+// proxy. It logs another one if they can reach the listener of MQTT without TLS.
 func warnOfClear(c *config.Config, log zerolog.Logger) {
 	if !c.Server.Loopback() && c.Server.TLSCert == "" && !c.Server.Proxied {
 		log.Warn().Str("listen", c.Server.Listen).

@@ -121,7 +121,7 @@ func damageOfProblem(p *local.Problem) wire.Damage {
 	return d
 }
 
-// showDamage prints findings. It fails if any exist. The argument repair is the command that plans their
+// showDamage prints findings. It fails if any exist. The argument "repair" is the command that plans their
 // repair.
 func (a verifier) showDamage(findings []wire.Damage, repair string) error {
 	g := listing{header: []string{"place", "problem", "cannot be read"}, empty: "No damage was found."}

@@ -48,7 +48,7 @@ func (a queryCommands) why() *cobra.Command {
 	return a.remote(cmd, "text", "json")
 }
 
-// ofTime converts an error about the parameter time to an error about the argument TIME.
+// ofTime converts an error about the parameter "time" to an error about the argument TIME.
 func ofTime(err error) error {
 	var e *varve.Error
 	if !errors.As(err, &e) || e.Param != "time" {
@@ -94,8 +94,8 @@ func (a queryCommands) showWhy(b *wire.WhyBody) {
 	}
 }
 
-// manyStreams is the number of searched streams at which the streams without the reading are printed
-// without their tables.
+// manyStreams is the smallest number of searched streams for which the streams without the reading are
+// printed without their tables.
 const manyStreams = 4
 
 // togetherWithoutHit returns the streams of an explanation, with names as printed. If many streams were

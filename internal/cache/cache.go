@@ -71,7 +71,7 @@ func (c *Cache[K, V]) Put(key K, value V) {
 	c.store(&entry[K, V]{key: key, value: value, stored: time.Now()})
 }
 
-// PutSince stores a value that was read at a time. The argument drops is the result of Drops before
+// PutSince stores a value that was read at a time. The argument "drops" is the result of Drops before
 // the read. If entries were dropped since then, PutSince stores nothing and returns false.
 func (c *Cache[K, V]) PutSince(drops int, at time.Time, key K, value V, size int) bool {
 	c.mu.Lock()
@@ -83,8 +83,9 @@ func (c *Cache[K, V]) PutSince(drops int, at time.Time, key K, value V, size int
 	return true
 }
 
-// Update replaces the value of a key with the value that change returns. If the key has no entry,
-// old is the zero value. If change returns false, Update removes the entry.
+// Update replaces the value of a key with the value that the function "change" returns. The argument
+// of the function is the old value, or the zero value if the key has no entry. If the function returns
+// false, Update removes the entry.
 func (c *Cache[K, V]) Update(key K, change func(old V) (V, bool)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,9 +17,9 @@ import (
 // defaultPercent is the growth at which Go begins a cycle, unless GOGC is set.
 const defaultPercent = 100
 
-// SetFloor sets the floor in bytes until stop is called. If the environment has GOGC, SetFloor changes
-// nothing, because the operator has chosen a growth. Only one floor may be set at a time. Before the
-// first cycle, the floor has no effect.
+// SetFloor sets the floor in bytes until the returned function is called. If the environment has GOGC,
+// SetFloor changes nothing, because the operator has chosen a growth. Only one floor may be set at a
+// time. Before the first cycle, the floor has no effect.
 func SetFloor(floor uint64) (stop func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}

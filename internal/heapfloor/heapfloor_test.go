@@ -20,8 +20,8 @@ func TestPercentFor_RespectsFloor(t *testing.T) {
 
 var sink []byte
 
-// cyclesFor returns the number of cycles while a process allocates 64 MiB, and uses only a little
-// of it at a time.
+// cyclesFor returns the number of garbage collections while a process allocates 64 MiB, and uses only
+// a little of it at a time.
 func cyclesFor() uint64 {
 	count := func() uint64 {
 		s := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}

@@ -1,4 +1,4 @@
-// Package idtext has the texts of hashes and versions in ids.
+// Package idtext converts the hashes and versions in ids to texts, and parses these texts.
 //
 // A hash is a text of [HashLen] characters. These texts sort in the order of the hashes. A version
 // follows the text of an id in its key: see [AppendVersion]. Keys sort by text, then by version.
@@ -61,7 +61,7 @@ func AppendHash(dst []byte, hash uint64) []byte {
 // in sorted order.
 const versionMark = '\x1f'
 
-// AppendVersion appends a version that is not 0 to the text of its id, which dst ends with.
+// AppendVersion appends a version to dst, which ends with the text of the id. The version is not 0.
 //
 // A version is written as the mark 0x1f, one character for the number of its digits, and its
 // decimal digits. The character is '0' plus that number. So keys sort like ids.

@@ -5,7 +5,7 @@
 package kway
 
 // Least returns the index of the sequence with the smallest first value, or -1 if all n sequences
-// are empty. If several are equal, it returns the lowest index. The function head returns the first
+// are empty. If several are equal, it returns the lowest index. The function "head" returns the first
 // value of sequence i, or nil if the sequence is empty.
 func Least[T any](n int, head func(i int) *T, less func(a, b *T) bool) int {
 	least := -1

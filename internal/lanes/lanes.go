@@ -41,7 +41,7 @@ type Lanes struct {
 	now   func() time.Time
 }
 
-// New returns Lanes that read the time from now.
+// New returns Lanes that use the function "now" as their clock.
 func New(now func() time.Time) *Lanes {
 	return &Lanes{large: semaphore.NewWeighted(Slots()), now: now}
 }

@@ -19,7 +19,8 @@ func CheckText(name, text string, most int) error {
 	return nil
 }
 
-// CheckObject returns an error if a value is set and is not a JSON object of at most limit bytes.
+// CheckObject returns an error if a value is not a JSON object, or exceeds a limit in bytes. A value
+// that is not set is allowed.
 func CheckObject(name string, v varve.Value, limit int) error {
 	switch {
 	case v.IsZero():

@@ -34,7 +34,7 @@ type Chart struct {
 	Rows     int // height of the chart, in lines of text
 }
 
-// The least size of a chart.
+// The minimum size of a chart, in characters and lines of text.
 const (
 	LeastColumns = 32
 	LeastRows    = 8

@@ -114,7 +114,8 @@ func (g *Grid) header(wide, shared, columns int) string {
 }
 
 // Spark returns one bar for each value. The height of a bar is the value as a share of the highest
-// value. A missing value, below 0, is a blank. In ASCII, bars are digits from 0 to 9.
+// value. A value below 0 means that the value is missing, and is shown as a blank. In ASCII, bars are
+// digits from 0 to 9.
 func Spark(values []float64, style Style) string {
 	bars := []rune("▁▂▃▄▅▆▇█")
 	if style == ASCII {

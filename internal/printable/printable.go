@@ -1,5 +1,5 @@
 // Package printable checks that names consist of characters that can be shown. Names that occur in
-// URLs have fewer characters: see [CheckName].
+// URLs may contain only some ASCII characters: see [CheckName].
 package printable
 
 import (
@@ -22,8 +22,8 @@ func IsASCII(s string) bool {
 	return s != ""
 }
 
-// Problem returns the reason for which a name is invalid, or "" for a valid name. A valid name has
-// 1 to limit bytes of printable UTF-8, with no space at either end.
+// Problem returns the reason for which a name is invalid, or "" for a valid name. A valid name has at
+// least one byte and at most "limit" bytes of printable UTF-8, with no space at either end.
 func Problem(s string, limit int) string {
 	switch {
 	case s == "":
@@ -50,8 +50,9 @@ func FieldProblem(name string, limit int) string {
 	return Problem(name, limit)
 }
 
-// CheckName checks a name that has few characters. A valid name has 1 to limit letters, digits, dots,
-// underscores and hyphens, and begins with a letter or digit. The parameter "what" is the kind of the name for the error message.
+// CheckName checks a name that may occur in a URL. A valid name consists of ASCII letters, digits, dots,
+// underscores and hyphens, at most "limit" of them, and begins with a letter or digit. The parameter
+// "what" is the kind of the name for the error message.
 func CheckName(what, name string, limit int) error {
 	switch {
 	case name == "":

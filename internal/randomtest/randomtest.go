@@ -18,7 +18,7 @@ var isGiven = sync.OnceValue(func() (given bool) {
 })
 
 // RunTests runs the tests of a package, and returns the exit code. Each property test checks as
-// many random sequences as the argument checks, or under -short a fifth of the argument short.
+// many random sequences as the argument "checks", or under -short a fifth of the argument "short".
 func RunTests(m *testing.M, checks, short int) int {
 	flag.Parse()
 	if testing.Short() {

@@ -20,7 +20,7 @@ type List[T any] struct {
 	rest sync.Pool
 }
 
-// Get returns the value that was put last, or a new zero value.
+// Get returns a value that was put, or a new zero value.
 func (l *List[T]) Get() *T {
 	if v := l.pop(); v != nil {
 		return v

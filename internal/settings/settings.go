@@ -22,7 +22,7 @@ type Setting[C any] struct {
 	Set func(*C, string) error
 }
 
-// Text returns a setting for a text. The function check, if not nil, rejects texts.
+// Text returns a setting for a text. The function "check", if not nil, rejects texts.
 func Text[C any](key, doc string, at func(*C) *string, check func(string) error) Setting[C] {
 	return Setting[C]{key, doc, func(c *C) string { return *at(c) }, func(c *C, s string) error {
 		if check != nil {
@@ -57,7 +57,7 @@ func Bytes[C any](key, doc string, at func(*C) *Size) Setting[C] {
 	}}
 }
 
-// Whole returns a setting for a whole number. It refuses numbers below the argument least.
+// Whole returns a setting for a whole number. It refuses numbers below the argument "least".
 func Whole[C any](key, doc string, least int, at func(*C) *int) Setting[C] {
 	return Setting[C]{key, doc, func(c *C) string { return strconv.Itoa(*at(c)) }, func(c *C, s string) error {
 		n, err := strconv.Atoi(s)

@@ -99,7 +99,7 @@ func removeFile(name string) error {
 	return nil
 }
 
-// syncUp syncs a folder and the ones above it, which may be new.
+// syncUp syncs a folder, and the folders above it up to the root. These folders may be new.
 func (f *Folder) syncUp(dir string) error {
 	for {
 		d, err := os.Open(dir)

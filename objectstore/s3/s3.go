@@ -2,7 +2,7 @@
 //
 // Each object is written by one request. The request has the SHA-256, which the service compares with
 // the received bytes. It also has If-None-Match, so that no object is replaced. [Open] refuses a service
-// that ignores one of these headers.
+// that ignores one of these headers, unless the bucket is only read.
 package s3
 
 import (
@@ -34,7 +34,7 @@ import (
 // Options configure a Bucket. Bucket is required.
 type Options struct {
 	Bucket   string
-	Prefix   string // prefix of the keys; Open uses it for its probe
+	Prefix   string // prefix of the keys that callers use; Bucket adds it only to the key of the object that Open writes
 	Endpoint string // address of a service other than AWS, with the bucket in its path; if empty, AWS is used
 	Region   string // if empty, the environment or the profile has it
 	ReadOnly bool   // if true, Open writes no object to check the service
@@ -168,7 +168,7 @@ func missing(key string, err error) error {
 	return err
 }
 
-// Get implements objectstore.Store.
+// Get implements objectstore.Store. If the length is 0, it sends no request.
 func (b *Bucket) Get(ctx context.Context, key string, offset, length int64) (body []byte, err error) {
 	in := &s3.GetObjectInput{Bucket: &b.opts.Bucket, Key: &key}
 	switch {

@@ -37,7 +37,8 @@ func (r *release) compile(ctx context.Context, p platform, name string) (binary,
 	return binary{p, name, path}, r.goBuild(ctx, p, name, path)
 }
 
-// goBuild builds a program as make build does. The program records the state of the repository.
+// goBuild builds a program as make build does. The program records the state of the repository if Go
+// can read it.
 func (r *release) goBuild(ctx context.Context, p platform, name, path string) error {
 	// The flag -buildvcs is auto, because Go cannot read the state of a linked working tree.
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=auto",

@@ -2,8 +2,9 @@
 //
 //	binaries   two static programs per platform, each in an archive with its documents: varve, and
 //	           varve-agent for small devices
-//	packages   deb and rpm, with a systemd unit, man pages and completions
-//	image      one OCI image for all Linux platforms, as an archive of an OCI layout
+//	packages   a deb and an rpm per Linux binary, with a systemd unit; those of varve also have
+//	           man pages and completions
+//	image      one OCI image of varve for all Linux platforms, as an archive of an OCI layout
 //	SBOMs      one CycloneDX document per binary
 //	SHA256SUMS the checksums of all of them
 //

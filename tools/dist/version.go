@@ -15,7 +15,7 @@ import (
 // version is the version of a release in its two forms.
 type version struct {
 	described string // as git describes the commit, and as varve version prints it
-	packaged  string // a semantic version without v, as package managers order it
+	packaged  string // a semantic version without the prefix v, as package managers order it
 }
 
 // readVersion reads the version and the time of the release from git.
