@@ -164,7 +164,7 @@ func (a *changesAnswer) parse() error {
 	return a.parseSince(asked)
 }
 
-// parseSince parses the cursor or the time of a request.
+// parseSince parses the parameter "since": a change cursor, or a time.
 func (a *changesAnswer) parseSince(asked url.Values) (err error) {
 	text := asked.Get("since")
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// waitOf parses a parameter with the longest time of a wait.
+// waitOf parses the parameter with the given name, which limits the duration of a wait.
 func waitOf(asked url.Values, name string) (time.Duration, error) {
 	text := asked.Get(name)
 	if text == "" {

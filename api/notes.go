@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// notesTrailer carries the notes of answers in NDJSON and CSV, as JSON.
+// notesTrailer is the trailer with the notes of an answer in NDJSON, CSV or Arrow, as JSON.
 const notesTrailer = "Varve-Notes"
 
 // missingFields lists the requested fields that no reading of an answer had so far.
@@ -72,7 +72,7 @@ func whereNotes(s *filter.Profile) []wire.Note {
 	return notes
 }
 
-// trailerNotes is the maximum number of notes in a trailer. Clients accept trailers of up to 4 KB.
+// trailerNotes is the maximum number of notes in a trailer: see trailerTables.
 const trailerNotes = 8
 
 // setNotes adds notes to the trailer of an answer. It omits notes beyond trailerNotes.

@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// valued returns a reading of d1 with the value v in field v, hours before noon.
+// valued returns a reading of d1, the given number of hours before noon. Its field v has the value v.
 func valued(hours, v int) string {
 	return fmt.Sprintf(`{"device":"d1","time":"%s","fields":{"v":%d,"note":"n%d"}}`, noon.Add(-time.Duration(hours)*time.Hour).Format(time.RFC3339), v, v)
 }
@@ -133,7 +133,7 @@ func TestFormats_HaveSameReadings(t *testing.T) {
 var notes = regexp.MustCompile(`[",]n([0-9]+)[",]`)
 
 // TestPages_EqualWholeAnswer checks that all pages together are the whole answer, each reading
-// once, in every format and order. The window of the first page applies to all.
+// once, in JSON, NDJSON and CSV and in both orders. The window of the first page applies to all.
 func TestPages_EqualWholeAnswer(t *testing.T) {
 	s := hours(t, 25)
 	for _, order := range []string{"asc", "desc"} {

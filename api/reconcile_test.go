@@ -40,8 +40,8 @@ func (m *meter) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // TestReconcile_FindsLossInYear writes one reading a minute for a year, except 37 of these readings. The
-// reconciliation must find the hours of the 37 readings with two requests of 20 kB in all. Then the
-// missing readings are written, and a further reconciliation needs one request.
+// reconciliation must find the hours of the 37 readings with at most two requests, and at most 20 kB in
+// all. Then the missing readings are written, and a further reconciliation needs one request.
 func TestReconcile_FindsLossInYear(t *testing.T) {
 	s := newServer(t, func(o *engine.Options, _ *api.Limits) {
 		st, err := local.Open(local.Options{Dir: t.TempDir(), Now: o.Now, MinFree: -1})

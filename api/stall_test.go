@@ -102,8 +102,8 @@ func TestWrite_MayOutlastStallLimit(t *testing.T) {
 	}
 }
 
-// TestHangingWrite_PermitsRetry checks that a client gets an answer that permits a retry after the
-// time limit of its request, even if the store hangs.
+// TestHangingWrite_PermitsRetry checks that, even if the store hangs, a client gets an answer at the time
+// limit of its request. The answer must permit a retry.
 func TestHangingWrite_PermitsRetry(t *testing.T) {
 	const limit = 400 * time.Millisecond
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Request = limit })

@@ -88,7 +88,7 @@ func (h *streamSeriesHandler) listSeries(r *http.Request) (*wire.SeriesList, err
 	return body, nil
 }
 
-// seriesScan collects the devices of a stream from a table.
+// seriesScan collects the devices of a stream from its tables.
 type seriesScan struct {
 	of      varve.Series // the tenant and the stream
 	devices map[string]bool
@@ -161,8 +161,8 @@ func shownTable(r *http.Request, t grid.Table) string {
 const markBytes = 16
 
 // tableMark returns the text that stands for a table in a cursor. Only keys of varve.DefaultTenant
-// may see the names of tables, and the tokens of an enumeration can have the devices of other
-// tenants.
+// may see the names of tables, and the tokens of an enumeration can contain the names of other tenants'
+// devices.
 func tableMark(t grid.Table) string {
 	sum := sha256.Sum256([]byte(t.Name()))
 	return hex.EncodeToString(sum[:markBytes])

@@ -19,7 +19,7 @@ import (
 const seriesPath = "/v1/streams/weather/series"
 
 // seriesPages returns the devices of each page of the series of stream weather. Between two pages, it
-// calls the function between.
+// calls the function "between".
 func seriesPages(t *testing.T, get func(path string) *reply, between func()) (pages []string) {
 	t.Helper()
 	for path := seriesPath; ; between() {

@@ -201,8 +201,8 @@ func (h *whyHandler) explain(ctx context.Context, stream string, at time.Time, t
 	return s
 }
 
-// possibleTables returns the tables that may contain a reading with this event time: the table for an
-// arrival at the event time, and the table for an arrival now.
+// possibleTables returns the tables for a reading with this event time that arrived at its event time, or
+// that arrives now.
 func (h *whyHandler) possibleTables(class string, at time.Time) (tables []grid.Table) {
 	policy := h.rotator.Policy()
 	for _, month := range []grid.Month{grid.MonthOf(at), grid.MonthOf(h.now())} {
