@@ -253,8 +253,8 @@ func missingColumn(param, remedy, name string, names []string) error {
 	return &BodyError{Message: fmt.Sprintf("column %q is missing; the columns are %s. %s", name, list(names), remedy), Param: param}
 }
 
-// checkColumns rejects options that name a missing column: a typo would assign readings to
-// the wrong device.
+// checkColumns rejects options that name a missing column. Otherwise a typo could assign readings
+// to the wrong device.
 func (c *csvReader) checkColumns(names []string) error {
 	said := append(slices.Sorted(maps.Keys(c.Kinds)), c.Columns.Device, c.Columns.ID, c.Columns.Name, c.Columns.Value)
 	for _, name := range said {

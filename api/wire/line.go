@@ -151,8 +151,8 @@ func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verd
 // quotedLines returns the lines of a point whose first line ends within a quoted string. The last
 // of these lines does not end within a string. If no such line follows, quotedLines returns nil.
 //
-// The argument first is the length of the first line, and quote is the offset in this line of the
-// quote that opens the string.
+// The argument "first" is the length of the first line. The argument "quote" is the offset of the opening
+// quote in this line.
 func (b *buffer) quotedLines(first, quote int) ([]byte, error) {
 	n := first
 	for open := isQuoteOpen(b.buf[b.from+quote:b.from+n], false); open; {
