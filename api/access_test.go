@@ -135,7 +135,8 @@ func TestUnlistedRoute_RequiresOperator(t *testing.T) {
 }
 
 // TestUnknownPath_RequiresKey checks that an unknown path requires a key, too, with any method.
-// Paths that only begin like /healthz, /readyz or /docs, which need no key, require one, too.
+// Paths that only begin like /healthz, /readyz or /docs require a key, too, although these three do
+// not.
 func TestUnknownPath_RequiresKey(t *testing.T) {
 	l := newLocked(t)
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} {

@@ -92,7 +92,7 @@ func localWindowOf(asked url.Values, now time.Time, zone *time.Location) (varve.
 	return w, nil
 }
 
-// addRanking parses the parameter group, and the parameters that rank devices.
+// addRanking parses the parameter "group", and the parameters that rank devices.
 func (q *aggregateQuery) addRanking(asked url.Values) (err error) {
 	switch text := asked.Get("group"); text {
 	case "", "device":

@@ -247,7 +247,7 @@ func (a *changesAnswer) next(ctx context.Context) (page []varve.Reading, err err
 	return page, err
 }
 
-// read calls the function do, which uses the store. Meanwhile, the request counts as a read under way.
+// read calls the function "do", which uses the store. Meanwhile, the request counts as a read under way.
 func (a *changesAnswer) read(ctx context.Context, do func() error) error {
 	if err := a.h.reads.begin(); err != nil {
 		return err

@@ -247,7 +247,7 @@ func firstDifference(got, want string) string {
 	return fmt.Sprintf("%d lines, want %d", len(a), len(b))
 }
 
-// TestColumns_FormatHasArraysOfEqualLength checks the format columns: exact numbers, null for a missing
+// TestColumns_FormatHasArraysOfEqualLength checks the format "columns": exact numbers, null for a missing
 // value, and fields that are named like the properties time, id and arrived.
 func TestColumns_FormatHasArraysOfEqualLength(t *testing.T) {
 	s := newServer(t, nil)

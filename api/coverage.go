@@ -85,8 +85,8 @@ func shortened(c query.Coverage) query.Coverage {
 	return c
 }
 
-// listed replaces nil lists with empty ones, so that clients always find read, expired, missing and
-// failed.
+// listed replaces nil lists with empty ones, so that clients always find the properties "read",
+// "expired", "missing" and "failed".
 func listed(c query.Coverage) query.Coverage {
 	for _, l := range []*[]string{&c.Read, &c.Expired, &c.Missing, &c.Failed} {
 		if *l == nil {

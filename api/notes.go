@@ -62,8 +62,8 @@ func fieldNotes(param string, names []string) (notes []wire.Note) {
 	return notes
 }
 
-// whereNotes returns a note for each field of where that no compared reading has. It also returns
-// one for each condition whose field has only values of another kind.
+// whereNotes returns a note for each field of the parameter "where" that no compared reading has. It
+// also returns one for each condition whose field has only values of another kind.
 func whereNotes(s *filter.Profile) []wire.Note {
 	notes := fieldNotes("query.where", s.UnseenFields())
 	for _, message := range s.Mismatches() {

@@ -204,7 +204,7 @@ func deviceParams() []*huma.Param {
 	return []*huma.Param{pathParam("stream", "the stream"), pathParam("device", "the device")}
 }
 
-// fieldParams returns the parameters fields, consistent and damaged.
+// fieldParams returns the parameters "fields", "consistent" and "damaged".
 func fieldParams() []*huma.Param {
 	return queryParams("fields", "only these, separated by commas", "consistent", "true: include every reading that was acknowledged before the request",
 		"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request")

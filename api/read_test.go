@@ -94,7 +94,7 @@ func TestAnswer_HasAllProperties(t *testing.T) {
 }
 
 // TestFormats_HaveSameReadings checks that JSON, NDJSON and CSV have the same readings. The
-// parameter format overrides the header Accept.
+// parameter "format" overrides the header Accept.
 func TestFormats_HaveSameReadings(t *testing.T) {
 	// From the oldest to the newest, the readings have v = 1, only w, and v = 0.
 	s := hours(t, 2)
@@ -129,7 +129,7 @@ func TestFormats_HaveSameReadings(t *testing.T) {
 	}
 }
 
-// notes matches the field note of every reading, in any format.
+// notes matches the field "note" of every reading, in any format.
 var notes = regexp.MustCompile(`[",]n([0-9]+)[",]`)
 
 // TestPages_EqualWholeAnswer checks that all pages together are the whole answer, each reading

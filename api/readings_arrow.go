@@ -28,7 +28,7 @@ type arrowAnswer struct {
 	closed  bool
 }
 
-// numbersOf parses the parameter numbers.
+// numbersOf parses the parameter "numbers".
 func numbersOf(asked url.Values, f wire.Format) (arrowstream.Numbers, error) {
 	text := asked.Get("numbers")
 	switch {

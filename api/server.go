@@ -84,7 +84,7 @@ type Options struct {
 	// Console returns the handler of the console, at /ui. The console calls notFound for unknown paths. If
 	// nil, the console is off.
 	Console func(notFound http.Handler) http.Handler
-	// Account has the limits and prices of the cloud account. The zero value has no limits.
+	// Account describes the cloud account. The zero value has no limits, and is not billed.
 	Account Account
 	// Archive archives tables. With the zero value, tables are not archived.
 	Archive Archive

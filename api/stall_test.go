@@ -44,7 +44,7 @@ func (s *server) halfSent(head, part string) *reply {
 }
 
 // TestStalledBody_Gets408 checks that a body that stalls gets 408 with the counts of its earlier
-// readings, whether long or short, with or without a length. The stall is not reported as a
+// readings. The body may be long or short, and have a length or not. The stall is not reported as a
 // fault.
 func TestStalledBody_Gets408(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 30 * time.Millisecond })

@@ -108,7 +108,7 @@ func (s *seriesScan) addDamage(err error) {
 
 // scanTable adds the devices of a stream that have readings in a table. If the table is dropped
 // meanwhile, its readings have expired, and scanTable leaves out the devices that it has not read yet.
-// If skip is set, the scan skips damage and collects it.
+// If the argument "skip" is set, the scan skips damage and collects it.
 func (h *streamSeriesHandler) scanTable(ctx context.Context, t grid.Table, scan *seriesScan, skip bool) error {
 	q := store.SeriesQuery{Table: t}
 	if skip {

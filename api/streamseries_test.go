@@ -73,7 +73,7 @@ func TestStreamSeries_IncludesUnregisteredDevices(t *testing.T) {
 	get("/v1/streams/none/series").problem(http.StatusNotFound, "", "stream none: not found")
 }
 
-// dropping is a source that calls the function drop with a table before it lists the table's series.
+// dropping is a source that calls the function "drop" with a table before it lists the table's series.
 type dropping struct {
 	tablescan.Source
 	drop func(grid.Table)

@@ -32,7 +32,7 @@ type Verification struct {
 const verifyPattern = "POST /v1/verify"
 
 // progressEvery is the minimum time between two progress lines of a verification. The answer of a
-// snapshot has a line with the property waiting for each such interval.
+// snapshot has a line with the property "waiting" for each such interval.
 const progressEvery = 5 * time.Second
 
 var (
