@@ -251,7 +251,7 @@ func TestClient_CallsTablesPlansAndStreams(t *testing.T) {
 	}
 }
 
-// TestRaw_ReturnsArrowStream reads an answer in Arrow as floats.
+// TestRaw_ReturnsArrowStream reads an answer in Arrow whose numbers are floats.
 func TestRaw_ReturnsArrowStream(t *testing.T) {
 	c := newClient(t)
 	write(t, c, readings(3))
