@@ -55,7 +55,8 @@ func anyBody(t *rapid.T, f wire.Format) string {
 	}
 }
 
-// piecewise is a reader of a text. Each call returns at most as many bytes as the function sizes states.
+// piecewise is a reader of a text. Each call returns at most as many bytes as the function "sizes"
+// returns.
 type piecewise struct {
 	text  string
 	sizes func() int

@@ -160,7 +160,7 @@ func (w *RowWriter) AppendHeader(dst []byte) []byte {
 	return append(dst, '\r', '\n')
 }
 
-// FieldName returns the name of the field of a column that ColumnName returned.
+// FieldName returns the name of the field that a column has. It is the inverse of ColumnName.
 func FieldName(column string) string {
 	if reserved(column) {
 		return strings.TrimPrefix(column, fieldPrefix)
