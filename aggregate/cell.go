@@ -88,7 +88,8 @@ type bounds struct {
 	first, last varve.Number
 }
 
-// widen adds count numbers, given only their bounds. Equal numbers may differ in trailing zeros.
+// widen adds several numbers, of which only the count and the bounds are known. Equal numbers may differ
+// in trailing zeros.
 // The lowest and the highest number are stored without trailing zeros, so that they do not depend
 // on the order.
 func (c *cell) widen(count int64, b bounds, n needs) {
