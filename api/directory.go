@@ -166,8 +166,8 @@ func namedDeviceParams(otherwise string) []*huma.Param {
 }
 
 // selectDevices returns the devices that a request names, or the registered devices with the requested
-// status and type. If there are more than aggregate.MaxDevices, it returns only some of them. They are
-// still too many, so that the query fails.
+// status and type. If more devices than aggregate.MaxDevices have them, the result may lack some. It still
+// has too many devices, so that the query fails.
 func (d *directory) selectDevices(r *http.Request, asked url.Values) ([]string, error) {
 	filters := asked.Get("status") + asked.Get("device_type")
 	if namesDevices(asked) {

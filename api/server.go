@@ -152,9 +152,9 @@ type Events struct {
 	// KeyCreated and KeyRevoked report a change of a key. The argument "by" is the id of the key
 	// that made the change, or "" before the first key.
 	KeyCreated, KeyRevoked func(k apikeys.Key, by string)
-	// Confirmed is called with the result of a confirmation of AWS IoT Core: after the server
-	// requested the address, or refused the account or the address. If the server refused, enableURL
-	// is "". Confirmed is not called for malformed confirmations, or for too many of them.
+	// Confirmed is called with the result of a confirmation of AWS IoT Core. The server calls it
+	// after it requested the address, or refused the account or the address. If the server refused,
+	// enableURL is "". Confirmed is not called for malformed confirmations, or for too many of them.
 	Confirmed func(arn, enableURL string, err error)
 }
 

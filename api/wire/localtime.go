@@ -69,8 +69,8 @@ func (f TimeFormat) chooseLocal(text string, wall, t time.Time) (time.Time, varv
 		clip(text), problem, t.Location())
 }
 
-// isLocal reports whether, at an instant, the clocks of a zone show the local time in the argument "wall".
-// This argument is a date and time of day, as if in UTC.
+// isLocal reports whether, at an instant, the clocks of a zone show the given local time. The
+// argument "wall" is this date and time of day, as if in UTC.
 func isLocal(at, wall time.Time, zone *time.Location) bool {
 	_, offset := at.In(zone).Zone()
 	return at.Add(time.Duration(offset) * time.Second).Equal(wall)
