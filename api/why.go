@@ -238,8 +238,8 @@ func (h *whyHandler) describe(s *wire.WhyStream, at time.Time, t *query.Trace) {
 	}
 }
 
-// endOf returns a sentence about the deletion of an expired reading: its time, or the reason for which
-// the reading stays.
+// endOf returns a sentence about the deletion of an expired reading: the time of the deletion, or the
+// reason for which the reading stays.
 func (h *whyHandler) endOf(c *query.TracedCopy, infos []store.Info) string {
 	i := slices.IndexFunc(infos, func(in store.Info) bool { return in.Table == c.Table })
 	if i < 0 {

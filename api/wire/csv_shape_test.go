@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// shaped returns each reading as line:device@time fields, or line:code.
+// shaped returns each reading as line:device@time fields, and each rejected one as line:code.
 func shaped(all []outcome) string {
 	var parts []string
 	for _, o := range all {

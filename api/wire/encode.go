@@ -191,8 +191,8 @@ func reserved(name string) bool {
 // AppendRow appends a reading as a row. A missing field is an empty cell.
 //
 // If the reading has a field without a column, the result "missing" is the name of the field. If the
-// reading has a version and versions have no column, "missing" is VersionColumn. The same applies to
-// ambiguous strings and StringsColumn.
+// reading has a version and versions have no column, "missing" is VersionColumn. If it has ambiguous
+// strings and these have no column, "missing" is StringsColumn.
 func (w *RowWriter) AppendRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
 	dst = w.time.Append(dst, r.Time)
 	if dst = append(dst, ','); isHash(r.ID) {

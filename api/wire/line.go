@@ -266,7 +266,8 @@ func (l *lineReader) time(p *pointScan) (time.Time, varve.Verdict) {
 	}
 }
 
-// parseStamp parses a whole number of units of the precision since 1970.
+// parseStamp parses a time: a whole number of units since 1970. With LineAuto, the magnitude of the
+// number determines the unit. Otherwise, the unit is the precision.
 func (f TimeFormat) parseStamp(text []byte) (time.Time, varve.Verdict) {
 	if f.Precision != LineAuto {
 		if t, ok := f.quick(text); ok {

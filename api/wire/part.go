@@ -157,6 +157,7 @@ func (w *partWriter) appendUsual(dst []byte, sec, arrived int64, id varve.ID) []
 }
 
 // setDate writes the date of a time into the head, and returns the start of this date.
+// Both times are in seconds since 1970.
 func (w *partWriter) setDate(at int, sec int64) int64 {
 	day := floorDiv(sec, secondsPerDay)
 	putDate((*[10]byte)(w.head[at:]), day)
