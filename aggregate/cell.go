@@ -88,9 +88,9 @@ type bounds struct {
 	first, last varve.Number
 }
 
-// widen adds count numbers, given only their bounds. Equal numbers may differ in trailing zeros.
-// The lowest and the highest number are stored without trailing zeros, so that they do not depend
-// on the order.
+// widen adds several numbers. Only their count and their bounds are known. Equal numbers may differ in
+// trailing zeros. The lowest and the highest number are stored without trailing zeros, so that they do
+// not depend on the order.
 func (c *cell) widen(count int64, b bounds, n needs) {
 	if n.bounds {
 		if c.numbers == 0 || b.low.Compare(c.low) < 0 {

@@ -42,8 +42,8 @@ type DeviceCount struct {
 // Count counts the selected readings of each device. It returns exact numbers or an error.
 //
 // If Source is FromReadings, it reads and counts all readings that are not expired. If Source is
-// FromRollups, it also counts expired readings. Then the window must begin and end at whole hours,
-// and Count reads one roll-up per hour or day.
+// FromRollups, it also counts expired readings. Then each end of the window must be at a whole hour or
+// open, and Count reads one roll-up per hour or day.
 func (e *Engine) Count(ctx context.Context, q CountQuery) (*Counts, error) {
 	c := counter{
 		run: run{Engine: e, q: &Query{Tenant: q.Tenant, Stream: q.Stream, Window: q.Window, Where: q.Where, Consistent: q.Consistent, SkipDamaged: q.SkipDamaged, AsOf: q.AsOf}},

@@ -144,7 +144,7 @@ func (r *run) insertRanked(d ranked) {
 	}
 }
 
-// addReadings adds all readings of a series that are not expired.
+// addReadings adds the readings of a series that the query selects. With Archive, some may have expired.
 func (r *run) addReadings(ctx context.Context, of varve.Series, s *series) error {
 	rows, err := r.opts.Readings.Open(ctx, query.Query{
 		Series: of, Window: r.q.Window, Fields: r.q.Fields, Where: r.q.Where, Consistent: r.q.Consistent, SkipDamaged: r.q.SkipDamaged,

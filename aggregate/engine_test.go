@@ -44,8 +44,8 @@ func TestRun_Examples(t *testing.T) {
 	wantLines(t, &q, w.run(q), " 11-20T00:00 6 door: numbers=0 max=null ignored=1 t: numbers=5 max=1000 ignored=1")
 }
 
-// TestRun_MergesEnds merges devices whose readings alternate. The first and the last value are of
-// different devices.
+// TestRun_MergesEnds merges devices whose readings alternate. The first and the last value
+// come from different devices.
 func TestRun_MergesEnds(t *testing.T) {
 	w := newWorld(t)
 	w.close()
@@ -122,8 +122,8 @@ func TestParseFunction_RefusesOthers(t *testing.T) {
 }
 
 // BenchmarkRun_Day computes functions of one day in buckets of five minutes or an hour, from the
-// readings or the roll-ups in the embedded store. The day has a reading a minute, each with three
-// fields.
+// readings or the roll-ups in the embedded store. The day has one reading per minute, each with
+// three fields.
 func BenchmarkRun_Day(b *testing.B) {
 	s, err := local.Open(local.Options{Dir: b.TempDir(), MinFree: -1})
 	if err != nil {

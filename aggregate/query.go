@@ -52,8 +52,9 @@ func ParseFill(text string) (Fill, error) {
 // Source selects the data that a query reads.
 type Source uint8
 
-// The sources. FromReadings uses only readings that are not expired. FromRollups also includes
-// expired readings, but excludes readings that were written while roll-ups were off.
+// The sources. FromReadings uses only readings that are not expired, unless Query.Archive selects
+// archives. FromRollups also includes expired readings, but excludes readings that were written while
+// roll-ups were off.
 const (
 	FromReadings Source = iota
 	FromRollups

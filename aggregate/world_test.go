@@ -22,7 +22,8 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// start is the time at which each world begins. No clocks change between start and the end of 2026.
+// start is the time at which each world begins. In propertyZones, no clocks change between start and the
+// end of 2026.
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // world has a store with readings, and the same readings in memory to compare with.

@@ -15,7 +15,7 @@ import (
 type access uint8
 
 const (
-	operator access = iota // admin keys of varve.DefaultTenant; as the zero value, also for a route without an entry in accesses
+	operator access = iota // admin keys of varve.DefaultTenant; the zero value, so it also applies to routes without an entry in accesses
 	watcher                // keys of varve.DefaultTenant that may read
 	admin                  // admin keys
 	reader                 // keys that may read
@@ -25,8 +25,8 @@ const (
 	anybody                // no key is needed
 )
 
-// accesses maps each route to the keys that may use it. Routes that concern the
-// deployment, and so all tenants, require keys of varve.DefaultTenant.
+// accesses maps each route to the keys that may use it. Routes with data about all tenants require
+// keys of varve.DefaultTenant.
 var accesses = map[string]access{
 	"POST /v1/streams/{stream}/readings":                  writer,
 	"GET /v1/streams/{stream}/devices/{device}/readings":  reader,
@@ -267,8 +267,8 @@ func (s *Server) require(a access, handle http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// describeKeys adds the required API key to each operation of the OpenAPI document. Routes of InfluxDB's API
-// also accept a key as the password of Basic authentication.
+// describeKeys adds the required API key to each operation of the OpenAPI document that needs one.
+// Routes of InfluxDB's API also accept a key as the password of Basic authentication.
 func (o *operations) describeKeys() {
 	const scheme, basic = "key", "basic"
 	doc := o.api.OpenAPI()

@@ -59,8 +59,8 @@ func (l *locked) as(key, method, path, body string, head ...string) *reply {
 }
 
 // TestAccess_AnswersEachCaller checks the answer of each route to each caller of the map access.
-// All callers without a valid key get the same answer. A route without a line in the map fails the
-// test.
+// All callers without a valid key get the same answer, except on the routes of InfluxDB, Prometheus and
+// Firehose. A route without a line in the map fails the test.
 func TestAccess_AnswersEachCaller(t *testing.T) {
 	l := newLocked(t)
 	callers := [][]string{{"none", "wrong", "made up", "expired", "revoked"}, {"read"}, {"write"}, {"rw"}, {"admin"}, {"other read"}, {"other write"}, {"other admin"}}
@@ -135,7 +135,8 @@ func TestUnlistedRoute_RequiresOperator(t *testing.T) {
 }
 
 // TestUnknownPath_RequiresKey checks that an unknown path requires a key, too, with any method.
-// Paths that only begin like /healthz, /readyz or /docs, which need no key, require one, too.
+// Paths that only begin like /healthz, /readyz or /docs require a key, too, although these three do
+// not.
 func TestUnknownPath_RequiresKey(t *testing.T) {
 	l := newLocked(t)
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} {

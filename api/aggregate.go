@@ -80,7 +80,7 @@ func aggregateStepParams() []*huma.Param {
 }
 
 // parse parses the parameters of both routes: aggregates of one device, and of several devices.
-// Roll-ups include the readings of archived tables. So the setting archive of the stream applies only to
+// Roll-ups include the readings of archived tables. So the setting streams.NAME.archive applies only to
 // aggregates of readings.
 func (h *aggregateHandler) parse(r *http.Request, asked url.Values) (q aggregateQuery, err error) {
 	if q, err = aggregateOf(r, asked, h.now()); err != nil {

@@ -78,8 +78,8 @@ func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQ
 	return q, err
 }
 
-// localWindowOf parses the window of a query. The parameter during is a year, month, day, hour or
-// minute in local time.
+// localWindowOf parses the window of a query. The parameter "during" is a year, month, day, hour or
+// minute in the given zone.
 func localWindowOf(asked url.Values, now time.Time, zone *time.Location) (varve.Window, error) {
 	w, err := windowOf(asked, now)
 	if err != nil || asked.Get("during") == "" || zone == time.UTC {
@@ -92,7 +92,7 @@ func localWindowOf(asked url.Values, now time.Time, zone *time.Location) (varve.
 	return w, nil
 }
 
-// addRanking parses the parameter group, and the parameters that rank devices.
+// addRanking parses the parameter "group", and the parameters that rank devices.
 func (q *aggregateQuery) addRanking(asked url.Values) (err error) {
 	switch text := asked.Get("group"); text {
 	case "", "device":

@@ -86,7 +86,7 @@ func TestAggregate_UsesTimezone(t *testing.T) {
 	}
 }
 
-// TestAggregate_ReadsLocalWindows checks the parameter during for a day without midnight, for an
+// TestAggregate_ReadsLocalWindows checks the parameter "during" for a day without midnight, for an
 // hour that occurs twice, and for a day that begins before 1970.
 func TestAggregate_ReadsLocalWindows(t *testing.T) {
 	s := newServer(t, nil)

@@ -96,7 +96,7 @@ func (h *alertsHandler) listAlerts(ctx context.Context, in *alertsQuery) (*reply
 	return h.alertPage(ctx, l)
 }
 
-// alertPage returns a page of a list of alerts, for all routes with such lists.
+// alertPage returns one page of alerts. All routes that list alerts call it.
 func (h *alertsHandler) alertPage(ctx context.Context, l alerts.AlertList) (*reply[wire.AlertList], error) {
 	l.Tenant = tenantOf(ctx)
 	page, err := h.monitor.Alerts(ctx, l)

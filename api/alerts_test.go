@@ -21,7 +21,8 @@ func (s *server) rule(body string) wire.RuleAnswer {
 
 const hot = `{"stream":"weather","field":"v","comparison":">","threshold":30.50,"for":"2h","severity":"critical"}`
 
-// measured returns a reading of device d1 with the value v in field v, hours before noon.
+// measured returns a reading of device d1, the given number of hours before noon. Its field v has the
+// value v.
 func measured(hours, v int) string {
 	return fmt.Sprintf(`{"device":"d1","time":%q,"fields":{"v":%d}}`, noon.Add(-time.Duration(hours)*time.Hour).Format(time.RFC3339), v)
 }

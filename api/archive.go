@@ -22,7 +22,7 @@ type Archive struct {
 	Archiver *archive.Archiver
 	// Streams are the streams whose queries read archives by default.
 	Streams map[string]bool
-	// Now archives the given tables at once. They must exist and be sealed or retired.
+	// Now archives the given tables immediately. They must exist and be sealed or retired.
 	Now func(context.Context, []grid.Table) ([]archive.Record, error)
 	// PlanAcceptance compares the record of a table's archive with the stored archive.
 	PlanAcceptance func(context.Context, grid.Table) (*archive.Acceptance, error)
@@ -32,9 +32,9 @@ type Archive struct {
 	Target archive.Target
 }
 
-// addTo adds the time at which a table was archived to the description of the table. The arguments "at"
-// and "why" are parts of this description. After a failure, addTo changes neither, because the description is
-// useful without this time.
+// addTo adds the time of archiving to the description of a table. The arguments "at" and "why" are parts
+// of this description. If the record of the archive cannot be read, addTo changes neither, because the
+// description is useful without this time.
 func (a *Archive) addTo(ctx context.Context, t grid.Table, at **time.Time, why *string) {
 	if a.Archiver == nil {
 		return
@@ -159,7 +159,7 @@ func (h *archiveHandler) find(ctx context.Context, name string) (*archive.Record
 	return &r, err
 }
 
-// answer returns the archive of a table after a change.
+// answer returns the description of a table's archive, as the API shows it.
 func (h *archiveHandler) answer(ctx context.Context, r *archive.Record) (*reply[wire.ArchiveInfo], error) {
 	infos, err := h.rotator.Tables(ctx)
 	if err != nil {

@@ -37,7 +37,7 @@ type acceptance struct {
 	Plan string `query:"plan" required:"true" minLength:"1" doc:"the digest of the plan"`
 }
 
-// named parses the name of a table whose archive is to be accepted. The table may have no record.
+// named parses the name of a table whose archive is to be accepted. The archive may have no record.
 func (h *archiveHandler) named(name string) (grid.Table, error) {
 	if h.Archiver == nil {
 		return grid.Table{}, errNoArchive()

@@ -15,7 +15,7 @@ const aboutArchiveParam = "true: also archived tables, and expired readings; onl
 
 func archiveParam() []*huma.Param { return queryParams("archive", aboutArchiveParam) }
 
-// archivesOf parses the parameter archive. If it is missing, the setting streams.NAME.archive applies.
+// archivesOf parses the parameter "archive". If it is missing, the setting streams.NAME.archive applies.
 func (a *Archive) archivesOf(asked url.Values, stream string) (query.Archives, error) {
 	if asked.Get("archive") == "" && a.Streams[stream] {
 		return query.WithArchives, nil
@@ -27,8 +27,8 @@ func (a *Archive) archivesOf(asked url.Values, stream string) (query.Archives, e
 	return v, nil
 }
 
-// knownOf rejects unknown parameters, as writes.Known does. For the parameter archive, the error names
-// the routes that accept it.
+// knownOf rejects unknown parameters, as writes.Known does. For the parameter "archive", the error
+// names the routes that accept it.
 func knownOf(asked url.Values, names ...string) error {
 	if asked.Has("archive") {
 		return varve.InvalidParam("query.archive", "only for readings and aggregates of readings: omit it")

@@ -6,7 +6,7 @@ import (
 )
 
 // TestArchiveParameter_IsRefusedWithReason checks that routes which never need archives refuse the
-// parameter, and that a query of archives fails without an archive.
+// parameter "archive", and that a query of archives fails if no archive is configured.
 func TestArchiveParameter_IsRefusedWithReason(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon))

@@ -140,7 +140,7 @@ func (w *twins) checkArrow(h http.Handler, path string) {
 }
 
 // TestArrow_AnswersEqualJSON compares answers as Arrow with answers as JSON, on random readings
-// with values of all kinds. Of two servers over one store, one reads columns, and the other one
+// with values of all kinds. Of two servers over one store, one reads columns, and the other one reads
 // single readings.
 func TestArrow_AnswersEqualJSON(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))

@@ -13,10 +13,11 @@ import (
 	"github.com/varvedb/varve/apikeys"
 )
 
-// everything is the grant of all requests before the first key exists.
+// everything is the grant of all requests while the server does not require keys.
 //
-// Once a key exists, all paths require a key, even unknown ones, except those for which open returns
-// true. So requests are checked before routing. The map accesses has the rights that a route requires.
+// If the server requires keys, all paths require one, even unknown paths. The exceptions are the requests
+// for which the function open returns true. So requests are checked before routing. The map accesses has
+// the rights that a route requires.
 var everything = apikeys.Everything()
 
 // guard checks the host, origin, key and rate of a request, before routing.

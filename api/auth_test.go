@@ -21,8 +21,8 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestKey_IsAcceptedInEitherHeader checks that a key is accepted in either header, and that the
-// word Bearer may be in upper or lower case. Ambiguous headers are refused.
+// TestKey_IsAcceptedInEitherHeader checks that a key is accepted in the header Authorization and in
+// X-API-Key, and that the word Bearer may be in upper or lower case. Ambiguous headers are refused.
 func TestKey_IsAcceptedInEitherHeader(t *testing.T) {
 	l := newLocked(t)
 	key, other := l.operator, l.keys["other admin"]
@@ -211,7 +211,7 @@ func TestRate_LimitsOneKey(t *testing.T) {
 }
 
 // TestRate_LimitsConcurrentBodies checks that concurrent bodies of one key are limited by its rate
-// when they are read, even if all were admitted at once.
+// when they are read, even if all of them were admitted at the same time.
 func TestRate_LimitsConcurrentBodies(t *testing.T) {
 	l := newLocked(t)
 	key := l.create(apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: 1}})
@@ -249,7 +249,8 @@ func TestRate_LimitsConcurrentBodies(t *testing.T) {
 	}
 }
 
-// TestKeys_FailClosed checks that no request with a key is admitted while the registry cannot be read.
+// TestKeys_FailClosed checks that no request with a key is admitted while the registry cannot be read,
+// once the cached keys are too old.
 func TestKeys_FailClosed(t *testing.T) {
 	l := newLocked(t)
 	l.advance(time.Minute)

@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// benched returns a handler on an embedded store, for benchmarks. A memtable has up to tail bytes;
-// 0 means the default of the store.
+// benched returns a handler on an embedded store, for benchmarks. The argument "tail" is the maximum
+// size of a memtable in bytes; 0 means the default of the store.
 func benched(b *testing.B, tail int64) http.Handler {
 	b.Helper()
 	st, err := local.Open(local.Options{Dir: b.TempDir(), MemtableBytes: tail})
@@ -38,8 +38,8 @@ func benched(b *testing.B, tail int64) http.Handler {
 	})
 }
 
-// appendBenched appends a reading in NDJSON. Its event time is at, in milliseconds, and its values
-// depend on n.
+// appendBenched appends a reading in NDJSON. The argument "at" is its event time in milliseconds, and
+// its values depend on n.
 func appendBenched(body *bytes.Buffer, device int, at int64, n int) {
 	fmt.Fprintf(body, `{"device":"dev-%04d","time":%d,"fields":{"temperature":%d.%d,"humidity":%d.%d,"battery":%d}}`+"\n",
 		device, at, 20+n%3, n%10, 40+n%5, n%7, 80+n%2)
@@ -56,7 +56,7 @@ func postBenched(b *testing.B, h http.Handler, body *bytes.Buffer) {
 	}
 }
 
-// appendPoint appends the reading of appendBenched in line protocol.
+// appendPoint appends the same reading as appendBenched, in line protocol.
 func appendPoint(body *bytes.Buffer, stream string, device int, at int64, n int) {
 	fmt.Fprintf(body, "%s,device=dev-%04d temperature=%d.%d,humidity=%d.%d,battery=%di %d000000\n",
 		stream, device, 20+n%3, n%10, 40+n%5, n%7, 80+n%2, at)

@@ -37,7 +37,7 @@ func (h *tablesHandler) addCalendar(o *operations) {
 		"As with GET, but under the policy of the body. It begins with the present tables, and changes nothing."), h.simulate)
 }
 
-// YearsAhead is the query of a forecast. It is exported because simulation embeds it.
+// YearsAhead has the query parameters of a forecast. It is exported because simulation embeds it.
 type YearsAhead struct {
 	Years int    `query:"years" default:"5" minimum:"1" maximum:"30" doc:"years to forecast"`
 	Rates string `query:"readings_per_day" doc:"the load of classes as CLASS=N,CLASS=N, instead of the measured one"`
@@ -77,8 +77,8 @@ func (h *tablesHandler) simulate(ctx context.Context, in *simulation) (*reply[wi
 	return &reply[wire.CalendarBody]{body}, nil
 }
 
-// simulatedAccount returns the limits of the account under another policy. If the server cannot forecast
-// requests and cost, the note gives the reason.
+// simulatedAccount returns the limits of the account under another policy. If the policy is for DynamoDB
+// and this server has another store, the note states why requests and cost are not forecast.
 func simulatedAccount(a Account, b *wire.PolicyBody) (simulated Account, note string) {
 	a.Rollups = b.Rollups
 	switch {

@@ -163,7 +163,7 @@ func (a *changesAnswer) parse() error {
 	return a.parseSince(asked)
 }
 
-// parseSince parses the cursor or the time of a request.
+// parseSince parses the parameter "since": a change cursor, or a time.
 func (a *changesAnswer) parseSince(asked url.Values) (err error) {
 	text := asked.Get("since")
 	switch {
@@ -246,7 +246,7 @@ func (a *changesAnswer) next(ctx context.Context) (page []varve.Reading, err err
 	return page, err
 }
 
-// read calls the function do, which uses the store. Meanwhile, the request counts as a read under way.
+// read calls the function "do", which uses the store. Meanwhile, the request counts as a read under way.
 func (a *changesAnswer) read(ctx context.Context, do func() error) error {
 	if err := a.h.reads.begin(); err != nil {
 		return err

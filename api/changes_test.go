@@ -20,7 +20,8 @@ import (
 
 const changesPath = "/v1/streams/weather/arrivals"
 
-// withChanges records the changes of all streams except the stream named off.
+// withChanges sets the options of a server that records the changes of all streams except the stream
+// "off".
 func withChanges(o *engine.Options, _ *api.Limits) {
 	o.Indexed = func(stream string) bool { return stream != "off" }
 }

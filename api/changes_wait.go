@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// waitOf parses a parameter with the longest time of a wait.
+// waitOf parses the parameter with the given name, which limits the duration of a wait.
 func waitOf(asked url.Values, name string) (time.Duration, error) {
 	text := asked.Get(name)
 	if text == "" {
@@ -27,7 +27,8 @@ func errWaiting() error {
 	return &varve.Error{Failure: varve.Busy, RetryAfter: readRetry, Message: "too many requests wait for changes: send it again after a second"}
 }
 
-// settleArrivals waits until the acknowledged readings are settled, if the request has the parameter settle.
+// settleArrivals waits until the acknowledged readings are settled, if the request has the parameter
+// "settle".
 func (a *changesAnswer) settleArrivals(ctx context.Context) error {
 	if a.settle == 0 {
 		return nil

@@ -24,7 +24,8 @@ import (
 // rowsOnly exposes only the methods of store.Reader, so that pages have readings and no columns.
 type rowsOnly struct{ store.Reader }
 
-// twins are two servers over one embedded store. One reads columns, and the other one single readings.
+// twins are two servers over one embedded store. One reads columns, and the other one reads single
+// readings.
 type twins struct {
 	t             *testing.T
 	clock         time.Time
@@ -70,8 +71,8 @@ func (w *twins) send(h http.Handler, method, path, body string) *httptest.Respon
 	return answer
 }
 
-// randomValue returns a value as JSON, mostly a number. The argument field is the number of decimals
-// of most numbers.
+// randomValue returns a value as JSON, mostly a number. The argument "field" is the index of the field,
+// and the number of decimals of most numbers.
 func randomValue(rng *rand.Rand, field int) string {
 	switch rng.IntN(60) {
 	case 0:
@@ -91,7 +92,7 @@ func randomValue(rng *rand.Rand, field int) string {
 	}
 }
 
-// ingest writes readings of the last days. Some have their own ids, and some are duplicates or
+// ingest writes n readings of the last days. Some have their own ids, and some are duplicates or
 // conflicts.
 func (w *twins) ingest(rng *rand.Rand, n int) {
 	w.t.Helper()
@@ -246,7 +247,7 @@ func firstDifference(got, want string) string {
 	return fmt.Sprintf("%d lines, want %d", len(a), len(b))
 }
 
-// TestColumns_FormatHasArraysOfEqualLength checks the format columns: exact numbers, null for a missing
+// TestColumns_FormatHasArraysOfEqualLength checks the format "columns": exact numbers, null for a missing
 // value, and fields that are named like the properties time, id and arrived.
 func TestColumns_FormatHasArraysOfEqualLength(t *testing.T) {
 	s := newServer(t, nil)

@@ -89,7 +89,7 @@ func (h *countsHandler) count(r *http.Request) (*wire.CountsBody, error) {
 	return body, err
 }
 
-// uncounted returns the names of devices that counts lacks, because they have no readings.
+// uncounted returns the given devices that are missing from "counts", because they have no readings.
 func uncounted(names []string, counts *aggregate.Counts) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(counts.Devices, func(c aggregate.DeviceCount) bool { return c.Device == name })

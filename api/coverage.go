@@ -58,8 +58,8 @@ func shortCoverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	return coverage(r, shortened(c))
 }
 
-// trailerTables is the maximum number of tables in each list of the coverage in a trailer. Clients
-// accept trailers of up to 4 KB.
+// trailerTables is the maximum number of tables in each list of the coverage in a trailer. Some HTTP
+// clients, such as Go's, accept at most 4 KB of trailers.
 const trailerTables = 12
 
 // trailerRows is the maximum number of damaged rows in the coverage of a trailer. It is smaller
@@ -85,8 +85,8 @@ func shortened(c query.Coverage) query.Coverage {
 	return c
 }
 
-// listed replaces nil lists with empty ones, so that clients always find read, expired, missing and
-// failed.
+// listed replaces nil lists with empty ones, so that clients always find the properties "read",
+// "expired", "missing" and "failed".
 func listed(c query.Coverage) query.Coverage {
 	for _, l := range []*[]string{&c.Read, &c.Expired, &c.Missing, &c.Failed} {
 		if *l == nil {

@@ -172,7 +172,7 @@ func (h *digestsHandler) differences(ctx context.Context, in *digestsPost) (*wir
 	return body, err
 }
 
-// texts formats times of whole seconds.
+// texts formats times as RFC 3339, without fractions of a second.
 func texts(times []time.Time) []string {
 	list := make([]string, len(times))
 	for i, t := range times {

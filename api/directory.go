@@ -107,7 +107,7 @@ func (d *directory) noteNames(ctx context.Context, prefix string, s varve.Series
 	return notes, err
 }
 
-// fieldDevices is the number of devices in whose latest readings hasField searches.
+// fieldDevices is the maximum number of devices whose latest readings hasField reads.
 const fieldDevices = 100
 
 // hasField reports whether a latest reading of a stream has a field. Without a device, it searches
@@ -156,8 +156,8 @@ func namedDevices(asked url.Values) []string {
 	return append(list(asked, "devices"), asked["device"]...)
 }
 
-// namedDeviceParams returns the parameters that name devices. The argument otherwise is the text that
-// describes their default.
+// namedDeviceParams returns the parameters that name devices. The argument "otherwise" describes the
+// default.
 func namedDeviceParams(otherwise string) []*huma.Param {
 	return append(queryParams("devices", "only these, separated by commas; default: "+otherwise), &huma.Param{
 		Name: "device", In: "query", Description: "a device; can be repeated, instead of devices",

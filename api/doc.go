@@ -11,8 +11,8 @@
 //   - Options has the parts that the server uses, and Limits bounds its requests.
 //   - Events has the callbacks for failures, verdicts and changes of keys.
 //
-// The routes that transfer readings are written by hand, with package wire. The others, and the
-// OpenAPI document of all routes, use huma. A route without an entry in accesses requires an
+// The routes that transfer readings are written by hand, with package wire. Most other routes use
+// huma, which also serves the OpenAPI document. A route without an entry in accesses requires an
 // operator's key.
 //
 // A failed request is answered with a Problem. On the paths of InfluxDB, Prometheus and Firehose, the

@@ -24,7 +24,8 @@ import (
 // AWS configures the routes for services of AWS. With the zero AWS, they do not exist.
 type AWS struct {
 	Firehose bool
-	// IoTAccounts are the accounts whose rules of AWS IoT Core may send messages.
+	// IoTAccounts are the AWS accounts whose HTTP destinations of IoT Core the server confirms. If empty,
+	// the routes for IoT Core do not exist.
 	IoTAccounts []string
 	// Client sends the requests that confirm HTTP destinations of IoT Core. If nil, the server makes one.
 	Client *http.Client
@@ -164,7 +165,8 @@ func (d *firehoseRequest) decode(body io.Reader) error {
 	}
 }
 
-// failing is a reader that records the error of reading a body. The end of the body is not an error.
+// failing is a reader that records an error that occurs while a body is read. The end of the body is
+// not an error.
 type failing struct {
 	io.Reader
 	err error
@@ -178,8 +180,8 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// record decodes a record and appends it to d.part. If the part has maxFirehosePart bytes or more,
-// record stores it.
+// record decodes a record and appends it to d.part. If the part then has maxFirehosePart bytes or more,
+// record stores the part.
 func (d *firehoseRequest) record(j *jx.Decoder) error {
 	var data []byte
 	var reason error

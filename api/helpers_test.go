@@ -102,7 +102,7 @@ func (f *faulty) set(h *func(grid.Table) error, do func(grid.Table) error) {
 	*h = do
 }
 
-// errHangs is returned by a hook to make the store hang.
+// errHangs is returned by the hook of writes to make a write hang.
 var errHangs = errors.New("the store hangs")
 
 func (f *faulty) Write(ctx context.Context, batches []store.Batch) []store.Result {
@@ -159,7 +159,7 @@ func (s *server) failures() int {
 	return len(s.failed)
 }
 
-// newServer starts a server. If not nil, change modifies the options first.
+// newServer starts a server. If the function "change" is not nil, it modifies the options first.
 func newServer(t *testing.T, change func(*engine.Options, *api.Limits)) *server {
 	t.Helper()
 	return start(t, change, nil, nil)
@@ -171,7 +171,7 @@ func newBilledServer(t *testing.T, account api.Account) *server {
 	return start(t, nil, nil, func(o *api.Options) { o.Account = account })
 }
 
-// newServerBefore starts a server after prepare has modified its store.
+// newServerBefore starts a server after the function "prepare" has modified its store.
 func newServerBefore(t *testing.T, prepare func(*faulty)) *server {
 	t.Helper()
 	return start(t, nil, prepare, nil)

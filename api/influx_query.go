@@ -12,7 +12,8 @@ import (
 	"github.com/varvedb/varve/apikeys"
 )
 
-// influxVersion is the version in the header of InfluxDB 1. Clients read only its first number.
+// influxVersion is the version that the server reports to clients of InfluxDB 1. It begins with 1,
+// because the server has the API of InfluxDB 1.
 const influxVersion = "1.8.10-varve"
 
 // ping reports that the server is running. Clients of InfluxDB 1 read the version in the headers of the

@@ -37,7 +37,7 @@ func (r *reply) influxError(status int, code, says string) wire.InfluxError {
 	return e
 }
 
-// point returns a point of device d1. Its time is an hour before noon plus value nanoseconds.
+// point returns a point of device d1. Its time is the given number of nanoseconds after 11:00.
 func point(value int) string {
 	return fmt.Sprintf("weather,device=d1 a=%d %d", value, noon.Add(-time.Hour).UnixNano()+int64(value))
 }

@@ -64,8 +64,8 @@ func (h *ingestHandler) addRoutes(o *operations) {
 	})
 }
 
-// shapeParams describes the parameters of bodies whose rows or objects are not one complete reading
-// each.
+// shapeParams describes the parameters for bodies in unusual forms, such as rows with one value each or
+// readings without a time.
 func shapeParams() []*huma.Param {
 	return queryParams(
 		"name_column", "CSV: column with the names of fields, if each row has one value; consecutive rows with the same time, device and id are one reading",

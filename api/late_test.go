@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestWrite_CountsLateReadings checks the header X-Varve-Late of the answer to a write, which has
-// the number of stored late readings. It writes line protocol, NDJSON and JSON. A reading is late
+// TestWrite_CountsLateReadings checks that the answer to a write has the number of stored late readings
+// in the header X-Varve-Late. It writes line protocol, NDJSON and JSON. A reading is late
 // if it arrives an hour or more after its event time. Duplicates and rejected readings do not
 // count.
 func TestWrite_CountsLateReadings(t *testing.T) {

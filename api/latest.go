@@ -84,7 +84,7 @@ func (h *latestHandler) getLatest(w http.ResponseWriter, r *http.Request) {
 	writeBytes(w, append(out, '}', '\n'))
 }
 
-// appendLatest appends the reading, or null, and the coverage.
+// appendLatest appends the reading, or null, and the coverage, if any.
 func appendLatest(r *http.Request, dst []byte, a *query.LatestAnswer) ([]byte, error) {
 	if a.Found {
 		dst = wire.AppendReading(dst, &a.Reading)

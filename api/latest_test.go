@@ -41,7 +41,7 @@ func TestLatest_ByEventAndArrival(t *testing.T) {
 }
 
 // TestLatest_OfManyDevices checks one answer per requested device, in the order of the request. A
-// device without readings gets null, and a repeated device a repeated answer.
+// device without readings gets null, and a device that is named twice gets two answers.
 func TestLatest_OfManyDevices(t *testing.T) {
 	s := hours(t, 2)
 	s.write(strings.Replace(valued(5, 5), "d1", `d/\"2`, 1))

@@ -23,8 +23,8 @@ type Paging struct {
 	Cursor string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`
 }
 
-// prefixParam adds a prefix and a dot to the parameter of an error, as in query.limit. The prefix is "path"
-// for the parameters that the argument path lists. For all others, it is the argument rest.
+// prefixParam adds a prefix and a dot to the parameter of an error, as in query.limit. For the parameters
+// in the argument "path", the prefix is the word path. For all others, it is the argument "rest".
 func prefixParam(err error, rest string, path ...string) error {
 	e := classify(err)
 	if e.Param == "" {

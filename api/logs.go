@@ -128,7 +128,7 @@ func (h *logsHandler) listEscalations(ctx context.Context, in *escalations) (*re
 	return h.logPage(ctx, &in.LogWindow, devicelog.Query{Supervisor: in.Supervisor, State: in.State})
 }
 
-// logPage returns a page of a list of log entries, for all routes with such lists.
+// logPage returns one page of log entries. All routes that list log entries call it.
 func (h *logsHandler) logPage(ctx context.Context, in *LogWindow, l devicelog.Query) (*reply[wire.LogList], error) {
 	w, err := in.window(h.now())
 	if err != nil {

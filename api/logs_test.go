@@ -90,7 +90,7 @@ func TestLogs_AnswerConflicts(t *testing.T) {
 }
 
 // TestLogTime_ErrorOmitsPrecision checks that the error for a time in seconds does not suggest the
-// parameter precision, which entries lack.
+// parameter "precision", which entries lack.
 func TestLogTime_ErrorOmitsPrecision(t *testing.T) {
 	s := newServer(t, nil)
 	p := s.send(http.MethodPost, "/v1/devices/d/logs", `{"time":1587735000,"state":"S"}`, "Content-Type", "application/json").

@@ -46,7 +46,7 @@ func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *heal
 	m.unknown = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "varve_requests_unknown_total", Help: "Requests without a route, by status: 404 for a wrong path, 405 for a wrong method.",
 	}, []string{"status"})
-	// Each counter exists before the first request that it counts, so that a rise from 0 is visible.
+	// These counters exist before the first request that they count, so that a rise from 0 is visible.
 	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
 		m.unknown.WithLabelValues(strconv.Itoa(status))
 	}

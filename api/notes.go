@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// notesTrailer carries the notes of answers in NDJSON and CSV, as JSON.
+// notesTrailer is the trailer with the notes of an answer in NDJSON, CSV or Arrow, as JSON.
 const notesTrailer = "Varve-Notes"
 
 // missingFields lists the requested fields that no reading of an answer had so far.
@@ -62,8 +62,8 @@ func fieldNotes(param string, names []string) (notes []wire.Note) {
 	return notes
 }
 
-// whereNotes returns a note for each field of where that no compared reading has. It also returns
-// one for each condition whose field has only values of another kind.
+// whereNotes returns a note for each field of the parameter "where" that no compared reading has. It
+// also returns one for each condition whose field has only values of another kind.
 func whereNotes(s *filter.Profile) []wire.Note {
 	notes := fieldNotes("query.where", s.UnseenFields())
 	for _, message := range s.Mismatches() {
@@ -72,7 +72,7 @@ func whereNotes(s *filter.Profile) []wire.Note {
 	return notes
 }
 
-// trailerNotes is the maximum number of notes in a trailer. Clients accept trailers of up to 4 KB.
+// trailerNotes is the maximum number of notes in a trailer: see trailerTables.
 const trailerNotes = 8
 
 // setNotes adds notes to the trailer of an answer. It omits notes beyond trailerNotes.

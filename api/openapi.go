@@ -35,8 +35,8 @@ func newOperations(mux humago.Mux, version string) *operations {
 	return o
 }
 
-// onlyKnown refuses parameters that an operation does not have. The handlers of routes that are
-// registered without huma call writes.Known instead.
+// onlyKnown refuses parameters that an operation does not have. It applies only to routes that are
+// registered with huma. Most other handlers call writes.Known.
 func (o *operations) onlyKnown(ctx huma.Context, next func(huma.Context)) {
 	u := ctx.URL()
 	if u.RawQuery == "" {
@@ -142,7 +142,7 @@ func pathParam(name, doc string) *huma.Param {
 	return &huma.Param{Name: name, In: "path", Required: true, Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
 }
 
-// kindOf returns the schema of a query parameter. Most parameters accept any text.
+// kindOf returns the schema of a query parameter. A parameter that it does not list accepts any text.
 func kindOf(name string) *huma.Schema {
 	oneOf := func(words ...any) *huma.Schema { return &huma.Schema{Type: huma.TypeString, Enum: words} }
 	switch name {
@@ -204,7 +204,7 @@ func deviceParams() []*huma.Param {
 	return []*huma.Param{pathParam("stream", "the stream"), pathParam("device", "the device")}
 }
 
-// fieldParams returns the parameters fields, consistent and damaged.
+// fieldParams returns the parameters "fields", "consistent" and "damaged".
 func fieldParams() []*huma.Param {
 	return queryParams("fields", "only these, separated by commas", "consistent", "true: include every reading that was acknowledged before the request",
 		"damaged", "skip: leave damaged rows and lost ranges out, and name them in the coverage; without it they fail the request")

@@ -71,7 +71,7 @@ func seriesOf(r *http.Request, device string) (varve.Series, error) {
 	return series, nil
 }
 
-// windowOf parses the window of a query: from and to, or during.
+// windowOf parses the window of a query: the parameters "from" and "to", or "during".
 func windowOf(q url.Values, now time.Time) (w varve.Window, err error) {
 	if text := q.Get("during"); text != "" {
 		if q.Get("from") != "" || q.Get("to") != "" {
@@ -99,8 +99,8 @@ func windowOf(q url.Values, now time.Time) (w varve.Window, err error) {
 	return w, nil
 }
 
-// startText returns the text of five parameters as the client sent them: from, during, where, as_of and
-// archive. Cursors store this text.
+// startText returns the text of five parameters as the client sent them: "from", "during", "where",
+// "as_of" and "archive". Cursors store this text.
 func startText(q url.Values) string {
 	text := q.Get("from") + q.Get("during") + strings.Join(q["where"], "\x00")
 	if at := q.Get("as_of"); at != "" {
@@ -196,7 +196,8 @@ func list(q url.Values, name string) []string {
 	return all
 }
 
-// format returns the format of an answer: by the parameter, else by Accept, else JSON.
+// format returns the format of an answer: from the parameter "format", or else from the header Accept,
+// or else JSON.
 func format(r *http.Request, q url.Values) (wire.Format, error) {
 	if text := q.Get("format"); text != "" {
 		f, ok := wire.ParseFormat(text)

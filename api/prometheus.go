@@ -117,7 +117,7 @@ func (h *prometheusHandler) addRoutes(o *operations) {
 
 var promContent = map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}}}
 
-// promAnswer has the data, the warnings and the infos of a successful answer. The function serve writes
+// promAnswer has the data, the warnings and the infos of a successful answer. The function "serve" writes
 // them as one JSON object.
 type promAnswer struct {
 	data            func(dst []byte) []byte // appends the value of the property "data"
@@ -178,8 +178,8 @@ var promStatuses = map[prometheus.Kind]int{
 	prometheus.Timeout: http.StatusServiceUnavailable, prometheus.Canceled: http.StatusServiceUnavailable,
 }
 
-// failPrometheus answers with an error in the form of Prometheus. The arguments message and status apply
-// unless err is a prometheus.Error.
+// failPrometheus answers with an error in the form of Prometheus. The arguments "message" and "status"
+// apply unless err is a prometheus.Error.
 func failPrometheus(w http.ResponseWriter, err error, message string, status int) {
 	kind := prometheus.Internal
 	var own *prometheus.Error

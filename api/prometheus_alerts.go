@@ -54,11 +54,11 @@ const (
 	promHealthy  = "ok"
 )
 
-// maxPromAlerts is the largest number of open alerts in an answer.
+// maxPromAlerts is the number of open alerts after which openAlerts reads no further page.
 const maxPromAlerts = 10 * registry.MaxLimit
 
-// openAlerts returns up to maxPromAlerts open alerts of a tenant. The result "more" reports whether
-// others exist.
+// openAlerts returns the open alerts of a tenant, about maxPromAlerts at most. The result "more" reports
+// whether others exist.
 func (h *prometheusHandler) openAlerts(ctx context.Context, tenant string) (list []alerts.Alert, more bool, err error) {
 	q := alerts.AlertList{Tenant: tenant, State: alerts.Open, Limit: registry.MaxLimit}
 	for {

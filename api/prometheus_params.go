@@ -25,8 +25,8 @@ func (p *promParams) refuse(name string, err error) {
 	}
 }
 
-// time parses a time in Unix seconds or RFC 3339. For an absent parameter, it returns missing. If missing
-// is zero, an absent parameter is an error.
+// time parses a time in Unix seconds or RFC 3339. For an absent parameter, it returns the argument
+// "missing". If "missing" is zero, an absent parameter is an error.
 func (p *promParams) time(name string, missing time.Time) time.Time {
 	text := p.form.Get(name)
 	if text == "" && !missing.IsZero() {
@@ -37,7 +37,7 @@ func (p *promParams) time(name string, missing time.Time) time.Time {
 	return t
 }
 
-// Bounds of times that Prometheus' clients send for open ranges.
+// The earliest and the latest time. Prometheus' clients send them for open ranges.
 var (
 	promMinTime = time.Unix(math.MinInt64/1000+62135596801, 0).UTC()
 	promMaxTime = time.Unix(math.MaxInt64/1000-62135596801, 999999999).UTC()
@@ -109,8 +109,8 @@ func (p *promParams) lookback() time.Duration {
 	return d
 }
 
-// timeout returns a context that ends after the parameter timeout. Without this parameter, it
-// returns ctx.
+// timeout returns a context that ends after the time in the parameter "timeout". Without this parameter,
+// it returns ctx.
 func (p *promParams) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if p.form.Get("timeout") == "" {
 		return ctx, func() {}

@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// valued returns a reading of d1 with the value v in field v, hours before noon.
+// valued returns a reading of d1, the given number of hours before noon. Its field v has the value v.
 func valued(hours, v int) string {
 	return fmt.Sprintf(`{"device":"d1","time":"%s","fields":{"v":%d,"note":"n%d"}}`, noon.Add(-time.Duration(hours)*time.Hour).Format(time.RFC3339), v, v)
 }
@@ -94,7 +94,7 @@ func TestAnswer_HasAllProperties(t *testing.T) {
 }
 
 // TestFormats_HaveSameReadings checks that JSON, NDJSON and CSV have the same readings. The
-// parameter format overrides the header Accept.
+// parameter "format" overrides the header Accept.
 func TestFormats_HaveSameReadings(t *testing.T) {
 	// From the oldest to the newest, the readings have v = 1, only w, and v = 0.
 	s := hours(t, 2)
@@ -129,11 +129,11 @@ func TestFormats_HaveSameReadings(t *testing.T) {
 	}
 }
 
-// notes matches the field note of every reading, in any format.
+// notes matches the field "note" of every reading, in any format.
 var notes = regexp.MustCompile(`[",]n([0-9]+)[",]`)
 
 // TestPages_EqualWholeAnswer checks that all pages together are the whole answer, each reading
-// once, in every format and order. The window of the first page applies to all.
+// once, in JSON, NDJSON and CSV and in both orders. The window of the first page applies to all.
 func TestPages_EqualWholeAnswer(t *testing.T) {
 	s := hours(t, 25)
 	for _, order := range []string{"asc", "desc"} {

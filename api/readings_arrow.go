@@ -28,7 +28,7 @@ type arrowAnswer struct {
 	closed  bool
 }
 
-// numbersOf parses the parameter numbers.
+// numbersOf parses the parameter "numbers".
 func numbersOf(asked url.Values, f wire.Format) (arrowstream.Numbers, error) {
 	text := asked.Get("numbers")
 	switch {
@@ -46,7 +46,8 @@ func numbersOf(asked url.Values, f wire.Format) (arrowstream.Numbers, error) {
 }
 
 // sendArrow reads the answer twice: once for its schema, and once for its readings. If readings that
-// arrive in between change the schema, it starts again, unless a part has been sent.
+// arrive in between change the schema, it starts again, unless a part has been sent. After arrowTries
+// attempts, it fails.
 func (a *answer) sendArrow() error {
 	for tries := 1; ; tries++ {
 		err := a.sendStream()

@@ -28,7 +28,7 @@ func (a *answer) columns() error {
 	return nil
 }
 
-// scan calls the function do with each part of the whole answer, before any part is sent.
+// scan calls the function "do" with each part of the whole answer, before any part is sent.
 func (a *answer) scan(do func(*query.Part)) error {
 	rows, err := a.h.query.Open(a.r.Context(), a.q)
 	if err != nil {

@@ -49,11 +49,11 @@ func (r *reads) begin() error {
 	return nil
 }
 
-// end ends a read that begin began.
+// end ends a read. Each successful call of begin needs one call of end.
 func (r *reads) end() { r.underWay.Release(1) }
 
 // inTurn runs the part of a read that uses the store, as soon as the limit permits. The function
-// do must not wait for the client.
+// "do" must not wait for the client.
 func (r *reads) inTurn(ctx context.Context, do func() error) error {
 	if err := r.inStore.Acquire(ctx, 1); err != nil {
 		return context.Cause(ctx)

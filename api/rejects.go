@@ -125,7 +125,8 @@ func (h *rejectsHandler) listRejects(ctx context.Context, in *rejectsQuery) (*re
 	return &reply[wire.RejectList]{body}, nil
 }
 
-// rejectParam adds the prefix "query" to the parameter of an error that lacks it.
+// rejectParam adds the prefix "query." to the parameter of an error, unless the parameter has the prefix
+// already.
 func rejectParam(err error) error {
 	if e := classify(err); strings.HasPrefix(e.Param, "query.") {
 		return err

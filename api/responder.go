@@ -128,7 +128,7 @@ func orNull(t time.Time) *time.Time {
 	return &t
 }
 
-// serveJSON returns a handler that answers with the result of do as JSON, or with a problem.
+// serveJSON returns a handler that answers with the result of the function "do" as JSON, or with a problem.
 func serveJSON[T any](a *responder, do func(*http.Request) (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := do(r)

@@ -25,8 +25,8 @@ type resource interface {
 	addRoutes(o *operations)
 }
 
-// resources returns the handlers of all resources, each with the parts that it uses. The context
-// draining ends when the server stops.
+// resources returns the handlers of all resources, each with the parts that it uses. The argument
+// "draining" is a context that ends when the server stops.
 func (s *Server) resources(draining context.Context, o *Options) []resource {
 	a := s.responder
 	d := &directory{streams: o.Streams, devices: o.Devices, query: o.Query}

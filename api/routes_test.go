@@ -124,7 +124,7 @@ var routes = []struct {
 	{"GET /openapi-3.0.json", "/openapi-3.0.json", "", 200, "application/openapi+json"},
 	{"GET /openapi-3.0.yaml", "/openapi-3.0.yaml", "", 200, "application/openapi+yaml"},
 	{"GET /schemas/{schema}", "/schemas/TableList.json", "", 200, "application/json"},
-	// This route must be the last one: once a key exists, all others require a key.
+	// This route must be the last one: once a key exists, most other routes require a key.
 	{"POST /v1/keys", "/v1/keys", `{"scopes":["admin"]}`, 200, "application/json"},
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// preview requests the preview of a rule. The argument query has the parameters of the address.
+// preview requests the preview of a rule. The argument "query" has the parameters of the address.
 func (s *server) preview(query, rule string) *reply {
 	s.t.Helper()
 	return s.send(http.MethodPost, "/v1/alert-rules/preview"+query, rule, "Content-Type", "application/json")

@@ -84,7 +84,7 @@ type Options struct {
 	// Console returns the handler of the console, at /ui. The console calls notFound for unknown paths. If
 	// nil, the console is off.
 	Console func(notFound http.Handler) http.Handler
-	// Account has the limits and prices of the cloud account. The zero value has no limits.
+	// Account describes the cloud account. The zero value has no limits, and is not billed.
 	Account Account
 	// Archive archives tables. With the zero value, tables are not archived.
 	Archive Archive
@@ -106,8 +106,8 @@ type Account struct {
 type Limits struct {
 	// Body is the maximum length of a write's body after decompression, in bytes. 0 means 1 GiB.
 	Body int64
-	// Request is the time limit of a request. It must be shorter than the time after which a table
-	// is sealed. 0 means 15 minutes.
+	// Request is the time limit of a request, except for verifications and snapshots. It must be
+	// shorter than the time after which a table is sealed. 0 means 15 minutes.
 	Request time.Duration
 	// Stall is the longest time without progress on a connection. 0 means one minute.
 	Stall time.Duration
@@ -152,9 +152,9 @@ type Events struct {
 	// KeyCreated and KeyRevoked report a change of a key. The argument "by" is the id of the key
 	// that made the change, or "" before the first key.
 	KeyCreated, KeyRevoked func(k apikeys.Key, by string)
-	// Confirmed is called with the result of each confirmation of AWS IoT Core that is checked. It
-	// is called after the server requested the address, or refused the account or the address. If
-	// it refused, enableURL is "".
+	// Confirmed is called with the result of a confirmation of AWS IoT Core. The server calls it
+	// after it requested the address, or refused the account or the address. If the server refused,
+	// enableURL is "". Confirmed is not called for malformed confirmations, or for too many of them.
 	Confirmed func(arn, enableURL string, err error)
 }
 

@@ -44,7 +44,7 @@ func (s *server) halfSent(head, part string) *reply {
 }
 
 // TestStalledBody_Gets408 checks that a body that stalls gets 408 with the counts of its earlier
-// readings, whether long or short, with or without a length. The stall is not reported as a
+// readings. The body may be long or short, and have a length or not. The stall is not reported as a
 // fault.
 func TestStalledBody_Gets408(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 30 * time.Millisecond })
@@ -102,8 +102,8 @@ func TestWrite_MayOutlastStallLimit(t *testing.T) {
 	}
 }
 
-// TestHangingWrite_PermitsRetry checks that a client gets an answer that permits a retry after the
-// time limit of its request, even if the store hangs.
+// TestHangingWrite_PermitsRetry checks that, even if the store hangs, a client gets an answer at the time
+// limit of its request. The answer must permit a retry.
 func TestHangingWrite_PermitsRetry(t *testing.T) {
 	const limit = 400 * time.Millisecond
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Request = limit })

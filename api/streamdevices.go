@@ -35,7 +35,7 @@ func deviceFilterParams() []*huma.Param {
 	})
 }
 
-// devicePageParams describes the pages of a list of a stream's devices.
+// devicePageParams describes the parameters "limit" and "cursor" of lists of devices.
 func devicePageParams() []*huma.Param {
 	params := queryParams("limit", "registered devices to read for a page, up to 1000; default 100",
 		"cursor", "next of the page before; the other parameters must be the same")

@@ -88,7 +88,7 @@ func (h *streamSeriesHandler) listSeries(r *http.Request) (*wire.SeriesList, err
 	return body, nil
 }
 
-// seriesScan collects the devices of a stream from a table.
+// seriesScan collects the devices of a stream from its tables.
 type seriesScan struct {
 	of      varve.Series // the tenant and the stream
 	devices map[string]bool
@@ -108,7 +108,7 @@ func (s *seriesScan) addDamage(err error) {
 
 // scanTable adds the devices of a stream that have readings in a table. If the table is dropped
 // meanwhile, its readings have expired, and scanTable leaves out the devices that it has not read yet.
-// If skip is set, the scan skips damage and collects it.
+// If the argument "skip" is set, the scan skips damage and collects it.
 func (h *streamSeriesHandler) scanTable(ctx context.Context, t grid.Table, scan *seriesScan, skip bool) error {
 	q := store.SeriesQuery{Table: t}
 	if skip {
@@ -161,8 +161,8 @@ func shownTable(r *http.Request, t grid.Table) string {
 const markBytes = 16
 
 // tableMark returns the text that stands for a table in a cursor. Only keys of varve.DefaultTenant
-// may see the names of tables, and the tokens of an enumeration can have the devices of other
-// tenants.
+// may see the names of tables, and the tokens of an enumeration can contain the names of other tenants'
+// devices.
 func tableMark(t grid.Table) string {
 	sum := sha256.Sum256([]byte(t.Name()))
 	return hex.EncodeToString(sum[:markBytes])

@@ -19,7 +19,7 @@ import (
 const seriesPath = "/v1/streams/weather/series"
 
 // seriesPages returns the devices of each page of the series of stream weather. Between two pages, it
-// calls the function between.
+// calls the function "between".
 func seriesPages(t *testing.T, get func(path string) *reply, between func()) (pages []string) {
 	t.Helper()
 	for path := seriesPath; ; between() {
@@ -73,7 +73,7 @@ func TestStreamSeries_IncludesUnregisteredDevices(t *testing.T) {
 	get("/v1/streams/none/series").problem(http.StatusNotFound, "", "stream none: not found")
 }
 
-// dropping is a source that calls the function drop with a table before it lists the table's series.
+// dropping is a source that calls the function "drop" with a table before it lists the table's series.
 type dropping struct {
 	tablescan.Source
 	drop func(grid.Table)

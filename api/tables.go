@@ -265,7 +265,7 @@ func (h *tablesHandler) releaseTable(ctx context.Context, in *byName) (*reply[wi
 	return h.change(ctx, in.Name, func(t grid.Table) error { return h.lifecycle.Hold(ctx, t, "") })
 }
 
-// change calls the function do with the named table, and returns the new state of the table.
+// change calls the function "do" with the named table, and returns the new state of the table.
 func (h *tablesHandler) change(ctx context.Context, name string, do func(grid.Table) error) (*reply[wire.TableInfo], error) {
 	t, err := h.table(name)
 	if err == nil {

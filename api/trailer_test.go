@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestLongCoverage_FitsTrailer checks a coverage with more tables than fit into a trailer. It has
-// the number of omitted tables, and the client can read it.
+// TestLongCoverage_FitsTrailer checks a coverage with more tables than fit into a trailer. The trailer has
+// the number of omitted tables, and the client can read the trailer.
 func TestLongCoverage_FitsTrailer(t *testing.T) {
 	s := newServer(t, nil)
 	var body strings.Builder

@@ -28,11 +28,11 @@ type Verification struct {
 	Read func(n int64)
 }
 
-// verifyPattern is the route whose requests may take longer than limits.request.
+// verifyPattern is the route of verifications, which may take longer than limits.request.
 const verifyPattern = "POST /v1/verify"
 
 // progressEvery is the minimum time between two progress lines of a verification. The answer of a
-// snapshot has a line with the property waiting for each such interval.
+// snapshot has a line with the property "waiting" for each such interval.
 const progressEvery = 5 * time.Second
 
 var (

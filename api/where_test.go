@@ -11,8 +11,8 @@ import (
 )
 
 // levels returns a server with ten readings of device d1, an hour apart, the last at noon. Field t
-// counts from 0 to 9. Field level is error in every third reading, and info in the others. Only the
-// last reading has the field rare.
+// counts from 0 to 9. Field level is "error" in every third reading, and "info" in the others.
+// Only the last reading has the field "rare".
 func levels(t *testing.T) *server {
 	t.Helper()
 	s := newServer(t, nil)

@@ -201,8 +201,8 @@ func (h *whyHandler) explain(ctx context.Context, stream string, at time.Time, t
 	return s
 }
 
-// possibleTables returns the tables that may contain a reading with this event time: the table for an
-// arrival at the event time, and the table for an arrival now.
+// possibleTables returns the tables for a reading with this event time that arrived at its event time, or
+// that arrives now.
 func (h *whyHandler) possibleTables(class string, at time.Time) (tables []grid.Table) {
 	policy := h.rotator.Policy()
 	for _, month := range []grid.Month{grid.MonthOf(at), grid.MonthOf(h.now())} {
@@ -238,8 +238,8 @@ func (h *whyHandler) describe(s *wire.WhyStream, at time.Time, t *query.Trace) {
 	}
 }
 
-// endOf returns a sentence about the deletion of an expired reading: its time, or the reason for which
-// the reading stays.
+// endOf returns a sentence about the deletion of an expired reading: the time of the deletion, or the
+// reason for which the reading stays.
 func (h *whyHandler) endOf(c *query.TracedCopy, infos []store.Info) string {
 	i := slices.IndexFunc(infos, func(in store.Info) bool { return in.Table == c.Table })
 	if i < 0 {

@@ -13,7 +13,7 @@ const whyPath = "/v1/devices/d1/why?time=2026-11-18T12:00:00Z"
 
 // TestWhy_HidesTablesFromTenants asks for a reading of a tenant other than default. The answer must have
 // the reading, its rule and its expiry, and no table. After the expiry, the coverage of a query must
-// have the tenant's expired readings, and no number of tables.
+// count the tenant's expired readings, and must not count tables.
 func TestWhy_HidesTablesFromTenants(t *testing.T) {
 	l := newLocked(t)
 	theirs := l.keys["other rw"]

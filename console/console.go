@@ -15,7 +15,7 @@ import (
 	"sync"
 )
 
-// MaxBytes is above the size of all embedded files together, without compression.
+// MaxBytes is an upper limit in bytes for the total size of all embedded files, without compression.
 const MaxBytes = 150_000
 
 //go:embed assets

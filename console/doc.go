@@ -39,8 +39,8 @@
 //     grant is the answer of GET /v1/grant: the rights of the key.
 //   - component: the default export of the module.
 //
-// The component gets the properties grant and route. The property route is the parsed address: see
-// router.js. The component follows these rules:
+// The component gets the properties "grant" and "route". The property "route" is the parsed address:
+// see router.js. The component follows these rules:
 //
 //   - All state that a user may want to send to a colleague is in the query of the address: read it
 //     with route.query, and change it with setQuery of router.js.

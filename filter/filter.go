@@ -16,7 +16,7 @@ import (
 // Bounds of a filter.
 const (
 	MaxConditions = 16   // largest number of conditions in a filter
-	MaxText       = 4096 // largest length of a filter's text, in bytes
+	MaxText       = 4096 // largest length of each text that Parse accepts, in bytes
 )
 
 // Filter is a list of conditions that must all be true. The empty Filter matches every reading.

@@ -165,8 +165,8 @@ func TestProfile_ExplainsEmptyAnswers(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that no text panics, and that the text of a parsed filter parses to an equal
-// filter.
+// FuzzParse checks that no text causes a panic, and that the text of a parsed filter parses to an
+// equal filter.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"t>30 and level=error", `"a b">="x\"y"`, "a!=true", "a=1e5 AND b<\x00"} {
 		f.Add(text)

@@ -19,7 +19,7 @@ import (
 // is an error. In double quotes, any value is a string, such as "30". A field may be in quotes,
 // too. In quotes, a backslash escapes a quote or a backslash.
 //
-// The result is the Filter of all texts, whose conditions must all be true.
+// The result has the conditions of all texts.
 func Parse(texts ...string) (f Filter, err error) {
 	for _, text := range texts {
 		if len(text) > MaxText {
@@ -183,7 +183,7 @@ func (p *parser) quoted() (string, error) {
 	return "", fmt.Errorf("%s lacks the closing quote: add it", quote.Text(p.rest))
 }
 
-// String returns the text of a filter, which Parse accepts.
+// String returns the filter as a text that Parse accepts.
 func (f Filter) String() string {
 	var b strings.Builder
 	for i := range f {

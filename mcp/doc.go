@@ -1,4 +1,4 @@
-// Package mcp offers a server's data to language models, by the Model Context Protocol.
+// Package mcp offers a server's data to language models, through the Model Context Protocol.
 //
 //	host ── stdin, stdout ── Serve ── tools ── api/client ── varve serve
 //

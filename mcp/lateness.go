@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Limits of a call of the tool lateness.
+// Limits of a call of the tool "lateness".
 const (
 	maxLateReadings = 20_000
 	maxLateDevices  = 50

@@ -23,7 +23,7 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// Server answers the calls of a host to the tools.
+// Server answers the tool calls of a host.
 type Server struct {
 	client  *client.Client
 	timeout time.Duration
@@ -51,8 +51,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers the messages of one host until in ends, or until ctx is done. It answers a line that is not
-// a message with an error, and continues.
+// Serve answers the messages of one host until the input ends, or until ctx is done. It answers a line
+// that is not a message with an error, and continues.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	out = &lockedWriter{out: out}
 	lines := &lineReader{in: bufio.NewReader(in), out: out}

@@ -131,8 +131,8 @@ type window struct {
 	During string `json:"during,omitempty" jsonschema:"instead of from and to: a year, month, day, hour or minute, as in 2026-04 or 2026-04-20T14"`
 }
 
-// limitOf returns the limit to use: def if the given limit is 0, and otherwise the smaller of the given
-// limit and most. A negative limit is an error.
+// limitOf returns the limit to use. If the given limit is 0, this is the argument "def". Otherwise, it is
+// the smaller of the given limit and the argument "most". A negative limit is an error.
 func limitOf(limit, def, most int) (int, error) {
 	switch {
 	case limit < 0:

@@ -1,5 +1,5 @@
-// Package timefmt parses and formats durations and windows, in the syntax of the settings, the API
-// and the command line.
+// Package timefmt parses durations, times and windows, and formats durations. It has the syntax of the
+// settings, the API and the command line.
 package timefmt
 
 import (

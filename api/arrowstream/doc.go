@@ -8,7 +8,7 @@
 //   - TypeSet collects the fields of an answer, and the type that each one needs.
 //   - Writer writes the same readings in batches of about 1 MiB.
 //
-// Values are exact: a number is a decimal of 38 digits, or text if its field does not fit one.
-// Only [Floats] rounds numbers. If a value does not fit the collected type, the Writer fails with
-// [ErrChanged]: the readings changed between the two passes.
+// Values are exact: a number is a decimal of 38 digits, or text if the numbers of its field do not fit
+// this type. Only [Floats] rounds numbers. If a value does not fit the collected type, the Writer fails
+// with [ErrChanged]: the readings changed between the two passes.
 package arrowstream

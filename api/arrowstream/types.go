@@ -55,7 +55,7 @@ type fieldType struct {
 	required int // highest number of digits after the decimal point, excluding trailing zeros
 }
 
-// NewTypeSet returns a set. If only is not empty, the set has these fields and no others.
+// NewTypeSet returns a set. If the argument "only" is not empty, the set has these fields and no others.
 func NewTypeSet(only []string) *TypeSet {
 	s := &TypeSet{only: len(only) > 0, index: map[string]int{}}
 	for _, name := range only {
@@ -216,8 +216,7 @@ func (f *fieldType) column(numbers Numbers) arrow.Field {
 }
 
 // schema returns the schema of a stream: device if it is included, time, id, arrived, _version if a
-// reading has one, and the fields in the order of the set.
-// NewWriter sorts them by name first.
+// reading has one, and the fields in the order of the set. NewWriter sorts the fields by name first.
 func (s *TypeSet) schema(numbers Numbers) *arrow.Schema {
 	columns := []arrow.Field{
 		{Name: "time", Type: &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}},

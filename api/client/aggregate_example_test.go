@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// Values are exact: each is a JSON number with all its digits.
+// Each value of an aggregate is a JSON number with all its digits.
 func ExampleClient_Aggregate() {
 	ctx := context.Background()
 	noon := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)

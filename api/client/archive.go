@@ -35,8 +35,8 @@ func (c OperatorCalls) PlanAcceptance(ctx context.Context, table string) (wire.A
 	return getJSON[wire.AcceptPlan](ctx, c.connection, request{method: http.MethodGet, path: archivesPath + "/" + segment(table) + "/accept-plan"})
 }
 
-// AcceptArchive makes the record of a table describe its stored archive. The argument digest is the
-// digest of the plan. The call can be retried. It fails with varve.Conflict if the plan has changed.
+// AcceptArchive makes the record of a table describe its stored archive. The argument "digest" is
+// the digest of the plan. The call can be retried. It fails with varve.Conflict if the plan has changed.
 func (c OperatorCalls) AcceptArchive(ctx context.Context, table, digest string) (wire.ArchiveInfo, error) {
 	return getJSON[wire.ArchiveInfo](ctx, c.connection, request{
 		method: http.MethodPost, path: archivesPath + "/" + segment(table) + "/accept", query: url.Values{"plan": {digest}},

@@ -34,7 +34,7 @@ type ChangesQuery struct {
 type ChangesPage struct {
 	Next    string    // the change cursor after the page
 	More    bool      // further changes existed when the server ended the page
-	Settled time.Time // unless More, all readings that arrived before this time were returned
+	Settled time.Time // if More is false, all readings that arrived before this time were returned
 }
 
 func (q *ChangesQuery) request(f wire.Format) request {
@@ -89,8 +89,8 @@ func PageOf(resp *http.Response) (p ChangesPage, err error) {
 	return p, err
 }
 
-// ReadChanges calls the function each for every reading of one page, until a call fails. The argument of
-// a call is valid until the call returns.
+// ReadChanges calls the function "each" for every reading of one page, until a call fails. The argument
+// of a call is valid until the call returns.
 func (c ReadingCalls) ReadChanges(ctx context.Context, q ChangesQuery, each func(*varve.Reading) error) (p ChangesPage, err error) {
 	resp, err := c.RawChanges(ctx, q, wire.NDJSON)
 	if err != nil {

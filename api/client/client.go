@@ -9,8 +9,8 @@
 //   - List selects a page of a list, and Pages iterates over the whole list.
 //
 // If the server answers with an error, varve.FailureOf returns the failure that the server reported.
-// Calls are retried if the server is busy, unavailable or gives no answer, unless its certificate is
-// not trusted. Resending readings is harmless.
+// Calls except CreateKey are retried if the server is busy, is unavailable or gives no answer, unless its
+// certificate is not trusted. Resending readings is harmless.
 package client
 
 import (
@@ -75,8 +75,8 @@ type Option func(*connection)
 // WithHTTPClient sets the HTTP client that sends the requests.
 func WithHTTPClient(h *http.Client) Option { return func(c *connection) { c.http = h } }
 
-// WithRetries sets the number of retries of a call. A call is retried if it got no answer, or if
-// the server was busy or unavailable. The default is 5.
+// WithRetries sets the maximum number of retries of a call. A call is retried if it got no answer, or
+// if the server was busy or unavailable. The default is 5.
 func WithRetries(n int) Option { return func(c *connection) { c.retries = n } }
 
 // WithKey sets the API key that is sent with every call.
@@ -136,8 +136,8 @@ type request struct {
 	accept       []int // statuses besides 200 that are not errors, unless the body is a problem
 }
 
-// do sends a request until it succeeds, fails permanently, or has no retry left. The caller closes
-// the body.
+// do sends a request until it succeeds, fails permanently, or has no retry left, or until ctx is done.
+// The caller must close the body of the answer.
 func (c *connection) do(ctx context.Context, r request) (*http.Response, error) {
 	if c.isReadOnly && r.method != http.MethodGet {
 		return nil, fmt.Errorf("%s %s: the client is read-only: create one without client.ReadOnly", r.method, r.path)

@@ -24,7 +24,7 @@ import (
 
 var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
-// newClient returns the client of a server over a store in memory, whose clock stands at noon.
+// newClient returns the client of a server over a store in memory. The clock of the server stands at noon.
 func newClient(t *testing.T) *client.Client {
 	t.Helper()
 	now := func() time.Time { return noon }
@@ -251,7 +251,7 @@ func TestClient_CallsTablesPlansAndStreams(t *testing.T) {
 	}
 }
 
-// TestRaw_ReturnsArrowStream reads an answer in Arrow as floats.
+// TestRaw_ReturnsArrowStream reads an answer in Arrow whose numbers are floats.
 func TestRaw_ReturnsArrowStream(t *testing.T) {
 	c := newClient(t)
 	write(t, c, readings(3))

@@ -29,7 +29,7 @@ func (l List) values() url.Values {
 	return v
 }
 
-// Pages iterates over a list. The function get returns a page and the cursor of the next one.
+// Pages iterates over a list. The function "get" returns a page and the cursor of the next one.
 func Pages[T any](l List, get func(List) (page []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestDevice_IsReadAsWritten checks that a device is written and read unchanged, whatever its name,
-// and lists continue from page to page.
+// and that lists continue from page to page.
 func TestDevice_IsReadAsWritten(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	put := wire.DevicePut{Name: "Ä", Status: "maintenance", Attributes: json.RawMessage(`{"floor":2}`), Retention: "30d"}

@@ -49,9 +49,9 @@ func (c ReadingCalls) CompareDigests(ctx context.Context, stream, device string,
 
 // MissingHours returns the hours in which the readings of a set and of the store differ. It sends
 // one request for the days, and one for the hours of the days that differ, if any. It leaves out
-// hours, and whole days, whose stored readings may have expired or were erased. The result expired
-// is the number of these hours and days. If only a part of a day has expired or was erased, it
-// compares the hours of this day.
+// hours, and whole days, whose stored readings may have expired or were erased. The result "expired"
+// is the number of these hours and days. If only a part of a day has expired or was erased,
+// MissingHours compares the hours of this day.
 func (c ReadingCalls) MissingHours(ctx context.Context, stream, device string, set *reconcile.Set) (hours []time.Time, expired int, err error) {
 	var days []time.Time
 	for _, p := range []rollup.Period{rollup.Daily, rollup.Hourly} {

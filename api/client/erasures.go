@@ -31,8 +31,8 @@ func (c OperatorCalls) PlanErasure(ctx context.Context, t ErasureTarget) (wire.E
 	return getJSON[wire.ErasurePlan](ctx, c.connection, t.request(http.MethodGet, "/erasure-plan"))
 }
 
-// BeginErasure begins an erasure. The argument digest is the digest of its plan. If the data has changed
-// since the plan was made, BeginErasure fails with varve.Conflict.
+// BeginErasure begins an erasure. The argument "digest" is the digest of its plan. If the data has
+// changed since the plan was made, BeginErasure fails with varve.Conflict.
 func (c OperatorCalls) BeginErasure(ctx context.Context, t ErasureTarget, digest string) (wire.ErasureBody, error) {
 	r := t.request(http.MethodPost, "/erasures")
 	r.query.Set("plan", digest)

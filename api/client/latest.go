@@ -111,8 +111,8 @@ func (c ReadingCalls) StreamDevices(ctx context.Context, stream string, q Device
 	return getJSON[wire.StreamDeviceList](ctx, c.connection, r)
 }
 
-// StreamSeries returns a page of the series of a stream that have stored readings. The argument cursor is
-// Next of the page before, or "". A device may be on several pages, and need not be registered. On
+// StreamSeries returns a page of the series of a stream that have stored readings. The argument "cursor"
+// is Next of the page before, or "". A device may be on several pages, and need not be registered. On
 // DynamoDB, each page scans a table.
 func (c ReadingCalls) StreamSeries(ctx context.Context, stream, cursor string) (wire.SeriesList, error) {
 	l := List{Cursor: cursor}

@@ -50,7 +50,7 @@ func TestClient_EscapesDots(t *testing.T) {
 	}
 }
 
-// callWith calls a method, and passes name for each parameter that is a text. If the result is a
+// callWith calls a method. Each parameter that is a text gets the argument "name". If the result is a
 // sequence, it reads the sequence.
 func callWith(t *testing.T, method reflect.Value, name string) {
 	t.Helper()

@@ -12,8 +12,9 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// Snapshot makes a snapshot of the server's store, and passes it to the function use. The snapshot is
-// deleted when use returns. If the server stops meanwhile, the context of use is canceled.
+// Snapshot makes a snapshot of the server's store, and calls the function "use" with it. The snapshot is
+// deleted when the function returns. If the server stops meanwhile, the context of the function is
+// canceled.
 func (c OperatorCalls) Snapshot(ctx context.Context, use func(context.Context, wire.Snapshot) error) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

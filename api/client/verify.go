@@ -12,9 +12,9 @@ import (
 	"strconv"
 )
 
-// Verify makes the server read all stored data, and calls report for each damaged part. The rate is the
-// maximum number of bytes per second, or of read units per second on DynamoDB. 0 means the server's
-// default. Verify fails if the server could not read all data.
+// Verify makes the server read all stored data, and calls the function "report" for each damaged part.
+// The rate is the maximum number of bytes per second, or of read units per second on DynamoDB. 0 means
+// the server's default. Verify fails if the server could not read all data.
 func (c OperatorCalls) Verify(ctx context.Context, rate int64, report func(wire.Damage)) (err error) {
 	q := url.Values{}
 	if rate > 0 {

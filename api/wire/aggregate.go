@@ -25,7 +25,7 @@ type AggregateBody struct {
 }
 
 // AggregateField has one property for each function, such as mean or p99: a JSON number with all
-// digits, or null. The property ignored counts the values that are not numbers.
+// digits, or null. The property "ignored" counts the values that are not numbers.
 type AggregateField map[string]json.RawMessage
 
 // ignoredProperty is the name of the property, and of the CSV column, that counts ignored values.

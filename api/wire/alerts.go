@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// RulePost is the body of a request to create an alert rule.
+// RulePost is the body of a request to create, edit or preview an alert rule.
 type RulePost struct {
 	ID         string          `json:"id,omitempty" doc:"optional: 1 to 64 of letters, digits, . _ -; default: computed from the content"`
 	Kind       string          `json:"kind,omitempty" enum:"value,deadman" doc:"value: compares a field; deadman: no reading arrives; default value"`

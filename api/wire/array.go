@@ -129,7 +129,7 @@ func (a *array) peek() (byte, error) {
 	}
 }
 
-// end checks that only blanks follow the array.
+// end checks that only blanks follow the array. If so, it returns io.EOF.
 func (a *array) end() error {
 	c, err := a.peek()
 	if errors.Is(err, errEndsEarly) {

@@ -153,8 +153,8 @@ func (b *Batch) grow(n int) {
 // reject sets the verdict of the last reading.
 func (b *Batch) reject(v varve.Verdict) { b.Verdicts[len(b.Verdicts)-1] = v }
 
-// begin starts the fields of the last reading. It returns the argument for end, which assigns the
-// fields to the reading.
+// begin starts the fields of the last reading. It returns the argument for the method end, which
+// assigns the fields to the reading.
 func (b *Batch) begin() int { return len(b.fields) }
 
 func (b *Batch) field(name string, v varve.Value) {

@@ -20,7 +20,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestBlankBodies_GivenUp checks that reading ends early if a body of JSON, NDJSON or CSV consists
+// TestBlankBodies_GivenUp checks that a body of JSON, NDJSON or CSV is not read to its end if it consists
 // mostly of blanks.
 func TestBlankBodies_GivenUp(t *testing.T) {
 	const most = 40 << 20

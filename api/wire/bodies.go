@@ -128,7 +128,7 @@ type PlanAction struct {
 	Bytes    int64  `json:"bytes"`
 }
 
-// PlanSkipped is a table that the plan does not change.
+// PlanSkipped is a table that the plan does not change although a change may be expected, and the reason.
 type PlanSkipped struct {
 	Table    string `json:"table"`
 	Reason   string `json:"reason"`

@@ -112,8 +112,9 @@ func (j *jsonBody) one(b *Batch) error {
 	return bodyErrorf("the body is %s", v.Message)
 }
 
-// several reports whether a text consists of objects on lines, and not of one object. Then a newline or
-// another object follows the first object, or the first line is invalid and the second line is an object.
+// several reports whether a text consists of objects on lines, and not of one object. This is so if a
+// newline or another object follows the first object. It is also so if the first line is invalid, and the
+// second line is an object.
 func (j *jsonBody) several(text []byte) bool {
 	var first element
 	if n, done, err := first.scan(text); done && err == nil {

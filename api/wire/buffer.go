@@ -27,8 +27,8 @@ type buffer struct {
 	bounded  bool  // the number of skipped bytes is limited
 }
 
-// maxSkipped is the number of bytes of a bounded body that may always be skipped. Above this number, at
-// most half of the consumed bytes may be skipped.
+// maxSkipped is the number of bytes of a bounded body that may always be skipped. In addition, half as
+// many bytes may be skipped as were consumed.
 const maxSkipped = 16 << 20
 
 // reset begins a body and reuses the memory of the buffer.

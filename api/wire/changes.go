@@ -4,7 +4,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Trailers of an answer with changes in formats other than JSON.
+// The trailers of an answer with changes. Answers in JSON have no trailers.
 const (
 	HeaderNext    = "Varve-Next"    // the change cursor
 	HeaderMore    = "Varve-More"    // true if further changes exist now

@@ -70,7 +70,8 @@ func anyBody(t *rapid.T, f wire.Format) string {
 	}
 }
 
-// piecewise is a reader that returns a given part of a body at each call.
+// piecewise is a reader of a text. Each call returns at most as many bytes as the function "sizes"
+// returns.
 type piecewise struct {
 	text  string
 	sizes func() int

@@ -60,7 +60,7 @@ func (c *Columns) parseCells(q url.Values) error {
 	return nil
 }
 
-// parseDelimiter parses a delimiter: one character, or the word tab. It returns 0 for the default.
+// parseDelimiter parses a delimiter: one character, the word tab, or \t. It returns 0 for the default.
 func parseDelimiter(text string) (rune, error) {
 	if text == "tab" || text == `\t` {
 		return '\t', nil

@@ -44,7 +44,7 @@ type fieldText struct {
 	rows int
 }
 
-// NewColumnSet returns a set. If only is not empty, the set has only the fields that it names.
+// NewColumnSet returns a set. If the argument "only" is not empty, the set has only the fields in it.
 func NewColumnSet(only []string) *ColumnSet {
 	s := &ColumnSet{only: only}
 	for _, name := range only {

@@ -247,14 +247,14 @@ func (c *csvReader) assign(names []string) error {
 	return c.checkColumns(names)
 }
 
-// missingColumn returns an error about a column that the header lacks. The argument param is the
+// missingColumn returns an error about a column that the header lacks. The argument "param" is the
 // parameter that can name another column.
 func missingColumn(param, remedy, name string, names []string) error {
 	return &BodyError{Message: fmt.Sprintf("column %q is missing; the columns are %s. %s", name, list(names), remedy), Param: param}
 }
 
-// checkColumns rejects options that name a missing column: a typo would assign readings to
-// the wrong device.
+// checkColumns rejects options that name a missing column. Otherwise a typo could assign readings
+// to the wrong device.
 func (c *csvReader) checkColumns(names []string) error {
 	said := append(slices.Sorted(maps.Keys(c.Kinds)), c.Columns.Device, c.Columns.ID, c.Columns.Name, c.Columns.Value)
 	for _, name := range said {
@@ -357,7 +357,7 @@ func (c *csvReader) row(b *Batch, cells [][]byte, line int) bool {
 	return true
 }
 
-// rowCell adds one cell of a row to the reading.
+// rowCell adds one cell of a row to the reading. It applies StringsColumn and Nulls.
 func (c *csvReader) rowCell(b *Batch, r *varve.Reading, role *role, cell []byte) varve.Verdict {
 	if c.isListed(role) {
 		return c.addField(b, role.name, cell, varve.KindString)
@@ -365,7 +365,7 @@ func (c *csvReader) rowCell(b *Batch, r *varve.Reading, role *role, cell []byte)
 	return c.cell(b, r, role, c.present(cell))
 }
 
-// cell adds one cell to the reading.
+// cell adds one cell to the reading, by the role of its column.
 func (c *csvReader) cell(b *Batch, r *varve.Reading, role *role, cell []byte) (v varve.Verdict) {
 	switch {
 	case role.use == useTime && !c.replacedTime().IsZero(), role.use == useDevice && c.replacedDevice() != "":

@@ -36,7 +36,7 @@ type deferredRow struct {
 	line  int
 }
 
-// keyUse reports whether a column identifies a reading.
+// keyUse reports whether a column with the given use is part of the key of a group.
 func keyUse(u use) bool { return u == useTime || u == useDevice || u == useID || u == useVersion }
 
 // isNext reports whether a row belongs to the group: its time, device, id and version are the same, its
@@ -210,7 +210,7 @@ func (c *Columns) keyColumns(names []string) (key []int) {
 
 // group returns the length in bytes of the first buffered rows that have the same time, device, id and
 // version in the long form. These rows are one reading, or several if a name is repeated. The
-// argument first is the first line.
+// argument "first" is the first buffered line.
 func (r *rowReader) group(first []byte, names []string, key []int) int {
 	n, bad := r.row(first, len(names))
 	if bad != nil || len(r.cells) != len(names) {

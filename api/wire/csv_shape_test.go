@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// shaped returns each reading as line:device@time fields, or line:code.
+// shaped returns each reading as line:device@time fields, and each rejected one as line:code.
 func shaped(all []outcome) string {
 	var parts []string
 	for _, o := range all {
@@ -285,8 +285,8 @@ func TestParse_ChoosesLocalTimes(t *testing.T) {
 	}
 }
 
-// FuzzCSVShapes checks that a body in the long form has the same readings as its pieces, and that no
-// body with devices as columns, nulls or decimal commas panics.
+// FuzzCSVShapes checks that a body in the long form has the same readings as its pieces. Bodies with
+// devices as columns, nulls or decimal commas cause no panic.
 func FuzzCSVShapes(f *testing.F) {
 	for _, tt := range shapes {
 		f.Add(tt.body)

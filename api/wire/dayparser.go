@@ -33,7 +33,7 @@ func (p *dayParser) parse(text []byte) (time.Time, bool) {
 	return time.Unix(p.start+int64(hour*3600+minute*60+second), ns).UTC(), true
 }
 
-// The years whose times are all in the range of event times.
+// firstYear to lastYear are the years whose times are all valid event times.
 const (
 	firstYear = 1970
 	lastYear  = 2261

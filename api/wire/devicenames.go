@@ -76,7 +76,7 @@ func (d *deviceNames) number(n *deviceName) *deviceName {
 }
 
 // starts returns, for each group, the index that its first reading has when all readings are ordered by
-// group. The argument groups has the group of each reading.
+// group. The argument "groups" has the group of each reading.
 func (d *deviceNames) starts(groups []int32) []int32 {
 	d.next = append(d.next[:0], make([]int32, d.groups+2)...)
 	for _, g := range groups {

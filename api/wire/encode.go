@@ -160,7 +160,7 @@ func (w *RowWriter) AppendHeader(dst []byte) []byte {
 	return append(dst, '\r', '\n')
 }
 
-// FieldName returns the name of the field of a column that ColumnName returned.
+// FieldName returns the name of the field that a column has. It is the inverse of ColumnName.
 func FieldName(column string) string {
 	if reserved(column) {
 		return strings.TrimPrefix(column, fieldPrefix)
@@ -178,8 +178,9 @@ func ColumnName(field string) string {
 	return field
 }
 
-// reserved reports whether the column of a field needs fieldPrefix. A field needs it if its name is time, id,
-// arrived or device, after any number of fieldPrefix. The name device may have capitals.
+// reserved reports whether the column of a field needs fieldPrefix. It does if the name of the field is
+// time, id, arrived or device, or such a name after fieldPrefix, which may be repeated. The name device
+// may have capitals.
 func reserved(name string) bool {
 	for strings.HasPrefix(name, fieldPrefix) {
 		name = name[len(fieldPrefix):]
@@ -189,9 +190,9 @@ func reserved(name string) bool {
 
 // AppendRow appends a reading as a row. A missing field is an empty cell.
 //
-// If the reading has a field without a column, missing is the name of the field. If it has a version
-// and versions have no column, missing is VersionColumn. The same applies to ambiguous strings and
-// StringsColumn.
+// If the reading has a field without a column, the result "missing" is the name of the field. If the
+// reading has a version and versions have no column, "missing" is VersionColumn. If it has ambiguous
+// strings and these have no column, "missing" is StringsColumn.
 func (w *RowWriter) AppendRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
 	dst = w.time.Append(dst, r.Time)
 	if dst = append(dst, ','); isHash(r.ID) {

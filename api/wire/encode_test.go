@@ -68,7 +68,7 @@ func anyReading(t *rapid.T) varve.Reading {
 }
 
 // TestAnswers_RoundTrip checks that a client reads the readings of an answer unchanged, and that a
-// server does so when the readings are resent. All digits are equal.
+// server reads them unchanged when they are resent. All digits are equal.
 func TestAnswers_RoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		readings := rapid.SliceOfN(rapid.Custom(anyReading), 1, 5).Draw(t, "readings")

@@ -28,7 +28,8 @@ type ErasureTarget struct {
 	To     *time.Time `json:"to,omitempty" doc:"event time, excluded; absent: no limit"`
 }
 
-// ErasureCount is the number of readings of a stream in a table or an archive, for an erasure.
+// ErasureCount is a number of readings in one stream and one table or archive. ErasurePlan and
+// ErasureBody have lists of such numbers.
 type ErasureCount struct {
 	Table    string `json:"table"`
 	Stream   string `json:"stream"`

@@ -34,7 +34,7 @@ var entries = [...]entry{
 // entry describes a format. Each entry is defined in the file of its format.
 type entry struct {
 	title string // the format's name in messages
-	name  string // value of the parameter format
+	name  string // value of the parameter "format"
 	// media has the media types. Answers and sent bodies have the first one.
 	media []string
 	// bodyMedia has further media types of the format, which are accepted only in requests.
@@ -177,7 +177,7 @@ func BodyFormats() []Format {
 	return all
 }
 
-// Name returns the name of the format, as in the parameter format.
+// Name returns the name of the format, as in the parameter "format".
 func (f Format) Name() string { return f.entry().name }
 
 // FormatNames returns the names that ParseFormat accepts, as in "json, ndjson or csv".

@@ -18,7 +18,7 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-// good and goodRow are the same valid reading: as an object, and as a row for a body with header.
+// good and goodRow are the same valid reading: good is an object, and goodRow is a row below header.
 const (
 	good    = `{"device":"d1","time":1475001526000,"fields":{"a":1}}`
 	header  = "time,device,a\n"

@@ -292,8 +292,8 @@ func (o *object) field(b *Batch, d *jx.Decoder, key []byte, note func(varve.Verd
 	return nil
 }
 
-// jsonValue parses the value of a field. It returns the zero Value for null. The error err means that the
-// text is not JSON, and wrong means that the value cannot be stored.
+// jsonValue parses the value of a field. It returns the zero Value for null. The error "err" means that
+// the text is not JSON. The error "wrong" means that the value cannot be stored.
 func jsonValue(d *jx.Decoder) (v varve.Value, err, wrong error) {
 	switch d.Next() {
 	case jx.Number:

@@ -151,8 +151,8 @@ func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verd
 // quotedLines returns the lines of a point whose first line ends within a quoted string. The last
 // of these lines does not end within a string. If no such line follows, quotedLines returns nil.
 //
-// The argument first is the length of the first line, and quote is the offset in this line of the
-// quote that opens the string.
+// The argument "first" is the length of the first line. The argument "quote" is the offset of the opening
+// quote in this line.
 func (b *buffer) quotedLines(first, quote int) ([]byte, error) {
 	n := first
 	for open := isQuoteOpen(b.buf[b.from+quote:b.from+n], false); open; {
@@ -266,7 +266,8 @@ func (l *lineReader) time(p *pointScan) (time.Time, varve.Verdict) {
 	}
 }
 
-// parseStamp parses a whole number of units of the precision since 1970.
+// parseStamp parses a time: a whole number of units since 1970. With LineAuto, the magnitude of the
+// number determines the unit. Otherwise, the unit is the precision.
 func (f TimeFormat) parseStamp(text []byte) (time.Time, varve.Verdict) {
 	if f.Precision != LineAuto {
 		if t, ok := f.quick(text); ok {

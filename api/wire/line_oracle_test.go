@@ -88,7 +88,7 @@ func oracleValue(v lineprotocol.Value) string {
 	}
 }
 
-// ourPoints parses line protocol with the reader. Each tag is a field, and the device a constant.
+// ourPoints parses line protocol with the reader. Each tag is a field, and the device is a constant.
 func ourPoints(text []byte) []outcome {
 	d := wire.Defaults{Tenant: "acme", Device: "d", Lines: &wire.LineMapping{TagFields: true}, Now: func() time.Time { return time.Unix(0, arrival) }}
 	r, err := wire.NewReader(new(wire.Memory), wire.Line, strings.NewReader(string(text)), d, wire.Columns{})
@@ -171,7 +171,7 @@ func checkOracle(t tester, text []byte) {
 	}
 }
 
-// hasTwice reports whether Normalize would reject a reading for a field that occurs twice.
+// hasTwice reports whether NormalizeValues rejects a reading, as it does if a field occurs twice.
 func hasTwice(r *varve.Reading) bool {
 	c := r.Clone()
 	return c.NormalizeValues().Outcome == varve.Rejected

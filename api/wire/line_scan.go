@@ -68,7 +68,8 @@ func (p *pointScan) predicted(b *Batch, s *shape) bool {
 	return false
 }
 
-// anyFields reads fields with any names, and records their shape for later points.
+// anyFields reads fields with any names. Unless a name has an escape, it records their shape for later
+// points.
 func (p *pointScan) anyFields(b *Batch) varve.Verdict {
 	from, plain := b.begin(), true
 	for {

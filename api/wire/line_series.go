@@ -53,7 +53,8 @@ type seriesCache struct {
 	lastText       []byte
 }
 
-// maxSeriesText limits the text of a series in the cache. Longer texts are parsed each time.
+// maxSeriesText is the maximum length in bytes of the text of a series in the cache. Longer texts are
+// parsed each time.
 const maxSeriesText = 1 << 10
 
 // reset prepares the cache for the next body. It empties the cache if the mapping, the stream or

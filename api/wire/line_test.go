@@ -157,8 +157,8 @@ func TestLine_ReadsTimes(t *testing.T) {
 	}
 }
 
-// TestLine_ReadsStringsOverLines checks that a string may span lines, and that an open quote costs
-// one line.
+// TestLine_ReadsStringsOverLines checks that a string may span lines, and that a quote without an end
+// makes only one line invalid.
 func TestLine_ReadsStringsOverLines(t *testing.T) {
 	body := "weather,device=d v=\"a\nb \\\" c\n\",w=1" + at + "\n# \" \n\nweather,device=d v=\"open" + at + "\nweather,device=d v=2" + at + "\n" +
 		"weather,device=5\" v=3" + at + "\nweather,device=d v=\"never closed"

@@ -84,7 +84,7 @@ func (p *pointScan) number() (varve.Value, varve.Verdict) {
 	return p.anyNumber()
 }
 
-// plainNumber reads a number of up to 18 digits without exponent. It may have the suffix i.
+// plainNumber reads a number of up to 18 digits without an exponent. A whole number may have the suffix i.
 func (p *pointScan) plainNumber() (n varve.Number, ok bool) {
 	text, i := p.text, p.at
 	neg := text[i] == '-'
@@ -219,8 +219,8 @@ func (p *pointScan) string() (varve.Value, varve.Verdict) {
 	return varve.StringValue(string(s)), varve.Verdict{}
 }
 
-// unescapeString returns the string from an offset up to its quote, and the offset after it. It
-// returns nil if the string has no end.
+// unescapeString returns the string from an offset up to its closing quote, and the offset after this
+// quote. It returns nil if the string has no end.
 func unescapeString(text []byte, at int) (s []byte, end int) {
 	s = make([]byte, 0, 64)
 	for ; at < len(text); at++ {

@@ -33,12 +33,12 @@ func ParseLocalChoice(text string) (LocalChoice, error) {
 	return 0, fmt.Errorf("%s is unknown: use earlier or later", quote.Text(text))
 }
 
-// maxShift is longer than the largest change of clocks. At this distance from a change, a local
-// time occurs once.
+// maxShift is longer than the largest change of clocks. At least this far from a change, a local time
+// occurs once.
 const maxShift = 26 * time.Hour
 
-// chooseLocal returns the instant of a local time. The argument wall is the local date and time of day,
-// as if in UTC, and t is the instant that time.ParseInLocation returned.
+// chooseLocal returns the instant of a local time. The argument "wall" is the local date and time of day,
+// as if in UTC. The argument t is the instant that time.ParseInLocation returned.
 func (f TimeFormat) chooseLocal(text string, wall, t time.Time) (time.Time, varve.Verdict) {
 	begin, end := t.ZoneBounds()
 	change := end
@@ -69,8 +69,8 @@ func (f TimeFormat) chooseLocal(text string, wall, t time.Time) (time.Time, varv
 		clip(text), problem, t.Location())
 }
 
-// isLocal reports whether the clocks of a zone show the time wall at an instant. The argument wall is a
-// date and time of day, as if in UTC.
+// isLocal reports whether, at an instant, the clocks of a zone show the given local time. The
+// argument "wall" is this date and time of day, as if in UTC.
 func isLocal(at, wall time.Time, zone *time.Location) bool {
 	_, offset := at.In(zone).Zone()
 	return at.Add(time.Duration(offset) * time.Second).Equal(wall)

@@ -1,6 +1,6 @@
 package wire
 
-// Note is a remark on a successful answer: a parameter names something that does not exist.
+// Note is a remark on a successful answer, such as a remark on a name that does not exist.
 type Note struct {
 	Param   string `json:"param" doc:"the parameter, as in query.fields"`
 	Message string `json:"message"`

@@ -43,9 +43,9 @@ const partRows = 64
 
 // AppendPart appends the readings of a part of a block as AppendReading and AppendRow do.
 //
-// In JSON, a comma precedes each reading unless it is the first. Only Fields are written. If Fields
-// is empty, JSON and NDJSON have all fields. AppendPart returns the name of a field without a
-// column of CSV, if the part has one.
+// In JSON, a comma precedes each reading. If the argument "first" is true, the first reading has no
+// comma. Only Fields are written. If Fields is empty, JSON and NDJSON have all fields. The result
+// "missing" is as in AppendRow; it is empty unless the format is CSV.
 func (w *RowWriter) AppendPart(dst []byte, f Format, p *block.Part, first bool) (_ []byte, missing string) {
 	w.part.forms.Reset(p.Block)
 	if f == CSV {
@@ -157,6 +157,7 @@ func (w *partWriter) appendUsual(dst []byte, sec, arrived int64, id varve.ID) []
 }
 
 // setDate writes the date of a time into the head, and returns the start of this date.
+// Both times are in seconds since 1970.
 func (w *partWriter) setDate(at int, sec int64) int64 {
 	day := floorDiv(sec, secondsPerDay)
 	putDate((*[10]byte)(w.head[at:]), day)

@@ -46,10 +46,10 @@ var statuses = map[varve.Failure]int{
 	varve.Unavailable: http.StatusServiceUnavailable,
 }
 
-// CodeDamaged is the code of failures because of damaged data.
+// CodeDamaged is the code of a problem that damaged data causes.
 const CodeDamaged = "damaged"
 
-// CodeNoDevice is the code of failures because a device does not exist.
+// CodeNoDevice is the code of a problem that a missing device causes.
 const CodeNoDevice = "device_not_found"
 
 // NoDeviceError is the error of a device that does not exist. A client gets it only from Varve: an

@@ -15,7 +15,7 @@ var (
 // rowReader splits a CSV body into rows. A quoted cell may span lines.
 //
 // If the lines after an opening quote do not form a row, only the first line is rejected, and the next
-// line begins a row. So an unclosed quote costs one row, not the rest of the body.
+// line begins a row. So a quote that is not closed makes one row invalid, not the rest of the body.
 type rowReader struct {
 	buffer *buffer
 	comma  []byte
@@ -27,8 +27,8 @@ type rowReader struct {
 // next returns the cells of the next row that is not blank, and the number of its first line. The
 // cells are valid until the next call.
 //
-// The argument columns is the expected number of cells, or 0 if it is unknown. If bad is set, it is
-// the reason for which the line is not a row. At the end of the body, err is io.EOF.
+// The argument "columns" is the expected number of cells, or 0 if it is unknown. The result "bad" is set
+// if the line is not a row, and has the reason. At the end of the body, err is io.EOF.
 func (r *rowReader) next(columns int) (cells [][]byte, line int, bad, err error) {
 	r.text = nil
 	for {
@@ -59,8 +59,8 @@ func (r *rowReader) next(columns int) (cells [][]byte, line int, bad, err error)
 	}
 }
 
-// row splits a row that begins with the given line, and returns its length. If the lines do not form a
-// row, this is the length of the first line.
+// row splits a row that begins with the given line, and returns the length of the row. If the lines do
+// not form a row, it returns the length of the first line, and the reason.
 func (r *rowReader) row(first []byte, columns int) (n int, bad error) {
 	if bad = r.split(first); !errors.Is(bad, errOpenQuote) {
 		return len(first), bad

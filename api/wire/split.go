@@ -60,8 +60,8 @@ func (p *Piece) Where(i int) (index, line int64) {
 	return index, p.Line + int64(bytes.Count(p.Data[p.Begin:begin], []byte{'\n'}))
 }
 
-// AtLine returns the index of the reading that contains a line of Data, counted from 1. It returns
-// 0 for the header, and -1 after the last reading.
+// AtLine returns the index of the reading that contains the given line of Data. The first line has the
+// number 1. AtLine returns 0 for a line of the header, and -1 for a line after the last reading.
 func (p *Piece) AtLine(line int64) int {
 	seen := int64(bytes.Count(p.Data[:p.Begin], []byte{'\n'}))
 	for i := range p.Ends {
@@ -129,8 +129,9 @@ func NewSplitter(f Format, in io.Reader, c Columns, most, size int) (*Splitter, 
 // Names returns the names of the columns of a CSV file.
 func (s *Splitter) Names() []string { return s.names }
 
-// Skip continues at a boundary of an earlier Splitter of the same file. It seeks if in is an io.Seeker,
-// except in JSON. Otherwise it reads and discards the file up to the boundary.
+// Skip continues at a boundary of an earlier Splitter of the same file. If the argument "in" is an
+// io.Seeker and the format is not JSON, Skip seeks. Otherwise it reads and discards the file up to the
+// boundary.
 func (s *Splitter) Skip(in io.Reader, to Boundary) error { return s.cutter.skip(s, in, to) }
 
 // At returns the boundary after the last piece.

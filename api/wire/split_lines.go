@@ -63,8 +63,8 @@ func (l *lineCutter) cut(s *Splitter, p *Piece) error {
 	return nil
 }
 
-// skip seeks to the boundary if in is an io.Seeker. Otherwise it reads and discards the bytes before the
-// boundary.
+// skip seeks to the boundary if the argument "in" is an io.Seeker. Otherwise it reads and discards the
+// bytes before the boundary.
 func (l *lineCutter) skip(s *Splitter, in io.Reader, to Boundary) error {
 	w := l.buffer
 	if seeker, ok := in.(io.Seeker); ok {

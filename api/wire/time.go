@@ -67,9 +67,9 @@ const firstNumeric = 1e8 * int64(time.Second)
 // Parse parses a time. If the text is not a valid time, the verdict is a rejection, otherwise it is
 // the zero Verdict.
 //
-// A time is RFC 3339, or a date and time without a zone, as in 2015-08-31 18:22:00. It can also be
-// the number of units since 1970, where the unit is the precision of the format. The
-// second 60 of a leap second is read as the second after 59.
+// A time is RFC 3339. A space may replace the T between date and time. It can also be a date and time
+// without a zone, as in 2015-08-31 18:22:00, or a date. Or it is the number of units since 1970, where
+// the unit is the precision of the format. The second 60 of a leap second is read as the second after 59.
 func (f TimeFormat) Parse(text string) (time.Time, varve.Verdict) {
 	if text == "" {
 		return time.Time{}, varve.Reject(varve.CodeTimeMissing, "the time is empty")

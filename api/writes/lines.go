@@ -78,7 +78,7 @@ func (h *Lines) checkDatabase(asked url.Values, param string) error {
 	return &varve.Error{Failure: varve.NotFound, Message: "database not found: " + quote.Text(name) + ": the setting influx.databases has the names that are accepted"}
 }
 
-// Write serves a request with line protocol. The argument database is the parameter that names the
+// Write serves a request with line protocol. The argument "database" is the parameter that names the
 // database.
 func (h *Lines) Write(w http.ResponseWriter, r *http.Request, database string) {
 	o, err := h.options(r, database)
@@ -103,7 +103,7 @@ func (h *Lines) Write(w http.ResponseWriter, r *http.Request, database string) {
 	rejected.answer(w, r, session)
 }
 
-// readLines stores the lines of the body, and adds the rejected lines to the argument rejected. An error
+// readLines stores the lines of the body, and adds the rejected lines to the argument "rejected". An error
 // means that the rest of the body was not stored.
 func (h *Lines) readLines(w http.ResponseWriter, r *http.Request, session *ingest.Session, o lineOptions, rejected *lineRejects) error {
 	r.Body = session.Body(r.Context(), r.Body)

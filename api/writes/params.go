@@ -39,7 +39,8 @@ func defaultsOf(r *http.Request, tenant string) (d wire.Defaults, c wire.Columns
 	return d, c, arrivalIsTime, err
 }
 
-// bodyFormat returns the format of a body: by the parameter, else by Content-Type.
+// bodyFormat returns the format of a body: from the parameter "format", or else from the header
+// Content-Type.
 func bodyFormat(r *http.Request, q url.Values) (wire.Format, error) {
 	media := r.Header.Get("Content-Type")
 	if q.Has("format") {
@@ -59,8 +60,8 @@ func bodyFormat(r *http.Request, q url.Values) (wire.Format, error) {
 	return f, nil
 }
 
-// Known rejects parameters that are not among names. Otherwise a misspelled parameter would be
-// ignored.
+// Known rejects parameters that are not among the given names. Otherwise a misspelled parameter would
+// be ignored.
 func Known(params url.Values, names ...string) error {
 	for name := range params {
 		switch {

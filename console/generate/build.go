@@ -138,7 +138,8 @@ var (
 	declared = regexp.MustCompile(`(--[a-z][a-z0-9-]*):`)
 )
 
-// shortNames returns a short name for each variable of a style sheet, in the order of the file.
+// shortNames returns a short name for each variable of a style sheet. It numbers the variables in the order
+// of the file.
 func shortNames(styles string) map[string]string {
 	short := map[string]string{}
 	for _, m := range declared.FindAllStringSubmatch(styles, -1) {

@@ -73,7 +73,8 @@ func (s *scanner) template() (string, error) {
 
 var margin = regexp.MustCompile(`^\s*\n\s*|\s*\n\s*$`)
 
-// addText adds a text as a child. Like htm, it leaves out white space with a line break at both ends.
+// addText adds a text as a child. Like htm, it leaves out white space at an end of the text if this white
+// space has a line break.
 func addText(to *element, text string) error {
 	if text = margin.ReplaceAllString(text, ""); text == "" {
 		return nil
@@ -85,7 +86,7 @@ func addText(to *element, text string) error {
 	return nil
 }
 
-// openTag reads an element up to the end of its opening tag. The result closed reports whether the tag
+// openTag reads an element up to the end of its opening tag. The result "closed" reports whether the tag
 // ends with />, so that the element has no children.
 func (s *scanner) openTag() (e *element, closed bool, err error) {
 	e = &element{}
@@ -181,14 +182,14 @@ func (s *scanner) skip(text string) bool {
 	return true
 }
 
-// match moves past the part of the rest that an expression matches, and returns it.
+// match moves past the part of the rest that an expression matches, and returns this part.
 func (s *scanner) match(of *regexp.Regexp) string {
 	found := of.FindString(s.text[s.at:])
 	s.at += len(found)
 	return found
 }
 
-// until moves to the next of several texts, or to the end, and returns the text before it.
+// until moves to the next of several texts, or to the end. It returns the text up to there.
 func (s *scanner) until(stops ...string) string {
 	end := len(s.text)
 	for _, stop := range stops {

@@ -34,7 +34,7 @@ type library struct {
 	// in package-lock.json.
 	sum string
 	// download stores the library below the folder dir or in a cache, and checks its sum. The result
-	// root is the folder of the library.
+	// "root" is the folder of the library.
 	download func(ctx context.Context, l *library, dir string) (root string, err error)
 	files    map[string]string // path in the package, by the name of the copy in source/lib
 }
@@ -68,7 +68,7 @@ func main() {
 	}
 }
 
-// generate writes the copies of libraries, and then the embedded files.
+// generate writes the copies of libraries, unless "offline" is true, and then the embedded files.
 func generate(ctx context.Context, console string, offline bool) error {
 	source := filepath.Join(console, "source")
 	if !offline {

@@ -34,8 +34,9 @@ type scanner struct {
 	found bool   // whether a template was found so far
 }
 
-// code copies code and compiles the templates in it. If placeholder is false, the code ends at the end
-// of the module. Otherwise, it ends at the brace that closes the placeholder, which code moves past.
+// code returns the JavaScript at the present offset, with its templates compiled. If the argument
+// "placeholder" is false, it reads to the end of the module. Otherwise, it reads to the brace that closes
+// the placeholder, moves past this brace, and does not return it.
 func (s *scanner) code(placeholder bool) (string, error) {
 	var out strings.Builder
 	for depth := 0; s.at < len(s.text); {
@@ -77,7 +78,7 @@ func (s *scanner) code(placeholder bool) (string, error) {
 	return out.String(), nil
 }
 
-// literal copies a template literal that is not a template of the page, such as `${n} rows`.
+// literal copies a template literal without the tag html, such as `${n} rows`.
 func (s *scanner) literal(out *strings.Builder) error {
 	for begin := s.at; ; {
 		s.at++
@@ -115,9 +116,9 @@ var (
 
 func endsWord(code string) bool { return wordEnd.MatchString(code) }
 
-// tokenLength returns the length of the comment, text or regular expression at the beginning of
-// rest, and 1 for any other code. A slash begins a regular expression or is a division, depending on
-// the code before rest.
+// tokenLength returns the length of the comment, text or regular expression at the beginning of the
+// argument "rest", and 1 for any other code. A slash begins a regular expression or is a division,
+// depending on the code in "before", which precedes "rest".
 func tokenLength(rest, before string) (int, error) {
 	find := func(length int, kind string) (int, error) {
 		if length <= 0 {
