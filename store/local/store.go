@@ -52,8 +52,8 @@ var (
 
 // Open opens the store in a folder, which it creates if missing, and replays the journal.
 //
-// It fails with Invalid if an option is out of range, with a Conflict if another process has the
-// folder open, and with store.ErrDamaged in the cases that the package comment lists.
+// It fails with Invalid if an option is out of range, and with a Conflict if another process has the
+// folder open. It fails with store.ErrDamaged in the cases that the package comment lists.
 func Open(opts Options) (*Store, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ const (
 	// the previous page, up to the size that pageBits permits. A body that is larger than its page gets a
 	// page of its size.
 	firstPageBits = 16
-	// maxPages is the number of pages that an offset of 32 bits can tell apart.
+	// maxPages is the number of pages that have different offsets of 32 bits.
 	maxPages = 1 << (32 - pageBits)
 )
 
