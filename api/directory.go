@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/varvedb/varve"
@@ -169,7 +170,7 @@ func namedDeviceParams(otherwise string) []*huma.Param {
 // status, type and attributes. If more devices than aggregate.MaxDevices have them, the result may lack
 // some. It still has too many devices, so that the query fails.
 func (d *directory) selectDevices(r *http.Request, asked url.Values) ([]string, error) {
-	filters := asked.Get("status") + asked.Get("device_type") + asked.Get("attribute")
+	filters := asked.Get("status") + asked.Get("device_type") + strings.Join(asked["attribute"], "")
 	if namesDevices(asked) {
 		names := namedDevices(asked)
 		if filters != "" {

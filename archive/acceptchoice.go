@@ -151,17 +151,21 @@ func mayHave(dir string, t grid.Table) bool {
 	return ok && from <= w.From.Format("20060102") && w.To.Format("20060102") <= to
 }
 
-var manifestPattern = regexp.MustCompile(`^manifest(-[1-9][0-9]{0,8})?\.json$`)
+var manifestPattern = regexp.MustCompile(`^manifest(-[1-9][0-9]*)?\.json$`)
 
-// generationOf returns the number in the name of a manifest, or 0 if the object is not a manifest.
+// generationOf returns the number in the name of a manifest. It returns 0 if the object is not a
+// manifest, or if the number is larger than an int.
 func generationOf(key string) int {
 	found := manifestPattern.FindStringSubmatch(path.Base(key))
 	if found == nil {
 		return 0
 	}
-	n, err := strconv.Atoi(strings.TrimPrefix(found[1], "-"))
+	if found[1] == "" {
+		return 1
+	}
+	n, err := strconv.Atoi(found[1][1:])
 	if err != nil {
-		return 1 // the name has no number
+		return 0
 	}
 	return n
 }

@@ -13,7 +13,7 @@ import (
 const probedGenerations = 16
 
 // generations returns the numbers of manifests that may exist for the table's own archives, in order. The
-// numbers are at most the generation of the record.
+// last number is the generation of the record.
 func (o *files) generations(ctx context.Context, r *Record) (numbers []int, err error) {
 	if r.Generation <= probedGenerations {
 		for n := 1; n <= r.Generation; n++ {
@@ -27,6 +27,9 @@ func (o *files) generations(ctx context.Context, r *Record) (numbers []int, err 
 		}
 		return nil
 	})
+	if !slices.Contains(numbers, r.Generation) {
+		numbers = append(numbers, r.Generation) // never take the recorded archive for a missing one
+	}
 	slices.Sort(numbers)
 	return numbers, err
 }

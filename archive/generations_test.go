@@ -43,6 +43,17 @@ func TestFiles_ReadsOnlyListedManifests(t *testing.T) {
 	if named, err := o.attemptsWithManifest(t.Context(), r); err != nil || len(named) > 0 || s.gets != 3 {
 		t.Errorf("%v, %v after %d requests; want 3 requests and no attempt", named, err, s.gets)
 	}
+	r.Generation = 1_000_000_000 // follows the high number, and was perhaps listed too early
+	if numbers, err = o.generations(t.Context(), r); err != nil || !slices.Equal(numbers, []int{1, 3, 999_999_999, 1_000_000_000}) {
+		t.Errorf("numbers %v, %v; want the recorded generation, too", numbers, err)
+	}
+	if err := objects.PutNew(t.Context(), r.Dir+"manifest-1000000000.json", []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	r.Generation++
+	if numbers, err = o.generations(t.Context(), r); err != nil || !slices.Contains(numbers, 1_000_000_000) {
+		t.Errorf("numbers %v, %v; want the earlier generation, too", numbers, err)
+	}
 	r.Generation = 3
 	if numbers, err = o.generations(t.Context(), r); err != nil || !slices.Equal(numbers, []int{1, 2, 3}) {
 		t.Errorf("numbers %v, %v; want 1 to 3 without a list", numbers, err)

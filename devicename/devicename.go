@@ -35,8 +35,8 @@ var (
 	labelPlain   = strings.NewReplacer("%25", "%", "%3B", ";", "%3D", "=")
 )
 
-// Split returns the name of a device without its labels, and the labels. If Join cannot
-// have made the name, Split returns it unchanged, and no labels.
+// Split returns the name of a device without its labels, and the labels. If Join cannot have made the
+// name, or if the name without its labels is empty, Split returns the name unchanged, and no labels.
 func Split(name string) (device string, labels []Label) {
 	base, rest, ok := strings.Cut(name, ";")
 	if !ok {
@@ -47,7 +47,7 @@ func Split(name string) (device string, labels []Label) {
 		labels = append(labels, Label{labelPlain.Replace(key), labelPlain.Replace(value)})
 	}
 	device = labelPlain.Replace(base)
-	if slices.ContainsFunc(labels, func(l Label) bool { return l.Key == "" || l.Value == "" }) ||
+	if device == "" || slices.ContainsFunc(labels, func(l Label) bool { return l.Key == "" || l.Value == "" }) ||
 		!ascendingKeys(labels) || Join(device, labels) != name {
 		return name, nil
 	}

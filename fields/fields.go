@@ -251,7 +251,8 @@ func (n *names) key() store.Key {
 	return store.Key{PK: "FIELDS#" + n.series.Tenant + "/" + n.series.Stream + "/" + n.series.Device, SK: "#NAMES"}
 }
 
-// read adds the names in the item of the series.
+// read adds the names in the item of the series. If they exceed the limit together with the names that
+// are not in the item, read removes the latter.
 func (r *Registry) read(ctx context.Context, n *names) error {
 	items, err := r.items.Get(ctx, []store.Key{n.key()}, true)
 	if err != nil {
@@ -275,11 +276,13 @@ func (r *Registry) read(ctx context.Context, n *names) error {
 	}
 	n.version, n.recorded = version, len(known)
 	n.add(known)
+	if len(n.hashes) > r.limit && n.recorded < len(n.hashes) {
+		n.hashes, n.shape = known, 0
+	}
 	return nil
 }
 
-// record writes the names to the item of the series, merged with the names of other processes. If they
-// exceed the limit together, it removes the names that are not in the item.
+// record writes the names to the item of the series, merged with the names of other processes.
 func (r *Registry) record(ctx context.Context, n *names) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -305,12 +308,6 @@ func (r *Registry) record(ctx context.Context, n *names) error {
 		default: // another process added names
 			if err := r.read(ctx, n); err != nil {
 				return err
-			}
-			if len(n.hashes) > r.limit && n.recorded < len(n.hashes) {
-				n.hashes, n.shape = nil, 0
-				if err := r.read(ctx, n); err != nil {
-					return err
-				}
 			}
 		}
 	}

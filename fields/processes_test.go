@@ -1,6 +1,7 @@
 package fields_test
 
 import (
+	"context"
 	"encoding/base64"
 	"math/rand/v2"
 	"sync"
@@ -83,6 +84,50 @@ func TestAdmit_BoundsFieldsOfConcurrentProcesses(t *testing.T) {
 		writers.Wait()
 		if n := recordedNames(t, items, "a"); n > limit || n < limit-15 || n != len(admitted) {
 			t.Fatalf("seed %d: %d names are recorded and %d admitted; the limit is %d", seed, n, len(admitted), limit)
+		}
+	}
+}
+
+// TestAdmit_RecordsNoMoreThanLimit lets a process admit names of a full series before it reads the names of
+// the series. These names must not be added to the names of the series.
+func TestAdmit_RecordsNoMoreThanLimit(t *testing.T) {
+	items := newItems()
+	expect(t, admit(t, fields.New(items, 100), with("a", upTo(0, 100)...)), "ok")
+	restarted := fields.New(items, 100)
+	expect(t, admit(t, restarted, with("a", upTo(200, 225)...), with("a", "g"), with("a", "f5"), with("a", "f200")), "ok too_many_fields ok too_many_fields")
+	if n := recordedNames(t, items, "a"); n != 100 {
+		t.Errorf("%d names are recorded, want 100", n)
+	}
+}
+
+// lostReads fails all reads after a number of them.
+type lostReads struct {
+	*counting
+	left int
+}
+
+func (l *lostReads) Get(ctx context.Context, keys []store.Key, consistent bool) ([]store.Item, error) {
+	if l.left--; l.left < 0 {
+		return nil, store.ErrClosed
+	}
+	return l.counting.Get(ctx, keys, consistent)
+}
+
+// TestAdmit_KeepsNamesIfReadsFail makes reads fail that follow a conflict. The names that the series has
+// must never be replaced.
+func TestAdmit_KeepsNamesIfReadsFail(t *testing.T) {
+	for permitted := range 3 {
+		items := &lostReads{counting: newItems(), left: 100}
+		first, second := fields.New(items, 100), fields.New(items, 100)
+		expect(t, admit(t, first, with("a", upTo(0, 60)...)), "ok")
+		expect(t, admit(t, second, with("a", upTo(0, 61)...)), "ok")
+		expect(t, admit(t, first, with("a", upTo(61, 90)...)), "ok")
+		items.left = permitted
+		admit(t, second, with("a", upTo(200, 230)...)) // the write of the names conflicts
+		items.left = 100
+		expect(t, admit(t, second, with("a", "f230"), with("a", "f5")), "ok ok")
+		if n := recordedNames(t, items.counting, "a"); n != 91 {
+			t.Errorf("%d reads permitted: %d names are recorded, want the 90 of the first process and a new one", permitted, n)
 		}
 	}
 }

@@ -138,6 +138,7 @@ func (s *Session) Close() {
 	s.request.Done()
 	s.batch.Share(nil)
 	s.batch.Reset()
+	s.batch.Shrink()
 	s.batch.StartBody()
 	s.state = state{}
 	sessions.Put(s)

@@ -209,9 +209,8 @@ func (g *Registry) writeHeld(ctx context.Context, list []Reject, kept []bool) er
 	}
 	if err := g.opts.Items.PutAll(ctx, items); err != nil {
 		clear(kept)
-		for i := range list { // some of them may be durable: count again
-			delete(g.totals, streamPK(list[i].Tenant, list[i].Stream))
-			delete(g.totals, tenantPK(list[i].Tenant))
+		for t := range added {
+			t.unsure = true
 		}
 		return fmt.Errorf("write rejects: %w", err)
 	}
@@ -251,6 +250,7 @@ func (g *Registry) stored(ctx context.Context, list []Reject) (map[store.Key]*Re
 type total struct {
 	n       int
 	counted time.Time
+	unsure  bool // whether a failed write may have added rejects
 }
 
 const (
@@ -274,7 +274,7 @@ func (g *Registry) totalsOf(ctx context.Context, r *Reject) (of [2]*total, err e
 			most *= tenantLimits
 		}
 		t := g.totals[q.PK]
-		if t == nil || t.n >= most && g.opts.Now().Sub(t.counted) >= recountAfter {
+		if t == nil || t.unsure || t.n >= most && g.opts.Now().Sub(t.counted) >= recountAfter {
 			if t, err = g.count(ctx, q); err != nil {
 				return of, err
 			}

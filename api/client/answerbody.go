@@ -57,7 +57,7 @@ func (b *ndjsonBody) receive() {
 		return
 	}
 	b.ready, b.err = len(b.buf)-1, err
-	if last := bytes.LastIndexByte(b.buf, '\n'); err == nil && len(b.buf)-last < len(errorLine) && bytes.HasPrefix(errorLine, b.buf[last:]) {
+	if last := bytes.LastIndexByte(b.buf, '\n'); err == nil && last >= 0 && len(b.buf)-last < len(errorLine) && bytes.HasPrefix(errorLine, b.buf[last:]) {
 		b.ready = last
 	}
 }

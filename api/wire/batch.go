@@ -48,6 +48,9 @@ const (
 // four, so that a full batch has little room left.
 const firstReadings = BatchReadings/256 + 1
 
+// keptFields is the number of fields for which an empty batch has memory, at most: 8 MiB.
+const keptFields = BatchBytes / fieldBytes
+
 // fieldBytes is the assumed memory of a field, without its name and text. It is a part of the size that
 // BatchBytes limits.
 const fieldBytes = 32
@@ -70,6 +73,16 @@ func (b *Batch) Reset() {
 	b.groups, b.sorted = b.groups[:0], b.sorted[:0]
 	b.devices.begin()
 	b.texts, b.spans = b.texts[:0], b.spans[:0]
+}
+
+// Shrink releases memory that few batches need. The batch must be empty.
+func (b *Batch) Shrink() {
+	if cap(b.fields) > keptFields {
+		b.fields = nil
+	}
+	if cap(b.texts) > BatchBytes {
+		b.texts = nil
+	}
 }
 
 // Sort orders Readings and Verdicts by device, so that the readings of a device are checked and

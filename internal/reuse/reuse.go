@@ -10,8 +10,12 @@ import (
 	"sync"
 )
 
-// List keeps as many values as GOMAXPROCS had at its first use, and two more. These values stay
-// until they are used. Further values are kept until a garbage collection. It is safe for
+// maxKept is the largest number of values that a List keeps for ever, on machines with many
+// processors.
+const maxKept = 8
+
+// List keeps as many values as GOMAXPROCS had at its first use, and two more, but at most 8. These
+// values stay until they are used. Further values are kept until a garbage collection. It is safe for
 // concurrent use. The zero List is ready for use, and must not be copied.
 type List[T any] struct {
 	mu   sync.Mutex
@@ -54,7 +58,7 @@ func (l *List[T]) push(v *T) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.most == 0 {
-		l.most = runtime.GOMAXPROCS(0) + 2
+		l.most = min(runtime.GOMAXPROCS(0)+2, maxKept)
 		l.list = make([]*T, 0, l.most)
 	}
 	if len(l.list) == l.most {

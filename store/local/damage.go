@@ -49,17 +49,21 @@ func (l *lost) err() error {
 	if l == nil {
 		return nil
 	}
-	from, to := l.times()
+	from, to := l.times(time.Time{})
 	return &store.DamageError{From: from, To: to, File: l.File, Err: errors.New(l.Reason)}
 }
 
 // times returns the event times of a range within level 1 of one series. For other ranges, it
-// returns zero times.
-func (l *lost) times() (from, to time.Time) {
+// returns zero times. If the range ends with a lost chunk, whose last reading is not known, the range
+// of times ends at "end".
+func (l *lost) times(end time.Time) (from, to time.Time) {
 	a, ok1 := parseChunkKey(l.From)
 	b, ok2 := parseChunkKey(l.To)
 	if !ok1 || !ok2 || a.series != b.series || a.number != b.number || a.level != level1 || b.level != level1 {
 		return time.Time{}, time.Time{}
+	}
+	if b.isNext {
+		return time.Unix(0, a.first).UTC(), end
 	}
 	return time.Unix(0, a.first).UTC(), time.Unix(0, b.first).UTC()
 }
@@ -69,7 +73,8 @@ type chunkKey struct {
 	number uint32
 	series varve.Series
 	level  byte
-	first  int64
+	first  int64 // event time of its first reading, in ns since 1970
+	isNext bool  // whether the key is the first key after the key of a chunk
 }
 
 // parseChunkKey parses the key of a chunk, or the first key after the key of a chunk.
@@ -96,6 +101,6 @@ func parseChunkKey(key []byte) (k chunkKey, ok bool) {
 	}
 	return chunkKey{
 		number: binary.BigEndian.Uint32(key[1:]), series: series, level: key[end],
-		first: int64(binary.BigEndian.Uint64(key[end+1:])),
+		first: int64(binary.BigEndian.Uint64(key[end+1:])), isNext: len(key) > end+chunkKeySuffix,
 	}, true
 }

@@ -91,11 +91,11 @@ func (r *damageReport) describeChunks(l *lost, base Loss) []Loss {
 	first, last := tableNumberOf(l.From, 0), tableNumberOf(l.To, ^uint32(0))
 	a, inA := parseChunkKey(l.From)
 	b, inB := parseChunkKey(l.To)
-	base.From, base.To = l.times()
 	var losses []Loss
-	add := func(number uint32, name string) {
+	add := func(number uint32, name string, end time.Time) {
 		loss := base
 		loss.Number, loss.Table = number, name
+		loss.From, loss.To = l.times(end)
 		if inA && a.number == number {
 			loss.First = a.series
 		}
@@ -109,12 +109,12 @@ func (r *damageReport) describeChunks(l *lost, base Loss) []Loss {
 	if r.mem.tables != nil {
 		for _, t := range r.mem.tables.sorted {
 			if space := chunkSpace(t.number); l.overlaps(space, after(space)) {
-				add(t.number, t.name)
+				add(t.number, t.name, t.Window().To)
 			}
 		}
 	}
 	if len(losses) == 0 && first == last {
-		add(first, "")
+		add(first, "", time.Time{})
 	}
 	return losses
 }

@@ -36,7 +36,7 @@ func skipLost(damaged func(*store.DamagedRow), t grid.Table, series varve.Series
 	}
 	return func(l *lost) {
 		row := store.DamagedRow{Table: t.Name(), Series: series.String(), Problem: "readings may be lost: the operator can see them with varve verify"}
-		if from, to := l.times(); !from.IsZero() {
+		if from, to := l.times(t.Window().To); !from.IsZero() {
 			row.TS = from.Format(time.RFC3339Nano) + "/" + to.Format(time.RFC3339Nano)
 		}
 		damaged(&row)

@@ -120,7 +120,7 @@ func (v volume) write(t *testing.T, s *varvetest.Server, writer int) error {
 	return nil
 }
 
-// post sends n readings, all of which must be stored.
+// post sends n readings. The server must store all of them.
 func (v volume) post(t *testing.T, s *varvetest.Server, body io.Reader, n int) error {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/streams/volume/readings", body)
 	if err != nil {
