@@ -18,7 +18,7 @@ func BenchmarkQuery24h(b *testing.B) {
 		name   string
 		tail   int64
 		chunks int // number of readings of each device that are in chunks
-	}{{"chunks", 1, 1440}, {"memtable", 1 << 30, 0}, {"both", 1 << 20, 1000}} {
+	}{{"chunks", 1, 1440}, {"memtable", 512 << 20, 0}, {"both", 1 << 20, 1000}} {
 		b.Run(place.name, func(b *testing.B) {
 			h := benched(b, place.tail)
 			for _, part := range [][2]int{{0, place.chunks}, {place.chunks, 1440}} {

@@ -197,7 +197,8 @@ func attemptOf(name string) string {
 	attempt := rest[:attemptLength]
 	n := 0
 	if isPart {
-		if _, err := fmt.Sscanf(rest[attemptLength:], "-%05d.parquet", &n); err != nil {
+		var err error
+		if n, err = strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(rest[attemptLength:], "-"), ".parquet")); err != nil || n < 0 {
 			return ""
 		}
 	}

@@ -99,9 +99,7 @@ func (s *SeriesReader) begin(ctx context.Context) error {
 		return err
 	}
 	s.begun = true
-	if s.record.Merged != "" {
-		s.rng.Window = clipWindow(s.rng.Window, s.record.Table.Window())
-	}
+	s.rng.Window = clipWindow(s.rng.Window, s.record.Table.Window()) // no later than varve.MaxTime, so that its nanoseconds do not overflow
 	s.left = s.groupsIn(m, s.rng.Window)
 	return nil
 }

@@ -115,7 +115,7 @@ func TestMistakes_NameOrigin(t *testing.T) {
 		{"a port too large", "server: {listen: ':65536'}\n", `varve.yaml:1: server.listen: ":65536" is not an address and port, as in 127.0.0.1:8278`},
 		{"too many fields", "limits: {series_fields: 10001}\n", "varve.yaml:1: limits.series_fields: 10001 is too much: it must be at most 10000"},
 		{"a size of nothing", "limits: {body: 0KiB}\n", "varve.yaml:1: limits.body: 0 is too little: it must be more than 0"},
-		{"too much memory", "store: {memory: 2GiB}\n", "varve.yaml:1: store.memory: 2GiB is too much: it must be at most 1GiB"},
+		{"too much memory", "store: {memory: 2GiB}\n", "varve.yaml:1: store.memory: 2GiB is too much: it must be at most 512MiB"},
 		{"a time zone in the schedule", "retention: {schedule: 'TZ=UTC @daily'}\n", `varve.yaml:1: retention.schedule: schedule "TZ=UTC @daily": schedules are in UTC, leave the time zone out`},
 	}
 	for _, tt := range tests {

@@ -36,7 +36,7 @@ var (
 )
 
 // MaxMemory is the maximum of store.memory, because the embedded store permits no more.
-const MaxMemory Size = 1 << 30
+const MaxMemory Size = 512 << 20
 
 // StoreKinds returns the values of store.kind. The first is the default.
 func StoreKinds() []string { return []string{"local", "dynamodb", "mem"} }

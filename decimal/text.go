@@ -60,8 +60,11 @@ func Parse[T ~string | ~[]byte](s T) (Number, error) {
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-// scanExponent parses [+-]digits from s[i:]. It limits the result to ±100,000. A number other than 0
-// with such an exponent is out of range, even with 64 KiB of zeros before the exponent.
+// maxScanned limits a parsed exponent. A number other than 0 with such an exponent is out of range, because no
+// text has 100 MB of digits.
+const maxScanned = 100_000_000
+
+// scanExponent parses [+-]digits from s[i:]. It limits the result to ±maxScanned.
 func scanExponent[T ~string | ~[]byte](s T, i int) (e, next int, ok bool) {
 	neg := false
 	if i < len(s) && (s[i] == '+' || s[i] == '-') {
@@ -70,7 +73,7 @@ func scanExponent[T ~string | ~[]byte](s T, i int) (e, next int, ok bool) {
 	}
 	first := i
 	for ; i < len(s) && isDigit(s[i]); i++ {
-		e = min(e*10+int(s[i]-'0'), 100_000)
+		e = min(e*10+int(s[i]-'0'), maxScanned)
 	}
 	if neg {
 		e = -e

@@ -36,9 +36,18 @@ type rollupList struct {
 	unclear []int64 // periods, by number, with a partial that lacks parts or replaces others
 }
 
+// longBytes is the approximate size of FieldRollup.long with the digits of its sum.
+const longBytes = int(unsafe.Sizeof(Field{})) + 64
+
 // size returns the approximate size of a list with its key.
 func (b *rollupList) size() int {
-	return 400 + cap(b.list)*int(unsafe.Sizeof(FieldRollup{})) + 8*len(b.unclear)
+	size := 400 + cap(b.list)*int(unsafe.Sizeof(FieldRollup{})) + 8*len(b.unclear)
+	for i := range b.list {
+		if b.list[i].long != nil {
+			size += longBytes
+		}
+	}
+	return size
 }
 
 func (c *fieldCache) get(k rollupListKey, v store.ItemVersion) *rollupList {

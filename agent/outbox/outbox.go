@@ -251,21 +251,21 @@ func (b Postponed) appendRecords(ctx context.Context, records []Record, copyOf *
 func (b *Outbox) add(records []Record, size, readings int64, copyOf *segment) (*group, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case b.closing:
-		return nil, ErrClosed
-	case copyOf == nil && b.opts.Full == RefuseNewest && b.used()-b.Kept().bytes()+size+segmentOverhead > b.opts.MaxBytes-b.Postponed().freeReserve():
-		return nil, ErrFull
-	case copyOf == nil && size > b.opts.MaxBytes/2:
-		return nil, varve.Errorf(varve.Invalid, "the readings have %d bytes, more than half of the outbox: send them in parts", size)
+	for {
+		switch {
+		case b.closing:
+			return nil, ErrClosed
+		case copyOf == nil && b.opts.Full == RefuseNewest && b.used()-b.Kept().bytes()+size+segmentOverhead > b.opts.MaxBytes-b.Postponed().freeReserve():
+			return nil, ErrFull
+		case copyOf == nil && size > b.opts.MaxBytes/2:
+			return nil, varve.Errorf(varve.Invalid, "the readings have %d bytes, more than half of the outbox: send them in parts", size)
+		}
+		if b.open == nil || b.open.copyOf == nil && copyOf == nil && int64(len(b.open.buf))+size <= groupBytes {
+			break
+		}
+		b.work.Wait() // then check once more, because other callers have added records meanwhile
 	}
-	for b.open != nil && (b.open.copyOf != nil || copyOf != nil || int64(len(b.open.buf))+size > groupBytes) && !b.closing {
-		b.work.Wait()
-	}
-	switch {
-	case b.closing:
-		return nil, ErrClosed
-	case b.open == nil:
+	if b.open == nil {
 		b.open = &group{copyOf: copyOf, done: make(chan struct{})}
 	}
 	for i := range records {

@@ -8,9 +8,9 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// maxLine is the maximum length of a line: four times the largest reading, for escapes and
-// blanks.
-const maxLine = 4 * varve.MaxReadingBytes
+// maxLine is the maximum length of a line: eight times the largest reading. In JSON, a control
+// character has six bytes.
+const maxLine = 8 * varve.MaxReadingBytes
 
 var errLineTooLong = errors.New("the line is too long")
 
@@ -25,6 +25,10 @@ type buffer struct {
 	offset   int64 // offset of the buffer in the body: the number of consumed bytes
 	skipped  int64 // number of consumed bytes that are not part of a reading
 	bounded  bool  // the number of skipped bytes is limited
+
+	// openFrom and openTo are offsets in the body. If a string of line protocol is open at the start of a line
+	// between them, it is also open at openTo.
+	openFrom, openTo int64
 }
 
 // maxSkipped is the number of bytes of a bounded body that may always be skipped. In addition, half as

@@ -131,7 +131,7 @@ func TestReader_IgnoresPieces(t *testing.T) {
 // TestReader_LimitsLinesInAnyPieces checks that the verdict on a line at the limit does not depend on how
 // many bytes each read returns.
 func TestReader_LimitsLinesInAnyPieces(t *testing.T) {
-	const limit = 256 << 10 // maximum length of a line, including its newline
+	const limit = 512 << 10 // maximum length of a line, including its newline
 	for _, over := range []int{-1, 0, 1, 4 << 10} {
 		long := good + repeat(" ", limit-1+over-len(good))
 		for _, end := range []string{"\n" + good, "\n", ""} {

@@ -206,10 +206,12 @@ func (c *csvReader) begin(b *Batch) error {
 func (c *csvReader) assign(names []string) error {
 	timeColumn := orDefault(c.Columns.Time, among(names, "time", "timestamp"))
 	device, id := c.DeviceColumn(names, c.Defaults.Device != ""), orDefault(c.Columns.ID, "id")
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
+	seen := make(map[string]bool, len(names))
+	for _, name := range names {
+		if seen[name] {
 			return bodyErrorf("column %q occurs twice", name)
 		}
+		seen[name] = true
 		r := role{name: name, kind: c.Kinds[name]}
 		switch name {
 		case "": // a value in this column is a field without a name, which is rejected

@@ -39,8 +39,8 @@ var csvRows = []struct {
 	{"a number out of range", "1475001526000,d1,1e126", "2:ok 3:field_invalid 4:ok", "outside"},
 	{"Latin-1", "1475001526000,d1,Stra\xdfe", "2:ok 3:field_invalid 4:ok", "UTF-8"},
 	{"70 KiB", "1475001526000,d1," + repeat("x", 70<<10), "2:ok 3:too_large 4:ok", "65536"},
-	{"a line of 300 KiB", "1475001526000,d1," + repeat("x", 300<<10), "2:ok 3:too_large 4:ok", "longer than"},
-	{"a quote before a line of 300 KiB", "1475001526000,d1,\"a\n" + repeat("x", 300<<10), "2:ok 3:malformed 4:too_large 5:ok", "not closed"},
+	{"a line of 600 KiB", "1475001526000,d1," + repeat("x", 600<<10), "2:ok 3:too_large 4:ok", "longer than"},
+	{"a quote before a line of 600 KiB", "1475001526000,d1,\"a\n" + repeat("x", 600<<10), "2:ok 3:malformed 4:too_large 5:ok", "not closed"},
 }
 
 // TestCSV_RejectsBadRows checks the code and the line of the verdict for each row, with any line ending.

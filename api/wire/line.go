@@ -156,6 +156,15 @@ func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verd
 func (b *buffer) quotedLines(first, quote int) ([]byte, error) {
 	n := first
 	for open := isQuoteOpen(b.buf[b.from+quote:b.from+n], false); open; {
+		switch at := b.offset + int64(n); {
+		case b.openFrom <= at && at <= b.openTo:
+			n = int(b.openTo - b.offset) // an earlier search found that the string is still open there
+		case n == first:
+			b.openFrom = at
+			fallthrough
+		default:
+			b.openTo = at
+		}
 		line, err := b.peek(n)
 		if errors.Is(err, errLineTooLong) || err == nil && len(line) == 0 || errors.Is(err, io.EOF) && len(line) == 0 {
 			return nil, nil
@@ -207,7 +216,8 @@ func (l *lineReader) plain(b *Batch, r *varve.Reading, text []byte) bool {
 		b.size, b.fields = size, b.fields[:from]
 		return false
 	}
-	r.Stream, r.Device, r.Time = s.stream, s.device, time.Unix(0, int64(n*unit)).UTC()
+	r.Stream, r.Time = s.stream, time.Unix(0, int64(n*unit)).UTC()
+	b.setDevice(r, s.device)
 	for _, tag := range s.tags {
 		b.field(tag.Name, tag.Value)
 	}

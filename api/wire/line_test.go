@@ -85,7 +85,7 @@ func TestLine_RejectsPoints(t *testing.T) {
 		{"weather,device=d v=1 1475001526", "time_unit", "looks like seconds"},
 		{"weather,device=d v=1 -5", "time_too_old", "-5"},
 		{"weather,device=d v=1", "time_missing", "no time"},
-		{"weather,device=d v=\"" + repeat("x", 300<<10) + "\"" + at, "too_large", "longer than"},
+		{"weather,device=d v=\"" + repeat("x", 600<<10) + "\"" + at, "too_large", "longer than"},
 	}
 	good := "weather,device=d1 a=1" + at + "\n"
 	for _, row := range rows {
@@ -194,7 +194,7 @@ func TestLine_ForgetsOtherMappings(t *testing.T) {
 
 // TestBatch_KeepsTextsOfLines checks the texts of points, with a line between them that is too long.
 func TestBatch_KeepsTextsOfLines(t *testing.T) {
-	lines := []string{"weather,device=d v=1", "bad", "weather,device=d v=\"" + repeat("x", 300<<10), "weather,device=d v=\"a\nb\""}
+	lines := []string{"weather,device=d v=1", "bad", "weather,device=d v=\"" + repeat("x", 600<<10), "weather,device=d v=\"a\nb\""}
 	r, err := wire.NewReader(new(wire.Memory), wire.Line, strings.NewReader(strings.Join(lines, "\r\n")), wire.Defaults{}, wire.Columns{})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,14 @@ import (
 // GroupRows is the default number of rows of a row group.
 const GroupRows = 1 << 17
 
+const (
+	// groupBytes is the size of the values from which a row group gets no further row. A row group needs about
+	// 15 times its size while it is written.
+	groupBytes = 32 << 20
+	// partRows is the largest number of rows that are added at a time.
+	partRows = 512
+)
+
 // MaxFileBytes is the default size in bytes from which a file gets no further row group.
 const MaxFileBytes = 32 << 20
 
@@ -89,7 +97,7 @@ func (b *Builder) AddPart(p *block.Part) error {
 	}
 	for rest := *p; rest.Len() > 0; {
 		part := rest
-		room := b.opts.GroupRows - b.group.rows()
+		room := min(b.opts.GroupRows-b.group.rows(), partRows)
 		if part.Len() > room {
 			part, rest = rest.Cut(room)
 		} else {
@@ -123,7 +131,7 @@ func (b *Builder) Wait() error {
 }
 
 func (b *Builder) flushFull() error {
-	if b.group.rows() < b.opts.GroupRows {
+	if b.group.rows() < b.opts.GroupRows && b.group.bytes < groupBytes {
 		return nil
 	}
 	return b.flushGroup()

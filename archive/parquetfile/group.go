@@ -30,6 +30,9 @@ type loose struct {
 	value varve.Value
 }
 
+// valueBytes is the assumed memory of a value without its text. Most numbers need less.
+const valueBytes = 8
+
 // group collects the rows of one row group.
 type group struct {
 	runs    []seriesRun
@@ -39,6 +42,7 @@ type group struct {
 	fields  map[string]*field
 	recent  []*field // a cache: the field that a recent reading had at each index
 	loose   []loose
+	bytes   int // approximate size of the values in bytes
 }
 
 func newGroup() *group { return &group{fields: map[string]*field{}} }
@@ -52,7 +56,7 @@ func (g *group) reset() {
 		}
 		f.reset(0)
 	}
-	g.recent = g.recent[:0]
+	g.recent, g.bytes = g.recent[:0], 0
 }
 
 // rows returns the number of rows.
@@ -98,6 +102,7 @@ func (g *group) add(r *varve.Reading, id varve.ID) {
 	}
 	for i := range r.Fields {
 		v := r.Fields[i].Value
+		g.bytes += valueBytes + len(v.Text())
 		if !g.field(i, r.Fields[i].Name, v.Kind()).add(row, v) {
 			g.loose = append(g.loose, loose{row, r.Fields[i].Name, v})
 		}
@@ -120,6 +125,7 @@ func (g *group) addPart(p *block.Part) {
 		if !c.HasAny(p) {
 			continue
 		}
+		g.bytes += valueBytes * p.Len()
 		c.Decode()
 		if c.Plain {
 			if f := g.field(at, c.Name, varve.KindNumber); f.kind == varve.KindNumber {
@@ -134,6 +140,7 @@ func (g *group) addPart(p *block.Part) {
 			if v.IsZero() {
 				continue
 			}
+			g.bytes += len(v.Text())
 			if !g.field(at, c.Name, v.Kind()).add(first+int32(i), v) {
 				g.loose = append(g.loose, loose{first + int32(i), c.Name, v})
 			}

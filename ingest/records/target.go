@@ -50,6 +50,9 @@ func ParseTarget(tenant string, q url.Values) (*Target, error) {
 			return nil, varve.InvalidParam("stream", "%s", err)
 		}
 	}
+	if _, err := wire.ParsePrecision(q.Get("precision")); err != nil && t.Format != wire.Line {
+		return nil, varve.InvalidParam("precision", "%s", err)
+	}
 	var err error
 	if _, t.ArrivalIsTime, err = wire.ParseParams(q, &t.Defaults); err != nil {
 		var e *varve.Error

@@ -85,7 +85,9 @@ func (m *memory) makeBuffer(t *table, series varve.Series) *seriesBuffer {
 			maxFlushed: memtable.NoTime, flushedKnown: !m.db.ledger.hasChunks(t), epoch: m.epoch,
 		}
 		t.buffers[series] = b
-		m.bufferCount++
+		if !t.dropped { // the buffers of a dropped table are no longer counted
+			m.bufferCount++
+		}
 	}
 	return b
 }
@@ -99,6 +101,18 @@ func (m *memory) idleLimit() int {
 // locked mu.
 func (m *memory) hasTooManyIdle() bool {
 	return m.bufferCount > len(m.filled[0])+len(m.filled[1])+2*m.idleLimit()
+}
+
+// requestEviction signals the flushing goroutine if too many series buffers are idle. The caller has
+// locked mu.
+func (m *memory) requestEviction() {
+	if !m.hasTooManyIdle() {
+		return
+	}
+	select {
+	case m.evictions <- struct{}{}:
+	default:
+	}
 }
 
 // evictAtOnce is the maximum number of series buffers that are examined before memory is unlocked.
@@ -119,6 +133,9 @@ func (m *memory) evictIdle() {
 func (m *memory) evictSome(t *table) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if t.dropped {
+		return false
+	}
 	examined, evicted := 0, 0
 	for series, b := range t.buffers {
 		if m.bufferCount <= m.idleLimit() || examined == evictAtOnce {
@@ -138,23 +155,24 @@ func (m *memory) evictSome(t *table) bool {
 // appendEntries adds readings after all others of a series buffer. The argument "bodies" has their
 // bodies, one after another. The caller has locked mu.
 func (m *memory) appendEntries(b *seriesBuffer, rows []memtable.Entry, shape uint32, bodies []byte) {
-	m.countEntries(b, len(rows), len(bodies))
+	m.countEntries(b, len(rows), shape, len(bodies))
 	m.mutable.Append(&b.rows[m.mutable.Parity], rows, shape, bodies)
 }
 
 // insertEntry adds a reading at a spot of a series buffer. The caller has locked mu.
 func (m *memory) insertEntry(b *seriesBuffer, at memtable.Spot, e memtable.Entry, shape uint32, body []byte) {
-	m.countEntries(b, 1, len(body))
+	m.countEntries(b, 1, shape, len(body))
 	m.mutable.Insert(&b.rows[m.mutable.Parity], at, e, shape, body)
 }
 
-// countEntries counts n readings with their bodies, which are about to be added to a series buffer.
-func (m *memory) countEntries(b *seriesBuffer, n, body int) {
+// countEntries counts n readings with their bodies, which are about to be added to a series buffer. With
+// the first reading of a series, it also counts the field names, which each chunk has once more.
+func (m *memory) countEntries(b *seriesBuffer, n int, shape uint32, body int) {
 	mt := m.mutable
 	bytes := memtable.Size(n, body)
 	if b.rows[mt.Parity].Len() == 0 {
 		m.filled[mt.Parity] = append(m.filled[mt.Parity], b)
-		bytes += memtable.BufferBytes
+		bytes += memtable.BufferBytes + mt.NamesBytes(shape)
 	}
 	mt.Readings += int64(n)
 	mt.Bytes += bytes
@@ -247,6 +265,7 @@ func (m *memory) cacheNewest(r *varve.Reading, l *store.Latest, epoch uint64) {
 		kept := r.Clone()
 		b.newest, b.newestEpoch = &kept, epoch
 	}
+	m.requestEviction()
 }
 
 // loadMaxFlushed sets maxFlushed and level0 of a series buffer if they are unknown. It sets nothing

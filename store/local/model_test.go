@@ -48,7 +48,7 @@ func (s *subject) Reopen() error {
 // TestStore_AgreesWithModel compares the store with the model of package storetest. The cases differ in
 // how often memtables are flushed, and in whether the store is closed or its power is cut.
 func TestStore_AgreesWithModel(t *testing.T) {
-	for name, size := range map[string]int64{"memtables": 1 << 30, "some chunks": 4 << 10, "chunks": 1} {
+	for name, size := range map[string]int64{"memtables": local.MaxMemtableBytes, "some chunks": 4 << 10, "chunks": 1} {
 		for _, crash := range []bool{false, true} {
 			if crash {
 				name += ", power cuts"

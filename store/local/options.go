@@ -104,9 +104,9 @@ type Events struct {
 	Fatal func(msg string)
 }
 
-// MaxMemtableBytes is the maximum of Options.MemtableBytes. The bodies of a memtable, which may become
-// about twice as large, have offsets of 32 bits.
-const MaxMemtableBytes = 1 << 30
+// MaxMemtableBytes is the maximum of Options.MemtableBytes. A memtable may become 2.25 times as large, and
+// a replay of the journal puts two of them into one, whose bodies have offsets of 32 bits.
+const MaxMemtableBytes = 512 << 20
 
 func (o Options) validate() error {
 	if o.MemtableBytes > MaxMemtableBytes {

@@ -146,6 +146,10 @@ func errItemKey(key []byte) error { return fmt.Errorf("key of an item is damaged
 
 // Partitions returns the partition keys that begin with a prefix and have items, in order.
 func (r *itemReader) Partitions(ctx context.Context, prefix string) (list []string, err error) {
+	if err := r.db.life.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer r.db.life.leave()
 	begin := append([]byte{spaceItem}, prefix...)
 	err = r.db.visitSome(ctx, begin, after(begin), func(key []byte) (next []byte) {
 		k, ok := cutKey(key[1:])

@@ -21,7 +21,7 @@ var repeatTable = func() grid.Table {
 
 func openRepeat(tb testing.TB, fs vfs.FS) *Store {
 	tb.Helper()
-	s, err := Open(Options{Dir: "data", FS: fs, MemtableBytes: 1 << 30, ChunkReadings: 8, Events: Events{
+	s, err := Open(Options{Dir: "data", FS: fs, MemtableBytes: MaxMemtableBytes, ChunkReadings: 8, Events: Events{
 		Failed: func(what string, err error) { tb.Errorf("%s: %v", what, err) },
 	}})
 	if err != nil {

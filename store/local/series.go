@@ -108,6 +108,10 @@ func parseSeries(text string) (varve.Series, error) {
 // ChunkSeries returns the series that have chunks in any table, in any order. It ignores readings
 // in memtables. Right after Open, no memtable has readings.
 func (rd *reader) ChunkSeries(ctx context.Context) (list []varve.Series, err error) {
+	if err := rd.db.life.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer rd.db.life.leave()
 	seen := map[varve.Series]bool{}
 	err = rd.db.visitSome(ctx, []byte{spaceChunk}, []byte{spaceChunk + 1}, func(key []byte) (next []byte) {
 		k, ok := parseChunkKey(key)

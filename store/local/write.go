@@ -198,12 +198,7 @@ func (w *pendingWrite) makeMissing() {
 			g.buffer = w.mem.makeBuffer(g.table, g.readings[0].Series)
 		}
 	}
-	if w.mem.hasTooManyIdle() { // duplicates create series buffers that are never flushed
-		select {
-		case w.mem.evictions <- struct{}{}:
-		default:
-		}
-	}
+	w.mem.requestEviction() // duplicates create series buffers that are never flushed
 }
 
 // collectLate collects the readings that must be looked up in chunks.
@@ -283,7 +278,6 @@ func (w *pendingWrite) insertSome() (done bool, err error) {
 func (w *pendingWrite) insertGroup(g *group, end int) (waits bool) {
 	mt, i := w.mem.mutable, g.done
 	for i < end {
-		g.shape = mt.Shape(g.readings[i].Fields, g.shape)
 		if n := g.countAscending(mt, i, end); n > 0 {
 			rows := g.rows[i : i+n]
 			bodies := w.bodies[rows[0].From:rows[n-1].To]
@@ -323,6 +317,7 @@ func (w *pendingWrite) insertOne(g *group, i int) (waits bool) {
 		}
 		if mt == w.mem.mutable {
 			body := w.bodies[fresh.From:fresh.To]
+			g.shape = mt.Shape(g.readings[i].Fields, g.shape)
 			w.mem.insertEntry(g.buffer, at, *fresh, g.shape, body)
 			w.record.Add(&g.buffer.Source, g.rows[i:i+1], g.shape, mt.Names(g.shape), body)
 		}

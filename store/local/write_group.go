@@ -60,7 +60,8 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 
 // countAscending returns how many readings, beginning at index i and before index "end", can be
 // appended together. Their event times ascend, and are after all rows of the series buffer. Chunks do
-// not have these readings. All of them have the field names of g.shape.
+// not have these readings. All of them have the same field names, whose index becomes g.shape. Readings
+// that are stored already add no index, because only new readings make the memtable flush.
 func (g *group) countAscending(mt *memtable.Memtable, i, end int) int {
 	last := max(g.buffer.rows[0].LastTime(), g.buffer.rows[1].LastTime())
 	from := i
@@ -68,7 +69,9 @@ func (g *group) countAscending(mt *memtable.Memtable, i, end int) int {
 		if g.lookups != nil && g.lookups[i].inChunk.Outcome != 0 {
 			break
 		}
-		if i > from && !mt.HasShape(g.readings[i].Fields, g.shape) {
+		if i == from {
+			g.shape = mt.Shape(g.readings[i].Fields, g.shape)
+		} else if !mt.HasShape(g.readings[i].Fields, g.shape) {
 			break
 		}
 		last = g.rows[i].Time

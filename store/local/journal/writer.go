@@ -355,8 +355,7 @@ func (w *Writer) written(g *group, err error) {
 	s.synced += int64(len(g.buf))
 	s.durable = s.length
 	if g.last {
-		// The whole segment is durable, so a failed close cannot lose data.
-		w.failed = s.file.Close()
+		_ = s.file.Close() // the whole segment is durable, so a failed close loses nothing
 	}
 	w.queue = w.queue[1:]
 	if cap(g.buf) <= maxSpareBytes && len(w.spares) < maxSpares {

@@ -80,6 +80,21 @@ func (m *Memtable) Insert(rows *Rows, at Spot, e Entry, shape uint32, body []byt
 	rows.insert(at, Row{Time: e.Time, at: m.bodies.append(body), shape: shape})
 }
 
+// shapeBytes is the approximate memory of a list of field names without the names. Each name needs
+// nameBytes and twice its text.
+const (
+	shapeBytes = 100
+	nameBytes  = 24
+)
+
+// NamesBytes returns the approximate size of the field names of a reading in a chunk.
+func (m *Memtable) NamesBytes(shape uint32) (bytes int64) {
+	for _, name := range m.shapes[shape] {
+		bytes += int64(len(name) + 9)
+	}
+	return bytes
+}
+
 // Shape returns the index of a reading's field names. New names get a new index. Shape first tries the
 // argument "last", which is the index of the previous reading, because the names are usually equal.
 func (m *Memtable) Shape(fields []varve.Field, last uint32) uint32 {
@@ -100,6 +115,7 @@ func (m *Memtable) Shape(fields []varve.Field, last uint32) uint32 {
 		id = uint32(len(m.shapes))
 		m.shapes = append(m.shapes, names)
 		m.shapeIDs[key.String()] = id
+		m.Bytes += int64(shapeBytes + 2*key.Len() + nameBytes*len(names))
 	}
 	return id
 }
