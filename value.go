@@ -72,8 +72,8 @@ const MaxJSONDepth = canonjson.MaxDepth
 // JSONValue returns a JSON object or array as a value in canonical form.
 //
 // The form has no white space, sorted members, and numbers without superfluous zeros. JSONValue fails
-// if the text is not a JSON object or array in UTF-8, or is nested deeper than MaxJSONDepth. Each
-// member must occur once, and each number must be a valid [Number].
+// if the text is not a JSON object or array in UTF-8, or is nested deeper than MaxJSONDepth. No
+// member may occur twice in an object, and each number must be a valid [Number].
 func JSONValue(text []byte) (Value, error) {
 	form, err := canonjson.Format(text)
 	if err != nil {

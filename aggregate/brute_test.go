@@ -16,7 +16,8 @@ import (
 // The oracle computes aggregates in a slow and simple way, with rational numbers from the texts of
 // values. It finds buckets by stepping through time, and uses no algorithm of package aggregate.
 
-// value parses true, false or a number. Any other text becomes a string.
+// value parses true, false or a number. A text with other characters than digits, ".", "e" and "-"
+// becomes a string.
 func value(t TB, text string) varve.Value {
 	switch {
 	case text == "true" || text == "false":

@@ -31,7 +31,7 @@ type retirer struct {
 	failed func(task string, err error)
 }
 
-// resolveAll resolves the open alerts of the ended generations of all rules. See retirement.
+// resolveAll resolves the open alerts of rules whose generation has ended. See retirement.
 func (t *retirer) resolveAll(ctx context.Context) error {
 	rules, err := t.rules.query(ctx, store.ItemQuery{Index: store.GSI2, PK: retiredPK})
 	if err != nil {

@@ -117,8 +117,8 @@ func (h *prometheusHandler) addRoutes(o *operations) {
 
 var promContent = map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}}}
 
-// promAnswer has the data, the warnings and the infos of a successful answer. The function "serve" writes
-// them as one JSON object.
+// promAnswer has the data, the warnings and the infos of a successful answer. The handler that "serve" returns
+// writes them as one JSON object.
 type promAnswer struct {
 	data            func(dst []byte) []byte // appends the value of the property "data"
 	warnings, infos []string

@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/rejects"
 )
 
-// withRejects sets the options of a server that stores rejects. Stream clocks has a quarantine.
+// withRejects sets the options of a server that stores rejects. The stream "clocks" has a quarantine.
 func withRejects(o *engine.Options, _ *api.Limits) {
 	o.Rejects = rejects.Options{Limit: 50_000, Retention: 30 * 24 * time.Hour, Quarantine: map[string]bool{"clocks": true}}
 }

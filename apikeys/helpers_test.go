@@ -34,7 +34,7 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// watched counts the reads of a store, and can block or fail them.
+// watched counts the calls of Get, and can block or fail calls of Get and Put.
 type watched struct {
 	store.Items
 	mu   sync.Mutex

@@ -22,7 +22,7 @@ type SeriesReader struct {
 	reader *Reader
 	record Record
 	rng    store.Range
-	shared *sharedGroups // row groups that tables of the merged archive share; nil for other archives
+	shared *sharedGroups // row groups of a merged archive that one query reads; nil for other archives
 	begun  bool
 	left   []group      // row groups that are not read yet, in the order of the range
 	parts  []block.Part // decoded readings that were not returned yet

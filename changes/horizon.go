@@ -93,7 +93,7 @@ func (h *Horizon) decode(ctx context.Context, item *store.Item) error {
 	return h.put(ctx, now, h.epoch.next(now))
 }
 
-// Settled implements Settled.
+// Settled implements the interface Settled.
 func (h *Horizon) Settled(ctx context.Context) (time.Time, Epoch, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

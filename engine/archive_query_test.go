@@ -87,7 +87,7 @@ type archivePast struct {
 	shared  atomic.Pointer[time.Time] // copy of clock, which the goroutines of the engine read
 	copies  []tableCopy
 	dropped int // number of dropped tables
-	oldest  int // age of the oldest reading that write stores, in units of 3 days
+	oldest  int // maximum age of the readings that the method "write" stores, in units of 3 days
 }
 
 // tableCopy is one stored copy of a reading.

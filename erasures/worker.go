@@ -120,7 +120,7 @@ func (p *pass) makePass(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.State == Held { // this pass has erased nothing, so records found now belong to readings after the plan
+	if r.State == Held { // this pass has erased nothing, so alerts and other traces belong to readings that arrived after the plan
 		return p.verify(ctx)
 	}
 	traces, err := p.e.eraseTraces(ctx, &p.scope)

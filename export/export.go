@@ -167,7 +167,7 @@ func (e *exporter) readPresent(ctx context.Context) (p client.ChangesPage, err e
 	}
 }
 
-// copyDevices copies the readings of the first copy, device by device.
+// copyDevices makes the first copy, or continues it, device by device.
 func (e *exporter) copyDevices(ctx context.Context) error {
 	devices, err := e.devices(ctx)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// MaxPrefix is the largest length of a prefix.
+// MaxPrefix is the largest length of a table prefix, in bytes.
 const MaxPrefix = 64
 
 // Table is one cell of the grid. It contains the readings of one prefix with event times in Range

@@ -33,7 +33,7 @@ var ErrHeld = errors.New("lease is held by another process")
 var ErrLost = errors.New("lease was lost")
 
 // MaxClockSkew is the largest assumed difference between the clocks of two processes that share a
-// store. Every margin for clocks is derived from it.
+// store. A margin for different clocks must not be shorter.
 const MaxClockSkew = 10 * time.Minute
 
 // takeoverMargin is the time that other processes wait after the end of a lease before they take it

@@ -190,7 +190,7 @@ func (l *link5) publish(ctx context.Context, topic string, payload, correlation 
 func (l *link5) close() {
 	select {
 	case <-l.failed():
-	case <-time.After(10 * ackInterval): // the library sends acknowledgements in intervals
+	case <-time.After(10 * ackInterval): // lets the library send pending acknowledgements, which it does once per ackInterval
 	}
 	_ = l.client.Disconnect(&paho.Disconnect{}) // the connection may be lost already
 	l.set(errClosed)

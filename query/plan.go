@@ -177,7 +177,7 @@ type PlannedTable struct {
 	Month  grid.Month `json:"-"`      // arrival month
 	Action string     `json:"action"` // read, or skip
 	Why    string     `json:"why"`    // the reason for the action
-	Cost   store.Cost `json:"-"`      // cost of reading all of the query's window in the table
+	Cost   store.Cost `json:"-"`      // estimated cost of reading the rest of the query in the table; 0 if the table is skipped
 }
 
 // Explanation is the result of Explain.

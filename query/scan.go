@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// ScanCopies passes all stored copies of the readings of a series in a window to a scanner, including
+// ScanCopies calls a scanner for each stored copy of the readings of a series in a window, including
 // all versions. The copies include expired readings that have not been dropped, and all readings
 // acknowledged before the call.
 //

@@ -125,7 +125,7 @@ func (w *world) putOn(t TB, layout grid.Policy, class string, r varve.Reading) g
 // ascending. Of several live copies, it returns the one that arrived first.
 func (w *world) distinct(s varve.Series) []varve.Reading { return w.distinctAsOf(s, time.Time{}) }
 
-// distinctAsOf is like distinct, but considers only copies that had arrived at a time.
+// distinctAsOf is like distinct, but ignores copies that arrived after "asOf". The zero time means no limit.
 func (w *world) distinctAsOf(s varve.Series, asOf time.Time) []varve.Reading {
 	return w.first(s, func(c *stored) bool {
 		if !asOf.IsZero() && c.reading.Arrived.After(asOf) {

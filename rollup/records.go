@@ -20,8 +20,8 @@ type Source interface {
 // Partials of dirty slots may be incomplete.
 type partialSet map[slot]*Partial
 
-// addItem parses an item and adds it to its partial. It parses only the fields in the given set.
-// Items must be added in the order of their keys.
+// addItem parses an item and adds it to its partial. It parses only the fields in "only", or all fields
+// if "only" is nil. Items must be added in the order of their keys.
 func (m partialSet) addItem(it *store.Item, at slot, part int64, only fieldSet) (err error) {
 	if part == 0 {
 		m[at], err = parsePartial(it, only)

@@ -73,7 +73,7 @@ func TestRun_DropsOnlyArchivedTables(t *testing.T) {
 	}
 }
 
-// retireFirstMonth retires the tables of the first month, and lets their grace pass.
+// retireFirstMonth retires the tables of the first month, and advances the clock past their grace period.
 func (w *world) retireFirstMonth(t *testing.T) grid.Month {
 	t.Helper()
 	mustRun(t, w.rotator)

@@ -17,7 +17,7 @@ type Turn struct {
 // Turn returns a new turn for the request. Call Begin to start it.
 func (q *Request) Turn() *Turn { return &Turn{lanes: q.r.lanes} }
 
-// Pace returns a pace for bulk work outside of requests. The pace rests while small requests
+// Pace returns a Pace for bulk work outside of requests. It makes the work rest while small requests
 // arrive.
 func (r *Router) Pace() *lanes.Pace { return r.lanes.Pace() }
 

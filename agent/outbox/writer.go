@@ -228,8 +228,8 @@ func (w *writer) abandonSegment() {
 	w.closeActive()
 }
 
-// closeActive closes the file of the active segment. If all its records are confirmed, they are kept or
-// removed.
+// closeActive closes the file of the active segment. If all its records are confirmed, finishSegment
+// keeps or removes the segment.
 func (w *writer) closeActive() {
 	s := w.active
 	if w.timer != nil {

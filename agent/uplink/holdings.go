@@ -62,7 +62,7 @@ type hours struct {
 // old enough to be compared.
 type holdings struct {
 	part     part
-	excluded map[seriesHour]bool // hours that are too large
+	excluded map[seriesHour]bool // hours that are not compared, because they have too many readings
 	series   map[seriesName]*hours
 	due      int64 // number of readings in due segments
 	size     int   // number of readings, and heldPerHour for each hour

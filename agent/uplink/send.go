@@ -156,7 +156,7 @@ func (s *Sender) deliver(ctx context.Context, d *delivery) error {
 	return nil
 }
 
-// record applies the result of an attempt. It returns an error if the readings of the body must be resent.
+// record applies the result of an attempt. It returns an error if some readings of the body must be resent.
 func (d *delivery) record(left retryable, err error) error {
 	d.isAnswered = err == nil && len(left.rows) < d.part
 	switch {

@@ -16,14 +16,15 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// Defaults has the values for readings that have none of their own.
+// Defaults has values for readings that have none of their own, and options of the readers.
 type Defaults struct {
 	Tenant, Stream string
 	Device         string // device of readings without one; if empty, each reading must have a device
 	Time           TimeFormat
 	Arrival        time.Time // if set, the event time of readings without an event time
 	Flat           bool      // all properties of JSON objects are fields, except device, time, id, _version and stream
-	// Lines assigns the tags of line protocol. If nil, the default mapping applies.
+	// Lines determines which tags of line protocol name the device, and which become fields. If nil, the
+	// default mapping applies.
 	Lines *LineMapping
 	// Now returns the time of points of line protocol without a time. If nil, such points are
 	// invalid.

@@ -298,7 +298,8 @@ func writeNarrow(c *block.Column, written map[int][]int) error {
 	return nil
 }
 
-// addOthers adds the values that have no column of their own.
+// addOthers adds the values in the column "others" to a block. These values do not fit into a column of
+// their field.
 func (a *assembly) addOthers(b *block.Block, from, to int) error {
 	c := &a.columns[a.layout.others()]
 	values := map[string][]varve.Value{}

@@ -69,8 +69,8 @@ func (c backupCommands) runRestore(ctx context.Context, place string, f *restore
 	return c.restore(ctx, p, m, f.data, nil)
 }
 
-// restore writes a backup into a folder, and checks the resulting store. The function "finish" may
-// change the store before it is usable.
+// restore restores a backup into a folder, and checks the resulting store. Before the check, the function
+// "finish" may change the store.
 func (c backupCommands) restore(ctx context.Context, p *backup.Place, m *backup.Manifest, dir string, finish func() error) error {
 	if err := c.watch(p, func() error { return p.Restore(ctx, m, dir, finish) }); err != nil {
 		return err

@@ -58,7 +58,7 @@ const (
 	NotChecked = doctor.NotChecked
 )
 
-// Values of Settings.
+// Values of Settings.Billing and Settings.TableClass.
 const (
 	OnDemand         = template.OnDemand
 	Provisioned      = template.Provisioned

@@ -78,7 +78,7 @@ func Start(ctx context.Context, binary, dir string, args ...string) (*Server, er
 	return StartAt(ctx, binary, dir, Reach{}, args...)
 }
 
-// Reach defines the address and the protocol of a server.
+// Reach defines the address, the protocol and the environment of a server.
 type Reach struct {
 	Listen string       // address without a port; the default is 127.0.0.1
 	TLS    *http.Client // client that trusts the server's certificate; if nil, the server has no TLS

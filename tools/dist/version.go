@@ -57,8 +57,8 @@ var (
 	commitOnly = regexp.MustCompile(`^([0-9a-f]+)(-dirty)?$`)
 )
 
-// packageVersion returns the semantic version of a commit that git describes. If no earlier
-// commit has a tag, the version sorts before 0.0.1, and by the time of the commit.
+// packageVersion converts the output of git describe to a version for package managers. If the output
+// has no usable tag, the version begins with 0.0.0 and the time "at", so that later versions sort later.
 func packageVersion(described string, at time.Time) string {
 	if m := tagged.FindStringSubmatch(described); m != nil {
 		return m[1]

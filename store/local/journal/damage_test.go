@@ -89,7 +89,7 @@ type journalDamage struct {
 	left    string // payloads of the frames that Replay returns with Salvage
 }
 
-// journalDamages returns ways to damage a journal that differ from a crash.
+// journalDamages returns kinds of damage to a journal that no crash causes.
 func journalDamages() []journalDamage {
 	return []journalDamage{
 		{"payload flipped in the last segment", flip(3, frameAt(0)+frameBytes), "0000000003.journal: bytes 44 to 72: a frame does not check", "[1axx 1bxx 1cxx 2axx 2bxx 2cxx 3bxx 3cxx]"},

@@ -99,8 +99,8 @@ func (r *replay) checkChain(c Chain) error {
 	return nil
 }
 
-// segments replays the segments from "first" to "last", which the chain lists, and all later
-// segments that exist. It reports missing segments.
+// segments replays the segments that the chain lists, from "first" to "last". It also replays all later
+// segments that exist, and reports missing segments.
 func (r *replay) segments(files []file, first, last uint64) error {
 	want := first
 	for _, f := range files {

@@ -18,7 +18,7 @@ func load(t *capacity.Throughput, k capacity.Kind, from time.Time, d time.Durati
 	return admitted
 }
 
-// loadWithReason is like load. It also returns the reason for the last throttled request.
+// loadWithReason is like load. It also returns why the last throttled request was throttled.
 func loadWithReason(t *capacity.Throughput, k capacity.Kind, from time.Time, d time.Duration, perSecond int, hash func(i int) uint64) (admitted int, last capacity.Reason) {
 	n := int(d.Seconds() * float64(perSecond))
 	for i := range n {

@@ -76,7 +76,7 @@ type partition struct {
 	second  int64           // current second, in Unix time
 	used    Units           // units that the partition served in the current second
 	refused bool            // whether a request was throttled in the current second
-	hot     time.Time       // start of the heat; zero if the partition is not hot
+	hot     time.Time       // time since which the partition is hot; zero if it is not hot
 	recent  [samples]uint64 // hashes of the last requests
 	sampled int             // number of requests so far
 }
