@@ -155,24 +155,23 @@ func (m *memory) evictSome(t *table) bool {
 // appendEntries adds readings after all others of a series buffer. The argument "bodies" has their
 // bodies, one after another. The caller has locked mu.
 func (m *memory) appendEntries(b *seriesBuffer, rows []memtable.Entry, shape uint32, bodies []byte) {
-	m.countEntries(b, len(rows), shape, len(bodies))
+	m.countEntries(b, len(rows), len(bodies))
 	m.mutable.Append(&b.rows[m.mutable.Parity], rows, shape, bodies)
 }
 
 // insertEntry adds a reading at a spot of a series buffer. The caller has locked mu.
 func (m *memory) insertEntry(b *seriesBuffer, at memtable.Spot, e memtable.Entry, shape uint32, body []byte) {
-	m.countEntries(b, 1, shape, len(body))
+	m.countEntries(b, 1, len(body))
 	m.mutable.Insert(&b.rows[m.mutable.Parity], at, e, shape, body)
 }
 
-// countEntries counts n readings with their bodies, which are about to be added to a series buffer. With
-// the first reading of a series, it also counts the field names, which each chunk has once more.
-func (m *memory) countEntries(b *seriesBuffer, n int, shape uint32, body int) {
+// countEntries counts n readings with their bodies, which are about to be added to a series buffer.
+func (m *memory) countEntries(b *seriesBuffer, n, body int) {
 	mt := m.mutable
 	bytes := memtable.Size(n, body)
 	if b.rows[mt.Parity].Len() == 0 {
 		m.filled[mt.Parity] = append(m.filled[mt.Parity], b)
-		bytes += memtable.BufferBytes + mt.NamesBytes(shape)
+		bytes += memtable.BufferBytes
 	}
 	mt.Readings += int64(n)
 	mt.Bytes += bytes

@@ -87,14 +87,6 @@ const (
 	nameBytes  = 24
 )
 
-// NamesBytes returns the approximate size of the field names of a reading in a chunk.
-func (m *Memtable) NamesBytes(shape uint32) (bytes int64) {
-	for _, name := range m.shapes[shape] {
-		bytes += int64(len(name) + 9)
-	}
-	return bytes
-}
-
 // Shape returns the index of a reading's field names. New names get a new index. Shape first tries the
 // argument "last", which is the index of the previous reading, because the names are usually equal.
 func (m *Memtable) Shape(fields []varve.Field, last uint32) uint32 {
