@@ -134,7 +134,9 @@ func (a *archived) remove(t *rapid.T) { must(t, os.RemoveAll(a.root)) }
 func (a *archived) genRange(t *rapid.T) (store.Range, []varve.Reading) {
 	some := &a.want[rapid.IntRange(0, len(a.want)-1).Draw(t, "some")]
 	rng := store.Range{Table: table, Series: some.Series, Window: varve.AllTime()}
-	if rapid.Bool().Draw(t, "window") {
+	if rapid.Bool().Draw(t, "far") {
+		rng.Window.To = time.Now().AddDate(292, 0, 0) // later than 64 bits of nanoseconds can express
+	} else if rapid.Bool().Draw(t, "window") {
 		from := time.Unix(table.Start+rapid.Int64Range(0, 40).Draw(t, "from")*4000, 0)
 		rng.Window = varve.Window{From: from, To: from.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "length")) * 4000 * time.Second)}
 	}

@@ -111,3 +111,25 @@ func TestLine_OpenStringsTakeLinearTime(t *testing.T) {
 		t.Errorf("500 lines take %s, 8000 lines take %s", few, many)
 	}
 }
+
+// TestCSV_HeadersTakeLinearTime reads headers with many names. The time must grow with the number of names, not
+// with its square.
+func TestCSV_HeadersTakeLinearTime(t *testing.T) {
+	took := func(names int) time.Duration {
+		var body strings.Builder
+		body.WriteString("device,time")
+		for i := range names {
+			fmt.Fprintf(&body, ",%d", i)
+		}
+		best := time.Hour
+		for range 3 {
+			begin := time.Now()
+			readBatch(t, wire.CSV, body.String()+"\n")
+			best = min(best, time.Since(begin))
+		}
+		return best
+	}
+	if few, many := took(2000), took(40_000); many > 100*few {
+		t.Errorf("2000 names take %s, 40,000 names take %s", few, many)
+	}
+}

@@ -195,7 +195,7 @@ func TestStore_KeepsRecordsThatAreErrors(t *testing.T) {
 func TestParseTarget_RefusesMistakes(t *testing.T) {
 	for params, param := range map[string]string{
 		"": "stream", "stream=_x!": "stream", "stream=a&format=csv": "format", "stream=a&format=xml": "format",
-		"stream=a&precision=x": "precision", "stream=a&time=never": "time", "stream=a&color=red": "color",
+		"stream=a&precision=x": "precision", "stream=a&precision=h": "precision", "stream=a&precision=auto&format=ndjson": "precision", "stream=a&time=never": "time", "stream=a&color=red": "color",
 	} {
 		q, err := url.ParseQuery(params)
 		if err != nil {

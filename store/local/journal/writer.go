@@ -35,7 +35,7 @@ type Writer struct {
 	prepared *segment  // the next segment, if Prepare has created it; otherwise nil
 	open     *group    // the group that collects frames; may be nil
 	queue    []*group  // groups to be written, in order; the last one may be the open group
-	failed   error     // error of the last write, which is being retried, or of closing the last segment
+	failed   error     // error of the last write, which is being retried
 	closed   bool
 	spares   [][]byte      // buffers of written groups, for later groups; at most maxSpares
 	stopped  chan struct{} // closed when writeLoop returns
