@@ -45,6 +45,7 @@ test: need fmt lint build
 	$(GO) test -race -timeout 40m -count=1 ./tests/...
 	@tests/doors/run.sh
 	@cd console/generate && $(GO) vet ./... && $(GO) test -count=1 ./... # -count=1, because Go's test cache ignores files outside of the module
+	@$(GO) test -C tools/dist ./...
 	@tests/console/run.sh
 	@tests/terraform/run.sh
 
@@ -54,6 +55,7 @@ check: need fmt lint build
 	$(GO) test -short -timeout 10m -count=1 ./tests/...
 	@tests/doors/run.sh -short
 	@cd console/generate && $(GO) vet ./... && $(GO) test -count=1 ./... # -count=1, because Go's test cache ignores files outside of the module
+	@$(GO) test -C tools/dist ./...
 	@tests/console/run.sh -short
 	@tests/terraform/run.sh -short
 

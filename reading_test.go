@@ -174,6 +174,11 @@ func TestReading_SizeCountsIDNamesAndValues(t *testing.T) {
 	if r.Size() != before {
 		t.Errorf("size %d before the id, %d with it", before, r.Size())
 	}
+	short := varve.Reading{Fields: []varve.Field{field("n", num(t, "1e40"))}}
+	long := varve.Reading{Fields: []varve.Field{field("n", num(t, "1"+strings.Repeat("0", 40)))}}
+	if short.Size() != 1+2 || long.Size() != 1+2 {
+		t.Errorf("1e40 has size %d, and its 41 digits %d, want 3", short.Size(), long.Size())
+	}
 }
 
 func TestReading_CloneIsEqualAndIndependent(t *testing.T) {

@@ -136,7 +136,7 @@ func (v Value) Equal(w Value) bool {
 func (v Value) size() int {
 	switch v.kind {
 	case KindNumber:
-		return 1 + v.num.Digits()
+		return 1 + v.num.Canonical().Digits() // 1e40 and its 41 digits have the same size
 	case KindBool:
 		return 1
 	default:

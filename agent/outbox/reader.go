@@ -124,14 +124,14 @@ func (b *Outbox) readBatch(f File, s *segment, from, to int64, bytes, readings i
 // reported as damage, and others as torn.
 func (b *Outbox) skip(s *segment, from, to int64) {
 	b.mu.Lock()
-	present := slices.Contains(b.segments, s)
+	present, durable := slices.Contains(b.segments, s), s.durable
 	s.confirmed.offset = to
 	removed := b.finishSegment(s)
 	b.mu.Unlock()
 	if !present {
 		return // the segment was dropped while it was read
 	}
-	if from < s.durable {
+	if from < durable {
 		b.damaged(s, from, to)
 	} else {
 		b.opts.Events.Torn(fileName(s.number), from, to-from)

@@ -102,11 +102,17 @@ func (c *csvReader) readStrings(cells [][]byte) varve.Verdict {
 	if err := json.Unmarshal(cells[i], &c.listed); err != nil {
 		return varve.Reject(varve.CodeFieldInvalid, `column %s: %s is not a list of fields: write a JSON array of their names`, StringsColumn, clip(string(cells[i])))
 	}
+	slices.Sort(c.listed) // for isListed
 	return varve.Verdict{}
 }
 
 // isListed reports whether StringsColumn lists the field of a column. If the column has another kind by
 // Columns.Kinds, that kind takes precedence.
 func (c *csvReader) isListed(r *role) bool {
-	return len(c.listed) > 0 && r.use == useField && (r.kind == 0 || r.kind == varve.KindString) && slices.Contains(c.listed, r.name)
+	return len(c.listed) > 0 && r.use == useField && (r.kind == 0 || r.kind == varve.KindString) && c.lists(r.name)
+}
+
+func (c *csvReader) lists(field string) bool {
+	_, found := slices.BinarySearch(c.listed, field)
+	return found
 }

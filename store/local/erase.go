@@ -13,9 +13,10 @@ import (
 // eraser implements store.Eraser.
 //
 // If the series has readings in memory, a flush first moves all readings from the journal and
-// memory to chunks, and removes the segments. So no replay returns an erased reading. The chunks
-// are rewritten in one batch, which is durable before Erase returns. Then Pebble merges the files
-// with keys of the series, so that no file has the old chunks. Writes continue meanwhile.
+// memory to chunks. Flushed segments are removed before chunks are rewritten, so that no replay
+// returns an erased reading. The chunks are rewritten in one batch, which is durable before Erase
+// returns. Then Pebble merges the files with keys of the series, so that no file has the old
+// chunks. Writes continue meanwhile.
 type eraser struct {
 	db        *database
 	mem       *memory
@@ -40,7 +41,7 @@ func (er *eraser) Erase(ctx context.Context, e store.Erasure) (erased int64, err
 	}
 	err = er.flusher.runExclusive(ctx, func() error {
 		if !er.isInMemory(t, e.Series) {
-			return nil
+			return er.flusher.removeFlushed(er.db.life.background)
 		}
 		return er.flusher.flush(er.db.life.background) // with ctx, a canceled flush would count as failed
 	})

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -189,6 +192,42 @@ func TestErase_SurvivesPowerCuts(t *testing.T) {
 	if count["erasing"] < 5 || count["erased"] < 3 {
 		t.Errorf("power cuts %v, want more", count)
 	}
+}
+
+// TestErase_RemovesFlushedSegmentsFirst makes the removal of a flushed segment fail. Erase must then
+// fail before it erases readings, because a replay of the segment would return them after a crash.
+func TestErase_RemovesFlushedSegmentsFirst(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	var full atomic.Bool
+	var chains atomic.Int64 // writes of the chain while the disk is full
+	disk := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		isChain := op.Kind == errorfs.OpCreate && strings.Contains(op.Path, "CHAIN")
+		if isChain && full.Load() && chains.Add(1) > 1 { // the first write adds the next segment
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	opts := local.Options{Dir: "data", FS: disk, MinFree: -1}
+	e := &expiring{T: t, Store: open(t, opts), table: week(t, 0)}
+	create(t, e.Store, e.table)
+	write(t, e.Store, e.table, readings(t, e.table, "a", 10), varve.Stored)
+	full.Store(true)
+	for range 2 {
+		if n, err := e.Erase(t.Context(), erasureOf(e, "a")); err == nil {
+			t.Fatalf("%d readings were erased, although the journal has them", n)
+		}
+	}
+	full.Store(false)
+	if n, err := e.Erase(t.Context(), erasureOf(e, "a")); n != 10 || err != nil {
+		t.Fatalf("%d of 10 readings were erased: %v", n, err)
+	}
+	opts.FS = mem.CrashClone(vfs.CrashCloneCfg{})
+	e.close()
+	e.Store = open(t, opts)
+	if left := all(t, e.Store, e.table, "a"); len(left) != 0 {
+		t.Errorf("%d erased readings exist after a crash", len(left))
+	}
+	e.close()
 }
 
 // stages cuts the power before writes and syncs, and records the stage of each cut. Before the

@@ -30,6 +30,8 @@ type flusher struct {
 	compactor *compactor
 	// exclusive receives work that must not run beside a flush.
 	exclusive chan func()
+	flushed    uint64 // last segment that was flushed
+	removalDue bool   // whether the journal may still have this segment
 }
 
 // loop flushes full memtables, evicts idle series buffers, and compacts tables that became cold.
@@ -84,7 +86,7 @@ func (f *flusher) runExclusive(ctx context.Context, do func() error) error {
 
 func (f *flusher) flushIfFull() error {
 	f.mem.mu.RLock()
-	due := f.mem.mutable.Bytes >= f.db.opts.MemtableBytes || f.mem.immutable != nil
+	due := f.removalDue || f.mem.mutable.IsFull(f.db.opts.MemtableBytes) || f.mem.immutable != nil
 	f.mem.mu.RUnlock()
 	if !due && f.db.journal.Size() < f.db.opts.JournalBytes {
 		return nil
@@ -95,7 +97,10 @@ func (f *flusher) flushIfFull() error {
 // flush flushes all memtables: the immutable one of a failed flush, and then the mutable one. Only
 // one goroutine may flush at a time.
 func (f *flusher) flush(ctx context.Context) error {
-	err := f.flushImmutable(ctx)
+	err := f.removeFlushed(ctx)
+	if err == nil {
+		err = f.flushImmutable(ctx)
+	}
 	if err == nil {
 		err = f.rotate()
 	}
@@ -161,13 +166,9 @@ func (f *flusher) flushImmutable(ctx context.Context) (err error) {
 		return err
 	}
 	f.releaseImmutable(mt, done)
-	if err := f.db.makeDurable(ctx); err != nil {
+	f.flushed, f.removalDue = mt.Segment, true
+	if err := f.removeFlushed(ctx); err != nil {
 		return err
-	}
-	if f.db.journal != nil {
-		if err := f.db.journal.Remove(mt.Segment); err != nil {
-			return err
-		}
 	}
 	if mt.Readings > 0 {
 		f.db.opts.Events.Flushed(mt.Readings, bytes, time.Since(begin))
@@ -176,6 +177,25 @@ func (f *flusher) flushImmutable(ctx context.Context) (err error) {
 		return err
 	}
 	f.mem.evictIdle()
+	return nil
+}
+
+// removeFlushed removes the flushed segments of the journal, as soon as Pebble has their readings
+// durably. A failed removal is retried by the next flush, and before an erasure, because a replay of
+// the segments would return erased readings.
+func (f *flusher) removeFlushed(ctx context.Context) error {
+	if !f.removalDue {
+		return nil
+	}
+	if err := f.db.makeDurable(ctx); err != nil {
+		return err
+	}
+	if f.db.journal != nil { // nil until Open has replayed the journal, which removes them then
+		if err := f.db.journal.Remove(f.flushed); err != nil {
+			return err
+		}
+	}
+	f.removalDue = false
 	return nil
 }
 

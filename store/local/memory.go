@@ -206,7 +206,7 @@ func (m *memory) waitForRoom(ctx context.Context, small bool) error {
 	}
 	for {
 		m.mu.RLock()
-		full, failed, room := m.mutable.Bytes >= limit, m.flushErr, m.room
+		full, failed, room := m.mutable.IsFull(limit), m.flushErr, m.room
 		m.mu.RUnlock()
 		if !full {
 			return nil

@@ -258,7 +258,7 @@ func (w *pendingWrite) insertSome() (done bool, err error) {
 			w.next++
 		}
 	}
-	if w.mem.mutable.Bytes >= w.mem.db.opts.MemtableBytes {
+	if w.mem.mutable.IsFull(w.mem.db.opts.MemtableBytes) {
 		w.mem.requestFlush()
 	}
 	switch {

@@ -41,7 +41,7 @@ func (t *throttles) add(hash uint64) {
 	if t.byKey == nil {
 		t.byKey = map[uint64]int64{}
 	}
-	if len(t.byKey) < maxThrottled {
+	if _, known := t.byKey[hash]; known || len(t.byKey) < maxThrottled {
 		t.byKey[hash]++
 	}
 }

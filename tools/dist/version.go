@@ -51,23 +51,34 @@ func (r *release) git(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
+// The output of git describe, without its suffix -dirty.
 var (
 	tagged     = regexp.MustCompile(`^v(\d+\.\d+\.\d+(?:-[a-z]+\.?\d*)?)$`)
-	afterATag  = regexp.MustCompile(`^v(\d+\.\d+\.\d+)-(\d+)-g([0-9a-f]+)(-dirty)?$`)
-	commitOnly = regexp.MustCompile(`^([0-9a-f]+)(-dirty)?$`)
+	afterATag  = regexp.MustCompile(`^v(\d+\.\d+\.\d+(?:-[a-z]+\.?\d*)?)-(\d+)-g([0-9a-f]+)$`)
+	commitOnly = regexp.MustCompile(`^[0-9a-f]+$`)
 )
 
 // packageVersion converts the output of git describe to a version for package managers. If the output
 // has no usable tag, the version begins with 0.0.0 and the time "at", so that later versions sort later.
 func packageVersion(described string, at time.Time) string {
+	described, dirty := strings.CutSuffix(described, "-dirty")
+	var build []string // identifiers after the plus sign
+	release := "0.0.0"
 	if m := tagged.FindStringSubmatch(described); m != nil {
-		return m[1]
+		release = m[1]
+	} else if m := afterATag.FindStringSubmatch(described); m != nil {
+		release, build = m[1], m[2:]
+	} else {
+		build = []string{at.Format("20060102150405")}
+		if commitOnly.MatchString(described) {
+			build = append(build, described)
+		}
 	}
-	if m := afterATag.FindStringSubmatch(described); m != nil {
-		return m[1] + "+" + m[2] + "." + m[3] + strings.ReplaceAll(m[4], "-", ".")
+	if dirty {
+		build = append(build, "dirty")
 	}
-	if m := commitOnly.FindStringSubmatch(described); m != nil {
-		return "0.0.0+" + at.Format("20060102150405") + "." + m[1] + strings.ReplaceAll(m[2], "-", ".")
+	if len(build) == 0 {
+		return release
 	}
-	return "0.0.0+" + at.Format("20060102150405")
+	return release + "+" + strings.Join(build, ".")
 }

@@ -45,7 +45,12 @@ func (a *Admin) Exists(ctx context.Context, name string) error {
 	return err
 }
 
-// Await waits until a table exists, is active and is not being updated.
+// missingTries is the number of requests, over about half a minute, after which Await gives up on a
+// missing table.
+const missingTries = 30
+
+// Await waits until a table exists, is active and is not being updated. It fails if the table is
+// still missing after missingTries requests, because another program may have deleted it.
 func (a *Admin) Await(ctx context.Context, name string) (*types.TableDescription, error) {
 	for try := 0; ; try++ {
 		if err := client.Pause(ctx, try); err != nil {
@@ -53,7 +58,7 @@ func (a *Admin) Await(ctx context.Context, name string) (*types.TableDescription
 		}
 		d, err := a.Describe(ctx, name)
 		switch {
-		case client.IsNoTable(err): // some servers of DynamoDB may not know a new table yet
+		case client.IsNoTable(err) && try < missingTries: // some servers of DynamoDB may not know a new table yet
 		case err != nil:
 			return nil, err
 		case d.TableStatus == types.TableStatusActive:

@@ -54,7 +54,7 @@ func (rd *Reader) Series(ctx context.Context, q store.SeriesQuery) (page store.S
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			page.Cost.Add(rd.client.Usage.Reads.AddRead(out.ConsumedCapacity))
+			page.Cost.Add(rd.client.Usage.AddRead(q.Table.Name(), out.ConsumedCapacity))
 			if last := segmentAfter(s.Number, out.LastEvaluatedKey); last.Series != "" {
 				rest = append(rest, last)
 			}

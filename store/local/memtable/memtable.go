@@ -15,8 +15,22 @@ type Memtable struct {
 	Segment  uint64 // if the memtable is immutable, the last journal segment with its readings
 	Readings int64
 	Bytes    int64 // approximate memory use, which includes the rows and the series buffers
-	shapeIDs map[string]uint32
-	cache    Cache
+	// repeated is the approximate size of the field names in its chunks. It can be a multiple of Bytes,
+	// because each chunk repeats them.
+	repeated  int64
+	nameSizes []int // size of the field names of each shape, in bytes
+	shapeIDs  map[string]uint32
+	cache     Cache
+}
+
+// maxRepetition is the maximum size of the field names in chunks, relative to the limit of a memtable.
+// It bounds the batch of a flush.
+const maxRepetition = 4
+
+// IsFull reports whether the memtable reached a limit in bytes, or its chunks would repeat too many
+// field names.
+func (m *Memtable) IsFull(limit int64) bool {
+	return m.Bytes >= limit || m.repeated >= maxRepetition*limit
 }
 
 // New returns an empty memtable.
@@ -52,6 +66,7 @@ func Size(n, bodies int) int64 { return int64(n*rowBytes + bodies) }
 // Append adds entries after all rows of a series. The argument "bodies" holds their bodies, one after
 // another.
 func (m *Memtable) Append(rows *Rows, entries []Entry, shape uint32, bodies []byte) {
+	m.countNames(rows, shape)
 	for len(entries) > 0 {
 		var some [64]Row
 		n := m.countFitting(entries[:min(len(entries), len(some))])
@@ -77,7 +92,16 @@ func (m *Memtable) countFitting(entries []Entry) int {
 
 // Insert adds an entry at a spot of the rows of a series.
 func (m *Memtable) Insert(rows *Rows, at Spot, e Entry, shape uint32, body []byte) {
+	m.countNames(rows, shape)
 	rows.insert(at, Row{Time: e.Time, at: m.bodies.append(body), shape: shape})
+}
+
+// countNames counts the field names of a reading, which is about to be added to the rows of a series.
+// It skips them if the last row has the same names.
+func (m *Memtable) countNames(rows *Rows, shape uint32) {
+	if last, ok := rows.lastShape(); !ok || last != shape {
+		m.repeated += int64(m.nameSizes[shape])
+	}
 }
 
 // shapeBytes is the approximate memory of a list of field names without the names. Each name needs
@@ -106,6 +130,7 @@ func (m *Memtable) Shape(fields []varve.Field, last uint32) uint32 {
 		}
 		id = uint32(len(m.shapes))
 		m.shapes = append(m.shapes, names)
+		m.nameSizes = append(m.nameSizes, key.Len())
 		m.shapeIDs[key.String()] = id
 		m.Bytes += int64(shapeBytes + 2*key.Len() + nameBytes*len(names))
 	}

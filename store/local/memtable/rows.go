@@ -41,6 +41,15 @@ const (
 	rowBytes = 16
 )
 
+// lastShape returns the shape of the last row. Empty rows have none.
+func (r *Rows) lastShape() (shape uint32, ok bool) {
+	if r.n == 0 {
+		return 0, false
+	}
+	rows := r.blocks[len(r.blocks)-1].rows
+	return rows[len(rows)-1].shape, true
+}
+
 // blockRows is the maximum number of rows in a block. Tests reduce it.
 var blockRows = 512
 

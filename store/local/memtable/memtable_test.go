@@ -1,0 +1,36 @@
+package memtable
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/varvedb/varve"
+)
+
+// TestMemtable_BoundsRepeatedNames adds one reading with long field names to each of many series. The
+// chunks of all series repeat the names, so the memtable must be full long before its memory is.
+func TestMemtable_BoundsRepeatedNames(t *testing.T) {
+	const limit = 1 << 20
+	m := New(0, Caching{})
+	fields := make([]varve.Field, 100)
+	names := 0
+	for i := range fields {
+		fields[i].Name = fmt.Sprintf("%s%03d", strings.Repeat("n", 57), i)
+		names += len(fields[i].Name) + 1
+	}
+	shape := m.Shape(fields, 0)
+	series := 0
+	for ; !m.IsFull(limit); series++ {
+		var rows Rows
+		for at := range int64(3) { // the chunk of a series has the names once
+			m.Append(&rows, []Entry{{Time: at, To: 10}}, shape, make([]byte, 10))
+		}
+	}
+	if size, most := series*names, (maxRepetition+1)*limit; size < maxRepetition*limit-names || size > most {
+		t.Errorf("a full memtable of %d series has %d bytes of names in chunks, want about %d", series, size, maxRepetition*limit)
+	}
+	if m.Bytes > limit {
+		t.Errorf("the memtable has %d bytes, more than its limit", m.Bytes)
+	}
+}
