@@ -103,7 +103,6 @@ func fileOf(set *token.FileSet, pos token.Pos) string {
 	return filepath.Base(set.Position(pos).Filename)
 }
 
-// emptyImporter is an importer that returns an empty package for every import.
 type emptyImporter struct{}
 
 func (emptyImporter) Import(path string) (*types.Package, error) {

@@ -74,7 +74,6 @@ func (n names) add(pkg string, parts ...string) {
 	n[name], n[pkg+"."+name] = struct{}{}, struct{}{}
 }
 
-// declaredNames returns the names that production files declare.
 func declaredNames(t *testing.T) names {
 	t.Helper()
 	all := names{}

@@ -222,7 +222,7 @@ func (r *Reading) SameFields(q *Reading) bool {
 	return slices.EqualFunc(r.Fields, q.Fields, Field.Equal)
 }
 
-// String returns the series, time and id for use in messages.
+// String returns the series, time, id and version for use in messages.
 func (r *Reading) String() string {
 	text := fmt.Sprintf("%s@%s#%s", r.Series, r.Time.UTC().Format(time.RFC3339Nano), r.ID)
 	if v := r.ID.version; v > 0 {

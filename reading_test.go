@@ -10,7 +10,6 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// fields returns n fields in order.
 func fields(n int) []varve.Field {
 	all := make([]varve.Field, n)
 	for i := range all {

@@ -76,7 +76,6 @@ func TestSizes_OfTypes(t *testing.T) {
 	}
 }
 
-// receiverName returns the name of a receiver's type.
 func receiverName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:

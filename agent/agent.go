@@ -47,7 +47,7 @@ import (
 	"github.com/varvedb/varve/mqtt"
 )
 
-// Options configure an agent. All are required.
+// Options configure an agent. All fields are required.
 type Options struct {
 	Settings *settings.Settings
 	Log      zerolog.Logger
@@ -108,7 +108,6 @@ func Start(ctx context.Context, o Options) (a *Agent, err error) {
 	return a, nil
 }
 
-// listen opens the ports and serves them.
 func (a *Agent) listen(ctx context.Context, secured *tls.Config) (err error) {
 	s := a.opts.Settings
 	to := intake.New(a.box, a.opts.Now)

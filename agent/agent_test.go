@@ -49,7 +49,6 @@ func newServer(t *testing.T) *httptest.Server {
 	return s
 }
 
-// startAgent starts an agent for the duration of the test.
 func startAgent(t *testing.T, url string, change func(*settings.Settings)) *agent.Agent {
 	t.Helper()
 	s := settings.Default()
@@ -70,7 +69,6 @@ func startAgent(t *testing.T, url string, change func(*settings.Settings)) *agen
 	return a
 }
 
-// post sends a request and returns its status and body.
 func post(t *testing.T, url, media, body string, header ...string) (status int, answer string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))

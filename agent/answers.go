@@ -31,7 +31,7 @@ type answerLimiter struct {
 	bytes     int64
 }
 
-// RoundTrip sends a request.
+// RoundTrip implements http.RoundTripper.
 func (l answerLimiter) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	answer, err := l.transport.RoundTrip(r.WithContext(ctx))
@@ -51,7 +51,7 @@ type limitedBody struct {
 	release func()
 }
 
-// Read reads the body of an answer.
+// Read fails with errLongAnswer once the body has reached its limit.
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 && len(p) > 0 {
 		return 0, errLongAnswer

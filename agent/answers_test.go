@@ -14,10 +14,9 @@ import (
 	"github.com/varvedb/varve/agent"
 )
 
-// endless is a body that never ends.
 type endless struct {
 	r    *http.Request
-	wait time.Duration // before each byte
+	wait time.Duration // time before each byte
 	sent int
 }
 

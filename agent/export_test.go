@@ -1,4 +1,3 @@
 package agent
 
-// LimitAnswers is exported for tests.
 var LimitAnswers = limitAnswers

@@ -34,7 +34,6 @@ const (
 // paths have the form of InfluxDB's errors.
 var linePaths = map[string]string{"/write": "db", "/api/v2/write": "bucket", "/api/v3/write_lp": "db"}
 
-// handler returns the local API.
 func (a *Agent) handler(newIngester func(door string) *ingest.Ingester) http.Handler {
 	s := a.opts.Settings
 	options := func(door string) writes.Options {

@@ -174,7 +174,6 @@ func (a *Agent) uplinkEvents() uplink.Events {
 	}
 }
 
-// addTally adds verdicts to counters by outcome.
 func addTally(counters *prometheus.CounterVec, t wire.Tally) {
 	for outcome, n := range map[string]int64{"stored": t.Stored, "duplicate": t.Duplicates, "rejected": t.Rejected, "queued": t.Queued} {
 		counters.WithLabelValues(outcome).Add(float64(n))

@@ -119,7 +119,7 @@ func TestReconciliation_RestoresLostReadings(t *testing.T) {
 	distinct := len(lines) - 2
 	perHour := len(kinds)
 	for name, c := range map[string]struct {
-		lost           map[int]bool // indices of lines
+		lost           map[int]bool // indices of the lines that the server loses
 		resent, stored int
 	}{
 		"nothing":      {nil, 0, 0},

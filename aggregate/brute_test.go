@@ -230,7 +230,6 @@ func near(got, want *big.Rat) bool {
 	return low.Cmp(want) <= 0 && high.Cmp(want) >= 0
 }
 
-// digits returns the number of significant digits of a text.
 func digits(text string) int {
 	mantissa, _, _ := strings.Cut(strings.TrimPrefix(text, "-"), "e")
 	plain := strings.TrimLeft(strings.ReplaceAll(mantissa, ".", ""), "0")

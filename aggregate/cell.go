@@ -37,7 +37,6 @@ func numberValue(n varve.Number) Value { return Value{number: n, exists: true} }
 
 func longValue(s decimal.Sum) Value { return Value{long: &s, exists: true} }
 
-// sum returns the value as a Sum.
 func (v Value) sum() *decimal.Sum {
 	if v.long != nil {
 		return v.long
@@ -111,7 +110,6 @@ func (c *cell) widen(count int64, b bounds, n needs) {
 	c.numbers += count
 }
 
-// addRollup adds the numbers that a roll-up summarizes.
 func (c *cell) addRollup(f *rollup.Field, n needs) {
 	c.count += f.Count
 	c.total.AddSum(&f.Sum)

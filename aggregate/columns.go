@@ -15,7 +15,6 @@ type columns struct {
 	forms *block.Forms
 }
 
-// position returns the position of the reading in a row of the block.
 func (c *columns) position(row int) varve.Position {
 	return varve.Position{Time: c.Times[row], ID: c.forms.ID(row)}
 }
@@ -38,7 +37,6 @@ func (s *series) addColumns(p *block.Part) error {
 	return nil
 }
 
-// addRun adds readings to the current bucket.
 func (s *series) addRun(run *columns) error {
 	s.next = 0
 	s.current.readings += int64(run.Len())

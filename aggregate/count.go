@@ -19,8 +19,8 @@ type CountQuery struct {
 	Window         varve.Window
 	Where          filter.Filter // if set, only matching readings are counted; must be empty for FromRollups
 	Source         Source
-	Consistent     bool      // includes every acknowledged reading
-	SkipDamaged    bool      // omits damaged rows and lists them in the coverage
+	Consistent     bool      // if true, includes every acknowledged reading
+	SkipDamaged    bool      // if true, omits damaged rows and lists them in the coverage
 	AsOf           time.Time // if set, excludes readings that arrived later; see query.Query
 }
 
@@ -70,7 +70,6 @@ func (e *Engine) Count(ctx context.Context, q CountQuery) (*Counts, error) {
 	return counts, nil
 }
 
-// counter is the state of one count.
 type counter struct{ run }
 
 func (c *counter) validate(q *CountQuery) error {

@@ -24,7 +24,7 @@ type Options struct {
 // Engine computes aggregates. It is safe for concurrent use.
 type Engine struct{ opts Options }
 
-// New returns an engine.
+// New returns an engine. If InTurn is nil, the number of reads at a time is not limited.
 func New(o Options) *Engine {
 	if o.InTurn == nil {
 		o.InTurn = func(_ context.Context, read func() error) error { return read() }
@@ -70,7 +70,6 @@ func (e *Engine) Run(ctx context.Context, q Query) (*Answer, error) {
 	return a, nil
 }
 
-// run is the state of one query.
 type run struct {
 	*Engine
 	q        *Query
@@ -88,7 +87,6 @@ type ranked struct {
 	values int // number of values that the rows add to the budget
 }
 
-// addDevice adds the rows of a device.
 func (r *run) addDevice(ctx context.Context, device string) error {
 	of := varve.Series{Tenant: r.q.Tenant, Stream: r.q.Stream, Device: device}
 	s, before := r.merged, r.budget.values
@@ -177,7 +175,6 @@ func (r *run) addReadings(ctx context.Context, of varve.Series, s *series) error
 	return nil
 }
 
-// addReadings adds readings in order.
 func (s *series) addReadings(readings []varve.Reading) error {
 	for i := range readings {
 		r := &readings[i]

@@ -33,7 +33,6 @@ var kinds = map[string]kind{
 // FunctionNames lists all functions. pNN stands for any percentile from p0 to p100.
 const FunctionNames = "count, numbers, sum, mean, min, max, first, last, stddev, pNN"
 
-// maxFunctions is the largest number of functions in a query.
 const maxFunctions = 20
 
 // Function is one result per bucket and field. Functions are comparable with ==.
@@ -107,7 +106,6 @@ func ParseFunctions(names []string) (list []Function, err error) {
 // isCount reports whether the function counts, so that a bucket without values has the value 0.
 func (f Function) isCount() bool { return f.kind == countAll || f.kind == countNumbers }
 
-// inRollups reports whether roll-ups can compute the function.
 func (f Function) inRollups() bool {
 	return f.kind != countAll && f.kind != deviation && f.kind != percentile
 }

@@ -14,7 +14,8 @@ import (
 
 var (
 	propertyZones = []string{"UTC", "UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "Africa/Casablanca"}
-	// propertyTimes has times close to a change of the clocks, and the start of the world.
+	// propertyTimes has times close to a change of the clocks, and the time at which each world
+	// begins.
 	propertyTimes = []time.Time{
 		time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC), time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC), time.Date(2026, 11, 1, 6, 0, 0, 0, time.UTC),
 		time.Date(2026, 4, 4, 15, 0, 0, 0, time.UTC), time.Date(2026, 2, 15, 2, 0, 0, 0, time.UTC), start,

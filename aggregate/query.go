@@ -27,9 +27,9 @@ const (
 // Fill selects how buckets without readings are returned.
 type Fill uint8
 
-// The fills. With any fill except NoFill, the answer has every bucket of the window, and counts of
-// added buckets are 0. If an end of the window is open, the buckets begin at the first reading or
-// end at the last one.
+// Rules for buckets without readings. With any rule except NoFill, the answer has every bucket of
+// the window, and counts of added buckets are 0. If an end of the window is open, the buckets begin
+// at the first reading or end at the last one.
 const (
 	NoFill       Fill = iota // buckets without readings are omitted
 	FillNull                 // the values of buckets without readings are null
@@ -52,9 +52,9 @@ func ParseFill(text string) (Fill, error) {
 // Source selects the data that a query reads.
 type Source uint8
 
-// The sources. FromReadings uses only readings that are not expired, unless Query.Archive selects
-// archives. FromRollups also includes expired readings, but excludes readings that were written while
-// roll-ups were off.
+// Sources of a query. FromReadings uses only readings that are not expired, unless Query.Archive
+// selects archives. FromRollups also includes expired readings, but excludes readings that were
+// written while roll-ups were off.
 const (
 	FromReadings Source = iota
 	FromRollups

@@ -100,7 +100,6 @@ func (s *series) openBucket(b Bucket) error {
 	return s.budget.addValues(len(s.q.Functions))
 }
 
-// addValue adds a value of the current reading.
 func (s *series) addValue(field string, v varve.Value) error {
 	c, err := s.cellOf(field)
 	if err != nil {

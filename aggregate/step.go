@@ -107,8 +107,9 @@ func (s Step) BucketAt(sec int64) Bucket {
 	}
 }
 
-// boundaries divide time into groups of days or months. Each group has "unit" of them, and one
-// group begins with number "origin". The function firstInstant(n) returns the start of day or month n.
+// boundaries divide time into groups of days or months. Each group has "unit" days or months, and
+// one group begins at day or month "origin". The function firstInstant(n) returns the start of day
+// or month n.
 type boundaries struct {
 	firstInstant func(n int64) int64
 	unit, origin int64

@@ -42,10 +42,8 @@ func newWorld(t TB) *world {
 	return w
 }
 
-// columnStore is a store that returns readings as columns.
 type columnStore struct{ *mem.Store }
 
-// ReadBlocks implements store.BlockReader.
 func (s columnStore) ReadBlocks(ctx context.Context, r store.Range, dst []varve.Reading) (store.BlockPage, error) {
 	return storetest.ReadBlocks(ctx, s, r, dst)
 }

@@ -22,7 +22,7 @@ const (
 // AlertState is the state of an alert.
 type AlertState string
 
-// The states.
+// States of an alert.
 const (
 	Open     AlertState = "open"
 	Resolved AlertState = "resolved"
@@ -67,7 +67,7 @@ type Alert struct {
 
 	generation string    // generation of the rule; "" if the alert was stored before rules had generations
 	moved      time.Time // when the alert was replaced or withdrawn; zero if it was not
-	extent     extent    // extent of the alert's episode at that time; set if the field "moved" is set
+	extent     extent    // extent of the alert's episode at that time; zero if moved is zero
 }
 
 // extent is the range from the first reading of an episode to the reading that opened its alert.
@@ -95,7 +95,8 @@ func (a *Alert) Open() bool { return a.ResolvedBy == "" }
 // State returns the alert's state.
 func (a *Alert) State() AlertState { return stateOf(a.ResolvedBy) }
 
-// resolve resolves an open alert, and reports whether it was open.
+// resolve sets the time and the reason of an open alert's resolution. It reports whether the alert
+// was open.
 func (a *Alert) resolve(by string, now time.Time) bool {
 	if !a.Open() {
 		return false
@@ -105,9 +106,9 @@ func (a *Alert) resolve(by string, now time.Time) bool {
 }
 
 // updated returns the alert that replaces a stored one. The argument "now" is the alert as computed
-// from readings. The stored alert's acknowledgement, mute, KnownAt, severity and final resolution
-// stay; see isFinal. If the stored alert was replaced or withdrawn, only its acknowledgement, its
-// mute and KnownAt stay.
+// from readings. The acknowledgements and mutes of both are merged; see remarks.merge. The stored
+// alert's KnownAt, severity and final resolution stay; see isFinal. If the stored alert was
+// replaced or withdrawn, only its KnownAt stays.
 func (a *Alert) updated(now Alert) Alert {
 	s := a.remarks()
 	s.merge(now.remarks())

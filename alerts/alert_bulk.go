@@ -79,7 +79,7 @@ func (c *AlertChoice) validate() error {
 	return nil
 }
 
-// resolveIDs resolves the alerts with the chosen ids.
+// resolveIDs resolves the alerts with the chosen ids, and lists unknown ids as missing.
 func (b *bulkResolver) resolveIDs(ctx context.Context, c *AlertChoice) error {
 	for _, id := range c.IDs {
 		err := b.resolve(ctx, id)

@@ -13,10 +13,10 @@ import (
 type AlertList struct {
 	Tenant   string
 	Device   string     // "" means all devices
-	Severity Severity   // "" means any
-	State    AlertState // "" means any
-	Rule     string     // "" means any
-	Stream   string     // "" means any
+	Severity Severity   // "" means any severity
+	State    AlertState // "" means any state
+	Rule     string     // "" means any rule
+	Stream   string     // "" means any stream
 	// Window selects alerts by the event time from which their condition holds. The zero window means
 	// any time.
 	Window varve.Window
@@ -26,8 +26,8 @@ type AlertList struct {
 	Cursor string
 }
 
-// Alerts returns a page of alerts. Alerts with another state, rule or stream are read
-// and skipped.
+// Alerts returns a page of the alerts that l selects. Other alerts of the same device, or of the
+// tenant, are read and skipped.
 func (m *Monitor) Alerts(ctx context.Context, l AlertList) (page registry.Page[Alert], err error) {
 	if l.Severity != "" {
 		if err := checkSeverity(l.Severity); err != nil {

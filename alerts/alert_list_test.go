@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// pages reads a list to its end. It expects every page but the last to be full. The last is
-// empty only if it is the only one.
+// pages reads a list to its end. It expects every page but the last to be full. The last page may
+// be empty only if it is the only one.
 func (w *world) pages(rt *rapid.T, l alerts.AlertList) (all []alerts.Alert) {
 	for l.Tenant = tenant; ; {
 		page, err := w.Alerts(w.t.Context(), l)

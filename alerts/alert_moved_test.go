@@ -20,7 +20,7 @@ func TestMovedAlert_LeadsToSuccessor(t *testing.T) {
 		held         time.Duration
 		before, then []varve.Reading
 		want         int    // start of the alert to which the first id leads, in seconds after noon
-		by           string // why that alert is resolved; "" if it is open
+		by           string // reason for the resolution of that alert; "" if it is open
 		other        bool   // whether that alert lacks the remarks of the first alert, because the first one was withdrawn in between
 	}{
 		{"it begins earlier", 0, []varve.Reading{valued(5, 9)}, []varve.Reading{valued(3, 9)}, 3, "", false},

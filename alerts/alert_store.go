@@ -30,7 +30,6 @@ type storedAlert struct {
 	version varve.Value
 }
 
-// alert returns the alert with an id, or nil if it is missing.
 func (s storedAlerts) alert(id string) *Alert {
 	if a, ok := s[id]; ok {
 		return &a.Alert
@@ -48,7 +47,6 @@ func (s *alertStore) get(ctx context.Context, tenant, device, id string) (*Alert
 	return &a, items[0].Attrs["version"], err
 }
 
-// getAll returns the alerts of a device with the given ids.
 func (s *alertStore) getAll(ctx context.Context, tenant, device string, ids map[string]bool) (storedAlerts, error) {
 	keys := make([]store.Key, 0, len(ids))
 	for id := range ids {

@@ -23,7 +23,6 @@ type atomicWriter struct {
 	contested map[varve.Position]bool // starts of episodes that another process has changed since they were read
 }
 
-// apply executes a plan.
 func (w *atomicWriter) apply(ctx context.Context, p plan) error {
 	current, err := w.readAlerts(ctx, p)
 	if err != nil {

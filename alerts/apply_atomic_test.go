@@ -22,7 +22,6 @@ type atomicStore struct {
 	mu sync.Mutex
 }
 
-// Apply implements store.AtomicItems.
 func (s *atomicStore) Apply(ctx context.Context, changes []store.Change) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,7 +29,7 @@ type deadmanChecker struct {
 
 	checking sync.Mutex
 	leases   lease.Manager // remembers when another process last renewed its lease
-	held     *lease.Lease  // held between checks, too; nil if it was released
+	held     *lease.Lease  // the lease of this process, which it holds between checks, too; nil if it was released
 	token    int64         // token of the lease at the last check
 	state    deadmanState
 }
@@ -88,7 +88,6 @@ func (c *deadmanChecker) release(ctx context.Context) error {
 	return err
 }
 
-// checkRule checks the active devices of a rule.
 func (c *deadmanChecker) checkRule(ctx context.Context, l *lease.Lease, r *Rule) error {
 	kind := r.byClock()
 	if kind == nil {

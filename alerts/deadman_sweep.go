@@ -53,7 +53,6 @@ type sweep struct {
 	err     error // error of the first failed device
 }
 
-// checkDevices checks all devices of the rule.
 func (s *sweep) checkDevices(ctx context.Context) error {
 	r := s.rule
 	if r.Device != "" {
@@ -111,7 +110,6 @@ func (s *sweep) checkPage(ctx context.Context, list []devices.Device) error {
 	return g.Wait() // always nil: addResult records the errors
 }
 
-// checkLease fails if the lease is lost.
 func (s *sweep) checkLease(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,8 +156,8 @@ func (s *sweep) lastSeen(d *devices.Device, state *deviceState) lastSeen {
 	}
 }
 
-// checkDevice evaluates one device, and stores its state. If an episode has changed, the next
-// sweep evaluates the device once more.
+// checkDevice evaluates one device, and stores its state. If an episode has changed, or the
+// evaluation fails, the next sweep evaluates the device once more.
 func (s *sweep) checkDevice(ctx context.Context, d *devices.Device, state deviceState) error {
 	if err := s.refresh(ctx, d, &state); err != nil {
 		return err
@@ -209,7 +207,6 @@ func (s *sweep) refresh(ctx context.Context, d *devices.Device, state *deviceSta
 	return nil
 }
 
-// seemsSilent reports whether a device seems to be silent for long enough.
 func (s *sweep) seemsSilent(d *devices.Device, state *deviceState) bool {
 	return s.lastSeen(d, state).silentFor(s.rule.For, s.now())
 }

@@ -9,10 +9,10 @@ import (
 // episode is a sequence of readings of a series for which a rule's condition holds long enough.
 // It is the subject of one alert.
 type episode struct {
-	start  varve.Position  // position of its first reading
+	start  varve.Position  // position of the episode's first reading
 	opened varve.Position  // position of the first reading at which the condition has held long enough
 	end    *varve.Position // the first position after the episode; if nil, the episode is open
-	byGap  bool            // a gap ended it: end is just after the gap
+	byGap  bool            // a gap ended the episode; then end is just after the gap
 
 	read bool // start was found in a reading, not in a record
 
@@ -37,18 +37,15 @@ func (e *episode) resolvedAt() time.Time {
 	return instant(*e.end)
 }
 
-// covers reports whether a position is in the episode.
 func (e *episode) covers(p varve.Position) bool {
 	return e.start.Compare(p) <= 0 && (e.end == nil || p.Compare(*e.end) < 0)
 }
 
-// extent returns the range from the first reading to the reading that opened the alert.
 func (e *episode) extent() extent { return extent{start: e.start, opened: e.opened} }
 
 // isOpened reports whether the episode has lasted long enough to open an alert.
 func (e *episode) isOpened() bool { return e.opened != varve.Position{} }
 
-// isRecorded reports whether the episode has a record.
 func (e *episode) isRecorded() bool { return !e.version.IsZero() }
 
 // equal reports whether two episodes with the same start have the same opening and the same end.

@@ -98,7 +98,6 @@ func timeOfAlert(id string) (time.Time, error) {
 // after readings were deleted, so that the next evaluation reads the stored readings.
 func (m *Monitor) ForgetSamples(s varve.Series) { m.newest.forget(s) }
 
-// forget removes the remembered positions of a series.
 func (n *newestSamples) forget(s varve.Series) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

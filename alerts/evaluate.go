@@ -20,7 +20,7 @@ type span struct {
 
 // history has the records around a span.
 type history struct {
-	recorded timeline // the records as they were read
+	recorded timeline // records that the current try of the evaluation has read
 	earlier  timeline // records that earlier tries of the evaluation have read
 	// stored has the starts of recorded episodes whose first reading is stored.
 	stored map[varve.Position]bool
@@ -32,7 +32,6 @@ func (h *history) isInside(p varve.Position) bool {
 	return h.recorded.isInside(p) || h.earlier.isInside(p)
 }
 
-// findings are the result of an evaluation.
 type findings struct {
 	span                           // the evaluated span; it begins before the span given to evaluate if readBack has moved the beginning
 	wanted []episode               // the episodes that touch the span
@@ -63,7 +62,6 @@ func evaluate(rule *Rule, readings samples, around span, known history) (finding
 	return findings{span: v.span, wanted: v.found, stored: v.stored}, nil
 }
 
-// evaluator is the state of one call of evaluate.
 type evaluator struct {
 	wait, gap time.Duration // Rule.For and Rule.maxSilence
 	span
@@ -133,7 +131,7 @@ func (v *evaluator) markStored(p varve.Position) {
 // isGap reports whether the times of two samples are too far apart for one episode.
 func (v *evaluator) isGap(from, to int64) bool { return v.gap > 0 && to-from > int64(v.gap) }
 
-// addForward adds the next sample, and reports whether more are needed.
+// addForward adds the next sample, and reports whether more samples are needed.
 func (v *evaluator) addForward(one *sample) bool {
 	v.markStored(one.at)
 	after := one.at.Compare(v.hi) > 0

@@ -23,8 +23,8 @@ type evaluation struct {
 type written struct {
 	span
 	any   bool // the write has readings that matter, or may matter
-	holds bool // the condition holds for all of them
-	fails bool // the condition fails for all of them
+	holds bool // the condition holds for all these readings
+	fails bool // the condition fails for all these readings
 }
 
 // add adds the position of a reading, and whether the condition may hold or may fail for it.
@@ -171,8 +171,8 @@ func (e *evaluation) loadBefore(ctx context.Context) error {
 	return nil
 }
 
-// loadInside reads the recorded episodes after hi that begin in a wanted episode. It
-// reports whether one of them reaches beyond the end of the last wanted episode.
+// loadInside reads the recorded episodes that begin after hi and before the end of the last wanted
+// episode. It reports whether one of them reaches beyond that end.
 func (e *evaluation) loadInside(ctx context.Context, wanted []episode) (beyond bool, err error) {
 	if len(wanted) == 0 {
 		return false, nil

@@ -49,7 +49,6 @@ func valued(second int, v int64) varve.Reading {
 	return reading("d", noon.Add(time.Duration(second)*time.Second), varve.Field{Name: "v", Value: varve.IntValue(v)})
 }
 
-// alerts reads a list to its end.
 func (w *world) alerts(l alerts.AlertList) (all []alerts.Alert) {
 	w.t.Helper()
 	for l.Tenant = tenant; ; {

@@ -87,7 +87,6 @@ func (w *world) advance(d time.Duration) {
 	w.clock = w.clock.Add(d)
 }
 
-// Read implements alerts.Source.
 func (w *world) Read(_ context.Context, s varve.Series, win varve.Window, o varve.Order, yield func(*varve.Reading) bool) error {
 	w.mu.Lock()
 	list := slices.Clone(w.readings[s])
@@ -109,7 +108,6 @@ func (w *world) Read(_ context.Context, s varve.Series, win varve.Window, o varv
 	return nil
 }
 
-// LastArrival implements alerts.Source.
 func (w *world) LastArrival(_ context.Context, s varve.Series) (last time.Time, found bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +120,6 @@ func (w *world) LastArrival(_ context.Context, s varve.Series) (last time.Time, 
 	return last, found, nil
 }
 
-// StreamsOf implements alerts.Source.
 func (w *world) StreamsOf(_ context.Context, tenant, device string) (of []string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // LateMode selects how the late alerts of a rule are delivered.
 type LateMode string
 
-// The modes.
+// Modes of delivery for late alerts.
 const (
 	LateNotify LateMode = "notify" // each late alert has messages of its own, as other alerts have
 	LateDigest LateMode = "digest" // one message counts many late alerts

@@ -30,7 +30,7 @@ type sampling struct {
 // the next evaluation of each subject reads the samples.
 const maxSamplings = 10_000
 
-// apply applies an evaluation, and remembers the position of the newest sample of its subject. The
+// apply runs an evaluation, and remembers the position of the newest sample of its subject. The
 // argument "fresh" has the written readings, sorted by position; it is empty if some are not new.
 func (n *newestSamples) apply(ctx context.Context, e *evaluation, fresh []*varve.Reading) error {
 	if e.atomic == nil || !e.written.any {
@@ -55,7 +55,6 @@ func (n *newestSamples) apply(ctx context.Context, e *evaluation, fresh []*varve
 	return err
 }
 
-// get returns the position of the newest sample, or false if it is unknown.
 func (n *newestSamples) get(of sampling) (p varve.Position, known bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -48,7 +48,6 @@ func firstTenant(readings []varve.Reading, verdicts []varve.Verdict) (tenant str
 	return tenant, n
 }
 
-// observeTenant implements Observe for the readings of one tenant.
 func (m *Monitor) observeTenant(ctx context.Context, now time.Time, tenant string, readings []varve.Reading, verdicts []varve.Verdict) error {
 	set, err := m.rules.inForce(ctx, tenant)
 	if err != nil {
@@ -93,8 +92,8 @@ func (m *Monitor) evaluateAll(ctx context.Context, groups map[varve.Series][]int
 	_ = running.Wait() // each failure is in the verdicts
 }
 
-// group returns the indexes of the stored readings of each series that has rules. It replaces their zero
-// ids with content ids.
+// group returns the indexes of the stored readings of each series that has rules. A stored reading
+// without an id gets its content id.
 func (s *ruleSet) group(readings []varve.Reading, verdicts []varve.Verdict) map[varve.Series][]int {
 	groups := map[varve.Series][]int{}
 	for from := 0; from < len(readings); {
@@ -121,7 +120,6 @@ func (s *ruleSet) group(readings []varve.Reading, verdicts []varve.Verdict) map[
 	return groups
 }
 
-// rejectAll rejects all stored readings as unavailable.
 func rejectAll(verdicts []varve.Verdict, err error) {
 	for i := range verdicts {
 		if verdicts[i].HasStored() {
@@ -134,7 +132,6 @@ func notEvaluated(err error) varve.Verdict {
 	return varve.Reject(varve.CodeUnavailable, "the reading is stored, but its rules were not evaluated: send it again (%s)", err)
 }
 
-// evaluateSeries evaluates all rules on a series.
 func (m *Monitor) evaluateSeries(ctx context.Context, s varve.Series, readings []varve.Reading, verdicts []varve.Verdict, index []int) error {
 	set, err := m.rules.inForce(ctx, s.Tenant)
 	if err != nil {

@@ -99,7 +99,6 @@ func TestObserve_EvaluatesSeriesAtOnce(t *testing.T) {
 	}
 }
 
-// devicesOf returns the registered devices of a tenant.
 func (w *world) devicesOf(tenant string) []devices.Device {
 	w.t.Helper()
 	page, err := w.Devices.List(w.t.Context(), devices.Query{Tenant: tenant})

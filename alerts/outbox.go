@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// outboxPK is the partition of the entries of all tenants.
+// outboxPK is the partition of the outbox entries of all tenants.
 const outboxPK = "OUTBOX"
 
 // outbox lists the alerts whose opening or resolution may have to be delivered.
@@ -30,7 +30,7 @@ type AlertName struct {
 	Tenant, Device, Alert string
 }
 
-// OutboxEntry names an alert that has changed, or is about to.
+// OutboxEntry names an alert that has changed, or is about to change.
 type OutboxEntry struct {
 	AlertName
 	Version int64     // version of the alert after the change

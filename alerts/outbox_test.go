@@ -9,7 +9,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// delivering turns the outbox on.
 func delivering(o *alerts.Options) { o.Deliver = true }
 
 // entries returns the versions in the outbox by alert.

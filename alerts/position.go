@@ -22,7 +22,6 @@ func positionOf(r *varve.Reading) varve.Position {
 	return p
 }
 
-// instant returns the time of a position.
 func instant(p varve.Position) time.Time { return time.Unix(0, p.Time).UTC() }
 
 // positionText returns a position as text. The texts of positions since 1970 sort in the order of
@@ -35,7 +34,6 @@ func positionText(p varve.Position) string {
 // positionLen is the length of the text of a position whose id is a hash.
 const positionLen = hexTimeLen + 1 + 11
 
-// appendPosition appends the text of a position to dst.
 func appendPosition(dst []byte, p varve.Position) []byte {
 	return p.ID.AppendKey(append(appendHexTime(dst, p.Time), '#'))
 }

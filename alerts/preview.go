@@ -73,14 +73,14 @@ func (m *Monitor) Preview(ctx context.Context, q PreviewQuery) (*Preview, error)
 	return p.done, nil
 }
 
-// preview is the state of one preview.
 type preview struct {
 	*Monitor
 	q    PreviewQuery
 	done *Preview
 }
 
-// series returns the series to which the rule applies.
+// series returns the series to which the rule applies. It fails for more than MaxPreviewSeries
+// devices.
 func (p *preview) series(ctx context.Context) (all []varve.Series, err error) {
 	r := &p.done.Rule
 	if r.Device != "" {
@@ -106,7 +106,7 @@ func (p *preview) series(ctx context.Context) (all []varve.Series, err error) {
 
 var errPreviewFull = errors.New("the preview has read too many readings")
 
-// addSeries adds the alerts of one series.
+// addSeries adds the alerts of one series to the result, and counts the readings that it reads.
 func (p *preview) addSeries(ctx context.Context, s varve.Series) error {
 	rule, before, w := &p.done.Rule, p.done.Readings, p.q.Window
 	stored := samplesOf(ctx, p.opts.Source, rule, s)
@@ -144,7 +144,6 @@ func (p *preview) addSeries(ctx context.Context, s varve.Series) error {
 	return nil
 }
 
-// readWindow yields the readings of a series in a window.
 type readWindow = func(w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error
 
 // counted returns a function that calls the function "read", and fails after MaxPreviewReadings

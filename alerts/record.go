@@ -21,7 +21,6 @@ type subject struct {
 	recordPrefix string // prefix of the sort keys of the records
 }
 
-// subjectOf returns the subject of a rule and a series, with its message.
 func subjectOf(rule *Rule, s varve.Series) subject {
 	name := rule.name()
 	return subject{
@@ -62,7 +61,6 @@ func (s *subject) alert(e *episode) Alert {
 	return a
 }
 
-// recordKey returns the key of the record of an episode.
 func (s *subject) recordKey(start varve.Position) store.Key {
 	var at [positionLen]byte
 	return store.Key{PK: s.devicePK, SK: s.recordPrefix + string(appendPosition(at[:0], start))}

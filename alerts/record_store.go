@@ -21,7 +21,6 @@ type keyRange struct {
 	limit    int // maximum number of records; 0 means no limit
 }
 
-// load returns the recorded episodes of a subject in a range.
 func (s recordStore) load(ctx context.Context, of *subject, r keyRange) (episodes []episode, err error) {
 	prefix := of.recordPrefix
 	q := store.ItemQuery{
@@ -50,13 +49,13 @@ func (s recordStore) load(ctx context.Context, of *subject, r keyRange) (episode
 	}
 }
 
-// exists reports whether an episode is recorded.
 func (s recordStore) exists(ctx context.Context, of *subject, start varve.Position) (bool, error) {
 	items, err := s.items.Get(ctx, []store.Key{of.recordKey(start)}, true)
 	return len(items) > 0, err
 }
 
-// put writes the record of an episode, if the stored version is the last known one.
+// put writes the record of an episode. It fails with store.ErrCondition if the stored version is
+// not the last known one.
 func (s recordStore) put(ctx context.Context, of *subject, e *episode, published bool) error {
 	cond := store.IfAbsent()
 	if e.isRecorded() {
@@ -71,7 +70,8 @@ func (s recordStore) put(ctx context.Context, of *subject, e *episode, published
 	return nil
 }
 
-// remove deletes the record of an episode, if the stored version is the last known one.
+// remove deletes the record of an episode. It fails with store.ErrCondition if the stored version
+// is not the last known one.
 func (s recordStore) remove(ctx context.Context, of *subject, e *episode) error {
 	if err := s.items.Delete(ctx, of.recordKey(e.start), store.IfEquals("version", e.version)); err != nil {
 		return fmt.Errorf("delete the record of an episode of rule %s: %w", of.rule.ID, err)

@@ -63,7 +63,6 @@ func (s *remarks) merge(other remarks) {
 // maxRemark bounds the texts that people add to alerts, in bytes.
 const maxRemark = 1024
 
-// checkRemark checks a text that a person adds to an alert.
 func checkRemark(param, text string) error {
 	switch {
 	case len(text) > maxRemark:

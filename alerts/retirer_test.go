@@ -17,7 +17,6 @@ import (
 // open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
 // ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
-// open returns the number of open alerts.
 func (w *world) open() int { return len(w.alerts(alerts.AlertList{State: alerts.Open})) }
 
 // TestDeleteRule_ResolvesDeadmanAlerts resolves the alerts of 64 silent devices. The alerts of

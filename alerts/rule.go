@@ -14,7 +14,7 @@ import (
 // Kind names the kind of condition that a rule has.
 type Kind string
 
-// defaultKind is the kind of a rule without one.
+// defaultKind is the kind of rules that name no kind.
 const defaultKind Kind = "value"
 
 // ruleKind implements the parts of a rule that differ between kinds. Each kind is in a file of
@@ -34,7 +34,7 @@ var kinds = map[Kind]ruleKind{}
 // Severity is the importance of an alert.
 type Severity string
 
-// The severities.
+// Severities of an alert, from the lowest to the highest.
 const (
 	Info     Severity = "info"
 	Warning  Severity = "warning"
@@ -68,8 +68,8 @@ type Rule struct {
 	// For is the time for which the condition must hold, from the first reading to a later one.
 	// In a deadman rule, it is the time without a reading.
 	For time.Duration
-	// Gap is the longest time between two readings of an episode. NoGap means no limit. If 0, the gap is
-	// measured when the rule is added or its condition changes; a deadman rule has none.
+	// Gap is the longest time between two readings of an episode. NoGap means no limit. If 0, the
+	// gap is measured when the rule is added or its condition changes; a deadman rule has no gap.
 	Gap         time.Duration
 	GapMeasured bool // if true, Gap was measured, and was not given by the client
 	Severity    Severity
@@ -183,7 +183,6 @@ func (r *Rule) sameCondition(q *Rule) bool {
 	return a.ContentID() == b.ContentID()
 }
 
-// equalContent reports whether two rules have the same content.
 func (r *Rule) equalContent(q *Rule) bool { return r.contentID() == q.contentID() }
 
 const (

@@ -71,7 +71,6 @@ func (c *ruleCache) nextGeneration(now time.Time) string {
 	return strconv.FormatInt(c.generation, 36)
 }
 
-// drop removes the copy of a tenant's rules.
 func (c *ruleCache) drop(tenant string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,7 +16,6 @@ func init() { kinds[Deadman] = deadmanKind{} }
 // minute.
 const leastSilence = time.Minute
 
-// deadmanKind implements clockKind for deadman rules.
 type deadmanKind struct{}
 
 func (deadmanKind) needsStreamOrDevice() bool { return false }

@@ -15,7 +15,6 @@ import (
 // open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
 // ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
-// recreate deletes a rule and adds another with its id.
 func (w *world) recreate(old, r alerts.Rule) {
 	w.t.Helper()
 	must(w.t, w.DeleteRule(w.t.Context(), tenant, old.ID))

@@ -62,14 +62,13 @@ func (s *ruleStore) get(ctx context.Context, tenant, id string) (*Rule, error) {
 	return &r, err
 }
 
-// list returns the rules of a tenant, sorted by id.
+// list returns the rules of a tenant that are not deleted, sorted by id.
 func (s *ruleStore) list(ctx context.Context, tenant string) ([]Rule, error) {
 	q := store.ItemQuery{PK: registry.TenantPK(tenant), From: rulePrefix, To: store.PrefixEnd(rulePrefix), Consistent: true}
 	rules, err := s.query(ctx, q)
 	return slices.DeleteFunc(rules, func(r Rule) bool { return !r.deletedAt.IsZero() }), err
 }
 
-// query returns the rules in all pages of a query.
 func (s *ruleStore) query(ctx context.Context, q store.ItemQuery) (rules []Rule, err error) {
 	for {
 		page, err := s.items.Query(ctx, q)

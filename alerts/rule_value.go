@@ -24,7 +24,6 @@ const maxFor = 30 * 24 * time.Hour
 // last two.
 func Comparisons() []Comparison { return []Comparison{">", ">=", "<", "<=", "==", "!="} }
 
-// valueKind implements readingKind for value rules.
 type valueKind struct{}
 
 func (valueKind) needsStreamOrDevice() bool { return true }

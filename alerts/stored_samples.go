@@ -7,7 +7,6 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// storedSamples implements samples with stored readings.
 type storedSamples struct {
 	rule *Rule
 	kind readingKind
@@ -26,7 +25,6 @@ func samplesOf(ctx context.Context, src Source, rule *Rule, s varve.Series) *sto
 	}}
 }
 
-// within yields the samples in a window.
 func (s *storedSamples) within(w varve.Window, o varve.Order, yield func(*sample) bool) error {
 	var one sample
 	return s.read(w, o, func(r *varve.Reading) bool {

@@ -2,7 +2,6 @@ package alerts
 
 import "github.com/varvedb/varve/store"
 
-// stores are the stores of episodes and alerts.
 type stores struct {
 	records recordStore
 	alerts  *alertStore

@@ -33,7 +33,6 @@ func sortedTimeline(episodes []episode) timeline {
 	return t
 }
 
-// with returns the timeline with further episodes.
 func (t *timeline) with(more ...episode) timeline { return timelineOf(append(t.episodes, more...)...) }
 
 // at returns the episode that begins at a position, or nil if it is missing.

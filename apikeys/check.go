@@ -35,7 +35,6 @@ const (
 // expired and revoked keys.
 var ErrNone = errors.New("no valid key")
 
-// entry is a cached key.
 type entry struct {
 	stored
 	grant Grant

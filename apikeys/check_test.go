@@ -15,7 +15,6 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// change returns the text with one byte changed.
 func change(text string, at int, to byte) string {
 	b := []byte(text)
 	if b[at] == to {

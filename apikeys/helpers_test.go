@@ -14,7 +14,6 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// clock is a clock that tests advance.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time

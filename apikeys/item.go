@@ -36,7 +36,6 @@ const listEndedFor = 90 * 24 * time.Hour
 
 func keyOf(id string) store.Key { return store.Key{PK: partition, SK: id} }
 
-// stored is a key as the registry stores it.
 type stored struct {
 	Key
 	hash [sha256.Size]byte

@@ -173,7 +173,6 @@ func shown(id string) string {
 	return "of that id"
 }
 
-// read returns a key of the registry. If the key is missing, it returns nil.
 func (r *Registry) read(ctx context.Context, id string) (*stored, error) {
 	items, err := r.items.Get(ctx, []store.Key{keyOf(id)}, true)
 	if err != nil {

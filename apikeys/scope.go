@@ -9,7 +9,7 @@ import (
 // Scopes is a set of rights.
 type Scopes uint8
 
-// The scopes.
+// Scopes of API keys.
 const (
 	Read  Scopes = 1 << iota // read the tenant's data
 	Write                    // send readings, and nothing else
@@ -30,7 +30,7 @@ func ScopeNames() (names []string) {
 	return names
 }
 
-// ParseScopes parses the names of scopes.
+// ParseScopes returns the set of the named scopes. It fails with Invalid for an unknown name.
 func ParseScopes(names ...string) (all Scopes, err error) {
 	for _, name := range names {
 		var one Scopes

@@ -89,5 +89,4 @@ func Shows(text string) bool {
 	}
 }
 
-// hashOf returns the stored hash of a key's text.
 func hashOf(text string) [sha256.Size]byte { return sha256.Sum256([]byte(text)) }

@@ -96,7 +96,6 @@ func (r *Registry) WriteUsed(ctx context.Context) error {
 	return nil
 }
 
-// addUsed sets the last use of each key.
 func (r *Registry) addUsed(ctx context.Context, list []Key) error {
 	stored := map[string]time.Time{}
 	for it, err := range registry.All(ctx, r.items, store.ItemQuery{PK: usedPartition}) {

@@ -69,7 +69,6 @@ func TestList_HasLastUse(t *testing.T) {
 	}
 }
 
-// failing is a store of items in which PutAll fails.
 type failing struct{ store.Items }
 
 func (failing) PutAll(context.Context, []store.Item) error { return errors.New("the disk is full") }

@@ -60,12 +60,12 @@ type Acceptance struct {
 	digest  string // digest of all readings that the record will have
 }
 
-// OtherArchive is a stored archive of a table that is not accepted.
+// OtherArchive is a stored archive of a table that a plan does not accept.
 type OtherArchive struct {
 	Manifest string // key of the manifest
 	Readings int64
 	Series   int64
-	Problem  string // why it cannot be compared; "" if it was compared
+	Problem  string // reason why the archive cannot be compared; "" if it was compared
 }
 
 // DamagedFile is a file of a stored archive that is missing or damaged.
@@ -79,7 +79,7 @@ type Missing struct {
 	List     []parquetfile.DayDigest // the first MaxMissing pairs, without digests
 
 	last varve.Series
-	sum  hash.Hash // covers all pairs
+	sum  hash.Hash // hash of all pairs, also of pairs that List lacks; nil without a pair
 }
 
 func (m *Missing) add(s varve.Series, day int32, readings int64) {
@@ -90,7 +90,7 @@ func (m *Missing) add(s varve.Series, day int32, readings int64) {
 	if m.sum == nil {
 		m.sum = sha256.New()
 	}
-	fmt.Fprintf(m.sum, "%q %d %d\n", []string{s.Tenant, s.Stream, s.Device}, day, readings) // a hash never fails
+	fmt.Fprintf(m.sum, "%q %d %d\n", []string{s.Tenant, s.Stream, s.Device}, day, readings) // writing to a hash never fails
 	m.Readings += readings
 	m.Days++
 	if len(m.List) < MaxMissing {
@@ -117,7 +117,7 @@ func (p *Acceptance) Hold() string {
 func (p *Acceptance) Digest() string {
 	h := sha256.New()
 	r := &p.Record
-	fmt.Fprintln(h, r.Table, r.State, r.ManifestKey(), r.Manifest, r.Readings, r.Series, r.Digest, p.Hold(), p.Exists, p.Whole) // a hash never fails
+	fmt.Fprintln(h, r.Table, r.State, r.ManifestKey(), r.Manifest, r.Readings, r.Series, r.Digest, p.Hold(), p.Exists, p.Whole) // writing to a hash never fails
 	fmt.Fprintln(h, p.Manifest, p.Merged, p.chosen.sum, p.Readings, p.Series, p.digest, p.Rewrite, p.Erased, p.Unexplained, p.Added, p.DaysUnknown)
 	for _, f := range p.Damaged {
 		fmt.Fprintf(h, "damaged %q %q\n", f.Name, f.Problem)
@@ -131,7 +131,6 @@ func (p *Acceptance) Digest() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// addTo adds the counts and all pairs to a hash.
 func (m *Missing) addTo(h hash.Hash) {
 	fmt.Fprintln(h, m.Readings, m.Series, m.Days)
 	if m.sum != nil {

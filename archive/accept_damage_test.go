@@ -38,7 +38,6 @@ type damagedWorld struct {
 	record  archive.Record
 }
 
-// manyBatch returns the readings of the table.
 func manyBatch() store.Batch {
 	b := store.Batch{Table: table}
 	for i := range manyReadings {

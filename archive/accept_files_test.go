@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// keys returns the keys of all objects in a folder.
 func (w *damagedWorld) keys(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	keys := map[string]bool{}
@@ -23,7 +22,7 @@ func (w *damagedWorld) keys(t *testing.T, dir string) map[string]bool {
 	return keys
 }
 
-// accept accepts the stored archive.
+// accept accepts the stored archive, and fails the test unless the plan reports a loss.
 func (w *damagedWorld) accept(t *testing.T) archive.Record {
 	t.Helper()
 	p := w.plan(t)
@@ -37,7 +36,6 @@ func (w *damagedWorld) accept(t *testing.T) archive.Record {
 	return r
 }
 
-// checkExist checks that all objects still exist.
 func (w *damagedWorld) checkExist(t *testing.T, dir string, want map[string]bool) {
 	t.Helper()
 	now := w.keys(t, dir)
@@ -159,7 +157,7 @@ func TestAccept_FailureLeavesNoRecord(t *testing.T) {
 	}
 }
 
-// onceFailing lets one write fail.
+// onceFailing is an object store that fails one write of an object, the one with index at.
 type onceFailing struct {
 	objectstore.Store
 	at int

@@ -41,7 +41,6 @@ func (w *damagedWorld) archiveOther(t *testing.T, change func(*varve.Reading) bo
 	return r
 }
 
-// forget removes the record of the table.
 func (w *damagedWorld) forget(t *testing.T) {
 	t.Helper()
 	if err := w.store.Delete(t.Context(), store.Key{PK: archive.RecordsPK, SK: table.Name()}); err != nil {
@@ -71,7 +70,6 @@ func (w *damagedWorld) replaceObject(t *testing.T, key, body string) {
 	}
 }
 
-// digestsOf returns the key of the digests of an archive.
 func (w *damagedWorld) digestsOf(t *testing.T, r *archive.Record) string {
 	t.Helper()
 	keys := w.FilesOf(t.Context(), r)

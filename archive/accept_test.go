@@ -40,7 +40,6 @@ func restoreRecords(t *rapid.T, items store.Items, earlier []store.Item) {
 	}
 }
 
-// keysOf returns the keys of all objects.
 func keysOf(t *rapid.T, o objectstore.Store) map[string]bool {
 	keys := map[string]bool{}
 	must(t, o.List(context.Background(), "", func(o objectstore.Object) error {
@@ -105,7 +104,6 @@ func TestAccept_AfterRestoreOfRecords(t *testing.T) {
 	}
 }
 
-// eraseDevice erases readings of a random device from all archives.
 func (w *mergeWorld) eraseDevice(t *rapid.T) {
 	covers := genCover(t)
 	_, err := w.whole().Erase(context.Background(), w.tables, covers)

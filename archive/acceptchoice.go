@@ -21,7 +21,7 @@ type candidate struct {
 	sum        string // checksum of the manifest
 	dir        string
 	merged     bool
-	generation int        // number of the manifest
+	generation int        // number in the name of the manifest
 	entry      TableEntry // counts of the table
 }
 
@@ -102,7 +102,6 @@ func (r *Record) mayPrecede(key string) bool {
 	}
 }
 
-// errOtherTables means that a merged archive lacks the table.
 var errOtherTables = errors.New("the merged archive lacks the table")
 
 // readCandidate reads a manifest. It fails with a contentError if the manifest is not valid, and with

@@ -50,7 +50,6 @@ type Archiver struct {
 	scanner tablescan.Scanner
 }
 
-// files reads, writes and verifies the objects of archives.
 type files struct {
 	objects objectstore.Store
 	pace    func() *lanes.Pace // see Options.Pace
@@ -140,7 +139,7 @@ func (a *Archiver) adopt(ctx context.Context, r *Record, in *store.Info, begin t
 	return a.finish(ctx, r, m, begin, body)
 }
 
-// attempt writes the files and the manifest of an archive, and verifies them.
+// attempt writes the files and the manifest of an archive, verifies them and records the archive.
 func (a *Archiver) attempt(ctx context.Context, r *Record, in *store.Info, begin time.Time) (Record, error) {
 	attempt, err := newAttempt()
 	if err != nil {

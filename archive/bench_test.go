@@ -63,7 +63,7 @@ func BenchmarkArchive(b *testing.B) {
 	b.ReportMetric(100*verifying.Seconds()/(archiving-verifying).Seconds(), "verify%")
 }
 
-// writeFleet fills the table with readings of many devices, and returns their number.
+// writeFleet fills the table with readings of many devices, and returns the number of readings.
 func writeFleet(b *testing.B, s store.Store, devices int) (n int) {
 	ctx := context.Background()
 	if err := s.Create(ctx, table, store.Hot); err != nil {

@@ -41,7 +41,6 @@ func newClockWorld(t *testing.T, wrap func(archive.Source, *clockWorld) archive.
 	return w
 }
 
-// write stores a reading.
 func (w *clockWorld) write() {
 	w.t.Helper()
 	w.written++
@@ -58,7 +57,6 @@ func (w *clockWorld) write() {
 	}
 }
 
-// info returns the table as it is now.
 func (w *clockWorld) info() *store.Info {
 	w.t.Helper()
 	infos, err := w.store.Tables(w.t.Context(), store.Filter{Prefixes: []string{table.Prefix}, Window: varve.AllTime(), Details: true, Fresh: true})
@@ -68,7 +66,6 @@ func (w *clockWorld) info() *store.Info {
 	return &infos[0]
 }
 
-// retire retires the table now.
 func (w *clockWorld) retire() {
 	w.t.Helper()
 	if err := w.store.Retire(w.t.Context(), table, w.at); err != nil {

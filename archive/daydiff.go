@@ -73,7 +73,6 @@ func (d *dayDiff) pass(got parquetfile.DayDigest) error {
 	return nil
 }
 
-// compareDays compares two digests by series and day.
 func compareDays(a, b *parquetfile.DayDigest) int {
 	if order := a.Series.Compare(b.Series); order != 0 {
 		return order
@@ -81,7 +80,7 @@ func compareDays(a, b *parquetfile.DayDigest) int {
 	return int(a.Day) - int(b.Day)
 }
 
-// add compares a counted series and day.
+// add reports all earlier days of the archives, and then a counted day.
 func (d *dayDiff) add(got parquetfile.DayDigest) error {
 	if err := d.begin(); err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"github.com/varvedb/varve/block"
 )
 
-// hasher computes the hashes of readings.
 type hasher struct{ buf [24 + varve.MaxIDBytes]byte }
 
 // hash returns the XXH64 hash of a reading. It covers three numbers of 8 bytes, little-endian: event
@@ -73,7 +72,6 @@ func (t *tally) addPart(p *block.Part) error {
 	return nil
 }
 
-// addReading counts a reading.
 func (t *tally) addReading(r *varve.Reading) error {
 	if err := t.beginSeries(r.Series); err != nil {
 		return err
@@ -87,7 +85,8 @@ func (t *tally) addReading(r *varve.Reading) error {
 	return t.count(r.Position(), r.Arrived.UnixMilli(), hash, own)
 }
 
-// beginSeries begins a series, unless it is the current one.
+// beginSeries ends the current series and begins the next one, unless they are the same. It fails
+// if the next series does not sort after the current one.
 func (t *tally) beginSeries(s varve.Series) error {
 	if t.begun && t.day.Series == s {
 		return nil

@@ -36,7 +36,6 @@ func (a *Archiver) Erase(ctx context.Context, tables []grid.Table, covers func(*
 	return erased, nil
 }
 
-// eraser erases readings of tables from their archives.
 type eraser struct {
 	merger
 	tables   []grid.Table

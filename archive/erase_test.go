@@ -100,7 +100,7 @@ func TestReader_AsksForRetryDuringErasure(t *testing.T) {
 	})
 }
 
-// genCover draws the covered readings.
+// genCover draws a function that selects the readings to erase: of one device, up to an arrival.
 func genCover(t *rapid.T) func(*varve.Reading) bool {
 	device := rapid.SampledFrom([]string{"a", "b", "c/d"}).Draw(t, "device")
 	until := table.Month.Start().Add(time.Duration(rapid.IntRange(0, 600).Draw(t, "until")) * time.Hour)
@@ -118,7 +118,6 @@ func readable(o objectstore.Store, r *archive.Record) []string {
 	return texts(all)
 }
 
-// checkErased checks that no file has a covered reading.
 func checkErased(t *rapid.T, o objectstore.Store, covers func(*varve.Reading) bool) {
 	eachStored(o, "", func(key string, list []varve.Reading) {
 		for i := range list {

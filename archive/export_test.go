@@ -2,7 +2,7 @@ package archive
 
 import "context"
 
-// FilesOf returns the keys of the files of an archive.
+// FilesOf returns the keys of the files of an archive, or nil if its manifest cannot be read.
 func (a *Archiver) FilesOf(ctx context.Context, r *Record) []string {
 	m, err := a.files.manifest(ctx, r)
 	if err != nil {
@@ -15,10 +15,8 @@ func (a *Archiver) FilesOf(ctx context.Context, r *Record) []string {
 	return keys
 }
 
-// LimitRows sets the limit of retained rows.
 func (c *SharedReads) LimitRows(n int64) { c.limit = n }
 
-// RetainedRows returns the number of retained rows.
 func (c *SharedReads) RetainedRows() (n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,8 +8,9 @@ import (
 	"github.com/varvedb/varve/objectstore"
 )
 
-// probedGenerations is the largest number of a manifest up to which all numbers are tried. For a higher one, the
-// objects are listed, because an object of another program may have raised the number.
+// probedGenerations is the highest generation of a record for which all manifest numbers are tried.
+// For a higher one, the objects are listed, because an object of another program may have raised
+// the number.
 const probedGenerations = 16
 
 // generations returns the numbers of manifests that may exist for the table's own archives, in order. The
@@ -28,7 +29,7 @@ func (o *files) generations(ctx context.Context, r *Record) (numbers []int, err 
 		return nil
 	})
 	if !slices.Contains(numbers, r.Generation) {
-		numbers = append(numbers, r.Generation) // never take the recorded archive for a missing one
+		numbers = append(numbers, r.Generation) // the recorded archive counts as stored, even if the list lacks its manifest
 	}
 	slices.Sort(numbers)
 	return numbers, err

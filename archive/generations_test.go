@@ -9,13 +9,11 @@ import (
 	"github.com/varvedb/varve/objectstore/folder"
 )
 
-// countedStore counts requests for objects.
 type countedStore struct {
 	objectstore.Store
 	gets int
 }
 
-// Get implements objectstore.Store.
 func (s *countedStore) Get(ctx context.Context, key string, offset, length int64) ([]byte, error) {
 	s.gets++
 	return s.Store.Get(ctx, key, offset, length)
@@ -43,7 +41,7 @@ func TestFiles_ReadsOnlyListedManifests(t *testing.T) {
 	if named, err := o.attemptsWithManifest(t.Context(), r); err != nil || len(named) > 0 || s.gets != 3 {
 		t.Errorf("%v, %v after %d requests; want 3 requests and no attempt", named, err, s.gets)
 	}
-	r.Generation = 1_000_000_000 // follows the high number, and was perhaps listed too early
+	r.Generation = 1_000_000_000 // no stored manifest has this number
 	if numbers, err = o.generations(t.Context(), r); err != nil || !slices.Equal(numbers, []int{1, 3, 999_999_999, 1_000_000_000}) {
 		t.Errorf("numbers %v, %v; want the recorded generation, too", numbers, err)
 	}

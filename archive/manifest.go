@@ -39,7 +39,7 @@ type Manifest struct {
 	Digests  FileEntry    `json:"digests"` // the count and digest of each series and day
 }
 
-// TableEntry counts the readings of one table in a merged archive.
+// TableEntry counts the readings of one table in an archive.
 type TableEntry struct {
 	Table    string `json:"table"`
 	Readings int64  `json:"readings"`
@@ -69,7 +69,6 @@ type RangeEntry struct {
 	SHA256 string `json:"sha256"`
 }
 
-// end returns the offset after the range.
 func (r *RangeEntry) end() int64 { return r.Offset + r.Size }
 
 // GroupEntry describes a row group.
@@ -118,7 +117,6 @@ func (m *Manifest) Bytes() int64 {
 	return n
 }
 
-// allFiles returns the files with readings and the file with digests.
 func (m *Manifest) allFiles() []FileEntry {
 	return append(m.Files[:len(m.Files):len(m.Files)], m.Digests)
 }

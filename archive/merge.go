@@ -24,7 +24,6 @@ const (
 	mergedRows = 8 * parquetfile.GroupRows
 )
 
-// merger merges archives, and changes and deletes merged ones.
 type merger struct{ *Archiver }
 
 // Merge merges the archives of dropped tables, by class and arrival month. A month is merged once none of its
@@ -182,7 +181,6 @@ func (a merger) examineAll(ctx context.Context, group []Record) error {
 	return nil
 }
 
-// reread reads records once more. It fails if one of them has changed.
 func (a merger) reread(ctx context.Context, group []Record) ([]Record, error) {
 	next := make([]Record, len(group))
 	for i := range group {

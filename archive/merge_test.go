@@ -178,7 +178,6 @@ func (w *mergeWorld) erase(t *rapid.T) {
 	}
 }
 
-// restore writes a dropped table back.
 func (w *mergeWorld) restore(t *rapid.T) {
 	tb := w.one(t)
 	r, found, err := w.whole().Catalog().Get(context.Background(), tb)
@@ -293,7 +292,6 @@ func (w *mergeWorld) end(t *rapid.T) {
 	w.checkObjects(t)
 }
 
-// checkReads checks that the reader returns all readings of each record.
 func (w *mergeWorld) checkReads(t *rapid.T) {
 	ctx, a := context.Background(), w.whole()
 	records, err := a.Catalog().List(ctx)

@@ -22,7 +22,7 @@ type mergedErasure struct {
 	stay    int64
 }
 
-// omits reports whether a reading does not stay.
+// omits reports whether the erasure leaves a reading out of the rewritten archive.
 func (e *mergedErasure) omits(r *varve.Reading) bool {
 	t, ok := e.tableOf(r)
 	return ok && (!e.pointed[t] || slices.Contains(e.erase, t) && e.covers(r))
@@ -37,7 +37,7 @@ func (e *mergedErasure) tableOf(r *varve.Reading) (grid.Table, bool) {
 	return e.tables[i], true
 }
 
-// count counts the readings of a block.
+// count adds the readings of a block to erased, dropped or stay.
 func (e *mergedErasure) count(b *block.Block) {
 	for i := range b.Len() {
 		var r varve.Reading
@@ -56,9 +56,9 @@ func (e *mergedErasure) count(b *block.Block) {
 	}
 }
 
-// eraseMerged replaces a merged archive by one without the covered readings of the given tables. The new one
-// also lacks the readings of tables whose records do not point to it. Other tables may be on hold, because
-// their readings stay as they are.
+// eraseMerged replaces a merged archive by one without the covered readings of the tables to erase.
+// The new archive also lacks the readings of tables whose records do not point to the replaced one.
+// Other tables may be on hold, because their readings stay as they are.
 func (e *eraser) eraseMerged(ctx context.Context, m *Merged) error {
 	if m.State != Archived {
 		return errMerging(m.Tables[0])

@@ -41,7 +41,6 @@ func (s *archiveStream) series(ctx context.Context) (varve.Series, bool, error) 
 	return s.blocks[0].Series, true, nil
 }
 
-// decode reads and decodes the next row group of a file.
 func (s *archiveStream) decode(ctx context.Context, f *FileEntry) (err error) {
 	key := s.dir + f.Name
 	if s.footer == nil {

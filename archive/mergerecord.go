@@ -25,7 +25,7 @@ const (
 // mergedPrefix begins the names of merged archives. No table has such a name.
 const mergedPrefix = "merged-"
 
-// Merged describes a merged archive, in the registry. It exists from before the first file is written until
+// Merged describes a merged archive. Its record exists from before the first file is written until
 // after the last one is deleted.
 type Merged struct {
 	Name   string       // name of the merged archive, as merged-<attempt>
@@ -54,10 +54,8 @@ func NameOfMerged(dir string) string {
 // attempt returns the attempt that names the files.
 func (m *Merged) attempt() string { return strings.TrimPrefix(m.Name, mergedPrefix) }
 
-// manifestKey returns the key of the manifest.
 func (m *Merged) manifestKey() string { return m.Dir + manifestName(1) }
 
-// has reports whether a record points to the merged archive.
 func (m *Merged) has(r *Record) bool { return r.Merged == m.Dir }
 
 // ListMerged returns all merged archives, including unfinished ones.
@@ -75,7 +73,6 @@ func (c Catalog) ListMerged(ctx context.Context) (list []Merged, err error) {
 	return list, nil
 }
 
-// getMerged returns a merged archive, or false if it is missing.
 func (c Catalog) getMerged(ctx context.Context, name string) (Merged, bool, error) {
 	items, err := c.Items.Get(ctx, []store.Key{{PK: MergedPK, SK: name}}, true)
 	if err != nil || len(items) == 0 {
@@ -147,7 +144,7 @@ func parseMerged(it *store.Item) (Merged, error) {
 	return m, rd.Err()
 }
 
-// joinNames returns the names of tables as a text.
+// joinNames returns the names of tables, separated by spaces.
 func joinNames(tables []grid.Table) string {
 	names := make([]string, len(tables))
 	for i, t := range tables {
@@ -156,7 +153,6 @@ func joinNames(tables []grid.Table) string {
 	return strings.Join(names, " ")
 }
 
-// parseNames parses the result of joinNames.
 func parseNames(text string) (tables []grid.Table, err error) {
 	for _, name := range strings.Fields(text) {
 		t, ok := grid.Parse(name)

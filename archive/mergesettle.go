@@ -12,7 +12,6 @@ import (
 	"github.com/varvedb/varve/objectstore"
 )
 
-// errChanged means that another process has changed a record.
 var errChanged = errors.New("another process changed the archive: retry later")
 
 // settleAll completes or discards the merged archives of earlier calls.
@@ -231,7 +230,7 @@ func (a merger) deleteFiles(ctx context.Context, m *Merged) error {
 	if err != nil {
 		return err
 	}
-	for _, key := range append(keys, m.manifestKey()) { // the manifest names the files, so it is the last one
+	for _, key := range append(keys, m.manifestKey()) { // the manifest names the files, so it is deleted last
 		if err := a.opts.Objects.Delete(ctx, key); err != nil {
 			return err
 		}

@@ -36,7 +36,6 @@ func (w *mergeWorld) restoreRecords(t *rapid.T, backup []store.Item) {
 	}
 }
 
-// mergedFiles returns the keys of all objects in merged archives.
 func (w *mergeWorld) mergedFiles(t *rapid.T) (keys string) {
 	must(t, w.objects.List(context.Background(), "", func(o objectstore.Object) error {
 		if strings.Contains(o.Key, "merged-") {

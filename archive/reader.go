@@ -88,7 +88,6 @@ func (s *SeriesReader) count() {
 	s.reader.requests.Add(1)
 }
 
-// fetch reads a range of an object.
 func (s *SeriesReader) fetch(ctx context.Context, key string, offset, size int64) ([]byte, error) {
 	r := s.reader
 	s.count()
@@ -119,7 +118,6 @@ func nameOf(key string) string {
 	return key
 }
 
-// manifest returns the manifest of the archive.
 func (s *SeriesReader) manifest(ctx context.Context) (*Manifest, error) {
 	r, rec := s.reader, &s.record
 	if m, ok := r.known.Get(rec.Manifest); ok {

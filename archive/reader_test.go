@@ -173,7 +173,6 @@ func (a *archived) genRange(t *rapid.T) (store.Range, []varve.Reading) {
 	return rng, want
 }
 
-// read reads a range in pages.
 func (a *archived) read(rng *store.Range, limit int) (all []varve.Reading, err error) {
 	s := a.Open(&a.record, *rng)
 	for {

@@ -55,7 +55,7 @@ type Record struct {
 	Class    string
 	Dir      string   // prefix of the keys of the table's own objects
 	Attempts []string // attempts that may have left files without a manifest
-	Hold     string   // why the archive must be kept after its retention; "" if it need not be
+	Hold     string   // reason of the hold on the archive; "" means no hold
 
 	// Merged is the prefix of the merged archive that has the readings of the table. It is "" if the
 	// table has an archive of its own.

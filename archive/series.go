@@ -39,7 +39,6 @@ type group struct {
 
 func (g group) entry() *GroupEntry { return &g.file.Groups[g.index] }
 
-// isIn reports whether a row group may have readings in a window.
 func (e *GroupEntry) isIn(w varve.Window) bool { return e.From.Before(w.To) && !e.To.Before(w.From) }
 
 // Next returns the next readings as columns. The argument "limit" is their maximum number. On the
@@ -147,7 +146,6 @@ func (s *SeriesReader) groupsIn(m *Manifest, w varve.Window) (list []group) {
 	return list
 }
 
-// clipWindow returns the part of a window that is in another one.
 func clipWindow(w, other varve.Window) varve.Window {
 	if w.From.Before(other.From) {
 		w.From = other.From
@@ -194,7 +192,6 @@ func takeRun(left []group) (run, []group) {
 	return r, left
 }
 
-// rows returns the number of rows.
 func (r run) rows() (n int64) {
 	for i := r.first; i <= r.last; i++ {
 		n += r.file.Groups[i].Rows
@@ -202,7 +199,6 @@ func (r run) rows() (n int64) {
 	return n
 }
 
-// body returns the range of the row groups.
 func (r run) body() RangeEntry {
 	from := r.file.Groups[r.first].Offset
 	return RangeEntry{Offset: from, Size: r.file.Groups[r.last].end() - from}
@@ -222,7 +218,7 @@ func (r run) ranges(footerKnown bool) []RangeEntry {
 	}
 }
 
-// readRun reads and decodes the next row groups.
+// readRun adds the readings of the next row groups to s.parts.
 func (s *SeriesReader) readRun(ctx context.Context) error {
 	var blocks []*block.Block
 	var err error

@@ -57,7 +57,8 @@ func (r *Reader) Share() *SharedReads {
 	return &SharedReads{reader: r, limit: sharedRows, merged: map[sharedKey]*sharedGroups{}}
 }
 
-// Open is like Reader.Open.
+// Open is like Reader.Open. Ranges of one merged archive share row groups if their series, order
+// and window are equal.
 func (c *SharedReads) Open(rec *Record, rng store.Range) *SeriesReader {
 	s := &SeriesReader{reader: c.reader, record: *rec, rng: rng}
 	if rec.Merged == "" {
@@ -200,7 +201,6 @@ func (g *sharedGroups) needs(one group) bool {
 	return false
 }
 
-// find returns a retained row group.
 func (c *SharedReads) find(g *sharedGroups, one group) (b *block.Block, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

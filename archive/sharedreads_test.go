@@ -61,7 +61,6 @@ type sharedQuery struct {
 	failed   int   // number of reads that failed
 }
 
-// sharedTable is the read of one table.
 type sharedTable struct {
 	*archive.SeriesReader
 	want, got []varve.Reading
@@ -106,7 +105,6 @@ func newSharedQuery(t *rapid.T, w *mergeWorld) *sharedQuery {
 	return q
 }
 
-// in returns the readings that are in the range.
 func (q *sharedQuery) in(list []varve.Reading) (in []varve.Reading) {
 	for i := range list {
 		r := &list[i]
@@ -137,7 +135,7 @@ func (s *sharedTable) next(ctx context.Context) (more bool, err error) {
 	return page.More, err
 }
 
-// note checks the retained rows.
+// note records the largest number of retained rows, and compares the present number with the limit.
 func (q *sharedQuery) note(t *rapid.T) {
 	n := q.reads.RetainedRows()
 	q.retained = max(q.retained, n)

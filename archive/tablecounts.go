@@ -26,13 +26,11 @@ func newTableCounts(tables []grid.Table) *tableCounts {
 	return &tableCounts{tables: tables, totals: make([]Totals, len(tables))}
 }
 
-// tableCountsOf returns empty counts for the tables of a manifest.
 func tableCountsOf(m *Manifest) (*tableCounts, error) {
 	tables, err := m.tables()
 	return newTableCounts(tables), err
 }
 
-// tables returns the tables of a merged archive.
 func (m *Manifest) tables() (tables []grid.Table, err error) {
 	for i := range m.Tables {
 		t, ok := grid.Parse(m.Tables[i].Table)
@@ -44,7 +42,6 @@ func (m *Manifest) tables() (tables []grid.Table, err error) {
 	return tables, nil
 }
 
-// beginSeries begins the next series.
 func (c *tableCounts) beginSeries() {
 	if c != nil {
 		c.at, c.last = 0, -1
@@ -73,7 +70,6 @@ func (c *tableCounts) add(at int64, hash uint64) error {
 	return nil
 }
 
-// entries returns the counts of all tables.
 func (c *tableCounts) entries() (list []TableEntry) {
 	if c == nil {
 		return nil
@@ -84,12 +80,10 @@ func (c *tableCounts) entries() (list []TableEntry) {
 	return list
 }
 
-// entry returns counts as an entry of a manifest.
 func (t Totals) entry(table string) TableEntry {
 	return TableEntry{Table: table, Readings: t.Readings, Series: t.Series, Digest: digestText(t.Digest)}
 }
 
-// total returns the counts of all readings.
 func (m *Manifest) total() TableEntry {
 	return TableEntry{Table: m.Table, Readings: m.Readings, Series: m.Series, Digest: m.Digest}
 }

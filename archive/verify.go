@@ -104,7 +104,6 @@ func (o *files) examine(ctx context.Context, m *Manifest, dir string) error {
 	return nil
 }
 
-// examineFile compares the size and the checksum of a file with the manifest.
 func (o *files) examineFile(ctx context.Context, f *FileEntry, dir string) error {
 	switch stored, err := o.objects.Stat(ctx, dir+f.Name); {
 	case err != nil:
@@ -155,7 +154,6 @@ func (a *Archiver) compare(ctx context.Context, m *Manifest, dir string, in *sto
 	return a.compareTable(ctx, m, &Record{Table: in.Table, Dir: dir})
 }
 
-// openDays reads the digests of an archive.
 func (o *files) openDays(ctx context.Context, m *Manifest, dir string) (*expectedDays, error) {
 	body, err := o.readFile(ctx, &m.Digests, dir)
 	if err != nil {
@@ -265,7 +263,7 @@ func (o *files) eachBlock(ctx context.Context, m *Manifest, dir string, each fun
 	return g.Wait()
 }
 
-// decodeFile reads and decodes one file.
+// decodeFile reads one file, and sends the blocks of each row group to decoded.
 func (o *files) decodeFile(ctx context.Context, f *FileEntry, m *Manifest, dir string, decoded chan<- []*block.Block) error {
 	rd, err := o.openFile(ctx, f, m, dir)
 	if err != nil {
@@ -285,7 +283,7 @@ func (o *files) decodeFile(ctx context.Context, f *FileEntry, m *Manifest, dir s
 	return nil
 }
 
-// openFile reads a whole file and opens it.
+// openFile reads a whole file, opens it, and compares its rows and its table with the manifest.
 func (o *files) openFile(ctx context.Context, f *FileEntry, m *Manifest, dir string) (*parquetfile.Reader, error) {
 	body, err := o.readFile(ctx, f, dir)
 	if err != nil {

@@ -28,7 +28,6 @@ func (a *Archiver) write(ctx context.Context, r *Record, in *store.Info, attempt
 	return m, nil
 }
 
-// scan passes all readings of a table to a sink.
 func (a *Archiver) scan(ctx context.Context, t grid.Table, to tablescan.Sink) error {
 	_, err := a.scanner.Scan(ctx, t, to)
 	return err
@@ -45,7 +44,6 @@ type place struct {
 	replaces []TableEntry
 }
 
-// place returns the place of the table's own archive.
 func (r *Record) place(attempt string) place {
 	return place{name: r.Table.Name(), class: r.Class, dir: r.Dir, attempt: attempt}
 }
@@ -145,7 +143,6 @@ func (o *files) putManifest(ctx context.Context, key string, body []byte) error 
 // digestText formats a digest as 16 hexadecimal digits.
 func digestText(d uint64) string { return fmt.Sprintf("%016s", strconv.FormatUint(d, 16)) }
 
-// encode returns the text of a manifest.
 func (m *Manifest) encode() ([]byte, error) {
 	body, err := json.MarshalIndent(m, "", " ")
 	return append(body, '\n'), err

@@ -64,7 +64,8 @@ type Report struct {
 	Streams []Stream  // ordered by name
 }
 
-// Counter counts readings.
+// Counter counts the readings of each tenant by minute, stream, verdict and lag. It is safe for
+// concurrent use.
 type Counter struct {
 	now   func() time.Time
 	since time.Time

@@ -70,7 +70,8 @@ func (p *Place) Make(ctx context.Context, s Snapshot) (_ *Report, err error) {
 	return m.report, nil
 }
 
-// last returns the last backup, or nil. It fails if the place belongs to another store.
+// last returns the last backup, or nil if the place has none. It fails if the place belongs to
+// another store.
 func (p *Place) last(ctx context.Context, store string) (*Manifest, error) {
 	list, err := p.Manifests(ctx)
 	if err != nil && len(list) == 0 {
@@ -98,7 +99,6 @@ func known(m *Manifest) map[string]*File {
 	return files
 }
 
-// maker makes one backup.
 type maker struct {
 	*Place
 	lock    *mark
@@ -109,7 +109,6 @@ type maker struct {
 	check   func(path string) (damage, err error) // Snapshot.Check
 }
 
-// addFiles adds all files of a folder to the place and to the manifest.
 func (m *maker) addFiles(dir string, before map[string]*File) error {
 	files, err := listFiles(dir)
 	if err != nil {

@@ -56,7 +56,7 @@ func (p *Place) delete(ctx context.Context, key string) error {
 	return p.objects.Delete(ctx, p.prefix+key)
 }
 
-// counter reports progress.
+// counter adds up sizes in bytes, and reports them as progress.
 type counter struct {
 	done, total int64
 	report      func(done, total int64)

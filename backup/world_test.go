@@ -70,7 +70,6 @@ func (w *world) placeOf(o objectstore.Store) *backup.Place {
 	return backup.NewPlace(o, "some/store", w.now)
 }
 
-// folder returns the object store in a folder.
 func (w *world) folder(dir string) objectstore.Store {
 	w.Helper()
 	f, err := folder.Open(dir, folder.Private)
@@ -80,7 +79,6 @@ func (w *world) folder(dir string) objectstore.Store {
 	return f
 }
 
-// write writes n further readings.
 func (w *world) write(n int) {
 	w.Helper()
 	list := make([]varve.Reading, n)

@@ -22,7 +22,7 @@ type Column struct {
 	Texts []string       // strings and JSON texts
 
 	Encoded Decoder // if not nil, Exps and Coefs are not valid yet, and Decode sets them
-	At      int     // place of the column's numbers, as its Decoder defines it
+	At      int     // location of the column's numbers, as its Decoder defines it
 }
 
 // Decoder decodes the numbers of columns. It has checked them before, so it cannot fail.

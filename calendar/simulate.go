@@ -19,7 +19,6 @@ type Load struct {
 	Measured        time.Duration // time over which the load was measured; 0 means that it was not measured
 }
 
-// scaled returns a multiple of the load.
 func (l Load) scaled(by float64) Load { return Load{l.Readings * by, l.Bytes * by, l.Measured} }
 
 // plus returns the sum of two loads. Its measured time is the shorter of the two measured times. A
@@ -101,7 +100,6 @@ func Simulate(ctx context.Context, o Options) (Forecast, error) {
 	return s.forecast, nil
 }
 
-// simulation is the state of Simulate.
 type simulation struct {
 	Options
 

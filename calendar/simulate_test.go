@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// run simulates, and fails the test on an error.
 func run(t *testing.T, o calendar.Options) calendar.Forecast {
 	t.Helper()
 	f, err := calendar.Simulate(t.Context(), o)

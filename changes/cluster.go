@@ -120,7 +120,7 @@ func (c *Cluster) isLeased(now time.Time) bool {
 	return c.joined && now.Before(c.self.until) && now.Round(0).Before(c.self.until.Round(0))
 }
 
-// Settled implements Settled.
+// Settled implements the interface Settled.
 func (c *Cluster) Settled(ctx context.Context) (time.Time, Epoch, error) {
 	for {
 		own, reset := c.o.Router.Settled()

@@ -96,7 +96,7 @@ type nodes struct {
 	all    []*world
 	cuts   []*atomic.Bool
 	before []*atomic.Pointer[func()]
-	// readers poll any process.
+	// readers are consumers that poll any of the processes.
 	readers []*consumer
 	late    *lateWrites
 }

@@ -113,7 +113,7 @@ func ParseCursor(text string, s Stream, device string) (c Cursor, err error) {
 	return c, r.err()
 }
 
-// numbers decodes numbers from bytes.
+// numbers decodes varints from bytes. The field bad is set once a number is malformed.
 type numbers struct {
 	rest []byte
 	bad  bool

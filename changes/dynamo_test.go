@@ -197,7 +197,6 @@ func usage(t *testing.T, url string) (u usageOf) {
 
 type usageOf struct{ dynamosim.Usage }
 
-// writes returns the write units since an earlier usage.
 func (u usageOf) writes(before usageOf) (units float64) {
 	for _, table := range u.Tables {
 		units += table.WriteUnits

@@ -8,9 +8,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Epoch is a span of time. In it, the clock of the server was never set back by more than ten
-// minutes. A cursor of an earlier epoch is invalid if a reading of a later epoch may have an
-// arrival before the cursor.
+// Epoch is a period in which the clock of the server was never set back by more than ten minutes. A
+// cursor of an earlier epoch is invalid if a reading of a later epoch may have an arrival before
+// the cursor.
 type Epoch struct {
 	Number int64
 	Since  time.Time // arrivals of the epoch are at this time or later
@@ -56,7 +56,6 @@ func (e Epoch) repeatsFrom(cursor int64) (time.Time, bool) {
 	}
 }
 
-// put adds the epoch to the attributes of an item.
 func (e Epoch) put(attrs map[string]varve.Value) {
 	attrs[attrEpoch] = varve.IntValue(e.Number)
 	registry.PutTime(attrs, attrSince, e.Since)

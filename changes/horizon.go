@@ -43,7 +43,8 @@ type Horizon struct {
 	renewed atomic.Int64 // a copy of resets, which Admit reads without the lock
 }
 
-// attrUntil is the durable settled time of a horizon.
+// attrUntil is an attribute of several records: a durable settled time, or the end of a member's
+// lease.
 const attrUntil = "until"
 
 // NewHorizon returns the horizon of the writes of a router. The caller calls Open before the first write.

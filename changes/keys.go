@@ -55,7 +55,6 @@ func (s Stream) shardOf(device string) string {
 
 func (s Stream) shard(n int) string { return fmt.Sprintf("%s#%02d", s.partition(), n) }
 
-// shards returns all partitions of markers.
 func (s Stream) shards() []string {
 	all := make([]string, markerShards)
 	for i := range all {
@@ -78,7 +77,7 @@ func (h hours) window() varve.Window {
 	return varve.Window{From: time.Unix(h.from*hourSeconds, 0).UTC(), To: time.Unix((h.from+h.n)*hourSeconds, 0).UTC()}
 }
 
-// marker is a change marker.
+// marker is a change marker: readings of a device with these event hours arrived in a minute.
 type marker struct {
 	minute int64
 	device string
@@ -96,7 +95,6 @@ func deviceKey(minute int64, device string) string {
 	return minuteText(minute) + separator + device + separator + "\xff"
 }
 
-// parseMarker parses the key of a marker.
 func parseMarker(k store.Key) (m marker, err error) {
 	columns := strings.Split(k.SK, separator)
 	if len(columns) != 4 {

@@ -22,7 +22,6 @@ func (n *nodes) live(d time.Duration, alive ...int) {
 	}
 }
 
-// settledOf returns the settled time of a process.
 func (n *nodes) settledOf(t *testing.T, i int) time.Time {
 	t.Helper()
 	at, _, err := n.all[i].engine.Cluster.Settled(t.Context())

@@ -55,7 +55,7 @@ const (
 	refreshWithin = 10 * time.Minute
 )
 
-// NewReader returns a reader.
+// NewReader returns a reader of the changes in a store.
 func NewReader(o ReaderOptions) *Reader { return &Reader{o: o, indexes: map[Stream]cachedIndex{}} }
 
 // Query selects the changes of a stream, or of one device.
@@ -143,7 +143,6 @@ func (r *Reader) index(ctx context.Context, s Stream) (*index, error) {
 	return r.reread(ctx, s, now, now)
 }
 
-// reread reads the record about an index, and remembers it.
 func (r *Reader) reread(ctx context.Context, s Stream, now, used time.Time) (*index, error) {
 	ix, err := readIndex(ctx, r.o.Items, s)
 	r.mu.Lock()

@@ -126,7 +126,6 @@ func (r *Rows) scanDevice(ctx context.Context, d *changed) (done bool, err error
 	return true, nil
 }
 
-// sizeOf returns the approximate size of a reading.
 func sizeOf(r *varve.Reading) int {
 	size := 100 + 32*len(r.Fields)
 	for i := range r.Fields {

@@ -79,7 +79,7 @@ type trackedDevice struct {
 	prev, next *trackedDevice
 }
 
-// NewTracker returns a tracker.
+// NewTracker returns a tracker that remembers no markers.
 func NewTracker(o Options) *Tracker { return &Tracker{o: o, streams: map[Stream]*trackedStream{}} }
 
 // Open reads the latest minute in which an earlier process stored a marker. The clock of that process
@@ -162,7 +162,6 @@ func (t *Tracker) hasIndexed(readings []varve.Reading, verdicts []varve.Verdict)
 	return false
 }
 
-// markRequest is the state of one call of MarkChanges.
 type markRequest struct {
 	at, minute int64 // arrival of the readings, in milliseconds since 1970, and its minute
 	streams    []Stream

@@ -214,7 +214,6 @@ func (w *world) close() {
 	}
 }
 
-// reading returns a new reading of a device.
 func (w *world) reading(device string, at time.Time) varve.Reading {
 	r := varve.Reading{
 		Series: varve.Series{Tenant: weather.Tenant, Stream: weather.Name, Device: device}, Time: at,

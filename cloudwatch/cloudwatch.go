@@ -21,7 +21,8 @@ const Namespace = "Varve"
 // DimensionDeployment is the only dimension: the setting tables.prefix.
 const DimensionDeployment = "Deployment"
 
-// The metrics. Readings, ReadingsRejected and DeliveriesFailed count since the last publication.
+// Names of the metrics. Readings, ReadingsRejected and DeliveriesFailed count since the last
+// publication.
 const (
 	// RotationSuccess is 1 for a minute with a successful rotation, and 0 for other minutes. After
 	// each time of the setting retention.schedule, at least one process of a healthy deployment
@@ -67,11 +68,11 @@ type Publisher struct {
 
 	mu                 sync.Mutex
 	readings, rejected int            // counts since the last publication
-	seen               rotator.Health // health at the last publication
+	seen               rotator.Health // health of the rotator at the last publication
 	failed             int64          // number of failed messages at the last publication
 }
 
-// New returns a publisher.
+// New returns a publisher that has counted no readings.
 func New(o Options) *Publisher {
 	if o.Backlog == nil {
 		o.Backlog = func() float64 { return 0 }
@@ -102,7 +103,7 @@ func (p *Publisher) Run(ctx context.Context, tick <-chan time.Time) error {
 	}
 }
 
-// Publish writes the metrics since the last publication.
+// Publish writes one line with the metrics, and resets the counts.
 func (p *Publisher) Publish() error {
 	line, err := json.Marshal(p.document())
 	if err != nil {

@@ -113,7 +113,6 @@ func (c *command) load(cmd *cobra.Command) (*settings.Loaded, error) {
 	return loaded, err
 }
 
-// execute runs the agent until the context ends.
 func (c *command) execute(cmd *cobra.Command) error {
 	loaded, err := c.load(cmd)
 	if err != nil {
@@ -149,7 +148,6 @@ func logger(l settings.Log, out io.Writer) zerolog.Logger {
 	return zerolog.New(zerolog.SyncWriter(out)).Level(level).With().Timestamp().Logger()
 }
 
-// config returns the command config with its subcommands.
 func (c *command) config() *cobra.Command {
 	group := &cobra.Command{Use: "config", Short: "Show and check the configuration", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	check := &cobra.Command{

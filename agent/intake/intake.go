@@ -45,7 +45,8 @@ func New(box *outbox.Outbox, now func() time.Time) *Destination {
 	return &Destination{box: box, now: now, requests: make(chan struct{}, maxRequests), decoding: make(chan struct{}, maxDecoding)}
 }
 
-// Admit implements ingest.Destination.
+// Admit implements ingest.Destination. It fails with varve.Busy while maxRequests writes are
+// running.
 func (d *Destination) Admit() (ingest.Request, error) {
 	select {
 	case d.requests <- struct{}{}:
@@ -64,7 +65,6 @@ type request struct {
 	streams []streamRecords
 }
 
-// streamRecords has the records of one stream.
 type streamRecords struct {
 	stream  string
 	records []outbox.Record

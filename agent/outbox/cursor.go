@@ -32,7 +32,6 @@ type entry struct {
 	postponed []postponedRange
 }
 
-// encodeCursor returns the content of the file CURSOR.
 func encodeCursor(segments []*segment) []byte {
 	dst := append([]byte(nil), cursorMagic...)
 	now := time.Now()
@@ -86,7 +85,6 @@ func parseCursor(data []byte) (map[name]entry, bool) {
 	return all, true
 }
 
-// cursorParser reads the entries of a file CURSOR.
 type cursorParser struct {
 	rest   []byte
 	failed bool // whether the file ended early
@@ -123,7 +121,6 @@ func (p *cursorParser) entry() (n name, e entry) {
 	return n, e
 }
 
-// cursorFiles has the files CURSOR and CURSOR.old.
 type cursorFiles struct {
 	disk      Disk
 	dir       string

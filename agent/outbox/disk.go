@@ -34,7 +34,6 @@ type Disk interface {
 	SyncFolder(dir string) error
 }
 
-// system is the file system of the operating system.
 type system struct{}
 
 type systemFile struct{ *os.File }

@@ -56,7 +56,6 @@ func (n name) header() []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst, castagnoli))
 }
 
-// parseHeader returns the identity in a header, or false if the header is invalid.
 func parseHeader(data []byte) (n name, ok bool) {
 	if len(data) < headerBytes {
 		return n, false
@@ -68,7 +67,6 @@ func parseHeader(data []byte) (n name, ok bool) {
 
 func fileName(number uint64) string { return fmt.Sprintf("%010d%s", number, suffix) }
 
-// parseFileName returns the number of a segment file, or false for other files.
 func parseFileName(file string) (uint64, bool) {
 	n, err := strconv.ParseUint(strings.TrimSuffix(file, suffix), 10, 64)
 	return n, err == nil && fileName(n) == file
@@ -133,7 +131,6 @@ func claimed(data []byte) int {
 	return frameBytes + int(n)
 }
 
-// parse returns the frame at the beginning of data, or false if none is valid.
 func (n name) parse(data []byte) (f frame, ok bool) {
 	f.size = claimed(data)
 	if f.size == 0 || f.size > len(data) || crc32.Update(n.seed(), castagnoli, data[8:f.size]) != binary.LittleEndian.Uint32(data[4:]) {

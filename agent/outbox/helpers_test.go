@@ -65,7 +65,6 @@ func numberOf(t *testing.T, r outbox.Record) (n int) {
 	return n
 }
 
-// events collects the events of an outbox.
 type events struct {
 	mu      sync.Mutex
 	dropped int64

@@ -46,7 +46,7 @@ func TestKept_SurvivesRestart(t *testing.T) {
 		if got := left(t, b); !slices.Equal(got, sequence(0, 100)) {
 			t.Fatalf("%v", got)
 		}
-		<-time.After(5 * time.Hour) // of the fake clock
+		<-time.After(5 * time.Hour) // on the fake clock of synctest
 		closeBox(t, b)
 		<-time.After(1000 * time.Hour)
 		b = open(t, o)
@@ -166,7 +166,7 @@ func TestKept_EndsQuietSegment(t *testing.T) {
 		if kept := b.Kept().Segments(); len(kept) > 0 {
 			t.Errorf("kept too early: %+v", kept)
 		}
-		<-time.After(4 * time.Hour) // of the fake clock
+		<-time.After(4 * time.Hour) // on the fake clock of synctest
 		synctest.Wait()
 		if kept := b.Kept().Segments(); len(kept) != 1 || kept[0].Age != time.Hour || kept[0].Readings != 1 {
 			t.Errorf("%+v, want one segment, which ended an hour ago", kept)

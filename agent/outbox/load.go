@@ -177,7 +177,6 @@ func fill(f File, buf []byte, at int64) {
 	}
 }
 
-// damaged counts and reports invalid bytes of a segment.
 func (b *Outbox) damaged(s *segment, from, to int64) {
 	b.mu.Lock()
 	b.stats.DamagedBytes += to - from

@@ -34,7 +34,6 @@ func (b Postponed) Move(ctx context.Context) error {
 	return nil
 }
 
-// moveAll moves the postponed records of all movable ranges.
 func (b Postponed) moveAll(ctx context.Context) error {
 	for {
 		s, r := b.movable()
@@ -142,7 +141,6 @@ func (s *segment) toCompare() int64 {
 	return max(0, n)
 }
 
-// removeMoved removes the moved records from a batch of a kept segment.
 func (batch *Batch) removeMoved() {
 	kept, total := 0, 0
 	for i, record := range batch.Records {

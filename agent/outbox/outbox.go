@@ -17,7 +17,7 @@ import (
 // Policy decides about records that do not fit into the outbox.
 type Policy int
 
-// The policies.
+// Policies for records that do not fit into the outbox.
 const (
 	// DropOldest removes the oldest segment, even if its records are not confirmed.
 	DropOldest Policy = iota
@@ -28,13 +28,13 @@ const (
 // Order is the order in which Next returns segments.
 type Order int
 
-// The orders. Within a segment, the oldest records come first.
+// Orders of segments. Within a segment, the oldest records come first.
 const (
 	OldestFirst Order = iota
 	NewestFirst
 )
 
-// Errors of Append.
+// Errors of an outbox that is full or closed.
 var (
 	ErrFull   = &varve.Error{Failure: varve.Busy, Message: "the outbox is full: wait until the server confirms readings, or raise outbox.max_bytes"}
 	ErrClosed = &varve.Error{Failure: varve.Unavailable, Message: "the outbox is closed: retry after the restart"}
@@ -99,8 +99,8 @@ type Stats struct {
 	Failed       error // error of the last write, or nil
 }
 
-// Outbox is a folder of segments. It is safe for concurrent use. Only one goroutine may call Next and
-// Confirm.
+// Outbox is a folder of segments. It is safe for concurrent use, but only one goroutine may call
+// Next and Confirm.
 type Outbox struct {
 	opts   Options
 	lock   func() error

@@ -180,7 +180,6 @@ func sendPostponed(t *testing.T, c *cuts, b *outbox.Outbox, rng *rand.Rand) {
 	}
 }
 
-// compareKept reads kept segments, and finishes their comparison.
 func compareKept(t *testing.T, c *cuts, b *outbox.Outbox, kept []outbox.KeptSegment) {
 	for _, k := range kept {
 		for batch, err := range b.Kept().ReadSegment(k, 5000, 10) {

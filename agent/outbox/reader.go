@@ -141,7 +141,8 @@ func (b *Outbox) skip(s *segment, from, to int64) {
 	}
 }
 
-// saveEvery is the shortest time between two writes of the file CURSOR while records are left.
+// saveEvery is the shortest time between two writes of the file CURSOR while unconfirmed records
+// exist.
 const saveEvery = time.Second
 
 // Confirm forgets the records of a batch, or keeps them as Options.Keep requires. If the power fails

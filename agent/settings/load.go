@@ -102,7 +102,6 @@ func (l *loader) set(key, value, place string) {
 	l.loaded.Origins[key] = place
 }
 
-// file reads the YAML file.
 func (l *loader) file(src Source) {
 	if src.File == "" {
 		return
@@ -145,7 +144,7 @@ func (l *loader) node(file, key string, n *yaml.Node) {
 	}
 }
 
-// check checks that required settings are present, and checks settings that depend on each other.
+// check reports required settings that are missing, and settings that do not fit each other.
 func (l *loader) check() {
 	s := &l.loaded.Settings
 	if s.Server.URL == "" {

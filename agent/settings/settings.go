@@ -67,7 +67,7 @@ type Outbox struct {
 	MaxBytes settings.Size
 	Full     string        // policy of a full outbox: drop or refuse
 	Order    string        // readings that the agent sends first: oldest or newest
-	Keep     time.Duration // how long confirmed readings stay for a comparison with the server; 0 means not at all
+	Keep     time.Duration // how long confirmed readings stay for a comparison with the server; 0 means no comparison
 }
 
 // Upload configures the sending of readings.

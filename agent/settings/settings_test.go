@@ -11,7 +11,6 @@ import (
 	"github.com/varvedb/varve/agent/settings"
 )
 
-// file writes a configuration and returns its path.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "agent.yaml")

@@ -65,7 +65,7 @@ type holdings struct {
 	excluded map[seriesHour]bool // hours that are not compared, because they have too many readings
 	series   map[seriesName]*hours
 	due      int64 // number of readings in due segments
-	size     int   // number of readings, and heldPerHour for each hour
+	size     int   // number of readings, plus heldPerHour for each hour
 	limit    int   // see Options.Held
 }
 

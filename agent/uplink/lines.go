@@ -44,7 +44,6 @@ func (l *lines) text(n int) []byte {
 	return text
 }
 
-// remove removes the first n readings.
 func (l *lines) remove(n int) { l.rows = l.rows[n:] }
 
 // replace removes the first n readings, and puts the readings of the argument "left" in their place.

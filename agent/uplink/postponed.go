@@ -23,7 +23,7 @@ type postponedStream struct {
 	isStuck bool
 	trial   time.Time
 	next    time.Time     // time of the next body of postponed readings
-	wait    time.Duration // after the last failure
+	wait    time.Duration // time to wait after the last failure
 	size    int           // maximum number of readings in the next body
 	turn    int           // selects the range of postponed readings
 }

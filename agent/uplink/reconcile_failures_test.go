@@ -27,7 +27,6 @@ func (g *gateway) fill(t *testing.T, devices int) (readings int64) {
 // answer sets the answers in place of the server. The server itself answers if intercept returns nil.
 func (l *loser) answer(intercept func(r *http.Request) *http.Response) { l.intercept.Store(&intercept) }
 
-// isComparison reports whether a request compares digests.
 func isComparison(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/digests") }
 
 // TestReconcile_ForgetsNothingAfterFailure answers comparisons as broken servers, proxies and captive portals

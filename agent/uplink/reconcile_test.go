@@ -44,7 +44,6 @@ type loser struct {
 	compares  atomic.Int64 // number of requests for a comparison
 }
 
-// written returns the texts of the written bodies.
 func (l *loser) written() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +133,7 @@ type gateway struct {
 	stop    func()
 }
 
-// withGateway calls test in a bubble of synctest.
+// withGateway calls test with a gateway, in a bubble of synctest.
 func withGateway(t *testing.T, change func(*uplink.Options), test func(t *testing.T, g *gateway)) {
 	t.Helper()
 	withOutbox(t, outbox.Options{Keep: keep}, change, test)
@@ -211,7 +210,6 @@ func wait(d time.Duration) {
 	synctest.Wait()
 }
 
-// total returns the sums of all comparisons.
 func (g *gateway) total() (all uplink.Reconciliation) {
 	for _, r := range g.runs {
 		all.Series += r.Series

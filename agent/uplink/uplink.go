@@ -135,7 +135,7 @@ type Sender struct {
 	}
 }
 
-// New returns a sender.
+// New returns a sender. If a limit or a time in the options is 0, the default applies.
 func New(o Options) *Sender {
 	if o.Readings == 0 {
 		o.Readings = defaultReadings

@@ -96,7 +96,6 @@ func (a *assembly) fillIDs(b *block.Block, from, to int) error {
 	return nil
 }
 
-// fillVersions adds the versions to ids.
 func (a *assembly) fillVersions(b *block.Block, from, to int) error {
 	if !a.layout.versioned {
 		return nil

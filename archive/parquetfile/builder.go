@@ -39,7 +39,7 @@ type Options struct {
 	Concurrent bool
 }
 
-// File is a complete file.
+// File is a complete file of readings, with a description of its rows.
 type File struct {
 	Body     []byte
 	Readings int64
@@ -65,7 +65,7 @@ type Builder struct {
 	values []parquet.Value
 }
 
-// NewBuilder returns a Builder.
+// NewBuilder returns a Builder without rows. If a limit in the options is 0, the default applies.
 func NewBuilder(o Options) *Builder {
 	if o.GroupRows <= 0 {
 		o.GroupRows = GroupRows
@@ -111,7 +111,7 @@ func (b *Builder) AddPart(p *block.Part) error {
 	return nil
 }
 
-// Close writes the last file.
+// Close writes the collected rows, and completes the last file.
 func (b *Builder) Close() error {
 	if err := errors.Join(b.flushGroup(), b.Wait()); err != nil {
 		return err

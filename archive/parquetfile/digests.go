@@ -20,7 +20,6 @@ type DayDigest struct {
 	Digest   uint64 // sum of the hashes of the readings, modulo 2^64
 }
 
-// dayRow is a row of a file of digests.
 type dayRow struct {
 	Tenant   string `parquet:"tenant,dict"`
 	Stream   string `parquet:"stream,dict"`
@@ -45,7 +44,7 @@ func NewDigestWriter() *DigestWriter {
 	return w
 }
 
-// Add adds a row.
+// Add adds the digest of a series and a day as a row.
 func (w *DigestWriter) Add(d DayDigest) error {
 	w.rows++
 	_, err := w.writer.Write([]dayRow{{d.Series.Tenant, d.Series.Stream, d.Series.Device, d.Day, d.Readings, d.Digest}})

@@ -10,7 +10,7 @@ import (
 // field collects the values of one field in a row group.
 type field struct {
 	name string
-	kind varve.Kind // kind of its first value; values of other kinds go to the column "others"
+	kind varve.Kind // kind of the first value; values of other kinds go to the column "others"
 	rows []int32    // row of each value
 
 	coefs []int64        // coefficients of numbers, if wide is empty
@@ -50,7 +50,6 @@ func (f *field) addScaled(row int32, coef int64, exp int) {
 	}
 }
 
-// addWide adds a number of any length.
 func (f *field) addWide(row int32, n varve.Number) {
 	if len(f.wide) == 0 {
 		for i, coef := range f.coefs {

@@ -59,7 +59,6 @@ func (g *group) reset() {
 	g.recent, g.bytes = g.recent[:0], 0
 }
 
-// rows returns the number of rows.
 func (g *group) rows() int { return len(g.times) }
 
 // beginSeries adds a series, unless it is the last one.

@@ -6,7 +6,6 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// partOf returns readings of one series as columns.
 func partOf(t tester, list []varve.Reading) block.Part {
 	t.Helper()
 	var b chunk.Builder

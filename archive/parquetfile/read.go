@@ -16,7 +16,7 @@ import (
 // ErrMalformed means that a file does not have the format that this package writes.
 var ErrMalformed = errors.New("file is not an archive of readings")
 
-// Reader reads a file.
+// Reader reads the readings of one file, row group by row group.
 type Reader struct {
 	file   *parquet.File
 	layout *layout
@@ -63,7 +63,6 @@ func (rd *Reader) Table() string {
 	return name
 }
 
-// layoutOf returns the layout of a file.
 func layoutOf(f *parquet.File) (*layout, error) {
 	types := map[string]fieldType{}
 	var names []string
@@ -105,7 +104,6 @@ func fieldTypeOf(leaf *parquet.Column) (fieldType, error) {
 	}
 }
 
-// textTypeOf returns the type of a column of strings or of JSON.
 func textTypeOf(leaf *parquet.Column) fieldType {
 	if logical := leaf.Type().LogicalType(); logical != nil {
 		if _, ok := logical.Value.(*format.JsonType); ok {
@@ -115,7 +113,6 @@ func textTypeOf(leaf *parquet.Column) fieldType {
 	return fieldType{kind: varve.KindString}
 }
 
-// numberTypeOf returns the type of a column of numbers.
 func numberTypeOf(leaf *parquet.Column) (fieldType, error) {
 	logical := leaf.Type().LogicalType()
 	if logical == nil {
@@ -161,7 +158,6 @@ type column struct {
 	next       int // index of the first value that no block has yet
 }
 
-// read reads all pages of a column.
 func (c *column) read(chunk parquet.ColumnChunk, rows int) (err error) {
 	pages := chunk.Pages()
 	defer func() { err = errors.Join(err, pages.Close()) }()
@@ -187,7 +183,6 @@ func (c *column) read(chunk parquet.ColumnChunk, rows int) (err error) {
 	return nil
 }
 
-// addPage adds the values of a page.
 func (c *column) addPage(page parquet.Page, rows int) error {
 	if defs := page.DefinitionLevels(); len(defs) > 0 {
 		c.defs = append(c.defs, defs...)
@@ -243,5 +238,4 @@ func (c *column) addPage(page parquet.Page, rows int) error {
 	return nil
 }
 
-// has reports whether a row has a value.
 func (c *column) has(row int) bool { return len(c.defs) == 0 || c.defs[row] == 1 }

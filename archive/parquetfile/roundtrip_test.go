@@ -151,7 +151,6 @@ type tester interface {
 	Fatalf(string, ...any)
 }
 
-// write writes readings to files.
 func write(t tester, list []varve.Reading, o parquetfile.Options, columns bool) (files []parquetfile.File) {
 	t.Helper()
 	o.Put = func(f parquetfile.File) error {

@@ -89,7 +89,6 @@ func (l *layout) covers(m *layout) bool {
 	return true
 }
 
-// newLayout returns a layout with the given types of fields.
 func newLayout(types map[string]fieldType, versioned bool) *layout {
 	l := &layout{types: types, versioned: versioned}
 	for name := range types {
@@ -160,7 +159,6 @@ func (o ordered) Fields() []parquet.Field {
 	return fields
 }
 
-// schema returns the schema of a file.
 func (l *layout) schema() *parquet.Schema {
 	text := func(id int) parquet.Node {
 		return parquet.FieldID(parquet.Encoded(parquet.String(), &parquet.RLEDictionary), id)
@@ -191,7 +189,6 @@ func (l *layout) schema() *parquet.Schema {
 	return parquet.NewSchema("reading", ordered{root, names})
 }
 
-// node returns the column of a field.
 func (t fieldType) node() parquet.Node {
 	switch {
 	case t.kind == varve.KindBool:
@@ -214,7 +211,6 @@ func (l *layout) decimals() int { return colFields + len(l.names) + 1 }
 // versions returns the index of the column of versions, if the layout has that column.
 func (l *layout) versions() int { return colFields + len(l.names) + 2 }
 
-// columns returns the number of columns.
 func (l *layout) columns() int {
 	if l.versioned {
 		return l.versions() + 1
@@ -222,5 +218,4 @@ func (l *layout) columns() int {
 	return l.decimals() + 1
 }
 
-// versionName is the name of the column of versions.
 const versionName = "version"

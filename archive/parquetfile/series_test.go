@@ -99,7 +99,6 @@ func readSeries(t tester, files []parquetfile.File, of varve.Series) (got []stri
 	return got
 }
 
-// blockLen returns the number of readings of a block. A nil block has none.
 func blockLen(b *block.Block) int {
 	if b == nil {
 		return 0

@@ -49,7 +49,6 @@ type Ranges struct {
 	known  []span
 }
 
-// span is a range of a file.
 type span struct {
 	offset int64
 	body   []byte

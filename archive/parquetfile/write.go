@@ -274,7 +274,6 @@ type formKey struct {
 	decimals int
 }
 
-// looseKey identifies a loose value.
 type looseKey struct {
 	row  int32
 	name string
