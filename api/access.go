@@ -200,7 +200,6 @@ func (a access) String() string {
 	}
 }
 
-// allows reports whether a request with the grant g may use a route with this access.
 func (a access) allows(g *apikeys.Grant) bool {
 	switch a {
 	case operator:

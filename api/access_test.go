@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// locked is a server with keys.
 type locked struct {
 	*server
 	operator string            // an admin key of tenant default: see apikeys.Grant.Operates
@@ -49,7 +48,7 @@ func (l *locked) create(d apikeys.Draft) string {
 	return text
 }
 
-// as sends a request with a key, or without one if it is "".
+// as sends a request with an API key. If the argument "key" is empty, the request has no key.
 func (l *locked) as(key, method, path, body string, head ...string) *reply {
 	l.t.Helper()
 	if key != "" {
@@ -255,8 +254,6 @@ func TestTables_HideOtherTenants(t *testing.T) {
 	}
 }
 
-// TestOpenAPI_StatesRequiredKeys checks that the OpenAPI document states the key that each
-// operation requires.
 func TestOpenAPI_StatesRequiredKeys(t *testing.T) {
 	l := newLocked(t)
 	doc := decode[struct {

@@ -26,7 +26,6 @@ const aggregatesAtWork = 8
 // its values, until the client has read the answer.
 const aggregateMemory = aggregatesAtWork * aggregate.MaxValues
 
-// aggregateHandler serves aggregates of one device and of several devices.
 type aggregateHandler struct {
 	*responder
 	*directory

@@ -17,7 +17,6 @@ var aggregateParams = []string{"step", "functions", "fill", "from", "to", "durin
 
 var aggregatesParams = append([]string{"devices", "device", "status", "device_type", "attribute", "group", "top", "top_by", "top_field"}, aggregateParams...)
 
-// aggregateQuery is a parsed request for aggregates.
 type aggregateQuery struct {
 	aggregate.Query
 	format wire.Format

@@ -27,7 +27,6 @@ func writeExample(s *server) {
 	)
 }
 
-// TestAggregate_AnswersInAllFormats compares whole answers in each format.
 func TestAggregate_AnswersInAllFormats(t *testing.T) {
 	s := newServer(t, nil)
 	writeExample(s)
@@ -156,7 +155,6 @@ func TestAggregates_SelectDevices(t *testing.T) {
 	}
 }
 
-// TestAggregate_NamesInvalidParameter checks that a problem names the invalid parameter.
 func TestAggregate_NamesInvalidParameter(t *testing.T) {
 	s := newServer(t, nil)
 	writeExample(s)

@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// alertsHandler serves alerts.
 type alertsHandler struct {
 	*responder
 	*directory
@@ -96,7 +95,6 @@ func (h *alertsHandler) listAlerts(ctx context.Context, in *alertsQuery) (*reply
 	return h.alertPage(ctx, l)
 }
 
-// alertPage returns one page of alerts. All routes that list alerts call it.
 func (h *alertsHandler) alertPage(ctx context.Context, l alerts.AlertList) (*reply[wire.AlertList], error) {
 	l.Tenant = tenantOf(ctx)
 	page, err := h.monitor.Alerts(ctx, l)
@@ -230,7 +228,6 @@ func muteEnd(m *wire.Mute, now time.Time) (time.Time, error) {
 	return now.Add(d), nil
 }
 
-// maxMute is the longest duration of a mute.
 const maxMute = 10 * 365 * 24 * time.Hour
 
 func alertBody(a *alerts.Alert) wire.AlertBody {

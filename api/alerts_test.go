@@ -99,7 +99,6 @@ func TestAlerts_SurviveFailedReads(t *testing.T) {
 	}
 }
 
-// TestRules_NameInvalidParameter checks that a problem names the invalid parameter.
 func TestRules_NameInvalidParameter(t *testing.T) {
 	s := newServer(t, nil)
 	for _, c := range []struct {

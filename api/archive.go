@@ -74,7 +74,6 @@ func describeArchive(r *archive.Record, at **time.Time, why *string) {
 	}
 }
 
-// archiveHandler serves the archives of tables.
 type archiveHandler struct {
 	*responder
 	Archive
@@ -103,7 +102,6 @@ func (h *archiveHandler) addRoutes(o *operations) {
 		"The archive is deleted once its retention has passed and its table is dropped."), h.release)
 }
 
-// errNoArchive means that no archive is configured.
 func errNoArchive() error {
 	return varve.Errorf(varve.Conflict, "no archive is configured: set archive.kind")
 }
@@ -143,7 +141,6 @@ func archiveInfo(r *archive.Record, infos []store.Info) wire.ArchiveInfo {
 	return body
 }
 
-// find returns the record of a table's archive.
 func (h *archiveHandler) find(ctx context.Context, name string) (*archive.Record, error) {
 	if h.Archiver == nil {
 		return nil, errNoArchive()
@@ -238,7 +235,6 @@ func (h *archiveHandler) release(ctx context.Context, in *byName) (*reply[wire.A
 	return h.changeHold(ctx, in.Name, "")
 }
 
-// changeHold sets or removes the hold on an archive.
 func (h *archiveHandler) changeHold(ctx context.Context, name, reason string) (*reply[wire.ArchiveInfo], error) {
 	r, err := h.find(ctx, name)
 	if err == nil {

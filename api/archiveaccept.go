@@ -117,7 +117,6 @@ type VerifyProblem struct {
 	Unrecorded []wire.UnrecordedFile `json:"unrecorded" doc:"objects in the folders of the archive that no record names"`
 }
 
-// verifyFailed returns the error of a failed verification, with the unrecorded files.
 func (h *archiveHandler) verifyFailed(err error, files []wire.UnrecordedFile) error {
 	failed := h.problem(err)
 	if model, ok := failed.(*huma.ErrorModel); ok { //nolint:errorlint // problem returns this type

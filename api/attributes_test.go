@@ -55,7 +55,7 @@ func TestAttributes_SelectDevices(t *testing.T) {
 			body := decode[struct{ Devices, Latest, Counts, Buckets any }](r)
 			var got []string
 			for _, list := range []any{body.Devices, body.Latest, body.Counts, body.Buckets} {
-				all, _ := list.([]any) // counts has a number of devices
+				all, _ := list.([]any) // an answer with counts has the number of devices instead of a list
 				for _, one := range all {
 					got = append(got, one.(map[string]any)["device"].(string))
 				}
@@ -68,7 +68,8 @@ func TestAttributes_SelectDevices(t *testing.T) {
 	}
 }
 
-// TestAttributes_FollowPages checks pages of one device, and that a cursor belongs to its conditions.
+// TestAttributes_FollowPages checks lists in pages of one device each, and that a cursor is refused with
+// other conditions.
 func TestAttributes_FollowPages(t *testing.T) {
 	s := attributed(t)
 	for _, route := range []string{"/v1/devices", "/v1/streams/weather/devices", "/v1/device-health"} {
@@ -93,7 +94,6 @@ func TestAttributes_FollowPages(t *testing.T) {
 	}
 }
 
-// TestAttributes_NameMistakes checks that a problem names the invalid parameter.
 func TestAttributes_NameMistakes(t *testing.T) {
 	s := attributed(t)
 	for _, route := range []string{"/v1/devices", "/v1/device-health", "/v1/streams/weather/devices", "/v1/streams/weather/latest", "/v1/streams/weather/counts"} {

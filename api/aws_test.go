@@ -206,7 +206,6 @@ func TestFirehose_AsksForRetries(t *testing.T) {
 	}
 }
 
-// TestFirehose_TakesAccessKey checks the API key in the header of Firehose.
 func TestFirehose_TakesAccessKey(t *testing.T) {
 	s := newAWSServer(t)
 	key := decode[struct{ Key string }](s.send(http.MethodPost, "/v1/keys", `{"scopes":["admin","write"]}`, "Content-Type", "application/json")).Key
@@ -331,7 +330,6 @@ func TestIoT_FollowsNoRedirect(t *testing.T) {
 	}
 }
 
-// TestIoT_LimitsConfirmations checks the rate of requests to AWS.
 func TestIoT_LimitsConfirmations(t *testing.T) {
 	s := newAWSServer(t)
 	i := s.fakeAWS(http.StatusOK)

@@ -100,7 +100,6 @@ func BenchmarkIngest(b *testing.B) {
 	}
 }
 
-// discard is a response writer that ignores the response.
 type discard struct{ header http.Header }
 
 func (d *discard) Header() http.Header         { return d.header }

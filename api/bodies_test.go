@@ -19,7 +19,6 @@ import (
 	"github.com/varvedb/varve/engine"
 )
 
-// pack compresses a body.
 func pack(t *testing.T, encoding, body string) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -25,7 +25,6 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// addCalendar adds the routes of the forecast.
 func (h *tablesHandler) addCalendar(o *operations) {
 	op := func(id, method, summary, description string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: "/v1/tables/calendar", Summary: summary, Description: description, Tags: []string{"tables"}}

@@ -106,7 +106,6 @@ func (h *changesHandler) getChanges(w http.ResponseWriter, r *http.Request) {
 	h.fail(w, r, err)
 }
 
-// changesAnswer is the answer to one request for changes.
 type changesAnswer struct {
 	h      *changesHandler
 	w      http.ResponseWriter
@@ -124,7 +123,6 @@ type changesAnswer struct {
 	out     []byte
 }
 
-// parse parses the parameters of the request.
 func (a *changesAnswer) parse() error {
 	asked := a.r.URL.Query()
 	if err := writes.Known(asked, "since", "limit", "settle", "wait", "precision", "timezone", "format", "numbers"); err != nil {
@@ -185,7 +183,6 @@ func (a *changesAnswer) parseSince(asked url.Values) (err error) {
 	return nil
 }
 
-// send waits for changes and writes them.
 func (a *changesAnswer) send() error {
 	ctx := a.r.Context()
 	if err := a.h.checkNames(ctx, &a.q); err != nil {
@@ -237,7 +234,7 @@ func (a *changesAnswer) open(ctx context.Context) (page []varve.Reading, err err
 	return page, err
 }
 
-// next returns the next page. After the last one, the page is empty.
+// next returns the next page. After the last page, it returns an empty one.
 func (a *changesAnswer) next(ctx context.Context) (page []varve.Reading, err error) {
 	err = a.read(ctx, func() (err error) {
 		page, err = a.rows.Next(ctx)
@@ -340,7 +337,6 @@ func (a *changesAnswer) collect(ctx context.Context, page []varve.Reading) (all 
 	return all, nil
 }
 
-// add appends readings to the answer.
 func (a *changesAnswer) add(page []varve.Reading) {
 	for i := range page {
 		switch a.format {

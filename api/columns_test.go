@@ -236,7 +236,6 @@ func (w *twins) compare(path string) {
 	}
 }
 
-// firstDifference returns the first lines that differ.
 func firstDifference(got, want string) string {
 	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range min(len(a), len(b)) {

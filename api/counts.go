@@ -96,7 +96,6 @@ func uncounted(names []string, counts *aggregate.Counts) []string {
 	})
 }
 
-// countOf parses a request for counts.
 func countOf(r *http.Request, asked url.Values, now time.Time) (q aggregate.CountQuery, err error) {
 	if err := knownOf(asked, countsParams...); err != nil {
 		return q, err

@@ -17,8 +17,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// newDamaged returns a server with 20,000 readings of a device. The store meets damage after the first
-// reads of a query that failAfter permits.
+// newDamaged returns a server with 20,000 readings of a device. Its store reports damage on every read. The
+// function failAfter first permits the given number of reads.
 func newDamaged(t *testing.T) (s *server, failAfter func(reads int32)) {
 	t.Helper()
 	s = newServer(t, withChanges)

@@ -11,7 +11,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// deliveriesHandler serves the deliveries of alerts.
 type deliveriesHandler struct {
 	*responder
 	items store.Items

@@ -26,7 +26,6 @@ const (
 	maxHealthWindow  = 31 * 24 * time.Hour
 )
 
-// deviceHealthHandler serves the health of devices.
 type deviceHealthHandler struct {
 	*responder
 	*directory
@@ -174,7 +173,6 @@ func hasText(d *devices.Device, text string) bool {
 	return false
 }
 
-// healthReport collects the health of listed devices.
 type healthReport struct {
 	*deviceHealthHandler
 	tenant string

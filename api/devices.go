@@ -15,7 +15,6 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// devicesHandler serves the registered devices.
 type devicesHandler struct {
 	*responder
 	registry *devices.Registry

@@ -38,7 +38,6 @@ func TestDevice_IsReadAsWritten(t *testing.T) {
 	s.get("/v1/devices/hall%2F3").problem(http.StatusServiceUnavailable, "", "closed")
 }
 
-// TestDevices_AreListedByStatus checks the lists by status, page by page.
 func TestDevices_AreListedByStatus(t *testing.T) {
 	s := newServer(t, nil)
 	for i := range 5 {
@@ -62,7 +61,6 @@ func TestDevices_AreListedByStatus(t *testing.T) {
 	}
 }
 
-// TestDevices_NameInvalidParameter checks that a problem names the invalid parameter.
 func TestDevices_NameInvalidParameter(t *testing.T) {
 	s := newServer(t, nil)
 	next := func() string {

@@ -141,7 +141,6 @@ func (d *directory) hasField(ctx context.Context, tenant, stream, device, field 
 	return !found, nil // without readings, the fields are unknown, so any field may exist
 }
 
-// namesDevices reports whether a request names devices.
 func namesDevices(asked url.Values) bool { return asked.Has("devices") || asked.Has("device") }
 
 // devicesParam returns the parameter by which a request names devices.
@@ -207,8 +206,6 @@ func (d *directory) selectDevices(r *http.Request, asked url.Values) ([]string, 
 	}
 }
 
-// registeredQuery returns the query for the registered devices with the requested status, type and
-// attributes.
 func registeredQuery(r *http.Request, asked url.Values) (devices.Query, error) {
 	attributes, err := devices.ParseAttributes(asked["attribute"])
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 //go:embed docs.html
 var docsPage []byte
 
-// docsHandler serves the page of the documentation.
 type docsHandler struct{}
 
 func (docsHandler) addRoutes(o *operations) {

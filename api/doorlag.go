@@ -47,7 +47,6 @@ func newLagCollector() *lagCollector {
 	}
 }
 
-// addBatch counts the lags of the stored readings of a batch.
 func (c *lagCollector) addBatch(d door, b *wire.Batch) {
 	var found lags
 	for i := range b.Verdicts {

@@ -20,7 +20,6 @@ type Erasures struct {
 	Begin func(ctx context.Context, t erasures.Target, digest, by string) (erasures.Record, error)
 }
 
-// erasuresHandler serves the erasures of devices' data.
 type erasuresHandler struct {
 	*responder
 	Erasures

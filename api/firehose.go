@@ -79,7 +79,6 @@ func (h *firehoseHandler) addRoutes(o *operations) {
 	})
 }
 
-// deliver serves one request of Firehose.
 func (h *firehoseHandler) deliver(w http.ResponseWriter, r *http.Request) {
 	d := &firehoseRequest{firehoseHandler: h, r: r, id: r.Header.Get("X-Amz-Firehose-Request-Id"), at: h.now()}
 	if err := d.read(w); err != nil {

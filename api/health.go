@@ -41,7 +41,6 @@ func (h *healthHandler) addRoutes(o *operations) {
 	o.mux.HandleFunc("GET /metrics", metrics.ServeHTTP)
 }
 
-// alive reports that the process is running.
 func alive(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write([]byte("ok\n")) // a client that disconnected needs no answer

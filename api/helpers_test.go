@@ -274,7 +274,6 @@ func (s *server) write(lines ...string) {
 	}
 }
 
-// decode parses an answer's body.
 func decode[T any](r *reply) (v T) {
 	r.t.Helper()
 	if err := json.Unmarshal([]byte(r.body), &v); err != nil {

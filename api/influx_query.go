@@ -107,7 +107,6 @@ func (h *influxHandler) query(w http.ResponseWriter, r *http.Request) {
 
 var createdDatabase = regexp.MustCompile(`(?i)^CREATE DATABASE\s+"?([^"\s]+)"?`)
 
-// statement returns the result of one statement.
 func (h *influxHandler) statement(text, database string) wire.InfluxResult {
 	if m := createdDatabase.FindStringSubmatch(text); m != nil && len(h.Databases) > 0 && !slices.Contains(h.Databases, m[1]) {
 		return wire.InfluxResult{Error: "the database is not one of influx.databases"}

@@ -18,7 +18,6 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// isInflux reports whether a path belongs to the API of InfluxDB.
 func isInflux(path string) bool {
 	path, _, _ = strings.Cut(path, "?")
 	return slices.Contains([]string{"/write", "/query", "/ping", "/health", "/ready"}, path) || strings.HasPrefix(path, "/api/v2/") || strings.HasPrefix(path, "/api/v3/")
@@ -344,7 +343,6 @@ func TestLines_NameTheirStreams(t *testing.T) {
 	s.send(http.MethodPost, "/v1/readings", good(noon), "Content-Type", "application/json").problem(400, "query.format", "POST /v1/streams/{stream}/readings")
 }
 
-// TestDoors_AreCountedApart checks that metrics count the readings of each door separately.
 func TestDoors_AreCountedApart(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon))

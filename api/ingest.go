@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/ingest"
 )
 
-// ingestHandler serves writes of readings.
 type ingestHandler struct{ writes.Readings }
 
 // newIngester returns the ingester of a door, and counts its verdicts in m.
@@ -79,7 +78,6 @@ func shapeParams() []*huma.Param {
 		"fields", "JSON: flat: all members but device, time, id and stream are fields, and objects are JSON values, also one named fields; default nested")
 }
 
-// bodyNames returns the names of the formats of writes.
 func bodyNames() (names []any) {
 	for _, f := range wire.BodyFormats() {
 		names = append(names, f.Name())

@@ -96,7 +96,6 @@ func (h *iotHandler) postMessages(w http.ResponseWriter, r *http.Request) {
 	serveJSON(h.responder, func(r *http.Request) (wire.IoTAnswer, error) { return h.write(w, r) })(w, r)
 }
 
-// write stores the messages of a rule.
 func (h *iotHandler) write(w http.ResponseWriter, r *http.Request) (a wire.IoTAnswer, err error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/apikeys"
 )
 
-// keysHandler serves API keys.
 type keysHandler struct {
 	*responder
 	registry *apikeys.Registry // if nil, the server has no keys
@@ -44,7 +43,6 @@ func tenantOfKeys(g *apikeys.Grant) string {
 	return g.Tenant
 }
 
-// draft is a request to create a key.
 type draft struct{ Body wire.KeyDraft }
 
 func (h *keysHandler) createKey(ctx context.Context, in *draft) (*reply[wire.NewKey], error) {
@@ -112,7 +110,6 @@ func (h *keysHandler) listKeys(ctx context.Context, _ *struct{}) (*reply[wire.Ke
 	return &reply[wire.KeyList]{body}, nil
 }
 
-// byID is a request about one key.
 type byID struct {
 	ID string `path:"id" doc:"the key's id; not the key"`
 }

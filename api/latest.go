@@ -23,7 +23,6 @@ const maxDevices = 1000
 // first seven.
 var latestParams = []string{"by", "fields", "consistent", "damaged", "as_of", "precision", "timezone", "devices", "device", "status", "device_type", "attribute", "limit", "cursor"}
 
-// latestHandler serves the latest readings of devices.
 type latestHandler struct {
 	*responder
 	*directory
@@ -133,7 +132,6 @@ func (h *latestHandler) getLatestOfMany(w http.ResponseWriter, r *http.Request) 
 	writeBytes(w, append(out, "}\n"...))
 }
 
-// latestOfNamed returns the latest readings of the devices that a request names.
 func (h *latestHandler) latestOfNamed(r *http.Request, asked url.Values, q query.LatestQuery) ([]query.LatestAnswer, []wire.Note, error) {
 	for _, name := range []string{"status", "device_type", "attribute", "limit", "cursor"} {
 		if asked.Has(name) {

@@ -58,7 +58,7 @@ func TestCoverage_StatesWhenTablesWereListed(t *testing.T) {
 	}
 }
 
-// tableHas reports whether the event range in the name of a table has a time.
+// tableHas reports whether the event range in the name of a table contains a time.
 func tableHas(name string, at time.Time) bool {
 	var from, to int64
 	_, err := fmt.Sscanf(name[strings.Index(name, "_"):], "_%d_%d_", &from, &to)

@@ -11,7 +11,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// deviceOp returns the description of an operation with a tag.
 func deviceOp(tag, id, method, path, summary, description string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{tag}}
 }

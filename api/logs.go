@@ -16,7 +16,6 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// logsHandler serves the logs of devices.
 type logsHandler struct {
 	*responder
 	*directory
@@ -167,7 +166,6 @@ func (h *logsHandler) checkLogs(ctx context.Context, tenant, device string) erro
 	return missing
 }
 
-// window returns the requested window.
 func (in *LogWindow) window(now time.Time) (w varve.Window, err error) {
 	all := varve.AllTime()
 	if in.During != "" {

@@ -100,7 +100,6 @@ func TestLogTime_ErrorOmitsPrecision(t *testing.T) {
 	}
 }
 
-// TestLogs_NameInvalidParameter checks that a problem names the invalid parameter.
 func TestLogs_NameInvalidParameter(t *testing.T) {
 	s := newServer(t, nil)
 	for _, c := range []struct {

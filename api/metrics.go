@@ -83,7 +83,6 @@ func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *heal
 	return m
 }
 
-// addDoors registers the metrics of doors.
 func (m *metrics) addDoors(reg *prometheus.Registry) {
 	m.doorReadings = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "varve_door_readings_total", Help: "Readings submitted, by door and outcome.",
@@ -145,8 +144,7 @@ func (m *metrics) received(d door) func(readings int) {
 }
 
 // verdicts counts the verdicts of a batch that arrived through a door, and the lag of the stored
-// readings. It returns the number of rejected
-// readings.
+// readings. It returns the number of rejected readings.
 func (m *metrics) verdicts(d door, b *wire.Batch) (rejected int) {
 	var counts [4]int
 	for i := range b.Verdicts {

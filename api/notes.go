@@ -20,7 +20,6 @@ const notesTrailer = "Varve-Notes"
 // missingFields lists the requested fields that no reading of an answer had so far.
 type missingFields []string
 
-// newMissingFields returns the set of all requested fields.
 func newMissingFields(fields []string) missingFields {
 	return slices.Compact(slices.Sorted(slices.Values(fields)))
 }
@@ -51,7 +50,6 @@ func (m *missingFields) addColumns(parts []block.Part) {
 	}
 }
 
-// notes returns a note for each field that is still missing.
 func (m missingFields) notes() []wire.Note { return fieldNotes("query.fields", m) }
 
 // fieldNotes returns a note on each of the given fields, which a parameter names and the answer lacks.

@@ -199,18 +199,15 @@ func queryParams(namesAndDocs ...string) []*huma.Param {
 	return params
 }
 
-// deviceParams returns the path parameters of a device in a stream.
 func deviceParams() []*huma.Param {
 	return []*huma.Param{pathParam("stream", "the stream"), pathParam("device", "the device")}
 }
 
-// fieldParams returns the parameters "fields", "consistent" and "damaged".
 func fieldParams() []*huma.Param {
 	return queryParams("fields", "only these, separated by commas", "consistent", "true: include every reading that was acknowledged before the request",
 		"damaged", "skip: leave damaged rows and lost ranges out, and name them in the coverage; without it they fail the request")
 }
 
-// readFormatParam returns the parameter for the format of an answer with readings.
 func readFormatParam() []*huma.Param {
 	params := queryParams("format", wire.FormatNames()+"; default by Accept")
 	params[0].Schema = &huma.Schema{Type: huma.TypeString, Enum: []any{"json", "ndjson", "csv", "columns", "arrow"}}

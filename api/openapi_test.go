@@ -68,7 +68,6 @@ func TestOpenAPI_HasTypesAndFormats(t *testing.T) {
 	}
 }
 
-// TestDescription_HasAnswersOfHealthRoutes checks the statuses with which the routes of health answer.
 func TestDescription_HasAnswersOfHealthRoutes(t *testing.T) {
 	s := newServer(t, nil)
 	doc := decode[struct {

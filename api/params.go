@@ -59,7 +59,6 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 	return t, nil
 }
 
-// seriesOf returns the series of a device in the stream that a request names.
 func seriesOf(r *http.Request, device string) (varve.Series, error) {
 	series := varve.Series{Tenant: tenantOf(r.Context()), Stream: r.PathValue("stream"), Device: device}
 	if err := varve.ValidateName("stream", series.Stream); err != nil {
@@ -136,7 +135,6 @@ func whereOf(q url.Values) (f filter.Filter, scan int, err error) {
 	return f, scan, nil
 }
 
-// filterOf parses the filter of a query.
 func filterOf(q url.Values) (filter.Filter, error) {
 	if !q.Has("where") {
 		return nil, nil

@@ -41,7 +41,6 @@ func isPrometheus(path string) bool {
 	return false
 }
 
-// prometheusHandler serves Prometheus' query API.
 type prometheusHandler struct {
 	*responder
 	engine  *prometheus.Engine
@@ -137,7 +136,6 @@ func jsonAnswer(v any, warnings []string) *promAnswer {
 // maxPromForm is the maximum length in bytes of a form in a body.
 const maxPromForm = 1 << 20
 
-// serve returns the handler of a route.
 func (h *prometheusHandler) serve(answer func(*http.Request) (*promAnswer, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxPromForm)
@@ -172,7 +170,6 @@ func appendTexts(dst []byte, name string, texts []string) []byte {
 	return append(dst, list...)
 }
 
-// promStatuses has the HTTP status for each kind of a prometheus.Error.
 var promStatuses = map[prometheus.Kind]int{
 	prometheus.BadData: http.StatusBadRequest, prometheus.Execution: http.StatusUnprocessableEntity, prometheus.Internal: http.StatusInternalServerError,
 	prometheus.Timeout: http.StatusServiceUnavailable, prometheus.Canceled: http.StatusServiceUnavailable,
@@ -319,7 +316,6 @@ func (h *prometheusHandler) labelValues(r *http.Request) (*promAnswer, error) {
 	return jsonAnswer(list.Items, list.Warnings), err
 }
 
-// promMetadata describes a metric.
 type promMetadata struct {
 	Type string `json:"type"`
 	Help string `json:"help"`

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// isProm reports whether a path is one of Prometheus' query API.
 func isProm(path string) bool {
 	return strings.HasPrefix(path, "/prometheus/api/v1/") || strings.HasPrefix(path, "/api/v1/")
 }

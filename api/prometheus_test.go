@@ -160,7 +160,6 @@ func TestPrometheus_Errors(t *testing.T) {
 	}
 }
 
-// TestPrometheus_Limits checks the limits of series and samples.
 func TestPrometheus_Limits(t *testing.T) {
 	s := start(t, nil, nil, func(o *api.Options) { o.Prometheus = api.Prometheus{MaxSeries: 2, MaxSamples: 100} })
 	for _, device := range []string{"d1", "d2", "d3"} {
@@ -213,7 +212,6 @@ func TestPrometheus_SeparatesTenants(t *testing.T) {
 	}
 }
 
-// addKey creates an API key.
 func addKey(t *testing.T, s *server, tenant string, scopes apikeys.Scopes) string {
 	t.Helper()
 	_, text, err := s.engine.Keys.Create(t.Context(), apikeys.Draft{Tenant: tenant, Scopes: scopes})

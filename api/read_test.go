@@ -45,7 +45,6 @@ func values(r *reply) string {
 	return strings.Join(list, " ")
 }
 
-// TestReads_ReturnReadingsInOrder checks the readings of an answer and their order.
 func TestReads_ReturnReadingsInOrder(t *testing.T) {
 	s := hours(t, 6)
 	rows := []struct{ why, path, want string }{
@@ -195,7 +194,6 @@ func TestCursor_IsRefusedByOtherQueries(t *testing.T) {
 	}
 }
 
-// TestReadParams_NameInvalidOne checks that a problem names the invalid parameter.
 func TestReadParams_NameInvalidOne(t *testing.T) {
 	s := newServer(t, nil)
 	rows := []struct{ path, param, says string }{

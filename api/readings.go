@@ -22,7 +22,6 @@ const maxLimit = 1_000_000_000
 
 var readParams = []string{"from", "to", "during", "order", "limit", "fields", "cursor", "where", "scan_limit", "as_of", "versions", "archive", "consistent", "damaged", "explain", "format", "numbers", "precision", "timezone"}
 
-// readingsHandler serves reads of readings.
 type readingsHandler struct {
 	*responder
 	*directory
@@ -118,7 +117,6 @@ const (
 	maxKept = 2 << 20 // largest buffer that is reused for another answer
 )
 
-// send parses the request and writes the answer.
 func (a *answer) send() error {
 	var err error
 	a.asked = a.r.URL.Query()
@@ -153,7 +151,6 @@ func (a *answer) send() error {
 	return a.sendPages()
 }
 
-// sendPages writes the answer page by page.
 func (a *answer) sendPages() error {
 	a.absent = newMissingFields(a.q.Fields)
 	// If a damaged row is found after the answer has begun, the answer can only be cut off. So
@@ -206,7 +203,6 @@ func (a *answer) page(rows *query.Rows) (more bool, err error) {
 	return more, err
 }
 
-// queryOf parses the query of a request.
 func queryOf(r *http.Request, asked url.Values, now time.Time) (q query.Query, err error) {
 	if err := writes.Known(asked, readParams...); err != nil {
 		return q, err

@@ -28,7 +28,6 @@ type arrowAnswer struct {
 	closed  bool
 }
 
-// numbersOf parses the parameter "numbers".
 func numbersOf(asked url.Values, f wire.Format) (arrowstream.Numbers, error) {
 	text := asked.Get("numbers")
 	switch {
@@ -89,7 +88,6 @@ func (w *outWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// add writes a part of the answer to the stream.
 func (s *arrowAnswer) add(part *query.Part) error {
 	for i := range part.Columns {
 		if err := s.stream.AddPart(&part.Columns[i]); err != nil {
@@ -108,7 +106,6 @@ func (s *arrowAnswer) withheld(out []byte) int {
 	return min(arrowstream.EndBytes, len(out))
 }
 
-// close writes the end of the stream.
 func (s *arrowAnswer) close() error {
 	if s.stream == nil {
 		return nil

@@ -28,7 +28,6 @@ type meter struct {
 	bytes    int
 }
 
-// RoundTrip implements http.RoundTripper.
 func (m *meter) RoundTrip(r *http.Request) (*http.Response, error) {
 	sent, err := httputil.DumpRequestOut(r, true)
 	if err != nil {
@@ -120,7 +119,6 @@ func writeYear(t *testing.T, s *server) (year, missing []varve.Reading) {
 	return year, missing
 }
 
-// readBack checks that a reading is stored.
 func readBack(t *testing.T, c *client.Client, r *varve.Reading) {
 	t.Helper()
 	n := 0
@@ -138,7 +136,6 @@ func readBack(t *testing.T, c *client.Client, r *varve.Reading) {
 	}
 }
 
-// checkHours checks that the hours include all readings.
 func checkHours(t *testing.T, hours []time.Time, readings []varve.Reading) {
 	t.Helper()
 	found := map[int64]bool{}
@@ -152,7 +149,6 @@ func checkHours(t *testing.T, hours []time.Time, readings []varve.Reading) {
 	}
 }
 
-// writeAll writes readings to the engine of a server.
 func writeAll(t *testing.T, s *server, readings []varve.Reading) {
 	t.Helper()
 	q, err := s.engine.Router.Admit()

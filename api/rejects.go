@@ -21,7 +21,6 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// rejectsHandler serves the rejects of a tenant.
 type rejectsHandler struct {
 	*responder
 	*directory
@@ -68,7 +67,6 @@ type rejectReplay struct {
 
 type rejectsReplay struct{ Body wire.ReplayRequest }
 
-// page returns a page of the selected rejects.
 func (h *rejectsHandler) page(ctx context.Context, sel wire.RejectSelection, p Paging) (registry.Page[rejects.Reject], error) {
 	q := rejects.Query{
 		Tenant: tenantOf(ctx), Stream: sel.Stream, Device: sel.Device, Code: varve.Code(sel.Code), Door: sel.Door,
@@ -241,7 +239,6 @@ func sumOf(results []ingest.Replayed) (body wire.ReplayAnswer) {
 	return body
 }
 
-// replayOf parses the options of a replay.
 func (h *rejectsHandler) replayOf(o *wire.ReplayOptions) (how *ingest.Replay, err error) {
 	how = &ingest.Replay{Device: o.Device, DryRun: o.DryRun, Lines: h.lines}
 	if o.Precision != "" {

@@ -181,8 +181,6 @@ func TestRejects_BelongToTheirTenant(t *testing.T) {
 	}
 }
 
-// TestQuarantine_AnswersWithReject checks that the answer to a quarantined reading names its
-// reject.
 func TestQuarantine_AnswersWithReject(t *testing.T) {
 	s := newServer(t, withRejects)
 	r := s.send(http.MethodPost, "/v1/streams/clocks/readings", `{"device":"d1","time":"2026-11-20T11:00:00Z","fields":{"a":1}}`)

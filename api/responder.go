@@ -85,8 +85,8 @@ const aboutErrorLine = "An answer that fails midway is cut off, and has no trail
 const errorLineWithin = 10 * time.Second
 
 // cutOff reports an error that occurs after a part of the answer was sent, and ends the connection.
-// Without the end of the body and without trailers, no client can take the part for the whole. An answer
-// in NDJSON first gets a line with the error.
+// Without the end of the body and without trailers, no client can mistake the part for the whole answer. An
+// answer in NDJSON first gets a line with the error.
 func (a *responder) cutOff(w http.ResponseWriter, r *http.Request, f wire.Format, err error) {
 	a.failed(r, err)
 	if f == wire.NDJSON && !clientGone(r, err) {
@@ -145,7 +145,6 @@ func serveJSON[T any](a *responder, do func(*http.Request) (T, error)) http.Hand
 	}
 }
 
-// writeJSON answers with a value as JSON.
 func writeJSON(w http.ResponseWriter, v any) error {
 	body, err := wire.MarshalJSON(v)
 	if err != nil {

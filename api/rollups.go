@@ -18,7 +18,6 @@ var rollupParams = []string{"period", "from", "to", "during", "fields", "limit",
 
 var rebuildParams = []string{"from", "to", "during", "precision", "timezone"}
 
-// rollupsHandler serves roll-ups.
 type rollupsHandler struct {
 	*responder
 	*directory

@@ -60,7 +60,6 @@ func TestRollups_AreExact(t *testing.T) {
 	}
 }
 
-// TestRollups_NameInvalidParameter checks that a problem names the invalid parameter.
 func TestRollups_NameInvalidParameter(t *testing.T) {
 	s := newServer(t, nil)
 	for _, c := range []struct {

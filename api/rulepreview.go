@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// previewHandler serves previews of alert rules.
 type previewHandler struct {
 	*rulesHandler
 	reads *reads
@@ -38,7 +37,6 @@ type rulePreview struct {
 	Body wire.RulePost
 }
 
-// window returns the window of a preview.
 func (in *rulePreview) window(now time.Time) (w varve.Window, err error) {
 	if w.To, err = momentIn("to", in.To, now, now); err != nil {
 		return w, err

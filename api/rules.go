@@ -16,7 +16,6 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// rulesHandler serves alert rules.
 type rulesHandler struct {
 	*responder
 	*directory

@@ -137,7 +137,6 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// body returns the limits of bodies.
 func (l Limits) body() writes.Limits {
 	return writes.Limits{Body: l.Body, Request: l.Request, Stall: l.Stall}
 }
@@ -307,7 +306,6 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	s.fail(w, r, varve.Errorf(varve.NotFound, "%s: not found: see /docs for all paths", r.URL.Path))
 }
 
-// methods returns the methods that a request's path accepts.
 func (s *Server) methods(r *http.Request) (allowed []string) {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
 		other := r.Clone(r.Context())

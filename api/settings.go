@@ -9,7 +9,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// settingsHandler serves the settings of the server.
 type settingsHandler struct {
 	list func() []wire.SettingBody // if nil, the list is empty
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/api/writes"
 )
 
-// Snapshotter makes a snapshot of the store. The caller must call the function "remove"
-// once. It deletes the snapshot.
+// Snapshotter makes a snapshot of the store. The function "remove" deletes the snapshot. The caller must
+// call it once.
 type Snapshotter func(ctx context.Context) (made wire.Snapshot, remove func() error, err error)
 
 // snapshotPattern is the route whose requests last as long as their snapshots.

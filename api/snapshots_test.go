@@ -54,7 +54,6 @@ func TestSnapshot_ExistsAsLongAsItsRequest(t *testing.T) {
 	}
 }
 
-// snapshot requests a snapshot, and returns its answer.
 func snapshot(ctx context.Context, s *api.Server) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/snapshots", nil))

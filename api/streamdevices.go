@@ -18,7 +18,6 @@ import (
 	"github.com/varvedb/varve/registry"
 )
 
-// streamDevicesHandler serves the devices of a stream.
 type streamDevicesHandler struct {
 	*responder
 	*directory
@@ -27,7 +26,6 @@ type streamDevicesHandler struct {
 
 var streamDevicesParams = []string{"status", "device_type", "attribute", "silent_since", "by", "limit", "cursor", "precision", "timezone"}
 
-// deviceFilterParams describes the parameters that select registered devices.
 func deviceFilterParams() []*huma.Param {
 	return append(queryParams("status", "only devices of this status: active, inactive or maintenance", "device_type", "only devices of this type"), &huma.Param{
 		Name: "attribute", In: "query", Description: "only devices with this registered attribute, as in site:north; can be repeated, and then all must hold",

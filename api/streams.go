@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// streamsHandler serves streams.
 type streamsHandler struct {
 	*responder
 	*directory

@@ -21,7 +21,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// streamSeriesHandler lists the series of a stream from its tables.
 type streamSeriesHandler struct {
 	*responder
 	*directory
@@ -97,7 +96,6 @@ type seriesScan struct {
 	damage []error // the damage that may have hidden devices, without repetitions
 }
 
-// addDamage adds damage that a scan skips.
 func (s *seriesScan) addDamage(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

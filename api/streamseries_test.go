@@ -163,7 +163,6 @@ func TestStreamSeries_HidesDamagedRow(t *testing.T) {
 	}
 }
 
-// TestStreamSeries_OmitsExpiredTables checks that a series is not listed if all of its tables have expired.
 func TestStreamSeries_OmitsExpiredTables(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon))

@@ -182,7 +182,6 @@ func planBody(p *rotator.Plan) wire.PlanBody {
 	return body
 }
 
-// byName is a request about one table.
 type byName struct {
 	Name string `path:"name" doc:"the table's whole name"`
 }
@@ -217,7 +216,6 @@ func (h *tablesHandler) restoreTable(ctx context.Context, in *byName) (*reply[wi
 	})
 }
 
-// mustBeRetired fails if a table is not retired.
 func (h *tablesHandler) mustBeRetired(ctx context.Context, t grid.Table) error {
 	infos, err := h.rotator.Tables(ctx)
 	if err != nil {
@@ -252,7 +250,6 @@ func (h *tablesHandler) holdTable(ctx context.Context, in *holding) (*reply[wire
 	})
 }
 
-// checkReason rejects a hold without a reason.
 func checkReason(reason string) error {
 	if strings.TrimSpace(reason) != "" {
 		return nil

@@ -18,7 +18,7 @@ import (
 // Verifier reads all stored data and reports damage. It changes nothing.
 type Verifier func(ctx context.Context, v Verification) error
 
-// Verification has the arguments of a [Verifier]. The verifier calls its functions from one goroutine.
+// Verification has the arguments of a [Verifier]. The verifier calls Found and Read from one goroutine.
 type Verification struct {
 	// Rate is the maximum number of bytes or read units per second. If 0, the verifier chooses.
 	Rate int64

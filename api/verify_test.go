@@ -24,7 +24,6 @@ func newVerifying(t *testing.T, verify api.Verifier) *api.Server {
 	return newOperated(t, verify, nil)
 }
 
-// newOperated returns a server with the given verifier and snapshotter.
 func newOperated(t *testing.T, verify api.Verifier, snapshot api.Snapshotter) *api.Server {
 	t.Helper()
 	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(nil), Holder: "test"})
@@ -42,7 +41,6 @@ func newOperated(t *testing.T, verify api.Verifier, snapshot api.Snapshotter) *a
 	})
 }
 
-// verify requests a verification, and returns its answer.
 func verify(ctx context.Context, s *api.Server) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/verify", nil)

@@ -78,7 +78,6 @@ func TestUnreadableBody_Gets400WithCounts(t *testing.T) {
 	}
 }
 
-// TestWriteParams_TakeEffect checks the effects of parameters of a write.
 func TestWriteParams_TakeEffect(t *testing.T) {
 	rows := []struct {
 		why, path, media, body string

@@ -7,7 +7,6 @@ import (
 	"github.com/varvedb/varve/config"
 )
 
-// TestAWS_FindsMistakes checks the key and the message of each mistake in the settings of AWS.
 func TestAWS_FindsMistakes(t *testing.T) {
 	const queue = "https://sqs.eu-central-1.amazonaws.com/123456789012/readings"
 	for _, c := range []struct {

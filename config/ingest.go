@@ -82,7 +82,6 @@ func recordSettings(group string, at func(*Config) *Records) []setting {
 	}
 }
 
-// maxReceivers is the largest number of receivers of a queue.
 const maxReceivers = 64
 
 func ingestSettings() []setting {

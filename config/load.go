@@ -17,8 +17,8 @@ import (
 
 // Source lists the sources of a configuration.
 type Source struct {
-	// File is the path of the YAML file; "" means none. A missing file is a mistake only if Required
-	// is true.
+	// File is the path of the YAML file. If empty, no file is read. A missing file is a mistake only if
+	// Required is true.
 	File     string
 	Required bool
 	// Environ is the environment, as os.Environ returns it.
@@ -258,7 +258,6 @@ func compareOrigins(a, b string) int {
 	return len(la) - len(lb)
 }
 
-// flatten splits joined errors.
 func flatten(err error) []*varve.Error {
 	if err == nil {
 		return nil

@@ -66,7 +66,6 @@ func flags(settings ...string) (values, names map[string]string) {
 	return values, names
 }
 
-// TestDefaults_AreValid checks that the defaults are a valid configuration.
 func TestDefaults_AreValid(t *testing.T) {
 	loaded := load(t, config.Source{})
 	if !reflect.DeepEqual(loaded.Config, config.Default()) || len(loaded.Origins) != 0 {

@@ -78,7 +78,6 @@ func at(lines []string, i int) string {
 	return "nothing"
 }
 
-// TestMistakes_NameOrigin checks the origin and the text of single mistakes.
 func TestMistakes_NameOrigin(t *testing.T) {
 	tests := []struct{ reason, yaml, want string }{
 		{"an unknown setting without a value", "bogus:\n", "varve.yaml:1: bogus: unknown setting: varve config print lists all settings"},
@@ -156,7 +155,6 @@ func TestMistakes_AreReportedIfOverridden(t *testing.T) {
 	}
 }
 
-// TestVariables_AreParsed checks the values of variables that are settings.
 func TestVariables_AreParsed(t *testing.T) {
 	for environ, want := range map[string]string{
 		"VARVE_LOG_LEVEL=":                  `VARVE_LOG_LEVEL: log.level: "" is unknown: use debug or info or warn or error`,
@@ -195,8 +193,6 @@ func TestLoad_RequiresNamedFile(t *testing.T) {
 	}
 }
 
-// TestLoad_ReturnsValidSettingsDespiteMistakes checks that Load returns the valid settings despite
-// mistakes.
 func TestLoad_ReturnsValidSettingsDespiteMistakes(t *testing.T) {
 	loaded, err := config.Load(config.Source{File: file(t, "log: {level: debug, format: xml}\n")})
 	var all config.Mistakes

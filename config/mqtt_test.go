@@ -23,7 +23,6 @@ var everyTopic = topic.Rule{
 	Field: "{key}", Time: "required", TimeAt: "at", FieldsAt: "a.b", Precision: "s", Timezone: "Europe/Berlin", Columns: "time,a",
 }
 
-// TestLoad_FindsMistakesOfMQTT checks the mistakes in the settings of MQTT and of topics.
 func TestLoad_FindsMistakesOfMQTT(t *testing.T) {
 	for text, want := range map[string]string{
 		"mqtt: {url: broker}":                                  `mqtt.url: "broker" is not the address of a broker`,

@@ -22,7 +22,6 @@ func defaultQuery() Query {
 	return Query{MaxSeries: prometheus.DefaultMaxSeries, MaxSamples: prometheus.DefaultMaxSamples, Timeout: prometheus.DefaultTimeout}
 }
 
-// promSettings are the settings of PromQL.
 func promSettings() []setting {
 	return []setting{
 		whole("query.max_series", "PromQL: maximum number of series of a selector", 1, func(c *Config) *int { return &c.Query.MaxSeries }),

@@ -6,10 +6,8 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// maxRejectRetention is the longest retention of rejects.
 const maxRejectRetention = 10 * 365 * 24 * time.Hour
 
-// validateRejects checks the settings of rejects.
 func (l *loader) validateRejects(c *Config) {
 	if c.Rejects.Retention < 0 || c.Rejects.Retention > maxRejectRetention {
 		l.mistake(l.originOf("rejects.retention"), "rejects.retention", "not from 0s to %s: use a shorter time", timefmt.FormatDuration(maxRejectRetention))

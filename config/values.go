@@ -52,7 +52,6 @@ func (l *Loaded) PublicValues() []Value {
 // hidden replaces a secret.
 const hidden = "hidden"
 
-// publicText returns the text of a setting without secrets.
 func publicText(key, text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

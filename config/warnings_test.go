@@ -64,7 +64,6 @@ func TestLoad_WarnsOfOtherVariables(t *testing.T) {
 	}
 }
 
-// TestLoad_SuggestsSettingThatFits checks suggestions for keys of the file.
 func TestLoad_SuggestsSettingThatFits(t *testing.T) {
 	for yaml, want := range map[string]string{
 		"clases: {default: {retention: 7d}}":                         "did you mean classes.default.retention?",

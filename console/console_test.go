@@ -171,7 +171,6 @@ func TestAssets_AreSmall(t *testing.T) {
 	}
 }
 
-// TestAssets_NameLicenses checks that the assets include the licenses of the embedded libraries.
 func TestAssets_NameLicenses(t *testing.T) {
 	folder, _ := assetsOf(t)
 	notice := string(bodyOf(t, get(t, folder+"NOTICE.txt")))

@@ -3,7 +3,7 @@ package decimal
 import "math/bits"
 
 // ShortMean returns the same number as [Sum.Mean] without allocating memory. If the sum or the count is
-// too large for this, it returns false.
+// too large for this, or the count is not positive, it returns false.
 func (d *Sum) ShortMean(count int64) (Number, bool) {
 	if d.big != nil || d.exp < -MaxScale || d.exp > MaxScale || count <= 0 || count >= 1e9 {
 		return Number{}, false

@@ -32,7 +32,6 @@ func (d *Sum) AddProduct(n Number, factor int64) {
 	d.addBig(c.Mul(c, big.NewInt(factor)).Mul(c, tenTo(shift)))
 }
 
-// coefficient returns the coefficient with its sign.
 func (n Number) coefficient() *big.Int {
 	c := new(big.Int).SetUint64(n.hi)
 	c.Lsh(c, 64).Or(c, new(big.Int).SetUint64(n.lo))

@@ -97,7 +97,6 @@ func TestMean_RoundsHalfToEven(t *testing.T) {
 	}
 }
 
-// TestShortMean_EqualsMean compares the results of ShortMean and Mean.
 func TestShortMean_EqualsMean(t *testing.T) {
 	short := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -25,7 +25,6 @@ func (w *world) log(l devicelog.Entry) varve.Outcome {
 	return v.Outcome
 }
 
-// messages returns the messages of all entries of a list.
 func (w *world) messages(l devicelog.Query) string {
 	w.t.Helper()
 	l.Tenant = tenant
@@ -213,7 +212,6 @@ func TestAdd_KeepsListsEqualUnderFailures(t *testing.T) {
 	})
 }
 
-// lists reports whether an entry is in a list.
 func (w *world) lists(list devicelog.Query, l devicelog.Entry) bool {
 	list.Tenant, list.Window = tenant, varve.AllTime()
 	page, err := w.List(w.t.Context(), list)

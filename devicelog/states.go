@@ -26,7 +26,6 @@ const (
 // prefix, the query is for one state, or for all.
 func (q *Query) statePrefix() (prefix string, ok bool) { return strings.CutSuffix(q.State, "*") }
 
-// found has the items of a page.
 type found struct {
 	items []store.Item
 	last  *store.Item // if "more" is set, the item after which the next page begins

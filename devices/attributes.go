@@ -48,8 +48,8 @@ func matchAttributes(object varve.Value, conditions []Attribute) bool {
 	return true
 }
 
-// ScalarText returns the text of a JSON string, number or boolean, or "" for another JSON value. A
-// number has the digits that Varve prints.
+// ScalarText returns the text of a JSON string, number or boolean, or "" for another JSON value. A number
+// has the same digits as in the JSON.
 func ScalarText(raw json.RawMessage) string {
 	switch raw[0] {
 	case '{', '[', 'n':

@@ -78,7 +78,6 @@ func (r *Registry) Delete(ctx context.Context, tenant, device string) error {
 	return nil
 }
 
-// deleteLastSeen deletes the last-seen records of a device.
 func (r *Registry) deleteLastSeen(ctx context.Context, tenant, device string) error {
 	id := deviceID{tenant, device}
 	defer r.lastSeen.forget(recordID{deviceID: id})

@@ -116,7 +116,6 @@ func (d *Device) item() store.Item {
 	return it
 }
 
-// deviceOf returns the device of an item.
 func deviceOf(tenant string, it *store.Item) (Device, error) {
 	a := registry.NewReader(it)
 	d := Device{

@@ -19,7 +19,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestPut_ReplacesDevice checks that Put replaces everything in a device except createdAt, and
+// TestPut_ReplacesDevice checks that Put replaces everything in a device except its time of creation, and
 // that Delete removes the device.
 func TestPut_ReplacesDevice(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
@@ -164,7 +164,6 @@ func TestRegistry_NamesInvalidParameter(t *testing.T) {
 	invalid(t, err, "cursor", "not a cursor")
 }
 
-// devices reads a list to its end.
 func (w *world) devices(l devices.Query) (all []devices.Device) {
 	w.t.Helper()
 	for {

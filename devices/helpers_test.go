@@ -69,7 +69,6 @@ func (w *world) advance(d time.Duration) {
 	w.clock = w.clock.Add(d)
 }
 
-// StreamsOf implements devices.StreamFinder.
 func (w *world) StreamsOf(_ context.Context, tenant, device string) (of []string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,12 +108,10 @@ func (w *world) store(readings []varve.Reading) []varve.Verdict {
 	return verdicts
 }
 
-// touch calls Touch for stored readings.
 func (w *world) touch(ctx context.Context, now time.Time, readings []varve.Reading, verdicts []varve.Verdict) error {
 	return w.Touch(ctx, now, tenant, w.filter, readings, verdicts)
 }
 
-// send stores readings and calls Touch for them.
 func (w *world) send(readings ...varve.Reading) {
 	w.t.Helper()
 	must(w.t, w.touch(w.t.Context(), w.now(), readings, w.store(readings)))

@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// lastSeen returns the stored last-seen time of a device.
 func (w *world) lastSeen(device string) time.Time {
 	w.t.Helper()
 	synctest.Wait() // wait until the writer is idle
@@ -180,7 +179,6 @@ func TestTouch_KeepsLaterTimeOnRetry(t *testing.T) {
 	})
 }
 
-// TestClose_WritesPendingTimes checks that Close writes the pending last-seen times.
 func TestClose_WritesPendingTimes(t *testing.T) {
 	w := newWorld(t)
 	var all []varve.Reading

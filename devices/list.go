@@ -152,7 +152,6 @@ func (r *Registry) Unregistered(ctx context.Context, tenant string, names []stri
 	return missing, nil
 }
 
-// withLastSeen returns the devices of items, with their last-seen times.
 func (r *Registry) withLastSeen(ctx context.Context, tenant, stream string, items []store.Item) (page registry.Page[Device], err error) {
 	keys := make([]store.Key, len(items))
 	at := make(map[string]int, len(items))

@@ -16,7 +16,6 @@ import (
 // this stream is another item.
 const lastSeenSK = "#SEEN"
 
-// deviceID names a device.
 type deviceID struct{ tenant, device string }
 
 // recordID names a last-seen record: of a device in any stream, or in one.
@@ -35,7 +34,6 @@ func lastSeenKey(tenant, device, stream string) store.Key {
 	return store.Key{PK: registry.DevicePK(tenant, device), SK: sk}
 }
 
-// item returns a last-seen record.
 func (id *recordID) item(at time.Time) store.Item {
 	return store.Item{Key: id.key(), Attrs: map[string]varve.Value{attrLastSeen: registry.TimeValue(at)}}
 }
@@ -50,7 +48,6 @@ func (id *recordID) firstItem(at time.Time) store.Item {
 	return d.item()
 }
 
-// lastSeenOf returns the time of a last-seen record.
 func lastSeenOf(it *store.Item) (time.Time, error) {
 	a := registry.NewReader(it)
 	at := a.Time(attrLastSeen)

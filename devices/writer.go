@@ -22,8 +22,8 @@ const (
 	retryAfter = 10 * time.Second
 )
 
-// writeInBackground writes pending records until the registry is closed, and then
-// the last ones.
+// writeInBackground writes pending records until the registry is closed. At the end, it writes the records
+// that are still pending.
 func (r *Registry) writeInBackground() {
 	defer close(r.stopped)
 	retry := time.NewTimer(retryAfter)

@@ -80,7 +80,6 @@ type lasting struct{ *mem.Store }
 
 func (*lasting) Close() error { return nil }
 
-// TestEngine_RetriesFailedCount checks that a failed recount is reported and retried.
 func TestEngine_RetriesFailedCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mem.New(nil)

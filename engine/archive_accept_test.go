@@ -14,7 +14,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// archiveItems returns the records of archives.
 func (w *archiveWorld) archiveItems() (list []store.Item) {
 	w.t.Helper()
 	for _, pk := range []string{archive.RecordsPK, archive.MergedPK} {
@@ -28,7 +27,6 @@ func (w *archiveWorld) archiveItems() (list []store.Item) {
 	return list
 }
 
-// restoreItems replaces the records of archives by earlier ones.
 func (w *archiveWorld) restoreItems(earlier []store.Item) {
 	w.t.Helper()
 	for _, it := range w.archiveItems() {

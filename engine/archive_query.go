@@ -9,7 +9,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// archivedTables lists archived tables for queries.
 type archivedTables struct {
 	reader      *archive.Reader
 	exact       bool // the catalog counts readings exactly

@@ -90,7 +90,6 @@ type archivePast struct {
 	oldest  int // maximum age of the readings that the method "write" stores, in units of 3 days
 }
 
-// tableCopy is one stored copy of a reading.
 type tableCopy struct {
 	table   grid.Table
 	reading varve.Reading
@@ -366,7 +365,6 @@ func TestQuery_FailsIfArchiveCannotBeRead(t *testing.T) {
 	}
 }
 
-// countRows returns the number of readings of an answer.
 func countRows(t *testing.T, e *engine.Engine, q query.Query) (n int, c query.Coverage, err error) {
 	t.Helper()
 	rows, err := e.Query.Open(t.Context(), q)

@@ -132,7 +132,6 @@ func TestArchive_ReplacesDamagedArchiveBeforeDrop(t *testing.T) {
 	}
 }
 
-// tableOfOne stores a reading and returns its table.
 func tableOfOne(t *testing.T, e *engine.Engine, at time.Time) grid.Table {
 	t.Helper()
 	q, err := e.Router.Admit()

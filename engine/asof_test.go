@@ -340,7 +340,6 @@ func (p *past) rollups(q rollup.Query) func(time.Time) ([]line, *query.AsOf, err
 // columnStore is a store that returns readings as columns.
 type columnStore struct{ *mem.Store }
 
-// ReadBlocks implements store.BlockReader.
 func (s columnStore) ReadBlocks(ctx context.Context, r store.Range, dst []varve.Reading) (store.BlockPage, error) {
 	return storetest.ReadBlocks(ctx, s, r, dst)
 }

@@ -77,7 +77,6 @@ func putTemplate(t *testing.T, e *engine.Engine, text string) {
 	}
 }
 
-// writeOne writes a reading at a time and returns its verdict.
 func writeOne(t *testing.T, e *engine.Engine, at time.Time) varve.Verdict {
 	t.Helper()
 	req, err := e.Router.Admit()

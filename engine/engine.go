@@ -264,7 +264,6 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// wire creates and connects the parts.
 func (e *Engine) wire(o Options) {
 	policy := o.Rotation
 	e.wireArchive(o)

@@ -53,7 +53,6 @@ func (s *watched) Close() error {
 	return s.Store.Close()
 }
 
-// log records the events of the rotator.
 type log struct {
 	mu    sync.Mutex
 	ends  []time.Time
@@ -89,7 +88,6 @@ func wait(d time.Duration) {
 	synctest.Wait()
 }
 
-// rotation returns the default policy of the rotator with a change.
 func rotation(change func(p *rotator.Policy)) *rotator.Policy {
 	p := engine.DefaultRotation()
 	change(p)

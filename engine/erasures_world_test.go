@@ -68,7 +68,7 @@ func (s *flaky) DeleteAll(ctx context.Context, keys []store.Key) error {
 
 func (s *flaky) Close() error { return nil }
 
-// erasing is a world of some devices and streams, with alerts, logs and roll-ups.
+// erasing is an engine on a flaky store, with the devices, streams, alerts, logs and roll-ups of a test.
 type erasing struct {
 	*testing.T
 	*engine.Engine
@@ -237,7 +237,6 @@ func (w *erasing) target() erasures.Target {
 	return t
 }
 
-// erase plans and begins an erasure.
 func (w *erasing) erase(t erasures.Target) erasures.Record {
 	w.Helper()
 	p, err := w.Erasures.Plan(w.Context(), t)
@@ -251,7 +250,6 @@ func (w *erasing) erase(t erasures.Target) erasures.Record {
 	return r
 }
 
-// ended waits until an erasure has the given state.
 func (w *erasing) ended(id string, want erasures.State) erasures.Record {
 	w.Helper()
 	var r erasures.Record

@@ -122,7 +122,6 @@ func (w *rewindWorld) engineOptions(st store.Store) engine.Options {
 	}
 }
 
-// backUp makes a backup.
 func (w *rewindWorld) backUp() {
 	w.Helper()
 	w.setClock(w.clock.Add(time.Millisecond))
@@ -247,7 +246,6 @@ func (w *rewindWorld) compare(when string, p *past, m moment) {
 	w.compareTexts(fmt.Sprintf("as of %s, %s", m.at, when), w.answers(p), m.answers)
 }
 
-// compareTexts reports the differences of two lists.
 func (w *rewindWorld) compareTexts(what string, got, want []string) {
 	w.Helper()
 	if slices.Equal(got, want) {

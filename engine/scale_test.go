@@ -41,7 +41,6 @@ func newScaleRun(t *testing.T) *scaleRun {
 	return r
 }
 
-// addProcess adds a process with a store of its own.
 func (r *scaleRun) addProcess(t *testing.T, holder string) {
 	clock := func() time.Time { return r.now }
 	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: dynamotest.Client(r.url), Registry: "t_registry", Now: clock})

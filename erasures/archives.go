@@ -113,7 +113,7 @@ func (p *pass) findArchives(ctx context.Context) ([]foundArchive, error) {
 	return p.e.findArchives(ctx, &now)
 }
 
-// eraseArchivesAlone is eraseArchives while no other job writes or deletes archives.
+// eraseArchivesAlone does the work of eraseArchives. No other job may write or delete archives meanwhile.
 func (p *pass) eraseArchivesAlone(ctx context.Context) error {
 	archives, err := p.findArchives(ctx)
 	if err != nil {

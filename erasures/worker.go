@@ -215,7 +215,6 @@ func (p *pass) begin(ctx context.Context) error {
 	return p.e.put(ctx, r)
 }
 
-// erasure returns the erasure of a stream in a table.
 func (p *pass) erasure(in *store.Info, stream int) store.Erasure {
 	st, r := &p.scope.streams[stream], p.record
 	return store.Erasure{Table: in.Table, Series: r.series(st.Name), Window: r.Window, Arrived: r.Arrived, Layout: p.e.layout(st, r.Device)}

@@ -177,7 +177,6 @@ func (o *output) closeRows() (written bool, err error) {
 	return o.closeLines()
 }
 
-// create creates the temporary file.
 func (o *output) create() error {
 	f, err := os.Create(o.path + ".tmp")
 	if err != nil {

@@ -62,7 +62,6 @@ type Progress struct {
 	SettledUntil time.Time
 }
 
-// exporter is the state of a run.
 type exporter struct {
 	o    Options
 	done state
@@ -116,9 +115,11 @@ func (e *exporter) fileReadings() int {
 	}
 }
 
-// begin begins the first copy, which has the readings that arrived before the settled time. If the
-// stream has no index by arrival, the first copy has all readings, and begin fails if a state file is
-// set.
+// begin begins the first copy, which has the readings that arrived before the settled time. In two cases, a
+// run without a state file copies all readings instead:
+//
+//   - The stream has no index by arrival. With a state file, begin fails.
+//   - Arrivals do not settle. With a state file, the first copy has the settled readings.
 func (e *exporter) begin(ctx context.Context) error {
 	if old, err := findFiles(e.o.Dir, regexp.QuoteMeta(e.o.Stream)+`-[0-9]{6}\.`); err != nil || len(old) > 0 {
 		return errors.Join(err, fmt.Errorf("%s has files of another export: use the --since file of that export, or another folder", e.o.Dir))
@@ -126,7 +127,7 @@ func (e *exporter) begin(ctx context.Context) error {
 	p, err := e.readPresent(ctx)
 	switch {
 	case varve.FailureOf(err) == varve.Conflict && e.o.State == "":
-		e.done.IsFirstCopy = true // without an index by arrival, a single copy is possible, but no copy of later changes
+		e.done.IsFirstCopy = true // without a state file, no later run copies changes, so a copy without a cursor is enough
 		return nil
 	case err != nil:
 		return err
@@ -250,7 +251,6 @@ func (e *exporter) copyPage(p *page) error {
 	return nil
 }
 
-// addPage adds a page of a device to the current file.
 func (e *exporter) addPage(p *page) error {
 	if p.text == nil {
 		return nil // the device was not found

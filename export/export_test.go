@@ -110,7 +110,6 @@ func (s *server) write(t *testing.T, n int) {
 	s.post(t, n, lines.String())
 }
 
-// post stores n readings, as NDJSON.
 func (s *server) post(t *testing.T, n int, lines string) {
 	t.Helper()
 	resp, err := http.Post(s.url+"/v1/streams/weather/readings", "application/x-ndjson", strings.NewReader(lines))
@@ -249,7 +248,6 @@ func TestExport_CopiesUnregisteredDevices(t *testing.T) {
 	}
 }
 
-// erase deletes all readings of a device from the store.
 func (s *server) erase(t *testing.T, device string) {
 	t.Helper()
 	tables, err := s.engine.Query.TablesOf(t.Context(), varve.DefaultTenant, "weather")

@@ -191,7 +191,6 @@ func findFiles(dir, pattern string) (paths []string, err error) {
 	return paths, fileerr.Short(err)
 }
 
-// closeParquet writes the rest of a Parquet file.
 func (o *output) closeParquet() (written bool, err error) {
 	slices.SortStableFunc(o.readings, func(a, b varve.Reading) int {
 		return cmp.Or(a.Series.Compare(b.Series), a.Position().Compare(b.Position()))

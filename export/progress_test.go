@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// slowStore is a store in memory. Its first write after hold ends when release is called.
+// slowStore is a store in memory. After a call of hold, the first write ends only when release is called.
 type slowStore struct {
 	*mem.Store
 	mu      sync.Mutex
@@ -47,7 +47,6 @@ func (s *slowStore) isSlow() bool {
 	return s.slow
 }
 
-// Write implements store.Writer.
 func (s *slowStore) Write(ctx context.Context, batches []store.Batch) []store.Result {
 	s.mu.Lock()
 	waiting, end := s.waiting, s.end

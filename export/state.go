@@ -15,10 +15,10 @@ import (
 type state struct {
 	Stream string `json:"stream"`
 	Format string `json:"format"`
-	// Cursor is the place in the changes after the exported readings.
+	// Cursor is the point in the changes after the exported readings.
 	Cursor      string `json:"cursor"`
 	IsFirstCopy bool   `json:"first,omitempty"`  // if true, the first copy is not complete
-	AsOf        string `json:"as_of,omitempty"`  // time of the first copy; "" if the stream has no index by arrival
+	AsOf        string `json:"as_of,omitempty"`  // time of the first copy; "" if the first copy has all readings
 	Device      string `json:"device,omitempty"` // the device that the first copy has reached
 	Next        string `json:"next,omitempty"`   // the cursor after the copied readings of Device; "" if all are copied
 	Files       int    `json:"files"`            // number in the name of the last file

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// column builds the values of a field. Of decimals, floats, bools and texts, only the one for the type of
-// the column is set. It is the same object as builder.
+// column builds the values of a field. Of its builders decimals, floats, bools and texts, only the one for the
+// column's type is set, and it is the same object as builder.
 type column struct {
 	name     string
 	builder  array.Builder

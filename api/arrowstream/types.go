@@ -192,7 +192,6 @@ func (f *fieldType) scale() (int, bool) {
 	return 0, false
 }
 
-// column describes the column of the field.
 func (f *fieldType) column(numbers Numbers) arrow.Field {
 	c := arrow.Field{Name: wire.ColumnName(f.name), Type: arrow.BinaryTypes.String, Nullable: true}
 	kind, several := f.kind()
@@ -235,7 +234,7 @@ func (s *TypeSet) schema(numbers Numbers) *arrow.Schema {
 	return arrow.NewSchema(columns, nil)
 }
 
-// sort orders the fields by name.
+// sort orders the fields by name, and updates the index.
 func (s *TypeSet) sort() {
 	slices.SortFunc(s.fields, func(a, b fieldType) int { return strings.Compare(a.name, b.name) })
 	for i := range s.fields {
@@ -243,5 +242,4 @@ func (s *TypeSet) sort() {
 	}
 }
 
-// changed returns ErrChanged with the name of a field.
 func changed(name string) error { return fmt.Errorf("field %q: %w", name, ErrChanged) }

@@ -208,7 +208,6 @@ func (w *Writer) addColumn(from *block.Column, p *block.Part, first, end int) er
 	return nil
 }
 
-// writeFull writes the batch if it is full.
 func (w *Writer) writeFull() error {
 	if w.rows*w.width+w.texts < batchBytes {
 		return nil
@@ -216,7 +215,6 @@ func (w *Writer) writeFull() error {
 	return w.write()
 }
 
-// write writes the readings of the batch.
 func (w *Writer) write() error {
 	for i := range w.columns {
 		w.columns[i].pad(w.rows)

@@ -62,7 +62,6 @@ func (b *ndjsonBody) receive() {
 	}
 }
 
-// lineError returns the error in a line of NDJSON.
 func lineError(line []byte) error {
 	var body wire.ErrorLine
 	if err := json.Unmarshal(line, &body); err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// TestCalendar_AndWhy checks the answers to the calls Calendar and Why.
 func TestCalendar_AndWhy(t *testing.T) {
 	c := newClient(t)
 	write(t, c, readings(3))

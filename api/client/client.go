@@ -58,7 +58,6 @@ type RejectCalls struct{ *connection }
 // OperatorCalls manages tables and API keys, and verifies the store.
 type OperatorCalls struct{ *connection }
 
-// connection sends the requests of a client.
 type connection struct {
 	base    string
 	http    *http.Client
@@ -183,7 +182,6 @@ func retryAfter(err error, try int) (time.Duration, bool) {
 	return max(backoff, e.RetryAfter), true
 }
 
-// problemType is the media type of a problem.
 const problemType = "application/problem+json"
 
 func (c *connection) once(ctx context.Context, r request) (*http.Response, error) {
@@ -293,7 +291,6 @@ func failureOf(status int) varve.Failure {
 	return wire.FailureOfStatus(status)
 }
 
-// getJSON sends a request and decodes its answer.
 func getJSON[T any](ctx context.Context, c *connection, r request) (answer T, err error) {
 	resp, err := c.do(ctx, r)
 	if err != nil {

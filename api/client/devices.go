@@ -51,7 +51,6 @@ func Pages[T any](l List, get func(List) (page []T, next string, err error)) ite
 	}
 }
 
-// sendJSON returns a request with a JSON body.
 func sendJSON(method, path string, body any) request {
 	return request{
 		method: method, path: path, header: http.Header{"Content-Type": {"application/json"}},

@@ -81,7 +81,6 @@ func TestLogs_AreListedByFilter(t *testing.T) {
 	}
 }
 
-// TestAlert_IsListedAndResolved checks that a rule raises an alert, which is listed and resolved.
 func TestAlert_IsListedAndResolved(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	rule, err := c.AddRule(ctx, wire.RulePost{Device: device, Field: "v", Comparison: ">=", Threshold: json.RawMessage(`1`), Severity: "critical"})

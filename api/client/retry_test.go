@@ -190,7 +190,6 @@ func TestIncompleteAnswer_IsError(t *testing.T) {
 	}
 }
 
-// TestServer_AcceptsAddresses checks which server addresses are accepted, with and without a path.
 func TestServer_AcceptsAddresses(t *testing.T) {
 	for _, text := range []string{"", "localhost:8278", "127.0.0.1", "ftp://x", "http://", "//x", "http://a b", "::"} {
 		if _, err := client.New(text); err == nil || !strings.Contains(err.Error(), client.DefaultServer) {
@@ -209,8 +208,6 @@ func TestServer_AcceptsAddresses(t *testing.T) {
 	}
 }
 
-// TestUntrustedServer_IsCalledOnce checks that a server with an untrusted certificate is not called
-// twice.
 func TestUntrustedServer_IsCalledOnce(t *testing.T) {
 	s := &script{answers: []answer{{err: &tls.CertificateVerificationError{Err: errors.New("unknown authority")}}}}
 	_, err := s.client(t).Tables(t.Context())

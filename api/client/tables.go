@@ -55,7 +55,6 @@ func (c OperatorCalls) Hold(ctx context.Context, table, reason string) (wire.Tab
 	return getJSON[wire.TableInfo](ctx, c.connection, holdRequest("/v1/tables/"+segment(table), reason))
 }
 
-// holdRequest returns a request that puts a table or an archive on hold.
 func holdRequest(path, reason string) request {
 	return request{
 		method: http.MethodPut, path: path + "/hold",

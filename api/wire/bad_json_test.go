@@ -78,7 +78,6 @@ var badObjects = []badObject{
 	{"fields twice", `{"device":"d1","time":1475001526000,"fields":{"a":1},"fields":{"a":1}}`, varve.CodeMalformed, "twice"},
 }
 
-// manyFields returns an object of n fields.
 func manyFields(n int) string {
 	var parts []string
 	for i := range n {
@@ -117,7 +116,6 @@ func TestReader_RejectsBadObjects(t *testing.T) {
 	}
 }
 
-// TestReader_AcceptsUnusualObjects checks unusual but valid readings.
 func TestReader_AcceptsUnusualObjects(t *testing.T) {
 	rows := []struct{ why, object, fields string }{
 		{"a null field among others", object(`{"a":1,"b":null}`), "a=number(1)"},

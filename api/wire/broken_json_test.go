@@ -9,7 +9,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// brokenLines are not JSON objects.
 var brokenLines = []struct {
 	why, line string
 	code      varve.Code

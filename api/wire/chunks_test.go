@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyLine draws a valid or invalid line of NDJSON.
 func anyLine(t *rapid.T) string {
 	switch rapid.IntRange(0, 9).Draw(t, "kind of line") {
 	case 0:
@@ -38,7 +37,6 @@ func anyRow(t *rapid.T) string {
 	return rapid.SampledFrom(csvRows[:20]).Draw(t, "bad").rows
 }
 
-// anyPoint draws a valid or invalid line of line protocol.
 func anyPoint(t *rapid.T) string {
 	switch rapid.IntRange(0, 9).Draw(t, "kind of line") {
 	case 0:
@@ -50,7 +48,6 @@ func anyPoint(t *rapid.T) string {
 	}
 }
 
-// anyBody draws a body in a format.
 func anyBody(t *rapid.T, f wire.Format) string {
 	mark := rapid.SampledFrom([]string{"", "", "\ufeff"}).Draw(t, "mark")
 	end := rapid.SampledFrom([]string{"", "\n", "\r\n", "\n\n"}).Draw(t, "end")

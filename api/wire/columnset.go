@@ -16,7 +16,6 @@ var columnsEntry = entry{title: "columns", name: "columns", media: []string{"app
 // complete.
 const maxColumnBytes = 8 << 20
 
-// errColumnsTooLarge names the limit and the remedies.
 var errColumnsTooLarge = varve.InvalidParam("query.format",
 	"columns of more than %d MiB are not held in memory: use ndjson, or a limit and the cursor next", maxColumnBytes>>20)
 

@@ -44,7 +44,6 @@ type Columns struct {
 	SkipBadCells  bool     // omits invalid cells, instead of rejecting their readings
 }
 
-// comma returns the separator of columns.
 func (c *Columns) comma() rune {
 	if c.Delimiter == 0 {
 		return ','

@@ -60,7 +60,6 @@ func (l *longForm) isNext(roles []role, cells [][]byte) bool {
 	return true
 }
 
-// start begins a group with the given row.
 func (l *longForm) start(roles []role, cells [][]byte) {
 	l.key, l.names, l.rows = l.key[:0], l.names[:0], 0
 	for i := range roles {

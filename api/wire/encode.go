@@ -276,7 +276,6 @@ func (s *FieldSet) add(name string) {
 	s.names[strings.Clone(name)] = true
 }
 
-// sorted returns the collected names in order.
 func (s *FieldSet) sorted() []string {
 	names := make([]string, 0, len(s.names))
 	for name := range s.names {

@@ -17,7 +17,6 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// anyValue draws a value of any kind.
 func anyValue(t *rapid.T) varve.Value {
 	switch rapid.IntRange(0, 3).Draw(t, "kind") {
 	case 0:
@@ -180,7 +179,6 @@ func TestAppendString_WritesValidJSON(t *testing.T) {
 	})
 }
 
-// TestAnswerReader_RejectsOtherBodies checks the error for a body that is not an answer.
 func TestAnswerReader_RejectsOtherBodies(t *testing.T) {
 	series := varve.Series{Tenant: "acme", Stream: "weather", Device: "d1"}
 	for _, text := range []string{"", "null", "{", `{"time":1}`, `{"time":"2026-01-01T00:00:00Z","arrived":7,"fields":{}}`, `{"time":"x"}`} {

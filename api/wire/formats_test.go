@@ -67,7 +67,6 @@ func TestFormats_AreFoundByEachName(t *testing.T) {
 	}
 }
 
-// TestNewReader_RefusesAnswerFormats checks that a format without a reader is an error.
 func TestNewReader_RefusesAnswerFormats(t *testing.T) {
 	for _, f := range []wire.Format{0, wire.ColumnJSON, 200} {
 		if _, err := wire.NewReader(new(wire.Memory), f, strings.NewReader("{}"), defaults(), wire.Columns{}); err == nil {

@@ -92,7 +92,6 @@ func read(f wire.Format, body string) ([]outcome, error) {
 	return drain(new(wire.Memory), new(wire.Batch), f, strings.NewReader(body), defaults(), wire.Columns{})
 }
 
-// mustRead reads a body that must not fail.
 func mustRead(t tester, f wire.Format, body string) []outcome {
 	t.Helper()
 	all, err := read(f, body)
@@ -102,7 +101,6 @@ func mustRead(t tester, f wire.Format, body string) []outcome {
 	return all
 }
 
-// readCSV reads a CSV body with the given columns.
 func readCSV(t tester, body string, d wire.Defaults, c wire.Columns) []outcome {
 	t.Helper()
 	all, err := drain(new(wire.Memory), new(wire.Batch), wire.CSV, strings.NewReader(body), d, c)
@@ -134,7 +132,6 @@ func texts(all []outcome) []string {
 	return list
 }
 
-// sameTexts compares two lists of texts.
 func sameTexts(t tester, got, want []string) {
 	t.Helper()
 	for i := range min(len(got), len(want)) {

@@ -112,7 +112,6 @@ func (o *object) decode(b *Batch, r *varve.Reading, text []byte) bool {
 	return true
 }
 
-// property parses one property of the object.
 func (o *object) property(b *Batch, r *varve.Reading, d *jx.Decoder, key []byte, note func(varve.Verdict)) error {
 	twice := func(seen *bool) {
 		if *seen {
@@ -275,7 +274,6 @@ func (o *object) fields(b *Batch, d *jx.Decoder, note func(varve.Verdict)) error
 	return d.ObjBytes(func(d *jx.Decoder, key []byte) error { return o.field(b, d, key, note) })
 }
 
-// field parses the value of a field.
 func (o *object) field(b *Batch, d *jx.Decoder, key []byte, note func(varve.Verdict)) error {
 	name := b.names.get(key)
 	v, err, wrong := jsonValue(d)
@@ -354,7 +352,6 @@ func metadata(text []byte) (varve.Value, error) {
 	return varve.JSONValue(text)
 }
 
-// malformed returns the verdict on a text that is not a JSON object.
 func malformed(text []byte, err error) varve.Verdict {
 	for _, word := range []string{"NaN", "Infinity", "Inf"} {
 		if at, ok := errorOffset(err); ok && at <= len(text) && bytes.HasPrefix(text[at:], []byte(word)) {

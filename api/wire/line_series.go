@@ -31,7 +31,6 @@ var defaultMapping = &LineMapping{Device: DefaultDeviceTags}
 // TagPrefix is the prefix of the names of fields that are tags of line protocol.
 const TagPrefix = "tag."
 
-// isField reports whether a tag is stored as a field.
 func (m *LineMapping) isField(tag string) bool {
 	return m.TagFields || slices.Contains(m.FieldTags, tag)
 }

@@ -117,7 +117,7 @@ func TestLine_KeepsDigits(t *testing.T) {
 	}
 }
 
-// readOne returns a number as JSON stores it.
+// readOne returns the value of a number in a reading of NDJSON.
 func readOne(t tester, number string) varve.Value {
 	t.Helper()
 	r := mustRead(t, wire.NDJSON, object(`{"a":`+number+`}`))[0].reading

@@ -10,7 +10,6 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// value reads the value of a field.
 func (p *pointScan) value() (varve.Value, varve.Verdict) {
 	if p.at == len(p.text) {
 		return varve.Value{}, malformedPoint("the line ends in place of a value")
@@ -76,7 +75,6 @@ func (p *pointScan) plainValue() (varve.Value, bool) {
 	return varve.Value{}, false
 }
 
-// number reads a number.
 func (p *pointScan) number() (varve.Value, varve.Verdict) {
 	if n, ok := p.plainNumber(); ok {
 		return varve.NumberValue(n), varve.Verdict{}
@@ -196,7 +194,6 @@ func syntaxError(err error) error {
 	return nil
 }
 
-// string reads a quoted string.
 func (p *pointScan) string() (varve.Value, varve.Verdict) {
 	from := p.at + 1
 	n := bytes.IndexByte(p.text[from:], '"')

@@ -52,7 +52,6 @@ func (p *plain) into(b *Batch, r *varve.Reading, o *object, text []byte) bool {
 	return true
 }
 
-// object reads the properties of the object.
 func (p *plain) object(b *Batch, r *varve.Reading, o *object) bool {
 	var seen propertySet
 	if !p.takeByte('{') {
@@ -127,7 +126,6 @@ func (p *plain) time(r *varve.Reading, o *object) bool {
 	return v.Outcome == 0
 }
 
-// arrived reads the arrival of a reading in an answer.
 func (p *plain) arrived(r *varve.Reading) bool {
 	text, ok := p.string()
 	if ok {
@@ -239,7 +237,6 @@ func (s *shape) learn(fields []varve.Field) {
 	}
 }
 
-// value reads the value of a field.
 func (p *plain) value() (varve.Value, bool) {
 	p.space()
 	if p.at == len(p.text) {

@@ -65,7 +65,6 @@ func show(r *varve.Reading) string {
 	return fmt.Sprint(r.Series, r.Time, r.Time.Location(), r.ID.String(), r.ID.IsZero(), string(AppendReading(nil, r)))
 }
 
-// with returns an object with the given fields.
 func with(fields string) string {
 	return `{"device":"d1","time":1475001526000,"fields":` + fields + `}`
 }
@@ -146,7 +145,6 @@ func BenchmarkPlain(b *testing.B) {
 	}
 }
 
-// FuzzPlain compares plain with the decoder.
 func FuzzPlain(f *testing.F) {
 	f.Add(with(`{"temperature":22.4,"humidity":61,"battery":88}`), with(`{"temperature":22.45,"humidity":"x","battery":true}`))
 	f.Add(`{"time":"2026-04-20T14:00:00Z", "id":"x", "device":"a b","fields":{"b":-0.10,"a":0}}`, with(`{"b":1,"a":1e3}`))

@@ -85,7 +85,6 @@ func (r *rowReader) row(first []byte, columns int) (n int, bad error) {
 	return len(first), errOpenQuote
 }
 
-// split splits text into cells.
 func (r *rowReader) split(text []byte) error {
 	text = bytes.TrimSuffix(text, []byte("\n"))
 	text = bytes.TrimSuffix(text, []byte("\r"))

@@ -170,7 +170,6 @@ func (s *Splitter) leaveOut(p *Piece, v varve.Verdict) {
 	s.readings++
 }
 
-// add adds a reading to the piece.
 func (p *Piece) add(text []byte) {
 	p.Data = append(append(p.Data, bytes.TrimSuffix(text, []byte("\n"))...), '\n')
 	p.Ends = append(p.Ends, len(p.Data))

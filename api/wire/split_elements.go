@@ -11,7 +11,6 @@ import (
 // elementCutter cuts a JSON array into lines of NDJSON.
 type elementCutter struct{ array array }
 
-// begin reads the opening bracket.
 func (e *elementCutter) begin(*Splitter) error {
 	w := e.array.buffer
 	w.skipMark()
@@ -54,7 +53,7 @@ func (e *elementCutter) cut(s *Splitter, p *Piece) error {
 	from := len(p.Data)
 	p.add(text)
 	for line := p.Data[from : len(p.Data)-1]; ; {
-		i := bytes.IndexByte(line, '\n') // between tokens, because a string with a line break is an error
+		i := bytes.IndexByte(line, '\n') // the newline is between two tokens, because a string with a line break is an error
 		if i < 0 {
 			break
 		}

@@ -161,7 +161,6 @@ func TestSplitter_SkipsToBoundary(t *testing.T) {
 	})
 }
 
-// TestPiece_OnlySelectsReadings checks the number, the texts and the indexes of selected readings.
 func TestPiece_OnlySelectsReadings(t *testing.T) {
 	body := "time,device,a\r\n" + "1475001526000,d1,1\r\n\r\n1475001526000,d1,\"2\n3\"\r\n1475001526000,d1,4"
 	all, err := pieces(strings.NewReader(body), wire.CSV, wire.Columns{}, 10, 1<<20, nil)

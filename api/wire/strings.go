@@ -28,7 +28,6 @@ func isAmbiguous(s string) bool {
 	return false
 }
 
-// isAmbiguousValue reports whether a value is an ambiguous string.
 func isAmbiguousValue(v varve.Value) bool {
 	return v.Kind() == varve.KindString && isAmbiguous(v.Text())
 }
@@ -43,7 +42,6 @@ func ambiguousColumns(list []*block.Column, p *block.Part) []*block.Column {
 	return list
 }
 
-// hasAmbiguous reports whether a part has an ambiguous string in a column.
 func hasAmbiguous(c *block.Column, p *block.Part) bool {
 	if c.Kind != varve.KindString && len(c.Kinds) == 0 {
 		return false

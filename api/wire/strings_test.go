@@ -30,7 +30,6 @@ func TestRowWriter_ListsAmbiguousStrings(t *testing.T) {
 	}
 }
 
-// TestCSV_ReadsListedStrings reads rows with the column _strings.
 func TestCSV_ReadsListedStrings(t *testing.T) {
 	d := defaults()
 	d.Device = "d1"

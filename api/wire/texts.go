@@ -5,7 +5,6 @@ import "github.com/varvedb/varve/internal/reuse"
 // span is the range of one text in Batch.texts.
 type span struct{ from, to int }
 
-// recordText records the text of the last reading.
 func (b *Batch) recordText(text []byte) { b.shareText(len(b.Readings)-1, text) }
 
 // shareText records one text for the readings of the batch from an index to the last one.
@@ -49,5 +48,4 @@ func (b *Batch) Header() []byte { return b.header }
 // StartBody forgets the header of an earlier body.
 func (b *Batch) StartBody() { b.header = b.header[:0] }
 
-// recordHeader records the header.
 func (b *Batch) recordHeader(text []byte) { b.header = append(b.header[:0], text...) }

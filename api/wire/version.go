@@ -33,7 +33,6 @@ func setVersion(r *varve.Reading, version uint32) varve.Verdict {
 	return varve.Verdict{}
 }
 
-// version parses the property "version".
 func (o *object) version(d *jx.Decoder, note func(varve.Verdict)) error {
 	switch d.Next() {
 	case jx.Number:

@@ -34,7 +34,6 @@ var linePrecisions = map[string]wire.Precision{
 	"m": 60 * wire.Seconds, "h": 3600 * wire.Seconds, "auto": wire.LineAuto,
 }
 
-// lineOptions are the parameters of a write of line protocol.
 type lineOptions struct {
 	precision wire.Precision
 	whole     bool // if a line is invalid, no line is stored

@@ -32,7 +32,6 @@ type Options struct {
 type Readings struct{ Options }
 
 const (
-	// maxRejects is the maximum number of rejections in an answer.
 	maxRejects = 10_000
 	// maxRejectBytes limits the total size of rejections with stored values. Beyond it, an answer
 	// omits the stored values of conflicts.
@@ -130,7 +129,6 @@ func (l *rejections) add(r ingest.Rejection) {
 // LateHeader is the header with the number of stored readings of a write that are late.
 const LateHeader = "X-Varve-Late"
 
-// setLate sets LateHeader if readings are late.
 func setLate(w http.ResponseWriter, session *ingest.Session) {
 	if session.Late > 0 {
 		w.Header().Set(LateHeader, strconv.FormatInt(session.Late, 10))

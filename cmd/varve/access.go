@@ -29,7 +29,6 @@ func (f *accessFlags) add(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("key", "key-file")
 }
 
-// given reports whether a flag or the environment has a key.
 func (f *accessFlags) given() bool {
 	return f.key != "" || f.keyFile != "" || os.Getenv("VARVE_KEY") != "" || os.Getenv("VARVE_KEY_FILE") != ""
 }

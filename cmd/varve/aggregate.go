@@ -18,7 +18,6 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// aggregateCommands has the command aggregate.
 type aggregateCommands struct{ queryCommands }
 
 func (a aggregateCommands) aggregate() *cobra.Command {
@@ -136,8 +135,8 @@ func (a aggregateCommands) showAggregate(cmd *cobra.Command, c *client.Client, q
 	return a.reportSkipped(coverageOf(resp, &seen), seen.rows <= 1)
 }
 
-// reportSkipped prints the damaged rows and the expired readings of a coverage. The coverage may be
-// empty.
+// reportSkipped prints the damaged rows, the time of --as-of and the expired readings of a coverage. The
+// coverage may be empty.
 func (a queryCommands) reportSkipped(coverage []byte, isEmpty bool) error {
 	var cover query.Coverage
 	if len(coverage) > 0 {

@@ -9,7 +9,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// alertCommands are the commands on alerts.
 type alertCommands struct{ *app }
 
 func alertsCommand(a *app) *cobra.Command {

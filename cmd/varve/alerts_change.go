@@ -73,7 +73,6 @@ func (a alertCommands) resolveOne(cmd *cobra.Command, c *client.Client, id strin
 	return err
 }
 
-// resolvedBecause returns the reason why an alert is resolved.
 func resolvedBecause(by string) string {
 	switch by {
 	case "condition":

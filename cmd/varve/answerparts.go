@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// beginning keeps the beginning and the end of an answer in memory, and counts the lines of the answer.
+// beginning holds the beginning and the end of an answer in memory, and counts the lines of the answer.
 type beginning struct {
 	text []byte // the first bytes of the answer, at most 64
 	last []byte // the last bytes of the answer, at most lastBytes

@@ -12,7 +12,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// archiveCommands are the commands on archives.
 type archiveCommands struct{ *app }
 
 func archiveCommand(a *app) *cobra.Command {

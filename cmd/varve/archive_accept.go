@@ -107,7 +107,6 @@ func (g *listing) addDigest(p *wire.AcceptPlan) {
 	}
 }
 
-// printDifferences prints the differences between the record and the stored archive.
 func (a archiveCommands) printDifferences(p *wire.AcceptPlan) {
 	for _, f := range p.Damaged {
 		a.printText(fmt.Sprintf("Damaged: %s: %s", f.Name, f.Problem))

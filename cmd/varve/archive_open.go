@@ -71,7 +71,6 @@ func (m archiveMetrics) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(m.last, prometheus.GaugeValue, last)
 }
 
-// openArchive opens the archive of a configuration, if it has one.
 func openArchive(ctx context.Context, c *config.Config, log zerolog.Logger) (a engine.Archive, err error) {
 	switch c.Archive.Kind {
 	case "":
@@ -114,7 +113,6 @@ func openArchive(ctx context.Context, c *config.Config, log zerolog.Logger) (a e
 	return a, nil
 }
 
-// openBucket opens the bucket of an archive.
 func openBucket(ctx context.Context, c *config.Archive) (*s3.Bucket, error) {
 	return s3.Open(ctx, s3.Options{Bucket: c.Bucket, Prefix: c.Prefix, Endpoint: c.Endpoint, Region: c.Region})
 }

@@ -18,7 +18,6 @@ import (
 // followWait is how long one request of --follow waits for changes.
 const followWait = 30 * time.Second
 
-// arrivalCommands has the command arrivals.
 type arrivalCommands struct{ queryCommands }
 
 func (a arrivalCommands) arrivals() *cobra.Command {

@@ -9,7 +9,6 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// asOfFlag adds the flag of a query as of an earlier time.
 func asOfFlag(cmd *cobra.Command, asOf *string) {
 	cmd.Flags().StringVar(asOf, "as-of", "", "only readings that had arrived by this `time`: RFC 3339, a date or month, milliseconds, now, today, yesterday, or relative as in -24h or -1mo (default: all)")
 }
@@ -30,7 +29,6 @@ func (a *app) sayAsOfGiven(asOf string) {
 	}
 }
 
-// scopeFlags adds the flags for consistent reads and for damaged rows.
 func scopeFlags(cmd *cobra.Command, consistent, skipDamaged *bool) {
 	f := cmd.Flags()
 	f.BoolVar(consistent, "consistent", false, "include every reading that was acknowledged before the request")

@@ -119,8 +119,8 @@ func (a tableCommands) showCalendar(b *wire.CalendarBody) error {
 	return nil
 }
 
-// sizeOf returns the size of stored readings. If readings exist and bytes is 0, the size is unknown: a
-// table has the text "not known yet", and other formats have 0.
+// sizeOf returns the size of stored readings. If readings exist and bytes is 0, the size is unknown. Then
+// the output format "table" has the text "not known yet", and other formats have 0.
 func (a tableCommands) sizeOf(readings, bytes int64) string {
 	if readings > 0 && bytes == 0 && a.output == "table" {
 		return "not known yet"

@@ -38,7 +38,6 @@ func openCertificate(cert, key string, log zerolog.Logger) (*certificate, error)
 	return c, c.read(v)
 }
 
-// config returns the TLS configuration of a listener.
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: cipherSuites(), GetCertificate: c.get}
 }

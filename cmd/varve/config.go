@@ -15,7 +15,6 @@ import (
 // defaultFile is read if it exists and no other file is named.
 const defaultFile = "varve.yaml"
 
-// settingFlags are the flags for settings.
 var settingFlags = []settingFlag{
 	{"listen", "server.listen", "`address` and port to listen on"},
 	storeFlag, dataFlag,
@@ -95,7 +94,6 @@ func (f *configFlags) command(name string) string {
 // plainWord matches a word that a shell leaves as it is.
 var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// shellWord quotes a word for a shell, if necessary.
 func shellWord(text string) string {
 	if plainWord.MatchString(text) {
 		return text

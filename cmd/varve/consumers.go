@@ -25,7 +25,6 @@ type consumers struct {
 	running []interface{ Close() }
 }
 
-// start starts the configured consumers.
 func (s *consumers) start(ctx context.Context, served *api.Server) error {
 	if s.c.Ingest.Kinesis.Name != "" {
 		if err := s.startKinesis(ctx, served.NewKinesisReceiver()); err != nil {

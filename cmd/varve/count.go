@@ -64,7 +64,6 @@ func (a queryCommands) count() *cobra.Command {
 	return a.remote(cmd, "table", "json", "csv")
 }
 
-// windowFlags adds the flags of a window of event time.
 func windowFlags(cmd *cobra.Command, from, to, during *string) {
 	f := cmd.Flags()
 	f.StringVar(from, "from", "", "from this `time` on: RFC 3339, a date or month, milliseconds, now, today, yesterday, or relative as in -24h or -1mo (default: the beginning)")
@@ -72,19 +71,16 @@ func windowFlags(cmd *cobra.Command, from, to, during *string) {
 	f.StringVar(during, "during", "", "instead of both, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14")
 }
 
-// whereFlag adds the flag of a filter on values.
 func whereFlag(cmd *cobra.Command, where *string) {
 	cmd.Flags().StringVar(where, "where", "", "only readings that match these `conditions`, as in 'temperature>30 and level=error'")
 }
 
-// filterFlags adds the flags that select registered devices by status, type and attributes.
 func filterFlags(cmd *cobra.Command, status, deviceType *string, attributes *[]string) {
 	cmd.Flags().StringVar(status, "status", "", "only devices of this `status`: active, inactive or maintenance")
 	cmd.Flags().StringVar(deviceType, "device-type", "", "only devices of this `type`")
 	attributeFlag(cmd, attributes)
 }
 
-// attributeFlag adds the flag that selects devices by their attributes.
 func attributeFlag(cmd *cobra.Command, attributes *[]string) {
 	cmd.Flags().StringArrayVar(attributes, "attribute", nil, "only devices with this registered attribute, as `name:value`; repeat it for more")
 }

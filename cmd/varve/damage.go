@@ -13,14 +13,12 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// damageFound returns a function that logs a damaged file.
 func damageFound(log zerolog.Logger) func(file string, err error) {
 	return func(file string, err error) {
 		log.Error().Err(err).Str("file", file).Msg("damage found")
 	}
 }
 
-// damageSetAside returns a function that logs a damaged file that was set aside, and its losses.
 func damageSetAside(log zerolog.Logger) func(file string, lost []local.Loss) {
 	return func(file string, lost []local.Loss) {
 		log.Warn().Str("file", file).Int("losses", len(lost)).Msg("damaged file set aside")
@@ -48,7 +46,6 @@ func logLosses(log zerolog.Logger, lost []local.Loss) {
 	}
 }
 
-// lossText describes a loss.
 func lossText(l *local.Loss) string {
 	switch {
 	case l.Harmless:
@@ -111,7 +108,6 @@ func lossLine(l *local.Loss) string {
 	return text
 }
 
-// journalLine describes a loss in the journal.
 func journalLine(l *local.Loss) string {
 	const unknown = "; the series and items are unknown"
 	switch {

@@ -18,7 +18,6 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// deviceCommands are the commands on devices.
 type deviceCommands struct{ *app }
 
 func devicesCommand(a *app) *cobra.Command {
@@ -87,7 +86,6 @@ func (a deviceCommands) list() *cobra.Command {
 	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
 
-// listOfStream prints the devices of a stream.
 func (a deviceCommands) listOfStream(cmd *cobra.Command, c *client.Client, stream string, q client.DeviceQuery, limit int) error {
 	list, more, err := gather(limit, func(l client.List) ([]wire.StreamDevice, string, error) {
 		page, err := c.StreamDevices(cmd.Context(), stream, q, l)

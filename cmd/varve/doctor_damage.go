@@ -55,7 +55,6 @@ func examineDamage(ctx context.Context, c *config.Config, all bool) []dynamo.Fin
 	return append(findings, damageFinding(name, good, found, err))
 }
 
-// examineTables reads all tables on DynamoDB.
 func examineTables(ctx context.Context, c *config.Config) dynamo.Finding {
 	sampled := sampleFlags{n: sampleSize}
 	sampled.choose()
@@ -98,7 +97,6 @@ func recordedDamage(dir string) dynamo.Finding {
 	return dynamo.Finding{Check: checkRecorded, State: dynamo.Wrong, Found: firstOf(lines), Remedy: remedyRecorded}
 }
 
-// damageText describes damage in one line.
 func damageText(d wire.Damage) string {
 	text := d.Place + ": " + d.Problem
 	if len(d.Losses) > 0 {

@@ -17,7 +17,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// erasureCommands are the commands on erasures.
 type erasureCommands struct{ *app }
 
 func erasuresCommand(a *app) *cobra.Command {

@@ -16,7 +16,6 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// engineEvents returns the callbacks that log the events of the engine's parts.
 func engineEvents(log zerolog.Logger) engine.Events {
 	return engine.Events{
 		Erasure: erasureChanged(log),

@@ -38,14 +38,12 @@ func (f *failures) failed(what string, err error) {
 	}
 }
 
-// rejected logs the cause of temporary rejections.
 func (f *failures) rejected(step string, err error) {
 	if leftOut, due := f.due(step); due {
 		counted(f.log.Error().Err(err).Str("step", step), leftOut).Msg("readings rejected temporarily")
 	}
 }
 
-// changed logs that a condition was set or cleared.
 func (f *failures) changed(c health.Condition, holds bool) {
 	ev, msg := f.log.Error(), "condition set"
 	if !holds {

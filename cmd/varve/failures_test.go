@@ -91,7 +91,6 @@ func TestRotationElsewhere_IsNotError(t *testing.T) {
 	}
 }
 
-// TestCloseWithin_LimitsWait checks that the wait for a close is limited.
 func TestCloseWithin_LimitsWait(t *testing.T) {
 	broken := errors.New("broken")
 	if err := closeWithin(time.Minute, func() error { return broken }); !errors.Is(err, broken) {

@@ -134,7 +134,6 @@ func openAlerts(ctx context.Context, e *engine.Engine, severity alerts.Severity)
 	return open, nil
 }
 
-// journalSyncs collects the histogram of the journal's syncs.
 type journalSyncs struct {
 	store *local.Store
 	desc  *prometheus.Desc
@@ -153,7 +152,6 @@ func (j journalSyncs) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstHistogram(j.desc, t.Count, t.Seconds, t.Buckets)
 }
 
-// registerRejects registers the counters of rejects.
 func registerRejects(reg *prometheus.Registry, e *engine.Engine) {
 	reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "varve_rejects_stored_total", Help: "Rejected readings whose reject was stored.",

@@ -15,7 +15,6 @@ import (
 	"github.com/varvedb/varve/upload"
 )
 
-// ingestFlags are the flags of ingest.
 type ingestFlags struct {
 	stream, device, format string
 	params                 map[string]*string // for each parameter of the API that has a flag, the value of the flag
@@ -50,7 +49,6 @@ func ingestCommand(a *app) *cobra.Command {
 	return a.remote(cmd, "text", "json")
 }
 
-// add adds the flags to the command.
 func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	fl := cmd.Flags()
 	param := func(flag, usage string) {

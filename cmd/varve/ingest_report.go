@@ -10,7 +10,6 @@ import (
 // maxShown is the largest number of rejections that are printed.
 const maxShown = 5
 
-// ingestReport prints the progress and the result of an upload.
 type ingestReport struct {
 	app           *app
 	files         int

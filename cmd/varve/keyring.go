@@ -77,7 +77,6 @@ func (a keyCommands) openKeyring(cmd *cobra.Command, f *configFlags, fresh func(
 	return nil, err
 }
 
-// serverKeyring manages keys through a server.
 type serverKeyring struct {
 	c   *client.Client
 	url string

@@ -17,7 +17,6 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// keyCommands are the commands on API keys.
 type keyCommands struct{ *app }
 
 func keysCommand(a *app) *cobra.Command {
@@ -75,7 +74,6 @@ func (a keyCommands) create() *cobra.Command {
 	return cmd
 }
 
-// expiryOf describes the expiry of a key.
 func expiryOf(end *time.Time) string {
 	if end == nil {
 		return "never expires"

@@ -92,7 +92,6 @@ func commonNotes(before, page []wire.Note, first bool) []wire.Note {
 	return slices.DeleteFunc(before, func(n wire.Note) bool { return !slices.Contains(page, n) })
 }
 
-// sayNotes prints the notes on an answer.
 func (a *app) sayNotes(notes []wire.Note) {
 	for _, n := range notes {
 		fmt.Fprintln(a.err, "Note: "+commandRemedies.Replace(n.Message))

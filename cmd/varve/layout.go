@@ -16,7 +16,6 @@ const (
 	leastColumn = 8 // the least width, in characters, to which a column shrinks, even if words are cut
 )
 
-// fraction matches a time with a fraction of a second.
 var fraction = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$`)
 
 // narrowed returns a copy of the listing for a terminal, and the names of the columns that the copy

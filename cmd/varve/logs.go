@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// logCommands are the commands on the logs of devices.
 type logCommands struct{ *app }
 
 func logsCommand(a *app) *cobra.Command {
@@ -80,7 +79,6 @@ func (a logCommands) showAdded(answer *wire.LogAnswer) error {
 	return errors.New(answer.Message)
 }
 
-// exact formats a time in UTC, with all digits of its seconds.
 func exact(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // list returns the command list, operator or escalated.

@@ -11,9 +11,9 @@ import (
 	"github.com/varvedb/varve/notify"
 )
 
-// publish writes metrics for CloudWatch until the returned function "stop" is called, if they are
-// enabled. The caller passes the numbers of verdicts to the returned function "judged", which is nil
-// if they are not.
+// publish writes metrics for CloudWatch until the returned function "stop" is called. The caller passes the
+// numbers of verdicts to the returned function "judged". If the metrics are disabled, publish writes
+// nothing, and "judged" is nil.
 func (a service) publish(ctx context.Context, c *config.Config, e *engine.Engine, log zerolog.Logger) (judged func(readings, rejected int), stop func()) {
 	if !c.Metrics.CloudWatch {
 		return nil, func() {}

@@ -60,7 +60,6 @@ func (d *mqttDoor) abandon() error {
 	return d.socket.Close()
 }
 
-// status returns the state of the door.
 func (d *mqttDoor) status() (body wire.MQTTBody) {
 	if c := d.client.Load(); c != nil {
 		body.Client = c.Status()
@@ -71,7 +70,6 @@ func (d *mqttDoor) status() (body wire.MQTTBody) {
 	return body
 }
 
-// start starts the client and the listener that are configured.
 func (d *mqttDoor) start(c *config.Config, e *engine.Engine, served *api.Server, secured *tls.Config, log zerolog.Logger) error {
 	m := &c.MQTT
 	if m.URL == "" && m.Listen == "" {

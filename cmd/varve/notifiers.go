@@ -54,7 +54,6 @@ func newNotifier(ctx context.Context, n *config.Notifier) (notify.Notifier, erro
 	}
 }
 
-// deliveryOf returns the options for the delivery of alerts under a configuration.
 func deliveryOf(ctx context.Context, c *config.Config, log zerolog.Logger) (engine.Notify, error) {
 	targets, err := targetsOf(ctx, c)
 	return engine.Notify{
@@ -69,7 +68,6 @@ func deliveryOf(ctx context.Context, c *config.Config, log zerolog.Logger) (engi
 	}, err
 }
 
-// deliveryMetrics collects the numbers of deliveries of a sender.
 type deliveryMetrics struct {
 	sender                         *notify.Sender
 	total, pending, oldest, silent *prometheus.Desc

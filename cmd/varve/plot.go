@@ -21,7 +21,6 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// pictures draws on the terminal.
 type pictures struct{ *app }
 
 // The size of a terminal that does not report one.
@@ -99,7 +98,6 @@ func (a pictures) draw(c *plot.Chart, below int) error {
 	return err
 }
 
-// lines collects the lines of a chart by name.
 type lines struct {
 	all    map[string]*plot.Line
 	order  []string        // names of the lines, in order of appearance
@@ -111,7 +109,6 @@ func newLines() *lines {
 	return &lines{all: map[string]*plot.Line{}, others: map[string]bool{}}
 }
 
-// add appends a time and a value to a line of the chart.
 func (l *lines) add(name string, p plot.Point) error {
 	line := l.all[name]
 	if line == nil {

@@ -134,7 +134,6 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 	return nil
 }
 
-// saySkipped prints the damaged rows that the query skipped.
 func (a queryCommands) saySkipped(c *query.Coverage) {
 	for i := range c.Damaged {
 		d := &c.Damaged[i]

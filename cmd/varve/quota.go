@@ -40,7 +40,6 @@ func quotaFinding(ctx context.Context, c *config.Config) (text string, wrong boo
 	return text, wrong, nil
 }
 
-// quotaRemedy returns the remedy for the quota of a configuration.
 func quotaRemedy(c *config.Config) string {
 	p := c.Rotation()
 	return calendar.QuotaRemedy(&p)
@@ -90,7 +89,6 @@ func endless(p *rotator.Policy) bool {
 	return !p.Drop
 }
 
-// accountOf returns the limits of the account of a store.
 func accountOf(c *config.Config, st store.Store) (a api.Account) {
 	if !kindOf(c).hasQuota {
 		return a

@@ -168,7 +168,6 @@ func goneOf(c *config.Config, s varve.Series, losses []local.Loss) (gone []varve
 	return gone
 }
 
-// mayContainKeys reports whether API keys may be among the items of a loss.
 func mayContainKeys(l local.Loss) bool {
 	rollups := rollup.SeriesPrefix()
 	return l.Journal || l.Items && !l.Index && !(strings.HasPrefix(l.FirstItem.PK, rollups) && strings.HasPrefix(l.LastItem.PK, rollups))

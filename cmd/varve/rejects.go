@@ -12,7 +12,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// rejectCommands are the commands on rejects.
 type rejectCommands struct{ *app }
 
 func rejectsCommand(a *app) *cobra.Command {

@@ -15,7 +15,6 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// repairFlags are the flags of varve repair.
 type repairFlags struct {
 	configFlags
 	dynamoRepair
@@ -143,7 +142,6 @@ func (a repairer) applyRepair(ctx context.Context, c *config.Config) (losses []l
 	return losses, recounted, err
 }
 
-// showRepair prints the findings of a repair.
 func (a repairer) showRepair(list []wire.Damage, losses string) error {
 	g := listing{header: []string{"place", "problem", losses}, empty: "Nothing to repair."}
 	for _, d := range list {

@@ -14,14 +14,12 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// dynamoRepair has the flags of a repair on DynamoDB.
 type dynamoRepair struct {
 	dynamo.Repairing
 	apply      bool
 	acceptLoss bool
 }
 
-// addDynamo adds the flags of a repair on DynamoDB.
 func (r *dynamoRepair) addDynamo(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.Scan, "scan", false, "on DynamoDB, read all rows of all tables, instead of the tables' own records")
 	flags.Float64Var(&r.Rate, "rate", 0, "on DynamoDB, maximum number of read units a second for scans; 0 means no limit")

@@ -46,7 +46,6 @@ func restoreCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// runRestore selects a backup and restores it.
 func (c backupCommands) runRestore(ctx context.Context, place string, f *restoreFlags) error {
 	if f.asOf != "" {
 		return c.restoreAsOf(ctx, place, f)

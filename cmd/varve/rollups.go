@@ -90,7 +90,6 @@ func (a queryCommands) showRollups(cmd *cobra.Command, c *client.Client, q clien
 	return a.sayCut(more)
 }
 
-// noRollups returns the reason for an empty answer.
 func (a queryCommands) noRollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery) (string, error) {
 	window := client.Query{Stream: q.Stream, Device: q.Device, From: q.From, To: q.To, During: q.During, AsOf: q.AsOf, Limit: 1}
 	for _, err := range c.Readings(cmd.Context(), window, nil) {

@@ -24,7 +24,6 @@ const (
 	exitRejected = 3 // the server answered all requests, and rejected or skipped some readings
 )
 
-// std are the standard streams.
 type std struct {
 	in       io.Reader
 	out, err io.Writer
@@ -102,7 +101,6 @@ func isUsage(err error) bool {
 	return false
 }
 
-// oneLine joins the lines of joined errors.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // app has the state that all commands share.
@@ -162,7 +160,6 @@ func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
 	return cmd
 }
 
-// serverFlags adds the flags that select a server and the key for it.
 func (a *app) serverFlags(cmd *cobra.Command) {
 	def := os.Getenv("VARVE_SERVER")
 	if def == "" {

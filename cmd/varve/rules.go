@@ -12,7 +12,6 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// ruleCommands are the commands on alert rules.
 type ruleCommands struct{ *app }
 
 func rulesCommand(a *app) *cobra.Command {

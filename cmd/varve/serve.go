@@ -120,7 +120,6 @@ func (a service) serve(ctx context.Context, loaded *config.Loaded, reread func()
 	return err
 }
 
-// stopDoors stops the doors other than HTTP.
 func stopDoors(sources *consumers, door *mqttDoor) error {
 	sources.stop()
 	return door.stop()
@@ -177,7 +176,6 @@ func listen(ctx context.Context, address, flag string) (net.Listener, error) {
 	return l, nil
 }
 
-// logger returns a logger on standard error.
 func (s *std) logger(c config.Log) zerolog.Logger {
 	level, err := zerolog.ParseLevel(c.Level)
 	if err != nil {

@@ -36,7 +36,6 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// serving runs varve serve until the test ends.
 func serving(t *testing.T, args ...string) (server string, log *output, ended <-chan int) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -159,7 +158,6 @@ func TestServe_RefusesForeignRegistry(t *testing.T) {
 	}
 }
 
-// TestDoctor_ShowsConditions checks that doctor shows the conditions of a running service.
 func TestDoctor_ShowsConditions(t *testing.T) {
 	server, _, _ := serving(t, "--data", t.TempDir(), "--set", "store.min_free=9000000GiB")
 	eventually(t, "readiness does not tell that the disk is low", func() bool {

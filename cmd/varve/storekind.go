@@ -69,7 +69,6 @@ type storeOptions struct {
 // storeKinds returns the kinds of stores. The first is the default.
 func storeKinds() []storeKind { return []storeKind{embeddedKind(), dynamoKind(), memoryKind()} }
 
-// kindOf returns the kind of store of a valid configuration.
 func kindOf(c *config.Config) storeKind {
 	kinds := storeKinds()
 	for _, k := range kinds {

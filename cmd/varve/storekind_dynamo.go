@@ -30,7 +30,6 @@ const (
 	doctorTimeout  = time.Minute
 )
 
-// dynamoKind describes the store on DynamoDB.
 func dynamoKind() storeKind {
 	place := func(c *config.Config) string { return "DynamoDB, tables " + c.Tables.Prefix + "_…" }
 	return storeKind{

@@ -62,7 +62,6 @@ func openEmbedded(_ context.Context, o storeOptions) (store.Store, error) {
 	return st, nil
 }
 
-// checkFolderExists fails if the data folder is missing.
 func checkFolderExists(c *config.Config) error {
 	if _, err := os.Stat(c.Store.Dir); err != nil {
 		return fmt.Errorf("data folder %w: name it with --data, or a server with --server", fileerr.Short(err))
@@ -101,7 +100,6 @@ func registerEmbedded(reg *prometheus.Registry, c *config.Config, st store.Store
 	}
 }
 
-// examineFolder checks the data folder and its disk.
 func examineFolder(s config.Store) []dynamo.Finding {
 	f, err := local.Examine(s.Dir)
 	folder := dynamo.Finding{Check: "data folder", State: dynamo.Good, Found: f.Dir}
@@ -124,7 +122,6 @@ func examineFolder(s config.Store) []dynamo.Finding {
 	return []dynamo.Finding{folder, examineDisk(f.Disk, int64(s.MinFree))}
 }
 
-// examineDisk checks the free space of a disk.
 func examineDisk(dir string, least int64) dynamo.Finding {
 	disk := dynamo.Finding{Check: "disk", State: dynamo.Good}
 	free, err := local.Free(dir)

@@ -9,7 +9,6 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// memoryKind describes the store in memory.
 func memoryKind() storeKind {
 	return storeKind{
 		name: "mem", inProcess: true, tables: 1,

@@ -57,8 +57,8 @@ func (a pictures) ofTables(list *wire.TableList, all bool) error {
 	return nil
 }
 
-// withReadings omits the tables before the first and after the last one with readings or a hold. If no
-// table has either, it omits none. The result "hidden" is the number of omitted tables.
+// withReadings omits the tables before the first and after the last table with readings or a hold. If no table
+// has either, it omits none. The result "hidden" is the number of omitted tables.
 func withReadings(tables []*wire.TableInfo) (shown []*wire.TableInfo, hidden int) {
 	var from, to time.Time
 	for _, t := range tables {
@@ -83,7 +83,6 @@ func withReadings(tables []*wire.TableInfo) (shown []*wire.TableInfo, hidden int
 	return shown, len(tables) - len(shown)
 }
 
-// ofClass draws the tables of a class, with a legend.
 func (a pictures) ofClass(title string, tables []*wire.TableInfo, hidden int) error {
 	columns, _ := a.size()
 	g := gridOf(tables)
@@ -163,7 +162,6 @@ func statesOf(row []*wire.TableInfo) string {
 	return strings.Join(parts, ", ")
 }
 
-// gridLegend explains the shades and the colors of the picture of a grid.
 func (a pictures) gridLegend(g *plot.Grid) string {
 	characters, highest := g.Shades()
 	parts := []string{characters[0] + " empty"}

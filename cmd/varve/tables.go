@@ -10,7 +10,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// tableCommands are the commands on tables.
 type tableCommands struct{ *app }
 
 func tablesCommand(a *app) *cobra.Command {

@@ -31,7 +31,6 @@ func terminal(t *testing.T) (*os.File, func() string) {
 // contains it.
 const endOfOutput = 0
 
-// openTerminal opens both ends of a pseudo-terminal.
 func openTerminal(t *testing.T, rows, columns uint16) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)

@@ -52,7 +52,6 @@ func verifyCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// verifyStore verifies the store of a configuration.
 func (a verifier) verifyStore(ctx context.Context, c *config.Config, f *configFlags, rate int64, sampled sampleFlags) error {
 	kind := kindOf(c)
 	if kind.verify == nil {
@@ -89,7 +88,6 @@ func verifierOf(e *engine.Engine, c *config.Config, kind storeKind) api.Verifier
 	}
 }
 
-// verifyServer asks a server to verify its store.
 func (a verifier) verifyServer(ctx context.Context, rate int64) error {
 	c, err := a.client()
 	if err != nil {

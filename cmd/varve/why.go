@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// why returns the command that explains one reading.
 func (a queryCommands) why() *cobra.Command {
 	var q client.WhyQuery
 	cmd := &cobra.Command{
@@ -59,7 +58,6 @@ func ofTime(err error) error {
 	return &own
 }
 
-// showWhy prints the explanation of a reading.
 func (a queryCommands) showWhy(b *wire.WhyBody) {
 	if !b.Known {
 		a.printText(fmt.Sprintf("Device %s is not registered: no reading of it was accepted, or it was deleted.", b.Device))
@@ -99,7 +97,7 @@ func (a queryCommands) showWhy(b *wire.WhyBody) {
 const manyStreams = 4
 
 // togetherWithoutHit returns the streams of an explanation, with names as printed. If many streams were
-// searched, it joins those without the reading whose texts are equal into one entry, without tables.
+// searched, streams that lack the reading and have equal texts become one entry, without tables.
 func togetherWithoutHit(streams []wire.WhyStream) []*wire.WhyStream {
 	var shown []*wire.WhyStream
 	for i := range streams {
@@ -117,7 +115,6 @@ func togetherWithoutHit(streams []wire.WhyStream) []*wire.WhyStream {
 	return shown
 }
 
-// showWhyTable prints one table of an explanation.
 func (a queryCommands) showWhyTable(t *wire.WhyTable, holds bool) {
 	state := t.State
 	switch {

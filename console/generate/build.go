@@ -150,7 +150,7 @@ func shortNames(styles string) map[string]string {
 	return short
 }
 
-// shorten replaces the names of variables.
+// shorten replaces the names of variables of style sheets with their short names.
 func (b *builder) shorten(text string) string {
 	return variable.ReplaceAllStringFunc(text, func(name string) string {
 		if short, ok := b.short[name]; ok {

@@ -61,7 +61,6 @@ func compareFolder(t *testing.T, dir string, want map[string][]byte) {
 	}
 }
 
-// TestCheck_RefusesOtherSum checks that a library with another sum is refused.
 func TestCheck_RefusesOtherSum(t *testing.T) {
 	for _, l := range libraries {
 		if l.check(l.sum) != nil || l.check(l.sum+"x") == nil {
