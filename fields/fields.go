@@ -140,7 +140,6 @@ func appendIndex(m map[*names][]int, n *names, i int) map[*names][]int {
 	return m
 }
 
-// hasAll reports whether the names of readings are known.
 func (r *Registry) hasAll(n *names, readings []varve.Reading, which []int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -216,7 +215,6 @@ func shapeOf(fields []varve.Field) uint64 {
 	return h
 }
 
-// missing returns the hashes of the field names that are not in n.
 func (n *names) missing(fields []varve.Field) (fresh []uint64) {
 	for i := range fields {
 		h := xxhash.Sum64String(fields[i].Name)
@@ -227,7 +225,6 @@ func (n *names) missing(fields []varve.Field) (fresh []uint64) {
 	return fresh
 }
 
-// firstUnknown returns the name of the first field that is not in n.
 func (n *names) firstUnknown(fields []varve.Field) string {
 	for i := range fields {
 		if _, ok := slices.BinarySearch(n.hashes, xxhash.Sum64String(fields[i].Name)); !ok {
@@ -251,8 +248,8 @@ func (n *names) key() store.Key {
 	return store.Key{PK: "FIELDS#" + n.series.Tenant + "/" + n.series.Stream + "/" + n.series.Device, SK: "#NAMES"}
 }
 
-// read adds the names in the item of the series. If they exceed the limit together with the names that
-// are not in the item, read removes the latter.
+// read adds the names in the item of the series. If these and the other names in memory exceed the
+// limit together, read removes the other names.
 func (r *Registry) read(ctx context.Context, n *names) error {
 	items, err := r.items.Get(ctx, []store.Key{n.key()}, true)
 	if err != nil {

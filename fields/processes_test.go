@@ -12,7 +12,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// recordedNames returns the number of names in the item of a device's series.
 func recordedNames(t *testing.T, items *counting, device string) int {
 	t.Helper()
 	list, err := items.Store.Get(t.Context(), []store.Key{{PK: "FIELDS#t/s/" + device, SK: "#NAMES"}}, true)
@@ -100,7 +99,6 @@ func TestAdmit_RecordsNoMoreThanLimit(t *testing.T) {
 	}
 }
 
-// lostReads fails all reads after a number of them.
 type lostReads struct {
 	*counting
 	left int

@@ -43,7 +43,7 @@ const (
 	GreaterOrEqual
 )
 
-// operators lists the texts of the operators, long ones first.
+// operators lists the texts of the operators, in descending order of length.
 var operators = []struct {
 	text string
 	op   Operator

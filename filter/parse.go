@@ -45,12 +45,10 @@ func Parse(texts ...string) (f Filter, err error) {
 
 const remedy = "write a condition as in temperature>30, and join several by and"
 
-// parser reads a filter from left to right.
 type parser struct{ rest string }
 
 func (p *parser) skipSpace() { p.rest = strings.TrimLeftFunc(p.rest, unicode.IsSpace) }
 
-// condition reads a condition.
 func (p *parser) condition() (c Condition, err error) {
 	if c.Field, _, err = p.word("a field"); err != nil {
 		return c, err
@@ -165,7 +163,6 @@ func (p *parser) word(kind string) (text string, quoted bool, err error) {
 	return text, false, nil
 }
 
-// quoted reads a text in quotes.
 func (p *parser) quoted() (string, error) {
 	var b strings.Builder
 	for i := 1; i < len(p.rest); i++ {

@@ -40,7 +40,6 @@ func TestName_Examples(t *testing.T) {
 	}
 }
 
-// TestName_RoundTrip checks that Parse returns the table of a name that Name made.
 func TestName_RoundTrip(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		table := genTable().Draw(t, "table")
@@ -146,7 +145,6 @@ func TestParse_RejectsForeignNames(t *testing.T) {
 	}
 }
 
-// mutate makes one random change to a name.
 func mutate(rng *rand.Rand, name string) string {
 	const letters = "0123456789abzABZ_-+. \x00\xff"
 	at := rng.IntN(len(name))

@@ -151,7 +151,7 @@ func TestRanges_Examples(t *testing.T) {
 		reason string
 		p      grid.Policy
 		month  grid.Month
-		want   []string // the beginning of each range, and the end of the last one
+		want   []string // the beginning of each range, and the end of the last range
 	}{
 		// The week of 26 October 2026 has the odd number 2965. So one more weekly range is added,
 		// which aligns the older ranges.

@@ -13,7 +13,6 @@ const (
 	weekOrigin = -3 * 24 * 60 * 60
 )
 
-// weekOf returns the index of the week that contains a unix time.
 func weekOf(sec int64) int64 { return floorDiv(sec-weekOrigin, weekSeconds) }
 
 // weekStart returns the beginning of a week as a unix time. It returns 0 for week 0, because names

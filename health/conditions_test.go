@@ -45,7 +45,6 @@ func TestConditions_NilHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestNames_AreDescribed checks that each condition has a public description.
 func TestNames_AreDescribed(t *testing.T) {
 	for _, n := range health.Names() {
 		if n.About() == string(n) || n.About() == "" {

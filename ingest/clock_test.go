@@ -50,7 +50,6 @@ func newClockWorld(t *testing.T, open func(now func() time.Time) store.Store) *c
 	return w
 }
 
-// start opens the engine, as a new process does.
 func (w *clockWorld) start() {
 	w.t.Helper()
 	streams := map[string]bool{"clocks": true}
@@ -74,7 +73,7 @@ func (w *clockWorld) restart() {
 	w.start()
 }
 
-// readingAt returns a reading of device d1 with a sent time.
+// readingAt returns the JSON of a reading of device d1 with a sent time.
 func readingAt(sent time.Time, value int) string {
 	return fmt.Sprintf(`{"device":"d1","time":"%s","fields":{"v":%d}}`, sent.Format(time.RFC3339Nano), value)
 }

@@ -18,7 +18,7 @@ type Destination interface {
 type Request interface {
 	// Arrived returns the arrival of all readings of the request.
 	Arrived() time.Time
-	// Turn returns the turn of the request.
+	// Turn returns the request's permission to compute.
 	Turn() Turn
 	// Write sets a verdict for each reading that has none. It returns an error only if the context
 	// ended.

@@ -26,7 +26,7 @@ type Replay struct {
 	Lines  *wire.LineMapping
 }
 
-// Replayed is the result of one reject.
+// Replayed is the result of the replay of one reject.
 type Replayed struct {
 	ID    string
 	Tally wire.Tally
@@ -115,7 +115,6 @@ func (s *Session) replayPart(ctx context.Context, list []rejects.Reject, how *Re
 	return p.results, s.in.opts.Rejects.Delete(ctx, s.grant.Tenant, done)
 }
 
-// replayPart has the readings of some rejects, which are written together.
 type replayPart struct {
 	results  []Replayed
 	readings []varve.Reading
@@ -123,7 +122,6 @@ type replayPart struct {
 	owners   []int // for each reading, the index of its result in results
 }
 
-// count adds the verdicts to the results.
 func (p *replayPart) count() {
 	for i, v := range p.verdicts {
 		r := &p.results[p.owners[i]]

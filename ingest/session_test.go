@@ -22,7 +22,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 type world struct {
 	*ingest.Ingester
 	engine *engine.Engine
-	judged int // number of readings with a verdict
+	judged int // number of readings whose verdicts were counted
 }
 
 func newWorld(t *testing.T) *world {

@@ -18,7 +18,6 @@ const (
 	skew = 3 * lease.MaxClockSkew // the takeover margin
 )
 
-// clock is a clock that tests advance.
 type clock struct{ now time.Time }
 
 func newClock() *clock { return &clock{time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)} }
@@ -123,7 +122,6 @@ func TestAcquire_ToleratesSkewedClocks(t *testing.T) {
 	}
 }
 
-// TestLease_NamesAreIndependent acquires leases of different names.
 func TestLease_NamesAreIndependent(t *testing.T) {
 	_, a, b := two(newClock())
 	acquire(t, a)

@@ -110,7 +110,6 @@ func (s *Server) lateness(ctx context.Context, p latenessParams) (answer latenes
 	return answer, nil
 }
 
-// latenesses collects the lateness of readings.
 type latenesses struct {
 	all    []time.Duration
 	latest lateReading   // the reading with the greatest lateness

@@ -13,8 +13,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// lineReader passes the messages of a host to the SDK. The SDK would end at the first line that is not a
-// message. lineReader answers such a line with an error of JSON-RPC, and continues with the next line.
+// lineReader passes the messages of a host to the MCP SDK. The SDK would end at the first line that
+// is not a message. lineReader answers such a line with an error of JSON-RPC, and continues with
+// the next line.
 type lineReader struct {
 	in   *bufio.Reader
 	out  io.Writer // must be safe for concurrent use, because the SDK also writes to out
@@ -105,7 +106,6 @@ func (l *lineReader) refuse(code int64, cause error) error {
 	return err
 }
 
-// lockedWriter writes one message at a time.
 type lockedWriter struct {
 	mu  sync.Mutex
 	out io.Writer

@@ -17,7 +17,6 @@ type hostOf struct {
 	read *json.Decoder
 }
 
-// answer is a response of JSON-RPC.
 type answer struct {
 	Version string `json:"jsonrpc"`
 	ID      *int
@@ -27,7 +26,6 @@ type answer struct {
 	}
 }
 
-// ask sends a line and returns the next answer.
 func (h *hostOf) ask(line string) (a answer) {
 	h.t.Helper()
 	if _, err := io.WriteString(h.in, line+"\r\n"); err != nil {

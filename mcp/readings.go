@@ -97,7 +97,6 @@ func (s *Server) query(ctx context.Context, p queryParams) (answer queryAnswer, 
 	return s.readings(ctx, q) // reads the shorter page, whose cursor follows the last shown reading
 }
 
-// readings returns one page of readings.
 func (s *Server) readings(ctx context.Context, q client.Query) (answer queryAnswer, err error) {
 	answer.Readings = []reading{}
 	var rest client.Answer

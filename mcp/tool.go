@@ -92,7 +92,6 @@ func result(answer any) (*sdk.CallToolResult, error) {
 	return &sdk.CallToolResult{StructuredContent: json.RawMessage(text), Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}}, nil
 }
 
-// failed returns an error as the answer of a tool.
 func failed(err error) *sdk.CallToolResult {
 	r := &sdk.CallToolResult{}
 	r.SetError(errors.New(message(err)))
@@ -115,7 +114,6 @@ var remedies = strings.NewReplacer(
 	"GET /v1/alerts lists all alerts", "the tool alerts lists all alerts",
 	"query.", "", "path.", "")
 
-// message returns the text of an error with its remedy.
 func message(err error) string {
 	var e *varve.Error
 	if errors.As(err, &e) && e.Failure == varve.Forbidden {
@@ -124,7 +122,6 @@ func message(err error) string {
 	return remedies.Replace(err.Error())
 }
 
-// window has the parameters of a window.
 type window struct {
 	From   string `json:"from,omitempty" jsonschema:"beginning of the window of event time, inclusive: RFC 3339, a date or month, now, today, yesterday, or relative as in -24h or -1mo"`
 	To     string `json:"to,omitempty" jsonschema:"end of the window, exclusive, in the same forms"`

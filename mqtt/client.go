@@ -23,7 +23,7 @@ type ClientOptions struct {
 	Protocol       string        // version of MQTT: auto, 5 or 3.1.1
 	Filters        []string      // topic filters of MQTT, to which the client subscribes
 	Share          string        // name of a shared subscription; if empty, the subscription is not shared
-	Tenant         string        // tenant of the readings if neither the topic nor its rule gives one
+	Tenant         string        // tenant of the readings if neither the topic nor its rule gives a tenant
 	Window         int           // maximum number of received messages that are not acknowledged
 	Session        time.Duration // how long the broker keeps the session after the connection ends; only with MQTT 5
 	TLS            *tls.Config   // for mqtts; if nil, the default of crypto/tls with at least TLS 1.2
@@ -62,7 +62,7 @@ type Client struct {
 	state clientState
 }
 
-// clientState is the part of a client that Status returns.
+// clientState is the changing state of a client, which Status reports.
 type clientState struct {
 	connected bool
 	protocol  string
@@ -73,7 +73,7 @@ type clientState struct {
 	at        time.Time // when the storing of the last message began
 }
 
-// StartClient starts a client. It connects in the background, and reconnects until Close.
+// StartClient starts a client, which connects in the background, and reconnects until Close.
 func StartClient(o ClientOptions) *Client {
 	ctx, cancel := context.WithCancel(context.Background())
 	if o.Patience == 0 {

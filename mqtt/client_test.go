@@ -25,14 +25,12 @@ import (
 	"github.com/varvedb/varve/mqtt"
 )
 
-// broker is an MQTT broker in this process.
 type broker struct {
 	*server.Server
 	address string
 	stopped bool
 }
 
-// stop stops the broker, unless a test has stopped it.
 func (b *broker) stop() {
 	if !b.stopped {
 		b.stopped = true
@@ -55,7 +53,6 @@ func startBroker(t *testing.T) *broker {
 	return b
 }
 
-// publish publishes a message to the subscribers.
 func (b *broker) publish(t *testing.T, topic, payload string) {
 	t.Helper()
 	if err := b.Publish(topic, []byte(payload), false, 1); err != nil {
@@ -189,7 +186,6 @@ func TestTLS_IsCheckedAndUsed(t *testing.T) {
 	}
 }
 
-// TestClient_AcknowledgesInOrder checks that no message is acknowledged before an earlier one.
 func TestClient_AcknowledgesInOrder(t *testing.T) {
 	w, b := newWorld(t, 1000), startBroker(t)
 	w.client(t, b)
@@ -235,7 +231,6 @@ func TestClient_ResumesSession(t *testing.T) {
 	}
 }
 
-// TestClient_ReportsLostBroker checks the condition and the error while the broker is unreachable.
 func TestClient_ReportsLostBroker(t *testing.T) {
 	w, b := newWorld(t, 10), startBroker(t)
 	c := w.client(t, b)
@@ -246,7 +241,6 @@ func TestClient_ReportsLostBroker(t *testing.T) {
 	}
 }
 
-// TestClient_ReportsRefusedSubscription checks the error if the broker does not allow a topic.
 func TestClient_ReportsRefusedSubscription(t *testing.T) {
 	for _, p := range protocols {
 		w, b := newWorld(t, 10), startBroker(t)
@@ -296,7 +290,6 @@ func TestClient_WatchesDroppedMessages(t *testing.T) {
 	within(t, "acknowledgements", func() bool { return b.unacknowledged("varve") == 0 })
 }
 
-// TestClient_AnswersToResponseTopic checks that the verdicts go to the response topic.
 func TestClient_AnswersToResponseTopic(t *testing.T) {
 	w, b := newWorld(t, 10), startBroker(t)
 	w.client(t, b)

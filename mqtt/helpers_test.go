@@ -94,7 +94,6 @@ func (w *world) failRejects(err error) {
 	w.fail = err
 }
 
-// rejected returns the rejects of the default tenant.
 func (w *world) rejected(t *testing.T) []rejects.Reject {
 	t.Helper()
 	page, err := w.engine.Rejects.List(t.Context(), rejects.Query{Tenant: varve.DefaultTenant, Limit: 100})
@@ -104,7 +103,6 @@ func (w *world) rejected(t *testing.T) []rejects.Reject {
 	return page.Items
 }
 
-// stored returns the number of readings of a device in stream w.
 func (w *world) stored(t *testing.T, tenant, device string) (n int) {
 	t.Helper()
 	rows, err := w.engine.Query.Open(t.Context(), query.Query{
@@ -126,7 +124,8 @@ func (w *world) stored(t *testing.T, tenant, device string) (n int) {
 	}
 }
 
-// occupy begins sessions until the ingester refuses another one. The returned function ends them.
+// occupy begins sessions until the ingester refuses another session. The returned function ends the
+// sessions.
 func (w *world) occupy(t *testing.T) (release func()) {
 	t.Helper()
 	var held []*ingest.Session
@@ -165,7 +164,6 @@ func within(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// device is a client of MQTT 5.
 type device struct {
 	*v5.Client
 	received chan *v5.Publish

@@ -39,7 +39,6 @@ type link interface {
 	close()
 }
 
-// failure records the first failure of a link.
 type failure struct {
 	once sync.Once
 	done chan struct{}
@@ -60,7 +59,6 @@ func (f *failure) failed() <-chan struct{} { return f.done }
 // cause returns the reason for the failure. It may be called only after f.done is closed.
 func (f *failure) cause() error { return f.err }
 
-// errVersion reports a broker that does not support the version of MQTT.
 var errVersion = errors.New("the broker does not support this version of MQTT")
 
 // dialLimit limits the time until a connection is open, and the wait for the answer to the packet CONNECT.
@@ -73,7 +71,7 @@ const keepAlive = 30
 // answered would end good connections: with a backlog, Mosquitto sends megabytes before the answer.
 const silence = 2 * keepAlive * time.Second
 
-// dial opens a connection to the broker.
+// dial opens a connection to the broker, with TLS for the scheme mqtts. It fails after dialLimit.
 func dial(ctx context.Context, address string, secure *tls.Config) (net.Conn, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -135,7 +133,6 @@ func (w watched) Read(p []byte) (int, error) {
 
 func (c *bufferedConn) Read(p []byte) (int, error) { return c.in.Read(p) }
 
-// refused returns the error for a subscription that the broker refuses.
 func refused(filter string, code byte) error {
 	return varve.Errorf(varve.Forbidden, "the broker refuses the subscription to %s with code 0x%02x: allow it there for mqtt.user", filter, code)
 }

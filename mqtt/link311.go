@@ -9,7 +9,6 @@ import (
 	paho "github.com/eclipse/paho.mqtt.golang"
 )
 
-// link311 is a link of MQTT 3.1.1.
 type link311 struct {
 	*failure
 	client paho.Client
@@ -52,7 +51,8 @@ func message311(p paho.Message) *message {
 	return m
 }
 
-// wait waits for an answer of the broker.
+// wait blocks until the broker has answered. It fails if the answer is an error, the connection is
+// lost, or ctx ends.
 func (l *link311) wait(ctx context.Context, t paho.Token) error {
 	select {
 	case <-t.Done():

@@ -52,7 +52,6 @@ func (pinger) PingResp() {}
 // SetDebug implements paho.Pinger.
 func (pinger) SetDebug(log.Logger) {}
 
-// link5 is a link of MQTT 5.
 type link5 struct {
 	*failure
 	client *paho.Client
@@ -110,7 +109,6 @@ func connect5(ctx context.Context, o *ClientOptions, receive func(*message)) (li
 	return nil, connectError(answer.ReasonCode)
 }
 
-// connectError returns the error for a code with which the broker refuses a connection.
 func connectError(code byte) error {
 	meaning := map[byte]string{
 		packets.ConnackInvalidClientID: "it does not accept mqtt.client_id", packets.ConnackBadUsernameOrPassword: "mqtt.user or the password is wrong",

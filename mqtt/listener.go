@@ -103,7 +103,6 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// peer is a connected device.
 type peer struct {
 	key    string // text of the device's API key; empty while no key is needed
 	client string // client id of the device
@@ -199,7 +198,6 @@ func (h *hook) OnACLCheck(_ *server.Client, topic string, write bool) bool {
 	return write || len(topic) > 0 && topic[0] != '$'
 }
 
-// OnDisconnect removes a device from the connected devices.
 func (h *hook) OnDisconnect(cl *server.Client, _ error, _ bool) {
 	if _, ok := h.peers.LoadAndDelete(cl); ok {
 		h.opts.Metrics.connections.Set(float64(h.count.Add(-1)))

@@ -29,7 +29,6 @@ func (w *world) listen(t *testing.T, change ...func(*mqtt.ListenerOptions)) stri
 	return l.Addr().String()
 }
 
-// start starts a listener.
 func (w *world) start(t *testing.T, change ...func(*mqtt.ListenerOptions)) *mqtt.Listener {
 	t.Helper()
 	socket, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,7 +46,6 @@ func (w *world) start(t *testing.T, change ...func(*mqtt.ListenerOptions)) *mqtt
 	return l
 }
 
-// key creates an API key.
 func (w *world) key(t *testing.T, d apikeys.Draft) (id, text string) {
 	t.Helper()
 	k, text, err := w.engine.Keys.Create(t.Context(), d)
@@ -123,7 +121,6 @@ func TestListener_AnswersQoS2(t *testing.T) {
 	}
 }
 
-// TestListener_AnswersToResponseTopic checks that the verdicts go to the response topic.
 func TestListener_AnswersToResponseTopic(t *testing.T) {
 	w := newWorld(t, 10)
 	d, _ := connect(t, w.listen(t), "c1", "", "")
@@ -304,7 +301,6 @@ func TestListener_DisconnectsWhileUnavailable(t *testing.T) {
 	}
 }
 
-// TestListener_RefusesBadPackets checks the answers to packets that are not valid.
 func TestListener_RefusesBadPackets(t *testing.T) {
 	w := newWorld(t, 10)
 	address := w.listen(t)

@@ -76,7 +76,6 @@ func (q *queue) connected(l link) {
 	close(q.linked)
 }
 
-// process stores the message of an entry.
 func (q *queue) process(e *entry) {
 	defer close(e.done)
 	q.slots <- struct{}{}
@@ -103,7 +102,6 @@ func (q *queue) yield() {
 	q.pace.Rest()
 }
 
-// answer sends the verdicts to the topic that the sender named.
 func (q *queue) answer(m *message, r *Result) {
 	select {
 	case <-q.linked:

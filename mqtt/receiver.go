@@ -170,7 +170,7 @@ func (r *Receiver) read(ctx context.Context, s Sender, from string, d *topic.Del
 		return result, err
 	case err != nil:
 		result.Outcome, result.Verdict = Unreadable, varve.Reject(varve.CodeMalformed, "%s", err)
-		result.Tally.Rejected = 0 // so Receive stores the whole message as a reject
+		result.Tally.Rejected = 0 // so that Receive stores the whole message as a reject
 	case temporary != nil:
 		return result, varve.Errorf(varve.Unavailable, "%s", temporary.Message)
 	case result.Tally.Rejected > 0:

@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	// alertsPath is the path of Alertmanager's API for alerts.
 	alertsPath = "/api/v2/alerts"
 	// resendEvery is the time between two messages about an open alert. Alertmanager resolves an
 	// alert at its end, which is fireFor after the last message.
@@ -47,7 +46,7 @@ type firing struct {
 	ended time.Time // when the resolution was last sent; zero if it was not sent
 }
 
-// mostFired is the number of firings at which ended ones are forgotten.
+// mostFired is the number of firings from which on ended firings are removed from memory.
 const mostFired = 1000
 
 // NewAlertmanager returns a notifier for the Alertmanager at a URL, such as http://localhost:9093.
@@ -60,7 +59,6 @@ func NewAlertmanager(address, token string, now func() time.Time) (*Alertmanager
 	return &Alertmanager{url: address + alertsPath, token: token, now: now, client: newClient(), fired: map[string]*firing{}}, nil
 }
 
-// postable is an alert as Alertmanager receives it.
 type postable struct {
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`

@@ -7,7 +7,6 @@ import (
 	"github.com/varvedb/varve/alerts"
 )
 
-// digestKey identifies the digests of a notifier and a rule.
 type digestKey struct{ notifier, tenant, rule string }
 
 // openDigest is a digest that collects messages until it is due.
@@ -32,7 +31,6 @@ func (s *Sender) digestFor(notifier string, a *alerts.Alert) (id string, due tim
 	return d.id, d.due
 }
 
-// dueDigests returns the digests that are due, by notifier.
 func (s *Sender) dueDigests(now time.Time) map[string][]*job {
 	byID := map[string]*job{}
 	for _, w := range s.works {
@@ -59,7 +57,6 @@ func (s *Sender) dueDigests(now time.Time) map[string][]*job {
 	return due
 }
 
-// summary returns the message of a digest.
 func (s *Sender) summary(id string, parts []part) *Message {
 	first := parts[0].of.rec
 	d := &Summary{Tenant: first.Tenant, Rule: first.Rule, Severity: first.Severity, Late: true}

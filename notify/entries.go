@@ -50,7 +50,6 @@ func (s *Sender) dueRefresh(o *outlet) (func(context.Context) error, bool) {
 	return func(ctx context.Context) error { return n.Refresh(ctx, list) }, true
 }
 
-// silenced returns the number of silent deliveries.
 func (r *record) silenced() (n int) {
 	for _, d := range r.Deliveries {
 		if d.State == Silent {

@@ -87,7 +87,6 @@ func inBubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
-// open opens an engine that delivers to targets.
 func open(t *testing.T, s store.Store, targets ...notify.Target) *world {
 	t.Helper()
 	e, err := engine.Open(t.Context(), engine.Options{Store: s, Holder: "test", NoRollups: true, Notify: engine.Notify{Targets: targets}})
@@ -149,7 +148,6 @@ func wait(d time.Duration) {
 	synctest.Wait()
 }
 
-// expect compares the log of a receiver with a text.
 func expect(t *testing.T, r *receiver, want string) {
 	t.Helper()
 	if got := r.log(); got != want {
@@ -159,7 +157,6 @@ func expect(t *testing.T, r *receiver, want string) {
 
 func all(r notify.Notifier) notify.Target { return notify.Target{Name: "ops", Notifier: r} }
 
-// entries returns the number of entries in the outbox.
 func (w *world) entries() int {
 	w.t.Helper()
 	list, err := w.Alerts.Outbox().Entries(w.t.Context())

@@ -17,9 +17,10 @@ var introducedKey = store.Key{PK: "NOTIFIERS", SK: "INTRODUCED"}
 // introduce announces all open alerts if a notifier was added, or if its route has changed. It
 // compares the notifiers once after each acquisition of the lease.
 //
-// An announced alert gets an entry in the outbox. The sender's record of the alert names the notifiers
-// that received the opening, so that only the other notifiers receive it. If the process dies before the notifiers are
-// stored, the next one repeats the announcement, and no message is sent twice.
+// An announced alert gets an entry in the outbox. The sender's record of the alert names the
+// notifiers that received the opening, so that only the other notifiers receive it. If the process
+// dies before the notifiers are stored, the next process repeats the announcement, and no message
+// is sent twice.
 func (s *Sender) introduce(ctx context.Context) error {
 	if s.current {
 		return nil
@@ -41,7 +42,6 @@ func (s *Sender) introduce(ctx context.Context) error {
 	return nil
 }
 
-// introduced returns the routes of the stored notifiers, by name.
 func (s *Sender) introduced(ctx context.Context) (map[string]string, error) {
 	items, err := s.opts.Items.Get(ctx, []store.Key{introducedKey}, true)
 	if err != nil {

@@ -134,7 +134,6 @@ func NewTest(now time.Time) *Message {
 	}
 }
 
-// messageID returns the id of the message that the parts identify.
 func messageID(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -153,7 +152,7 @@ type Notifier interface {
 // Refresher is implemented by notifiers whose receivers forget alerts that are not resent.
 type Refresher interface {
 	Notifier
-	// Refresh resends delivered messages of alerts: openings of open ones, and recent resolutions.
+	// Refresh resends delivered messages: the openings of open alerts, and recent resolutions.
 	Refresh(ctx context.Context, delivered []*Message) error
 	// RefreshEvery returns the time between two calls of Refresh.
 	RefreshEvery() time.Duration

@@ -45,7 +45,6 @@ type job struct {
 	tried   bool      // false if the batch ended before an attempt
 }
 
-// part is one delivery of a record.
 type part struct {
 	*delivery
 	of *work
@@ -143,10 +142,10 @@ func dueJobs(all []*job, now time.Time) (due []*job) {
 func (j *job) alert() string { return j.parts[0].of.rec.Alert }
 
 // begin sends jobs in the background. If a refresh is due, it refreshes the receiver instead, and
-// the jobs wait for the next round.
+// leaves the jobs to the next call of dispatch.
 func (s *Sender) begin(ctx context.Context, o *outlet, jobs []*job) {
 	var send func() batchResult
-	if r, due := s.dueRefresh(o); due { // a refresh precedes jobs, because a backlog may have due jobs in every round
+	if r, due := s.dueRefresh(o); due { // a refresh precedes jobs, because jobs may be due at every call
 		send = func() batchResult {
 			ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 			defer cancel()
@@ -246,7 +245,6 @@ func (s *Sender) finish(ctx context.Context, r *batchResult) error {
 	return nil
 }
 
-// applyResult applies the result of one job to its deliveries.
 func (s *Sender) applyResult(o *outlet, j *job, now time.Time, changed map[*record]bool) {
 	for _, p := range j.parts {
 		p.sending = false
@@ -323,7 +321,6 @@ func (s *Sender) removeFinished(ctx context.Context) error {
 	return s.removeEntries(ctx, over)
 }
 
-// failRemoved fails pending deliveries to notifiers that are not configured.
 func (s *Sender) failRemoved(r *record, now time.Time) (changed bool) {
 	for _, d := range r.Deliveries {
 		if d.State == Pending && !slices.ContainsFunc(s.outlets, func(o *outlet) bool { return o.Name == d.Notifier }) {

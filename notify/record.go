@@ -35,7 +35,7 @@ type record struct {
 type content struct {
 	Rule       string            `json:"rule"`
 	Severity   string            `json:"severity"`
-	Reported   alerts.AlertState `json:"reported,omitempty"` // state in the last queued message; "" before the first one
+	Reported   alerts.AlertState `json:"reported,omitempty"` // state in the last queued message; "" before any message
 	Count      int               `json:"count"`              // number of messages that were queued for the alert
 	Mode       alerts.LateMode   `json:"mode,omitempty"`     // mode of the last opening; "" if it was not late
 	Targets    []string          `json:"targets,omitempty"`  // notifiers of the last opening, which also receive its resolution
@@ -55,7 +55,7 @@ type delivery struct {
 	Queued   time.Time `json:"queued"`
 	Next     time.Time `json:"next,omitzero"` // time of the next attempt
 	Ended    time.Time `json:"ended,omitzero"`
-	Refused  time.Time `json:"refused,omitzero"` // time since which the receiver has refused all attempts; zero if it did not refuse the last one
+	Refused  time.Time `json:"refused,omitzero"` // time since which all attempts were refused; zero if the last attempt was not
 	Attempts int       `json:"attempts,omitempty"`
 	Error    string    `json:"error,omitempty"`
 	Digest   string    `json:"digest,omitempty"` // id of the digest in which the message is counted
@@ -209,7 +209,6 @@ func (r *record) trim() {
 	})
 }
 
-// message returns the message of a pending delivery, or nil.
 func (r *record) message(d *delivery) *Message {
 	for _, m := range r.Messages {
 		if m.ID == d.Message {
@@ -234,7 +233,6 @@ func (r *record) state() State {
 	return state
 }
 
-// dataOf returns the description of an alert, with the state open.
 func dataOf(q *queuing, a *alerts.Published) *AlertData {
 	d := &AlertData{
 		ID: a.ID, Tenant: a.Tenant, Device: a.Device, Stream: a.Stream, Rule: a.Rule, Severity: string(a.Severity), State: string(alerts.Open),
@@ -253,7 +251,6 @@ func dataOf(q *queuing, a *alerts.Published) *AlertData {
 	return d
 }
 
-// valueJSON returns a value as JSON.
 func valueJSON(v varve.Value) json.RawMessage {
 	if v.Kind() != varve.KindString {
 		return json.RawMessage(v.String())

@@ -30,7 +30,6 @@ const (
 	maxChanges = 500
 )
 
-// records stores the records of alerts.
 type records struct {
 	items store.Items
 	now   func() time.Time
@@ -105,7 +104,6 @@ func recordOf(it *store.Item) (*record, error) {
 	return r, a.Err()
 }
 
-// errSuperseded means that another sender has written a record.
 var errSuperseded = errors.New("another process delivers alerts now")
 
 // write writes records, each in its next version. If another process has changed one of them, write

@@ -28,7 +28,6 @@ type Target struct {
 	Notifier Notifier
 }
 
-// targetsOf returns the names of the targets to which an alert is delivered.
 func targetsOf(targets []Target, a *alerts.Alert) (names []string) {
 	for i := range targets {
 		if targets[i].Route.Matches(a) {

@@ -250,7 +250,6 @@ func (s *Sender) refresh(ctx context.Context, entries []alerts.OutboxEntry) erro
 	return nil
 }
 
-// queue reads changed alerts, and queues messages about them.
 func (s *Sender) queue(ctx context.Context, list []*work) error {
 	var names, unread []alerts.AlertName
 	for _, w := range list {
@@ -286,7 +285,6 @@ func (s *Sender) queue(ctx context.Context, list []*work) error {
 	return s.records.write(ctx, changed)
 }
 
-// queueOne queues messages about one alert.
 func (s *Sender) queueOne(ctx context.Context, w *work, current map[alerts.AlertName]alerts.Published) error {
 	now := s.opts.Now().UTC()
 	w.current, w.recheck = true, time.Time{}

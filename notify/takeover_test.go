@@ -55,7 +55,6 @@ func TestSender_DeliversOnceInManyProcesses(t *testing.T) {
 	})
 }
 
-// TestDeliveries_HasPages checks pages of deliveries, and the errors of parameters.
 func TestDeliveries_HasPages(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := &receiver{}

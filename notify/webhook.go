@@ -91,7 +91,6 @@ func (w *Webhook) Send(ctx context.Context, m *Message) error {
 	return post(w.client, req, w.now)
 }
 
-// signature returns the signatures of a message, one for each secret.
 func (w *Webhook) signature(id, at string, body []byte) string {
 	var all []string
 	for _, key := range w.keys {

@@ -73,7 +73,6 @@ func (c *collector) addPart(p *query.Part) {
 	}
 }
 
-// addLags adds the lag of each reading of a part.
 func (c *collector) addLags(p *block.Part) {
 	if c.lag == nil {
 		return

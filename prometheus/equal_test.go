@@ -81,7 +81,7 @@ func (s *oracleSet) At() storage.Series                { return s.list[s.at] }
 func (s *oracleSet) Err() error                        { return nil }
 func (s *oracleSet) Warnings() annotations.Annotations { return nil }
 
-// evaluate evaluates a query with Prometheus' engine.
+// evaluate returns the answer of Prometheus' engine to a query.
 func (o *oracle) evaluate(q promtest.Query, lookback time.Duration) (parser.Value, error) {
 	e := promql.NewEngine(promql.EngineOpts{
 		MaxSamples: 50_000_000, Timeout: time.Minute, LookbackDelta: lookback, EnableAtModifier: true, EnableNegativeOffset: true,
@@ -119,7 +119,6 @@ func seriesOf(v parser.Value) map[string][]promql.FPoint {
 	return all
 }
 
-// difference returns the first difference between two values, or "".
 func difference(got, want parser.Value) string {
 	if got.Type() != want.Type() {
 		return fmt.Sprintf("type %s, want %s", got.Type(), want.Type())

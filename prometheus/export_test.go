@@ -21,5 +21,4 @@ func FinishRollups(ctx context.Context, steps int64) (n int, err error) {
 	return n, err
 }
 
-// AppendFloat appends a number to JSON.
 func AppendFloat(dst []byte, f float64) []byte { return appendFloat(dst, f) }

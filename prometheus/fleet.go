@@ -25,10 +25,8 @@ type fleet struct {
 	devices [][]labels.Label
 }
 
-// deviceKey identifies a device.
 type deviceKey struct{ tenant, device string }
 
-// readDevice has the labels of a device, and the time at which they were read.
 type readDevice struct {
 	labels []labels.Label
 	read   time.Time
@@ -247,7 +245,6 @@ func namesOf(label string, matchers []*labels.Matcher) (names []string, finite b
 	return names, finite
 }
 
-// matchesStream reports whether matchers of the label stream accept a name.
 func matchesStream(stream string, matchers []*labels.Matcher) bool {
 	for _, m := range matchers {
 		if m.Name == streamLabel && !m.Matches(stream) {
@@ -277,7 +274,6 @@ func matchesDevice(device []labels.Label, matchers []*labels.Matcher) bool {
 	return true
 }
 
-// matchesField reports whether matchers of __name__ accept a field.
 func matchesField(field string, matchers []*labels.Matcher) bool {
 	for _, m := range matchers {
 		if m.Name == nameLabel && !m.Matches(field) {

@@ -129,7 +129,6 @@ func newTarget(tenant, stream string, device []labels.Label) target {
 	return t
 }
 
-// value returns the value of a label, or "".
 func (t *target) value(name string) string {
 	for i := range t.labels {
 		if t.labels[i].Name == name {
@@ -139,7 +138,6 @@ func (t *target) value(name string) string {
 	return ""
 }
 
-// metric returns the labels of the series of a field.
 func (t *target) metric(field string) labels.Labels {
 	b := labels.NewScratchBuilder(len(t.labels) + 1)
 	b.Add(nameLabel, field)

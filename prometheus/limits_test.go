@@ -44,7 +44,6 @@ func TestQueries_AreBounded(t *testing.T) {
 	}
 }
 
-// TestRollups_EndWithContext checks that the computation of samples from roll-ups ends with its context.
 func TestRollups_EndWithContext(t *testing.T) {
 	if n, err := prometheus.FinishRollups(t.Context(), 100); n != 100 || err != nil {
 		t.Errorf("%d samples, %v", n, err)

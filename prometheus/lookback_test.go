@@ -11,7 +11,6 @@ import (
 	"github.com/varvedb/varve/prometheus"
 )
 
-// TestLookback_FollowsInterval checks the look-back for devices that report at different intervals.
 func TestLookback_FollowsInterval(t *testing.T) {
 	for _, c := range []struct {
 		options  prometheus.Options

@@ -16,7 +16,7 @@ import (
 // the window are excluded.
 type Selection struct {
 	Tenant string
-	Match  []string // selectors; a series must match at least one; if empty, all series
+	Match  []string // selectors; a series must match at least one of them; if empty, all series are selected
 	Window varve.Window
 	Limit  int // maximum number of results; 0 means no limit
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/block"
 )
 
-// TestSamples_KeepsOnePerMoment adds a day of readings, one every ten seconds, in parts of 100. A selector
-// with a step of five minutes keeps the last reading at or before each step.
+// TestSamples_KeepsOnePerMoment adds a day of readings, one every ten seconds, in parts of 100. A
+// selector with a step of five minutes must have the last reading at or before each step.
 func TestSamples_KeepsOnePerMoment(t *testing.T) {
 	const step, every, n = 300_000, 10_000, 8640
 	v := &queryStorage{lookedBack: 5 * time.Minute}

@@ -10,9 +10,10 @@ import (
 const (
 	// maxText is the maximum length of a query, and of all selectors of a request together.
 	maxText = 128 << 10
-	// maxTokens is the maximum number of tokens of such a text. Expressions cannot be nested deeper. The
-	// time of the parser grows with the square of the depth, and its stack with the depth. No context
-	// ends the parser, and an exhausted stack ends the process.
+	// maxTokens is the maximum number of tokens of a query, and of all selectors of a request
+	// together. It also limits the depth of nested expressions. The time of the parser grows with
+	// the square of the depth, and its stack with the depth. No context ends the parser, and an
+	// exhausted stack ends the process.
 	maxTokens = 5000
 	// maxSelectors is the maximum number of selectors of a request. Each one is compared with all devices.
 	maxSelectors = 100
@@ -39,7 +40,6 @@ func checkSize(texts ...string) error {
 	return nil
 }
 
-// parse parses a query.
 func (e *Engine) parse(text string) (parser.Expr, error) {
 	err := checkSize(text)
 	if err != nil {

@@ -27,7 +27,7 @@ type queryStorage struct {
 	rollups  map[*labels.Matcher]bucketed // aggregates that come from roll-ups, by the matcher with which rewrite marks their selector
 	read     atomic.Int64                 // number of samples that were read so far
 	selected []*selection
-	isSingle bool // whether the query has only one selector
+	isSingle bool // whether the query has exactly one selector
 
 	hasSubquery bool
 	lookedBack  time.Duration // look-back of the query
@@ -92,10 +92,8 @@ func (s *selection) Next() bool {
 	return s.err == nil && s.at < len(s.list)
 }
 
-// At returns the current series.
 func (s *selection) At() storage.Series { return s.list[s.at] }
 
-// Err returns the error that ended the reads.
 func (s *selection) Err() error {
 	<-s.done
 	return s.err
@@ -147,9 +145,9 @@ func errTooManySeries(found, limit int) error {
 	return varve.Errorf(varve.Invalid, "the selector matches %d series, and the limit is %d: select fewer devices or fields, or raise query.max_series", found, limit)
 }
 
-// boundedTargets returns the result of targets for a selector. If it has more devices than the limit of
-// series, boundedTargets omits devices without data in the stream. It fails if the others have too many
-// series.
+// boundedTargets returns the result of targets for a selector. If it has more devices than the
+// limit of series, boundedTargets omits devices without data in the stream. It fails if the
+// remaining devices have too many series.
 func (v *queryStorage) boundedTargets(ctx context.Context, matchers []*labels.Matcher, fromRollups bool) ([]target, error) {
 	targets, err := v.targets(ctx, v.tenant, matchers)
 	if err != nil || len(targets) <= v.opts.MaxSeries {

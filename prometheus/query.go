@@ -196,7 +196,7 @@ const truncatedWarning = "results truncated due to limit"
 // maxAnnotations is the largest number of warnings, and of infos, in an answer.
 const maxAnnotations = 10
 
-// texts returns the warnings and the infos of a query.
+// texts returns the warnings and the infos of a query as texts, up to maxAnnotations of each.
 func texts(a annotations.Annotations, query string) (warnings, infos []string) {
 	return a.AsStrings(query, maxAnnotations, maxAnnotations)
 }
@@ -224,7 +224,6 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap returns the wrapped error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// badParam returns the error of an invalid parameter.
 func badParam(name string, err error) error {
 	return &Error{BadData, fmt.Errorf("invalid parameter %q: %w", name, err)}
 }

@@ -146,7 +146,7 @@ func (v *queryStorage) readMatrix(ctx context.Context, s *parser.EvalStmt, selec
 	if err != nil {
 		return nil, fmt.Errorf("expanding series: %w", err)
 	}
-	keepsName := false // only the last sample keeps the name of its metric
+	keepsName := false // of the aggregates from roll-ups, only last_over_time keeps the name of the metric
 	for _, b := range v.rollups {
 		keepsName = b.function == "last"
 	}

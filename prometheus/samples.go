@@ -23,7 +23,6 @@ type samples struct {
 	moment  int64 // the evaluation that uses the last sample of list, in milliseconds since 1970; see moments
 }
 
-// Labels returns the labels of the series.
 func (s *samples) Labels() labels.Labels { return s.metric }
 
 // Iterator returns an iterator over the samples. It reuses the given one if possible.
@@ -125,7 +124,6 @@ type iterator struct {
 	at   int // index of the current sample; -1 before the first one
 }
 
-// Next moves to the next sample.
 func (it *iterator) Next() chunkenc.ValueType {
 	if it.at+1 >= len(it.list) {
 		it.at = len(it.list)
@@ -153,10 +151,8 @@ func (it *iterator) Seek(t int64) chunkenc.ValueType { //nolint:govet // the met
 	return chunkenc.ValFloat
 }
 
-// At returns the current sample.
 func (it *iterator) At() (int64, float64) { return it.list[it.at].T, it.list[it.at].F }
 
-// AtT returns the time of the current sample.
 func (it *iterator) AtT() int64 { return it.list[it.at].T }
 
 // AtST returns 0: samples have no start time.

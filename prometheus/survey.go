@@ -30,7 +30,6 @@ type survey struct {
 
 type seriesKey = varve.Series
 
-// surveys caches recent surveys.
 type surveys struct {
 	mu    sync.Mutex
 	known map[seriesKey]survey
@@ -148,7 +147,8 @@ func medianInterval(times []int64) time.Duration {
 	return time.Duration(gaps[len(gaps)/2])
 }
 
-// lookback returns the look-back of a series.
+// lookback returns the look-back of a series: the configured one, or else a multiple of the
+// observed interval, from minLookback to maxLookback.
 func (e *Engine) lookback(ctx context.Context, of varve.Series) (time.Duration, error) {
 	if d := e.opts.StreamLookback[of.Stream]; d > 0 {
 		return d, nil

@@ -19,7 +19,6 @@ import (
 // noon is the time of the clock of a new world.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// world has an engine over a store.
 type world struct {
 	t      testing.TB
 	clock  time.Time
@@ -83,7 +82,6 @@ func (w *world) send(readings ...varve.Reading) {
 	}
 }
 
-// register registers a device.
 func (w *world) register(d *devices.Device) {
 	w.t.Helper()
 	if _, err := w.engine.Devices.Put(context.Background(), *d, w.engine.Query); err != nil {

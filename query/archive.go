@@ -121,7 +121,6 @@ func (p *plan) includes(a *Archived, infos []store.Info) bool {
 	return false
 }
 
-// readArchived reads the next page of an archived table.
 func (p *pager) readArchived(ctx context.Context, s *source, rng store.Range, w wanted) (store.Page, error) {
 	if s.next == nil {
 		s.next = s.archived.Open(rng)
@@ -146,7 +145,6 @@ func (s *source) replace(err error) bool {
 	return true
 }
 
-// explainTable estimates the cost of a planned table.
 func (e *Engine) explainTable(ctx context.Context, q *Query, p *plan, t *planned) (PlannedTable, error) {
 	rng := q.rangeOf(t.Table, p.layout, q.After, 0)
 	if t.archived != nil {

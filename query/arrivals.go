@@ -12,7 +12,7 @@ import (
 type ArrivalQuery struct {
 	Series varve.Series
 	Window varve.Window    // window of event times
-	After  *varve.Position // if set, only readings after it
+	After  *varve.Position // if set, only readings after this position are passed
 	// From and To limit the first arrival: From <= arrival < To.
 	From, To time.Time
 }
@@ -51,7 +51,6 @@ func (e *Engine) ScanArrivals(ctx context.Context, q ArrivalQuery, scan func(*va
 	}
 }
 
-// arrivalScan is the state of ScanArrivals.
 type arrivalScan struct {
 	rows     *Rows
 	from, to int64 // bounds of a reading's first arrival, in milliseconds since 1970

@@ -59,7 +59,7 @@ func limitOf(t grid.Table, asOf time.Time) time.Time {
 	return asOf
 }
 
-// asOfCoverage returns the coverage of an answer as of an earlier time, or nil.
+// asOfCoverage returns the AsOf of a coverage, or nil if the query has none.
 func asOfCoverage(q *Query, complete time.Time, later int) *AsOf {
 	if q.AsOf.IsZero() {
 		return nil

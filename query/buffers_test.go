@@ -84,7 +84,6 @@ func (w *world) compareLate(t *testing.T, q query.Query, want []varve.Reading) {
 	}
 }
 
-// abandon opens a query and closes it early.
 func (w *world) abandon(t *testing.T, q query.Query) {
 	q.Limit = 0
 	rows, err := w.engine.Open(t.Context(), q)

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/retention"
 )
 
-// TestCoverage_CountsCopiesWithOtherValues checks that the copy with the first arrival is returned. Each
-// returned reading with later copies of other values must count once.
+// TestCoverage_CountsCopiesWithOtherValues checks that the copy with the first arrival is returned.
+// Each returned reading that has later copies with other values must count as one conflict.
 func TestCoverage_CountsCopiesWithOtherValues(t *testing.T) {
 	w := newWorld(t, 365*day, 365*day, 2)
 	month := start.AddDate(0, 1, 0)

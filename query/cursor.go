@@ -27,7 +27,8 @@ const (
 	cursorVersionAsOf = 2 // the cursor has the time AsOf
 )
 
-// checksumBytes is the length of the checksum at the end. It detects truncated cursors.
+// checksumBytes is the length of the checksum at the end of a cursor. The checksum detects
+// truncated cursors.
 const checksumBytes = 4
 
 // Encode returns the cursor as text. The text is valid only for the same series, order and
@@ -63,7 +64,6 @@ func nanos(t time.Time) int64 {
 	}
 }
 
-// hashOf returns a hash of the parameters of a query.
 func hashOf(s varve.Series, o varve.Order, from, to string) uint64 {
 	h := fnv.New64a()
 	for _, part := range []string{s.Tenant, s.Stream, s.Device, o.String(), from, to} {

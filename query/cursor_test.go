@@ -94,9 +94,9 @@ func TestParseCursor_RefusesOtherQuery(t *testing.T) {
 	}
 }
 
-// FuzzCursor parses random texts, and cursors with random contents and a valid checksum. The parser never
-// panics, and fails only with Invalid. A parsed cursor keeps its position when it is encoded and parsed
-// once more, and its window if that is not before 1970.
+// FuzzCursor parses random texts, and cursors with random contents and a valid checksum. The parser
+// never panics, and fails only with Invalid. A parsed cursor has the same position when it is
+// encoded and parsed once more. It also has the same window, if that is not before 1970.
 func FuzzCursor(f *testing.F) {
 	for _, c := range []query.Cursor{
 		{Window: varve.AllTime(), After: varve.Position{Time: 1, ID: varve.HashID(1)}},

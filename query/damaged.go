@@ -26,7 +26,7 @@ func (d *damage) collect(skip bool) func(*store.DamagedRow) {
 	}
 }
 
-// addTo adds the skipped rows to a coverage.
+// addTo adds the skipped rows to a coverage, and adds their tables to its failed tables.
 func (d *damage) addTo(c *Coverage) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

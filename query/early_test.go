@@ -53,7 +53,6 @@ func TestRows_StopsAtLimit(t *testing.T) {
 	}
 }
 
-// TestRows_ReadsOnlyTablesOfWindow checks that a query of a week reads no tables of other weeks.
 func TestRows_ReadsOnlyTablesOfWindow(t *testing.T) {
 	w := yearly(t, 4)
 	q := query.Query{Series: device("a"), Window: varve.Window{From: start.Add(-107 * day), To: start.Add(-100 * day)}}

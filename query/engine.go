@@ -53,9 +53,9 @@ type Query struct {
 	Series     varve.Series
 	Window     varve.Window
 	Order      varve.Order
-	After      *varve.Position // if set, only readings after it in Order
+	After      *varve.Position // if set, only readings after this position, in Order, are returned
 	Limit      int             // maximum number of readings; 0 means all
-	Fields     []string        // if not empty, only these fields of each reading
+	Fields     []string        // if not empty, only these fields of each reading are returned
 	Consistent bool            // includes every acknowledged reading
 	Expired    bool            // includes expired readings that are not dropped yet
 	// AsOf, if set, excludes readings that arrived later. Of several copies of a reading, only

@@ -82,12 +82,10 @@ func TestRows_ReportsAllFailures(t *testing.T) {
 	}
 }
 
-// catalog is a catalog that always fails.
 type catalog struct{}
 
 func (catalog) Tables(context.Context, store.Filter) ([]store.Info, error) { return nil, errBroken }
 
-// TestOpen_FailsWithoutCatalog checks that a query fails if the tables cannot be listed.
 func TestOpen_FailsWithoutCatalog(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)
 	e := query.New(query.Options{Reader: w.store, Catalog: catalog{}, Streams: w.streams, Policy: w.policy, Now: w.now})

@@ -19,7 +19,7 @@ import (
 type LatestQuery struct {
 	Series     varve.Series
 	By         varve.By
-	Fields     []string // if not empty, only these fields
+	Fields     []string // if not empty, only these fields are returned
 	Consistent bool
 	Expired    bool // includes expired readings that are not dropped yet
 	// AsOf is described in Query.
@@ -50,7 +50,7 @@ type LatestAnswer struct {
 // Latest returns the latest reading of a series.
 //
 // It reads the newest tables first, and stops if no other table can contain a later reading than
-// the one found.
+// the found reading.
 func (e *Engine) Latest(ctx context.Context, q LatestQuery) (LatestAnswer, error) {
 	if err := q.validate(); err != nil {
 		return LatestAnswer{}, err
@@ -117,7 +117,7 @@ func (e *Engine) LatestOf(ctx context.Context, q LatestQuery, devices []string) 
 	return answers, nil
 }
 
-// latest is the state of one query.
+// latest is the state of one search for a latest reading.
 type latest struct {
 	e      *Engine
 	q      LatestQuery
@@ -137,8 +137,8 @@ func (l *latest) find(ctx context.Context) error {
 	})
 }
 
-// search reads tables in the order of the plan until none can contain a later reading than the one
-// found.
+// search reads tables in the order of the plan until none can contain a later reading than the
+// found reading.
 func (l *latest) search(ctx context.Context, canBeat func(*planned) bool) error {
 	ahead := 1
 	for tables := l.plan.tables; len(tables) > 0; {
@@ -222,7 +222,7 @@ func (l *latest) recordResult(name string, err error) error {
 	}
 }
 
-// consider makes a reading the answer if it is later than the one found.
+// consider makes a reading the answer if it is later than the found reading.
 //
 // If a reading has copies, a query by event time uses the copy with the first arrival. A query by
 // arrival uses the copy with the last arrival, until byArrival finds out whether an earlier one exists.
@@ -305,7 +305,6 @@ func (l *latest) hasCopy(ctx context.Context, t *planned, q Query, at varve.Posi
 	}
 }
 
-// scanAll scans all distinct readings for the one that arrived last.
 func (l *latest) scanAll(ctx context.Context) error {
 	rows, err := l.e.Open(ctx, l.q.all())
 	if err != nil {

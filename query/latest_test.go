@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/retention"
 )
 
-// latest is the oracle: the last of the distinct live readings.
+// latest is an oracle. It returns the last of the distinct live readings of a series.
 func (w *world) latest(s varve.Series, by varve.By) (varve.Reading, bool) {
 	return lastOf(w.distinct(s), by)
 }

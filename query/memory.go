@@ -18,8 +18,8 @@ const (
 	pageReadings  = 2048
 )
 
-// Limits of memory. Many answers may wait for slow clients, so at most largeAnswers of them use full
-// pages at the same time. The others use small pages.
+// Limits of memory. Many answers may wait for slow clients, so at most largeAnswers of them use
+// full pages at the same time. All other answers use small pages.
 const (
 	largeAnswers  = 64
 	smallReadings = 256
@@ -99,7 +99,6 @@ func fitting(readings []varve.Reading, size int) int {
 	return len(readings)
 }
 
-// buffer is the reusable memory of a page.
 type buffer struct {
 	readings []varve.Reading
 	large    bool // the memory grew too large for reuse

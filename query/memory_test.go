@@ -11,7 +11,6 @@ import (
 	"github.com/varvedb/varve/retention"
 )
 
-// bulky returns a reading of about the given size.
 func bulky(dev string, at time.Time, size int) varve.Reading {
 	r := reading(dev, at, at, "", 1)
 	r.ID = varve.ID{}

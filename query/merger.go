@@ -114,7 +114,6 @@ func (m *merger) refill(ctx context.Context, w wanted) error {
 	return nil
 }
 
-// removeEnded removes finished sources.
 func (m *merger) removeEnded() {
 	m.sources = slices.DeleteFunc(m.sources, func(s *source) bool {
 		ended := s.isEmpty() && !s.more
@@ -150,12 +149,10 @@ func (m *merger) hasPending() bool {
 	return slices.ContainsFunc(m.sources, func(s *source) bool { return !s.isEmpty() })
 }
 
-// hasColumns reports whether the next readings are columns.
 func (m *merger) hasColumns() bool {
 	return slices.ContainsFunc(m.sources, func(s *source) bool { return len(s.parts) > 0 })
 }
 
-// mustRead reports whether a source must read its next page.
 func (m *merger) mustRead() bool {
 	return slices.ContainsFunc(m.sources, func(s *source) bool { return s.isEmpty() && s.more })
 }
@@ -272,7 +269,6 @@ func (m *merger) releaseEmpty() {
 	}
 }
 
-// close releases all memory.
 func (m *merger) close() {
 	for _, s := range m.sources {
 		if s.release != nil {

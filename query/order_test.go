@@ -7,7 +7,6 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// TestParse_InvertsString checks that the texts of orders parse, and that other texts fail.
 func TestParse_InvertsString(t *testing.T) {
 	for in, want := range map[string]varve.Order{"": varve.Ascending, "asc": varve.Ascending, "desc": varve.Descending} {
 		got, err := query.ParseOrder(in)

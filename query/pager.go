@@ -33,7 +33,6 @@ type wanted struct {
 	columns bool // the caller can use columns
 }
 
-// readPages reads the next page of each source, several concurrently.
 func (p *pager) readPages(ctx context.Context, sources []*source, w wanted) error {
 	costs := make([]store.Cost, len(sources))
 	errs := make([]error, len(sources))
@@ -62,7 +61,7 @@ func (p *pager) readPages(ctx context.Context, sources []*source, w wanted) erro
 func (p *pager) readPage(ctx context.Context, s *source, w wanted) (store.Cost, error) {
 	limit := p.limit()
 	if w.left >= 0 && s.asOf.IsZero() {
-		limit = min(w.left+1, limit) // one more shows whether further readings exist
+		limit = min(w.left+1, limit) // an additional reading shows whether more readings exist
 	}
 	if s.buf == nil {
 		s.buf = buffers.Get().(*buffer)
@@ -150,7 +149,6 @@ func (p *pager) blocks(w wanted) (reader store.BlockReader, ok bool) {
 	return reader, ok
 }
 
-// record adds the result of a read to the coverage.
 func (p *pager) record(s *source, cost store.Cost, err error) error {
 	p.cost.Add(cost)
 	name := s.Name()
@@ -194,14 +192,13 @@ func (p *pager) bounds() (readings, size int) {
 	return smallReadings, smallBytes
 }
 
-// acquireShare acquires one of the shares for full pages, if one is free.
+// acquireShare lets the answer use full pages, if one of the engine's shares is free.
 func (p *pager) acquireShare() {
 	if !p.large {
 		p.large = p.e.large.TryAcquire(1)
 	}
 }
 
-// releaseShare releases the share for full pages.
 func (p *pager) releaseShare() {
 	if p.large {
 		p.e.large.Release(1)
@@ -209,7 +206,7 @@ func (p *pager) releaseShare() {
 	p.large = false
 }
 
-// noteReadings records the size of readings from a page, and returns the size of the page.
+// noteReadings records the average size of readings for the series, and returns their total size.
 func (p *pager) noteReadings(readings []varve.Reading) (size int) {
 	for i := range readings {
 		size += sizeOf(&readings[i])

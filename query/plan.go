@@ -18,7 +18,7 @@ import (
 // planned is a table that the query must read.
 type planned struct {
 	grid.Table
-	cutoff time.Time // readings with event time and arrival at or before it are left out as expired; zero if none are
+	cutoff time.Time // if set, readings with event time and arrival at or before it are omitted as expired
 	asOf   time.Time // if set, readings that arrived later are left out
 
 	archived    *Archived // if set, the query reads this archive of the table
@@ -26,7 +26,6 @@ type planned struct {
 	expiry      time.Time // like cutoff, but set even if the query includes expired readings; the zero time for an archive
 }
 
-// plan has the tables of one query.
 type plan struct {
 	tables   []planned
 	expired  []string
@@ -159,7 +158,7 @@ func hasExpired(t grid.Table, cutoff time.Time) bool {
 	return !t.Month.End().After(cutoff) && !time.Unix(t.End, 0).After(cutoff)
 }
 
-// inOrder sorts the tables by the order of the query.
+// inOrder sorts the tables by event range, in the given order, and then by arrival month.
 func (p *plan) inOrder(o varve.Order) {
 	slices.SortFunc(p.tables, func(a, b planned) int {
 		if o == varve.Descending {
@@ -180,7 +179,7 @@ type PlannedTable struct {
 	Cost   store.Cost `json:"-"`      // estimated cost of reading the rest of the query in the table; 0 if the table is skipped
 }
 
-// Explanation is the result of Explain.
+// Explanation has the tables that a query would read or skip, and the estimated cost.
 type Explanation struct {
 	Tables []PlannedTable
 	Cost   store.Cost // cost of all tables, if the query is read to its end

@@ -242,7 +242,6 @@ func (r *Rows) liveRun(s *source, n int) []varve.Reading {
 	return page[:live]
 }
 
-// project removes fields that the query does not request.
 func (r *Rows) project(readings []varve.Reading) {
 	if len(r.q.Fields) == 0 {
 		return

@@ -53,8 +53,8 @@ func TestScanCopies_IncludesExpired(t *testing.T) {
 	}
 }
 
-// TestScanCopies_NamesFirstCopy scans copies of a reading in several tables. Only the copy that
-// arrived first is the first one, expired or not.
+// TestScanCopies_NamesFirstCopy scans copies of a reading in several tables. Of these copies, only
+// the one with the first arrival may have First set, even if it has expired.
 func TestScanCopies_NamesFirstCopy(t *testing.T) {
 	w := newWorld(t, day, 40*day, 1)
 	begin := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)

@@ -41,7 +41,6 @@ func (s *source) isLive() bool {
 	return true
 }
 
-// convertParts converts the columns of a page to readings.
 func (s *source) convertParts() {
 	n := len(s.page)
 	for i := range s.parts {

@@ -12,7 +12,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// maxCopies limits the copies in a trace.
 const maxCopies = 100
 
 // Trace is the state of the readings of one series in a short window.
@@ -30,7 +29,7 @@ type TracedCopy struct {
 	Table   grid.Table
 	Expires time.Time // zero means never
 	Alive   bool
-	Rule    string // the setting that determines its retention
+	Rule    string // the setting that determines the retention of the copy
 }
 
 // Trace searches all tables for the readings of a series in a window, whether they have expired or
@@ -68,7 +67,6 @@ func (e *Engine) Trace(ctx context.Context, s varve.Series, w varve.Window) (Tra
 	return t, nil
 }
 
-// tracedTables returns the details of the tables that can contain readings of a window.
 func (e *Engine) tracedTables(ctx context.Context, k *known, w varve.Window, retentions map[string]time.Duration) ([]store.Info, error) {
 	f := store.Filter{Window: w, Details: true, Fresh: k.fresh, Version: k.version}
 	for prefix := range retentions {
@@ -81,7 +79,7 @@ func (e *Engine) tracedTables(ctx context.Context, k *known, w varve.Window, ret
 	return infos, nil
 }
 
-// traceTable adds the copies of one table.
+// traceTable adds the copies in one table to a trace, up to maxCopies in all.
 func (e *Engine) traceTable(ctx context.Context, t *Trace, q *Query, p *plan, table *planned, most time.Duration) error {
 	class, _ := e.opts.Policy.ClassOfPrefix(table.Prefix)
 	rule := ruleOf(e.opts.Policy, q.Series.Stream, class.Name, most)

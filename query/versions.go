@@ -53,7 +53,6 @@ func (p *pager) readFew(ctx context.Context, s *source) (store.Page, error) {
 	return page.Page, err
 }
 
-// hasVersions reports whether a reading of the page has a version.
 func (s *source) hasVersions() bool {
 	for i := range s.parts {
 		if s.parts[i].HasVersions() {
@@ -98,7 +97,6 @@ func (s *source) omitSuperseded() {
 	s.page = s.page[:n]
 }
 
-// convertAll converts the columns of a page to readings, if it has any.
 func (s *source) convertAll() {
 	if len(s.parts) > 0 {
 		s.convertParts()

@@ -41,7 +41,6 @@ type world struct {
 	moved   time.Time // before this time, the stream was in the class named old
 }
 
-// stored is one stored copy of a reading.
 type stored struct {
 	table   grid.Table
 	reading varve.Reading
@@ -213,7 +212,6 @@ func project(r varve.Reading, fields []string) varve.Reading {
 	return r
 }
 
-// drain calls Next until the end.
 func drain(ctx context.Context, rows *query.Rows) (all []varve.Reading, err error) {
 	for {
 		readings, err := rows.Next(ctx)
@@ -226,7 +224,6 @@ func drain(ctx context.Context, rows *query.Rows) (all []varve.Reading, err erro
 	}
 }
 
-// ask opens a query and reads it to its end.
 func (w *world) ask(t TB, q query.Query) ([]varve.Reading, *query.Rows) {
 	t.Helper()
 	rows, err := w.engine.Open(context.Background(), q)
@@ -249,7 +246,7 @@ func show(r *varve.Reading) string {
 	return s
 }
 
-// same compares readings exactly.
+// same fails the test unless both lists have equal readings in the same order.
 func same(t TB, got, want []varve.Reading) {
 	t.Helper()
 	for i := range min(len(got), len(want)) {

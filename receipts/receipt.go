@@ -39,13 +39,13 @@ type Key struct {
 
 var encoding = base64.RawURLEncoding.Strict()
 
-// keyID returns the name of a public key.
+// keyID returns the id of a public key, which is the beginning of its hash.
 func keyID(pub ed25519.PublicKey) string {
 	sum := sha256.Sum256(pub)
 	return encoding.EncodeToString(sum[:9])
 }
 
-// public returns the public key.
+// public returns the key for crypto/ed25519. It fails for a key of another type.
 func (k *Key) public() (ed25519.PublicKey, error) {
 	b, err := encoding.DecodeString(k.X)
 	if err != nil || k.Type != "OKP" || k.Curve != "Ed25519" || len(b) != ed25519.PublicKeySize {
@@ -54,7 +54,6 @@ func (k *Key) public() (ed25519.PublicKey, error) {
 	return b, nil
 }
 
-// header is the protected header of a receipt.
 type header struct {
 	Algorithm string `json:"alg"`
 	Type      string `json:"typ"`

@@ -58,7 +58,6 @@ func TestVerify_AcceptsOnlySignedText(t *testing.T) {
 	}
 }
 
-// TestKeyring_ReadsFile checks a key that is read from a file, and files without a key.
 func TestKeyring_ReadsFile(t *testing.T) {
 	seed := make([]byte, ed25519.SeedSize)
 	der, err := x509.MarshalPKCS8PrivateKey(ed25519.NewKeyFromSeed(seed))

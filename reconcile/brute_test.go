@@ -45,7 +45,6 @@ func TestReader_AgreesWithBruteForce(t *testing.T) {
 	})
 }
 
-// TestReader_AgreesWithBruteForceEmbedded runs TestReader_AgreesWithBruteForce on the embedded store.
 func TestReader_AgreesWithBruteForceEmbedded(t *testing.T) {
 	randomtest.LimitChecks(t, 10)
 	rapid.Check(t, func(t *rapid.T) {
@@ -60,7 +59,6 @@ func TestReader_AgreesWithBruteForceEmbedded(t *testing.T) {
 	})
 }
 
-// TestReader_AgreesWithBruteForceOnDynamoDB runs TestReader_AgreesWithBruteForce on DynamoDB.
 func TestReader_AgreesWithBruteForceOnDynamoDB(t *testing.T) {
 	for _, e := range []dynamotest.Emulator{dynamotest.Dynoxide, dynamotest.StandIn} {
 		t.Run(e.Name, func(t *testing.T) {
@@ -183,15 +181,12 @@ func bruteDigest(list []varve.Position) string {
 	return base64.RawURLEncoding.EncodeToString(sum.FillBytes(make([]byte, 16)))
 }
 
-// columnStore is a store that returns readings as columns.
 type columnStore struct{ *mem.Store }
 
-// ReadBlocks implements store.BlockReader.
 func (s columnStore) ReadBlocks(ctx context.Context, r store.Range, dst []varve.Reading) (store.BlockPage, error) {
 	return storetest.ReadBlocks(ctx, s, r, dst)
 }
 
-// startOf returns the start of the period of an event time.
 func startOf(p rollup.Period, nanos int64) time.Time {
 	if p == rollup.Daily {
 		return time.Unix(0, nanos).UTC().Truncate(24 * time.Hour)

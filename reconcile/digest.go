@@ -66,7 +66,6 @@ func (d Digest) HasPrefix(text string) bool {
 	return strings.HasPrefix(d.String(), text)
 }
 
-// secondsOf returns the length of a period in seconds.
 func secondsOf(p rollup.Period) int64 {
 	if p == rollup.Daily {
 		return int64(24 * time.Hour / time.Second)

@@ -146,7 +146,6 @@ func TestDiffer_SeparatesErased(t *testing.T) {
 	}
 }
 
-// TestSet_NilIsEmpty checks that a nil *Set has no readings and no spans.
 func TestSet_NilIsEmpty(t *testing.T) {
 	var s *reconcile.Set
 	if n, spans := s.Len(), s.Spans(rollup.Hourly, nil); n != 0 || spans != nil {

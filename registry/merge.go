@@ -23,8 +23,8 @@ type Span struct {
 	Limit  int
 	// Consistent includes every acknowledged write; see store.ItemQuery.
 	Consistent bool
-	Match      func(*store.Item) bool // if set, only items for which it returns true are included
-	Stop       func() bool            // if set, called after each item; if it returns true, the page ends
+	Match      func(*store.Item) bool // if set, only items for which the function returns true are included
+	Stop       func() bool            // if set, called after each item; the result true ends the page
 }
 
 // source is one partition of a span, with the items that were read and not yet merged.
@@ -32,7 +32,7 @@ type source struct {
 	q     store.ItemQuery
 	items []store.Item
 	more  bool
-	grow  bool // if true, each page is longer than the one before, because many items may be skipped
+	grow  bool // if true, each page is longer than the page before, because many items may be skipped
 }
 
 // Merge returns the items of a span in order, and whether more may follow.

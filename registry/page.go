@@ -33,7 +33,6 @@ func EncodeCursor(question []string, place ...string) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// hashOf returns a hash of a question.
 func hashOf(question []string) uint64 {
 	h := fnv.New64a()
 	for _, part := range question {

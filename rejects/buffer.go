@@ -8,7 +8,7 @@ import (
 
 const (
 	// maxBuffer and maxStreamBuffer limit the memory of all buffered rejects, and of the rejects of
-	// one stream, in bytes. So a flood in one stream leaves room for the others.
+	// one stream, in bytes. So a flood in one stream leaves room for other streams.
 	maxBuffer       = 32 << 20
 	maxStreamBuffer = 12 << 20
 	// writePause is the shortest time between two background writes. With writeAtOnce, it limits
@@ -109,8 +109,8 @@ func (g *Registry) writeBehind(ctx context.Context) {
 }
 
 // writeNext writes the oldest rejects of the buffer, and returns their number. If the write fails,
-// the rejects return to the buffer, as far as the buffer has room. The others are counted as
-// dropped.
+// the rejects return to the buffer, as far as the buffer has room. Rejects without room are counted
+// as dropped.
 func (g *Registry) writeNext(ctx context.Context) (n int, err error) {
 	// Take the lock before rejects leave the buffer. Otherwise a concurrent flush would find an empty
 	// buffer, and would not wait until these rejects are stored.
@@ -171,7 +171,6 @@ func (g *Registry) Close() {
 	})
 }
 
-// dropAll counts the buffered rejects as dropped.
 func (g *Registry) dropAll() {
 	for list := g.buffer.next(); len(list) > 0; list = g.buffer.next() {
 		for i := range list {

@@ -17,8 +17,8 @@ type Query struct {
 	Device string
 	Door   string
 	Code   varve.Code
-	Since  time.Time // only rejects whose last arrival is not earlier
-	Until  time.Time // if not zero, only rejects whose last arrival is earlier
+	Since  time.Time // if not zero, rejects whose last arrival is earlier are omitted
+	Until  time.Time // if not zero, rejects whose last arrival is not earlier are omitted
 	// Asked is the text from which Since was parsed, such as 24h. Such a text means a later time on
 	// the next page, so cursors contain the time of the first page.
 	Asked  string

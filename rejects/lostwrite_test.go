@@ -51,8 +51,8 @@ func TestAdd_RecountsAfterFailedWrite(t *testing.T) {
 	})
 }
 
-// TestClose_LetsWriteFinish checks that Close does not cut off a write in progress. The next try
-// would count its rejects again.
+// TestClose_LetsWriteFinish checks that Close does not cut off a write in progress. Otherwise the
+// next try would count its rejects once more.
 func TestClose_LetsWriteFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		items := registrytest.New(time.Now)

@@ -222,7 +222,6 @@ func (g *Registry) writeHeld(ctx context.Context, list []Reject, kept []bool) er
 	return nil
 }
 
-// stored returns the stored rejects with the ids of a list.
 func (g *Registry) stored(ctx context.Context, list []Reject) (map[store.Key]*Reject, error) {
 	var keys []store.Key
 	for i := range list {
@@ -296,7 +295,7 @@ func (g *Registry) count(ctx context.Context, q store.ItemQuery) (*total, error)
 	return t, nil
 }
 
-// Delete removes rejects of a tenant, durably. Missing ones are not an error.
+// Delete removes rejects of a tenant, durably. A missing reject is not an error.
 func (g *Registry) Delete(ctx context.Context, tenant string, list []Reject) error {
 	if g == nil || len(list) == 0 {
 		return nil

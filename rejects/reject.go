@@ -30,7 +30,7 @@ type Reject struct {
 	Tenant string
 	Stream string // "" if the name was invalid or is unknown
 	Device string // "" if the name was invalid or is unknown
-	Door   string // protocol through which it arrived, such as http
+	Door   string // protocol through which the reading arrived, such as http
 	From   string // id of the API key, or topic of the message; "" if unknown
 	// First and Last are the first and the last arrival, and Times is their number.
 	First, Last time.Time
@@ -47,7 +47,7 @@ type Reject struct {
 	buffered int // bytes that the buffer counts for the reject
 }
 
-// Replayable reports whether the reject has all that is needed to resubmit it.
+// Replayable reports whether the reject can be replayed: see Obstacle.
 func (r *Reject) Replayable() bool { return r.Obstacle() == varve.Verdict{} }
 
 // Obstacle returns the reason for which the reject cannot be replayed, or the zero verdict.
@@ -101,7 +101,6 @@ func cut(text string, most int) string {
 	return text
 }
 
-// size returns the approximate memory of a buffered reject.
 func (r *Reject) size() int {
 	return 512 + len(r.Text) + len(r.Header) + len(r.Options) + len(r.Message) + len(r.From)
 }
@@ -158,7 +157,6 @@ func (r *Reject) item(life time.Duration) store.Item {
 	}
 }
 
-// rejectOf decodes a reject.
 func rejectOf(it *store.Item) (Reject, error) {
 	a := registry.NewReader(it)
 	r := Reject{

@@ -17,7 +17,6 @@ import (
 
 const day = 24 * time.Hour
 
-// world is a registry of rejects over items in memory.
 type world struct {
 	*rejects.Registry
 	items *registrytest.Items

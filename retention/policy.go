@@ -43,7 +43,7 @@ type Class struct {
 // retention of that class.
 type Stream struct {
 	Class     string        // "" means DefaultClass
-	Retention time.Duration // at most the retention of the class; 0 means equal to it
+	Retention time.Duration // at most the retention of the class; 0 means the retention of the class
 }
 
 // Policy maps streams to classes, and classes to table prefixes. It must not be changed after

@@ -127,7 +127,6 @@ func TestClassOf_ReturnsConfiguredClass(t *testing.T) {
 	}
 }
 
-// TestTablePrefix_IdentifiesClass checks that each class has its own prefix.
 func TestTablePrefix_IdentifiesClass(t *testing.T) {
 	p := policy()
 	prefixes := map[string]string{"default": "varve", "short": "varve-short", "forever": "varve-forever"}

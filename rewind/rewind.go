@@ -75,7 +75,6 @@ func Run(ctx context.Context, st Store, now, arrived time.Time) (Report, error) 
 	return r.Report, nil
 }
 
-// run is the state of a run.
 type run struct {
 	Report
 	store   Store
@@ -125,7 +124,6 @@ func (r *run) findKept(ctx context.Context, in *store.Info) error {
 	return err
 }
 
-// rewindSeries removes the readings of a series that arrived after r.arrived from a table.
 func (r *run) rewindSeries(ctx context.Context, in *store.Info, s varve.Series) error {
 	later := false
 	of := store.Range{Table: in.Table, Series: s, Window: varve.AllTime(), Consistent: true}

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// leaseTTL is how long the lease of a run lasts after it was last extended.
+	// leaseTTL is the duration of a run's lease from each extension on.
 	leaseTTL = 5 * time.Minute
 	// pageTimeout limits the time between two checks of the lease. It is shorter than the time
 	// for which the lease is valid after a check.
@@ -139,7 +139,7 @@ func (g *Aggregator) aggregateGroup(ctx context.Context, of group, due int64) (i
 	// Process only the markers in the variable "all", because they still exist. The index that named the
 	// group may be outdated and list deleted markers. The hours of deleted markers were recounted, and
 	// their tables may have been dropped.
-	whole := true // true if all dirty hours of the group are recounted in this call
+	whole := true // whether this call recounts all dirty hours of the group
 	var processed []dirtyMarker
 	for _, m := range all {
 		switch {
@@ -211,7 +211,6 @@ type group struct {
 	day, arrival int64
 }
 
-// groupsOf returns the distinct groups of the given markers, in order.
 func groupsOf(items []store.Item) (groups []group, err error) {
 	for i := range items {
 		s, m, err := parseMarker(items[i].Key)

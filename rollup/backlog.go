@@ -90,7 +90,6 @@ func (g *Aggregator) ReadingsInUse(ctx context.Context) (func(grid.Table) func(e
 // arrival day.
 type dirtyDay struct{ day, arrival int64 }
 
-// dirtyDays returns the days of all dirty markers.
 func (g *Aggregator) dirtyDays(ctx context.Context) (map[dirtyDay]bool, error) {
 	dirty := map[dirtyDay]bool{}
 	for i := range markerShards {
@@ -106,7 +105,7 @@ func (g *Aggregator) dirtyDays(ctx context.Context) (map[dirtyDay]bool, error) {
 	return dirty, nil
 }
 
-// describeDays describes days by the date of the first one and the number of further ones.
+// describeDays describes days by the date of the first day and the number of further days.
 func describeDays(first int64, days int) string {
 	text := "of " + Daily.start(first).Format(time.DateOnly)
 	if days > 1 {

@@ -45,16 +45,15 @@ func TestBacklog_CountsDueMarkers(t *testing.T) {
 	want("when they were taken", 0, 0)
 }
 
-// emptySource is a source without readings.
 type emptySource struct{}
 
 func (emptySource) ScanCopies(context.Context, varve.Series, varve.Window, store.CopyScanner) error {
 	return nil
 }
 
-// TestTablesInUse_NamesDirtyDays checks which tables a dirty marker keeps in use. The range of the table
-// must include the dirty hour. Its arrival month must not be later than the marker's arrival day. A
-// retired table must have been retired on that day or later.
+// TestTablesInUse_NamesDirtyDays checks which tables are in use because of a dirty marker. The
+// range of the table must include the dirty hour. Its arrival month must not be later than the
+// marker's arrival day. A retired table must have been retired on that day or later.
 func TestTablesInUse_NamesDirtyDays(t *testing.T) {
 	w := newWorld(t)
 	hour, arrived := time.Date(2026, 11, 10, 5, 0, 0, 0, time.UTC), time.Date(2026, 12, 5, 13, 0, 0, 0, time.UTC)

@@ -39,7 +39,6 @@ func BenchmarkRead_Stored(b *testing.B) {
 	}
 	w.clock = w.clock.Add(3 * time.Hour)
 	(&steps{world: w}).finish()
-	// Copy the partials from the store of the world to the embedded store.
 	page, err := w.store.Query(b.Context(), itemsOf("a"))
 	if err == nil {
 		err = s.PutAll(b.Context(), page.Items)
@@ -94,8 +93,8 @@ func (g listSource) ScanCopies(_ context.Context, _ varve.Series, w varve.Window
 }
 
 // counting returns a reader and a query for a day without stored partials, so that a read must
-// recount. The event times of the readings are spread evenly over the given duration. Reading i has
-// the fields names(i).
+// recount. The event times of the readings are spread evenly over the given duration. The reading
+// with index i has the fields names(i).
 func counting(t testing.TB, over time.Duration, readings int, names func(i int) []string) (*rollup.Reader, rollup.Query) {
 	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	raw := make(listSource, readings)

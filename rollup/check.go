@@ -84,7 +84,6 @@ func (r *Reader) check(ctx context.Context, s varve.Series, at time.Time, alive 
 	return Compared, nil
 }
 
-// checker checks the partials of one hour and its day.
 type checker struct {
 	*Reader
 	series      varve.Series
@@ -96,7 +95,6 @@ func (c *checker) addDifference(p Period, n, arrival int64, field, format string
 	c.differences = append(c.differences, Difference{c.series, p, p.start(n), Daily.start(arrival), field, fmt.Sprintf(format, args...)})
 }
 
-// dirtyHours returns the hours of the day that are dirty.
 func (c *checker) dirtyHours(ctx context.Context) (map[int64]bool, error) {
 	markers, err := c.markers(ctx, c.series, daySpan(c.day))
 	hours := map[int64]bool{}
@@ -202,7 +200,6 @@ func (c *checker) compareDay(ctx context.Context) error {
 	return nil
 }
 
-// compareFields compares the fields of a stored partial with the expected ones.
 func (c *checker) compareFields(p Period, at slot, is, want *Partial) {
 	for i := range want.Fields {
 		w := &want.Fields[i]
@@ -236,8 +233,8 @@ func (p *Point) text() string {
 // same readings, it chooses the same hours.
 type HourSample struct {
 	rng   *rand.Rand
-	limit int          // maximum number of chosen hours
-	seen  int          // number of hours that were offered so far
+	limit int          // largest number of chosen hours
+	seen  int          // number of hours that were offered so far, chosen or not
 	last  seriesHour   // hour of the reading that was added last
 	list  []seriesHour // the chosen hours
 }
@@ -267,7 +264,7 @@ func (s *HourSample) Add(series varve.Series, at time.Time) {
 	}
 }
 
-// Outcomes is the number of checked hours for each outcome.
+// Outcomes maps each outcome of a check to the number of hours that have it.
 type Outcomes map[Outcome]int
 
 // Check checks the hours of the sample. For each hour, it passes the result of alive to

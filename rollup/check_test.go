@@ -13,7 +13,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// sample checks all hours of the model, and returns the differences and outcomes.
+// sample checks each hour for which w.model has a reading, and returns the differences and
+// outcomes.
 func (w *world) sample(alive bool) (found []string, done rollup.Outcomes) {
 	w.t.Helper()
 	all := rollup.NewHourSample(10_000, 1)

@@ -69,7 +69,6 @@ func (c *recount) plainOf(at slot) *tally {
 	return t
 }
 
-// applyCorrections adds the corrected readings to the aggregates of their hours.
 func (c *recount) applyCorrections() {
 	for hour, groups := range c.corrections.groups {
 		whole := map[slot]*tally{}

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// drawCorrected draws readings and versions of earlier ones.
+// drawCorrected draws new readings, and versions of readings that were sent before.
 func (m *steps) drawCorrected(t *rapid.T) (list []varve.Reading) {
 	list = m.draw(t)
 	for range rapid.IntRange(0, 3).Draw(t, "corrections") {
@@ -80,7 +80,8 @@ func TestRollups_CountNewestVersions(t *testing.T) {
 	}
 }
 
-// replacing returns the number of stored partials that replace others.
+// replacing returns the number of stored items whose partials replace partials of earlier arrival
+// days.
 func (w *world) replacing() (n int) {
 	for _, device := range devices {
 		page, err := w.store.Query(context.Background(), itemsOf(device))

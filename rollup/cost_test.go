@@ -53,7 +53,6 @@ func newOnDynamo(t *testing.T, clock time.Time) *onDynamo {
 
 func (d *onDynamo) units() float64 { return d.store.Usage().RegistryWrites.Units }
 
-// run runs the aggregator once, and returns the number of markers that it processed.
 func (d *onDynamo) run() (taken int) {
 	d.t.Helper()
 	before := d.units()
@@ -68,7 +67,6 @@ func (d *onDynamo) run() (taken int) {
 	return n
 }
 
-// report writes a reading with three fields.
 func (d *onDynamo) report(at time.Time) {
 	d.t.Helper()
 	r := d.reading("a", at)

@@ -59,7 +59,7 @@ func (c *fieldCache) get(k rollupListKey, v store.ItemVersion) *rollupList {
 	return nil
 }
 
-// put adds a list, and removes random ones while the cache is too large.
+// put adds a list. While the cache is larger than its limit, it removes lists in random order.
 func (c *fieldCache) put(k rollupListKey, b *rollupList) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func newRollupList(partials partialSet, field string) *rollupList {
 	return b
 }
 
-// sumOf returns the sum of partials of one period. Most periods have only one.
+// sumOf returns the sum of partials of one period. Most periods have only one partial.
 func sumOf(partials []*Partial) *Partial {
 	if len(partials) == 1 {
 		return partials[0]

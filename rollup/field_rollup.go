@@ -51,10 +51,10 @@ func (r *FieldRollup) Count() int64 {
 	return int64(r.count)
 }
 
-// Mean returns the float nearest to the mean.
+// Mean returns the float nearest to the mean of the numbers.
 func (r *FieldRollup) Mean() float64 { return r.mean }
 
-// AddTo adds the numbers to a sum.
+// AddTo adds the roll-up's numbers to sum.
 func (r *FieldRollup) AddTo(sum *decimal.Sum) {
 	if r.long != nil {
 		sum.AddSum(&r.long.Sum)
@@ -63,7 +63,7 @@ func (r *FieldRollup) AddTo(sum *decimal.Sum) {
 	sum.Add(decimal.FromScaled(r.sum, int(r.sumExp)))
 }
 
-// Sum returns the float nearest to the sum.
+// Sum returns the float nearest to the sum of the numbers.
 func (r *FieldRollup) Sum() float64 {
 	if r.long != nil {
 		return r.long.Sum.Float64()
@@ -71,7 +71,7 @@ func (r *FieldRollup) Sum() float64 {
 	return decimal.FromScaled(r.sum, int(r.sumExp)).Float64()
 }
 
-// Min returns the smallest number.
+// Min returns the smallest number of the period.
 func (r *FieldRollup) Min() varve.Number {
 	if r.long != nil {
 		return r.long.Min
@@ -79,7 +79,7 @@ func (r *FieldRollup) Min() varve.Number {
 	return decimal.FromScaled(r.low, int(r.lowExp))
 }
 
-// Max returns the largest number.
+// Max returns the largest number of the period.
 func (r *FieldRollup) Max() varve.Number {
 	if r.long != nil {
 		return r.long.Max
@@ -87,7 +87,7 @@ func (r *FieldRollup) Max() varve.Number {
 	return decimal.FromScaled(r.high, int(r.highExp))
 }
 
-// Last returns the number with the latest position.
+// Last returns the number of the reading with the highest position.
 func (r *FieldRollup) Last() varve.Number {
 	if r.long != nil {
 		return r.long.Last.Value

@@ -154,7 +154,6 @@ func TestParts_TornWriteIsNotRead(t *testing.T) {
 	}
 }
 
-// TestParts_MissingPartFailsRead checks that a read fails if an item of a partial is missing.
 func TestParts_MissingPartFailsRead(t *testing.T) {
 	w := newWorld(t)
 	reader := rollup.NewReader(w.store, w.source(w.now), w.resent)

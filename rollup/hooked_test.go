@@ -14,7 +14,7 @@ var errCrash = errors.New("crashed")
 // hooked is a store that can stop the process, or call a function, before any of its calls.
 type hooked struct {
 	*mem.Store
-	calls  int    // number of calls that take place before a call is interrupted; if negative, none is
+	calls  int    // number of calls before the interrupted call; if negative, no call is interrupted
 	before func() // called once before the interrupted call; if nil, the process stops instead
 	late   bool   // if true, the process stops after the call has taken effect
 	down   bool   // if true, the process has stopped, so every call fails until another process takes over

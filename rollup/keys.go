@@ -31,12 +31,10 @@ func ParseSeries(pk string) (s varve.Series, ok bool) {
 	return varve.Series{Tenant: tenant, Stream: stream, Device: device}, ok && ok1 && ok2
 }
 
-// hourKey returns the key of the partial of an hour and an arrival day.
 func hourKey(s varve.Series, hour, arrival int64) store.Key {
 	return store.Key{PK: partitionOf(s), SK: hourKeyFrom(hour) + "#" + dayText(arrival)}
 }
 
-// dayKey returns the key of the partial of a day and an arrival day.
 func dayKey(s varve.Series, day, arrival int64) store.Key {
 	return store.Key{PK: partitionOf(s), SK: dayKeyFrom(day) + "#" + dayText(arrival)}
 }
@@ -91,7 +89,7 @@ func (m dirtyMarker) covers(hour int64) bool { return hour >= m.from && hour < m
 // day returns the day of the marker's hours, which are all on the same day.
 func (m dirtyMarker) day() int64 { return m.from / dayHours }
 
-// keySuffix returns the end of a marker's keys, which follows its first hour.
+// keySuffix returns the part of a marker's keys after the first hour.
 func (m dirtyMarker) keySuffix() string {
 	return fmt.Sprintf("#%s#%010d#%02d", dayText(m.arrival), m.until, m.hours)
 }
@@ -116,7 +114,6 @@ func (m dirtyMarker) item(s varve.Series) store.Item {
 // end.
 func markerPartition(shard int) string { return fmt.Sprintf("DIRTY#%02d", shard) }
 
-// parseMarker parses the key of a marker.
 func parseMarker(k store.Key) (s varve.Series, m dirtyMarker, err error) {
 	wrong := fmt.Errorf("item %s %s: not the key of a dirty marker", k.PK, k.SK)
 	s, ok := ParseSeries(k.PK)

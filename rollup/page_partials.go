@@ -14,7 +14,7 @@ type pagePartial struct {
 	p      *Partial
 }
 
-// add adds the partial of an hour.
+// add appends a partial, and records whether it replaces earlier partials of its hour.
 func (h *pagePartials) add(at slot, period int64, p *Partial) {
 	h.list = append(h.list, pagePartial{at, period, p})
 	if !p.replaces {

@@ -31,9 +31,9 @@ type Partial struct {
 	// uncorrected means that corrections arrived after readings of earlier arrival days were
 	// deleted, so these corrections do not count.
 	uncorrected bool
-	copiesSeen  bool  // whether copies of readings that count in other slots were found
-	parts       int64 // number of items in which the partial is stored, without the first one
-	partsRead   int64 // number of those items that were parsed
+	copiesSeen  bool  // whether a recount found copies of readings that count in other slots
+	parts       int64 // number of items in which the partial is stored after the first item
+	partsRead   int64 // number of these further items that were parsed
 }
 
 // Field is the aggregate of the numbers of one field.
@@ -89,8 +89,8 @@ func (p *Partial) Field(name string) *Field {
 // isEmpty reports whether a recount found no readings and no copies.
 func (p *Partial) isEmpty() bool { return p.identity().readings == 0 && !p.copiesSeen }
 
-// checkComplete fails if one of the further items is missing. That is damage, except in a dirty
-// slot.
+// checkComplete returns an error if a part of the partial is missing. Outside of dirty slots, this
+// is damage.
 func (p *Partial) checkComplete() error {
 	if p.partsRead == p.parts {
 		return nil

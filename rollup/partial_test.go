@@ -79,7 +79,6 @@ func threes(name string) *varve.Reading {
 	}
 }
 
-// putTogether parses the items of one partial and returns the partial.
 func putTogether(t interface{ Fatalf(string, ...any) }, items []store.Item) *Partial {
 	found := partialSet{}
 	var at slot
@@ -161,7 +160,6 @@ func TestKeys_RoundTrip(t *testing.T) {
 	}
 }
 
-// TestParsePartial_NamesDamagedItem checks that the error for a damaged item has its key.
 func TestParsePartial_NamesDamagedItem(t *testing.T) {
 	var p tally
 	p.add(threes("v"))
@@ -228,7 +226,6 @@ func TestTally_CountsEachFieldOnce(t *testing.T) {
 	})
 }
 
-// cancelingSource is a source that cancels a context after some readings.
 type cancelingSource struct {
 	after  int
 	cancel context.CancelFunc

@@ -15,10 +15,8 @@ const (
 	dayHours    = 24
 )
 
-// hourOf returns the number of the hour of a unix time, counted from 1970.
 func hourOf(sec int64) int64 { return sec / hourSeconds }
 
-// dayOf returns the number of the day of a unix time, counted from 1970.
 func dayOf(sec int64) int64 { return sec / daySeconds }
 
 // dayText formats a day, as in 20261121.
@@ -60,7 +58,6 @@ func (p Period) String() string {
 	}
 }
 
-// hours returns the number of hours in a period.
 func (p Period) hours() int64 {
 	if p == Daily {
 		return dayHours
@@ -82,7 +79,6 @@ func (at slot) String() string {
 // span is a range of hours. It includes the hour "from" and excludes the hour "to".
 type span struct{ from, to int64 }
 
-// daySpan returns the hours of a day.
 func daySpan(day int64) span { return span{day * dayHours, (day + 1) * dayHours} }
 
 func (h span) window() varve.Window {

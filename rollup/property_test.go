@@ -52,7 +52,6 @@ func TestRollups_EqualRecount(t *testing.T) {
 	})
 }
 
-// steps has the methods that are the steps of the property tests.
 type steps struct {
 	*world
 	sent []varve.Reading
@@ -204,7 +203,6 @@ func (m *steps) readAndSend(t *rapid.T) {
 	}
 }
 
-// sums adds up the numbers of the readings of each period.
 func sums(periods map[int64][]varve.Reading) map[int64]*big.Int {
 	all := map[int64]*big.Int{}
 	for at, readings := range periods {
@@ -219,7 +217,6 @@ func sums(periods map[int64][]varve.Reading) map[int64]*big.Int {
 	return all
 }
 
-// numbers returns the sum of each roll-up.
 func numbers(list []rollup.Rollup) map[int64]*big.Int {
 	found := map[int64]*big.Int{}
 	for _, r := range list {

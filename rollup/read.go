@@ -15,7 +15,7 @@ import (
 // Limits of the number of roll-ups in a page.
 const (
 	MaxLimit     = 10_000 // the largest number of roll-ups in a page
-	DefaultLimit = 1_000  // the limit of a query that sets none
+	DefaultLimit = 1_000  // the limit of a query whose limit is 0
 )
 
 // Query selects roll-ups of one series.
@@ -175,7 +175,7 @@ func (b *pageBuilder) build(ctx context.Context) (page Page, err error) {
 
 var errPageFull = errors.New("the page is full")
 
-// readStored reads stored partials for at most one page.
+// readStored reads stored partials until the page has as many periods as the limit allows.
 func (b *pageBuilder) readStored(ctx context.Context) error {
 	from, to := hourKeyFrom(b.span.from), hourKeyFrom(b.span.to)
 	if b.q.Period == Daily {
@@ -223,7 +223,7 @@ func (b *pageBuilder) trimToLimit() {
 	maps.DeleteFunc(b.stored, func(at slot, _ *Partial) bool { return at.hour*b.hours >= b.span.to })
 }
 
-// add adds a partial to the total of a period.
+// add adds a partial to the total of its period. It fails if the partial lacks a part.
 func (b *pageBuilder) add(period int64, p *Partial) error {
 	if err := p.checkComplete(); err != nil {
 		return fmt.Errorf("%s roll-up of %s of %s: %w", b.q.Period, b.q.Period.start(period).Format(time.RFC3339), b.q.Series, err)
@@ -238,7 +238,7 @@ func (b *pageBuilder) add(period int64, p *Partial) error {
 	return nil
 }
 
-// addExcept adds all partials of hours except the slots for which skip returns true.
+// addExcept adds hourly partials to the page, without the slots for which skip returns true.
 func (b *pageBuilder) addExcept(partials map[slot]*Partial, skip func(slot) bool) {
 	for at, p := range partials {
 		if !skip(at) {
@@ -251,7 +251,7 @@ func (b *pageBuilder) addExcept(partials map[slot]*Partial, skip func(slot) bool
 // a day that need no recount instead of the partials of the day:
 //
 //   - The day has dirty hours.
-//   - A partial of the day replaces others.
+//   - A partial of the day replaces other partials.
 //   - The cut divides a partial of the day.
 func (b *pageBuilder) addStored(ctx context.Context) error {
 	skip := func(at slot) bool { return b.dirty[at] || b.cut.divides(at, b.hourly[at]) }
@@ -261,7 +261,7 @@ func (b *pageBuilder) addStored(ctx context.Context) error {
 		return nil
 	}
 	b.hourly = partialSet{}
-	hours := map[slot]bool{} // all hours of days that are added up from their hours
+	hours := map[slot]bool{} // all hours of the days whose totals are computed from their hours
 	for at := range b.dirty {
 		for h := range b.hours {
 			hours[slot{hour: at.hour/b.hours*b.hours + h}] = true
@@ -294,7 +294,6 @@ func (b *pageBuilder) addStored(ctx context.Context) error {
 	return nil
 }
 
-// addRecounted recounts the dirty slots and adds the results.
 func (b *pageBuilder) addRecounted(ctx context.Context) error {
 	divided := b.dividedSlots()
 	if len(b.dirty)+len(divided) == 0 {
@@ -308,7 +307,6 @@ func (b *pageBuilder) addRecounted(ctx context.Context) error {
 	return b.checkUnmoved(ctx, divided)
 }
 
-// recount recounts the dirty and the divided slots.
 func (b *pageBuilder) recount(ctx context.Context, divided map[slot]bool) (map[slot]*Partial, error) {
 	if b.cut.at > 0 {
 		return b.recountDivided(ctx, divided)

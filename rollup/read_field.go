@@ -63,7 +63,6 @@ func (r *Reader) ReadField(ctx context.Context, q FieldQuery) (lists [][]FieldRo
 	return f.appendHeld(lists, from, h.to/f.hours), nil
 }
 
-// fieldReader reads the roll-ups of a field.
 type fieldReader struct {
 	*Reader
 	q      FieldQuery
@@ -72,8 +71,8 @@ type fieldReader struct {
 	stored []*rollupList
 }
 
-// readStoredLists reads the stored roll-ups of a span, from the cache if possible. It adds a period to
-// recounted if one of its partials lacks parts or replaces others.
+// readStoredLists reads the stored roll-ups of a span, from the cache if possible. It adds a period
+// to "recounted" if one of its partials lacks parts or replaces other partials.
 func (f *fieldReader) readStoredLists(ctx context.Context, h span, recounted map[int64]bool) error {
 	last := ""
 	for _, prefix := range f.prefixes(h) {
@@ -131,7 +130,7 @@ func (f *fieldReader) storedList(ctx context.Context, prefix string) (*rollupLis
 	return b, nil
 }
 
-// appendHeld appends the stored roll-ups for a half-open range of periods.
+// appendHeld appends the stored roll-ups of the periods from "from" to before "to".
 func (f *fieldReader) appendHeld(lists [][]FieldRollup, from, to int64) [][]FieldRollup {
 	index := func(b *rollupList, period int64) int {
 		i, _ := slices.BinarySearchFunc(b.list, period, func(r FieldRollup, period int64) int { return cmp.Compare(r.period, period) })
@@ -145,7 +144,7 @@ func (f *fieldReader) appendHeld(lists [][]FieldRollup, from, to int64) [][]Fiel
 	return lists
 }
 
-// appendRead appends the roll-ups of a span with the method Read.
+// appendRead appends the roll-ups of a span, page by page, from Read.
 func (f *fieldReader) appendRead(ctx context.Context, lists [][]FieldRollup, h span) ([][]FieldRollup, error) {
 	q := Query{Series: f.q.Series, Period: f.q.Period, Window: h.window(), Fields: []string{f.q.Field}, Limit: MaxLimit}
 	for h.from < h.to {

@@ -20,7 +20,7 @@ func (w *world) fieldWindow() varve.Window {
 	return varve.Window{From: start.Add(-1100 * 24 * time.Hour), To: w.clock.Add(60 * 24 * time.Hour)}
 }
 
-// readField reads the roll-ups of field v with the reader of the world, which caches roll-ups.
+// readField reads the roll-ups of field v with w.holding, a reader that caches roll-ups.
 func (w *world) readField(device string, p rollup.Period) (all []rollup.FieldRollup) {
 	if w.holding == nil {
 		w.holding = rollup.NewReader(w.store, w.source(w.now), w.resent)
@@ -63,7 +63,6 @@ func (w *world) checkFields(what, device string, p rollup.Period, list []rollup.
 	}
 }
 
-// fieldSums returns the sum of each roll-up by the beginning of its period.
 func (w *world) fieldSums(device string, p rollup.Period) map[int64]*big.Int {
 	width, found := int64(3600), map[int64]*big.Int{}
 	if p == rollup.Daily {
@@ -78,7 +77,7 @@ func (w *world) fieldSums(device string, p rollup.Period) map[int64]*big.Int {
 	return found
 }
 
-// countingItems counts the queries for partials.
+// countingItems counts the queries whose ranges do not begin with dirty markers.
 type countingItems struct {
 	*mem.Store
 	partials int

@@ -12,7 +12,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// endOfMonth returns a world whose clock is ten minutes before the end of a month.
 func endOfMonth(t *testing.T) *steps {
 	w := newWorld(t)
 	w.clock = time.Date(2026, 11, 30, 23, 50, 0, 0, time.UTC)
@@ -148,7 +147,6 @@ func TestRead_FirstCopyCounts(t *testing.T) {
 	}
 }
 
-// rotate runs the rotator.
 func (w *world) rotate() {
 	w.t.Helper()
 	if _, err := w.rotator.Run(context.Background()); err != nil {

@@ -35,7 +35,6 @@ func (g *Aggregator) Rebuild(ctx context.Context, s varve.Series, window varve.W
 	return b.marked, b.skipped, nil
 }
 
-// rebuilder rebuilds a series day by day.
 type rebuilder struct {
 	g               *Aggregator
 	series          varve.Series

@@ -14,7 +14,6 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// rebuild rebuilds the roll-ups of a device, and returns the numbers of marked and skipped hours.
 func (w *world) rebuild(device string, window varve.Window) (marked, left int) {
 	w.t.Helper()
 	marked, left, err := w.aggregator(0).Rebuild(context.Background(), varve.Series{Tenant: "acme", Stream: "weather", Device: device}, window)
@@ -155,7 +154,6 @@ func TestRebuild_TableDroppedMeanwhile(t *testing.T) {
 	w.checkStored()
 }
 
-// dropOf lets time pass until the rotator drops a table.
 func (m *steps) dropOf(table grid.Table) {
 	for m.tableExists(table) {
 		m.clock = m.clock.Add(24 * time.Hour)
@@ -252,8 +250,8 @@ func (m *steps) rebuildAll() {
 	}
 }
 
-// checkBetween checks that roll-ups have all readings that they had before, and only readings
-// that a recount has.
+// checkBetween checks that roll-ups have all readings of the sums in before, and only readings that
+// are in most.
 func (m *steps) checkBetween(what string, before map[int64]*big.Int, got []rollup.Rollup, most map[int64][]varve.Reading) {
 	found, all := numbers(got), sums(most)
 	for at, sum := range before {

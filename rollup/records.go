@@ -57,13 +57,12 @@ func (r *records) markers(ctx context.Context, s varve.Series, h span) (list []d
 	return list, nil
 }
 
-// hourPartials returns the stored hourly partials of a span. It reads only the fields in the
+// hourPartials returns the stored partials of the hours in a span. They have only the fields in the
 // given set.
 func (r *records) hourPartials(ctx context.Context, s varve.Series, h span, only fieldSet) (partialSet, error) {
 	return r.readPartials(ctx, s, hourKeyFrom(h.from), hourKeyFrom(h.to), only)
 }
 
-// dayPartials returns the stored daily partials of a day, one for each arrival day.
 func (r *records) dayPartials(ctx context.Context, s varve.Series, day int64) (partialSet, error) {
 	return r.readPartials(ctx, s, dayKeyFrom(day), dayKeyFrom(day+1), nil)
 }
@@ -81,7 +80,8 @@ func (r *records) readPartials(ctx context.Context, s varve.Series, from, to str
 	return set, err
 }
 
-// scanItems calls the function "scan" for all items of a query, page by page.
+// scanItems passes all items of a query to scan. It stops at the first error of scan, and returns
+// this error.
 func (r *records) scanItems(ctx context.Context, q store.ItemQuery, scan func(*store.Item) error) error {
 	for {
 		page, err := r.items.Query(ctx, q)

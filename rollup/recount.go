@@ -31,7 +31,7 @@ type recount struct {
 // aggregate is the state of one slot of a recount.
 type aggregate struct {
 	total      *tally
-	filter     *copyFilter // finds copies of readings that count on earlier arrival days; nil if the hour has none
+	filter     *copyFilter // finds copies of readings that count on earlier arrival days; nil if none do
 	copiesSeen bool        // whether copies of readings that count in other slots were found
 	unclear    int         // number of readings that may be copies, and therefore do not count
 	// picks are corrected readings that count, unless the filter decides otherwise.
@@ -114,7 +114,7 @@ func (c *recount) Columns(p *block.Part) error {
 	return nil
 }
 
-// addRun adds readings of one slot that have one copy each.
+// addRun adds consecutive readings of one slot. Each of them is the only copy of its reading.
 func (c *recount) addRun(at slot, run *block.Part) {
 	a := c.aggregate(at)
 	if c.replacing.has(at) {
@@ -199,7 +199,7 @@ func (c *recount) hasAllEarlier(at slot) bool {
 	return true
 }
 
-// resolveCopies adds the readings of the filter that count.
+// resolveCopies adds the readings of the filter that count to the aggregate.
 func (a *aggregate) resolveCopies(hasAllEarlier bool, resent Resent) {
 	f := a.filter
 	a.total = f.finish()
@@ -219,14 +219,12 @@ func (a *aggregate) resolveCopies(hasAllEarlier bool, resent Resent) {
 	a.copiesSeen = a.copiesSeen || f.known.sum.Readings > 0
 }
 
-// partial returns the partial of the slot.
 func (a *aggregate) partial() *Partial {
 	p := a.total.result()
 	p.copiesSeen = a.copiesSeen
 	return p
 }
 
-// untilDone ends a scan when its context ends.
 type untilDone struct {
 	ctx  context.Context
 	scan store.CopyScanner
@@ -236,7 +234,8 @@ func (u untilDone) Copy(x store.Copy) error { return cmp.Or(u.ctx.Err(), u.scan.
 
 func (u untilDone) Columns(p *block.Part) error { return cmp.Or(u.ctx.Err(), u.scan.Columns(p)) }
 
-// recountSlots computes the slots of a recount. The result includes empty partials.
+// recountSlots computes the slots of a recount. It includes partials without readings in its
+// result.
 func (r *records) recountSlots(ctx context.Context, s varve.Series, c *recount) (map[slot]*Partial, error) {
 	if err := r.scanSlots(ctx, s, c.slots, c); err != nil {
 		return nil, err
@@ -247,7 +246,7 @@ func (r *records) recountSlots(ctx context.Context, s varve.Series, c *recount) 
 	return c.partials(), nil
 }
 
-// scanSlots passes all copies of the readings in the hours of the slots to a scanner.
+// scanSlots passes all copies of readings in the hours of the slots to a scanner.
 func (r *records) scanSlots(ctx context.Context, s varve.Series, slots map[slot]bool, scan store.CopyScanner) error {
 	for _, h := range spansOf(slots) {
 		err := r.source.ScanCopies(ctx, s, h.window(), untilDone{ctx, scan})
@@ -258,7 +257,7 @@ func (r *records) scanSlots(ctx context.Context, s varve.Series, slots map[slot]
 	return nil
 }
 
-// partials returns the partials of a finished recount. They include empty ones.
+// partials returns the partials of a finished recount, including partials without readings.
 func (c *recount) partials() map[slot]*Partial {
 	partials := make(map[slot]*Partial, len(c.aggregates))
 	for at, a := range c.aggregates {

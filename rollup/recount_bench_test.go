@@ -28,7 +28,7 @@ func evenly(n int, over time.Duration, arrival int64) (list []varve.Reading, slo
 	return list, slots
 }
 
-// recounted recounts readings that are all first copies.
+// recounted recounts readings as if each were the first copy.
 func recounted(t testing.TB, blank tally, readings []varve.Reading, slots map[slot]bool, partials partialSet) map[slot]*Partial {
 	c := newRecount(IgnoreResent, blank, slots, slots, partials)
 	for i := range readings {
@@ -46,8 +46,8 @@ func recounted(t testing.TB, blank tally, readings []varve.Reading, slots map[sl
 	return counted
 }
 
-// BenchmarkRecount measures recounts of the hours of a day: as a read does them, as the aggregator
-// does them, and for resent readings whose first copies were dropped.
+// BenchmarkRecount measures recounts of a day for three purposes: for a read, for the aggregator,
+// and of resent readings whose first copies were dropped.
 func BenchmarkRecount(b *testing.B) {
 	for _, n := range []int{1440, 24 * 3600} {
 		kept := tally{sketch: &sketch{}}

@@ -13,7 +13,7 @@ import (
 
 // Repaired is the result of [Aggregator.Repair].
 type Repaired struct {
-	Hours, Days int // numbers of partials that were written
+	Hours, Days int // numbers of written partials of hours and of days
 	// Lost has the event times whose roll-ups may lack readings, in order.
 	Lost []varve.Window
 }
@@ -57,7 +57,6 @@ func (g *Aggregator) Repair(ctx context.Context, s varve.Series, lost []LostKeys
 	return r.Repaired, nil
 }
 
-// repairer repairs the roll-ups of one series.
 type repairer struct {
 	Repaired
 	g      *Aggregator
@@ -100,14 +99,13 @@ func (r *repairer) daysIn(ctx context.Context, within span) (days []int64, err e
 	return days, nil
 }
 
-// dayState is the stored state of one day. It excludes incomplete partials.
+// dayState is the stored state of one day, without incomplete partials.
 type dayState struct {
 	dirty    map[slot]bool
 	partials partialSet // partials of the hours of the day
 	days     partialSet // partials of the whole day, one for each arrival day
 }
 
-// readDay reads the stored state of a day.
 func (r *repairer) readDay(ctx context.Context, day int64) (d dayState, err error) {
 	markers, err := r.g.markers(ctx, r.series, daySpan(day))
 	if err != nil {
@@ -212,7 +210,6 @@ func (r *repairer) daySums(day int64, d *dayState, recounted map[slot]*Partial) 
 	return sums, nil
 }
 
-// intersection returns the overlap of two windows.
 func intersection(a, b varve.Window) varve.Window {
 	if b.From.After(a.From) {
 		a.From = b.From

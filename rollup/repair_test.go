@@ -16,7 +16,6 @@ func seriesOf(device string) varve.Series {
 	return varve.Series{Tenant: "acme", Stream: "weather", Device: device}
 }
 
-// rollupItems returns the items of all roll-ups, in the order of their keys.
 func (w *world) rollupItems() (list []store.Item) {
 	w.t.Helper()
 	for _, device := range devices {
@@ -29,8 +28,8 @@ func (w *world) rollupItems() (list []store.Item) {
 	return list
 }
 
-// lose deletes a range of the items of roll-ups, as a repair of the store may do. It returns the
-// range of their keys.
+// lose deletes the roll-up items with the indexes from "from" to before "to", and returns the range
+// of their keys.
 func (w *world) lose(from, to int) rollup.LostKeys {
 	w.t.Helper()
 	list := w.rollupItems()[from:to]
@@ -44,7 +43,6 @@ func (w *world) lose(from, to int) rollup.LostKeys {
 	return rollup.LostKeys{First: keys[0], Last: keys[len(keys)-1]}
 }
 
-// repair repairs the roll-ups of all series in a range of keys.
 func (w *world) repair(g rollup.LostKeys, gone ...varve.Window) (all rollup.Repaired) {
 	w.t.Helper()
 	for _, device := range devices {

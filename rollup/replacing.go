@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// replacingSlots are the slots of a recount whose stored partials replace earlier ones, because they count
-// corrected readings.
+// replacingSlots are the slots of a recount whose stored partials replace partials of earlier
+// arrival days, because they count corrected readings.
 //
 // Such a partial cannot be recomputed after readings of earlier arrival days are deleted. Then it
 // stays, and the readings that arrived in the slot since are added to it. Corrections among these
@@ -17,7 +17,7 @@ type replacingSlots map[slot]*replacingSlot
 
 type replacingSlot struct {
 	partial  *Partial
-	readings []arrivedReading // first copies of the readings in the slot
+	readings []arrivedReading // first copies of the readings in the slot, stored before or after the partial
 }
 
 type arrivedReading struct {
@@ -25,7 +25,6 @@ type arrivedReading struct {
 	corrected bool // whether the reading has a version, or another version of it exists
 }
 
-// add adds a slot with its stored partial.
 func (s *replacingSlots) add(at slot, p *Partial) {
 	if *s == nil {
 		*s = replacingSlots{}
@@ -33,7 +32,6 @@ func (s *replacingSlots) add(at slot, p *Partial) {
 	(*s)[at] = &replacingSlot{partial: p}
 }
 
-// has reports whether s contains a slot.
 func (s replacingSlots) has(at slot) bool { return s[at] != nil }
 
 // removeLater removes and returns the slots whose partials may have readings with an arrival at or after

@@ -46,7 +46,8 @@ func newCopyFilter(earlier earlierReadings, blank tally) *copyFilter {
 	}
 }
 
-// add adds a reading of the slot.
+// add puts a reading into a tally: into known if it is a copy of a counted reading, or else into a
+// pending tally.
 func (f *copyFilter) add(r *varve.Reading) {
 	e := entryOf(r.Position())
 	if e.minute != f.minute {
@@ -81,7 +82,8 @@ func (f *copyFilter) endMinute() {
 	}
 }
 
-// finish ends the hour and returns the new readings. The fields known and unclear have all others.
+// finish ends the hour and returns the new readings. All other readings are in the fields known and
+// unclear.
 func (f *copyFilter) finish() *tally {
 	f.endMinute()
 	if len(f.inHour.candidates) == 0 {
@@ -91,8 +93,8 @@ func (f *copyFilter) finish() *tally {
 	return f.inHour.tally
 }
 
-// pendingReadings are the consecutive readings after the last known ones. A reading is known if it
-// is a copy of a counted reading. For pending readings, this is not decided yet.
+// pendingReadings are the consecutive readings after the last known readings. A reading is known if
+// it is a copy of a counted reading. For pending readings, this is not decided yet.
 type pendingReadings struct {
 	candidates []summary // summaries of counted readings whose copies may be pending
 	mask       uint64    // the bits of a digest that summaries contain
@@ -121,7 +123,6 @@ func (p *pendingReadings) matches(s summary) bool {
 	return p.tally.sum.Readings == s.readings && (p.tally.sum.digest^s.digest)&p.mask == 0
 }
 
-// moveTo moves all pending readings into a tally.
 func (p *pendingReadings) moveTo(to *tally) {
 	to.absorb(p.tally)
 	p.tally = p.tally.newEmpty()

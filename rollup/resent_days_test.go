@@ -8,7 +8,6 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// checkExactly checks that each chosen reading counts once, and that no other reading counts.
 func (m *steps) checkExactly(what string, n int, chosen func(i int) bool) {
 	m.t.Helper()
 	for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
@@ -136,7 +135,7 @@ func (w *world) markersOf(device string) (n int) {
 // must count only the new readings.
 func TestRebuild_FutureHour(t *testing.T) {
 	m := endOfMonth(t)
-	m.clock = m.clock.Add(-4 * time.Hour) // it is 19:50 on 30 November
+	m.clock = m.clock.Add(-4 * time.Hour) // the clock is at 19:50 on 30 November
 	future, next := m.reading("a", m.clock.Add(10*time.Hour)), m.reading("a", m.clock.Add(12*time.Hour))
 	m.send(0, nil, future, next)
 	first := m.model[key(&future)].tables[0]

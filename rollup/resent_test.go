@@ -40,7 +40,6 @@ func backlog(t TB, hour time.Time, n int) []varve.Reading {
 	return list
 }
 
-// pick returns the chosen readings.
 func pick(all []varve.Reading, chosen func(i int) bool) (list []varve.Reading) {
 	for i := range all {
 		if chosen(i) {
@@ -75,8 +74,8 @@ func (w *world) times(p rollup.Period, n int) []int {
 	return times
 }
 
-// wrong returns the number of chosen readings that do not count. It also returns how often readings
-// count in excess: more than once if chosen, or at all if not chosen.
+// wrong returns the number of chosen readings that do not count, and the number of excess counts. A
+// count is in excess if a chosen reading counts once more, or if another reading counts.
 func (w *world) wrong(p rollup.Period, n int, chosen func(i int) bool) (missing, double int) {
 	w.t.Helper()
 	for i, times := range w.times(p, n) {
@@ -95,7 +94,7 @@ type resentCase struct {
 	name            string
 	n               int
 	first, second   func(i int) bool
-	missing, double int // expected after a drop: missing readings with IgnoreResent, double ones with CountResent
+	missing, double int // results after a drop: missing readings with IgnoreResent, double readings with CountResent
 }
 
 // TestResent_CountsAsConfigured sends a part of an hour, and another part in a later month,

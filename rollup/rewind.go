@@ -43,7 +43,6 @@ func Rewind(ctx context.Context, items store.Items, now time.Time, s varve.Serie
 	return deleted + r.later, nil
 }
 
-// rewinder finds the items that a rewind deletes.
 type rewinder struct {
 	records
 	cut   cut
@@ -52,7 +51,6 @@ type rewinder struct {
 	later int                  // number of partials of hours in keys
 }
 
-// findHours finds the partials of hours.
 func (r *rewinder) findHours(ctx context.Context, s varve.Series) error {
 	all := allDays().span()
 	q := store.ItemQuery{PK: partitionOf(s), From: hourKeyFrom(all.from), To: hourKeyFrom(all.to), Consistent: true}
@@ -91,8 +89,8 @@ func (r *rewinder) findHours(ctx context.Context, s varve.Series) error {
 	})
 }
 
-// findDays finds the partials of days. The partial of a day is deleted if the partial of one of its
-// hours is deleted.
+// findDays collects the partials of days. The partial of a day is deleted if the partial of one of
+// its hours is deleted.
 func (r *rewinder) findDays(ctx context.Context, s varve.Series) error {
 	all := allDays()
 	q := store.ItemQuery{PK: partitionOf(s), From: dayKeyFrom(all.from), To: dayKeyFrom(all.to), Consistent: true}
@@ -112,7 +110,6 @@ func (r *rewinder) findDays(ctx context.Context, s varve.Series) error {
 	})
 }
 
-// findMarkers finds the markers of later arrival days.
 func (r *rewinder) findMarkers(ctx context.Context, s varve.Series) error {
 	markers, err := r.markers(ctx, s, allDays().span())
 	for _, m := range markers {

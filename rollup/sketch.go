@@ -84,7 +84,6 @@ func (s *sketch) add(e entry) {
 	s.minutes[e.minute].add(summary{1, e.digest})
 }
 
-// foldEntries replaces the entries with a summary for each minute.
 func (s *sketch) foldEntries() {
 	s.minutes = new([hourMinutes]summary)
 	for _, e := range s.entries {
@@ -93,7 +92,6 @@ func (s *sketch) foldEntries() {
 	s.entries = nil
 }
 
-// merge adds the readings of another sketch.
 func (s *sketch) merge(o *sketch) {
 	if o.minutes != nil && s.minutes == nil {
 		s.foldEntries()
@@ -182,7 +180,6 @@ type earlierReadings struct {
 	hours        []summary         // summaries of whole partials without a sketch, from older versions of Varve
 }
 
-// add adds the readings of a partial.
 func (s *earlierReadings) add(p *Partial) error {
 	switch {
 	case p.identity().readings == 0:

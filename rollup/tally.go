@@ -19,7 +19,6 @@ type tally struct {
 	list   *readingList   // if not nil, lists the readings
 }
 
-// newEmpty returns an empty tally with the same settings.
 func (t *tally) newEmpty() *tally {
 	n := &tally{only: t.only}
 	if t.sketch != nil {
@@ -31,7 +30,7 @@ func (t *tally) newEmpty() *tally {
 	return n
 }
 
-// absorb adds another tally with the same settings. No reading may be in both.
+// absorb adds another tally with the same settings. No reading may be in both tallies.
 func (t *tally) absorb(o *tally) {
 	t.merge(&o.sum)
 	if t.sketch != nil {
@@ -180,7 +179,6 @@ func (t *tally) result() *Partial {
 	return &t.sum
 }
 
-// readingList lists the readings that count in a slot.
 type readingList []countedReading
 
 type countedReading struct {

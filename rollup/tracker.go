@@ -28,7 +28,7 @@ type Tracker struct {
 
 type streamKey struct{ tenant, stream string }
 
-// knownMarker is a stored marker.
+// knownMarker is a marker that the tracker has stored.
 type knownMarker struct {
 	dirtyMarker
 	late bool // whether the hour was not the current hour when the marker was put
@@ -162,7 +162,6 @@ func (q *markRequest) newMarker(hour, arrival int64, stored, chosen []knownMarke
 	return k
 }
 
-// rememberMarkers adds the chosen markers to memory after they were stored.
 func (t *Tracker) rememberMarkers(q *markRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// puts is a store that counts the calls of PutAll and their items. It can fail.
+// puts is a store that counts the calls of PutAll and their items. With err set, PutAll fails.
 type puts struct {
 	*mem.Store
 	calls, markers int
@@ -43,8 +43,8 @@ func TestMarkDirty_ChoosesMarkers(t *testing.T) {
 		reason string
 		now    time.Duration   // clock, as the time after noon
 		ago    []time.Duration // event times of the readings, as the time before the clock
-		put    string          // the new markers, as markerText formats them
-		by     time.Duration   // result, as the time after noon
+		put    string          // expected new markers, as markerText formats them
+		by     time.Duration   // expected deadline of the write, as the time after noon
 	}{
 		{"the current hour's lasts half an hour longer", 0, []time.Duration{0, -time.Minute}, "12:00 until 13:30, 1h", 89 * time.Minute},
 		{"it is remembered", 59 * time.Minute, []time.Duration{0}, "", 89 * time.Minute},

@@ -32,7 +32,6 @@ type TB interface {
 // a month.
 var start = time.Date(2026, 11, 28, 20, 0, 0, 0, time.UTC)
 
-// lifetime is the retention of readings.
 const lifetime = 36 * time.Hour
 
 // stored is a reading of the model with its copies.
@@ -98,7 +97,7 @@ func (w *world) startRotator(expirer store.Expirer) {
 
 func (w *world) now() time.Time { return w.clock }
 
-// at returns a clock that differs from the correct time by skew.
+// at returns a clock that is ahead of the correct time by skew.
 func (w *world) at(skew time.Duration) func() time.Time {
 	return func() time.Time { return w.clock.Add(skew) }
 }
@@ -127,7 +126,7 @@ func (w *world) source(now func() time.Time) *query.Engine {
 	return query.New(query.Options{Reader: w.store, Catalog: w.store, Streams: streams.New(w.store, now), Policy: w.policy, Now: now})
 }
 
-// aggregator returns the aggregator of a new process.
+// aggregator returns an aggregator with a holder name of its own, as a new process would have.
 func (w *world) aggregator(skew time.Duration) *rollup.Aggregator {
 	w.runs++
 	now := w.at(skew)
@@ -138,7 +137,6 @@ func (w *world) aggregator(skew time.Duration) *rollup.Aggregator {
 
 func key(r *varve.Reading) string { return r.String() }
 
-// record adds stored readings to the model.
 func (w *world) record(b store.Batch, res store.Result) {
 	for i := range b.Readings {
 		if res.Verdicts[i].Outcome != varve.Stored {
@@ -235,7 +233,7 @@ func (w *world) expectedAsOf(device string, p rollup.Period, asOf time.Time) map
 }
 
 // recount computes the roll-up of readings, and formats it as show does. The readings must be in
-// order.
+// the order of their positions.
 func recount(at int64, readings []varve.Reading) string {
 	text := fmt.Sprintf("%s %d", time.Unix(at, 0).UTC().Format(time.RFC3339), len(readings))
 	var low, high, sum *big.Int
@@ -291,7 +289,6 @@ func whole(n varve.Number) string {
 	return plain(&d)
 }
 
-// read returns all roll-ups of a device. It reads them in pages of at most limit roll-ups.
 func (w *world) read(device string, p rollup.Period, limit int) (all []rollup.Rollup) {
 	all, err := w.readAsOf(device, p, limit, time.Time{})
 	if err != nil {
@@ -300,7 +297,7 @@ func (w *world) read(device string, p rollup.Period, limit int) (all []rollup.Ro
 	return all
 }
 
-// readAsOf is like read, but as of a time. The zero time means now.
+// readAsOf returns all roll-ups of a device as of a time. The zero time means now.
 func (w *world) readAsOf(device string, p rollup.Period, limit int, asOf time.Time) (all []rollup.Rollup, err error) {
 	r := rollup.NewReader(w.store, w.source(w.now), w.resent)
 	q := rollup.Query{
@@ -353,7 +350,6 @@ func (w *world) compare(what string, got []string, want map[int64][]varve.Readin
 	}
 }
 
-// dump formats the items of all roll-ups.
 func (w *world) dump() string {
 	var b strings.Builder
 	for _, device := range devices {
@@ -370,7 +366,6 @@ func (w *world) dump() string {
 
 var devices = []string{"a", "b/c"}
 
-// itemsOf returns the query for all items of a device's roll-ups.
 func itemsOf(device string) store.ItemQuery {
 	return store.ItemQuery{PK: "ROLLUP#acme/weather/" + device, Consistent: true}
 }

@@ -90,7 +90,6 @@ func (s *script) list([]string) []string {
 	return out
 }
 
-// failedSteps returns the number of failed actions in an error.
 func failedSteps(text string) int {
 	lines := strings.Split(text, "\n")
 	more := 0

@@ -20,7 +20,6 @@ func (e *ArchiveError) Error() string {
 // Unwrap returns the cause.
 func (e *ArchiveError) Unwrap() error { return e.Err }
 
-// errNoArchive means that no archive is configured.
 var errNoArchive = errors.New("no archive is configured")
 
 // skipNotArchived removes from a plan the drops of tables without a verified archive. If it cannot

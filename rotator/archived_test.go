@@ -84,7 +84,6 @@ func (w *world) retireFirstMonth(t *testing.T) grid.Month {
 	return month
 }
 
-// countTables returns the number of tables of a month.
 func (w *world) countTables(month grid.Month) (n int) {
 	for _, in := range w.tables() {
 		if in.Month == month {

@@ -44,7 +44,6 @@ func (s *script) duration(text string) time.Duration {
 	return d
 }
 
-// setPolicy restarts the service with another policy.
 func (s *script) setPolicy(args []string) []string {
 	ret := &retention.Policy{Prefix: "varve", Streams: map[string]retention.Stream{}}
 	p := rotator.Policy{Grid: grid.Policy{Future: 24 * time.Hour}, Retention: ret}

@@ -20,7 +20,7 @@ func (p *Plan) Digest() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// check fails with ErrOtherPlan if a digest is given and differs from the plan's.
+// check fails with ErrOtherPlan if a digest is given and differs from the digest of the plan.
 func (p *Plan) check(digest string) error {
 	if is := p.Digest(); digest != "" && digest != is {
 		return fmt.Errorf("plan %s: %w, now it is %s: read the new one with varve tables plan", digest, ErrOtherPlan, is)

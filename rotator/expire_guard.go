@@ -136,7 +136,6 @@ func (r *Rotator) readExpireGuard(ctx context.Context) (*expireGuard, error) {
 	return &g, nil
 }
 
-// writeExpireGuard records a state.
 func (r *Rotator) writeExpireGuard(ctx context.Context, g *expireGuard) error {
 	data, err := json.Marshal(g.policy)
 	if err != nil {

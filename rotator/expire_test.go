@@ -224,7 +224,6 @@ func TestRun_KeepsReadingsAfterPrefixChange(t *testing.T) {
 	}
 }
 
-// storedReadings returns the number of readings in all tables.
 func storedReadings(w *world) (n int64) {
 	for _, in := range w.tables() {
 		n += in.Readings

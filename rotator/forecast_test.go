@@ -43,13 +43,11 @@ func newTally(begin time.Time) tally {
 	return tally{begin: begin, steps: map[string]float64{}, arrived: map[string]calendar.Load{}}
 }
 
-// addReading counts a stored reading.
 func (c *tally) addReading(class string, r *varve.Reading) {
 	l := c.arrived[class]
 	c.arrived[class] = calendar.Load{Readings: l.Readings + 1, Bytes: l.Bytes + float64(r.Size())}
 }
 
-// endMonth counts the tables and their contents at the end of a month.
 func (c *tally) endMonth(infos []store.Info) {
 	c.months++
 	c.tables += float64(len(infos))

@@ -112,7 +112,6 @@ func plant(w *world, foreign map[string]bool, n int) (alike int) {
 	return alike
 }
 
-// distort changes a name in a random way.
 func distort(rng *rand.Rand, name string) string {
 	const bytes = "_-0123456789aZv. /é\x00\xff"
 	at := rng.IntN(len(name) + 1)

@@ -67,7 +67,6 @@ func TestRun_DropsNoTableInUse(t *testing.T) {
 	}
 }
 
-// checkOnlyTableOfMonth fails unless a table is the oldest table and the only table of its month.
 func checkOnlyTableOfMonth(t *testing.T, w *world, table grid.Table) {
 	t.Helper()
 	n := 0

@@ -96,7 +96,6 @@ func (p Policy) Plan(now time.Time, tables []store.Info) Plan {
 	return b.plan
 }
 
-// builder collects the actions of a plan.
 type builder struct {
 	Policy
 	plan     Plan
@@ -114,7 +113,6 @@ func (b *builder) skip(in *store.Info, format string, args ...any) {
 	b.plan.Skipped = append(b.plan.Skipped, Skipped{Table: in.Table, Reason: fmt.Sprintf(format, args...), Readings: in.Readings, Bytes: in.Bytes})
 }
 
-// planCreation plans to create the missing tables of a class and an arrival month.
 func (b *builder) planCreation(c retention.Class, m grid.Month) {
 	ahead := m > grid.MonthOf(b.plan.Now)
 	count := &b.plan.Current
@@ -141,7 +139,6 @@ func (b *builder) planCreation(c retention.Class, m grid.Month) {
 	}
 }
 
-// planTable plans the actions for one existing table.
 func (b *builder) planTable(in *store.Info) {
 	class, ok := b.Retention.ClassOfPrefix(in.Prefix)
 	switch {
@@ -206,7 +203,7 @@ func dateOr(t time.Time, other string) string {
 	return t.UTC().Format(time.DateOnly)
 }
 
-// planDrop plans to drop a retired table.
+// planDrop plans the drop of a retired table, or skips the table with a reason.
 func (b *builder) planDrop(in *store.Info) {
 	now := b.plan.Now
 	switch {

@@ -93,10 +93,10 @@ type State string
 
 // The states of a table.
 const (
-	Ahead   State = "ahead"   // its arrival month has not begun
-	Open    State = "open"    // its arrival month has begun, and readings may be written to it
-	Sealed  State = "sealed"  // no more readings are written to it
-	Retired State = "retired" // all readings that can be in it have expired; it can be restored
+	Ahead   State = "ahead"   // the arrival month of the table has not begun
+	Open    State = "open"    // the arrival month has begun, and readings may be written to the table
+	Sealed  State = "sealed"  // no more readings are written to the table
+	Retired State = "retired" // all readings that can be in the table have expired; the table can be restored
 )
 
 // ArchiveDue reports whether all readings that may be in a table have expired, so that it should be

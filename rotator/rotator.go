@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// leaseTTL is how long the lease of a run lasts after it was last extended.
+// leaseTTL is the duration of a run's lease from each extension on.
 const leaseTTL = 5 * time.Minute
 
 // Options configure a rotator. All fields are required except Parallel, TablesInUse, Expirer,
@@ -77,7 +77,7 @@ type Rotator struct {
 
 // Health is the state of the rotation as this process knows it.
 type Health struct {
-	LastSuccess time.Time  // time of the last successful run in this process; zero before the first
+	LastSuccess time.Time  // time of the last successful run in this process; zero if none has succeeded
 	LastRun     time.Time  // time of the last run in this process that made a plan
 	LastError   string     // error of the last run; empty if it succeeded; lease.ErrHeld and ErrOtherPlan do not count
 	Usable      bool       // whether all tables of the current arrival month existed after some run; it stays true afterwards
@@ -182,7 +182,6 @@ func (r *Rotator) RunPlan(ctx context.Context, digest string) (p Plan, err error
 	return p, errors.Join(unsure, err, r.deleteExpired(ctx, l.Check))
 }
 
-// done has the number of tables that a run created and dropped.
 type done struct {
 	created, ahead int // ahead counts only the created tables of later months
 	dropped        int
@@ -223,7 +222,6 @@ func (r *Rotator) recordRun(p *Plan, d done, err error) {
 	h.LastSuccess, h.LastError = r.opts.Now(), ""
 }
 
-// update sets the numbers of tables after some actions of a plan were applied.
 func (h *Health) update(p *Plan, d done) {
 	h.Ahead, h.Tables = TableCount{Existing: p.Ahead.Existing + d.ahead, Wanted: p.Ahead.Wanted}, p.Tables+d.created-d.dropped
 	h.Usable = h.Usable || p.Current.Missing() == d.created-d.ahead
@@ -301,7 +299,6 @@ func (r *Rotator) parallelActions(actions []Action) int {
 	return n
 }
 
-// outcome is the result of an action.
 type outcome struct {
 	Action
 	took time.Duration

@@ -194,7 +194,6 @@ func TestRun_ReportsEventsAndHealth(t *testing.T) {
 	}
 }
 
-// TestPlan_ForOtherTimeChangesNothing checks that plans for other times do not change any table.
 func TestPlan_ForOtherTimeChangesNothing(t *testing.T) {
 	w := runWorld(t)
 	if _, err := w.rotator.Run(t.Context()); err != nil {

@@ -84,7 +84,6 @@ func difference(want, got string) string {
 	}
 }
 
-// script is the state of a running script.
 type script struct {
 	*world
 	at      string          // file and line of the current command

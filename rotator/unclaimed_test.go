@@ -42,8 +42,6 @@ func TestPlan_SkipsTablesWithoutClass(t *testing.T) {
 	}
 }
 
-// checkSkipped checks that a plan has no action for the given tables, and skips each of them with
-// a reason.
 func checkSkipped(t *testing.T, p rotator.Plan, old map[string]bool) {
 	t.Helper()
 	for _, a := range p.Actions {

@@ -84,7 +84,6 @@ func (w *world) write(stream, device string, at time.Time, value int64) (varve.R
 	return readings[0], verdicts[0]
 }
 
-// read returns all readings of a series, as a query finds them.
 func (w *world) read(stream, device string) ([]varve.Reading, query.Coverage) {
 	w.t.Helper()
 	rows, err := w.query.Open(w.t.Context(), query.Query{
@@ -109,7 +108,6 @@ func (w *world) read(stream, device string) ([]varve.Reading, query.Coverage) {
 	}
 }
 
-// tables returns all tables of the policy's classes.
 func (w *world) tables() []store.Info {
 	w.t.Helper()
 	infos, err := w.rotator.Tables(w.t.Context())

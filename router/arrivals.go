@@ -61,7 +61,6 @@ func (c *arrivalClock) read() int64 {
 	return max(now, c.floor)
 }
 
-// arrival returns the arrival of a new request.
 func (c *arrivalClock) arrival() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -56,7 +56,7 @@ func TestRouter_WritesFreshReadingsBesideBulk(t *testing.T) {
 		gate := make(chan struct{})
 		w.store.set(&w.store.write, func(grid.Table) error { <-gate; return nil })
 		var wg sync.WaitGroup
-		for i := range int64(3) { // the first is being written, the others wait
+		for i := range int64(3) { // the first write runs, and the other writes wait
 			wg.Go(func() {
 				for _, v := range w.send(t, bulk(1000*i)...) {
 					if v.Outcome != varve.Stored {
@@ -66,7 +66,7 @@ func TestRouter_WritesFreshReadingsBesideBulk(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if w.store.writes != 2+1 { // the write before them made two calls, because it created its table
+		if w.store.writes != 2+1 { // the first write of the test made two calls, because it created its table
 			t.Errorf("%d writes are under way", w.store.writes-2)
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())

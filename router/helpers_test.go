@@ -83,7 +83,6 @@ func (f *faulty) Put(ctx context.Context, it store.Item, conds ...store.Cond) er
 	return f.Store.Put(ctx, it, conds...)
 }
 
-// world is a router with its store and its clock.
 type world struct {
 	*router.Router
 	store *faulty
@@ -185,7 +184,6 @@ func (w *world) name(prefix string, at, arrived time.Time) string {
 	return grid.Table{Prefix: prefix, Range: r, Month: month}.Name()
 }
 
-// expect checks the number of readings in each table.
 func (w *world) expect(t tester, want map[string]int) {
 	t.Helper()
 	var list []string

@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// laid is a writer that records the layout of each stream.
 type laid struct {
 	store.Writer
 	layouts map[string]store.Layout // layouts by stream

@@ -30,12 +30,11 @@ func (p *placer) release() {
 	placers.Put(p)
 }
 
-// reset empties the placer.
 func (p *placer) reset() {
 	for i := range p.groups {
 		p.groups[i] = group{index: p.groups[i].index[:0]}
 	}
-	clear(p.copies) // other requests would keep their texts in memory
+	clear(p.copies) // otherwise, the texts of this request would stay in memory
 	clear(p.verdicts)
 	p.groups, p.copies, p.verdicts, p.last = p.groups[:0], p.copies[:0], p.verdicts[:0], 0
 }
@@ -43,7 +42,7 @@ func (p *placer) reset() {
 // group has the readings of one table.
 type group struct {
 	table grid.Table
-	index []int // indexes of its readings in the slice that the caller passed
+	index []int // indexes of the readings in the slice that the caller passed
 }
 
 // placeReadings returns the readings without a verdict, as one batch per table. It rejects
@@ -70,7 +69,6 @@ func (p *placer) placeReadings(q *Request, readings []varve.Reading, verdicts []
 	return p.batches(q, readings, placed)
 }
 
-// batches copies the readings into one batch per table.
 func (p *placer) batches(q *Request, readings []varve.Reading, placed int) []store.Batch {
 	p.copies = slices.Grow(p.copies, placed)
 	batches := make([]store.Batch, 0, len(p.groups))
@@ -85,7 +83,8 @@ func (p *placer) batches(q *Request, readings []varve.Reading, placed int) []sto
 	return batches
 }
 
-// group returns the group for the table of a reading.
+// group returns the group for the table of a reading. It returns false if no table of the grid can
+// contain the event time.
 func (p *placer) group(q *Request, r *varve.Reading) (*group, bool) {
 	if r.Stream != p.stream || p.prefix == "" {
 		policy := q.r.opts.Policy
@@ -131,7 +130,7 @@ func (p *placer) applyResults(batches []store.Batch, results []store.Result, ver
 	return missing
 }
 
-// reject rejects all readings of a table.
+// reject gives all readings of a table the verdict for an error.
 func (p *placer) reject(t grid.Table, verdicts []varve.Verdict, err error) {
 	v := rejectFor(err)
 	for _, at := range p.find(t).index {

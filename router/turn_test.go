@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// turn admits a request and returns its turn.
 func (w *world) turn(t *testing.T) *router.Turn {
 	t.Helper()
 	q, err := w.Admit()

@@ -178,7 +178,8 @@ func (q *Request) registerStreams(ctx context.Context, readings []varve.Reading,
 	return nil
 }
 
-// layout returns the layout of a series.
+// layout returns the configured layout of a series, with the shards of its device. With
+// Options.Expire, it also sets DeleteAfter, unless the retention is unlimited.
 func (q *Request) layout(s varve.Series) store.Layout {
 	l := q.r.opts.Layouts[s.Stream]
 	for i := range q.streams {
@@ -245,10 +246,9 @@ func (r *Router) ensure(ctx context.Context, t grid.Table) error {
 	}
 }
 
-// createTimeout limits the time to create a table.
 const createTimeout = 2 * time.Minute
 
-// fault converts an error of an internal request, so that clients do not take it for a fault of the
+// fault converts an error of an internal request, so that it does not look like an error of the
 // reading. An Invalid error becomes Unavailable.
 func fault(err error) error {
 	if varve.FailureOf(err) != varve.Invalid {

@@ -82,7 +82,7 @@ func (r *Registry) makeRead(ctx context.Context, k id, version store.Key, all *s
 	}
 }
 
-// beginNext begins the next read. Later calls wait for the one after it.
+// beginNext begins the next read. Calls that are made later wait for the read after it.
 func (r *Registry) beginNext(all *sharedReads) *sharedRead {
 	r.reading.Lock()
 	defer r.reading.Unlock()

@@ -9,7 +9,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// item returns a stream as an item.
 func (s *Stream) item(k id) (*store.Item, error) {
 	classes, err := encode(s.Classes)
 	if err != nil {

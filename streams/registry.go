@@ -40,7 +40,6 @@ const (
 	attrVersion = registry.AttrVersion
 )
 
-// streamPrefix is the prefix of the sort keys of streams.
 const streamPrefix = "STREAM#"
 
 // Stream is one stream of a tenant. Callers must not change it.
@@ -152,7 +151,6 @@ func (r *Registry) Register(ctx context.Context, tenant, stream, class string, w
 	return st, err
 }
 
-// includes reports whether a stream is registered for a class and a row window.
 func (s *Stream) includes(class string, window time.Duration) bool {
 	return slices.Contains(s.Classes, class) && s.covers(window)
 }
@@ -212,7 +210,6 @@ func (s *Stream) equal(o *Stream) bool {
 	return slices.Equal(s.Classes, o.Classes) && s.Window == o.Window && maps.Equal(s.Shards, o.Shards)
 }
 
-// read returns the stored stream.
 func (r *Registry) read(ctx context.Context, k id) (Stream, error) {
 	items, err := r.items.Get(ctx, []store.Key{k.key()}, true)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// clock is a clock that tests set.
 type clock struct{ now time.Time }
 
 func newClock() *clock { return &clock{time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)} }

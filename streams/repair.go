@@ -86,7 +86,6 @@ func (r *Registry) Apply(ctx context.Context, plan []Repair) error {
 	return errors.Join(errs...)
 }
 
-// addClass adds a class, unless the stream has it.
 func (s *Stream) addClass(class string) {
 	if !slices.Contains(s.Classes, class) {
 		s.Classes = append(slices.Clone(s.Classes), class)

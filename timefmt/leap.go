@@ -8,7 +8,6 @@ import (
 // errNoLeapSecond is returned for a second 60 at a time that cannot have a leap second.
 var errNoLeapSecond = errors.New("the second 60 is not at the end of a month in UTC: use a second from 00 to 59")
 
-// leapSecond is the text of the seconds of a leap second.
 const leapSecond = ":60"
 
 // secondsAt is the index of the colon before the seconds in a date and time, as in

@@ -25,8 +25,8 @@ var errDistance = errors.New("is not a distance from now: write it as in -24h, -
 //	-1mo, +12mo      calendar months before or after now
 //	2026-11          the beginning of the month
 //
-// If the month has no such day, the time is on the last day of the month: a month before March 31 is February 28
-// or 29.
+// If the resulting month is too short for the day, the time is on its last day: a month before March 31
+// is February 28 or 29.
 func ParseRelative(text string, now time.Time, zone *time.Location) (t time.Time, ok bool, err error) {
 	local := now.In(zone)
 	switch {
@@ -54,7 +54,6 @@ func startOf(t time.Time, days int) time.Time {
 	return FirstInstant(time.Date(t.Year(), t.Month(), t.Day()+days, 0, 0, 0, 0, time.UTC), t.Location())
 }
 
-// addDistance adds a distance with a sign to a time.
 func addDistance(t time.Time, text string) (time.Time, error) {
 	number, isMonths := strings.CutSuffix(text[1:], "mo")
 	if isMonths {
@@ -77,8 +76,8 @@ func addDistance(t time.Time, text string) (time.Time, error) {
 	return t.Add(d), nil
 }
 
-// addMonths adds calendar months to a time, with the same time of day. If the month is shorter, the result is on its
-// last day.
+// addMonths adds calendar months to a time, with the same time of day. If the month is shorter, the
+// result is on its last day.
 func addMonths(t time.Time, months int) time.Time {
 	first := time.Date(t.Year(), t.Month()+time.Month(months), 1, 0, 0, 0, 0, time.UTC) // the calendar needs no zone
 	last := time.Date(first.Year(), first.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day()

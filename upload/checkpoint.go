@@ -71,7 +71,6 @@ func openCheckpoint(path string) (*checkpoint, error) {
 	return c, c.save()
 }
 
-// flush saves the checkpoint.
 func (c *checkpoint) flush() error {
 	if c == nil {
 		return nil
@@ -81,7 +80,7 @@ func (c *checkpoint) flush() error {
 	return c.save()
 }
 
-// key returns the name of a source in the checkpoint.
+// key returns the absolute path of the source, which is its name in the checkpoint.
 func (s *Source) key() string {
 	if abs, err := filepath.Abs(s.Path); err == nil {
 		return abs
@@ -207,7 +206,6 @@ func (c *checkpoint) save() error {
 	return fmt.Errorf("the checkpoint %s cannot be written: %w", c.path, fileerr.Short(err))
 }
 
-// writeSynced writes a file and syncs it to disk.
 func writeSynced(path string, data []byte) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -68,7 +68,6 @@ func (c compression) decompress(r io.Reader) (io.Reader, func() error, error) {
 	return z, func() error { z.Close(); return nil }, nil
 }
 
-// compress returns a compressed copy of data.
 func (c compression) compress(data []byte) ([]byte, error) {
 	var out bytes.Buffer
 	var z io.WriteCloser = gzip.NewWriter(&out)

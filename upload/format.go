@@ -32,7 +32,6 @@ func formatOf(path string) (f wire.Format, c compression, ok bool) {
 	return f, c, ok
 }
 
-// baseName returns the name of a file without its extensions.
 func baseName(path string) string {
 	name, _ := splitCompression(filepath.Base(path))
 	return strings.TrimSuffix(name, filepath.Ext(name))

@@ -21,7 +21,8 @@ type Rejection struct {
 	Stored  json.RawMessage `json:"stored,omitempty"`  // the stored fields of a conflict
 }
 
-// rejectionOf returns a rejection by the server.
+// rejectionOf returns a rejection in an answer of the server, with the place of the reading in the
+// file.
 func rejectionOf(path string, p *wire.Piece, r *wire.Reject) Rejection {
 	rej := Rejection{File: path, Code: r.Code, Message: r.Message, Stored: r.Stored}
 	if i := int(r.Index); i < p.Len() {

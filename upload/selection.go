@@ -85,7 +85,6 @@ func (s *Selection) excludes(path string) bool {
 	})
 }
 
-// fileSource returns the source of a file.
 func (s *Selection) fileSource(path string) (Source, error) {
 	src := Source{Path: path, Stream: s.Stream, device: s.Device, deviceGiven: s.Device != ""}
 	info, err := os.Stat(path)
@@ -123,7 +122,6 @@ func (s *Selection) fileSource(path string) (Source, error) {
 	return src, checkStream(src.Stream)
 }
 
-// stdinSource returns the source of standard input.
 func (s *Selection) stdinSource() (Source, error) {
 	src := Source{Path: "standard input", stdin: s.Stdin, Stream: s.Stream, device: s.Device, deviceGiven: s.Device != ""}
 	if s.Stream == "" && s.Format != wire.Line.Name() {
@@ -145,7 +143,6 @@ func (s *Selection) stdinSource() (Source, error) {
 	return src, checkStream(src.Stream)
 }
 
-// checkStream rejects an invalid name of a stream.
 func checkStream(stream string) error {
 	if err := varve.ValidateName("stream", stream); err != nil {
 		return varve.InvalidParam("path.stream", "%s", err)

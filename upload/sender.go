@@ -106,7 +106,6 @@ func (f *fileSender) placeByLine(p *wire.Piece, a *wire.WriteAnswer) {
 	}
 }
 
-// body returns the request body of a piece.
 func (f *fileSender) body(p *wire.Piece) (client.Body, error) {
 	b := client.Body{Data: p.Data, Format: f.source.format.PieceFormat(), Params: f.params}
 	c := f.upload.encoding

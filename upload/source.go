@@ -108,7 +108,6 @@ func (f *file) seekable() io.Reader {
 	return f.Reader
 }
 
-// Close closes the decompressor and the file.
 func (f *file) Close() error {
 	var errs []error
 	for _, c := range slices.Backward(f.closers) {
@@ -117,7 +116,6 @@ func (f *file) Close() error {
 	return errors.Join(errs...)
 }
 
-// open opens the source, and decompresses it if necessary.
 func (s *Source) open(ctx context.Context) (*file, error) {
 	if s.stdin != nil {
 		buffered := bufio.NewReader(interruptible(ctx, s.stdin))

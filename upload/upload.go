@@ -236,7 +236,6 @@ func (u *Upload) sendFile(ctx context.Context, g *errgroup.Group, s *Source) (er
 	return nil // the context has ended, and the caller returns the cause
 }
 
-// params returns the parameters of a file's pieces.
 func (u *Upload) params(device string) url.Values {
 	v := url.Values{}
 	for name := range u.opts.Params {
@@ -267,7 +266,6 @@ func (u *Upload) settings(s *Source) map[string]string {
 	return all
 }
 
-// restarted reports that a file is sent from its start.
 func (u *Upload) restarted(path, reason string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -285,7 +283,6 @@ func (u *Upload) unfinished(path string) {
 	}
 }
 
-// resumed counts readings that an earlier run sent.
 func (u *Upload) resumed(readings, bytes int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

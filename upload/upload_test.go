@@ -76,7 +76,6 @@ func writeFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// send uploads the files that args name.
 func send(t *testing.T, o upload.Options, args ...string) (upload.Result, error) {
 	t.Helper()
 	sources, err := new(upload.Selection).Sources(args)
@@ -215,7 +214,7 @@ func TestNew_RejectsOptions(t *testing.T) {
 }
 
 // TestSelection_FindsFiles checks that a folder selects its files of readings, except excluded
-// ones.
+// files.
 func TestSelection_FindsFiles(t *testing.T) {
 	path := writeFile(t, "s1.csv.gz", "")
 	dir := filepath.Dir(path)

@@ -59,7 +59,7 @@ func (m *Metrics) Received(shard string, records int, lag time.Duration) {
 // Done counts queue records that were acknowledged.
 func (m *Metrics) Done(records int) { m.done.Add(float64(records)) }
 
-// Failed counts a failure.
+// Failed counts a failed attempt of the consumer.
 func (m *Metrics) Failed() { m.failures.Inc() }
 
 // Forget removes a shard that this process no longer reads.
@@ -69,7 +69,6 @@ func (m *Metrics) Forget(shard string) {
 	delete(m.lags, shard)
 }
 
-// lag returns the largest lag of all shards in seconds.
 func (m *Metrics) lag() (seconds float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -76,7 +76,7 @@ type observation struct {
 	since time.Time
 }
 
-// Start starts a consumer. It connects in the background.
+// Start starts a consumer, which connects in the background.
 func Start(o Options) *Consumer {
 	if o.Failed == nil {
 		o.Failed = func(error, time.Duration) {}
@@ -106,7 +106,7 @@ func (c *Consumer) Close() {
 	<-c.done
 }
 
-// searchAll looks for shards until ctx ends.
+// searchAll searches for shards at each tick, and whenever a worker has ended, until ctx ends.
 func (c *Consumer) searchAll(ctx context.Context) {
 	tick := time.NewTicker(c.opts.Every)
 	defer tick.Stop()
@@ -243,7 +243,6 @@ func (c *Consumer) listShards(ctx context.Context) (all []types.Shard, err error
 	}
 }
 
-// nameStream sets the name or the ARN of the stream in a request.
 func (c *Consumer) nameStream(name, arn **string) {
 	if strings.HasPrefix(c.opts.Stream, "arn:") {
 		*arn = &c.opts.Stream

@@ -31,7 +31,7 @@ const forgetAfter = 24 * time.Hour
 // checkpoint is the progress in a shard of a Kinesis stream. It is an item of the registry.
 type checkpoint struct {
 	shard    string
-	start    string // first sequence number of the shard; a new stream of the same name has another
+	start    string // first sequence number of the shard; in a new stream of the same name, it differs
 	sequence string // sequence number of the last durable record; "" if none is durable
 	ended    bool   // the shard has been read to its end
 	token    int64  // fencing token of the lease

@@ -24,7 +24,6 @@ const (
 	maxRecords = 5000
 )
 
-// worker reads one shard while it has the lease of the shard.
 type worker struct {
 	*Consumer
 	shard    string
@@ -129,7 +128,7 @@ func (w *worker) readNext(ctx context.Context) (empty bool, err error) {
 	in := &kinesis.GetRecordsInput{ShardIterator: w.iterator, Limit: aws.Int32(maxRecords)}
 	out, err := w.opts.Client.GetRecords(ctx, in)
 	if err != nil {
-		w.iterator = nil // the retry opens another one, because an iterator is valid for five minutes only
+		w.iterator = nil // the retry opens another iterator, because an iterator is valid for five minutes only
 		return false, fmt.Errorf("read shard %s: %w", w.shard, err)
 	}
 	w.opts.Metrics.Received(w.shard, len(out.Records), time.Duration(aws.ToInt64(out.MillisBehindLatest))*time.Millisecond)

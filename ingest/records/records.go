@@ -109,13 +109,11 @@ func (b *body) add(r *Record, t *Target, text []byte) {
 	b.isWhole = t.Format == wire.Line && bytes.IndexByte(text, '"') >= 0
 }
 
-// recordAt returns the record that contains a line.
 func (b *body) recordAt(line int) *Record {
 	i := sort.Search(len(b.starts), func(i int) bool { return b.starts[i] > line })
 	return b.records[max(i-1, 0)]
 }
 
-// write is one call of Store.
 type write struct {
 	*Receiver
 	ctx     context.Context
@@ -192,7 +190,6 @@ func (w *write) readBody(b *body) (wire.Tally, error) {
 	return session.Tally, err
 }
 
-// rejectRecord stores a record as a reject.
 func (w *write) rejectRecord(r *Record, reason error) error {
 	session, err := w.Ingester.Begin(w.grant)
 	if err != nil {

@@ -77,7 +77,6 @@ func (w *world) store(t *records.Target, list []records.Record) wire.Tally {
 	return tally
 }
 
-// rejects returns the sender, the code and the text of each reject.
 func (w *world) rejects() (all []string) {
 	w.t.Helper()
 	page, err := w.engine.Rejects.List(w.t.Context(), rejects.Query{Tenant: varve.DefaultTenant, Limit: 1000})
@@ -191,7 +190,6 @@ func TestStore_KeepsRecordsThatAreErrors(t *testing.T) {
 	}
 }
 
-// TestParseTarget_RefusesMistakes checks the parameter of each error.
 func TestParseTarget_RefusesMistakes(t *testing.T) {
 	for params, param := range map[string]string{
 		"": "stream", "stream=_x!": "stream", "stream=a&format=csv": "format", "stream=a&format=xml": "format",

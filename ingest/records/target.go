@@ -26,7 +26,6 @@ type Target struct {
 // Params are the parameters of ParseTarget, except stream and format.
 var Params = []string{"precision", "timezone", "dst", "device", "time", "fields"}
 
-// formats are the formats of records.
 var formats = []wire.Format{wire.JSON, wire.NDJSON, wire.Line}
 
 // ParseTarget returns the target for a tenant. It accepts the parameters in Params, and in addition

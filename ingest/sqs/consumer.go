@@ -53,7 +53,7 @@ type Consumer struct {
 	done  sync.WaitGroup
 }
 
-// Start starts a consumer. It connects in the background.
+// Start starts a consumer, which connects in the background.
 func Start(o Options) *Consumer {
 	if o.Failed == nil {
 		o.Failed = func(error, time.Duration) {}
@@ -73,7 +73,6 @@ func (c *Consumer) Close() {
 	c.done.Wait()
 }
 
-// receiveAll receives and stores messages until ctx ends.
 func (c *Consumer) receiveAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		var list []types.Message

@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/internal/acceptlog"
 )
 
-// failing is a listener that fails to accept connections.
 type failing struct {
 	net.Listener
 	err error
@@ -40,7 +39,7 @@ func TestListener_LogsFailuresOnceAMinute(t *testing.T) {
 	accept(0)
 	accept(time.Second)
 	accept(58 * time.Second)
-	accept(time.Second) // a minute after the first one
+	accept(time.Second) // a minute after the first failure
 	accept(-time.Hour)  // the clock was set back
 	inner.err = net.ErrClosed
 	accept(time.Hour)
@@ -55,7 +54,6 @@ func TestListener_LogsFailuresOnceAMinute(t *testing.T) {
 	}
 }
 
-// TestListener_AcceptsConnections accepts a connection and logs nothing.
 func TestListener_AcceptsConnections(t *testing.T) {
 	var out bytes.Buffer
 	var lc net.ListenConfig

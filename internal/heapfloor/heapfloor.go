@@ -1,6 +1,6 @@
 // Package heapfloor makes the garbage collector of a process with little data run less often.
 //
-// By default, a cycle begins when the heap has doubled. A server with a few megabytes of live data
+// By default, a collection cycle begins when the heap has doubled. A server with a few megabytes of live data
 // would then begin a cycle every hundred requests, and spend a quarter of its time in cycles. With
 // a floor, a cycle begins when the heap has doubled and has at least two thirds of the size of the
 // floor.
@@ -14,7 +14,7 @@ import (
 	"sync"
 )
 
-// defaultPercent is the growth at which Go begins a cycle, unless GOGC is set.
+// defaultPercent is the growth of the heap, in percent, at which Go begins a cycle, unless GOGC is set.
 const defaultPercent = 100
 
 // SetFloor sets the floor in bytes until the returned function is called. If the environment has GOGC,

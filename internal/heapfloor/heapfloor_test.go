@@ -29,7 +29,7 @@ func cyclesFor() uint64 {
 		return s[0].Value.Uint64()
 	}
 	runtime.GC()
-	runtime.GC() // the second cycle runs after the finalizers of the first one
+	runtime.GC() // the second cycle runs after the finalizers of the first cycle
 	begin := count()
 	for range 1 << 10 {
 		sink = make([]byte, 64<<10)

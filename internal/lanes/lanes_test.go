@@ -72,7 +72,7 @@ func TestPace_RestsAsLongAsItComputed(t *testing.T) {
 		reason   string
 		small    bool
 		computed []time.Duration // times of computing before each call of Rest
-		rest     time.Duration   // sum of all rests
+		rest     time.Duration   // sum of all rests with one slot; with more slots, rests are shorter
 	}{
 		{"no small writes", false, []time.Duration{time.Second}, 0},
 		{"less than a slice", true, []time.Duration{900 * time.Microsecond}, 0},

@@ -46,7 +46,6 @@ func newCanvas(style Style, columns, lines int) *canvas {
 	return &canvas{style, columns, lines, make([]uint8, columns*lines), make([]Ink, columns*lines)}
 }
 
-// size returns the number of dots across and down.
 func (c *canvas) size() (across, down int) {
 	across, down = c.style.dots()
 	return across * c.columns, down * c.lines
@@ -96,7 +95,6 @@ func (c *canvas) line(x, y, toX, toY int, ink Ink) {
 	}
 }
 
-// character returns the character at a column and line.
 func (c *canvas) character(column, line int) (rune, Ink) {
 	at := line*c.columns + column
 	mask, ink := c.mask[at], c.inks[at]
@@ -112,7 +110,6 @@ func (c *canvas) character(column, line int) (rune, Ink) {
 	}
 }
 
-// markOf returns the character of an ink in ASCII.
 func markOf(ink Ink) rune {
 	for i, one := range lineInks {
 		if one == ink {

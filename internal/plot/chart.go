@@ -151,7 +151,6 @@ func drawLine(area *canvas, l *Line, axis timeAxis, values scale, ink Ink) {
 	}
 }
 
-// valueLabels returns the label of each line of the area, or "".
 func valueLabels(s scale, lines int, style Style) []string {
 	labels := make([]string, lines)
 	_, down := style.dots()
@@ -177,7 +176,6 @@ func axisSide(style Style, isTick bool) string {
 	}
 }
 
-// writeTimes writes the time axis and its labels.
 func writeTimes(out *sheet, ticks []tick, style Style, margin, columns int) {
 	corner, flat, mark := "└", '─', '┬'
 	if style == ASCII {
@@ -258,7 +256,6 @@ func (c *Chart) legend(style Style) []legendLine {
 	return lines
 }
 
-// cut shortens a text to a number of columns.
 func cut(text string, columns int) string {
 	if r := []rune(text); len(r) > columns {
 		return string(r[:columns])
@@ -266,12 +263,10 @@ func cut(text string, columns int) string {
 	return text
 }
 
-// pad puts blanks before a text, so that it has at least a number of columns.
 func pad(text string, columns int) string {
 	return strings.Repeat(" ", max(columns-width(text), 0)) + text
 }
 
-// trimLines removes blanks at the ends of lines.
 func trimLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

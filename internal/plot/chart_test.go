@@ -126,7 +126,6 @@ func onlyDot(t *rapid.T, area *canvas) (x, y int) {
 	return x, y
 }
 
-// TestChart_FitsSize checks that any chart fits its size, without panics.
 func TestChart_FitsSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := Chart{
@@ -161,7 +160,6 @@ func TestChart_FitsSize(t *testing.T) {
 	})
 }
 
-// TestChart_LeavesGapEmpty checks that points are connected only up to the gap.
 func TestChart_LeavesGapEmpty(t *testing.T) {
 	points := []Point{{start, 1}, {start.Add(time.Minute), 1}, {start.Add(10 * time.Minute), 1}, {start.Add(11 * time.Minute), math.NaN()}, {start.Add(12 * time.Minute), 1}}
 	for _, c := range []struct {

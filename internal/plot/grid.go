@@ -89,7 +89,6 @@ func (r *GridRow) cell(from, to int) (best Cell, ok bool) {
 	return best, ok
 }
 
-// shade returns the index of the shade of a value.
 func shade(value float64, highest []float64) int {
 	for i, h := range highest {
 		if value <= h {
@@ -99,7 +98,6 @@ func shade(value float64, highest []float64) int {
 	return len(highest) - 1
 }
 
-// header returns the labels of the columns that have room.
 func (g *Grid) header(wide, shared, columns int) string {
 	text := []rune(strings.Repeat(" ", columns))
 	free := 0

@@ -55,7 +55,6 @@ func (s scale) dot(value float64, dots int) int {
 	return max(0, min(dots-1, int(math.Round((1-part)*float64(dots-1)))))
 }
 
-// label returns a multiple of the step as text.
 func (s scale) label(value float64) string {
 	largest := max(math.Abs(s.low), math.Abs(s.high))
 	if largest >= 1e9 || largest < 1e-4 {

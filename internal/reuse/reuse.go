@@ -1,5 +1,5 @@
-// Package reuse keeps values that are no longer used, so that later users reuse their memory. It also
-// grows slices in few steps.
+// Package reuse holds values that are no longer used, so that later users reuse their memory. It
+// also grows slices in few steps.
 //
 // A sync.Pool does the same, but it loses its values in two garbage collections. On many virtual
 // machines, the first access to new memory is slow, so buffers of a megabyte should not be lost.
@@ -10,12 +10,12 @@ import (
 	"sync"
 )
 
-// maxKept is the largest number of values that a List keeps for ever, on machines with many
-// processors.
+// maxKept is the largest number of values that a List holds until they are used, on machines with
+// many processors.
 const maxKept = 8
 
-// List keeps as many values as GOMAXPROCS had at its first use, and two more, but at most 8. These
-// values stay until they are used. Further values are kept until a garbage collection. It is safe for
+// List holds as many values as GOMAXPROCS had at its first use, and two more, but at most 8. These
+// values stay until they are used. Further values stay until a garbage collection. It is safe for
 // concurrent use. The zero List is ready for use, and must not be copied.
 type List[T any] struct {
 	mu   sync.Mutex
@@ -47,7 +47,7 @@ func (l *List[T]) pop() *T {
 	return v
 }
 
-// Put keeps a value. The caller must not use it afterwards.
+// Put hands a value over to the list. The caller must not use it afterwards.
 func (l *List[T]) Put(v *T) {
 	if !l.push(v) {
 		l.rest.Put(v)

@@ -144,7 +144,7 @@ func Words(text string) (list []string) {
 // Size is a number of bytes.
 type Size int64
 
-var units = []string{"KiB", "MiB", "GiB"} // each is 1024 times the one before
+var units = []string{"KiB", "MiB", "GiB"} // each unit is 1024 times the unit before it
 
 // ParseSize parses a number of bytes, or a number with the unit KiB, MiB or GiB.
 func ParseSize(s string) (Size, error) {

@@ -20,14 +20,12 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", f.File, f.Line, f.Rule, f.Text)
 }
 
-// sortFindings orders findings by file, line and rule.
 func sortFindings(all []Finding) {
 	slices.SortFunc(all, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule))
 	})
 }
 
-// checkPhrases returns a finding for each forbidden phrase in sentences.
 func checkPhrases(file string, sentences []sentence) []Finding {
 	var all []Finding
 	for _, s := range sentences {
@@ -50,7 +48,6 @@ func containsAny(text string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, p) })
 }
 
-// checkLengths returns a finding for each sentence that has too many words.
 func checkLengths(file string, sentences []sentence) []Finding {
 	var all []Finding
 	for _, s := range sentences {
@@ -61,7 +58,6 @@ func checkLengths(file string, sentences []sentence) []Finding {
 	return all
 }
 
-// checkFirst returns a finding if the first sentence has too many words.
 func checkFirst(file string, sentences []sentence) []Finding {
 	if len(sentences) == 0 {
 		return nil

@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// goFile is a Go file that is being checked.
 type goFile struct {
 	name  string
 	set   *token.FileSet

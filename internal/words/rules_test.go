@@ -159,7 +159,6 @@ func TestCheckFile_FindsLongSentences(t *testing.T) {
 	}
 }
 
-// count returns the number of findings of a rule in a file.
 func count(t *testing.T, name, source, rule string) int {
 	t.Helper()
 	all, err := words.CheckFile(name, []byte(source))

@@ -6,7 +6,6 @@ import (
 	"unicode"
 )
 
-// sentence is a sentence and the line on which it begins.
 type sentence struct {
 	text string
 	line int
@@ -34,7 +33,6 @@ func (b *blocks) add(text string, line int) {
 	b.all[len(b.all)-1].text += "\n" + text
 }
 
-// close ends the open block.
 func (b *blocks) close() { b.open = false }
 
 // single adds a line as a separate block.
@@ -122,7 +120,6 @@ func markdownSentences(text string) []sentence {
 	return b.sentences()
 }
 
-// addCells adds each cell of a table row as a block.
 func addCells(b *blocks, row string, line int) {
 	if rowRule.MatchString(row) {
 		return

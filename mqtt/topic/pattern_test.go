@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// TestPattern_MatchesAndNames checks matches of topics, and the topic filters of subscriptions.
 func TestPattern_MatchesAndNames(t *testing.T) {
 	for _, c := range []struct{ pattern, filter, topic, want string }{
 		{"sensors/{device}/{stream}", "sensors/+/+", "sensors/d1/weather", "d1 weather"},
@@ -43,7 +42,6 @@ func TestPattern_MatchesAndNames(t *testing.T) {
 	}
 }
 
-// TestParsePattern_RejectsMistakes checks the messages about invalid patterns.
 func TestParsePattern_RejectsMistakes(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"":                  "the pattern is empty",

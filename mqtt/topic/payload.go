@@ -28,7 +28,6 @@ func malformed(format string, args ...any) error {
 	return unreadable(varve.CodeMalformed, format, args...)
 }
 
-// payload describes one kind of payload.
 type payload struct {
 	format      wire.Format
 	namesStream bool // the payload can name streams
@@ -36,7 +35,6 @@ type payload struct {
 	convert     func(r *Route, d *Delivery, field string) error
 }
 
-// payloads has the kinds of payloads by name.
 var payloads = map[string]payload{
 	"json":                {format: wire.JSON, convert: convertJSON},
 	"flatten":             {format: wire.JSON, convert: convertNested},

@@ -65,7 +65,6 @@ func compile(t *testing.T, rules ...topic.Rule) (table topic.Table) {
 	return table
 }
 
-// TestResolve_ConvertsPayloads checks each kind of payload.
 func TestResolve_ConvertsPayloads(t *testing.T) {
 	const at = "2026-11-20T10:00:00Z"
 	both := topic.Rule{Pattern: "s/{stream}/{device}"}
@@ -137,7 +136,6 @@ func TestPresets_ReadMessagesOfDevices(t *testing.T) {
 	}
 }
 
-// TestRule_TakesOtherStreamThanPreset checks that a rule replaces fields of its preset.
 func TestRule_TakesOtherStreamThanPreset(t *testing.T) {
 	table := compile(t, topic.Rule{Preset: "tasmota", Stream: "power", Device: "plug-{device}", Timezone: "Europe/Berlin"})
 	got := deliver(t, table, topic.Message{Topic: "tele/7/SENSOR", Payload: []byte(`{"Time":"2026-11-20T10:00:00","a":1}`)})

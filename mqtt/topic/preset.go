@@ -9,7 +9,6 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// presets has the rules of each preset.
 var presets = map[string][]Rule{
 	"thingsboard": {
 		{Pattern: "v1/devices/me/telemetry", Payload: "thingsboard", Stream: "telemetry", Device: "{client}"},

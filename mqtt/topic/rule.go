@@ -168,9 +168,9 @@ type Message struct {
 type Delivery struct {
 	Format        wire.Format
 	Body          []byte
-	Defaults      wire.Defaults // the tenant is empty if neither the rule nor the topic names one
+	Defaults      wire.Defaults // the tenant is empty if neither the rule nor the topic names a tenant
 	Columns       wire.Columns
-	ArrivalIsTime bool // if true, the time of readings without one is the arrival of the message
+	ArrivalIsTime bool // if true, the time of readings without a time is the arrival of the message
 }
 
 // Resolve converts a message to a body of readings. If no pattern matches its topic, the error is
@@ -208,7 +208,6 @@ func (r *Route) deliver(m *Message, values []string) (*Delivery, error) {
 	return d, r.payload.convert(r, d, expand(r.field))
 }
 
-// checkNames checks the names that the rule and the topic give.
 func checkNames(d *wire.Defaults, r *Route) error {
 	if r.tenant != nil {
 		if err := varve.ValidateName("tenant", d.Tenant); err != nil {

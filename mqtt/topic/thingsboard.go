@@ -39,7 +39,6 @@ func convertGateway(_ *Route, d *Delivery, _ string) error {
 	return nil
 }
 
-// telemetry writes the readings of one device.
 func (b *builder) telemetry(device string, text []byte) error {
 	dec := jx.DecodeBytes(text)
 	one := func(d *jx.Decoder) error {
@@ -55,7 +54,6 @@ func (b *builder) telemetry(device string, text []byte) error {
 	return one(dec)
 }
 
-// telemetryObject writes the reading of one object.
 func (b *builder) telemetryObject(device string, raw jx.Raw) error {
 	at, timed := rawAt(raw, []string{"ts"})
 	values, nested := rawAt(raw, []string{"values"})

@@ -24,7 +24,6 @@ import (
 // DefaultTopic is the topic of messages if none is configured.
 const DefaultTopic = "varve/alerts"
 
-// connectTimeout limits the time to connect.
 const connectTimeout = 5 * time.Second
 
 // Options configure a notifier. URL is required.
@@ -42,7 +41,7 @@ type Notifier struct {
 	connecting sync.Mutex
 }
 
-// New returns a notifier. It does not connect.
+// New returns a notifier without a connection. Send connects.
 func New(o Options) (*Notifier, error) {
 	if err := CheckURL(o.URL); err != nil {
 		return nil, err
@@ -103,7 +102,7 @@ func (n *Notifier) connect(ctx context.Context) error {
 	return nil
 }
 
-// wait waits for the end of an operation or of the context.
+// wait returns the error of an operation after its end, or the error of ctx if that ends first.
 func wait(ctx context.Context, t paho.Token) error {
 	select {
 	case <-t.Done():
@@ -113,7 +112,7 @@ func wait(ctx context.Context, t paho.Token) error {
 	}
 }
 
-// Close disconnects.
+// Close disconnects from the broker, if a connection exists.
 func (n *Notifier) Close() {
 	if n.client.IsConnectionOpen() {
 		n.client.Disconnect(uint(connectTimeout / time.Millisecond / 20))

@@ -80,7 +80,6 @@ func TestNotifier_PublishesAndReconnects(t *testing.T) {
 	receive(t, received)
 }
 
-// receive returns the next message that the broker has received.
 func receive(t *testing.T, from <-chan []byte) []byte {
 	t.Helper()
 	select {

@@ -48,7 +48,6 @@ func (f *Folder) Location() string { return f.root }
 // temporary is the prefix of the names of files that are not objects.
 const temporary = ".varve-"
 
-// path returns the file of a key.
 func (f *Folder) path(key string) (string, error) {
 	if !fs.ValidPath(key) {
 		return "", fmt.Errorf("key %q is not valid", key)

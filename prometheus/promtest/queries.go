@@ -23,7 +23,6 @@ func Queries(seed uint64, n int, end time.Time) []Query {
 	return list
 }
 
-// generator draws queries.
 type generator struct {
 	*rand.Rand
 	hours bool // if true, ranges and offsets are whole hours
@@ -91,7 +90,6 @@ func (g *generator) ranged(field string) string {
 	return text
 }
 
-// overTime returns a function of a range.
 func (g *generator) overTime(field string) string {
 	r := g.ranged(field)
 	kind := g.IntN(5)
@@ -113,7 +111,6 @@ func (g *generator) overTime(field string) string {
 	}
 }
 
-// scalarOf returns an operator and a number.
 func (g *generator) scalarOf() string {
 	return g.oneOf("+", "-", "*", "/", "%", ">", "<=", "!= bool", "> bool") + fmt.Sprintf(" %.3f", 0.5+g.Float64()*20)
 }
@@ -157,7 +154,6 @@ func (g *generator) distinct() string {
 	return g.oneOf("avg", "min", "max", "sum") + "_over_time(" + g.ranged(field) + ")"
 }
 
-// binary returns an operation on two vectors.
 func (g *generator) binary(depth int) string {
 	left, right := "temperature", "humidity"
 	if g.IntN(3) == 0 {

@@ -115,7 +115,6 @@ func (r *release) writeArchive(b binary, documents []document) error {
 	return r.write(name+".tar.gz", data)
 }
 
-// write writes a file of the release.
 func (r *release) write(name string, data []byte) error {
 	fmt.Fprintf(r.log, "%9d %s\n", len(data), name)
 	return os.WriteFile(filepath.Join(r.out, name), data, 0o644) //nolint:gosec // these files are published

@@ -30,7 +30,6 @@ func (b binary) file(version string) string {
 	return fmt.Sprintf("%s_%s_%s", b.name, version, b.platform)
 }
 
-// compile builds a program for a platform.
 func (r *release) compile(ctx context.Context, p platform, name string) (binary, error) {
 	path := filepath.Join(r.work, p.String(), p.program(name))
 	fmt.Fprintln(r.log, "building", name, p)
@@ -118,10 +117,8 @@ func (r *release) writeDocuments(ctx context.Context, built []binary) ([]documen
 	return r.addGrafana(all)
 }
 
-// grafanaFolder has the files for Grafana.
 const grafanaFolder = "contrib/grafana"
 
-// addGrafana adds the files for Grafana to documents.
 func (r *release) addGrafana(all []document) ([]document, error) {
 	err := filepath.WalkDir(filepath.Join(r.root, filepath.FromSlash(grafanaFolder)), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {

@@ -142,7 +142,6 @@ func skeletonEntries() ([]entry, error) {
 	}, nil
 }
 
-// entriesOf reads all files below a folder.
 func entriesOf(dir string) (all []entry, err error) {
 	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

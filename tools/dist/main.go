@@ -154,7 +154,6 @@ func (p platform) String() string {
 	return p.os + "_" + p.arch
 }
 
-// program returns the file name of a program.
 func (p platform) program(name string) string {
 	if p.os == "windows" {
 		return name + ".exe"

@@ -13,7 +13,6 @@ import (
 	"github.com/goreleaser/nfpm/v2/rpm"
 )
 
-// writePackages writes the deb and the rpm of a binary.
 func (r *release) writePackages(b binary, documents []document) error {
 	kinds := []struct {
 		name    string
@@ -44,14 +43,12 @@ func (r *release) writePackages(b binary, documents []document) error {
 	return nil
 }
 
-// packaged describes the packages of a program.
 type packaged struct {
 	summary, description string
 	config               string // path of the configuration file after installation
 	contents             files.Contents
 }
 
-// packages describes the packages of each program.
 var packages = map[string]packaged{
 	mainProgram: {
 		summary:     "Store for device readings in time-bucketed tables",
@@ -72,7 +69,6 @@ var packages = map[string]packaged{
 	},
 }
 
-// packageInfo describes a package of a binary.
 func (r *release) packageInfo(b binary, documents []document) (*nfpm.Info, error) {
 	p := packages[b.name]
 	info := &nfpm.Info{
