@@ -34,10 +34,10 @@ type Eraser interface {
 	// stay as they are.
 	//
 	// When Erase returns nil, no later read returns a covered reading that was acknowledged before
-	// the call. That is also true after a crash. No file or row of the store has these readings any
-	// more, except files that were set aside because of damage, and snapshots. Readings that are
-	// written during the call may remain. After an error, some of the covered readings may be
-	// deleted, and Erase may be repeated.
+	// the call. That is also true after a crash. No file or row of the store then has these readings,
+	// except files that were set aside because of damage, and snapshots. Readings that are written
+	// during the call may remain. After an error, some of the covered readings may be deleted, and
+	// Erase may be repeated.
 	//
 	// Erase fails with ErrNoTable if the table is missing, and with a HoldError if it is on hold. A
 	// retired table is erased like any other, because it can be restored.

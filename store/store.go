@@ -14,7 +14,7 @@ import (
 var (
 	// ErrNoTable means that the table does not exist or is being deleted.
 	ErrNoTable = errors.New("table does not exist")
-	// ErrForeign means that a table with that name exists, but does not belong to Varve.
+	// ErrForeign means that the table to be created already exists, but does not belong to Varve.
 	ErrForeign = errors.New("table is not Varve's")
 	// ErrRefused means that the state of the table does not permit the operation, such as a drop.
 	ErrRefused = errors.New("refused")

@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// coldScaledTemplate has hot and cold tables that are scaled.
+// coldScaledTemplate has capacity limits for hot and cold tables, so only these are scaled.
 const coldScaledTemplate = `{
 	"billing": "provisioned",
 	"capacity": {"hot": {"read": 5, "write": 5}, "warm": {"read": 3, "write": 3}, "cold": {"read": 2, "write": 1}},

@@ -106,7 +106,6 @@ func TestRead_NamesDamagedRow(t *testing.T) {
 	}
 }
 
-// readAll reads all readings of a query, and returns their number and the coverage.
 func readAll(t *testing.T, e *engine.Engine, q query.Query) (n int, c query.Coverage, err error) {
 	t.Helper()
 	rows, err := e.Query.Open(t.Context(), q)

@@ -68,7 +68,6 @@ func writeIntoDamagedRows(t *testing.T, url string, expect store.Expect) {
 	}
 }
 
-// write writes readings through an engine and returns their verdicts.
 func write(t *testing.T, e *engine.Engine, readings ...varve.Reading) []varve.Verdict {
 	t.Helper()
 	req, err := e.Router.Admit()

@@ -38,7 +38,6 @@ func patient(t *testing.T, url string) dynamo.Examination {
 	return dynamo.Examination{Options: dynamo.Options{Client: client, Registry: patientRegistry}, Prefixes: []string{"patient"}}
 }
 
-// checksIn returns the checks whose findings have the given state.
 func checksIn(all []dynamo.Finding, state dynamo.State) (checks []string) {
 	for _, f := range all {
 		if f.State == state {
@@ -137,7 +136,7 @@ func refused(op, within, code string) detour {
 
 func table(answer map[string]any) map[string]any { return answer["Table"].(map[string]any) }
 
-// mistake is a mistake in a deployment, with the finding that Examine must return for it.
+// mistake is one defect of a deployment and the finding that Examine must return for it.
 type mistake struct {
 	name  string
 	do    func(*testing.T, *dynamo.Examination)

@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// documented returns the examples in docs/data-model.md, "DynamoDB rows". The row window of "rows"
-// is a millisecond, and the row window of "wide" is an hour. The AWS CLI prints rows with "command".
+// documented returns the examples in docs/data-model.md, "DynamoDB rows". The stream of "rows" has a row
+// window of a millisecond, and the stream of "wide" one of an hour. "command" prints rows with the AWS CLI.
 func documented(t *testing.T) (rows, wide []any, command []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/data-model.md")
@@ -41,7 +41,6 @@ func documented(t *testing.T) (rows, wide []any, command []string) {
 	return rows, wide, []string{"-c", "exec aws --output json --endpoint-url $URL " + shell}
 }
 
-// awsCLI runs the AWS CLI and returns its JSON output.
 func awsCLI(t *testing.T, url string, shell []string) (out []any) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", shell...)
@@ -73,7 +72,6 @@ func canonical(t *testing.T, rows []any) string {
 	return string(text)
 }
 
-// documentedReadings returns the readings in the documented rows.
 func documentedReadings(t *testing.T) []varve.Reading {
 	t.Helper()
 	number := func(text string) varve.Value {

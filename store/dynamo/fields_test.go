@@ -18,7 +18,6 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// wideReading returns a reading with the given number of fields.
 func wideReading(at time.Time, fields int) varve.Reading {
 	r := sensor(at, "f000", varve.IntValue(1))
 	for f := 1; f < fields; f++ {

@@ -163,7 +163,6 @@ func TestStore_WorksWhileFifthOfRequestsFails(t *testing.T) {
 	}
 }
 
-// outcomes counts successes and failures.
 type outcomes struct {
 	good, bad int
 	last      error
@@ -216,7 +215,6 @@ func sendAcross(ctx context.Context, e *engine.Engine, round int, now time.Time)
 	return nil
 }
 
-// readAcross reads all readings of a query.
 func readAcross(ctx context.Context, e *engine.Engine, q query.Query) error {
 	rows, err := e.Query.Open(ctx, q)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// TestKeepExpired_StopsDeletionOfRows opens a store that keeps expired readings. Before that, the
-// time to live of its table is on. Then it must be off in all tables, and a released hold must not
-// turn it on.
+// TestKeepExpired_StopsDeletionOfRows reopens a store with KeepExpired after its table was created with
+// the time to live on. The time to live must then be off in all tables, and a released hold must not turn
+// it on.
 func TestKeepExpired_StopsDeletionOfRows(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {

@@ -17,7 +17,6 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// startEngine opens an engine with a new store and the given layouts.
 func startEngine(t *testing.T, url string, layouts map[string]store.Layout) *engine.Engine {
 	t.Helper()
 	now := func() time.Time { return someTime.Add(24 * time.Hour) }
@@ -37,7 +36,6 @@ func startEngine(t *testing.T, url string, layouts map[string]store.Layout) *eng
 	return e
 }
 
-// put writes readings through an engine.
 func put(t *testing.T, e *engine.Engine, readings ...varve.Reading) {
 	t.Helper()
 	req, err := e.Router.Admit()
@@ -203,7 +201,6 @@ func TestQuery_UsesConfiguredWindow(t *testing.T) {
 	}
 }
 
-// eraseStreamRows deletes the stream rows of all tables.
 func eraseStreamRows(t *testing.T, url string, e *engine.Engine) {
 	t.Helper()
 	infos, err := e.Store.Tables(t.Context(), store.Filter{Any: true, Window: varve.AllTime(), SkipEmpty: true, Fresh: true})

@@ -29,7 +29,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// process has the parts of one process, with its own store.
+// process has the parts of one running Varve process, with a store of its own.
 type process struct {
 	t       *testing.T
 	store   *dynamo.Store
@@ -71,7 +71,6 @@ func (p *process) table() grid.Table {
 	return grid.Table{Prefix: "t", Range: r, Month: month}
 }
 
-// write writes a reading through the router and returns its verdict.
 func (p *process) write(r varve.Reading) varve.Verdict {
 	p.t.Helper()
 	q, err := p.router.Admit()
@@ -152,7 +151,7 @@ func TestWrite_RecreatesDeletedTable(t *testing.T) {
 }
 
 // TestWrite_DropsClosedRowsOfDeletedTable deletes a table while a closed row of it is cached. The
-// reading of that row must not be a duplicate afterwards.
+// reading of that row must not be a duplicate afterward.
 func TestWrite_DropsClosedRowsOfDeletedTable(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -203,8 +202,8 @@ func TestCreate_ContinuesInterruptedCreation(t *testing.T) {
 	}
 }
 
-// TestForeignTables_StayUntouched fails to create a table, and lets another deployment create it. The
-// store must not write to, read or adopt this table.
+// TestForeignTables_StayUntouched denies a store the creation of a table, which another deployment then
+// creates. The store must not write to, read or adopt this table.
 func TestForeignTables_StayUntouched(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -298,7 +297,7 @@ func TestOpen_RefusesTableOfOtherForm(t *testing.T) {
 	}
 }
 
-// TestDrop_UndoesRefusedDeletion drops a table without permission to delete it. Afterwards, the
+// TestDrop_UndoesRefusedDeletion drops a table without permission to delete it. Afterward, the
 // table must still be retired and protected.
 func TestDrop_UndoesRefusedDeletion(t *testing.T) {
 	t.Parallel()

@@ -34,7 +34,7 @@ type (
 	Finding = doctor.Finding
 	// Forecaster is the type of Examination.Forecast.
 	Forecaster = doctor.Forecaster
-	// State is the result of a check.
+	// State classifies the result of a check.
 	State = doctor.State
 
 	// Verification is the input of Store.Verify.

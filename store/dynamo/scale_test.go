@@ -21,14 +21,13 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// scaledTemplate has hot tables that are scaled. Sealed tables have a low capacity.
+// scaledTemplate has capacity limits for hot tables only. Cold tables have one unit per second.
 const scaledTemplate = `{
 	"billing": "provisioned",
 	"capacity": {"hot": {"read": 5, "write": 5}, "warm": {"read": 3, "write": 3}, "cold": {"read": 1, "write": 1}},
 	"capacity_max": {"hot": {"read": 100, "write": 1000}}
 }`
 
-// movedClock is a clock that a test sets.
 type movedClock struct{ at atomic.Int64 }
 
 func newClock() *movedClock {

@@ -26,7 +26,6 @@ func open(t *testing.T, url string, now func() time.Time) *dynamo.Store {
 	})
 }
 
-// openWith opens a store, and closes it after the test.
 func openWith(t *testing.T, o dynamo.Options) *dynamo.Store {
 	t.Helper()
 	s, err := dynamo.Open(t.Context(), o)
@@ -106,7 +105,6 @@ func delayed() []dynamotest.Emulator {
 	return []dynamotest.Emulator{dynamotest.LocalDelayed}
 }
 
-// TestStore_ConformsToContract runs the conformance suite on each emulator.
 func TestStore_ConformsToContract(t *testing.T) {
 	for _, e := range append(emulators[:len(emulators):len(emulators)], delayed()...) {
 		t.Run(e.Name, func(t *testing.T) {

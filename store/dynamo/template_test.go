@@ -63,7 +63,7 @@ func shape(d *types.TableDescription) string {
 }
 
 // TestTemplate_AppliesToNewAndTunedTables changes the template. Tables that are created or tuned
-// afterwards must have the settings of their class. A protected table must still be droppable.
+// afterward must have the settings of their class. A protected table must still be droppable.
 func TestTemplate_AppliesToNewAndTunedTables(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {

@@ -94,7 +94,6 @@ func writeTorn(t *testing.T, s, reader *dynamo.Store, tb grid.Table, layout stor
 	}
 }
 
-// keysIn returns the number of keys in all rows of a table.
 func keysIn(t *testing.T, url string, tb grid.Table) (n int) {
 	t.Helper()
 	name := tb.Name()

@@ -17,7 +17,6 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// verify returns the findings and the counts of a verification.
 func verify(t *testing.T, e *engine.Engine) ([]store.DamagedRow, dynamo.Verified) {
 	t.Helper()
 	var found []store.DamagedRow

@@ -55,7 +55,6 @@ func (w *writeHook) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// writesRow reports whether a request writes a row.
 func writesRow(r *http.Request) (bool, error) {
 	target := r.Header.Get("X-Amz-Target")
 	if strings.HasSuffix(target, ".UpdateItem") {

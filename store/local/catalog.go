@@ -86,13 +86,11 @@ func (c *catalog) load(replay func() error) error {
 	return errors.Join(err, c.recountStats())
 }
 
-// foundCatalog describes the catalog in Pebble.
 type foundCatalog struct {
 	generation uint64
 	lost       bool // whether a part of the catalog is lost
 }
 
-// read reads the catalog in Pebble.
 func (c *catalog) read() (found foundCatalog, err error) {
 	err = c.quarantine.retryAfterDamage(func() error {
 		var err error

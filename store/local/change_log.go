@@ -42,7 +42,7 @@ type change struct {
 // commit makes a batch durable, applies it, and calls the parameter "then" unless it is nil.
 //
 // If commit returns a change, the outcome is open. Then the next change of the same data must
-// resolve the returned change first. The caller must not use the batch afterwards. commit fails if
+// resolve the returned change first. The caller must not use the batch afterward. commit fails if
 // one of the keys is in a lost range.
 func (c *changeLog) commit(ctx context.Context, batch *pebble.Batch, keys []store.Key, then func()) (*change, error) {
 	if batch.Empty() {

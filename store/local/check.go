@@ -123,7 +123,7 @@ func checkPebble(ctx context.Context, dir string, rate int64, quick bool, report
 	return err
 }
 
-// checker reads files one by one.
+// checker reads files of Pebble one by one and reports their damage.
 type checker struct {
 	damage *damageReport
 	report func(p Problem, number uint64, chunks [][]byte)
@@ -158,7 +158,7 @@ func (c *checker) check(ctx context.Context, list []part) error {
 
 // checkPart reads the whole file of a part, and then decodes the entries of the part.
 func (c *checker) checkPart(ctx context.Context, r *repairer, p *part) error {
-	// At the first part of a file, lostOf reads the whole file. Afterwards, decodeAll reads the entries of
+	// At the first part of a file, lostOf reads the whole file. Afterward, decodeAll reads the entries of
 	// each part once more, and limits its own speed.
 	if r.files[p.number] == nil {
 		if err := c.pace(ctx, int64(p.size)); err != nil {
@@ -190,7 +190,6 @@ func (c *checker) checkPart(ctx context.Context, r *repairer, p *part) error {
 	return c.decodeAll(ctx, e.file, p)
 }
 
-// decodeAll decodes the chunks and items of a part.
 func (c *checker) decodeAll(ctx context.Context, file *sst.File, p *part) error {
 	scan, err := file.Scan(p.first, p.seq)
 	if err != nil {
@@ -264,7 +263,6 @@ func (c *checker) pace(ctx context.Context, n int64) error {
 	}
 }
 
-// pause waits for a duration or until the context ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

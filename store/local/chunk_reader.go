@@ -41,7 +41,6 @@ func newChunkReader(d *database) (*chunkReader, error) {
 	return &chunkReader{db: d, iter: iter}, nil
 }
 
-// selectSeries selects a series of a table.
 func (cr *chunkReader) selectSeries(t *table, series varve.Series) {
 	cr.series = series
 	cr.prefix = appendSeriesSpace(cr.prefix[:0], t.number, series)
@@ -76,7 +75,6 @@ func (cr *chunkReader) readMaxFlushed() (maxTime int64, level0Chunks int, err er
 	return maxTime, level0Chunks, cr.intact(last, end)
 }
 
-// isAtLevel reports whether the iterator is at a chunk of the series in a level.
 func (cr *chunkReader) isAtLevel(level byte) bool {
 	key := cr.iter.Key()
 	if len(key) != len(cr.prefix)+chunkKeySuffix || !bytes.HasPrefix(key, cr.prefix) {
@@ -178,7 +176,6 @@ func (cr *chunkReader) decodeLevel1() error {
 	return nil
 }
 
-// findPosition returns the index of a position in a chunk.
 func findPosition(c *chunk.Chunk, p varve.Position) (int, bool) {
 	compare := func(i int) int {
 		if t := c.Time(i); t != p.Time {

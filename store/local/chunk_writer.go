@@ -40,7 +40,6 @@ func newChunkWriter(c *catalog, batch *pebble.Batch) chunkWriter {
 	return chunkWriter{catalog: c, pace: c.db.lanes.Pace(), batch: batch}
 }
 
-// begin starts the chunks of a series in a level.
 func (cw *chunkWriter) begin(space []byte, level byte, target int) {
 	cw.prefix, cw.level, cw.target, cw.chunks = space, level, target, 0
 	cw.builder.Reset()

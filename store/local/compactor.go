@@ -71,7 +71,6 @@ func (c *compactor) compactTable(ctx context.Context, t grid.Table) error {
 	return nil
 }
 
-// level0Series lists the series with chunks of level 0 in a table.
 func (c *compactor) level0Series(t *table) (found []varve.Series, err error) {
 	space := chunkSpace(t.number)
 	iter, err := c.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
@@ -281,7 +280,6 @@ func (m *compaction) unit(from int64) (unit []*chunk.Chunk, end int64, err error
 	return unit, math.MaxInt64, m.iter.Error()
 }
 
-// seekLevel1First moves to the first chunk of level 1 of the series.
 func (m *compaction) seekLevel1First() bool {
 	return m.iter.SeekGE(appendChunkKey(nil, m.chunkReader.prefix, level1, 0, 0))
 }

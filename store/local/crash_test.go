@@ -79,7 +79,6 @@ func (c *crashes) MaybeError(op errorfs.Op) error {
 
 func (c *crashes) String() string { return "crashes" }
 
-// taken returns the power cuts so far.
 func (c *crashes) taken() []cut {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,7 +153,6 @@ func (c *crashes) write(t *testing.T, s *local.Store, writer int, a *account, tb
 	}
 }
 
-// change puts or deletes some items.
 func (c *crashes) change(t *testing.T, s *local.Store, writer int, a *account, rng *rand.Rand, n int64) {
 	remove, absent := rng.IntN(3) == 0, rng.IntN(4) == 0
 	var items []store.Item

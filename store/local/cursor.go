@@ -118,7 +118,6 @@ type cursor struct {
 	more func() (rows, error) // returns nil at the end; the function itself is nil if no rows follow
 }
 
-// newCursor returns a cursor over the rows in the span.
 func newCursor(rs rows, sp *span) cursor {
 	c := cursor{}
 	c.setRows(rs, sp)
@@ -169,7 +168,7 @@ type merge struct {
 	views    []*memtable.View
 }
 
-// Close releases the memory of the merge, which must not be used afterwards.
+// Close releases the memory of the merge, which must not be used afterward.
 func (m *merge) Close() error {
 	for _, c := range m.borrowed {
 		if !slices.Contains(m.lent, c) {
@@ -215,7 +214,6 @@ func (m *merge) nextCursor() (*cursor, error) {
 	return best, nil
 }
 
-// compare orders the readings of two cursors by the order of the span.
 func (m *merge) compare(a, b *cursor) int {
 	order := cmp.Compare(a.rows.Time(a.i), b.rows.Time(b.i))
 	if order == 0 {

@@ -68,7 +68,6 @@ func (l *lost) times(end time.Time) (from, to time.Time) {
 	return time.Unix(0, a.first).UTC(), time.Unix(0, b.first).UTC()
 }
 
-// chunkKey is the parsed key of a chunk.
 type chunkKey struct {
 	number uint32
 	series varve.Series

@@ -74,7 +74,7 @@ func hasKey(t *testing.T, data, key []byte) bool {
 }
 
 // TestDamage_ItemsFailClosed checks that every read and write of items in a lost range is
-// refused until the loss is accepted. Afterwards the items are absent, and no older version
+// refused until the loss is accepted. Afterward the items are absent, and no older version
 // reappears.
 func TestDamage_ItemsFailClosed(t *testing.T) {
 	t.Parallel()

@@ -127,7 +127,6 @@ func restoreOldFiles(t *testing.T, dir, old string) {
 	}
 }
 
-// checkAscending checks that the times of readings strictly ascend.
 func checkAscending(t *testing.T, device string, list []varve.Reading) {
 	t.Helper()
 	for j := 1; j < len(list); j++ {

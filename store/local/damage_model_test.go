@@ -49,7 +49,6 @@ func (w *world) open() {
 	}
 }
 
-// act makes a random write.
 func (w *world) act() {
 	w.t.Helper()
 	if w.rng.IntN(3) == 0 {

@@ -54,7 +54,6 @@ func (r *damageReport) Losses() []Loss {
 // DamagedFiles returns the number of files that were found damaged since the store was opened.
 func (s *Store) DamagedFiles() int { return s.db.watcher.count() }
 
-// describe returns the losses for key ranges.
 func (r *damageReport) describe(list []lost) []Loss {
 	var losses []Loss
 	for i := range list {
@@ -137,7 +136,6 @@ func itemOf(key []byte) store.Key {
 	return k
 }
 
-// reportLosses reports the losses that are not accepted yet.
 func (r *damageReport) reportLosses(report func(Problem)) {
 	for _, l := range r.Losses() {
 		report(Problem{File: l.File, Err: errors.New(l.Reason), Losses: []Loss{l}})

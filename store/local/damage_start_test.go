@@ -230,7 +230,6 @@ type fileDamage struct {
 	all        bool // if true, no data may be refused; if false, the damage must be reported
 }
 
-// path returns the path of the file to damage.
 func (d fileDamage) path(t *testing.T, dir string) string {
 	t.Helper()
 	if d.glob == "" {
@@ -297,7 +296,6 @@ func fileDamages(largest, smallest int) []fileDamage {
 	}
 }
 
-// edited returns a function that changes the bytes of a file.
 func edited(change func([]byte) []byte) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
 		t.Helper()

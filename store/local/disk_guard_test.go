@@ -20,7 +20,6 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// diskFS is a file system with a given amount of free space.
 type diskFS struct {
 	vfs.FS
 	free atomic.Uint64
@@ -265,7 +264,6 @@ func TestWrite_FailsWithJournal(t *testing.T) {
 	}
 }
 
-// TestDrop_ReleasesDiskSpace checks that the disk space of a dropped table is released soon.
 func TestDrop_ReleasesDiskSpace(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, local.Options{Dir: dir, MemtableBytes: 1 << 20})

@@ -79,7 +79,7 @@ func readingOf(device int, at time.Time) varve.Reading {
 	return r
 }
 
-// awaitEviction waits up to two seconds until the store's count of series buffers is at most a number.
+// awaitEviction waits up to two seconds until the store counts at most the given number of series buffers.
 // It returns this count, and the number of series buffers that exist.
 func awaitEviction(s *Store, most int) (kept, exist int) {
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -29,7 +29,7 @@ type flusher struct {
 	catalog   *catalog
 	compactor *compactor
 	// exclusive receives work that must not run beside a flush.
-	exclusive chan func()
+	exclusive  chan func()
 	flushed    uint64 // last segment that was flushed
 	removalDue bool   // whether the journal may still have this segment
 }
@@ -199,7 +199,6 @@ func (f *flusher) removeFlushed(ctx context.Context) error {
 	return nil
 }
 
-// encodeBuffers encodes the rows of an immutable memtable into a batch.
 func (f *flusher) encodeBuffers(ctx context.Context, mt *memtable.Memtable, batch *pebble.Batch) ([]flushedBuffer, error) {
 	buffers := f.mem.filled[mt.Parity]
 	slices.SortFunc(buffers, func(a, b *seriesBuffer) int {

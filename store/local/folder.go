@@ -118,7 +118,6 @@ func (f *folder) write(name, text string) error {
 	return nil
 }
 
-// failed adds the folder to an error.
 func (f *folder) failed(err error) error {
 	return fmt.Errorf("data folder %s: %w", f.dir, plain(err))
 }

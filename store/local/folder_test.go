@@ -34,7 +34,7 @@ func put(t *testing.T, path, text string) {
 }
 
 // TestOpen_RefusesFolderInUse checks that the error names the process that has the folder open,
-// and that the folder can be opened afterwards.
+// and that the folder can be opened afterward.
 func TestOpen_RefusesFolderInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	s := open(t, local.Options{Dir: dir})

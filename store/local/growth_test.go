@@ -49,7 +49,7 @@ func put(t *testing.T, s *Store, table grid.Table, list []varve.Reading, want va
 	}
 }
 
-// TestClose_BesideSeries closes stores while other goroutines list series. Close must not wait for ever.
+// TestClose_BesideSeries closes stores while other goroutines list series. Close must return.
 func TestClose_BesideSeries(t *testing.T) {
 	for round := range 20 {
 		s, table, at := openWithTable(t, Options{FS: vfs.NewMem()})

@@ -66,7 +66,6 @@ func write(t *testing.T, s *local.Store, in grid.Table, list []varve.Reading, wa
 	}
 }
 
-// all reads the readings of a device in a table.
 func all(t *testing.T, s *local.Store, in grid.Table, device string) []varve.Reading {
 	t.Helper()
 	list, err := readAll(t, s, in, device)

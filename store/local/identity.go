@@ -81,7 +81,6 @@ func (f *folder) identify() error {
 	return f.checkParts()
 }
 
-// identityFile returns the name of the VARVE file of a folder.
 func identityFile(restoring bool) string {
 	if restoring {
 		return FileRestoring

@@ -21,7 +21,6 @@ type keyAt struct {
 	i   int
 }
 
-// itemReader reads items from Pebble.
 type itemReader struct{ db *database }
 
 // loadEach calls the function "yield" for each key, with the stored item, or with nil if the item is

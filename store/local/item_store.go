@@ -203,7 +203,7 @@ func (s *itemStore) checkConds(it *store.Item, k store.Key, conds []store.Cond) 
 	return nil
 }
 
-// commit commits a change of locked items.
+// commit commits a change of locked items. If the outcome stays open, it records the change in their stripes.
 func (s *itemStore) commit(ctx context.Context, held heldItems, keys []store.Key, batch *pebble.Batch) error {
 	open, err := s.changes.commit(ctx, batch, keys, nil)
 	if open != nil {
@@ -216,7 +216,6 @@ func (s *itemStore) commit(ctx context.Context, held heldItems, keys []store.Key
 	return err
 }
 
-// newBatch returns a batch with capacity for a number of items.
 func (s *itemStore) newBatch(items int) *pebble.Batch {
 	return s.db.NewBatchWithSize(items * itemBytes)
 }
@@ -230,7 +229,6 @@ func (s *itemStore) put(ctx context.Context, room func() error, it store.Item, c
 	return s.replace(ctx, room, []store.Key{it.Key}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []keyAt) error { return putItem(b, &it) })
 }
 
-// putItem adds an item and its index entries to a batch.
 func putItem(b *pebble.Batch, it *store.Item) error {
 	if err := errors.Join(putEntry(b, store.GSI1, it), putEntry(b, store.GSI2, it)); err != nil {
 		return err

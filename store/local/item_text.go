@@ -16,7 +16,6 @@ func itemKey(k store.Key) []byte {
 	return appendKey(append(make([]byte, 0, keySize(k)), spaceItem), k)
 }
 
-// indexKey returns the key of an item's entry in a secondary index.
 func indexKey(ix store.Index, in, k store.Key) []byte {
 	return appendIndexKey(make([]byte, 0, keySize(in)+keySize(k)), ix, in, k)
 }
@@ -93,7 +92,6 @@ func appendAttr(dst []byte, v varve.Value) ([]byte, error) {
 	return append(dst, '}', ','), nil
 }
 
-// appendJSON appends a text as a JSON string.
 func appendJSON(dst []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {

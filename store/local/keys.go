@@ -90,10 +90,8 @@ func appendChunkKey(dst, space []byte, level byte, first int64, sequence uint64)
 	return binary.BigEndian.AppendUint64(dst, sequence)
 }
 
-// levelOf returns the level in the key of a chunk.
 func levelOf(key, space []byte) byte { return key[len(space)] }
 
-// seriesOf parses the series in the key of a chunk.
 func seriesOf(key []byte) (varve.Series, error) {
 	var parts [3]string
 	rest := key[5 : len(key)-chunkKeySuffix]

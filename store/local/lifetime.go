@@ -23,7 +23,6 @@ func newLifetime() *lifetime {
 	return l
 }
 
-// enter begins a call. leave ends it.
 func (l *lifetime) enter(ctx context.Context) error {
 	l.mu.RLock()
 	if l.closed {

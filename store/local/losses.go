@@ -134,7 +134,7 @@ func (l *ledger) find(from, to []byte) *lost {
 	return nil
 }
 
-// each calls the function do for every range that overlaps the keys from <= key < to.
+// each calls the function "do" for every range that overlaps the keys with from <= key < to.
 func (l *ledger) each(from, to []byte, do func(*lost)) {
 	list := l.all()
 	for i := range list {

@@ -43,7 +43,6 @@ func skipLost(damaged func(*store.DamagedRow), t grid.Table, series varve.Series
 	}
 }
 
-// level1Start returns the first key of level 1 of the series.
 func (cr *chunkReader) level1Start() []byte { return appendChunkKey(nil, cr.prefix, level1, 0, 0) }
 
 // reportBroken reports the current chunk to the watcher if err means that it cannot be decoded. It

@@ -223,7 +223,6 @@ func (m *memory) waitForRoom(ctx context.Context, small bool) error {
 	}
 }
 
-// requestFlush signals the flushing goroutine.
 func (m *memory) requestFlush() {
 	select {
 	case m.flushes <- struct{}{}:

@@ -67,7 +67,6 @@ type Options struct {
 // minCachedRows is the default of memtable.Caching.MinRows.
 const minCachedRows = 64
 
-// columnCache returns the limits of the cached columns of a memtable.
 func (o *Options) columnCache() memtable.Caching {
 	c := o.columns
 	if c.Bytes == 0 {

@@ -56,7 +56,6 @@ func TestRead_ReturnsAnyArrivalInOrder(t *testing.T) {
 	}
 }
 
-// benchTable is the table of the benchmarks.
 var benchTable = func() grid.Table {
 	month := grid.MonthOf(arrived)
 	r, _ := grid.DefaultPolicy().Locate(arrived, month)

@@ -92,7 +92,6 @@ func filesOf(t *testing.T, fs vfs.FS, dir, suffix string) (paths []string) {
 	return paths
 }
 
-// overwrite replaces the content of a file.
 func overwrite(t *testing.T, fs vfs.FS, path string, data []byte) {
 	t.Helper()
 	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
@@ -227,7 +226,6 @@ func TestRebuild_SurvivesPowerCuts(t *testing.T) {
 	}
 }
 
-// rebuildStep returns the progress of a rebuild.
 func rebuildStep(fs vfs.FS) string {
 	exists := func(name string) bool {
 		_, err := fs.Stat("data/" + name)

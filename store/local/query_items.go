@@ -68,7 +68,6 @@ func (r *itemReader) Query(ctx context.Context, q store.ItemQuery) (page store.I
 	return page, nil
 }
 
-// itemBounds returns the bounds of the keys of a query.
 func itemBounds(q *store.ItemQuery) *pebble.IterOptions {
 	space := byte(spaceItem)
 	if q.Index != store.Primary {
@@ -135,7 +134,6 @@ func (r *itemReader) itemAt(from pebble.Reader, iter *pebble.Iterator, ix store.
 	return it, closing(err, closer)
 }
 
-// cutKey parses both parts of a key.
 func cutKey(parts []byte) (k store.Key, ok bool) {
 	pk, rest, ok1 := cutPart(parts)
 	sk, _, ok2 := cutPart(rest)

@@ -69,7 +69,7 @@ func (rd *reader) merge(r *store.Range, want int) (*merge, error) {
 }
 
 // views adds the readings in memory to the merge, at most "want" readings of each memtable. It reports
-// whether chunks must be read, too. The caller opens the chunks afterwards. So the caller may read the
+// whether chunks must be read, too. The caller opens the chunks afterward. So the caller may read the
 // readings of a concurrent flush twice, but never misses them.
 func (rd *reader) views(r *store.Range, m *merge, want int) (number uint32, chunks bool, err error) {
 	rd.mem.mu.RLock()

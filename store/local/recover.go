@@ -61,9 +61,11 @@ type recovery struct {
 }
 
 // readFlushed returns the last segment of the journal that need not be replayed, as recorded in
-// Pebble. It returns the segment before the chain if the record is lost. It does so, too, if the chain
-// includes the recorded segment and all segments of the chain are readable. Then all of them are
-// replayed, because a file of Pebble may lack their contents.
+// Pebble. In two cases, it returns the segment before the chain, so that the whole chain is replayed:
+//
+//   - The record is lost.
+//   - The chain includes the recorded segment, and all of its segments are readable. Then a file of
+//     Pebble may lack their contents.
 func (rc *recovery) readFlushed() (segment uint64, err error) {
 	segment, err = flushedSegment(rc.db.DB)
 	if err != nil && !isDamage(err) {
@@ -128,7 +130,6 @@ func (rc *recovery) journalWhole(after uint64) (bool, error) {
 	return err == nil, err
 }
 
-// journalAfter returns the journal after a segment.
 func (rc *recovery) journalAfter(segment uint64) journal.Source {
 	return journal.Source{
 		FS: rc.db.opts.FS, Dir: rc.db.folder.path("journal"), Store: rc.db.folder.id, After: segment,
@@ -231,7 +232,6 @@ func (rc *recovery) flushReplayed(segment uint64) error {
 	return rc.flusher.flushImmutable(context.Background())
 }
 
-// lossesOf returns the losses of problems in the journal.
 func lossesOf(problems []journal.Problem) []Loss {
 	losses := make([]Loss, 0, len(problems))
 	for _, p := range problems {

@@ -113,7 +113,6 @@ func (r *repair) dropOldItems(ctx context.Context, l *lost, restore []store.Item
 	return err
 }
 
-// repairIndexes repairs the secondary indexes from the items.
 func (r *repair) repairIndexes(ctx context.Context) error {
 	for _, ix := range []store.Index{store.GSI1, store.GSI2} {
 		space := indexSpace(ix)
@@ -175,7 +174,6 @@ func (r *repair) repairEntry(ctx context.Context, key []byte, ix store.Index, k 
 	return r.items.commit(ctx, held, nil, batch)
 }
 
-// addMissingEntries adds missing index entries of an item.
 func (r *repair) addMissingEntries(ctx context.Context, k store.Key) error {
 	held := r.items.locks.lock([]store.Key{k})
 	defer r.items.locks.unlock(held)

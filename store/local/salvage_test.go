@@ -14,7 +14,7 @@ import (
 )
 
 // TestSalvage_RecoversUndamagedData checks that a damaged folder opens with Options.Salvage. All
-// data except the damaged part must exist, and the damage must be reported. Afterwards the folder
+// data except the damaged part must exist, and the damage must be reported. Afterward the folder
 // opens without the option.
 func TestSalvage_RecoversUndamagedData(t *testing.T) {
 	segment := func(dir string) string { return filepath.Join(dir, "journal", "0000000003.journal") }
@@ -75,7 +75,6 @@ func TestSalvage_RecoversUndamagedData(t *testing.T) {
 	}
 }
 
-// TestSalvage_KeepsDamagedSegments checks that unreadable segments stay on the disk.
 func TestSalvage_KeepsDamagedSegments(t *testing.T) {
 	dir := killed(t)
 	edit(t, only(t, filepath.Join(dir, "journal", "*.journal")), func(d []byte) []byte { d[used(d)/3] ^= 0xff; return d })

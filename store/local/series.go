@@ -96,7 +96,6 @@ func (rd *reader) seriesInChunks(ctx context.Context, number uint32, q *store.Se
 	return errors.Join(err, broken)
 }
 
-// parseSeries parses the text of a series.
 func parseSeries(text string) (varve.Series, error) {
 	parts := strings.SplitN(text, "/", 3)
 	if len(parts) != 3 {

@@ -180,5 +180,4 @@ func get(db *pebble.DB, key []byte) (value []byte, err error) {
 	return value, closer.Close()
 }
 
-// closing joins err and the error of closing c.
 func closing(err error, c io.Closer) error { return errors.Join(err, c.Close()) }

@@ -11,7 +11,6 @@ import (
 	"github.com/varvedb/varve/store/storetest"
 )
 
-// open opens a store for a test, and closes it at the end.
 func open(t *testing.T, o local.Options) *local.Store {
 	t.Helper()
 	if o.Dir == "" {

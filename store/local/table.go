@@ -93,7 +93,6 @@ func (rec tableRecord) put(b *pebble.Batch, t grid.Table) error {
 	return b.Set(tableKey(t), data, nil)
 }
 
-// tables has all tables by name, by number and in order.
 type tables struct {
 	byName map[grid.Table]*table
 	byNum  map[uint32]*table
@@ -122,7 +121,6 @@ func (ts *tables) place(t grid.Table) (int, bool) {
 	return slices.BinarySearchFunc(ts.sorted, t, func(a *table, b grid.Table) int { return a.Table.Compare(b) })
 }
 
-// loadTables reads the tables and their statistics from Pebble.
 func loadTables(db *pebble.DB) (ts *tables, err error) {
 	ts = newTables()
 	space := []byte{spaceTable}

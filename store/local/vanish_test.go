@@ -180,7 +180,6 @@ func changesJournal(change func([]byte) []byte) func(*testing.T, string) {
 	}
 }
 
-// deletes returns a function that deletes parts of a folder.
 func deletes(parts ...string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		t.Helper()

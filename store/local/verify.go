@@ -55,7 +55,6 @@ func checkFolder(ctx context.Context, dir string, rate int64, quick bool, report
 	return checkPairs(in, report)
 }
 
-// missing reports whether a part of the store is missing.
 func (f *folder) missing(name string) (bool, error) {
 	_, err := f.fs.Stat(f.path(name))
 	if errors.Is(err, fs.ErrNotExist) {

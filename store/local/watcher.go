@@ -76,7 +76,6 @@ func (w *watcher) addChunk(key []byte, err error) {
 	w.wakeRepair()
 }
 
-// count returns the number of reported files.
 func (w *watcher) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +116,6 @@ func (w *watcher) doneChunk(key string) {
 	delete(w.keys, key)
 }
 
-// fileNumber returns the number in the path of a Pebble file.
 func fileNumber(path string) (number uint64, ok bool) {
 	name := path[strings.LastIndexAny(path, `/\`)+1:]
 	stem, ok := strings.CutSuffix(name, ".sst")

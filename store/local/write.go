@@ -128,7 +128,6 @@ func (w *pendingWrite) begin(m *memory, batches []store.Batch, results []store.R
 // expectedBody is the assumed size of an encoded body, in bytes. Larger ones take longer.
 const expectedBody = 64
 
-// addGroup encodes the readings of one series.
 func (w *pendingWrite) addGroup(t *table, readings []varve.Reading, verdicts []varve.Verdict) {
 	begin := len(w.rows)
 	first, base := int64(math.MaxInt64), t.base()

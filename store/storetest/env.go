@@ -82,7 +82,6 @@ func normalize(r *varve.Reading) {
 	}
 }
 
-// create creates tables.
 func (e *env) create(t *testing.T, tables ...grid.Table) {
 	t.Helper()
 	for _, tb := range tables {
@@ -177,7 +176,6 @@ func same(t *testing.T, got, want []varve.Reading) {
 	}
 }
 
-// show formats all parts of a reading.
 func show(r *varve.Reading) string {
 	s := fmt.Sprintf("%s %d %s arrived %d", r.Series, r.Time.UnixNano(), r.ID, r.Arrived.UnixMilli())
 	for _, f := range r.Fields {

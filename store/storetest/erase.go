@@ -184,7 +184,6 @@ func (m *machine) erase(t *rapid.T) {
 	}
 }
 
-// sorted returns readings in the order of their positions.
 func sorted(list []varve.Reading) []varve.Reading {
 	return slices.SortedFunc(slices.Values(list), func(a, b varve.Reading) int { return a.Position().Compare(b.Position()) })
 }

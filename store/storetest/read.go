@@ -237,7 +237,6 @@ func testLatestExpired(t *testing.T, e *env) {
 	e.latest(t, varve.ByArrival, start.Add(2*time.Hour), &ahead)
 }
 
-// latest checks the reading that Latest returns for device a.
 func (e *env) latest(t *testing.T, by varve.By, cutoff time.Time, want *varve.Reading) {
 	t.Helper()
 	got, ok, _, err := e.Latest(t.Context(), store.Latest{

@@ -180,7 +180,6 @@ func testManyAtOneInstant(t *testing.T, e *env) {
 	e.expect(t, weekTable(), "a", want...)
 }
 
-// tables lists the tables of the suite with details.
 func (e *env) tables(t *testing.T) []store.Info {
 	t.Helper()
 	infos, err := e.Tables(t.Context(), store.Filter{
@@ -191,7 +190,6 @@ func (e *env) tables(t *testing.T) []store.Info {
 	return infos
 }
 
-// info returns the Info of one table.
 func (e *env) info(t *testing.T, tb grid.Table) store.Info {
 	t.Helper()
 	for _, in := range e.tables(t) {

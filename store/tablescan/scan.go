@@ -62,7 +62,6 @@ func (sc *Scanner) Scan(ctx context.Context, t grid.Table, to Sink) (cost store.
 	return cost, nil
 }
 
-// seriesOf returns the series of a table, sorted.
 func (sc *Scanner) seriesOf(ctx context.Context, t grid.Table, cost *store.Cost) (series []varve.Series, err error) {
 	for after := ""; ; {
 		page, err := sc.Source.Series(ctx, store.SeriesQuery{Table: t, After: after})
@@ -79,7 +78,6 @@ func (sc *Scanner) seriesOf(ctx context.Context, t grid.Table, cost *store.Cost)
 	return slices.Compact(series), nil
 }
 
-// scanSeries passes the readings of a range to a sink.
 func (sc *Scanner) scanSeries(ctx context.Context, r store.Range, to Sink, cost *store.Cost) error {
 	for more := true; more; {
 		var last varve.Position
@@ -158,7 +156,7 @@ func (sc *Scanner) pace(ctx context.Context, readings int) error {
 	return wait.For(ctx, time.Duration(float64(readings)/sc.Rate*float64(time.Second)))
 }
 
-// layoutCache finds the layouts with which streams were written, and remembers the last one.
+// layoutCache finds the layouts with which streams were written, and remembers the last layout.
 type layoutCache struct {
 	store  any
 	tenant string

@@ -114,7 +114,6 @@ func seen(t *testing.T, w *world, i int) {
 	}
 }
 
-// resolve resolves an alert by hand.
 func resolve(t *testing.T, w *world, i int) {
 	a, err := w.Alerts.ResolveAlert(t.Context(), varve.DefaultTenant, w.open[i])
 	if err != nil || a.ResolvedBy != alerts.ByHand {

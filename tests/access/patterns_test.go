@@ -175,7 +175,6 @@ func newHours(t *testing.T, w *world, i int) {
 	w.send(t, reading(sensor, day.Add(-time.Duration(i+1)*time.Hour)))
 }
 
-// drop retires and drops a table.
 func drop(t *testing.T, w *world, i int) {
 	if err := w.store.Retire(t.Context(), w.spare[i], noon); err != nil {
 		t.Fatal(err)

@@ -190,7 +190,6 @@ func valued(s varve.Series, at time.Time, temperature int64) varve.Reading {
 	}}
 }
 
-// send writes readings in one request.
 func (w *world) send(t *testing.T, readings ...varve.Reading) {
 	t.Helper()
 	req, err := w.Router.Admit()

@@ -46,7 +46,6 @@ func build(t *testing.T, dir, program string, environ ...string) string {
 	return out
 }
 
-// freeAddress returns an address that is free at present.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	address, err := varvetest.FreeAddress()
@@ -102,7 +101,6 @@ func (p *program) start(t *testing.T) {
 	}
 }
 
-// kill kills the program and waits for its end.
 func (p *program) kill() {
 	p.mu.Lock()
 	cmd, exited := p.cmd, p.exited
@@ -132,7 +130,6 @@ func get(ctx context.Context, url string) ([]byte, error) {
 	return text, nil
 }
 
-// health returns the state of the agent.
 func health(ctx context.Context, url string) (h agent.Health, err error) {
 	text, err := get(ctx, url+"/healthz")
 	if err == nil {

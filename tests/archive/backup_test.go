@@ -78,7 +78,6 @@ func backedUp(in grid.Table, i int) varve.Reading {
 	}
 }
 
-// openLocal opens an embedded store for the duration of the test.
 func openLocal(t *testing.T, dir string) *local.Store {
 	t.Helper()
 	s, err := local.Open(local.Options{Dir: dir, MinFree: -1})

@@ -160,7 +160,6 @@ func (w *droppedMonth) archiveAndDrop(t *testing.T) int {
 	return len(tables)
 }
 
-// read returns the number of readings that answer a query, and the coverage of the answer.
 func (w *droppedMonth) read(t *testing.T, q query.Query) (n int, c query.Coverage) {
 	t.Helper()
 	rows, err := w.Query.Open(t.Context(), q)

@@ -150,7 +150,6 @@ func (run *archiveRun) readMonths() (took, requests float64, err error) {
 	return ms(time.Since(begin)) / uploads, requests / uploads, nil
 }
 
-// readSeries returns the number of the readings of a series in an archive.
 func readSeries(reads *archive.SharedReads, r *archive.Record, of varve.Series) (n int, err error) {
 	next := reads.Open(r, store.Range{Table: r.Table, Series: of, Window: varve.AllTime()}).Next
 	for {

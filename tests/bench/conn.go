@@ -34,7 +34,6 @@ func (c *conn) post(contentType string, body []byte) ([]byte, error) {
 	return c.postTo(path, contentType, body)
 }
 
-// postTo is like post, for another path.
 func (c *conn) postTo(path, contentType string, body []byte) ([]byte, error) {
 	c.head = fmt.Appendf(c.head[:0], "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", path, contentType, len(body))
 	if len(body) < 4<<10 {
@@ -51,7 +50,6 @@ func (c *conn) postTo(path, contentType string, body []byte) ([]byte, error) {
 	return c.answer()
 }
 
-// get requests a path and returns the body of the answer.
 func (c *conn) get(path string) ([]byte, error) {
 	c.head = fmt.Appendf(c.head[:0], "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", path)
 	if _, err := c.c.Write(c.head); err != nil {

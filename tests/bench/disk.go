@@ -33,7 +33,6 @@ func (b *bench) disk() error {
 	return nil
 }
 
-// stored counts the readings in a folder.
 func (b *bench) stored(dir string) (n int64, err error) {
 	st, err := local.Open(local.Options{Dir: dir})
 	if err != nil {

@@ -79,7 +79,6 @@ func (b *bench) dynamoOn(e dynamotest.Emulator, parts ...func(*onDynamo, context
 	return nil
 }
 
-// reading returns the next reading of a sensor.
 func (s *sensor) reading(stream string, at time.Time) varve.Reading {
 	s.advance()
 	tenths := func(v int) varve.Value { return varve.NumberValue(decimal.FromScaled(int64(v), -1)) }

@@ -83,7 +83,6 @@ func (b fleetPart) register() error {
 	return nil
 }
 
-// readingOfEach returns bodies with one reading of each device.
 func readingOfEach(at time.Time) (bodies [][]byte) {
 	var body []byte
 	for i := range registered {

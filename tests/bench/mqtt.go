@@ -170,7 +170,6 @@ func measureFlood(addr string, arrived func() (int, error)) (rate float64, err e
 	return messages / time.Since(begin).Seconds(), nil
 }
 
-// waitFor waits until a number is reached.
 func waitFor(want int, number func() (int, error)) error {
 	end := time.Now().Add(messagesWithin)
 	for {
@@ -185,7 +184,6 @@ func waitFor(want int, number func() (int, error)) error {
 	}
 }
 
-// publish publishes the messages of a device.
 func publish(addr string, device int) error {
 	c, err := connect(addr, fmt.Sprint("publisher-", device))
 	if err != nil {

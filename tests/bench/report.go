@@ -37,7 +37,6 @@ func figure(v float64) string {
 	}
 }
 
-// processor returns the name of the processor.
 func processor() string {
 	data, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

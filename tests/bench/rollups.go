@@ -14,7 +14,6 @@ import (
 // yearOf names a device with one reading per hour for a year.
 const yearOf, yearDays = "year", 365
 
-// rollupsPart measures roll-ups.
 type rollupsPart struct{ *bench }
 
 // runPart measures the cost of roll-ups: for writes, for the recount, and for reads of dirty and

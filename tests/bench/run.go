@@ -43,7 +43,6 @@ func runParts(binary, only, dir string, rounds, days int) (err error) {
 	return nil
 }
 
-// part is a named measurement.
 type part struct {
 	name string
 	run  func() error

@@ -71,7 +71,6 @@ func scaleParts() []scalePart {
 	}
 }
 
-// startStandIn builds and starts the stand-in.
 func (b onStandIn) startStandIn() (*standIn, error) {
 	binary := filepath.Join(b.dir, "dynamosim")
 	build := exec.Command("go", "build", "-o", binary, "./tests/dynamosim/cmd")
@@ -174,7 +173,6 @@ func (s *standIn) warm(prefix string) error {
 	}
 }
 
-// cpuOf returns the processor time of servers.
 func cpuOf(servers []*server) (sum time.Duration) {
 	for _, s := range servers {
 		sum += s.cpu()

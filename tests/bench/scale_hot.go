@@ -46,7 +46,6 @@ func (b onStandIn) scaleHot(sim *standIn) error {
 	return errors.Join(err, stopAll(servers))
 }
 
-// driveFor sends a load for a duration.
 func (p *loadPlan) driveFor(d time.Duration) (loadResult, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
@@ -103,7 +102,6 @@ func (b onStandIn) driveHot(sim *standIn, prefix string, others, hot *loadPlan) 
 	return phases, hotLoad, splits, <-hotDone
 }
 
-// add adds the result of a later load.
 func (l *loadResult) add(more *loadResult) {
 	l.readings, l.failed, l.took = l.readings+more.readings, l.failed+more.failed, l.took+more.took
 	l.latencies = append(l.latencies, more.latencies...)

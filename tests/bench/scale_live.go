@@ -18,7 +18,6 @@ const (
 	secondsOfMonth  = 365.25 / 12 * 24 * 3600
 )
 
-// loadResult is the result of a load.
 type loadResult struct {
 	readings, failed int64
 	took             time.Duration
@@ -158,7 +157,6 @@ func (b onStandIn) measure(sim *standIn, servers []*server, prefix string, p *lo
 	return m, err
 }
 
-// print prints a measured load.
 func (m *measured) print(b *bench, what string) {
 	b.out.line(what, m.rate(), "readings/s")
 	b.out.line(what+": Varve's processor time", m.cpu, "µs/reading")

@@ -15,14 +15,13 @@ import (
 	"time"
 )
 
-// server is the running binary.
+// server is a running process of Varve, or of another program that is measured.
 type server struct {
 	cmd  *exec.Cmd
 	addr string
 	dir  string
 }
 
-// start starts Varve on a folder.
 func start(binary, dir string, more ...string) (*server, error) {
 	return startProgram(dir, "/readyz", nil, func(addr string) *exec.Cmd {
 		return exec.Command(binary, append([]string{"serve", "--listen", addr, "--data", dir, "--log-level", "error"}, more...)...)

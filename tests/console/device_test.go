@@ -30,7 +30,6 @@ func (b *tab) waitChart(kind string) {
 	b.settle()
 }
 
-// number returns an attribute of an element as a number.
 func (b *tab) number(selector, attribute string) float64 {
 	b.t.Helper()
 	return evaluate[float64](b, fmt.Sprintf(`+document.querySelector(%s).getAttribute(%s)`, quoted(selector), quoted(attribute)))
@@ -234,7 +233,7 @@ func shortest(text string) string {
 	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
-// TestDevice_DrawsManyReadings measures the preparation and the drawing of 100,000 readings.
+// TestDevice_DrawsManyReadings limits the time to prepare and draw 100,000 readings.
 func TestDevice_DrawsManyReadings(t *testing.T) {
 	const limit = 200 // milliseconds
 	w := newWorld(t)

@@ -184,7 +184,7 @@ func TestKeys_AreMadeAndRevoked(t *testing.T) {
 	w.key = mine
 }
 
-// TestSettings_ShowValueAndOrigin compares the page with the flags of the program.
+// TestSettings_ShowValueAndOrigin sets a limit with --set. The page must show its value, default and origin.
 func TestSettings_ShowValueAndOrigin(t *testing.T) {
 	w := newWorld(t, "--set", "limits.reads=77")
 	b := w.open(t, "/ui/settings?search=limits.reads", "")

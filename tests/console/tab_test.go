@@ -126,7 +126,6 @@ func (b *tab) eval(expression string) {
 	evaluate[bool](b, "("+expression+", true)")
 }
 
-// wait waits until an expression is true.
 func (b *tab) wait(expression string) {
 	b.t.Helper()
 	late := time.After(patience)
@@ -141,25 +140,21 @@ func (b *tab) wait(expression string) {
 	}
 }
 
-// text returns the text that an element shows.
 func (b *tab) text(selector string) string {
 	b.t.Helper()
 	return evaluate[string](b, fmt.Sprintf(`document.querySelector(%s)?.innerText ?? ""`, quoted(selector)))
 }
 
-// waitText waits until the page shows a text.
 func (b *tab) waitText(text string) {
 	b.t.Helper()
 	b.wait(`document.body.innerText.includes(` + quoted(text) + `)`)
 }
 
-// press sends keys to the page.
 func (b *tab) press(keys string, options ...chromedp.KeyOption) {
 	b.t.Helper()
 	b.do(chromedp.KeyEvent(keys, options...))
 }
 
-// click clicks the element that a CSS selector selects.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.wait(`document.querySelector(` + quoted(selector) + `)`)
@@ -172,7 +167,6 @@ func (b *tab) settle() {
 	evaluate[bool](b, `settled().then(() => true)`)
 }
 
-// look is a theme and a size of the screen.
 type look struct {
 	theme         string
 	width, height int64

@@ -174,7 +174,7 @@ func newDropWorld(t *testing.T) *world {
 }
 
 // TestApply_DropsShownTables applies a plan. A dialog first names each table that will be dropped, and
-// exactly these tables are gone afterwards.
+// exactly these tables are gone afterward.
 func TestApply_DropsShownTables(t *testing.T) {
 	w := newDropWorld(t)
 	before := w.listTables(t)

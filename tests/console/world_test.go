@@ -65,7 +65,6 @@ func (w *world) setClock(t *testing.T, ahead time.Duration) {
 	}
 }
 
-// send sends a request and returns the status and the answer.
 func (w *world) send(t *testing.T, method, path, body string) (int, []byte) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, w.URL+path, strings.NewReader(body))
@@ -102,7 +101,6 @@ func (w *world) get(t *testing.T, path string, v any) {
 	}
 }
 
-// must sends a request that has to succeed.
 func (w *world) must(t *testing.T, method, path, body string) []byte {
 	t.Helper()
 	status, text := w.send(t, method, path, body)
@@ -167,7 +165,6 @@ func newDemo(t *testing.T) *world {
 // shared is a demo for all tests that change nothing.
 var shared = new(world)
 
-// sharedDemo returns the demo for tests that change nothing.
 func sharedDemo(t *testing.T) *world {
 	t.Helper()
 	if shared.Server == nil {

@@ -54,7 +54,6 @@ func (w *world) now() time.Time {
 	return time.Now().Add(w.ahead)
 }
 
-// advance moves the server's clock forward.
 func (w *world) advance(t *testing.T, by time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -36,7 +36,6 @@ func newHook() *hook {
 	return &hook{rng: rand.New(rand.NewPCG(1, 5)), accepted: map[string]string{}, faults: map[string]int{}}
 }
 
-// behave returns the behavior for the next request.
 func (h *hook) behave() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,8 +71,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// accept records a message. All copies of a message must have the same key, and different messages must
-// have different keys.
+// accept records a message. All copies of a message must have the same key.
 func (h *hook) accept(key string, body []byte) {
 	var m struct {
 		Type string `json:"type"`

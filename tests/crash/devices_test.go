@@ -106,7 +106,6 @@ func countDevices(t *testing.T, c *client.Client, prefix string) (n int) {
 	return n
 }
 
-// alerted reports whether a rule has opened an alert.
 func alerted(t *testing.T, c *client.Client, rule string) bool {
 	t.Helper()
 	list, err := c.Alerts(t.Context(), "", "", client.List{})

@@ -263,7 +263,6 @@ func (f *fleet) rotate(ctx context.Context, who int) {
 	}
 }
 
-// acknowledged returns the keys of the readings that are acknowledged so far.
 func (f *fleet) acknowledged() map[string]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

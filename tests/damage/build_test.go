@@ -94,7 +94,6 @@ func made(t *testing.T, w *world) string {
 	return dir
 }
 
-// copied copies the folder of a store and returns the copy.
 func copied(t *testing.T, from string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "data")

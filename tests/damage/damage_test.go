@@ -166,7 +166,6 @@ func (d *damage) repair(t *testing.T, needed bool) {
 	d.checkExcuses(t, torn, losses, missing, lost)
 }
 
-// verify returns the findings of a verification of a folder.
 func verify(t *testing.T, dir string) (found []string) {
 	t.Helper()
 	err := local.CheckFolder(t.Context(), dir, 0, func(p local.Problem) { found = append(found, fmt.Sprintf("%s: %v", p.File, p.Err)) })

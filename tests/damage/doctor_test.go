@@ -10,7 +10,6 @@ import (
 	"testing"
 )
 
-// buildProgram builds the program varve and returns its path.
 func buildProgram(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "varve")

@@ -151,7 +151,6 @@ func (w *world) writes() (list []store.Batch) {
 	return list
 }
 
-// tableOf returns the name of the table that contains a reading.
 func (w *world) tableOf(r *varve.Reading) string {
 	i := slices.IndexFunc(w.tables, func(t grid.Table) bool { return t.Contains(r.Time) })
 	return w.tables[i].Name()

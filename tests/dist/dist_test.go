@@ -98,7 +98,6 @@ func find(t *testing.T, pattern string) string {
 	return found[0]
 }
 
-// run runs a command and returns its output.
 func run(t *testing.T, args ...string) string {
 	t.Helper()
 	text, err := exec.Command(args[0], args[1:]...).CombinedOutput()

@@ -56,7 +56,6 @@ func blob(t *testing.T, layout, digest string, into any) {
 	}
 }
 
-// image is an unpacked image.
 type image struct {
 	imageConfig
 

@@ -63,10 +63,9 @@ func startEmulator(t *testing.T, service string) (string, aws.Config) {
 	return endpoint, loaded
 }
 
-// startOfReadings is the time of the first reading.
 var startOfReadings = time.Now().Add(-time.Hour).Truncate(time.Second)
 
-// object returns a reading of device d1, n milliseconds after the first one.
+// object returns a reading of device d1, n milliseconds after startOfReadings.
 func object(n int) string {
 	return fmt.Sprintf(`{"device":"d1","time":%d,"fields":{"n":%d}}`, startOfReadings.UnixMilli()+int64(n), n)
 }
@@ -108,7 +107,6 @@ func (r *restarted) start() {
 	r.server = &server{Server: v}
 }
 
-// restart kills the server and starts it again.
 func (r *restarted) restart() {
 	r.t.Helper()
 	if err := r.Kill(); err != nil {
@@ -117,7 +115,6 @@ func (r *restarted) restart() {
 	r.start()
 }
 
-// waitStored waits until at least n readings are stored.
 func (r *restarted) waitStored(n int) {
 	r.t.Helper()
 	if !varvetest.Eventually(func() bool { return r.stored(r.t, "weather") >= n }) {
@@ -158,7 +155,6 @@ func (r *restarted) metric(name string) float64 {
 	return -1
 }
 
-// queue is a queue of the emulator.
 type queue struct {
 	t      *testing.T
 	client *sqs.Client
@@ -181,7 +177,7 @@ func (q *queue) create() {
 	q.url = aws.ToString(out.QueueUrl)
 }
 
-// send sends messages, and returns the id of the last one.
+// send sends messages, and returns the id of the last message.
 func (q *queue) send(bodies ...string) (last string) {
 	q.t.Helper()
 	for _, body := range bodies {

@@ -15,7 +15,6 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// broker is a running MQTT broker.
 type broker struct {
 	address string
 	command func() *exec.Cmd
@@ -76,7 +75,6 @@ const goodMosquitto = "max_inflight_messages 1000\nmax_queued_messages 0\npersis
 // goodNATS has the settings of docs/mqtt.md.
 const goodNATS = "max_ack_pending: 1000"
 
-// startMosquitto starts Mosquitto with settings.
 func startMosquitto(t *testing.T, settings string) *broker {
 	t.Helper()
 	program := debian(t, "sbin/mosquitto")
@@ -126,7 +124,6 @@ func withDebian(t *testing.T, program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// freeAddress returns an address of this machine that no process uses.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	address, err := varvetest.FreeAddress()

@@ -123,7 +123,6 @@ func (g *grafana) loadVariables(d *dashboard) {
 
 func unix(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 
-// substitute replaces the variables in a text.
 func (g *grafana) substitute(text string, step time.Duration) string {
 	pairs := []string{
 		"$__interval", step.String(), "$__rate_interval", max(4*time.Minute, step+time.Minute).String(), "$__range", g.to.Sub(g.from).String(),

@@ -185,7 +185,6 @@ func wait(d time.Duration) {
 	<-time.After(d)
 }
 
-// storedOf returns the number of readings of a device.
 func (s *server) storedOf(t *testing.T, stream, device string) int {
 	t.Helper()
 	_, text := s.call(t, "GET", "/v1/streams/"+stream+"/devices/"+device+"/readings?format=ndjson", "")

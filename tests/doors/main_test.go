@@ -213,7 +213,6 @@ func (p *proxy) record(status int) {
 	p.statuses = append(p.statuses, status)
 }
 
-// answered returns the number of answers with a status.
 func (p *proxy) answered(status int) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -239,7 +238,6 @@ func points(stream string, bad int) []string {
 	return all
 }
 
-// writeLines writes lines to a file.
 func writeLines(t *testing.T, lines []string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "lines.lp")

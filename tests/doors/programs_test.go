@@ -92,7 +92,6 @@ func writeCLI(t *testing.T, url, key string, lines []string) error {
 	return nil
 }
 
-// writePython writes with python-influxdb.
 func writePython(t *testing.T, url, key string, lines []string) error {
 	packages := debian(t, "lib/python3/dist-packages")
 	host, port, _ := strings.Cut(strings.TrimPrefix(url, "http://"), ":")

@@ -37,7 +37,6 @@ type snsMessage struct {
 	group      string
 }
 
-// arn returns the ARN of a topic of the emulator.
 func arn(name string) string { return "arn:aws:sns:us-east-1:000000000000:" + name }
 
 // newTopic creates a topic and a queue that subscribes to it. A name that ends in .fifo makes both

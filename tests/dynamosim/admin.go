@@ -13,10 +13,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// keyElement is an element of a key schema.
 type keyElement struct{ AttributeName, KeyType string }
 
-// attributeType is the type of a key attribute.
 type attributeType struct{ AttributeName, AttributeType string }
 
 // indexInput describes an index in CreateTable.
@@ -33,7 +31,6 @@ type projectionInput struct {
 	NonKeyAttributes []string `json:",omitempty"`
 }
 
-// tag is a tag of a table.
 type tag struct{ Key, Value string }
 
 // warmUnits is a warm throughput: the units per second that a table can serve immediately.
@@ -76,7 +73,6 @@ func (s control) createTable(in *tableInput) (any, error) {
 	return map[string]any{"TableDescription": d}, nil
 }
 
-// newTable returns a new table for the parameters of CreateTable.
 func (s control) newTable(in *tableInput) (*table, error) {
 	now := s.options.Now()
 	t := &table{name: in.TableName, id: fmt.Sprintf("%08x-0000-4000-8000-%012x", s.serial.Add(1), now.UnixNano()&0xffffffffffff), created: now}

@@ -203,7 +203,7 @@ func areAlike(a, b string) bool {
 }
 
 // rewrite writes the file of expectations with the current answers. Review the stand-in's
-// answers afterwards.
+// answers afterward.
 func rewrite(t *testing.T, list []exchange, all []dynamotest.Emulator, answers [][]string) {
 	t.Helper()
 	var b strings.Builder

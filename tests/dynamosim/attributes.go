@@ -18,7 +18,6 @@ func (s control) withTable(name string, change func(set *settings) (any, error))
 	return change(&t.settings)
 }
 
-// tagInput has the parameters of the operations on tags.
 type tagInput struct {
 	ResourceArn string
 	Tags        []tag
@@ -68,7 +67,6 @@ func (s control) listTags(in *tagInput) (any, error) {
 	})
 }
 
-// ttlInput has the parameters of the operations on TTL.
 type ttlInput struct {
 	TableName               string
 	TimeToLiveSpecification struct {
@@ -106,7 +104,6 @@ func (s control) describeTTL(in *ttlInput) (any, error) {
 	})
 }
 
-// backupInput has the parameters of the operations on backups.
 type backupInput struct {
 	TableName                        string
 	PointInTimeRecoverySpecification struct{ PointInTimeRecoveryEnabled bool }

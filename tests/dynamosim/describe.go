@@ -79,7 +79,6 @@ func (s control) describeTable(in *tableInput) (any, error) {
 	return map[string]any{"Table": s.describe(t)}, nil
 }
 
-// describe returns the description of a table.
 func (s *Server) describe(t *table) *description {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -31,7 +31,6 @@ type collection struct {
 	entries []entry
 }
 
-// entry is an item in a collection.
 type entry struct {
 	sortKey
 	record *record
@@ -66,7 +65,6 @@ type view struct {
 
 func hashOf(key string) uint64 { return xxhash.Sum64String(key) }
 
-// shardOf returns the shard for a hash.
 func (k *keyspace) shardOf(hash uint64) *shard { return &k.shards[hash>>(64-shardBits)] }
 
 // find returns the record with the given keys, or nil. The caller must hold the lock.

@@ -94,7 +94,6 @@ func (src *source) checkFilter(r *request) error {
 	return nil
 }
 
-// queryPage reads a page of a query into p.
 func (src *source) queryPage(r *request, keys *expr.KeyRange, hash uint64, p *page) error {
 	var start *primary
 	if r.start != nil {
@@ -279,7 +278,6 @@ func (src *source) answer(r *request, p *page, l listing, units float64, out *jx
 	return nil
 }
 
-// consumed returns the consumed capacity of a read from the source.
 func (src *source) consumed(units float64) consumed {
 	if src.index == nil {
 		return consumed{table: src.table, own: units}

@@ -65,7 +65,6 @@ var legacy = map[string]bool{
 	"KeyConditions": true, "QueryFilter": true, "ScanFilter": true,
 }
 
-// decodeRequest decodes the parameters of an operation on items.
 func decodeRequest(body []byte) (*request, error) {
 	d := jx.GetDecoder()
 	defer jx.PutDecoder(d)
@@ -160,7 +159,6 @@ func (r *request) decodeBatch(d *jx.Decoder, name string) error {
 	return err
 }
 
-// decodeWrite decodes one write of a batch request.
 func (b *batchTable) decodeWrite(d *jx.Decoder) error {
 	raw, err := d.Raw()
 	if err != nil {

@@ -152,7 +152,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var contentType = []string{"application/x-amz-json-1.0"}
 
-// perform executes the operation with the given name.
 func (s *Server) perform(name string, body []byte, out *jx.Writer) error {
 	do := operations[name]
 	if do == nil {
@@ -167,7 +166,6 @@ func (s *Server) perform(name string, body []byte, out *jx.Writer) error {
 	return nil
 }
 
-// readBody reads the body of a request and appends it to b.
 func readBody(r *http.Request, b []byte) ([]byte, error) {
 	if n := r.ContentLength; n > int64(cap(b)) {
 		b = make([]byte, 0, n)
@@ -187,7 +185,6 @@ func readBody(r *http.Request, b []byte) ([]byte, error) {
 	}
 }
 
-// wait waits for a duration, or until the context ends.
 func wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -36,10 +36,9 @@ type settings struct {
 	recovery     bool   // whether point-in-time recovery is on
 	warm         capacity.Units
 	lowered      time.Time // time of the last decrease of the provisioned units
-	loweredToday int64     // number of decreases on the day of the last one, in UTC
+	loweredToday int64     // number of decreases on the UTC day of the last decrease
 }
 
-// provisionedUnits are the provisioned units of a table or an index.
 type provisionedUnits struct {
 	ReadCapacityUnits  int64
 	WriteCapacityUnits int64

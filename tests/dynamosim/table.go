@@ -22,7 +22,6 @@ type keyAttr struct {
 // schema has the keys of a table or an index.
 type schema struct{ hash, sort keyAttr }
 
-// attrs returns the key attributes.
 func (s *schema) attrs() []keyAttr {
 	if s.sort.name == "" {
 		return []keyAttr{s.hash}
@@ -37,7 +36,6 @@ type primary struct {
 	at   sortKey
 }
 
-// table is a table with its indexes.
 type table struct {
 	schema
 
@@ -208,7 +206,6 @@ func (ix *index) project(t *table, it value.Item) (part value.Item) {
 	return part
 }
 
-// indexNamed returns the index with the given name.
 func (t *table) indexNamed(name string) (*index, error) {
 	for _, ix := range t.indexes {
 		if ix.name == name {
@@ -218,10 +215,8 @@ func (t *table) indexNamed(name string) (*index, error) {
 	return nil, invalid("The table does not have the specified index: %s", name)
 }
 
-// arn returns the ARN of a table.
 func arn(name string) string { return arnPrefix + name }
 
 const arnPrefix = "arn:aws:dynamodb:us-east-1:000000000000:table/"
 
-// nameOf returns the name of a table, given its name or ARN.
 func nameOf(arn string) string { return strings.TrimPrefix(arn, arnPrefix) }

@@ -22,17 +22,14 @@ type write struct {
 	deletes   bool
 }
 
-// written is the result of a write.
 type written struct {
 	oldItem, newItem value.Item // items before and after the write, or nil; oldItem is only set if it is needed
 	units            float64    // write units that the table consumes
 	indexUnits       []float64  // write units that each index consumes
 }
 
-// writeUnits returns the units for writing a number of bytes.
 func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
 
-// apply performs a write at the given time.
 func (w *write) apply(now time.Time) (res written, err error) {
 	t := w.table
 	if err := t.units.admit(now, capacity.Write, w.at.hash); err != nil {
@@ -201,7 +198,6 @@ func (*index) hashOfWrite(before, after *view) uint64 {
 	return hashOf(before.hash)
 }
 
-// writeIndexes updates all indexes after a write.
 func (t *table) writeIndexes(now time.Time, old, fresh *record, units []float64) {
 	for i, ix := range t.indexes {
 		before, after := viewsOf(i, old, fresh)

@@ -99,7 +99,6 @@ func (s *Server) updateItem(r *request, out *jx.Writer) error {
 	return s.answerWrite(r, &w, paths, out)
 }
 
-// answerWrite performs a write and appends its answer.
 func (s *Server) answerWrite(r *request, w *write, paths []expr.Path, out *jx.Writer) error {
 	res, err := w.apply(s.options.Now())
 	if err != nil {

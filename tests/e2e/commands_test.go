@@ -20,7 +20,6 @@ const clockFile = "clock"
 
 type serversKey struct{}
 
-// servers has the servers that a script has started.
 type servers struct {
 	current *varvetest.Server
 	all     []*varvetest.Server

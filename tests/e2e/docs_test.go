@@ -47,7 +47,6 @@ func TestDocs_ListCorrectIDs(t *testing.T) {
 	}
 }
 
-// call sends a request and returns the body of the answer.
 func call(t *testing.T, method, url, body string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))

@@ -63,7 +63,6 @@ func TestDoctor_FindsDamage(t *testing.T) {
 	doctor(blocks, "items of the registry, ROLLUP#default/fleet", 1)
 }
 
-// damagedCopy copies a folder and damages the copy.
 func damagedCopy(t *testing.T, whole string, harm func(dir string)) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "copy")

@@ -52,12 +52,10 @@ func fillDynamo(t *testing.T, args ...string) *onDynamo {
 	return d
 }
 
-// timeOf returns the event time of reading i.
 func (d *onDynamo) timeOf(i int) string {
 	return d.first.Add(time.Duration(i) * time.Minute).Format(time.RFC3339)
 }
 
-// read requests the readings of the device.
 func (d *onDynamo) read(params string) (status int, text string) {
 	d.t.Helper()
 	return send(d.t, http.MethodGet, d.server.URL+"/v1/streams/fleet/devices/d0/readings"+params, "")
@@ -86,7 +84,6 @@ func expectText(t *testing.T, action, text string, is, code int, want ...string)
 	}
 }
 
-// stop stops the server.
 func (d *onDynamo) stop() {
 	d.t.Helper()
 	if err := d.server.Stop(); err != nil {
@@ -168,7 +165,6 @@ func TestRepair_RestoresStreamOnDynamoDB(t *testing.T) {
 	d.run("repair", 0, "Nothing to repair.")
 }
 
-// attributes formats an item as text.
 func attributes(item map[string]types.AttributeValue) string {
 	var b strings.Builder
 	for name, value := range item {

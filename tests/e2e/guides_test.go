@@ -65,8 +65,8 @@ func checkReadings(t *testing.T, s *varvetest.Server, stream, device string, wan
 	}
 }
 
-// TestGuide_Telegraf runs Telegraf with the output of the guide. Telegraf must report a body that
-// Varve rejects, and Varve must store nothing of it.
+// TestGuide_Telegraf runs Telegraf with the output plugin that the guide configures. Telegraf must report
+// a body that Varve rejects, and Varve must store nothing of it.
 func TestGuide_Telegraf(t *testing.T) {
 	tool, dir := telegraf(t), t.TempDir()
 	s := start(t, dir)
@@ -90,7 +90,7 @@ func TestGuide_Telegraf(t *testing.T) {
 	checkReadings(t, s, "telegraf", "sensor_01", `"fields":{"humidity":51,"temperature":22.5}`)
 }
 
-// TestGuide_AWSIoT sends the body of the guide, alone and in a batch.
+// TestGuide_AWSIoT sends the JSON text of the guide for AWS IoT rules, alone and in a batch.
 func TestGuide_AWSIoT(t *testing.T) {
 	s := start(t, t.TempDir(), "--set", "aws.iot.accounts=123456789012")
 	body := guide(t, "AWS IoT rules", "json")[0]
@@ -112,7 +112,7 @@ func TestGuide_AWSIoT(t *testing.T) {
 	}
 }
 
-// TestGuide_Cron runs the script three times, and then the request with curl.
+// TestGuide_Cron runs the script of the guide for cron three times, and then its request with curl.
 func TestGuide_Cron(t *testing.T) {
 	s, dir := start(t, t.TempDir()), t.TempDir()
 	blocks := guide(t, "Cron scripts", "sh")
@@ -141,7 +141,7 @@ func TestGuide_Cron(t *testing.T) {
 	}
 }
 
-// TestGuide_InfluxDB copies a measurement from a real InfluxDB.
+// TestGuide_InfluxDB copies a measurement from a real InfluxDB with the commands of the guide.
 func TestGuide_InfluxDB(t *testing.T) {
 	client, daemon := packaged(t, "influx", "influxdb-client"), packaged(t, "influxd", "influxdb")
 	s, dir := start(t, t.TempDir()), t.TempDir()
@@ -177,7 +177,7 @@ weather,sensor=s2,room=attic temperature=-3 1733061600000000000' '%s/write?db=ho
 	checkReadings(t, s, "weather", "s2", `{"room":"attic","temperature":-3}`)
 }
 
-// TestGuide_Timestream sends two files in the format of UNLOAD.
+// TestGuide_Timestream ingests two files in the format of Timestream's UNLOAD with the commands of the guide.
 func TestGuide_Timestream(t *testing.T) {
 	s, dir := start(t, t.TempDir()), t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "unload"), 0o750); err != nil {
@@ -198,7 +198,7 @@ func TestGuide_Timestream(t *testing.T) {
 	checkReadings(t, s, "weather", "s1", `"fields":{"humidity":51,"temperature":22.4}`, `"time":"2024-12-01T14:01:00.25Z"`)
 }
 
-// TestGuide_DynamoDB copies a table of an emulator with the AWS CLI.
+// TestGuide_DynamoDB copies a table of a DynamoDB emulator with the commands of the guide and the AWS CLI.
 func TestGuide_DynamoDB(t *testing.T) {
 	url := dynamotest.Dynoxide.Start(t)
 	s, dir := start(t, t.TempDir()), t.TempDir()

@@ -58,7 +58,6 @@ func mcpServer(t *testing.T) (server, operator, reader string) {
 	return s.URL, operator, reader
 }
 
-// runWith runs the program with a key, and returns its output.
 func runWith(t *testing.T, server, key, in string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)

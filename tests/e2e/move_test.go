@@ -29,7 +29,7 @@ var moved = []string{
 	`{"device":"versions","time":"NOW","id":"v","version":7,"fields":{"v":3.0,"w":""}}`,
 }
 
-// movedReadings returns the readings of moved as NDJSON.
+// movedReadings returns the readings of the variable "moved" as NDJSON, with times relative to now.
 func movedReadings(now time.Time) string {
 	at := func(age time.Duration) string { return now.Add(-age).Truncate(time.Hour).UTC().Format(time.RFC3339) }
 	return strings.NewReplacer("NOW", at(0), "LATE", at(40*24*time.Hour), "OLD", at(200*24*time.Hour)).Replace(strings.Join(moved, "\n")) + "\n"

@@ -126,7 +126,7 @@ func counted(t *testing.T, h hourly) (dir string) {
 	return dir
 }
 
-// TestRepair_RecountsRollups damages partials and repairs the store. Afterwards, roll-ups must
+// TestRepair_RecountsRollups damages partials and repairs the store. Afterward, roll-ups must
 // equal the roll-ups of the written values. The repair must name the event times whose readings may
 // be missing.
 func TestRepair_RecountsRollups(t *testing.T) {

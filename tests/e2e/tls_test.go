@@ -163,7 +163,6 @@ func TestTLS_ServesWithKeys(t *testing.T) {
 	}
 }
 
-// getReadings requests the readings of device d with an API key.
 func getReadings(t *testing.T, c *http.Client, url, key string) (resp *http.Response, body string) {
 	t.Helper()
 	return get(t, c, url+"/v1/streams/weather/devices/d/readings", key)

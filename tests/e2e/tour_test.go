@@ -48,7 +48,6 @@ func TestTour_PrintsDocumentedOutput(t *testing.T) {
 	t.Fatalf("the README has %d lines, and what is printed makes %d", len(want), len(got))
 }
 
-// tourist runs the commands of the tour.
 type tourist struct {
 	t       *testing.T
 	dir     string
@@ -97,7 +96,6 @@ func (tr *tourist) walk(text string) string {
 	return out.String()
 }
 
-// run runs one command and returns its output.
 func (tr *tourist) run(command string) string {
 	switch {
 	case command == "make run":

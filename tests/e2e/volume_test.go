@@ -137,7 +137,6 @@ func (v volume) post(t *testing.T, s *varvetest.Server, body io.Reader, n int) e
 	return nil
 }
 
-// check reads all readings of each device, and compares them.
 func (v volume) check(t *testing.T, s *varvetest.Server) {
 	t.Helper()
 	for device := range volumeDevices {

@@ -17,7 +17,6 @@ func newEmulator(t *testing.T) *emulator.Emulator {
 	return e
 }
 
-// endpoint is an endpoint of an emulator, with its address.
 type endpoint struct {
 	*emulator.Endpoint
 	url string

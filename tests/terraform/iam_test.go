@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// policy is an IAM policy.
 type policy struct{ Statement []statement }
 
 type statement struct {

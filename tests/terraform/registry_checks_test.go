@@ -15,7 +15,6 @@ import (
 	"github.com/varvedb/varve/store/dynamo"
 )
 
-// resources returns the planned resources of a type.
 func (p *planned) resources(kind string) (all []*tfjson.StateResource) {
 	for _, r := range p.ResourcePlannedValuesMap {
 		if r.Type == kind && r.Mode == tfjson.ManagedResourceMode {
@@ -26,7 +25,6 @@ func (p *planned) resources(kind string) (all []*tfjson.StateResource) {
 	return all
 }
 
-// blocks returns the nested blocks of a resource that have the given name.
 func blocks(attributes map[string]any, name string) (all []map[string]any) {
 	list, _ := attributes[name].([]any)
 	for _, b := range list {

@@ -17,7 +17,6 @@ import (
 
 const day = 24 * time.Hour
 
-// ofMonth returns the tables of an arrival month.
 func ofMonth(names []string, at time.Time) (in []string) {
 	for _, name := range names {
 		if table, ok := grid.Parse(name); ok && table.Month == grid.MonthOf(at) {

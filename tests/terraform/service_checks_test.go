@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/config"
 )
 
-// container is a container in a task definition.
 type container struct {
 	Name         string
 	Image        string

@@ -48,7 +48,6 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// copied copies the modules and returns the copy.
 func copied(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "terraform")
@@ -143,7 +142,6 @@ func initialize(t *testing.T, o *terraform.Options) {
 	}
 }
 
-// run runs a program in a folder with further environment variables, and returns its output.
 func run(t *testing.T, dir string, env map[string]string, name string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/dynamo/client"
 )
 
-// SetTTL sets whether DynamoDB deletes the rows of a table after the time that is in an
-// attribute.
+// SetTTL turns the time to live of a table on or off. While it is on, DynamoDB deletes each row after
+// the time in the attribute with the name attr.
 func (a *Admin) SetTTL(ctx context.Context, name, attr string, on bool) error {
 	out, err := a.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(name)})
 	if err != nil {
@@ -31,8 +31,7 @@ func (a *Admin) SetTTL(ctx context.Context, name, attr string, on bool) error {
 	return nil
 }
 
-// IsTTLOn reports whether DynamoDB deletes the expired rows of a table, or will soon begin to do
-// so.
+// IsTTLOn reports whether the time to live of a table is on or being turned on.
 func IsTTLOn(d *types.TimeToLiveDescription) bool {
 	return d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling)
 }

@@ -96,7 +96,6 @@ func decodeNumber(text string, decimals int) (varve.Number, error) {
 	return decimal.Parse(coefficient.String() + strings.Repeat("0", exp+decimals) + "e-" + strconv.Itoa(decimals))
 }
 
-// encodeJSON converts a JSON text to a DynamoDB document.
 func encodeJSON(text string) (types.AttributeValue, error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()

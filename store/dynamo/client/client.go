@@ -5,9 +5,9 @@
 //	            └── Usage: requests and units
 //
 // Client is the client of the SDK with three additions. It retries after incomplete answers, it
-// checks whether DynamoDB answers, and it has counters of the used units. Error translates an error that
-// the SDK returns after its retries into an error of the store contract. Most of these errors name a
-// remedy.
+// checks whether DynamoDB answers, and its meters count requests and units. Error translates an error
+// that the SDK returns after its retries into an error of the store contract. Most of these errors
+// name a remedy.
 //
 // Callers count each answer in Usage, because only they know the purpose of the request.
 package client

@@ -16,7 +16,6 @@ import (
 	"github.com/varvedb/varve/store/dynamo/client"
 )
 
-// countedConn is a connection that counts its writes.
 type countedConn struct {
 	net.Conn
 

@@ -34,7 +34,6 @@ type watcher struct {
 	failing time.Time // time since which requests fail; zero if the last request was answered
 }
 
-// watched returns a client whose requests are observed by the watcher.
 func (w *watcher) watched(c *dynamodb.Client) *dynamodb.Client {
 	return dynamodb.New(c.Options(), func(o *dynamodb.Options) {
 		w.http, o.HTTPClient = o.HTTPClient, w

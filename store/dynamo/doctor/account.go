@@ -167,7 +167,6 @@ func (e *examiner) checkFuture(ctx context.Context, own, others int) {
 	}
 }
 
-// countTables returns the number of all tables, and the number of tables with a prefix of this deployment.
 func (e *examiner) countTables(ctx context.Context) (all, own int, err error) {
 	err = e.Admin.Names(ctx, "", func(name string) bool {
 		all++

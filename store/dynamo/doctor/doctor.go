@@ -39,10 +39,10 @@ type Finding struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// State is the result of a check.
+// State classifies the result of a check.
 type State string
 
-// The results of a check. An operator must act on Wrong, and should act on Warning.
+// The states of a finding. An operator must act on Wrong, and should act on Warning.
 const (
 	Good       State = "good"
 	Warning    State = "warning" // works now, and will fail at a known time
@@ -73,7 +73,7 @@ type Options struct {
 // Forecaster is the type of Options.Forecast.
 type Forecaster func(ctx context.Context, tables []store.Info, others int) (found, remedy string, warning bool, err error)
 
-// Names of the checks.
+// Names of the checks in findings.
 const (
 	aboutRegistry = "registry"
 	aboutKeys     = "registry keys and indexes"

@@ -24,7 +24,7 @@ const maxSkew = 30 * time.Second
 
 const applyAgain = "run terraform apply; or delete the registry if it is empty, and varve serve creates it"
 
-// checkMissing reports a missing registry. Before the first start, the deployment has no tables.
+// checkMissing reports a missing registry. It is Wrong only if the deployment already has tables.
 func (e *examiner) checkMissing(ctx context.Context, name string) {
 	const check = "check store.registry, tables.prefix, the account and the region"
 	_, own, err := e.countTables(ctx)
@@ -176,7 +176,6 @@ func (e *examiner) checkTemplate(ctx context.Context) {
 	e.good(aboutTemplate, "billing %s, %d classes with settings of their own", billing, len(t.Classes))
 }
 
-// maxNamed is the largest number of tables that a finding names.
 const maxNamed = 10
 
 // checkLosses checks that no table was deleted before its readings expired.

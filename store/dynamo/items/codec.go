@@ -16,7 +16,6 @@ func Key(k store.Key) attr.Item {
 	return attr.Item{AttrPK: &attr.Str{Value: k.PK}, AttrSK: &attr.Str{Value: k.SK}}
 }
 
-// encode returns the DynamoDB attributes of an item.
 func encode(it *store.Item) (attr.Item, error) {
 	out := attr.Item{}
 	for _, ix := range indexes {
@@ -41,7 +40,6 @@ func encode(it *store.Item) (attr.Item, error) {
 	return out, nil
 }
 
-// decode returns the item that encode converted to the DynamoDB attributes.
 func decode(in attr.Item) (store.Item, error) {
 	it := store.Item{Attrs: map[string]varve.Value{}}
 	keys := map[string]*string{

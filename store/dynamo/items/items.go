@@ -97,7 +97,6 @@ func (s *Items) getBatch(ctx context.Context, keys []store.Key, consistent bool,
 	return found, nil
 }
 
-// isLive reports whether an item is not expired.
 func (s *Items) isLive(it *store.Item) bool {
 	return it.Expires.IsZero() || s.now().Before(it.Expires)
 }

@@ -35,7 +35,6 @@ func Indexes() []Index {
 	return all
 }
 
-// indexOf returns the name and the keys of an index.
 func indexOf(ix store.Index) Index {
 	switch ix {
 	case store.GSI1:

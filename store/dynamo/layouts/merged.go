@@ -67,7 +67,6 @@ func (l *Layouts) StreamLayouts(ctx context.Context) ([]store.StreamLayout, erro
 	return merged.Layouts(), nil
 }
 
-// readAll reads the stream rows of all tables of this deployment.
 func (l *Layouts) readAll(ctx context.Context) (map[grid.Table][]row.Stream, error) {
 	listed, err := l.tables.Catalog.All(ctx)
 	if err != nil {

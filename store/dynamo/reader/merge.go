@@ -94,7 +94,6 @@ func (m *merge) pop(shard int) varve.Reading {
 	return best
 }
 
-// cost returns the cost of all requests so far.
 func (m *merge) cost() (c store.Cost) {
 	for _, sc := range m.shards {
 		c.Add(sc.cost)

@@ -113,7 +113,6 @@ func (sc *scanner) next(ctx context.Context) ([]varve.Reading, error) {
 	return out, nil
 }
 
-// isDone reports whether all readings have been returned.
 func (sc *scanner) isDone() bool { return sc.ended && len(sc.waiting) == 0 }
 
 // readPage reads a page of rows, and returns the edge in milliseconds. In ascending order, all readings

@@ -68,7 +68,6 @@ func (rd *Reader) Series(ctx context.Context, q store.SeriesQuery) (page store.S
 	return page, err
 }
 
-// scanKeys requests the next keys of a segment.
 func (rd *Reader) scanKeys(ctx context.Context, t grid.Table, s segment) (out *dynamodb.ScanOutput, err error) {
 	in := &dynamodb.ScanInput{
 		TableName: aws.String(t.Name()), ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,

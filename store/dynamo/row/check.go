@@ -41,7 +41,6 @@ func Check(t grid.Table, it attr.Item) (readings []varve.Reading, problem error)
 	)
 }
 
-// checkTS checks the sort key of a row.
 func checkTS(t grid.Table, ts string, ms int64, overflow bool) error {
 	if at := time.UnixMilli(ms); !t.Contains(at) {
 		return fmt.Errorf("its %s is %s, outside of the table", AttrTS, at.UTC().Format(time.RFC3339))

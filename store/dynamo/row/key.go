@@ -6,7 +6,6 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// nsPerMs is the number of nanoseconds in a millisecond.
 const nsPerMs = 1_000_000
 
 // The key of a reading in its row is the key of its id, with up to two parts before it:

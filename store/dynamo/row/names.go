@@ -15,7 +15,6 @@ const (
 	AttrErased = "_erased" // the row is closed, and its readings were erased
 )
 
-// fieldAttr returns the name of the attribute of a field.
 func fieldAttr(name string) string {
 	if name == AttrSeries || name == AttrTS {
 		return "_" + name

@@ -95,7 +95,6 @@ func (c *Catalog) WithPrefixes(ctx context.Context, prefixes []string) ([]Listed
 	return c.load(ctx, &selection{prefixes: slices.Sorted(slices.Values(prefixes))})
 }
 
-// selection selects the tables of a list.
 type selection struct {
 	prefixes []string // prefixes of the selected tables, sorted
 	any      bool     // if true, also all tables with a record
@@ -109,7 +108,6 @@ func (sel *selection) key() string {
 	return kind + strings.Join(sel.prefixes, " ")
 }
 
-// prefixesIn returns the prefixes of all tables that the selection may contain.
 func (sel *selection) prefixesIn(records map[string]record) []string {
 	prefixes := slices.Clone(sel.prefixes)
 	if sel.any {

@@ -91,7 +91,7 @@ func (c *Confirmed) CheckExists(ctx context.Context, t grid.Table) error {
 	return nil
 }
 
-// Drop forgets a table, which may be missing or recreated.
+// Drop removes the remembered facts about a table, because the table may be missing or recreated.
 func (c *Confirmed) Drop(t grid.Table) {
 	c.tables.Drop(t)
 	c.exist.Drop(t)

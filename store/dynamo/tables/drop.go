@@ -61,7 +61,6 @@ func (l *Lifecycle) markDropping(ctx context.Context, t grid.Table, owned bool) 
 	})
 }
 
-// undoWithin is the timeout of undoDrop.
 const undoWithin = time.Minute
 
 // undoDrop makes a table usable again if it could not be deleted. The table stays retired. undoDrop

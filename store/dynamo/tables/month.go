@@ -134,7 +134,6 @@ func (m *month) record(ctx context.Context, registry *items.Items, hours map[str
 	return all, true, nil
 }
 
-// eachItem calls the function f for each item of a partition of the registry.
 func eachItem(ctx context.Context, registry *items.Items, pk string, f func(*store.Item) error) error {
 	q := store.ItemQuery{PK: pk, Consistent: true}
 	for {

@@ -37,7 +37,6 @@ func (s *Records) read(ctx context.Context, t grid.Table) (*record, error) {
 	return &r, err
 }
 
-// readAll returns all records by table name.
 func (s *Records) readAll(ctx context.Context) (map[string]record, error) {
 	all := map[string]record{}
 	q := store.ItemQuery{PK: recordsPK, Consistent: true}

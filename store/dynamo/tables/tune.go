@@ -26,7 +26,6 @@ const (
 	decreaseEvery = time.Hour
 )
 
-// tableInput returns the request that creates a table of a tier.
 func tableInput(t grid.Table, tier store.Tier, s *template.Settings, tags []types.Tag) *dynamodb.CreateTableInput {
 	in := &dynamodb.CreateTableInput{
 		TableName:   aws.String(t.Name()),
@@ -129,7 +128,6 @@ func isUnknownClass(err error) bool {
 	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" && api.ErrorMessage() == "Nothing to update"
 }
 
-// tuneCapacity changes the capacity of a provisioned table.
 func (l *Lifecycle) tuneCapacity(ctx context.Context, t grid.Table, tier store.Tier, s *template.Settings) error {
 	name := t.Name()
 	d, err := l.admin.Await(ctx, name)

@@ -62,7 +62,7 @@ type Capacity struct {
 	Write int64 `json:"write"`
 }
 
-// Values of Settings.
+// Values of Settings.Billing and Settings.TableClass.
 const (
 	OnDemand         = "on_demand"
 	Provisioned      = "provisioned"

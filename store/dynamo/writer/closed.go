@@ -67,7 +67,6 @@ func (c *closedRows) drop(t grid.Table) {
 // DynamoDB did not return all attributes of the row.
 type contents map[string]uint64
 
-// contentsOf returns the contents of a row.
 func contentsOf(r *row.Row) contents {
 	c := make(contents, len(r.Keys))
 	for key := range r.Keys {

@@ -173,7 +173,6 @@ func (w *Writer) rereadWindow(ctx context.Context, ref row.Ref) (all []row.Store
 	}
 }
 
-// erasureOfRow is a change of one row.
 type erasureOfRow struct {
 	old      *row.Stored // the row before the change; if nil, the row is missing
 	replace  attr.Item   // the row after the change; if nil, the row is deleted

@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/store/dynamo/row"
 )
 
-// result is the result of a write request.
 type result struct {
 	stored bool
 	// row has the contents of the row after the request, if they are known. If the condition

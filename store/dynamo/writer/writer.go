@@ -98,7 +98,6 @@ func (w *Writer) writeGroups(ctx context.Context, groups []group, failed []error
 	others.Wait()
 }
 
-// groupRows groups the readings by their first row.
 func (w *Writer) groupRows(batches []store.Batch, results []store.Result) []group {
 	var groups []group
 	at := map[row.Ref]int{}

@@ -20,7 +20,6 @@ import (
 // kindMixed is the kind byte of a field whose values have several kinds.
 const kindMixed = 0xff
 
-// fieldBuilder collects the values of one field.
 type fieldBuilder struct {
 	name    string
 	rows    []int32 // indexes of the readings with this field

@@ -10,7 +10,6 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// decoder decodes a column of a chunk.
 type decoder struct {
 	*block.Column
 	chunk *Chunk

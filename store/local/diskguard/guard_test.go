@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/health"
 )
 
-// diskFS is a file system with a given amount of free space.
 type diskFS struct {
 	vfs.FS
 	free uint64

@@ -35,7 +35,6 @@ func parseChain(sealed string) (c Chain, err error) {
 	return c, err
 }
 
-// chainFile returns the name of the file for a generation.
 func chainFile(generation uint64) string { return fmt.Sprintf("CHAIN.%d", generation%2) }
 
 // ReadChain returns the newest generation of a journal's chain.
@@ -72,7 +71,6 @@ func ReadChain(disk vfs.FS, dir string) (c Chain, notes, problems []Problem, err
 	return c, notes, problems, nil
 }
 
-// write writes the chain as the newest generation.
 func (c Chain) write(disk vfs.FS, dir string) error {
 	name := chainFile(c.Generation)
 	if err := meta.Write(disk, disk.PathJoin(dir, name), c.text()); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// unclosableFS fails the close of the first segment.
+// unclosableFS is a disk on which closing the file of the first segment fails.
 type unclosableFS struct{ vfs.FS }
 
 type unclosableFile struct{ vfs.File }

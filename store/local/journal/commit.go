@@ -13,7 +13,6 @@ type Commit struct {
 
 func newCommit() *Commit { return &Commit{done: make(chan struct{})} }
 
-// ended returns a commit that has ended with an error.
 func ended(err error) *Commit {
 	c := newCommit()
 	c.end(err, nil)

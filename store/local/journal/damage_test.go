@@ -12,10 +12,8 @@ import (
 	"github.com/varvedb/varve/store/local/meta"
 )
 
-// path returns the path of a file of the journal under test.
 func path(name string) string { return "j/" + name }
 
-// content returns the bytes of a file.
 func content(t *testing.T, fs vfs.FS, name string) []byte {
 	t.Helper()
 	data, err := readAll(fs, path(name))
@@ -25,7 +23,6 @@ func content(t *testing.T, fs vfs.FS, name string) []byte {
 	return data
 }
 
-// replace replaces the bytes of a file.
 func replace(t *testing.T, fs vfs.FS, name string, data []byte) {
 	t.Helper()
 	f, err := fs.Create(path(name), category)
@@ -40,7 +37,6 @@ func replace(t *testing.T, fs vfs.FS, name string, data []byte) {
 	}
 }
 
-// put replaces the bytes of a segment.
 func put(t *testing.T, fs vfs.FS, number uint64, data []byte) {
 	t.Helper()
 	replace(t, fs, fileName(number), data)

@@ -62,7 +62,6 @@ type header struct {
 	length int64 // length that the file had before its first frame
 }
 
-// bytes returns the encoded header.
 func (h header) bytes() []byte {
 	dst := append(make([]byte, 0, headerBytes), magic...)
 	dst = binary.LittleEndian.AppendUint64(dst, h.number)
@@ -97,7 +96,6 @@ type Frame struct {
 	size   int   // size of the frame in bytes
 }
 
-// appendTo appends the encoded frame.
 func (f *Frame) appendTo(dst []byte, l encoding) []byte {
 	at := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(f.Payload)))

@@ -146,7 +146,7 @@ func TestWriter_SurvivesPowerCut(t *testing.T) {
 }
 
 // TestWriter_RetriesFailedWrites makes writes fail for a while. Waiting callers and Ready get the
-// error, and afterwards all frames are durable in order.
+// error, and afterward all frames are durable in order.
 func TestWriter_RetriesFailedWrites(t *testing.T) {
 	var failing atomic.Bool
 	mem := vfs.NewMem()

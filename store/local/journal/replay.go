@@ -42,7 +42,6 @@ func (src Source) Replay(do func(Frame) error) (Report, error) {
 	return r.rep, err
 }
 
-// replay is the state of one Replay.
 type replay struct {
 	Source
 	do    func(Frame) error

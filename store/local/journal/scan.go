@@ -43,7 +43,6 @@ func (r *replay) segment(f file) error {
 	return s.conclude()
 }
 
-// scan is the state of reading one segment.
 type scan struct {
 	*replay
 	file   file

@@ -18,7 +18,6 @@ type SyncTimes struct {
 	Buckets map[float64]uint64 // number of commits that took at most the seconds in the key
 }
 
-// syncMeter collects SyncTimes.
 type syncMeter struct {
 	mu    sync.Mutex
 	times SyncTimes

@@ -252,7 +252,7 @@ func ReadBody(body []byte, base int64, shape []string, r *varve.Reading, arena *
 // HasOwnID reports whether the id of a body differs from its content id.
 func HasOwnID(body []byte) bool { return body[0] != idDerived }
 
-// bodyArrived returns the arrival of a body in ms.
+// bodyArrived returns the arrival of a body in ms since 1970.
 func bodyArrived(body []byte, base int64) int64 {
 	b := bodyReader{data: body}
 	b.id()

@@ -87,7 +87,6 @@ func (s *blockRange) excludes() bool {
 	return p != nil && (p.first+p.n <= s.first || p.first >= s.first+s.to-s.from)
 }
 
-// rangeOf returns the range of row i.
 func (s *Selection) rangeOf(i int) *blockRange {
 	k := 0
 	for s.ranges[k].to <= i {

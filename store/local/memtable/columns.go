@@ -225,7 +225,6 @@ func (c *columnBuilder) count() int {
 	}
 }
 
-// finish completes a column of n rows.
 func (c *columnBuilder) finish(n int) {
 	if len(c.Slots) > 0 || c.count() < n {
 		c.spread(n)

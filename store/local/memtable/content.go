@@ -66,7 +66,7 @@ func (m *Memtable) View(series varve.Series, base int64, s *Selection) *View {
 }
 
 // Release makes the memory of a view of a selection available to other views. The view must not be
-// used afterwards.
+// used afterward.
 func (v *View) Release() {
 	if v.selection != nil {
 		v.selection.release()

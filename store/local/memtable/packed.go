@@ -50,7 +50,7 @@ const (
 	packedWideBytes   = 32
 )
 
-// packBlock returns the packed columns of a block. The memory of the block can be reused afterwards.
+// packBlock returns the packed columns of a block. The memory of the block can be reused afterward.
 func packBlock(b *block.Block) *packed {
 	p := &packed{n: b.Len(), ids: slices.Clone(b.IDs), columns: make([]packedColumn, len(b.Columns))}
 	p.times, p.arrived = p.packInts(b.Times, true), p.packInts(b.Arrived, true)
@@ -101,7 +101,6 @@ func (p *packed) packInts(list []int64, linear bool) packedInts {
 	return x
 }
 
-// putOffsets writes the offsets of integers to data.
 func (x *packedInts) putOffsets(data []byte, list []int64) {
 	line := x.base
 	switch x.width {
@@ -227,7 +226,6 @@ func (p *packed) unpackColumn(c *packedColumn, from, to int, dst *block.Column) 
 	dst.Texts = append(dst.Texts, v.Texts[min(first, len(v.Texts)):min(last, len(v.Texts))]...)
 }
 
-// packedRows is a range of packed rows.
 type packedRows struct {
 	*packed
 	from, to int // the range has the rows i with from <= i < to

@@ -157,7 +157,6 @@ type Recorded struct {
 	Body   []byte
 }
 
-// decoder decodes a record.
 type decoder struct {
 	bodyReader
 	sources []*Source

@@ -25,7 +25,7 @@
 // assumption. Here, the items of one partition key are never split. Amazon may split them, but
 // not if sort keys only increase, as times do. Splits at 10 GB are not modeled.
 //
-// Admit admits a request if its buckets are not empty. Consume charges the request afterwards, because
+// Admit admits a request if its buckets are not empty. Consume charges the request afterward, because
 // its cost is known only then. So a bucket may have a negative number of tokens for a moment.
 package capacity
 
@@ -193,7 +193,6 @@ func (t *Throughput) replace(i int, now time.Time, firsts ...uint64) {
 	t.partitions = slices.Replace(t.partitions, i, i+1, parts...)
 }
 
-// find returns the index of the partition that has a hash.
 func (t *Throughput) find(hash uint64) int {
 	i, _ := slices.BinarySearchFunc(t.partitions, hash, func(p partition, hash uint64) int {
 		if p.last < hash {

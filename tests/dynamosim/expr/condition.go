@@ -149,7 +149,6 @@ func (p *parser) in(x operand) (Condition, error) {
 	return in{x, list}, err
 }
 
-// arguments parses the arguments of a function, in parentheses.
 func (p *parser) arguments() (list []operand, err error) {
 	if err := p.expect("("); err != nil {
 		return nil, err

@@ -98,7 +98,6 @@ func (s Step) in(v *value.Value) *value.Value {
 	}
 }
 
-// parser parses one expression.
 type parser struct {
 	kind   string
 	text   string
@@ -148,7 +147,6 @@ func (p *parser) end() error {
 	return nil
 }
 
-// path parses a path.
 func (p *parser) path() (Path, error) {
 	name, err := p.name()
 	if err != nil {

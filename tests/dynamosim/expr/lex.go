@@ -85,7 +85,6 @@ func Mentions(text string, s *Scope, attribute string) bool {
 	return false
 }
 
-// invalid returns an error for the expression.
 func (p *parser) invalid(message string) error {
 	return value.Invalid("Invalid " + p.kind + ": " + message)
 }

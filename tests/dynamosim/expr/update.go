@@ -20,7 +20,6 @@ type Update struct {
 	actions []action
 }
 
-// action changes the value at a path.
 type action struct {
 	verb string // SET, REMOVE, ADD or DELETE
 	path Path
@@ -208,7 +207,6 @@ func (a *action) result(it value.Item) (*value.Value, error) {
 	}
 }
 
-// assign sets the value at a path of an item.
 func assign(it value.Item, path Path, v value.Value) (value.Item, error) {
 	if len(path) == 1 {
 		return it.Set(path[0].Name, v.Clone()), nil
@@ -232,7 +230,6 @@ func assign(it value.Item, path Path, v value.Value) (value.Item, error) {
 	return it, nil
 }
 
-// remove removes the value at a path of an item.
 func remove(it value.Item, path Path) (value.Item, error) {
 	if len(path) == 1 {
 		return it.Remove(path[0].Name), nil

@@ -77,7 +77,6 @@ func decode(d *jx.Decoder, depth int) (v Value, err error) {
 	return v, cause(err)
 }
 
-// decodeAs decodes the JSON of a value, given its kind.
 func (v *Value) decodeAs(d *jx.Decoder, depth int) (err error) {
 	switch v.Kind {
 	case String, Number, Binary:

@@ -21,7 +21,6 @@ type decimal struct {
 	point    int
 }
 
-// isDigits reports whether a text has only digits.
 func isDigits(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {

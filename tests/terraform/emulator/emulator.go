@@ -94,7 +94,6 @@ type asked struct {
 	PointInTimeRecoverySpecification *struct{ PointInTimeRecoveryEnabled bool }
 }
 
-// tables returns the names of the tables in a request.
 func (a *asked) tables() []string {
 	switch {
 	case a.RequestItems != nil:
