@@ -164,7 +164,7 @@ func TestReading_SizeCountsIDNamesAndValues(t *testing.T) {
 		field("num", num(t, "-22.40")), field("zero", num(t, "0")), field("text", text("é")),
 		field("yes", varve.BoolValue(true)), field("json", jsonValue(t, `{ "a": 1 }`)),
 	}}
-	const want = 11 + (3 + 1 + 4) + (4 + 1) + (4 + 2) + (3 + 1) + (4 + 7)
+	const want = 11 + (3 + 1 + 3) + (4 + 1) + (4 + 2) + (3 + 1) + (4 + 7)
 	if got := r.Size(); got != want {
 		t.Errorf("size %d, want %d", got, want)
 	}
@@ -175,8 +175,8 @@ func TestReading_SizeCountsIDNamesAndValues(t *testing.T) {
 	}
 	short := varve.Reading{Fields: []varve.Field{field("n", num(t, "1e40"))}}
 	long := varve.Reading{Fields: []varve.Field{field("n", num(t, "1"+strings.Repeat("0", 40)))}}
-	if short.Size() != 1+2 || long.Size() != 1+2 {
-		t.Errorf("1e40 has size %d, and its 41 digits %d, want 3", short.Size(), long.Size())
+	if short.Size() != 11+1+2 || long.Size() != 11+1+2 {
+		t.Errorf("1e40 has size %d, and its 41 digits %d, want 14", short.Size(), long.Size())
 	}
 }
 
