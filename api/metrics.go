@@ -71,8 +71,8 @@ func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *heal
 		}
 		return float64(h.LastSuccess.Unix())
 	})
-	gauge("varve_tables_ready_ahead", "Existing tables of the next month.", func(h rotator.Health) float64 { return float64(h.Ahead.Existing) })
-	gauge("varve_tables_needed_ahead", "Wanted tables of the next month.", func(h rotator.Health) float64 { return float64(h.Ahead.Wanted) })
+	gauge("varve_tables_ready_ahead", "Existing tables of the coming arrival months, tables.months_ahead of them.", func(h rotator.Health) float64 { return float64(h.Ahead.Existing) })
+	gauge("varve_tables_needed_ahead", "Required tables of the coming arrival months, tables.months_ahead of them.", func(h rotator.Health) float64 { return float64(h.Ahead.Wanted) })
 	gauge("varve_tables", "Tables there are.", func(h rotator.Health) float64 { return float64(h.Tables) })
 	for _, name := range health.Names() {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -90,7 +90,7 @@ var baseSettings = []setting{
 	text("influx.field_tags", "line protocol: tags that are fields in either case, separated by commas", func(c *Config) *string { return &c.Influx.FieldTags }, checkTags),
 	text("influx.databases", "line protocol: databases and buckets that clients may name, separated by commas; if empty, any", func(c *Config) *string { return &c.Influx.Databases }, nil),
 	truth("aws.firehose", "serve the route to which Amazon Data Firehose delivers records", func(c *Config) *bool { return &c.AWS.Firehose }),
-	text("aws.iot.accounts", "accounts whose rules of AWS IoT Core may send messages, separated by commas; if empty, none", func(c *Config) *string { return &c.AWS.IoT.Accounts }, checkAccounts),
+	text("aws.iot.accounts", "AWS accounts whose IoT Core rules may send messages, separated by commas; if empty, no account may", func(c *Config) *string { return &c.AWS.IoT.Accounts }, checkAccounts),
 	text("mqtt.url", "broker from which messages are read, as in mqtt://broker:1883 or mqtts://broker:8883; if empty, none", func(c *Config) *string { return &c.MQTT.URL }, checkBroker),
 	text("mqtt.user", "user at the broker", func(c *Config) *string { return &c.MQTT.User }, nil),
 	text("mqtt.password_file", "file with the password at the broker", func(c *Config) *string { return &c.MQTT.PasswordFile }, nil),

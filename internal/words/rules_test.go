@@ -138,6 +138,8 @@ func TestCheckFile_FindsLongSentences(t *testing.T) {
 		{"field", "a.go", "type a struct {\n\t// " + thirty + " end.\n\tb int\n}", words.LongSentence, 1},
 		{"no doc", "a.go", "func a() {\n\t// " + thirty + " end.\n}", words.LongSentence, 0},
 		{"two sentences", "a.go", "// " + twenty + ". " + twenty + ".\nvar a = 1", words.LongSentence, 0},
+		{"quoted end", "a.go", "// " + twenty + ` "a". ` + twenty + ".\nvar a = 1", words.LongSentence, 0},
+		{"code span at the end", "a.md", twenty + " `a`. " + twenty + ".", words.LongSentence, 0},
 		{"indented code", "a.go", "// a is a.\n//\n//\t" + thirty + " end\nvar a = 1", words.LongSentence, 0},
 		{"markdown of 31", "a.md", thirty + "\nend.", words.LongSentence, 1},
 		{"markdown list", "a.md", "- " + twenty + "\n- " + twenty, words.LongSentence, 0},

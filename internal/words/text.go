@@ -50,6 +50,10 @@ var (
 	rowRule  = regexp.MustCompile(`^[\s|:-]+$`)
 )
 
+// placeholder replaces quoted text and code. It has two letters, because a single letter before a full
+// stop is an abbreviation.
+const placeholder = "xx"
+
 // commentSentences returns the sentences of a comment without its markers. It leaves out indented
 // text, which is code, except for lists.
 func commentSentences(text string, line int) []sentence {
@@ -74,7 +78,7 @@ func commentSentences(text string, line int) []sentence {
 		}
 	}
 	for i := range b.all {
-		b.all[i].text = quoted.ReplaceAllString(b.all[i].text, "x")
+		b.all[i].text = quoted.ReplaceAllString(b.all[i].text, placeholder)
 	}
 	return b.sentences()
 }
@@ -114,7 +118,7 @@ func markdownSentences(text string) []sentence {
 		}
 	}
 	for i := range b.all {
-		t := codeSpan.ReplaceAllString(b.all[i].text, "x")
+		t := codeSpan.ReplaceAllString(b.all[i].text, placeholder)
 		b.all[i].text = strings.ReplaceAll(link.ReplaceAllString(t, "$1"), "**", "")
 	}
 	return b.sentences()
@@ -124,7 +128,7 @@ func addCells(b *blocks, row string, line int) {
 	if rowRule.MatchString(row) {
 		return
 	}
-	row = codeSpan.ReplaceAllString(row, "x")
+	row = codeSpan.ReplaceAllString(row, placeholder)
 	for _, cell := range strings.Split(strings.Trim(row, "|"), "|") {
 		b.single(strings.TrimSpace(cell), line)
 	}
