@@ -45,7 +45,7 @@ func packedBulk(t *testing.T, f wire.Format, n int) []byte {
 // large when decompressed, use at most 150 MiB of heap.
 func TestWrites_LimitMemory(t *testing.T) {
 	s := newServer(t, nil)
-	n := 1000
+	n := 500
 	if testing.Short() {
 		n = 400
 	}
