@@ -46,29 +46,37 @@ func (c *compactor) compactBuffers(ctx context.Context, done []flushedBuffer) er
 	return nil
 }
 
-// compactTable merges all chunks of level 0 in a table.
-func (c *compactor) compactTable(ctx context.Context, t grid.Table) error {
+// coldTable is a table whose chunks of level 0 are being merged.
+type coldTable struct {
+	*table
+	series []varve.Series // series that are not merged yet
+}
+
+// beginTable returns a cold table with the series that have chunks of level 0.
+func (c *compactor) beginTable(t grid.Table) (cold coldTable, err error) {
 	c.mem.mu.RLock()
-	tb := c.mem.tables.byName[t]
+	cold.table = c.mem.tables.byName[t]
 	c.mem.mu.RUnlock()
-	if tb == nil {
-		return nil // the table was dropped meanwhile
+	if cold.table == nil {
+		return cold, nil // the table was dropped meanwhile
 	}
-	series, err := c.level0Series(tb)
-	if err != nil {
-		return err
+	if cold.series, err = c.level0Series(cold.table); err != nil {
+		return coldTable{}, fmt.Errorf("%s: %w", t, err)
 	}
-	for _, sr := range series {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := c.compactSeries(tb, sr); isDamage(err) {
-			continue
-		} else if err != nil {
-			return fmt.Errorf("merge chunks of %s: %w", sr, err)
-		}
+	return cold, nil
+}
+
+// compactNext merges the chunks of level 0 of the next series of a cold table. After an error, it gives up
+// the table, except for damaged chunks: it skips their series.
+func (c *compactor) compactNext(cold *coldTable) error {
+	series := cold.series[0]
+	cold.series = cold.series[1:]
+	err := c.compactSeries(cold.table, series)
+	if err == nil || isDamage(err) {
+		return nil
 	}
-	return nil
+	cold.series = nil
+	return fmt.Errorf("%s: merge chunks of %s: %w", cold.Table, series, err)
 }
 
 func (c *compactor) level0Series(t *table) (found []varve.Series, err error) {

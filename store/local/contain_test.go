@@ -207,3 +207,36 @@ func TestEstimate_RefusesLostRange(t *testing.T) {
 		t.Errorf("%v, %v: %d series, want one and one loss", err, damage, len(page.Series))
 	}
 }
+
+// withoutSpans is a file system on which the files with the remaining data of damaged files cannot be
+// created.
+type withoutSpans struct{ vfs.FS }
+
+func (f withoutSpans) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.HasPrefix(filepath.Base(name), "span-") {
+		return nil, syscall.ENOSPC
+	}
+	return f.FS.Create(name, c)
+}
+
+// TestSetAside_RemovesCopyOfFailedAttempt makes attempts to set a damaged file aside fail on a full disk.
+// Their copies of the file must not fill the disk further.
+func TestSetAside_RemovesCopyOfFailedAttempt(t *testing.T) {
+	t.Parallel()
+	dir := filled(t, 2, 30000)
+	path := ssts(t, dir)[0]
+	flip(t, path, sizeOf(t, path)/2)
+	s := open(t, local.Options{Dir: dir, MinFree: -1, FS: withoutSpans{vfs.Default}, Events: local.Events{Failed: func(string, error) {}}})
+	for range 2 {
+		if err := s.Verify(t.Context(), local.Pace{}, func(local.Problem) {}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SetAside(t.Context()); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("set aside: %v, want a full disk", err)
+		}
+	}
+	copies, err := filepath.Glob(filepath.Join(dir, "damaged", "*.sst-*"))
+	if err != nil || len(copies) > 0 {
+		t.Errorf("failed attempts left %q: %v", copies, err)
+	}
+}

@@ -135,3 +135,26 @@ func checkAscending(t *testing.T, device string, list []varve.Reading) {
 		}
 	}
 }
+
+// TestAcceptLosses_DemotesCopyOfOneTime makes a merged chunk of one event time reappear beside its
+// successor. After the repair, its reading is returned once.
+func TestAcceptLosses_DemotesCopyOfOneTime(t *testing.T) {
+	opts := local.Options{Dir: t.TempDir(), MinFree: -1, ChunkReadings: 4}
+	s := open(t, opts)
+	create(t, s, week(t, 0))
+	list := readings(t, week(t, 0), "d", 1)
+	write(t, s, week(t, 0), list, varve.Stored)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, opts)
+	if n, err := s.RestoreMerged(t.Context()); n != 1 || err != nil {
+		t.Fatalf("%d chunks of level 1, want 1: %v", n, err)
+	}
+	if _, err := s.AcceptLosses(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := all(t, s, week(t, 0), "d"); len(got) != 1 {
+		t.Errorf("one reading is returned %d times", len(got))
+	}
+}

@@ -99,6 +99,7 @@ type remover struct {
 	last      time.Time                        // no reading with a later event time is deleted
 	permitted func(*store.Info) error          // returns an error if the table must not be changed
 	deleted   int64                            // number of deleted readings
+	rewritten bool                             // whether the previous chunk of level 1 was rewritten
 }
 
 // removeReadings deletes the covered readings from the chunks of both levels, and returns how many.
@@ -117,6 +118,10 @@ func (c *compactor) removeReadings(t *table, e *remover) (deleted int64, err err
 }
 
 // removeFromLevel adds the deletion of the covered readings in one level to the batch.
+//
+// Chunks of level 1 with one first event time are in the order of their numbers, and a rewritten chunk
+// has a new number. So a chunk that begins at the last event time of a rewritten one is rewritten,
+// too.
 func (e *remover) removeFromLevel(level byte) error {
 	first := appendChunkKey(nil, e.chunkReader.prefix, level, 0, 0)
 	for ok := e.iter.SeekGE(first); ok && e.isAtLevel(level); ok = e.iter.Next() {
@@ -124,7 +129,8 @@ func (e *remover) removeFromLevel(level byte) error {
 		if err != nil {
 			return err
 		}
-		if time.Unix(0, h.MinTime).After(e.last) {
+		follows := level == level1 && e.rewritten && h.MinTime == e.chunkWriter.last
+		if !follows && time.Unix(0, h.MinTime).After(e.last) {
 			if level == level1 {
 				break // the next chunks of level 1 begin even later
 			}
@@ -134,7 +140,7 @@ func (e *remover) removeFromLevel(level byte) error {
 		if err != nil {
 			return err
 		}
-		if err := e.removeFromChunk(level, value); err != nil {
+		if err := e.removeFromChunk(level, value, follows); err != nil {
 			return err
 		}
 	}
@@ -142,8 +148,8 @@ func (e *remover) removeFromLevel(level byte) error {
 }
 
 // removeFromChunk rewrites the current chunk without the covered readings. If no reading remains,
-// it deletes the chunk.
-func (e *remover) removeFromChunk(level byte, data []byte) error {
+// it deletes the chunk. If no reading is covered, it rewrites the chunk only if "always" is set.
+func (e *remover) removeFromChunk(level byte, data []byte, always bool) error {
 	var c chunk.Chunk
 	if err := e.reportBroken(c.Decode(e.series, data)); err != nil {
 		return err
@@ -155,7 +161,8 @@ func (e *remover) removeFromChunk(level byte, data []byte) error {
 			covered++
 		}
 	}
-	if covered == 0 {
+	if covered == 0 && !always {
+		e.rewritten = false
 		return nil
 	}
 	if err := e.remove(data); err != nil {
@@ -175,6 +182,7 @@ func (e *remover) removeFromChunk(level byte, data []byte) error {
 		if err := c.Fill(i, &r, &arena); err != nil {
 			return err
 		}
+		e.rewritten = true
 		if err := e.add(&r, c.Derived(i)); err != nil {
 			return err
 		}

@@ -82,3 +82,13 @@ func (s *Store) SetAside(ctx context.Context) error { return s.quarantine.setAsi
 
 // SetMinPart changes how many consecutive readings ReadBlocks requires to return columns.
 func SetMinPart(n int) { minPart = n }
+
+// SetRepairBatch sets the size in bytes at which a repair commits a batch of deletions.
+func SetRepairBatch(bytes int) { repairBatch = bytes }
+
+// WaitsForRoom reports whether the mutable memtable is so full that every write waits.
+func (s *Store) WaitsForRoom() bool {
+	s.mem.mu.RLock()
+	defer s.mem.mu.RUnlock()
+	return s.mem.mutable.IsFull(2*s.db.opts.MemtableBytes + s.db.opts.MemtableBytes/4)
+}

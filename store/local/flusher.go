@@ -35,12 +35,21 @@ type flusher struct {
 }
 
 // loop flushes full memtables, evicts idle series buffers, and compacts tables that became cold.
+// Between two series of a cold table, it does other work that is due.
 func (f *flusher) loop() {
 	retry := time.NewTimer(0)
 	<-retry.C
 	pause := time.Duration(0) // delay before the next attempt; 0 after a success
+	var cold coldTable
+	ready := make(chan struct{})
+	close(ready)
 	for {
+		tables, series := f.compactor.coldTables, (chan struct{})(nil)
+		if len(cold.series) > 0 {
+			tables, series = nil, ready
+		}
 		tried, err := false, error(nil)
+		var merged error
 		select {
 		case <-f.db.life.background.Done():
 			return
@@ -54,15 +63,21 @@ func (f *flusher) loop() {
 			work()
 		case <-f.mem.evictions:
 			f.mem.evictIdle()
-		case t := <-f.compactor.coldTables:
-			if err := f.compactor.compactTable(f.db.life.background, t); err != nil && f.db.life.background.Err() == nil {
-				f.db.opts.Events.Failed("compact table "+t.Name(), err)
-			}
+		case t := <-tables:
+			cold, merged = f.compactor.beginTable(t)
+		case <-series:
+			merged = f.compactor.compactNext(&cold)
+		}
+		if f.db.life.background.Err() != nil {
+			continue
+		}
+		if merged != nil {
+			f.db.opts.Events.Failed("compact a cold table", merged)
 		}
 		switch {
 		case tried && err == nil:
 			pause = 0
-		case tried && f.db.life.background.Err() == nil:
+		case tried:
 			f.db.opts.Events.Failed("flush the memtable", err)
 			pause = min(max(firstRetry, 2*pause), lastRetry)
 			retry.Reset(pause)
@@ -108,8 +123,10 @@ func (f *flusher) flush(ctx context.Context) error {
 		err = f.flushImmutable(ctx)
 	}
 	f.mem.mu.Lock()
-	f.mem.flushErr = err
-	f.mem.mu.Unlock()
+	defer f.mem.mu.Unlock()
+	if f.mem.flushErr = err; err != nil {
+		f.mem.wakeWriters() // they fail
+	}
 	return err
 }
 
@@ -269,6 +286,11 @@ func (f *flusher) commit(mt *memtable.Memtable, done []flushedBuffer, batch *peb
 	if err := f.catalog.changes.applyDurable(); err != nil {
 		return err
 	}
+	if f.catalog.unsaved { // an earlier change failed to save it
+		if err := f.catalog.save(); err != nil {
+			f.db.opts.Events.Failed("save the catalog", err)
+		}
+	}
 	stats := f.statsAfter(mt, done)
 	for t, st := range stats {
 		var err error
@@ -342,6 +364,5 @@ func (f *flusher) releaseImmutable(mt *memtable.Memtable, done []flushedBuffer) 
 	defer f.mem.mu.Unlock()
 	f.mem.immutable = nil
 	f.mem.filled[mt.Parity] = nil
-	close(f.mem.room)
-	f.mem.room = make(chan struct{})
+	f.mem.wakeWriters()
 }

@@ -9,6 +9,7 @@ import (
 
 func TestMain(m *testing.M) {
 	local.SetMinPart(2)
+	local.SetRepairBatch(100)
 	if err := varvetest.InMemory(m.Run); err != nil {
 		panic(err)
 	}

@@ -223,6 +223,12 @@ func (m *memory) waitForRoom(ctx context.Context, small bool) error {
 	}
 }
 
+// wakeWriters ends all waits of waitForRoom. The caller has locked mu.
+func (m *memory) wakeWriters() {
+	close(m.room)
+	m.room = make(chan struct{})
+}
+
 func (m *memory) requestFlush() {
 	select {
 	case m.flushes <- struct{}{}:

@@ -37,15 +37,18 @@ type quarantine struct {
 func (q *quarantine) loop() {
 	retry := time.NewTimer(0)
 	<-retry.C
+	wake := q.db.watcher.wake // nil during the delay after a failure, because each read of damage wakes the loop
 	for {
 		select {
 		case <-q.db.life.background.Done():
 			return
-		case <-q.db.watcher.wake:
+		case <-wake:
 		case <-retry.C:
+			wake = q.db.watcher.wake
 		}
 		if err := q.setAsideAll(q.db.life.background); err != nil && q.db.life.background.Err() == nil {
 			q.db.opts.Events.Failed("set damaged data aside", err)
+			wake = nil
 			retry.Reset(retryAside)
 		}
 	}
@@ -85,12 +88,7 @@ func (q *quarantine) setFileAside(ctx context.Context, number uint64) error {
 	r := &repairer{db: q.db, parts: list, files: map[uint64]*examined{}}
 	spans, err := r.spansOf(number)
 	if err == nil && len(spans) > 0 {
-		err = r.copyAside(number)
-	}
-	for _, sp := range spans {
-		if err == nil {
-			err = r.replace(ctx, sp)
-		}
+		err = q.replaceFile(ctx, r, number, spans)
 	}
 	if err := errors.Join(err, r.close()); err != nil {
 		return err
@@ -98,6 +96,24 @@ func (q *quarantine) setFileAside(ctx context.Context, number uint64) error {
 	q.db.watcher.doneFile(number)
 	if len(spans) > 0 {
 		q.db.opts.Events.SetAside(fileName(number), q.report.describe(r.lost))
+	}
+	return nil
+}
+
+// replaceFile copies a file aside and replaces its spans. If no span can be replaced, it removes the
+// copy, because the next attempt makes another.
+func (q *quarantine) replaceFile(ctx context.Context, r *repairer, number uint64, spans []keySpan) error {
+	copied, err := r.copyAside(number)
+	if err != nil {
+		return err
+	}
+	for i, sp := range spans {
+		if err := r.replace(ctx, sp); err != nil {
+			if i == 0 && copied != "" {
+				err = errors.Join(err, q.db.folder.fs.Remove(copied))
+			}
+			return err
+		}
 	}
 	return nil
 }

@@ -305,7 +305,7 @@ func (c *rewriter) copyChunk(key, value []byte) error {
 	if string(space) != string(c.prefix) {
 		c.prefix, c.reach = append(c.prefix[:0], space...), -1
 	}
-	if h.MinTime < c.reach {
+	if h.MinTime <= c.reach { // chunks that share an event time may have the same readings
 		demoted := slices.Clone(key)
 		demoted[len(space)] = level0
 		return c.db.Set(demoted, value, pebble.NoSync)

@@ -89,28 +89,49 @@ func (l *lost) bounded(space byte) (from, to []byte, ok bool) {
 	return from, to, bytes.Compare(from, to) < 0
 }
 
-// dropOldItems deletes the remaining items in a lost range, and writes the items in the argument
-// "restore" whose keys are in that range. No writer can change them meanwhile, because writes are
-// refused.
+// repairBatch is the size in bytes at which a batch of deletions is committed. Tests reduce it.
+var repairBatch = 4 << 20
+
+// dropOldItems writes the items in the argument "restore" whose keys are in a lost range, and deletes the
+// other remaining items in the range. No writer can change them meanwhile, because writes are refused.
 func (r *repair) dropOldItems(ctx context.Context, l *lost, restore []store.Item) (err error) {
 	from, to, ok := l.bounded(spaceItem)
 	if !ok {
 		return nil
 	}
 	batch := r.db.NewBatch()
-	err = r.db.visit(ctx, from, to, func(key, _ []byte) error { return batch.Delete(key, nil) })
-	if err != nil {
-		return closing(err, batch)
+	defer func() { err = closing(err, batch) }()
+	commit := func() error {
+		full := batch
+		batch = r.db.NewBatch()
+		_, err := r.catalog.changes.commit(ctx, full, nil, nil)
+		return err
 	}
+	restored := map[string]bool{}
 	for i := range restore {
 		if key := itemKey(restore[i].Key); bytes.Compare(from, key) <= 0 && bytes.Compare(key, to) < 0 {
+			restored[string(key)] = true
 			if err := putItem(batch, &restore[i]); err != nil {
-				return closing(err, batch)
+				return err
 			}
 		}
 	}
-	_, err = r.catalog.changes.commit(ctx, batch, nil, nil)
-	return err
+	if err := commit(); err != nil {
+		return err
+	}
+	err = r.db.visit(ctx, from, to, func(key, _ []byte) error {
+		if restored[string(key)] {
+			return nil
+		}
+		if err := batch.Delete(key, nil); err != nil || batch.Len() < repairBatch {
+			return err
+		}
+		return commit()
+	})
+	if err != nil {
+		return err
+	}
+	return commit()
 }
 
 func (r *repair) repairIndexes(ctx context.Context) error {
@@ -240,7 +261,7 @@ func (r *repair) demoteOverlapping(ctx context.Context, l *lost) (err error) {
 		if own := key[:len(key)-chunkKeySuffix]; !bytes.Equal(own, space) {
 			space, reach = slices.Clone(own), -1
 		}
-		if h.MinTime >= reach {
+		if h.MinTime > reach { // chunks that share an event time may have the same readings
 			reach = max(reach, h.MaxTime)
 			return nil
 		}

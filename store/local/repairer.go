@@ -194,24 +194,24 @@ func union(spans []keySpan) []keySpan {
 }
 
 // copyAside copies a file into the folder of damaged files.
-func (r *repairer) copyAside(number uint64) error {
+func (r *repairer) copyAside(number uint64) (to string, err error) {
 	f := r.db.folder
 	if err := f.fs.MkdirAll(f.path(asideDir), 0o755); err != nil {
-		return err
+		return "", err
 	}
 	from := f.path("pebble", fileName(number))
-	to := f.path(asideDir, fmt.Sprintf("%s-%d", fileName(number), r.db.opts.Now().UnixNano()))
-	err := vfs.Copy(f.fs, from, to)
+	to = f.path(asideDir, fmt.Sprintf("%s-%d", fileName(number), r.db.opts.Now().UnixNano()))
+	err = vfs.Copy(f.fs, from, to)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the file is missing
+		return "", nil // the file is missing
 	}
 	if err != nil { // a partial copy is useless and takes space
 		if removed := f.fs.Remove(to); !errors.Is(removed, fs.ErrNotExist) {
 			err = errors.Join(err, removed)
 		}
-		return err
+		return "", err
 	}
-	return meta.SyncFolder(f.fs, f.path(asideDir))
+	return to, meta.SyncFolder(f.fs, f.path(asideDir))
 }
 
 // replace records the losses of a span, and replaces the span with its remaining data.

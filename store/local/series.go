@@ -75,9 +75,7 @@ func (rd *reader) seriesInChunks(ctx context.Context, number uint32, q *store.Se
 		broken = err
 		return true
 	}
-	if err := rd.db.ledger.find(from, end).err(); err != nil && report(err) {
-		return err
-	}
+	space := from
 	err := rd.db.visitSome(ctx, from, end, func(key []byte) (next []byte) {
 		k, ok := parseChunkKey(key)
 		switch {
@@ -93,6 +91,10 @@ func (rd *reader) seriesInChunks(ctx context.Context, number uint32, q *store.Se
 		page.Series = append(page.Series, k.series)
 		return after(appendSeriesSpace(nil, number, k.series))
 	})
+	// Losses are looked up last, so that those that were recorded during the visit count, too.
+	if lost := rd.db.ledger.find(space, end).err(); lost != nil && broken == nil {
+		report(lost)
+	}
 	return errors.Join(err, broken)
 }
 

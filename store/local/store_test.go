@@ -16,7 +16,9 @@ func open(t *testing.T, o local.Options) *local.Store {
 	if o.Dir == "" {
 		o.Dir = "data"
 	}
-	o.Events.Failed = func(what string, err error) { t.Errorf("%s: %v", what, err) }
+	if o.Events.Failed == nil {
+		o.Events.Failed = func(what string, err error) { t.Errorf("%s: %v", what, err) }
+	}
 	s, err := local.Open(o)
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -119,7 +120,7 @@ func (w *pendingWrite) begin(m *memory, batches []store.Batch, results []store.R
 			for to < len(b.Readings) && b.Readings[to].Series == b.Readings[from].Series {
 				to++
 			}
-			w.addGroup(tb, b.Readings[from:to], verdicts[from:to])
+			w.addGroup(i, tb, b.Readings[from:to], verdicts[from:to])
 			from = to
 		}
 	}
@@ -128,7 +129,7 @@ func (w *pendingWrite) begin(m *memory, batches []store.Batch, results []store.R
 // expectedBody is the assumed size of an encoded body, in bytes. Larger ones take longer.
 const expectedBody = 64
 
-func (w *pendingWrite) addGroup(t *table, readings []varve.Reading, verdicts []varve.Verdict) {
+func (w *pendingWrite) addGroup(batch int, t *table, readings []varve.Reading, verdicts []varve.Verdict) {
 	begin := len(w.rows)
 	first, base := int64(math.MaxInt64), t.base()
 	for i := range readings {
@@ -137,7 +138,7 @@ func (w *pendingWrite) addGroup(t *table, readings []varve.Reading, verdicts []v
 		first = min(first, e.Time)
 		w.rows = append(w.rows, e)
 	}
-	w.groups = append(reuse.Grow(w.groups, 1), group{table: t, readings: readings, verdicts: verdicts, rows: w.rows[begin:], first: first})
+	w.groups = append(reuse.Grow(w.groups, 1), group{batch: batch, table: t, readings: readings, verdicts: verdicts, rows: w.rows[begin:], first: first})
 }
 
 // place adds new readings to their series buffers and to the journal. It returns the commit that
@@ -325,14 +326,12 @@ func (w *pendingWrite) insertOne(g *group, i int) (waits bool) {
 	return false
 }
 
-// markDropped sets the error of batches whose table was dropped meanwhile.
+// markDropped sets the error of batches whose table was dropped meanwhile, even if a table of the same
+// name exists now.
 func (w *pendingWrite) markDropped() {
-	for i := range w.batches {
-		if w.results[i].Err != nil {
-			continue
-		}
-		if _, err := w.mem.table(w.batches[i].Table); err != nil {
-			w.results[i] = store.Result{Err: err}
+	for i := range w.groups {
+		if g := &w.groups[i]; g.table.dropped {
+			w.results[g.batch] = store.Result{Err: fmt.Errorf("%s: %w", g.table.Table, store.ErrNoTable)}
 		}
 	}
 }

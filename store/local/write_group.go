@@ -7,6 +7,7 @@ import (
 
 // group has consecutive readings of one series in a write.
 type group struct {
+	batch    int // index of its batch
 	table    *table
 	buffer   *seriesBuffer
 	readings []varve.Reading

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/varvedb/varve/store/local/meta"
 )
 
@@ -271,5 +274,39 @@ func TestReplay_FindsCutAfterLargeGroup(t *testing.T) {
 		if _, _, err := frames(fs, 0); !errors.Is(err, ErrDamaged) {
 			t.Errorf("cut off at byte %d of %d: %v", at, end, err)
 		}
+	}
+}
+
+// TestPrepare_KeepsSegmentOfFailedChain makes Prepare fail after the chain was renamed, and its next call
+// fail on a full disk. The segment, which the chain may list, must stay readable after a kill.
+func TestPrepare_KeepsSegmentOfFailedChain(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	w := open(t, mem, 1)
+	if err := w.Append(Readings, []byte("a")).Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	renamed, full := false, false
+	w.fs = errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		switch {
+		case op.Kind == errorfs.OpRename:
+			renamed = true
+		case op.Kind == errorfs.OpOpenDir && renamed && !full:
+			full = true
+			return syscall.EMFILE
+		case op.Kind == errorfs.OpFileWriteAt && full:
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	if err := w.Prepare(); !errors.Is(err, syscall.EMFILE) {
+		t.Fatalf("the first call: %v, want EMFILE", err)
+	}
+	if err := w.Prepare(); err != nil {
+		t.Errorf("the second call, which needs no file: %v", err)
+	}
+	after := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+	payloads, _, err := frames(after, 0)
+	if err != nil || len(payloads) != 1 {
+		t.Errorf("after a kill, the journal has %q: %v", payloads, err)
 	}
 }

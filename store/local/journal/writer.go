@@ -32,7 +32,8 @@ type Writer struct {
 	mu       sync.Mutex
 	work     sync.Cond // signals that "queue" or "closed" has changed
 	segment  *segment  // receives new frames
-	prepared *segment  // the next segment, if Prepare has created it; otherwise nil
+	created  *segment  // the next segment while the chain lacks it; only Prepare and Close use it
+	prepared *segment  // the next segment, if Prepare has added it to the chain; otherwise nil
 	open     *group    // the group that collects frames; may be nil
 	queue    []*group  // groups to be written, in order; the last one may be the open group
 	failed   error     // error of the last write, which is being retried
@@ -182,23 +183,26 @@ func (w *Writer) Sync(ctx context.Context) error {
 }
 
 // Prepare creates the file of the next segment and adds it to the chain, so that Rotate is fast.
-func (w *Writer) Prepare() error {
+func (w *Writer) Prepare() (err error) {
 	w.mu.Lock()
 	number, ready := w.segment.number+1, w.prepared != nil
 	w.mu.Unlock()
 	if ready {
 		return nil
 	}
-	next, err := createSegment(w.fs, w.dir, w.chain.Store, number)
-	if err != nil {
-		return err
+	if w.created == nil {
+		if w.created, err = createSegment(w.fs, w.dir, w.chain.Store, number); err != nil {
+			return err
+		}
 	}
+	// A failed write of the chain may be durable nevertheless. So the file of a segment is never created
+	// twice, and a later call only writes the chain.
 	if err := w.advance(w.chain.First, number); err != nil {
-		return errors.Join(err, next.file.Close())
+		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.prepared = next
+	w.prepared, w.created = w.created, nil
 	return nil
 }
 
@@ -260,8 +264,10 @@ func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := errors.Join(w.failed, w.segment.file.Close())
-	if w.prepared != nil {
-		err = errors.Join(err, w.prepared.file.Close())
+	for _, next := range []*segment{w.created, w.prepared} {
+		if next != nil {
+			err = errors.Join(err, next.file.Close())
+		}
 	}
 	for _, g := range w.queue {
 		g.commit.end(ErrClosed, nil)

@@ -214,8 +214,7 @@ func (r *Rows) FirstRows(n int, from, to Spot) *Selection {
 			s.rows = slices.Grow(s.rows, min(n, end-begin+blocks*blockRows))
 			s.ranges = slices.Grow(s.ranges, blocks+1)
 		}
-		end = min(end, begin+n-len(s.rows))
-		s.add(r.blocks[b], begin, end)
+		s.add(r.blocks[b], begin, begin+min(end-begin, n-len(s.rows)))
 	}
 	return s
 }
