@@ -69,6 +69,44 @@ func TestSender_DeliversInOrderOfEvents(t *testing.T) {
 	})
 }
 
+// counting is a store that counts the reads of the outbox.
+type counting struct {
+	store.Store
+	reads atomic.Int64
+}
+
+func (s *counting) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, error) {
+	if q.PK == "OUTBOX" && q.After == nil {
+		s.reads.Add(1)
+	}
+	return s.Store.Query(ctx, q)
+}
+
+// TestSender_ReadsOutboxOncePerRound delivers alerts in many batches, all before the next tick. The
+// batches must not reread the outbox.
+func TestSender_ReadsOutboxOncePerRound(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := &receiver{}
+		s := &counting{Store: newStore()}
+		w := open(t, s, all(r))
+		w.hot()
+		wait(time.Second)
+		const n = 600 // three batches
+		w.openMany(n)
+		before := s.reads.Load()
+		wait(2 * time.Second)
+		if got := w.Sender.Stats()[0].Delivered; got != n {
+			t.Errorf("%d messages are delivered in one round, want %d", got, n)
+		}
+		if got := s.reads.Load() - before; got != 1 {
+			t.Errorf("the outbox is read %d times in one round, want 1", got)
+		}
+		if n := w.entries(); n != 0 {
+			t.Errorf("%d entries remain in the outbox", n)
+		}
+	})
+}
+
 func TestSender_RetriesForADay(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := &receiver{fault: func(*notify.Message) error { return errors.New("down") }}
