@@ -42,7 +42,7 @@ type Alertmanager struct {
 // firing is an alert whose opening this process has sent. After a restart, no firings are known, so
 // a resolution ends its alert immediately.
 type firing struct {
-	since time.Time // when the opening was first sent
+	since time.Time // when the last opening was first sent
 	ended time.Time // when the resolution was last sent; zero if it was not sent
 }
 
@@ -137,7 +137,7 @@ func (a *Alertmanager) describe(p *postable, m *Message, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if m.Type == Opened {
-		if a.fired[d.ID] == nil {
+		if f := a.fired[d.ID]; f == nil || !f.ended.IsZero() { // the alert may open once more
 			a.forgetEnded(now)
 			a.fired[d.ID] = &firing{since: now}
 		}
