@@ -142,6 +142,28 @@ func TestSender_ResendsToManyNotifiers(t *testing.T) {
 	})
 }
 
+// TestSender_DeliversChangeLongAfterFailedOne lets a resolution fail after its outbox entry was
+// written. Hours later, readings resolve the alert, and that resolution has the same version.
+func TestSender_DeliversChangeLongAfterFailedOne(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := &forgetful{resent: map[notify.Type]int{}}
+		s := &failing{Store: newStore(), prefix: "ALERT#"}
+		w := open(t, s, all(r))
+		w.hot()
+		w.send("a", time.Now(), 35)
+		wait(5 * time.Second)
+		s.fails.Store(true)
+		if _, err := w.Alerts.ResolveAlert(t.Context(), tenant, r.messages[0].Alert.ID); err == nil {
+			t.Error("the alert is resolved, although it cannot be written")
+		}
+		s.fails.Store(false)
+		wait(2 * time.Hour)
+		w.send("a", time.Now(), 20)
+		wait(5 * time.Second)
+		expect(t, &r.receiver, "opened a, resolved a by condition")
+	})
+}
+
 // TestAlertmanager_SetsEndInFuture checks the ends of alerts. Alertmanager drops an alert whose end has
 // passed, and sends no notification of it.
 func TestAlertmanager_SetsEndInFuture(t *testing.T) {

@@ -13,14 +13,15 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// failing is a store that fails to write the records of deliveries while fails is set.
+// failing is a store that fails to write items with a prefix while fails is set.
 type failing struct {
 	store.Store
-	fails atomic.Bool
+	prefix string // prefix of the sort keys
+	fails  atomic.Bool
 }
 
 func (s *failing) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	if s.fails.Load() && strings.HasPrefix(it.SK, "DELIVERY#") {
+	if s.fails.Load() && strings.HasPrefix(it.SK, s.prefix) {
 		return errors.New("the disk is full")
 	}
 	return s.Store.Put(ctx, it, conds...)
@@ -281,7 +282,7 @@ func TestSender_RetriesDigestUnchanged(t *testing.T) {
 // outbox while the registry fails, and that it is delivered afterwards.
 func TestSender_RestsIfResultsCannotBeStored(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := &failing{Store: newStore()}
+		s := &failing{Store: newStore(), prefix: "DELIVERY#"}
 		r := &receiver{fault: func(*notify.Message) error {
 			s.fails.Store(true)
 			return nil
