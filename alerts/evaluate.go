@@ -2,7 +2,6 @@ package alerts
 
 import (
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -76,11 +75,12 @@ type evaluator struct {
 }
 
 // readBack finds the start of the episode that reaches lo. It moves lo to an earlier position if an
-// earlier reading ends the recorded episode, and the record does not show this yet.
+// earlier reading ends the recorded episode, and the record does not show this yet. It stores no
+// samples, because an episode may have millions of them.
 func (v *evaluator) readBack(readings samples) error {
 	in := v.recorded.upTo(v.lo)
 	next := v.lo              // position of the sample after the one that is read
-	var before []sample       // samples of the episode, the latest first
+	n, last := 0, int64(0)    // number of samples of the episode before lo, and the time of the last one
 	var bound *varve.Position // position of the last sample before the episode
 	trusted := false
 	err := readings.before(v.lo, func(one *sample) bool {
@@ -94,15 +94,17 @@ func (v *evaluator) readBack(readings samples) error {
 			v.markStored(one.at)
 			// The episode ends before next, and its record does not show this yet. So move lo back. Otherwise
 			// the evaluation would miss the episodes between this place and lo.
-			if v.lo, v.mayHold, before = next, true, nil; !one.holds {
+			if v.lo, v.mayHold, n = next, true, 0; !one.holds {
 				v.lo, v.mayHold, next = one.at, false, one.at
 				return true
 			}
 		}
 		v.markStored(one.at)
-		next = one.at
-		before = append(before, *one)
-		trusted = in != nil && in.published && len(before) >= trustAfter && in.opened.Compare(one.at) < 0
+		if next = one.at; n == 0 {
+			last = one.at.Time
+		}
+		n++
+		trusted = in != nil && in.published && n >= trustAfter && in.opened.Compare(one.at) < 0
 		return !trusted
 	})
 	// The loop may have stopped before it reached the start of the recorded episode, or the reading at this
@@ -111,10 +113,32 @@ func (v *evaluator) readBack(readings samples) error {
 	if in != nil && in.start != v.lo && (trusted || deleted) {
 		v.current = &episode{start: in.start, opened: in.opened, opening: in.opening}
 	}
-	for i := range slices.Backward(before) {
-		v.extend(&before[i])
+	if err != nil || n == 0 {
+		return err
 	}
-	return err
+	if v.current == nil {
+		v.begin(next)
+	}
+	v.last, v.hasLast = last, true
+	if trusted || time.Duration(last-v.current.start.Time) < v.wait {
+		return nil // no sample before lo changes the opening
+	}
+	return v.findOpening(readings, next)
+}
+
+// findOpening reads the samples of the current episode from a position on, until one of them opens
+// it. It ignores samples that were stored after readBack, and whose condition fails. The evaluation
+// of their write follows.
+func (v *evaluator) findOpening(readings samples, from varve.Position) error {
+	return readings.from(from, func(one *sample) bool {
+		if one.at.Compare(v.lo) >= 0 {
+			return false
+		}
+		if one.holds {
+			v.addOpening(one)
+		}
+		return !v.current.isOpened() || one.at.Compare(v.current.opened) < 0
+	})
 }
 
 // markStored records that the reading at p is stored, if a recorded episode begins at p.
@@ -164,14 +188,24 @@ func (v *evaluator) addForward(one *sample) bool {
 	return true
 }
 
+// begin starts an episode at a position.
+func (v *evaluator) begin(start varve.Position) {
+	v.next = episode{start: start, read: true}
+	v.current = &v.next
+}
+
 // extend adds a sample to the current episode. The condition must hold for the sample.
 func (v *evaluator) extend(one *sample) {
 	if v.current == nil {
-		v.next = episode{start: one.at, read: true}
-		v.current = &v.next
+		v.begin(one.at)
 	}
-	c := v.current
 	v.last, v.hasLast = one.at.Time, true
+	v.addOpening(one)
+}
+
+// addOpening opens the current episode at a sample, unless an earlier sample opens it.
+func (v *evaluator) addOpening(one *sample) {
+	c := v.current
 	length := time.Duration(one.at.Time - c.start.Time)
 	if length >= v.wait && (!c.isOpened() || one.at.Compare(c.opened) <= 0) {
 		c.opened, c.opening = one.at, one.opening

@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -143,6 +144,55 @@ func TestEvaluate_StepsEqualWholeEvaluation(t *testing.T) {
 			t.Fatalf("for %s, gap %s: recorded %q, want %q: %v", rule.For, rule.Gap, episodesText(recorded), episodesText(whole.wanted), err)
 		}
 	})
+}
+
+// heldSamples are samples of n seconds for which the condition holds. They are not stored in memory.
+type heldSamples struct {
+	n       int
+	read    int    // number of samples that were read
+	scratch sample // reused
+}
+
+func (s *heldSamples) yieldAt(i int, yield func(*sample) bool) bool {
+	s.read++
+	s.scratch = sample{at: second(i), holds: true}
+	return yield(&s.scratch)
+}
+
+func (s *heldSamples) before(p varve.Position, yield func(*sample) bool) error {
+	for i := int(p.Time/int64(time.Second)) - 1; i >= 0 && s.yieldAt(i, yield); i-- {
+	}
+	return nil
+}
+
+func (s *heldSamples) from(p varve.Position, yield func(*sample) bool) error {
+	for i := int(p.Time / int64(time.Second)); i < s.n && s.yieldAt(i, yield); i++ {
+	}
+	return nil
+}
+
+// TestEvaluate_FindsLongEpisodeInConstantMemory evaluates a new rule whose condition has long held.
+// The evaluation reads the episode once, and its beginning once more.
+func TestEvaluate_FindsLongEpisodeInConstantMemory(t *testing.T) {
+	const wait = 60
+	usage := func(n int) uint64 {
+		all := &heldSamples{n: n}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, err := evaluate(&Rule{For: wait * time.Second}, all, span{lo: second(n - 1), hi: second(n - 1), mayHold: true}, history{})
+		runtime.ReadMemStats(&after)
+		if err != nil || episodesText(got.wanted) != fmt.Sprintf("0/%d/", wait) {
+			t.Errorf("%d samples: got %q, want one open episode: %v", n, episodesText(got.wanted), err)
+		}
+		if most := n + wait + 1; all.read > most {
+			t.Errorf("%d samples: %d were read, at most %d", n, all.read, most)
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	few, many := usage(1000), usage(100_000)
+	if many > few+100_000 {
+		t.Errorf("%d bytes for 1000 samples, and %d for 100000: want no growth", few, many)
+	}
 }
 
 func TestDeadmanEvaluate_ClosesAndOpensEpisodes(t *testing.T) {

@@ -73,14 +73,15 @@ func outboxKey(tenant, device, id string) store.Key {
 	return store.Key{PK: outboxPK, SK: tenant + "/" + device + "#" + id}
 }
 
-// announce writes an entry, unless the stored one has the same or a later version. In that case,
-// another process is about to make the change, or has made a later one.
+// announce writes an entry, unless the stored one has a later version. In that case, another process
+// is about to make a later change, or has made it. An entry of the same version may be old: its
+// writer may have died before the change. A new entry makes the reader reread the alert.
 func (o *outbox) announce(ctx context.Context, a *Alert, version int64) error {
 	it := o.item(map[string]varve.Value{}, a, version)
-	earlier, absent := store.IfLess("version", varve.IntValue(version)), store.IfAbsent()
+	notLater, absent := store.IfLess("version", varve.IntValue(version+1)), store.IfAbsent()
 	// Try both conditions twice. Between two tries, the reader may remove the entry, or a slow process may
 	// write an earlier one.
-	for _, cond := range []store.Cond{earlier, absent, earlier, absent} {
+	for _, cond := range []store.Cond{notLater, absent, notLater, absent} {
 		err := o.items.Put(ctx, it, cond)
 		if err == nil || !errors.Is(err, store.ErrCondition) {
 			return err
@@ -108,9 +109,10 @@ func (o *outbox) Entries(ctx context.Context) (all []OutboxEntry, err error) {
 	return all, nil
 }
 
-// Remove removes an entry, unless a later change has replaced it.
+// Remove removes an entry, unless a later change or another writer has replaced it.
 func (o *outbox) Remove(ctx context.Context, e *OutboxEntry) error {
-	err := o.items.Delete(ctx, outboxKey(e.Tenant, e.Device, e.Alert), store.IfEquals("version", varve.IntValue(e.Version)))
+	err := o.items.Delete(ctx, outboxKey(e.Tenant, e.Device, e.Alert),
+		store.IfEquals("version", varve.IntValue(e.Version)), store.IfEquals("at", registry.TimeValue(e.At)))
 	if errors.Is(err, store.ErrCondition) {
 		return nil
 	}

@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,14 +32,19 @@ func retirementsText(list []retirement) string {
 	return strings.Join(lines, "\n")
 }
 
+// parseRetirements inverts retirementsText. A rule of an early version of Varve has an empty
+// generation, so its line begins with a space.
 func parseRetirements(text string) (list []retirement, err error) {
 	for line := range strings.Lines(text) {
-		var r retirement
-		var at string
-		if _, err := fmt.Sscanf(line, "%s %s %s %t", &r.generation, &r.reason, &at, &r.passed); err != nil {
+		words := strings.Split(strings.TrimSuffix(line, "\n"), " ")
+		if len(words) != 4 {
+			return nil, fmt.Errorf("retired: %q has %d words, want 4", line, len(words))
+		}
+		r := retirement{generation: words[0], reason: words[1]}
+		if r.at, err = registry.ParseTime(words[2]); err != nil {
 			return nil, fmt.Errorf("retired: %w", err)
 		}
-		if r.at, err = registry.ParseTime(at); err != nil {
+		if r.passed, err = strconv.ParseBool(words[3]); err != nil {
 			return nil, fmt.Errorf("retired: %w", err)
 		}
 		list = append(list, r)

@@ -35,14 +35,15 @@ type Alertmanager struct {
 	now    func() time.Time
 	client *http.Client
 
-	mu    sync.Mutex
-	fired map[string]*firing // the firing of each alert, by the id of the alert
+	mu       sync.Mutex
+	fired    map[string]*firing // the firing of each alert, by the id of the alert
+	forgetAt int                // number of firings from which on forgetEnded scans them
 }
 
 // firing is an alert whose opening this process has sent. After a restart, no firings are known, so
 // a resolution ends its alert immediately.
 type firing struct {
-	since time.Time // when the opening was first sent
+	since time.Time // when the last opening was first sent
 	ended time.Time // when the resolution was last sent; zero if it was not sent
 }
 
@@ -56,7 +57,7 @@ func NewAlertmanager(address, token string, now func() time.Time) (*Alertmanager
 		return nil, err
 	}
 	address = strings.TrimSuffix(strings.TrimSuffix(address, "/"), alertsPath)
-	return &Alertmanager{url: address + alertsPath, token: token, now: now, client: newClient(), fired: map[string]*firing{}}, nil
+	return &Alertmanager{url: address + alertsPath, token: token, now: now, client: newClient(), fired: map[string]*firing{}, forgetAt: mostFired}, nil
 }
 
 type postable struct {
@@ -137,7 +138,7 @@ func (a *Alertmanager) describe(p *postable, m *Message, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if m.Type == Opened {
-		if a.fired[d.ID] == nil {
+		if f := a.fired[d.ID]; f == nil || !f.ended.IsZero() { // the alert may open once more
 			a.forgetEnded(now)
 			a.fired[d.ID] = &firing{since: now}
 		}
@@ -156,9 +157,10 @@ func (a *Alertmanager) describe(p *postable, m *Message, now time.Time) {
 }
 
 // forgetEnded removes alerts whose resolution is not resent any more, if a.fired has at least
-// mostFired entries. The caller holds the lock.
+// forgetAt entries. The next scan follows once the rest has doubled, so that many open alerts are not
+// scanned at each opening. The caller holds the lock.
 func (a *Alertmanager) forgetEnded(now time.Time) {
-	if len(a.fired) < mostFired {
+	if len(a.fired) < a.forgetAt {
 		return
 	}
 	for id, f := range a.fired {
@@ -166,6 +168,7 @@ func (a *Alertmanager) forgetEnded(now time.Time) {
 			delete(a.fired, id)
 		}
 	}
+	a.forgetAt = max(mostFired, 2*len(a.fired))
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -2,6 +2,8 @@ package notify
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,8 +32,8 @@ func (s *Sender) removeEntries(ctx context.Context, over []*work) error {
 	return nil
 }
 
-// dueRefresh returns a function that calls Refresher.Refresh with the messages to resend. It returns
-// false if the notifier resends nothing, or nothing is due.
+// dueRefresh returns a function that resends the messages that are due. It returns false if the
+// notifier resends nothing, or nothing is due.
 func (s *Sender) dueRefresh(o *outlet) (func(context.Context) error, bool) {
 	n, ok := o.Notifier.(Refresher)
 	now := s.opts.Now()
@@ -47,7 +49,28 @@ func (s *Sender) dueRefresh(o *outlet) (func(context.Context) error, bool) {
 	if o.refreshed = now; len(list) == 0 {
 		return nil, false
 	}
-	return func(ctx context.Context) error { return n.Refresh(ctx, list) }, true
+	return func(ctx context.Context) error { return refreshAll(ctx, n, list) }, true
+}
+
+// refreshAll resends messages in parts. A part that fails does not stop the others, except after
+// mostFaults consecutive failures.
+func refreshAll(ctx context.Context, n Refresher, list []*Message) error {
+	var errs []error
+	faults := 0
+	for part := range slices.Chunk(list, mostRefreshed) {
+		if err := refreshPart(ctx, n, part); err == nil {
+			faults = 0
+		} else if errs, faults = append(errs, err), faults+1; faults == mostFaults || ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func refreshPart(ctx context.Context, n Refresher, part []*Message) error {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	return n.Refresh(ctx, part)
 }
 
 func (r *record) silenced() (n int) {

@@ -122,18 +122,38 @@ func (w *world) hot(change ...func(*alerts.Rule)) {
 // a second later.
 func (w *world) send(device string, at time.Time, values ...int64) {
 	w.t.Helper()
+	readings := make([]varve.Reading, len(values))
+	for i, v := range values {
+		readings[i] = valued(device, at.Add(time.Duration(i)*time.Second), v)
+	}
+	w.write(readings)
+}
+
+// openMany opens an alert of each of n devices.
+func (w *world) openMany(n int) {
+	w.t.Helper()
+	readings := make([]varve.Reading, n)
+	for i := range readings {
+		readings[i] = valued(fmt.Sprintf("d%06d", i), time.Now(), 35)
+	}
+	w.write(readings)
+}
+
+func valued(device string, at time.Time, v int64) varve.Reading {
+	return varve.Reading{
+		Series: varve.Series{Tenant: tenant, Stream: "weather", Device: device}, Time: at,
+		Fields: []varve.Field{{Name: "v", Value: varve.IntValue(v)}},
+	}
+}
+
+func (w *world) write(readings []varve.Reading) {
+	w.t.Helper()
 	req, err := w.Router.Admit()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	defer req.Done()
-	readings, verdicts := make([]varve.Reading, len(values)), make([]varve.Verdict, len(values))
-	for i, v := range values {
-		readings[i] = varve.Reading{
-			Series: varve.Series{Tenant: tenant, Stream: "weather", Device: device}, Time: at.Add(time.Duration(i) * time.Second),
-			Fields: []varve.Field{{Name: "v", Value: varve.IntValue(v)}},
-		}
-	}
+	verdicts := make([]varve.Verdict, len(readings))
 	if err := req.Write(w.t.Context(), readings, verdicts); err != nil {
 		w.t.Fatal(err)
 	}

@@ -152,7 +152,8 @@ type Notifier interface {
 // Refresher is implemented by notifiers whose receivers forget alerts that are not resent.
 type Refresher interface {
 	Notifier
-	// Refresh resends delivered messages: the openings of open alerts, and recent resolutions.
+	// Refresh resends delivered messages: the openings of open alerts, and recent resolutions. One
+	// call has a limited number of them.
 	Refresh(ctx context.Context, delivered []*Message) error
 	// RefreshEvery returns the time between two calls of Refresh.
 	RefreshEvery() time.Duration

@@ -23,6 +23,9 @@ const (
 	// later messages about other alerts of its device. It always delays later messages about its
 	// own alert.
 	blockingAttempts = 5
+	// mostRefreshed is the maximum number of messages in one call of Refresher.Refresh. It keeps the
+	// requests small, because proxies often refuse more than 1 MB.
+	mostRefreshed = 100
 	// sendTimeout limits one attempt to send or to refresh.
 	sendTimeout = 10 * time.Second
 )
@@ -55,7 +58,7 @@ type batchResult struct {
 	outlet    *outlet
 	resets    int // Sender.resets when the batch began
 	jobs      []*job
-	refreshed error // result of Refresh; nil if the batch has jobs
+	refreshed error // result of refreshAll; nil if the batch has jobs
 }
 
 // dispatch begins to send due messages to each notifier that is idle.
@@ -145,12 +148,8 @@ func (j *job) alert() string { return j.parts[0].of.rec.Alert }
 // leaves the jobs to the next call of dispatch.
 func (s *Sender) begin(ctx context.Context, o *outlet, jobs []*job) {
 	var send func() batchResult
-	if r, due := s.dueRefresh(o); due { // a refresh precedes jobs, because jobs may be due at every call
-		send = func() batchResult {
-			ctx, cancel := context.WithTimeout(ctx, sendTimeout)
-			defer cancel()
-			return batchResult{outlet: o, refreshed: r(ctx)}
-		}
+	if refresh, due := s.dueRefresh(o); due { // a refresh precedes jobs, because jobs may be due at every call
+		send = func() batchResult { return batchResult{outlet: o, refreshed: refresh(ctx)} }
 	} else if len(jobs) > 0 {
 		for _, j := range jobs {
 			for _, p := range j.parts {
@@ -213,7 +212,7 @@ func sendOne(ctx context.Context, n Notifier, j *job) {
 	j.err, j.tried = n.Send(ctx, j.message), true
 }
 
-// finish records the results of a batch. The next call of deliver begins the next batch.
+// finish records the results of a batch. The next call of sendNext begins the next batch.
 func (s *Sender) finish(ctx context.Context, r *batchResult) error {
 	r.outlet.busy = false
 	if r.resets != s.resets || s.held == nil {

@@ -189,6 +189,7 @@ func (r *record) addDeliveries(q *queuing, names []string, event time.Time, a *a
 }
 
 // trim removes messages without pending deliveries, and all but the last mostEnded ended deliveries.
+// It never removes deliveries of the last message, because they show which notifiers resend it.
 func (r *record) trim() {
 	wanted := map[string]bool{}
 	ended := 0
@@ -201,7 +202,7 @@ func (r *record) trim() {
 	}
 	r.Messages = slices.DeleteFunc(r.Messages, func(m *Message) bool { return !wanted[m.ID] })
 	r.Deliveries = slices.DeleteFunc(r.Deliveries, func(d *delivery) bool {
-		if d.State == Pending || ended <= mostEnded {
+		if d.State == Pending || ended <= mostEnded || r.Shown != nil && d.Message == r.Shown.ID {
 			return false
 		}
 		ended--

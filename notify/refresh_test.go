@@ -3,6 +3,8 @@ package notify_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -81,6 +83,87 @@ func TestSender_ResendsBesideJobs(t *testing.T) {
 	})
 }
 
+// slow is a receiver that needs six seconds for each refresh, and fails the first one.
+type slow struct {
+	forgetful
+	parts []int // number of messages of each refresh
+}
+
+func (s *slow) Refresh(ctx context.Context, list []*notify.Message) error {
+	select {
+	case <-time.After(6 * time.Second):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.parts = append(s.parts, len(list)); len(s.parts) == 1 {
+		return errors.New("down")
+	}
+	return nil
+}
+
+// TestSender_ResendsInParts checks that many open alerts are resent in several requests, each with a
+// time limit of its own. If one of them fails, the others follow.
+func TestSender_ResendsInParts(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := &slow{}
+		w := open(t, newStore(), all(r))
+		w.hot()
+		w.openMany(250)
+		wait(100 * time.Second) // one refresh, a minute after an empty one
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if fmt.Sprint(r.parts) != "[100 100 50]" {
+			t.Errorf("250 open alerts are resent in parts of %v, want [100 100 50]", r.parts)
+		}
+	})
+}
+
+// TestSender_ResendsToManyNotifiers checks that each of many notifiers gets the open alerts again.
+func TestSender_ResendsToManyNotifiers(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var targets []notify.Target
+		var receivers []*forgetful
+		for i := range 25 {
+			r := &forgetful{resent: map[notify.Type]int{}}
+			receivers = append(receivers, r)
+			targets = append(targets, notify.Target{Name: fmt.Sprintf("n%02d", i), Notifier: r})
+		}
+		w := open(t, newStore(), targets...)
+		w.hot()
+		w.send("a", time.Now(), 35)
+		wait(3 * time.Minute)
+		for i, r := range receivers {
+			if opened, _ := r.counts(); opened < 2 {
+				t.Errorf("notifier %d: the open alert is resent %d times in three minutes, want 2 or more", i, opened)
+			}
+		}
+	})
+}
+
+// TestSender_DeliversChangeLongAfterFailedOne lets a resolution fail after its outbox entry was
+// written. Hours later, readings resolve the alert, and that resolution has the same version.
+func TestSender_DeliversChangeLongAfterFailedOne(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := &forgetful{resent: map[notify.Type]int{}}
+		s := &failing{Store: newStore(), prefix: "ALERT#"}
+		w := open(t, s, all(r))
+		w.hot()
+		w.send("a", time.Now(), 35)
+		wait(5 * time.Second)
+		s.fails.Store(true)
+		if _, err := w.Alerts.ResolveAlert(t.Context(), tenant, r.messages[0].Alert.ID); err == nil {
+			t.Error("the alert is resolved, although it cannot be written")
+		}
+		s.fails.Store(false)
+		wait(2 * time.Hour)
+		w.send("a", time.Now(), 20)
+		wait(5 * time.Second)
+		expect(t, &r.receiver, "opened a, resolved a by condition")
+	})
+}
+
 // TestAlertmanager_SetsEndInFuture checks the ends of alerts. Alertmanager drops an alert whose end has
 // passed, and sends no notification of it.
 func TestAlertmanager_SetsEndInFuture(t *testing.T) {
@@ -107,6 +190,7 @@ func TestAlertmanager_SetsEndInFuture(t *testing.T) {
 		ends    time.Duration // expected end of the alert, after noon
 	}{
 		{false, notify.Opened, 0, 5 * time.Minute}, {false, notify.Resolved, 0, time.Minute}, {false, notify.Resolved, 2 * time.Minute, 2 * time.Minute},
+		{false, notify.Opened, 10 * time.Minute, 15 * time.Minute}, {false, notify.Resolved, 10*time.Minute + 5*time.Second, 11 * time.Minute},
 		{true, notify.Opened, 0, 5 * time.Minute}, {true, notify.Resolved, 0, 5 * time.Minute}, {true, notify.Resolved, 6 * time.Minute, 6 * time.Minute},
 	} {
 		now = noon.Add(c.advance)

@@ -119,15 +119,20 @@ func (s *Sender) reset() {
 func (s *Sender) Run(ctx context.Context) {
 	tick := time.NewTicker(s.opts.Every)
 	defer tick.Stop()
+	s.report(ctx, s.deliver(ctx))
 	for {
-		s.report(ctx, s.deliver(ctx))
 		select {
 		case <-ctx.Done():
 			s.stop()
 			return
 		case <-tick.C:
+			s.report(ctx, s.deliver(ctx))
 		case r := <-s.results:
-			s.report(ctx, s.finish(ctx, &r))
+			err := s.finish(ctx, &r)
+			if err == nil && s.held != nil {
+				err = s.sendNext(ctx) // without a read of the outbox, which may have many entries
+			}
+			s.report(ctx, err)
 		}
 	}
 }
@@ -187,6 +192,15 @@ func (s *Sender) deliver(ctx context.Context) error {
 		return err
 	}
 	if err := s.refresh(ctx, entries); err != nil {
+		return err
+	}
+	return s.sendNext(ctx)
+}
+
+// sendNext removes the entries of alerts that need no further message, and begins to send due
+// messages about the others. It must have a lease, which it checks.
+func (s *Sender) sendNext(ctx context.Context) error {
+	if err := s.held.Check(ctx); err != nil {
 		return err
 	}
 	if err := s.removeFinished(ctx); err != nil {

@@ -13,14 +13,15 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// failing is a store that fails to write the records of deliveries while fails is set.
+// failing is a store that fails to write items with a prefix while fails is set.
 type failing struct {
 	store.Store
-	fails atomic.Bool
+	prefix string // prefix of the sort keys
+	fails  atomic.Bool
 }
 
 func (s *failing) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	if s.fails.Load() && strings.HasPrefix(it.SK, "DELIVERY#") {
+	if s.fails.Load() && strings.HasPrefix(it.SK, s.prefix) {
 		return errors.New("the disk is full")
 	}
 	return s.Store.Put(ctx, it, conds...)
@@ -65,6 +66,44 @@ func TestSender_DeliversInOrderOfEvents(t *testing.T) {
 		expect(t, r, "opened a, resolved a by condition, opened a, resolved a by condition")
 		if got := r.messages[0].Alert.Since; !got.Equal(at.Add(time.Second)) {
 			t.Errorf("the first message is about %s, want the earlier alert", got)
+		}
+	})
+}
+
+// counting is a store that counts the reads of the outbox.
+type counting struct {
+	store.Store
+	reads atomic.Int64
+}
+
+func (s *counting) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, error) {
+	if q.PK == "OUTBOX" && q.After == nil {
+		s.reads.Add(1)
+	}
+	return s.Store.Query(ctx, q)
+}
+
+// TestSender_ReadsOutboxOncePerRound delivers alerts in many batches, all before the next tick. The
+// batches must not reread the outbox.
+func TestSender_ReadsOutboxOncePerRound(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := &receiver{}
+		s := &counting{Store: newStore()}
+		w := open(t, s, all(r))
+		w.hot()
+		wait(time.Second)
+		const n = 600 // three batches
+		w.openMany(n)
+		before := s.reads.Load()
+		wait(2 * time.Second)
+		if got := w.Sender.Stats()[0].Delivered; got != n {
+			t.Errorf("%d messages are delivered in one round, want %d", got, n)
+		}
+		if got := s.reads.Load() - before; got != 1 {
+			t.Errorf("the outbox is read %d times in one round, want 1", got)
+		}
+		if n := w.entries(); n != 0 {
+			t.Errorf("%d entries remain in the outbox", n)
 		}
 	})
 }
@@ -243,7 +282,7 @@ func TestSender_RetriesDigestUnchanged(t *testing.T) {
 // outbox while the registry fails, and that it is delivered afterwards.
 func TestSender_RestsIfResultsCannotBeStored(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := &failing{Store: newStore()}
+		s := &failing{Store: newStore(), prefix: "DELIVERY#"}
 		r := &receiver{fault: func(*notify.Message) error {
 			s.fails.Store(true)
 			return nil

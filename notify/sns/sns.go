@@ -8,6 +8,8 @@ package sns
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -83,22 +85,36 @@ func (n *Notifier) Send(ctx context.Context, m *notify.Message) error {
 	return classify(err)
 }
 
+// longestGroup is the maximum length of a message group id that SNS accepts, in characters.
+const longestGroup = 128
+
 // subject returns a line of text as SNS accepts it: printable ASCII of a limited length.
 func subject(text string) string {
-	clean := strings.Map(func(r rune) rune {
+	clean := printable(text)
+	return clean[:min(len(clean), longestSubject)]
+}
+
+// printable replaces all characters except printable ASCII.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'
 		}
 		return r
 	}, text)
-	return clean[:min(len(clean), longestSubject)]
 }
 
-// groupID returns a message group id: printable ASCII without spaces, at most longestSubject
-// characters. Devices whose names differ only in replaced characters share a group.
+// groupID returns a message group id: printable ASCII without spaces, at most longestGroup
+// characters. A longer text is cut, and gets a hash, so that long names of devices have groups of
+// their own. Devices whose names differ only in replaced characters share a group.
 func groupID(text string) string {
-	clean := strings.ReplaceAll(subject(text), " ", "_")
-	return clean[:min(len(clean), 128)]
+	clean := strings.ReplaceAll(printable(text), " ", "_")
+	if len(clean) <= longestGroup {
+		return clean
+	}
+	sum := sha256.Sum256([]byte(text))
+	hash := "-" + hex.EncodeToString(sum[:8])
+	return clean[:longestGroup-len(hash)] + hash
 }
 
 func attribute(text string) types.MessageAttributeValue {

@@ -84,6 +84,27 @@ func TestNotifier_OrdersFIFOTopicByDevice(t *testing.T) {
 	}
 }
 
+// TestNotifier_SeparatesGroupsOfLongNames checks that devices whose long names end differently have
+// groups of their own.
+func TestNotifier_SeparatesGroupsOfLongNames(t *testing.T) {
+	for _, n := range []int{100, 110, 120, 200} {
+		groups := map[string]bool{}
+		for _, end := range []string{"1", "2"} {
+			p, m := &topic{}, alert()
+			m.Alert.Device = strings.Repeat("d", n) + end
+			if err := publish(t, p, "arn:aws:sns:eu-central-1:123456789012:alerts.fifo", m); err != nil {
+				t.Fatal(err)
+			}
+			groups[p.form.Get("MessageGroupId")] = true
+		}
+		for group := range groups {
+			if len(groups) != 2 || len(group) > 128 || !strings.HasPrefix(group, "default/dddd") {
+				t.Errorf("names of %d characters: group %q of %d, want 2 of at most 128 characters", n+1, group, len(groups))
+			}
+		}
+	}
+}
+
 func TestNotifier_ClassifiesErrors(t *testing.T) {
 	for _, c := range []struct {
 		status int

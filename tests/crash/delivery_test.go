@@ -27,13 +27,14 @@ type hook struct {
 	rng      *rand.Rand
 	good     bool              // whether hook has stopped failing
 	accepted map[string]string // idempotency keys of the accepted messages, by type and alert
+	owners   map[string]string // accepted messages by idempotency key
 	copies   int               // number of accepted copies
 	faults   map[string]int    // number of failed requests, by the kind of failure
 	wrong    []string          // messages that are invalid or have a wrong key
 }
 
 func newHook() *hook {
-	return &hook{rng: rand.New(rand.NewPCG(1, 5)), accepted: map[string]string{}, faults: map[string]int{}}
+	return &hook{rng: rand.New(rand.NewPCG(1, 5)), accepted: map[string]string{}, owners: map[string]string{}, faults: map[string]int{}}
 }
 
 func (h *hook) behave() string {
@@ -71,7 +72,8 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// accept records a message. All copies of a message must have the same key.
+// accept records a message. All copies of a message must have the same key, and other messages must
+// have other keys.
 func (h *hook) accept(key string, body []byte) {
 	var m struct {
 		Type string `json:"type"`
@@ -84,15 +86,36 @@ func (h *hook) accept(key string, body []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before, copied := h.accepted[what]
+	owner, used := h.owners[key]
 	switch {
 	case err != nil || key == "":
 		h.wrong = append(h.wrong, fmt.Sprintf("key %q, body %s: %v", key, body, err))
 	case copied && before != key:
 		h.wrong = append(h.wrong, fmt.Sprintf("%s has the keys %s and %s", what, before, key))
+	case used && owner != what:
+		h.wrong = append(h.wrong, fmt.Sprintf("%s has the key %s of %s", what, key, owner))
 	case copied:
 		h.copies++
 	default:
-		h.accepted[what] = key
+		h.accepted[what], h.owners[key] = key, what
+	}
+}
+
+func TestHook_ReportsWrongKeys(t *testing.T) {
+	for _, c := range []struct {
+		keys, ids []string
+		wrong     int
+	}{
+		{[]string{"1", "1"}, []string{"a", "a"}, 0}, {[]string{"1", "2"}, []string{"a", "b"}, 0}, {[]string{""}, []string{"a"}, 1},
+		{[]string{"1", "2"}, []string{"a", "a"}, 1}, {[]string{"1", "1"}, []string{"a", "b"}, 1},
+	} {
+		h := newHook()
+		for i, key := range c.keys {
+			h.accept(key, fmt.Appendf(nil, `{"type": "alert.opened", "data": {"id": %q}}`, c.ids[i]))
+		}
+		if len(h.wrong) != c.wrong {
+			t.Errorf("keys %q of the alerts %q: got %q, want %d", c.keys, c.ids, h.wrong, c.wrong)
+		}
 	}
 }
 
