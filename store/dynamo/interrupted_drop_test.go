@@ -3,8 +3,6 @@ package dynamo_test
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -14,31 +12,8 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/tests/dynamosim"
 	"github.com/varvedb/varve/tests/dynamotest"
 )
-
-// standIn runs the stand-in for DynamoDB in this process, and returns its address.
-func standIn(t *testing.T) string {
-	t.Helper()
-	server := httptest.NewServer(dynamosim.New(dynamosim.Options{}))
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-// afterAction is a transport that calls a function after each request of one action was executed.
-type afterAction struct {
-	action string
-	do     func()
-}
-
-func (a *afterAction) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := http.DefaultTransport.RoundTrip(r)
-	if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+a.action) {
-		a.do()
-	}
-	return resp, err
-}
 
 // interruptDrop creates and retires the table of a process. It stops the drop after DynamoDB has
 // accepted the deletion.
@@ -46,7 +21,7 @@ func interruptDrop(t *testing.T, url string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	p := launch(t, url, "t_reg", &afterAction{"DeleteTable", cancel})
+	p := launch(t, url, "t_reg", &actionHook{action: "DeleteTable", after: cancel})
 	if err := p.store.Create(t.Context(), p.table(), store.Hot); err != nil {
 		t.Fatal(err)
 	}
