@@ -25,9 +25,9 @@ func standInWith(t *testing.T, o dynamosim.Options) string {
 }
 
 // actionHook is a transport that calls functions before and after the first request of one action. A
-// function that is nil is not called.
+// function that is nil is not called. If code is not empty, that request is refused with this error.
 type actionHook struct {
-	action        string
+	action, code  string
 	before, after func()
 	sent          atomic.Int64 // number of requests of the action so far
 }
@@ -36,6 +36,9 @@ func (h *actionHook) RoundTrip(r *http.Request) (*http.Response, error) {
 	isFirst := strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+h.action) && h.sent.Add(1) == 1
 	if isFirst && h.before != nil {
 		h.before()
+	}
+	if isFirst && h.code != "" {
+		return refusal(r, http.StatusBadRequest, h.code), nil
 	}
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if isFirst && h.after != nil {

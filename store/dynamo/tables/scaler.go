@@ -207,8 +207,12 @@ func (s *Scaler) scale(ctx context.Context, t grid.Table, lim capacities, need n
 	if want == is {
 		return nil, nil
 	}
-	if err := l.setCapacity(ctx, t.Name(), p, want); err != nil {
+	in, err := l.capacityUpdate(t.Name(), p, want)
+	if err != nil {
 		return nil, err
+	}
+	if updated, err := l.admin.TryUpdate(ctx, in); err != nil || !updated {
+		return nil, err // not updated: another change has begun, and the next call uses its capacity
 	}
 	return &store.CapacityChange{Table: t, ReadFrom: is.Read, ReadTo: want.Read, WriteFrom: is.Write, WriteTo: want.Write}, nil
 }
