@@ -66,8 +66,12 @@ func (r *Registry) Create(ctx context.Context, d Draft) (k Key, text string, err
 		s.ID, text = newText()
 		s.hash = hashOf(text)
 		err := r.put(ctx, &s, store.IfAbsent())
-		if errors.Is(err, store.ErrCondition) {
-			continue // another key has that id
+		if errors.Is(err, store.ErrCondition) { // another key has that id, or the answer to the write was lost
+			is, rerr := r.read(ctx, s.ID)
+			if rerr == nil && (is == nil || is.hash != s.hash) {
+				continue
+			}
+			err = rerr
 		}
 		if err != nil {
 			return k, "", err

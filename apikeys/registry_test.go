@@ -1,6 +1,7 @@
 package apikeys_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -214,5 +215,34 @@ func TestRevoke_AppliesOnce(t *testing.T) {
 		if _, err := w.Revoke(t.Context(), "", id); varve.FailureOf(err) != varve.NotFound || strings.Contains(err.Error(), "vk_") {
 			t.Errorf("%q: %v", id, err)
 		}
+	}
+}
+
+// resending sends each write twice, as a client does that has lost the answer to the first one.
+type resending struct{ store.Items }
+
+func (s resending) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
+	if err := s.Items.Put(ctx, it, conds...); err != nil {
+		return err
+	}
+	return s.Items.Put(ctx, it, conds...)
+}
+
+// TestCreate_StoresOneKeyAfterLostAnswer loses the answer to the write of a key.
+func TestCreate_StoresOneKeyAfterLostAnswer(t *testing.T) {
+	w := newWorld(t)
+	w.Registry = apikeys.New(resending{w.items}, w.clock.Now)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	k, text, err := w.Create(ctx, apikeys.Draft{Name: "first", Scopes: apikeys.Admin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !w.allowed(text) {
+		t.Error("the key is not valid")
+	}
+	list, err := w.other().List(t.Context(), "")
+	if err != nil || len(list) != 1 || list[0] != k {
+		t.Errorf("keys %+v, %v; want only %+v", list, err, k)
 	}
 }

@@ -30,8 +30,8 @@ const restoreBatch = 1000
 
 // Restore writes the readings of an archive back into a new table, with their original arrivals. The
 // table is put on hold before its first reading, so that it is not retired and dropped. An
-// interrupted Restore can be repeated. It fails with varve.Conflict if the table exists and was not
-// left by a Restore.
+// interrupted Restore can be repeated. It fails with varve.Conflict if the table exists, unless it was
+// left by a Restore or is empty.
 func (a *Archiver) Restore(ctx context.Context, r *Record, to Target) error {
 	if err := a.Verify(ctx, r); err != nil {
 		return err
@@ -82,7 +82,14 @@ func (a *Archiver) createRestored(ctx context.Context, r *Record, to Target) err
 		return err
 	}
 	for i := range infos {
-		if infos[i].Table == r.Table && infos[i].Hold != RestoredHold {
+		if infos[i].Table != r.Table {
+			continue
+		}
+		ready, err := mayRestoreInto(ctx, a.opts.Store, &infos[i])
+		if err != nil {
+			return err
+		}
+		if !ready {
 			return varve.Errorf(varve.Conflict, "table %s exists: nothing was restored; if it is retired, use varve tables restore", r.Table)
 		}
 	}
@@ -90,6 +97,28 @@ func (a *Archiver) createRestored(ctx context.Context, r *Record, to Target) err
 		return err
 	}
 	return to.Hold(ctx, r.Table, RestoredHold)
+}
+
+// mayRestoreInto reports whether an existing table has only readings of an interrupted Restore. That Restore
+// may have stopped while the table was being created, or before it was put on hold.
+func mayRestoreInto(ctx context.Context, from store.Enumerator, in *store.Info) (bool, error) {
+	switch {
+	case !in.Owned:
+		return false, nil
+	case in.Hold == RestoredHold || in.Status == store.Creating:
+		return true, nil
+	case in.Status != store.Active || in.Hold != "" || !in.Retired.IsZero() || in.Readings > 0:
+		return false, nil
+	}
+	for after := ""; ; { // the number of readings in the catalog may be out of date
+		page, err := from.Series(ctx, store.SeriesQuery{Table: in.Table, After: after})
+		if err != nil || len(page.Series) > 0 {
+			return false, err
+		}
+		if after = page.Next; after == "" {
+			return true, nil
+		}
+	}
 }
 
 // writeRestored writes readings. It retries readings that the store could not accept for now.

@@ -120,6 +120,33 @@ func TestScale_FollowsUseOfAllProcesses(t *testing.T) {
 	}
 }
 
+// TestScale_LeavesTableToConcurrentTune makes a table cold while another process raises its capacity. The
+// capacity of the cold tier must stay.
+func TestScale_LeavesTableToConcurrentTune(t *testing.T) {
+	t.Parallel()
+	url, clock := standIn(t), newClock()
+	link := &actionHook{action: "UpdateTable", code: "ResourceInUseException"}
+	one := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: "t_registry", Now: clock.now})
+	two := openWith(t, dynamo.Options{Client: hooked(url, link), Registry: "t_registry", Now: clock.now})
+	putTemplate(t, one, scaledTemplate)
+	tb := newTable(t, one)
+	reported(t, one)
+	useRows(t, one, tb, 0, 400)
+	clock.advance(10 * time.Second)
+	reported(t, one)
+	link.before = func() {
+		if err := one.Tune(t.Context(), tb, store.Cold); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := scaled(t, two); got != "" {
+		t.Errorf("changes %q, want none", got)
+	}
+	if n, got := link.sent.Load(), shape(describe(t, url, tb.Name())); n != 1 || got != "provisioned 1/1, protected" {
+		t.Errorf("%d updates, capacity %s; want 1 and the capacity of a cold table", n, got)
+	}
+}
+
 // lowers checks that the capacity of the table does not fall for six hours, and has fallen two hours
 // later. The restart of one process meanwhile must not change that.
 func lowers(t *testing.T, clock *movedClock, url string, tb grid.Table, one, two *dynamo.Store) {

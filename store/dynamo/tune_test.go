@@ -55,6 +55,31 @@ func TestTune_LowersCapacityWithClass(t *testing.T) {
 	}
 }
 
+// TestTune_AcceptsLostAnswer loses the answer to a change of capacity. DynamoDB refuses the resent request while
+// the change is in progress, and as invalid afterward. Tune must succeed.
+func TestTune_AcceptsLostAnswer(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"capacity": `{"billing": "provisioned", "capacity": {"hot": {"read": 40, "write": 50}, "warm": {"read": 30, "write": 30}}}`,
+		"class":    `{"table_class": {"warm": "standard_infrequent_access"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, link := standIn(t), &lostAnswer{action: "UpdateTable", code: "ResourceInUseException"}
+			s := openWith(t, dynamo.Options{Client: hooked(url, link), Registry: "t_registry"})
+			putTemplate(t, s, text)
+			tb := newTable(t, s)
+			before := shape(describe(t, url, tb.Name()))
+			if err := s.Tune(t.Context(), tb, store.Warm); err != nil {
+				t.Errorf("tune: %v", err)
+			}
+			if n, after := link.sent.Load(), shape(describe(t, url, tb.Name())); n != 2 || after == before {
+				t.Errorf("%d updates, from %s to %s; want 2 and a change", n, before, after)
+			}
+		})
+	}
+}
+
 // TestTune_LowersCapacityWithoutClass makes DynamoDB refuse a third change of the table class in
 // 30 days. Tune must fail, but must lower the capacity. A later Tune must succeed.
 func TestTune_LowersCapacityWithoutClass(t *testing.T) {

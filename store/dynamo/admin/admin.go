@@ -3,8 +3,8 @@
 // It selects tables only by their names. Package tables reads the record of a table in the
 // registry, and decides whether the table may be changed.
 //
-// Admin is the main type. Create and Update wait until the change is complete. A method for an
-// existing table fails with store.ErrNoTable if the table is missing. Only Await waits for the
+// Admin is the main type. Create, Change and Update wait until the change is complete. A method for an
+// existing table fails with store.ErrNoTable if the table is missing. Only Await and Change wait for the
 // table instead. A method that fails may still have made its change. It is safe to call it again.
 package admin
 
@@ -106,25 +106,55 @@ func (a *Admin) Create(ctx context.Context, in *dynamodb.CreateTableInput) (d *t
 	return d, created, err
 }
 
-// Update changes a table and waits until the change is complete. If another change is in
-// progress, it waits for that change first.
-func (a *Admin) Update(ctx context.Context, in *dynamodb.UpdateTableInput) error {
-	name := aws.ToString(in.TableName)
+// Change describes an active table, and makes the update that the function "plan" returns for it. If
+// another change is in progress, it waits for that change and plans again. So an update is made only once,
+// even if its answer is lost, if plan returns nil for a table that needs no update.
+func (a *Admin) Change(ctx context.Context, name string, plan func(*types.TableDescription) (*dynamodb.UpdateTableInput, error)) error {
 	for try := 0; ; try++ {
 		if err := client.Pause(ctx, try); err != nil {
-			return fmt.Errorf("wait to update table %s: %w", name, err)
+			return fmt.Errorf("wait to change table %s: %w", name, err)
 		}
-		_, err := a.client.UpdateTable(ctx, in)
-		var used *types.ResourceInUseException
-		if errors.As(err, &used) {
-			continue
-		}
+		d, err := a.Await(ctx, name)
 		if err != nil {
-			return a.client.Error("UpdateTable", name, err)
+			return err
 		}
-		_, err = a.Await(ctx, name)
-		return err
+		in, err := plan(d)
+		if err != nil || in == nil {
+			return err
+		}
+		if updated, err := a.TryUpdate(ctx, in); updated || err != nil {
+			return err
+		}
 	}
+}
+
+// Update changes a table and waits until the change is complete. If another change is in
+// progress, it waits for that change first. The change must be safe to repeat.
+func (a *Admin) Update(ctx context.Context, in *dynamodb.UpdateTableInput) error {
+	for try := 0; ; try++ {
+		if err := client.Pause(ctx, try); err != nil {
+			return fmt.Errorf("wait to update table %s: %w", aws.ToString(in.TableName), err)
+		}
+		if updated, err := a.TryUpdate(ctx, in); updated || err != nil {
+			return err
+		}
+	}
+}
+
+// TryUpdate changes a table and waits until the change is complete. It returns false if another change is
+// in progress. That may be its own, if the answer to it was lost.
+func (a *Admin) TryUpdate(ctx context.Context, in *dynamodb.UpdateTableInput) (updated bool, err error) {
+	name := aws.ToString(in.TableName)
+	_, err = a.client.UpdateTable(ctx, in)
+	var used *types.ResourceInUseException
+	if errors.As(err, &used) {
+		return false, nil
+	}
+	if err != nil {
+		return false, a.client.Error("UpdateTable", name, err)
+	}
+	_, err = a.Await(ctx, name)
+	return true, err
 }
 
 // Delete begins the deletion of a table.

@@ -14,21 +14,29 @@ import (
 // SetTTL turns the time to live of a table on or off. While it is on, DynamoDB deletes each row after
 // the time in the attribute with the name attr.
 func (a *Admin) SetTTL(ctx context.Context, name, attr string, on bool) error {
-	out, err := a.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(name)})
-	if err != nil {
-		return a.client.Error("DescribeTimeToLive", name, err)
-	}
-	if IsTTLOn(out.TimeToLiveDescription) == on {
-		return nil
+	is, err := a.readTTL(ctx, name)
+	if err != nil || is == on {
+		return err
 	}
 	_, err = a.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 		TableName:               aws.String(name),
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(attr), Enabled: aws.Bool(on)},
 	})
-	if err != nil {
-		return a.client.Error("UpdateTimeToLive", name, err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if is, derr := a.readTTL(ctx, name); derr == nil && is == on {
+		return nil // another process has made the change, or its answer was lost
+	}
+	return a.client.Error("UpdateTimeToLive", name, err)
+}
+
+func (a *Admin) readTTL(ctx context.Context, name string) (on bool, err error) {
+	out, err := a.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(name)})
+	if err != nil {
+		return false, a.client.Error("DescribeTimeToLive", name, err)
+	}
+	return IsTTLOn(out.TimeToLiveDescription), nil
 }
 
 // IsTTLOn reports whether the time to live of a table is on or being turned on.

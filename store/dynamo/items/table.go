@@ -12,18 +12,27 @@ import (
 	"github.com/varvedb/varve/store/dynamo/admin"
 )
 
-// OpenTable creates the table of a registry if it is missing. It fails if an existing table has
-// other keys or belongs to another deployment.
+// OpenTable creates the table of a registry if it is missing, and completes an interrupted creation. It
+// fails if an existing table has other keys or belongs to another deployment.
 func OpenTable(ctx context.Context, a *admin.Admin, name string) error {
 	d, err := a.Describe(ctx, name)
-	if errors.Is(err, store.ErrNoTable) {
+	isNew := false
+	switch {
+	case errors.Is(err, store.ErrNoTable):
 		d, err = createTable(ctx, a, name)
+		isNew = true
+	case err == nil && d.TableStatus == types.TableStatusCreating:
+		d, err = a.Await(ctx, name)
+		isNew = true
 	}
 	if err == nil {
 		err = checkSchema(d)
 	}
 	if err == nil {
 		err = a.CheckOwner(ctx, d)
+	}
+	if err == nil && isNew {
+		err = a.SetTTL(ctx, name, AttrTTL, true)
 	}
 	if err != nil {
 		return fmt.Errorf("registry %s: %w", name, err)
@@ -55,8 +64,5 @@ func createTable(ctx context.Context, a *admin.Admin, name string) (*types.Table
 		})
 	}
 	d, _, err := a.Create(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	return d, a.SetTTL(ctx, name, AttrTTL, true)
+	return d, err
 }

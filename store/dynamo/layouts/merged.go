@@ -13,33 +13,33 @@ import (
 	"github.com/varvedb/varve/store/dynamo/client"
 	"github.com/varvedb/varve/store/dynamo/row"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
 )
 
-// recentFor is the maximum age of the stream rows in recentRows.
-const recentFor = time.Minute
+const (
+	// recentFor is the maximum age of the stream rows in recentRows.
+	recentFor = time.Minute
+	// readTimeout limits a shared read of the stream rows of all tables.
+	readTimeout = 2 * time.Minute
+)
 
 // recentRows has the stream rows of all tables from the last read.
 type recentRows struct {
-	mu     sync.Mutex // locked during a read
+	reading singleflight.Group
+
+	mu     sync.Mutex
 	read   time.Time
 	tables map[grid.Table][]row.Stream
 }
 
 // StreamLayout implements store.LayoutReader.
 func (l *Layouts) StreamLayout(ctx context.Context, tenant, stream string) (found store.StreamLayout, err error) {
-	v := &l.recent
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.tables == nil || time.Since(v.read) >= recentFor {
-		at := time.Now()
-		all, err := l.readAll(ctx)
-		if err != nil {
-			return found, err
-		}
-		v.read, v.tables = at, all
+	all, err := l.readRecent(ctx)
+	if err != nil {
+		return found, err
 	}
 	merged := Merged{}
-	for t, rows := range v.tables {
+	for t, rows := range all {
 		for i := range rows {
 			if rows[i].Tenant == tenant && rows[i].Stream == stream {
 				merged.Add(t, &rows[i])
@@ -50,6 +50,42 @@ func (l *Layouts) StreamLayout(ctx context.Context, tenant, stream string) (foun
 		return list[0], nil
 	}
 	return store.StreamLayout{Tenant: tenant, Stream: stream}, nil
+}
+
+// readRecent returns the stream rows of all tables, which may be as old as recentFor. Concurrent callers
+// share one read. The caller must not change the rows.
+func (l *Layouts) readRecent(ctx context.Context) (map[grid.Table][]row.Stream, error) {
+	v := &l.recent
+	v.mu.Lock()
+	read, all := v.read, v.tables
+	v.mu.Unlock()
+	if all != nil && time.Since(read) < recentFor {
+		return all, nil
+	}
+	done := v.reading.DoChan("", func() (any, error) {
+		// Do not cancel the read when the context of the first caller ends, because other callers wait
+		// for it.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+		defer cancel()
+		at := time.Now()
+		all, err := l.readAll(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.read, v.tables = at, all
+		return all, nil
+	})
+	select {
+	case res := <-done:
+		if res.Err != nil {
+			return nil, res.Err
+		}
+		return res.Val.(map[grid.Table][]row.Stream), nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // StreamLayouts implements store.LayoutReader.

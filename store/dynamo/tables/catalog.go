@@ -43,7 +43,8 @@ type list struct {
 }
 
 // Tables implements store.Catalog. A table counts as empty if its record does not mark it as used,
-// because DynamoDB's own count of rows may be hours old. The details have that count.
+// because DynamoDB's own count of rows may be hours old. The details have that count. A list with
+// details also deletes the records of dropped tables.
 func (c *Catalog) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
 	all, err := c.cached(ctx, &f)
 	if err != nil {
@@ -63,7 +64,7 @@ func (c *Catalog) Tables(ctx context.Context, f store.Filter) ([]store.Info, err
 
 // cached returns a list that is new enough for the filter, from the cache or from a new load.
 func (c *Catalog) cached(ctx context.Context, f *store.Filter) ([]Listed, error) {
-	sel := selection{slices.Sorted(slices.Values(f.Prefixes)), f.Any}
+	sel := selection{slices.Sorted(slices.Values(f.Prefixes)), f.Any, f.Details}
 	lists := c.records.lists
 	l, ok := lists.Get(sel.key())
 	if ok && !f.Fresh && (f.Version == "" || f.Version == l.version) {
@@ -87,7 +88,7 @@ func (c *Catalog) cached(ctx context.Context, f *store.Filter) ([]Listed, error)
 
 // All returns all tables of this deployment, and other tables with one of the prefixes.
 func (c *Catalog) All(ctx context.Context, prefixes ...string) ([]Listed, error) {
-	return c.load(ctx, &selection{slices.Sorted(slices.Values(prefixes)), true})
+	return c.load(ctx, &selection{prefixes: slices.Sorted(slices.Values(prefixes)), any: true})
 }
 
 // WithPrefixes returns the tables with one of the prefixes.
@@ -98,6 +99,7 @@ func (c *Catalog) WithPrefixes(ctx context.Context, prefixes []string) ([]Listed
 type selection struct {
 	prefixes []string // prefixes of the selected tables, sorted
 	any      bool     // if true, also all tables with a record
+	cleans   bool     // if true, records of dropped tables are deleted
 }
 
 func (sel *selection) key() string {
@@ -140,6 +142,11 @@ func (c *Catalog) load(ctx context.Context, sel *selection) (all []Listed, err e
 			}
 			delete(records, t.Name())
 		}
+		if sel.cleans {
+			if err := c.deleteDropped(ctx, prefix, records); err != nil {
+				return nil, err
+			}
+		}
 		unlisted, err := c.unlisted(ctx, prefix, records)
 		if err != nil {
 			return nil, err
@@ -172,6 +179,25 @@ func (c *Catalog) unlisted(ctx context.Context, prefix string, records map[strin
 		}
 	}
 	return all, nil
+}
+
+// deleteDropped deletes the records of interrupted drops whose tables are neither in DynamoDB's list nor
+// found by name. Such a record would make a later table of another program look like an owned one.
+func (c *Catalog) deleteDropped(ctx context.Context, prefix string, records map[string]record) error {
+	for name, r := range records {
+		t, ok := grid.Parse(name)
+		if !ok || t.Prefix != prefix || r.Phase != dropping || !r.Lost.IsZero() {
+			continue
+		}
+		err := c.admin.Exists(ctx, name)
+		if client.IsNoTable(err) {
+			err = ignoreCondition(c.records.items.Delete(ctx, recordKey(t), sameVersion(r.Version)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // names returns the tables with a prefix that are in DynamoDB's list.

@@ -13,9 +13,11 @@ import (
 	"github.com/varvedb/varve/store/dynamo/items"
 )
 
-// The registry has one report per process, with the use of tables by that process.
+// The registry has one report per process, with the use of tables by that process. A report with many
+// tables has several parts, each in an item of its own.
 //
-//	CONSUMED  PROCESS  report  {"since":…,"at":…,"tables":{NAME:{"now":…,"hours":{HOUR:…}}}}
+//	CONSUMED  PROCESS    report  {"since":…,"at":…,"tables":{NAME:{"now":…,"hours":{HOUR:…}}}}
+//	CONSUMED  PROCESS-1  report  more tables
 const (
 	reportPK   = "CONSUMED"
 	reportAttr = "report"
@@ -40,7 +42,7 @@ type usage struct {
 	WritesThrottled bool `json:"writes_throttled,omitempty"`
 }
 
-// report is the use of all tables by one process. Since is the time of the first measurement, and
+// report is the use of tables by one process. Since is the time of the first measurement, and
 // At is the time of the last one, both in seconds since 1970.
 type report struct {
 	Since  int64            `json:"since"`
@@ -52,13 +54,13 @@ func hourOf(t time.Time) int64 { return t.Unix() / 3600 }
 
 func newProcess() string { return rand.Text() }
 
-func (r *report) item(process string) (store.Item, error) {
+func (r *report) item(key string) (store.Item, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return store.Item{}, fmt.Errorf("encode use of tables: %w", err)
 	}
 	return store.Item{
-		Key: store.Key{PK: reportPK, SK: process}, Expires: time.Unix(r.At, 0).Add(reportFor),
+		Key: store.Key{PK: reportPK, SK: key}, Expires: time.Unix(r.At, 0).Add(reportFor),
 		Attrs: map[string]varve.Value{reportAttr: varve.StringValue(string(text))},
 	}, nil
 }

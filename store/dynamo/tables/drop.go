@@ -24,22 +24,21 @@ func (l *Lifecycle) Drop(ctx context.Context, t grid.Table) error {
 	if err != nil {
 		return err
 	}
+	if !owned { // another program may have created a table after an interrupted drop
+		return store.Droppable(&store.Info{Table: t})
+	}
 	if r, err := l.records.read(ctx, t); err != nil {
 		return err
 	} else if r == nil || r.Phase != dropping {
-		if err := l.markDropping(ctx, t, owned); err != nil {
+		if err := l.markDropping(ctx, t); err != nil {
 			return err
 		}
 	}
-	if aws.ToBool(d.DeletionProtectionEnabled) {
-		if err := l.admin.SetProtection(ctx, t.Name(), false); err != nil {
-			return err
-		}
-	}
-	if err := l.admin.Delete(ctx, t.Name()); err != nil {
+	if err := l.unprotectAndDelete(ctx, d); err != nil {
 		now, derr := l.admin.Describe(ctx, t.Name())
 		if derr == nil && now.TableStatus != types.TableStatusDeleting { // if the table is being deleted, only the answer was lost
-			return errors.Join(err, l.undoDrop(ctx, t, d))
+			unprotected := aws.ToBool(d.DeletionProtectionEnabled) && !aws.ToBool(now.DeletionProtectionEnabled)
+			return errors.Join(err, l.undoDrop(ctx, t, unprotected))
 		}
 		if derr != nil && !client.IsNoTable(derr) {
 			return errors.Join(err, derr)
@@ -48,11 +47,11 @@ func (l *Lifecycle) Drop(ctx context.Context, t grid.Table) error {
 	return l.awaitDeleted(ctx, t)
 }
 
-// markDropping records that a table is being dropped, if the table may be dropped. From then on, no other
-// change of the table is possible.
-func (l *Lifecycle) markDropping(ctx context.Context, t grid.Table, owned bool) error {
+// markDropping records that an owned table is being dropped, if the table may be dropped. From then on,
+// no other change of the table is possible.
+func (l *Lifecycle) markDropping(ctx context.Context, t grid.Table) error {
 	return l.records.update(ctx, t, func(r *record) error {
-		in := store.Info{Table: t, Owned: owned, Hold: r.Hold, Retired: r.Retired}
+		in := store.Info{Table: t, Owned: true, Hold: r.Hold, Retired: r.Retired}
 		if err := store.Droppable(&in); err != nil {
 			return err
 		}
@@ -61,14 +60,25 @@ func (l *Lifecycle) markDropping(ctx context.Context, t grid.Table, owned bool) 
 	})
 }
 
+// unprotectAndDelete begins the deletion of a table.
+func (l *Lifecycle) unprotectAndDelete(ctx context.Context, d *types.TableDescription) error {
+	name := aws.ToString(d.TableName)
+	if aws.ToBool(d.DeletionProtectionEnabled) {
+		if err := l.admin.SetProtection(ctx, name, false); err != nil {
+			return err
+		}
+	}
+	return l.admin.Delete(ctx, name)
+}
+
 const undoWithin = time.Minute
 
-// undoDrop makes a table usable again if it could not be deleted. The table stays retired. undoDrop
-// also restores the deletion protection that d describes.
-func (l *Lifecycle) undoDrop(ctx context.Context, t grid.Table, d *types.TableDescription) error {
+// undoDrop makes a table usable again if it could not be deleted. The table stays retired. If the drop
+// has turned the deletion protection off, undoDrop turns it on.
+func (l *Lifecycle) undoDrop(ctx context.Context, t grid.Table, unprotected bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
 	defer cancel()
-	if aws.ToBool(d.DeletionProtectionEnabled) {
+	if unprotected {
 		if err := l.admin.SetProtection(ctx, t.Name(), true); err != nil {
 			return err
 		}

@@ -27,40 +27,63 @@ type Lifecycle struct {
 }
 
 // Create implements store.Creator. It writes the record first, because a table without a record
-// counts as foreign.
+// counts as foreign. It begins again if another process has changed the record meanwhile.
 func (l *Lifecycle) Create(ctx context.Context, t grid.Table, tier store.Tier) error {
 	defer l.records.lists.Clear()
+	for try := 0; ; try++ {
+		if err := client.Pause(ctx, try); err != nil {
+			return err
+		}
+		if err := l.create(ctx, t, tier); !errors.Is(err, store.ErrCondition) {
+			return err
+		}
+	}
+}
+
+// create is like Create, but fails with ErrCondition if another process has changed the record.
+func (l *Lifecycle) create(ctx context.Context, t grid.Table, tier store.Tier) error {
 	r, err := l.records.read(ctx, t)
 	if err != nil {
 		return err
 	}
 	err = l.admin.Exists(ctx, t.Name())
 	exists := err == nil
+	if exists && r == nil { // another process may have created the table since the record was read
+		if r, err = l.records.read(ctx, t); err != nil {
+			return err
+		}
+	}
 	switch {
-	case err != nil && !client.IsNoTable(err):
+	case !exists && !client.IsNoTable(err):
 		return err
 	case exists && r == nil:
 		return fmt.Errorf("create %s: %w", t, store.ErrForeign)
 	case exists && r.Phase == usable:
 		return nil
 	case exists && r.Phase == dropping:
-		return &varve.Error{Failure: varve.Unavailable, Message: fmt.Sprintf("table %s is being dropped: retry later", t), RetryAfter: time.Second}
+		return errDropped(t)
 	case r == nil || !exists && r.Phase != making:
-		if err := l.beginCreate(ctx, t, tier, r); err != nil {
+		if r, err = l.beginCreate(ctx, t, tier, r); err != nil {
 			return err
 		}
 	}
-	return l.createTable(ctx, t, tier)
+	return l.createTable(ctx, t, r)
 }
 
-// createTable creates a table that already has a record, and marks it as usable.
-func (l *Lifecycle) createTable(ctx context.Context, t grid.Table, tier store.Tier) error {
+func errDropped(t grid.Table) error {
+	return &varve.Error{Failure: varve.Unavailable, Message: fmt.Sprintf("table %s is being dropped: retry later", t), RetryAfter: time.Second}
+}
+
+// createTable creates the table of a record, and marks it as usable. It leaves the time to live of a
+// cold table off: only a restored table is created cold, and it is put on hold at once. DynamoDB refuses
+// two changes within an hour. The release of the hold turns the time to live on.
+func (l *Lifecycle) createTable(ctx context.Context, t grid.Table, r *record) error {
 	template, err := Template(ctx, l.items)
 	if err != nil {
 		return err
 	}
 	settings := template.Of(l.classOf(t.Prefix))
-	desc, created, err := l.admin.Create(ctx, tableInput(t, tier, &settings, l.admin.OwnerTags()))
+	desc, created, err := l.admin.Create(ctx, tableInput(t, r.Tier, &settings, l.admin.OwnerTags()))
 	if err != nil {
 		return err
 	}
@@ -73,7 +96,8 @@ func (l *Lifecycle) createTable(ctx context.Context, t grid.Table, tier store.Ti
 			return l.abortCreate(ctx, t)
 		}
 	}
-	if err := l.admin.SetTTL(ctx, t.Name(), row.AttrTTL, !l.keepExpired); err != nil {
+	expires := !l.keepExpired && r.Hold == "" && r.Tier != store.Cold
+	if err := l.admin.SetTTL(ctx, t.Name(), row.AttrTTL, expires); err != nil {
 		return err
 	}
 	if settings.IsRecoverable() {
@@ -85,18 +109,17 @@ func (l *Lifecycle) createTable(ctx context.Context, t grid.Table, tier store.Ti
 }
 
 // beginCreate writes the record of a table before the table is created. If a missing table has an old
-// record, the new record takes over the mark of use, the loss and the hold. Another process may do the
-// same at the same time.
-func (l *Lifecycle) beginCreate(ctx context.Context, t grid.Table, tier store.Tier, old *record) error {
+// record, the new record takes over the mark of use, the loss and the hold.
+func (l *Lifecycle) beginCreate(ctx context.Context, t grid.Table, tier store.Tier, old *record) (*record, error) {
 	r := &record{Phase: making, Tier: tier, Created: l.now().UTC()}
 	if old == nil {
-		return ignoreCondition(l.records.create(ctx, t, r))
+		return r, l.records.create(ctx, t, r)
 	}
 	r.Version, r.Used, r.Hold = old.Version, old.Used, old.Hold
 	if r.Lost = old.Lost; r.Lost.IsZero() && old.Used && old.Phase == usable {
 		r.Lost = r.Created
 	}
-	return ignoreCondition(l.records.replace(ctx, t, r))
+	return r, l.records.replace(ctx, t, r)
 }
 
 // abortCreate deletes the record of a table that belongs to another owner.
@@ -104,14 +127,18 @@ func (l *Lifecycle) abortCreate(ctx context.Context, t grid.Table) error {
 	return errors.Join(fmt.Errorf("create %s: %w", t, store.ErrForeign), l.records.delete(ctx, t, making))
 }
 
-// endCreate marks a table as usable, unless another process has done so.
+// endCreate marks a table as usable, unless another process has done so. It fails if another process has
+// dropped the table meanwhile.
 func (l *Lifecycle) endCreate(ctx context.Context, t grid.Table) error {
 	r, err := l.records.read(ctx, t)
-	if err != nil || r == nil || r.Phase != making {
+	switch {
+	case err != nil || r.isUsable():
 		return err
+	case r == nil || r.Phase != making:
+		return errDropped(t)
 	}
 	r.Phase = usable
-	return ignoreCondition(l.records.replace(ctx, t, r))
+	return l.records.replace(ctx, t, r)
 }
 
 // Retire implements store.Lifecycle.

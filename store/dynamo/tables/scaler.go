@@ -36,6 +36,7 @@ type Scaler struct {
 	started time.Time
 	taken   time.Time                         // end of the last measured interval
 	hours   map[string]map[int64]client.Units // peaks of this process, by table and hour since 1970
+	split   splitter
 
 	month month // the use by which cold tables are scaled
 }
@@ -54,33 +55,38 @@ func (s *Scaler) Report(ctx context.Context) (scales bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	r, ok := s.measure(s.lifecycle.now())
+	parts, ok := s.measure(s.lifecycle.now())
 	if !settings.Scales() {
 		return false, nil
 	}
 	if !ok {
 		return true, nil
 	}
-	it, err := r.item(s.process)
-	if err != nil {
-		return true, err
+	for n := range parts {
+		it, err := parts[n].item(partKey(s.process, n))
+		if err != nil {
+			return true, err
+		}
+		if err := s.lifecycle.items.Put(ctx, it); err != nil {
+			return true, err
+		}
 	}
-	return true, s.lifecycle.items.Put(ctx, it)
+	return true, nil
 }
 
-// measure returns the use of this process since the last call, and its peaks by hour. It returns
-// false for the first call, and if the interval is too short to measure.
-func (s *Scaler) measure(now time.Time) (report, bool) {
+// measure returns the use of this process since the last call, and its peaks by hour, as the parts of a
+// report. It returns false for the first call, and if the interval is too short to measure.
+func (s *Scaler) measure(now time.Time) (parts []report, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.taken.IsZero() {
 		s.started, s.taken = now, now
 		s.used() // discards the use until now, because its interval is unknown
-		return report{}, false
+		return nil, false
 	}
 	took := now.Sub(s.taken)
 	if took < measureAtLeast {
-		return report{}, false
+		return nil, false
 	}
 	s.taken = now
 	r := report{Since: s.started.Unix(), At: now.Unix(), Tables: map[string]usage{}}
@@ -103,7 +109,7 @@ func (s *Scaler) measure(now time.Time) (report, bool) {
 		u.Hours = maps.Clone(peaks)
 		r.Tables[table] = u
 	}
-	return r, true
+	return s.split.divide(&r), true
 }
 
 // perSecond returns a rate, rounded up to thousandths, so that reports are short.
@@ -207,8 +213,12 @@ func (s *Scaler) scale(ctx context.Context, t grid.Table, lim capacities, need n
 	if want == is {
 		return nil, nil
 	}
-	if err := l.setCapacity(ctx, t.Name(), p, want); err != nil {
+	in, err := l.capacityUpdate(t.Name(), p, want)
+	if err != nil {
 		return nil, err
+	}
+	if updated, err := l.admin.TryUpdate(ctx, in); err != nil || !updated {
+		return nil, err // not updated: another change has begun, and the next call uses its capacity
 	}
 	return &store.CapacityChange{Table: t, ReadFrom: is.Read, ReadTo: want.Read, WriteFrom: is.Write, WriteTo: want.Write}, nil
 }

@@ -103,18 +103,16 @@ func (l *Lifecycle) tuneClass(ctx context.Context, name string, from, to store.T
 	if s.ClassOf(from) == want {
 		return nil
 	}
-	d, err := l.admin.Await(ctx, name)
-	if err != nil {
-		return err
-	}
-	is := types.TableClassStandard
-	if d.TableClassSummary != nil && d.TableClassSummary.TableClass != "" {
-		is = d.TableClassSummary.TableClass
-	}
-	if is == tableClass(want) {
-		return nil
-	}
-	err = l.admin.Update(ctx, &dynamodb.UpdateTableInput{TableName: aws.String(name), TableClass: tableClass(want)})
+	err := l.admin.Change(ctx, name, func(d *types.TableDescription) (*dynamodb.UpdateTableInput, error) {
+		is := types.TableClassStandard
+		if d.TableClassSummary != nil && d.TableClassSummary.TableClass != "" {
+			is = d.TableClassSummary.TableClass
+		}
+		if is == tableClass(want) {
+			return nil, nil
+		}
+		return &dynamodb.UpdateTableInput{TableName: aws.String(name), TableClass: tableClass(want)}, nil
+	})
 	if isUnknownClass(err) {
 		return nil
 	}
@@ -129,19 +127,21 @@ func isUnknownClass(err error) bool {
 }
 
 func (l *Lifecycle) tuneCapacity(ctx context.Context, t grid.Table, tier store.Tier, s *template.Settings) error {
-	name := t.Name()
-	d, err := l.admin.Await(ctx, name)
-	if err != nil {
-		return err
-	}
+	return l.admin.Change(ctx, t.Name(), func(d *types.TableDescription) (*dynamodb.UpdateTableInput, error) {
+		return l.planCapacity(ctx, t, d, tier, s)
+	})
+}
+
+// planCapacity returns the update that gives a table the capacity of a tier, or nil if it needs none.
+func (l *Lifecycle) planCapacity(ctx context.Context, t grid.Table, d *types.TableDescription, tier store.Tier, s *template.Settings) (*dynamodb.UpdateTableInput, error) {
 	is := d.ProvisionedThroughput
 	onDemand := d.BillingModeSummary != nil && d.BillingModeSummary.BillingMode == types.BillingModePayPerRequest
 	if onDemand || is == nil {
-		return nil
+		return nil, nil
 	}
 	want, ok := s.CapacityOf(tier)
 	if !ok {
-		return l.admin.Update(ctx, &dynamodb.UpdateTableInput{TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest})
+		return &dynamodb.UpdateTableInput{TableName: aws.String(t.Name()), BillingMode: types.BillingModePayPerRequest}, nil
 	}
 	if least, most, scaled := s.Scaling(tier); scaled {
 		want = template.Capacity{
@@ -151,30 +151,30 @@ func (l *Lifecycle) tuneCapacity(ctx context.Context, t grid.Table, tier store.T
 		if tier == store.Cold {
 			c, known, err := l.sealedCapacity(ctx, t, capacities{least, most})
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if known {
 				want = c
 			}
 		}
 	}
-	return l.setCapacity(ctx, name, is, want)
+	return l.capacityUpdate(t.Name(), is, want)
 }
 
-// setCapacity changes the capacity of a provisioned table. It fails without a request if DynamoDB would
-// refuse the change.
-func (l *Lifecycle) setCapacity(ctx context.Context, name string, is *types.ProvisionedThroughputDescription, want template.Capacity) error {
+// capacityUpdate returns the update that gives a provisioned table a capacity, or nil if it has the
+// capacity. It fails if DynamoDB would refuse the update.
+func (l *Lifecycle) capacityUpdate(name string, is *types.ProvisionedThroughputDescription, want template.Capacity) (*dynamodb.UpdateTableInput, error) {
 	r, w := want.Read-aws.ToInt64(is.ReadCapacityUnits), want.Write-aws.ToInt64(is.WriteCapacityUnits)
 	if r == 0 && w == 0 {
-		return nil
+		return nil, nil
 	}
 	if last := aws.ToTime(is.LastDecreaseDateTime); (r < 0 || w < 0) &&
 		aws.ToInt64(is.NumberOfDecreasesToday) >= freeDecreases && l.now().Sub(last) < decreaseEvery {
-		return &varve.Error{Failure: varve.Unavailable, RetryAfter: decreaseEvery, Message: fmt.Sprintf(
+		return nil, &varve.Error{Failure: varve.Unavailable, RetryAfter: decreaseEvery, Message: fmt.Sprintf(
 			"the capacity of %s was lowered %d times today, the last time at %s: retry an hour later",
 			name, aws.ToInt64(is.NumberOfDecreasesToday), last.UTC().Format(time.TimeOnly))}
 	}
-	return l.admin.Update(ctx, &dynamodb.UpdateTableInput{
+	return &dynamodb.UpdateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModeProvisioned, ProvisionedThroughput: throughput(want),
-	})
+	}, nil
 }
