@@ -91,7 +91,7 @@ func (rd *reader) seriesInChunks(ctx context.Context, number uint32, q *store.Se
 		page.Series = append(page.Series, k.series)
 		return after(appendSeriesSpace(nil, number, k.series))
 	})
-	// Losses are looked up last, so that those that were recorded during the visit count, too.
+	// Losses are looked up last, so that a loss that is recorded during the visit counts, too.
 	if lost := rd.db.ledger.find(space, end).err(); lost != nil && broken == nil {
 		report(lost)
 	}

@@ -195,8 +195,7 @@ func (w *Writer) Prepare() (err error) {
 			return err
 		}
 	}
-	// A failed write of the chain may be durable nevertheless. So the file of a segment is never created
-	// twice, and a later call only writes the chain.
+	// A failed write of the chain may be durable. So a later call only writes the chain.
 	if err := w.advance(w.chain.First, number); err != nil {
 		return err
 	}
