@@ -85,7 +85,7 @@ type Sender struct {
 }
 
 // Receive stores the readings of a message with the rights of its sender. If it fails, the message was
-// not stored completely, and a retry may succeed. Otherwise each reading is durable, or permanently
+// not stored completely, and a retry with the same Message.At may succeed. Otherwise each reading is durable, or permanently
 // rejected. Rejects are durable, too, but a reject beyond the limit is discarded.
 func (r *Receiver) Receive(ctx context.Context, s Sender, m *topic.Message) (Result, error) {
 	begin := time.Now()
@@ -123,6 +123,10 @@ func (r *Receiver) store(ctx context.Context, s Sender, m *topic.Message) (resul
 		return Result{Outcome: Forbidden, Verdict: varve.Reject(varve.CodeStreamInvalid, "the key and the topic belong to different tenants")}, s.Grant.Tenant, nil
 	}
 	d.Defaults.Tenant = tenant
+	if d.ArrivalIsTime {
+		d.Defaults.Arrival = m.At
+	}
+	d.Defaults.Lines, d.Defaults.Now = r.opts.Lines, func() time.Time { return m.At }
 	result, err = r.read(ctx, s, m.Topic, d)
 	return result, tenant, err
 }
@@ -145,8 +149,6 @@ func (r *Receiver) read(ctx context.Context, s Sender, from string, d *topic.Del
 		return result, err
 	}
 	defer session.Close()
-	arrived := r.opts.Now()
-	d.Defaults.Lines, d.Defaults.Now = r.opts.Lines, func() time.Time { return arrived }
 	var temporary *varve.Verdict
 	err = session.Read(ctx, &ingest.Source{
 		Format: d.Format, Body: bytes.NewReader(d.Body), Defaults: d.Defaults, Columns: d.Columns,
