@@ -92,17 +92,31 @@ func (c *connections) end(conn net.Conn) {
 }
 
 // Close refuses new connections, sends DISCONNECT to the devices, and ends all connections. It returns
-// when the messages that were received are processed.
+// when the messages that were received are processed. Devices that do not read the DISCONNECT are closed
+// without it.
 func (c *connections) Close(disconnect listeners.CloseFn) {
 	c.mu.Lock()
 	close(c.closed)
 	c.mu.Unlock()
 	_ = c.listener.Close()
-	disconnect(c.ID())
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		disconnect(c.ID())
+	}()
+	limit := time.NewTimer(farewell)
+	defer limit.Stop()
+	select {
+	case <-sent:
+	case <-limit.C:
+	}
+	var closing sync.WaitGroup // the end of a TLS connection may take seconds if its device reads nothing
 	c.mu.Lock()
 	for conn := range c.open {
-		_ = conn.Close()
+		closing.Go(func() { _ = conn.Close() })
 	}
 	c.mu.Unlock()
+	closing.Wait()
+	<-sent
 	c.running.Wait()
 }
