@@ -20,14 +20,15 @@ type connections struct {
 	closed   chan struct{}
 	hello    time.Duration  // the time in which a connection must send its first packet
 	limit    int            // maximum length of a packet after its fixed header
+	ended    func(net.Conn) // called with each connection that was established, after its end
 	running  sync.WaitGroup // the accept loop and the connections; mu is locked for Add
 }
 
 // acceptPause is the wait after a connection could not be accepted.
 const acceptPause = 50 * time.Millisecond
 
-func newConnections(l net.Listener, hello time.Duration, limit int) *connections {
-	return &connections{listener: l, hello: hello, limit: limit, open: map[net.Conn]struct{}{}, closed: make(chan struct{})}
+func newConnections(l net.Listener, hello time.Duration, limit int, ended func(net.Conn)) *connections {
+	return &connections{listener: l, hello: hello, limit: limit, ended: ended, open: map[net.Conn]struct{}{}, closed: make(chan struct{})}
 }
 
 // Init, ID, Address and Protocol implement listeners.Listener.
@@ -61,7 +62,9 @@ func (c *connections) Serve(establish listeners.EstablishFn) {
 		}
 		go func() {
 			defer c.end(conn)
-			_ = establish(c.ID(), &deviceConn{Conn: conn, limit: c.limit}) // the reason why a connection ended is not reported
+			d := &deviceConn{Conn: conn, limit: c.limit}
+			_ = establish(c.ID(), d) // the reason why a connection ended is not reported
+			c.ended(d)
 		}()
 	}
 }

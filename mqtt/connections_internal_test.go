@@ -18,7 +18,7 @@ func TestConnections_EndSilentOnes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newConnections(l, 20*time.Millisecond, 0)
+	c := newConnections(l, 20*time.Millisecond, 0, func(net.Conn) {})
 	ended, served := make(chan error, 1), make(chan struct{})
 	var establish listeners.EstablishFn = func(_ string, conn net.Conn) error {
 		_, err := conn.Read(make([]byte, 1))
@@ -75,7 +75,7 @@ func TestConnections_CloseEndsStalledOnes(t *testing.T) {
 		defer func() { _ = device.Close() }()
 		l := &oneConn{make(chan net.Conn, 1), make(chan struct{})}
 		l.conn <- local
-		c := newConnections(l, time.Minute, 0)
+		c := newConnections(l, time.Minute, 0, func(net.Conn) {})
 		var opened net.Conn
 		go c.Serve(func(_ string, conn net.Conn) error {
 			opened = conn

@@ -82,7 +82,7 @@ func StartListener(o ListenerOptions) (*Listener, error) {
 	if o.TLS != nil {
 		accepted = tls.NewListener(accepted, o.TLS)
 	}
-	if err := errors.Join(s.AddHook(h, nil), s.AddListener(newConnections(accepted, helloLimit, maxPacket-1))); err != nil {
+	if err := errors.Join(s.AddHook(h, nil), s.AddListener(newConnections(accepted, helloLimit, maxPacket-1, h.forget))); err != nil {
 		return nil, err
 	}
 	if err := s.Serve(); err != nil {
@@ -114,7 +114,7 @@ type hook struct {
 	server.HookBase
 	opts     ListenerOptions
 	server   *server.Server
-	peers    sync.Map        // *server.Client to *peer
+	peers    sync.Map        // net.Conn to *peer
 	count    atomic.Int64    // number of peers
 	work     context.Context // done when the listener closes
 	abort    context.CancelFunc
@@ -127,7 +127,7 @@ func (h *hook) ID() string { return "varve" }
 // Provides implements server.Hook.
 func (h *hook) Provides(b byte) bool {
 	switch b {
-	case server.OnConnect, server.OnConnectAuthenticate, server.OnACLCheck, server.OnDisconnect, server.OnPacketRead, server.OnPacketEncode, server.OnPublish:
+	case server.OnConnect, server.OnConnectAuthenticate, server.OnACLCheck, server.OnPacketRead, server.OnPacketEncode, server.OnPublish:
 		return true
 	}
 	return false
@@ -157,8 +157,9 @@ func (h *hook) OnConnect(cl *server.Client, pk packets.Packet) error {
 	// Client ids belong to a key: a device must not take over the session of another tenant's device.
 	cl.ID = grant.ID + "\x00" + cl.ID
 	cl.Properties.Will.Flag = 0 // no device could receive the will message
-	h.peers.Store(cl, p)
-	h.opts.Metrics.connections.Set(float64(h.count.Add(1)))
+	h.peers.Store(cl.Net.Conn, p)
+	h.count.Add(1)
+	h.opts.Metrics.connections.Inc()
 	return nil
 }
 
@@ -188,7 +189,7 @@ func (h *hook) grant(p *peer) (*apikeys.Grant, error) {
 
 // OnConnectAuthenticate reports whether OnConnect accepted the key.
 func (h *hook) OnConnectAuthenticate(cl *server.Client, _ packets.Packet) bool {
-	_, ok := h.peers.Load(cl)
+	_, ok := h.peers.Load(cl.Net.Conn)
 	return ok
 }
 
@@ -198,9 +199,12 @@ func (h *hook) OnACLCheck(_ *server.Client, topic string, write bool) bool {
 	return write || len(topic) > 0 && topic[0] != '$'
 }
 
-func (h *hook) OnDisconnect(cl *server.Client, _ error, _ bool) {
-	if _, ok := h.peers.LoadAndDelete(cl); ok {
-		h.opts.Metrics.connections.Set(float64(h.count.Add(-1)))
+// forget removes the peer of a connection that has ended. The server calls OnDisconnect only for
+// connections whose first answer it could send.
+func (h *hook) forget(conn net.Conn) {
+	if _, ok := h.peers.LoadAndDelete(conn); ok {
+		h.count.Add(-1)
+		h.opts.Metrics.connections.Dec()
 	}
 }
 

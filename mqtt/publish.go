@@ -19,7 +19,7 @@ import (
 func (h *hook) OnPublish(cl *server.Client, pk packets.Packet) (packets.Packet, error) {
 	h.messages.Add(1)
 	defer h.messages.Done()
-	found, ok := h.peers.Load(cl)
+	found, ok := h.peers.Load(cl.Net.Conn)
 	if !ok {
 		return pk, packets.ErrRejectPacket
 	}
