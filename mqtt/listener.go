@@ -73,8 +73,8 @@ func StartListener(o ListenerOptions) (*Listener, error) {
 	capabilities := server.NewDefaultServerCapabilities()
 	// A message of up to about twice MaxMessage is read and gets an answer. A longer one is not read, and
 	// its connection is closed: see deviceConn.
-	maxPacket := min(2*o.MaxMessage+64<<10, 1<<maxLengthBits)
-	capabilities.MaximumPacketSize = uint32(maxPacket) //nolint:gosec // bounded
+	longest := maxPacket(o.MaxMessage)
+	capabilities.MaximumPacketSize = uint32(longest) //nolint:gosec // bounded
 	capabilities.MaximumSessionExpiryInterval = sessionSeconds
 	capabilities.ReceiveMaximum = receiveAhead
 	capabilities.TopicAliasMaximum = 0
@@ -87,7 +87,7 @@ func StartListener(o ListenerOptions) (*Listener, error) {
 	if o.TLS != nil {
 		accepted = tls.NewListener(accepted, o.TLS)
 	}
-	if err := errors.Join(s.AddHook(h, nil), s.AddListener(newConnections(accepted, helloLimit, maxPacket-1, h.forget))); err != nil {
+	if err := errors.Join(s.AddHook(h, nil), s.AddListener(newConnections(accepted, helloLimit, longest-1, h.forget))); err != nil {
 		return nil, err
 	}
 	if err := s.Serve(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -107,9 +108,13 @@ func (r *Receiver) Receive(ctx context.Context, s Sender, m *topic.Message) (Res
 }
 
 func (r *Receiver) store(ctx context.Context, s Sender, m *topic.Message) (result Result, tenant string, err error) {
-	if len(m.Payload) > r.opts.MaxMessage {
+	if n := len(m.Payload); n > r.opts.MaxMessage {
+		size := strconv.Itoa(n)
+		if n >= 2*r.opts.MaxMessage { // a cutter may have cut the message
+			size = "at least " + strconv.Itoa(2*r.opts.MaxMessage)
+		}
 		return Result{Outcome: Unreadable, Verdict: varve.Reject(varve.CodeTooLarge,
-			"the message has %d bytes: send at most %d, see mqtt.max_message", len(m.Payload), r.opts.MaxMessage)}, s.Grant.Tenant, nil
+			"the message has %s bytes: send at most %d, see mqtt.max_message", size, r.opts.MaxMessage)}, s.Grant.Tenant, nil
 	}
 	d, err := r.opts.Table.Resolve(m)
 	if err != nil {
