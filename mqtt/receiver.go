@@ -175,11 +175,11 @@ func (r *Receiver) read(ctx context.Context, s Sender, from string, d *topic.Del
 	switch {
 	case err != nil && !isFinal(err):
 		return result, err
+	case temporary != nil: // before the message becomes a reject, its valid readings must be stored
+		return result, varve.Errorf(varve.Unavailable, "%s", temporary.Message)
 	case err != nil:
 		result.Outcome, result.Verdict = Unreadable, varve.Reject(varve.CodeMalformed, "%s", err)
 		result.Tally.Rejected = 0 // so that Receive stores the whole message as a reject
-	case temporary != nil:
-		return result, varve.Errorf(varve.Unavailable, "%s", temporary.Message)
 	case result.Tally.Rejected > 0:
 		result.Outcome = Rejected
 		if result.Tally.Rejected == result.Tally.Total() && result.Verdict.Code == varve.CodeMalformed {
