@@ -21,7 +21,8 @@ import (
 const SmallBody = 32 << 10
 
 // maxInvalid is the number of invalid readings that a body may have in addition to half of its
-// readings. A body with more of them probably contains other data, so the rest is not parsed.
+// readings. A body with more of them probably contains other data, so the rest is not parsed. Sources with
+// Source.DurableRejects are parsed to their end, because their senders cannot correct and resend them.
 const maxInvalid = 100_000
 
 // Options configures an Ingester.
@@ -264,7 +265,7 @@ func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader
 		}
 		s.countVerdicts(src, index)
 	}
-	if s.invalid > maxInvalid+s.Tally.Total()/2 {
+	if s.invalid > maxInvalid+s.Tally.Total()/2 && !src.DurableRejects {
 		return false, varve.Errorf(varve.Invalid, "most readings are invalid and the rest was not read: check the format; the first is %s: %s",
 			s.first.Code, s.first.Message)
 	}

@@ -225,6 +225,7 @@ func (c *Client) store(ctx context.Context, m *message) (Result, error) {
 		c.opts.Metrics.received(Ignored, 0)
 		return Result{Outcome: Ignored}, nil
 	}
+	m.At = c.opts.Now()
 	deadline := time.Now().Add(c.opts.Patience)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		result, err := c.opts.Receiver.Receive(ctx, c.sender, &m.Message)

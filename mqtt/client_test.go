@@ -326,3 +326,22 @@ func TestClient_IgnoresRetainedMessages(t *testing.T) {
 		t.Errorf("%d readings are stored, want 1", n)
 	}
 }
+
+// TestClient_CutsLongMessages checks that a message far above the maximum becomes a reject with its
+// beginning, and that the next message is stored.
+func TestClient_CutsLongMessages(t *testing.T) {
+	for _, p := range protocols {
+		t.Run(p, func(t *testing.T) {
+			w, b := newWorld(t, 10), startBroker(t)
+			w.client(t, b, protocol(p))
+			b.publish(t, "varve/w/d1", strings.Repeat("x", 3<<20))
+			b.publish(t, "varve/w/d1", reading(1))
+			within(t, "a reading", func() bool { return w.stored(t, varve.DefaultTenant, "d1") == 1 })
+			within(t, "acknowledgements", func() bool { return b.unacknowledged("varve") == 0 })
+			const message = "the message has at least 2000 bytes: send at most 1000, see mqtt.max_message"
+			if list := w.rejected(t); len(list) != 1 || list[0].Message != message {
+				t.Errorf("the rejects are %+v, want one: %s", list, message)
+			}
+		})
+	}
+}

@@ -20,14 +20,15 @@ type connections struct {
 	closed   chan struct{}
 	hello    time.Duration  // the time in which a connection must send its first packet
 	limit    int            // maximum length of a packet after its fixed header
+	ended    func(net.Conn) // called with each connection that was established, after its end
 	running  sync.WaitGroup // the accept loop and the connections; mu is locked for Add
 }
 
 // acceptPause is the wait after a connection could not be accepted.
 const acceptPause = 50 * time.Millisecond
 
-func newConnections(l net.Listener, hello time.Duration, limit int) *connections {
-	return &connections{listener: l, hello: hello, limit: limit, open: map[net.Conn]struct{}{}, closed: make(chan struct{})}
+func newConnections(l net.Listener, hello time.Duration, limit int, ended func(net.Conn)) *connections {
+	return &connections{listener: l, hello: hello, limit: limit, ended: ended, open: map[net.Conn]struct{}{}, closed: make(chan struct{})}
 }
 
 // Init, ID, Address and Protocol implement listeners.Listener.
@@ -61,7 +62,9 @@ func (c *connections) Serve(establish listeners.EstablishFn) {
 		}
 		go func() {
 			defer c.end(conn)
-			_ = establish(c.ID(), &deviceConn{Conn: conn, limit: c.limit}) // the reason why a connection ended is not reported
+			d := &deviceConn{Conn: conn, limit: c.limit}
+			_ = establish(c.ID(), d) // the reason why a connection ended is not reported
+			c.ended(d)
 		}()
 	}
 }
@@ -92,17 +95,31 @@ func (c *connections) end(conn net.Conn) {
 }
 
 // Close refuses new connections, sends DISCONNECT to the devices, and ends all connections. It returns
-// when the messages that were received are processed.
+// when the messages that were received are processed. Devices that do not read the DISCONNECT are closed
+// without it.
 func (c *connections) Close(disconnect listeners.CloseFn) {
 	c.mu.Lock()
 	close(c.closed)
 	c.mu.Unlock()
 	_ = c.listener.Close()
-	disconnect(c.ID())
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		disconnect(c.ID())
+	}()
+	limit := time.NewTimer(farewell)
+	defer limit.Stop()
+	select {
+	case <-sent:
+	case <-limit.C:
+	}
+	var closing sync.WaitGroup // the end of a TLS connection may take seconds if its device reads nothing
 	c.mu.Lock()
 	for conn := range c.open {
-		_ = conn.Close()
+		closing.Go(func() { _ = conn.Close() })
 	}
 	c.mu.Unlock()
+	closing.Wait()
+	<-sent
 	c.running.Wait()
 }

@@ -11,7 +11,8 @@ import (
 // library would close the connection without an answer; a deviceConn first sends a DISCONNECT with the
 // reason code 0x95 to devices of MQTT 5. Packets before the long one are processed.
 //
-// Only the goroutine of the connection reads from it, and sets isV5.
+// Only the goroutine of the connection reads from it, and sets isV5. Each write has a time limit of its own,
+// because another goroutine writes if a second connection takes over the client id.
 type deviceConn struct {
 	net.Conn
 	limit   int  // maximum length of a packet after its fixed header; 0 means no limit
@@ -24,6 +25,22 @@ type deviceConn struct {
 // discarded. Otherwise the device might not get the DISCONNECT, because a connection that is closed with
 // unread bytes is reset.
 const farewell = 2 * time.Second
+
+// writeLimit is the time in which a device must read a packet that is sent to it.
+const writeLimit = 30 * time.Second
+
+// Write implements net.Conn. It fails after writeLimit, so that a device that reads nothing blocks neither
+// its successor nor the end of the process.
+func (c *deviceConn) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(writeLimit)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+// SetDeadline sets the deadline of reads only. The MQTT library calls it for each packet that it
+// reads, also while another goroutine writes.
+func (c *deviceConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
 // tooLargeV5 is a DISCONNECT with the reason code "packet too large" and no properties.
 const tooLargeV5 = "\xe0\x02\x95\x00"
@@ -55,7 +72,7 @@ func (c *deviceConn) refuse() error {
 	if !c.isV5 || c.SetDeadline(time.Now().Add(farewell)) != nil {
 		return errPacketTooLong
 	}
-	if _, err := io.WriteString(c.Conn, tooLargeV5); err == nil {
+	if _, err := io.WriteString(c, tooLargeV5); err == nil {
 		_, _ = io.Copy(io.Discard, c.Conn) // ends when the device closes the connection, or after the time limit
 	}
 	return errPacketTooLong

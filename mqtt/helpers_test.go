@@ -21,6 +21,7 @@ import (
 	"github.com/varvedb/varve/mqtt/topic"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rejects"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
 )
 
@@ -60,7 +61,13 @@ func newWorld(t *testing.T, writes int) *world {
 // newWorldAt is like newWorld, but the world has the given clock.
 func newWorldAt(t *testing.T, writes int, clock func() time.Time) *world {
 	t.Helper()
-	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(clock), Now: clock, MaxRequests: writes, Rejects: rejects.Options{Limit: 100, Retention: time.Hour}})
+	return newWorldOver(t, mem.New(clock), writes, clock)
+}
+
+// newWorldOver is like newWorldAt, but the world has the given store.
+func newWorldOver(t *testing.T, s store.Store, writes int, clock func() time.Time) *world {
+	t.Helper()
+	e, err := engine.Open(t.Context(), engine.Options{Store: s, Now: clock, MaxRequests: writes, Rejects: rejects.Options{Limit: 100, Retention: time.Hour}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,11 +113,11 @@ func CheckBroker(ctx context.Context, address string, secure *tls.Config) error 
 type bufferedConn struct {
 	net.Conn
 	sync.Mutex
-	in *bufio.Reader
+	in cutter
 }
 
-func newBufferedConn(c net.Conn) *bufferedConn {
-	return &bufferedConn{Conn: c, in: bufio.NewReaderSize(watched{c}, 64<<10)}
+func newBufferedConn(c net.Conn, o *ClientOptions) *bufferedConn {
+	return &bufferedConn{Conn: c, in: cutter{in: bufio.NewReaderSize(watched{c}, 64<<10), limit: maxPacket(o.Receiver.opts.MaxMessage)}}
 }
 
 // watched is a connection whose reads fail if the broker sends nothing for longer than the constant

@@ -58,6 +58,11 @@ const (
 	// receiveAhead is the maximum number of messages of a device that are received and not yet
 	// acknowledged.
 	receiveAhead = 100
+	// receiveAheadV3 replaces receiveAhead for messages of QoS 2 of MQTT 3.1.1, where a device cannot know
+	// the limit. It bounds the memory of a device.
+	receiveAheadV3 = 10_000
+	// maxKeepAlive is the maximum keep-alive in seconds. The library computes one and a half of it in 16 bits.
+	maxKeepAlive = 43_690
 )
 
 // StartListener serves connections until Close.
@@ -68,8 +73,8 @@ func StartListener(o ListenerOptions) (*Listener, error) {
 	capabilities := server.NewDefaultServerCapabilities()
 	// A message of up to about twice MaxMessage is read and gets an answer. A longer one is not read, and
 	// its connection is closed: see deviceConn.
-	maxPacket := min(2*o.MaxMessage+64<<10, 1<<maxLengthBits)
-	capabilities.MaximumPacketSize = uint32(maxPacket) //nolint:gosec // bounded
+	longest := maxPacket(o.MaxMessage)
+	capabilities.MaximumPacketSize = uint32(longest) //nolint:gosec // bounded
 	capabilities.MaximumSessionExpiryInterval = sessionSeconds
 	capabilities.ReceiveMaximum = receiveAhead
 	capabilities.TopicAliasMaximum = 0
@@ -82,7 +87,7 @@ func StartListener(o ListenerOptions) (*Listener, error) {
 	if o.TLS != nil {
 		accepted = tls.NewListener(accepted, o.TLS)
 	}
-	if err := errors.Join(s.AddHook(h, nil), s.AddListener(newConnections(accepted, helloLimit, maxPacket-1))); err != nil {
+	if err := errors.Join(s.AddHook(h, nil), s.AddListener(newConnections(accepted, helloLimit, longest-1, h.forget))); err != nil {
 		return nil, err
 	}
 	if err := s.Serve(); err != nil {
@@ -114,7 +119,7 @@ type hook struct {
 	server.HookBase
 	opts     ListenerOptions
 	server   *server.Server
-	peers    sync.Map        // *server.Client to *peer
+	peers    sync.Map        // net.Conn to *peer
 	count    atomic.Int64    // number of peers
 	work     context.Context // done when the listener closes
 	abort    context.CancelFunc
@@ -127,7 +132,7 @@ func (h *hook) ID() string { return "varve" }
 // Provides implements server.Hook.
 func (h *hook) Provides(b byte) bool {
 	switch b {
-	case server.OnConnect, server.OnConnectAuthenticate, server.OnACLCheck, server.OnDisconnect, server.OnPacketRead, server.OnPacketEncode, server.OnPublish:
+	case server.OnConnect, server.OnConnectAuthenticate, server.OnACLCheck, server.OnSessionEstablished, server.OnPacketRead, server.OnPacketEncode, server.OnPublish:
 		return true
 	}
 	return false
@@ -157,8 +162,12 @@ func (h *hook) OnConnect(cl *server.Client, pk packets.Packet) error {
 	// Client ids belong to a key: a device must not take over the session of another tenant's device.
 	cl.ID = grant.ID + "\x00" + cl.ID
 	cl.Properties.Will.Flag = 0 // no device could receive the will message
-	h.peers.Store(cl, p)
-	h.opts.Metrics.connections.Set(float64(h.count.Add(1)))
+	if cl.State.Keepalive > maxKeepAlive {
+		cl.State.Keepalive, cl.State.ServerKeepalive = maxKeepAlive, true
+	}
+	h.peers.Store(cl.Net.Conn, p)
+	h.count.Add(1)
+	h.opts.Metrics.connections.Inc()
 	return nil
 }
 
@@ -188,7 +197,7 @@ func (h *hook) grant(p *peer) (*apikeys.Grant, error) {
 
 // OnConnectAuthenticate reports whether OnConnect accepted the key.
 func (h *hook) OnConnectAuthenticate(cl *server.Client, _ packets.Packet) bool {
-	_, ok := h.peers.Load(cl)
+	_, ok := h.peers.Load(cl.Net.Conn)
 	return ok
 }
 
@@ -198,19 +207,49 @@ func (h *hook) OnACLCheck(_ *server.Client, topic string, write bool) bool {
 	return write || len(topic) > 0 && topic[0] != '$'
 }
 
-func (h *hook) OnDisconnect(cl *server.Client, _ error, _ bool) {
-	if _, ok := h.peers.LoadAndDelete(cl); ok {
-		h.opts.Metrics.connections.Set(float64(h.count.Add(-1)))
+// OnSessionEstablished raises the limit of open messages. The server sets its limit again when a device
+// resumes its session.
+func (h *hook) OnSessionEstablished(cl *server.Client, _ packets.Packet) {
+	if cl.Properties.ProtocolVersion < 5 {
+		cl.State.Inflight.ResetReceiveQuota(receiveAheadV3)
 	}
 }
 
-// OnPacketRead refuses topics that the server would ignore without an answer.
+// forget removes the peer of a connection that has ended. The server calls OnDisconnect only for
+// connections whose first answer it could send.
+func (h *hook) forget(conn net.Conn) {
+	if _, ok := h.peers.LoadAndDelete(conn); ok {
+		h.count.Add(-1)
+		h.opts.Metrics.connections.Dec()
+	}
+}
+
+// OnPacketRead refuses topics that the server would ignore without an answer, and limits the session of
+// a device that disconnects.
 func (h *hook) OnPacketRead(cl *server.Client, pk packets.Packet) (packets.Packet, error) {
-	if pk.FixedHeader.Type == packets.Publish && !server.IsValidFilter(pk.TopicName, true) {
-		h.disconnect(cl, packets.ErrTopicNameInvalid)
-		return pk, packets.ErrTopicNameInvalid
+	switch pk.FixedHeader.Type {
+	case packets.Publish:
+		if !server.IsValidFilter(pk.TopicName, true) {
+			h.disconnect(cl, packets.ErrTopicNameInvalid)
+			return pk, packets.ErrTopicNameInvalid
+		}
+		if pk.FixedHeader.Qos == 2 && !pk.FixedHeader.Dup {
+			freePacketID(cl, pk.PacketID)
+		}
+	case packets.Disconnect:
+		pk.Properties.SessionExpiryInterval = min(pk.Properties.SessionExpiryInterval, sessionSeconds)
 	}
 	return pk, nil
+}
+
+// freePacketID ends an earlier message of QoS 2 with the packet id of a new message. The device has lost its
+// memory, because it would send PUBREL or a duplicate otherwise. Without freePacketID, the server
+// acknowledges the new message and drops it.
+func freePacketID(cl *server.Client, id uint16) {
+	if earlier, ok := cl.State.Inflight.Get(id); ok && earlier.FixedHeader.Type == packets.Pubrec {
+		cl.State.Inflight.Delete(id)
+		cl.State.Inflight.IncreaseReceiveQuota()
+	}
 }
 
 // OnPacketEncode sets the code in the answer to an unknown version of MQTT to the code of version 3.1.1.

@@ -19,7 +19,7 @@ import (
 func (h *hook) OnPublish(cl *server.Client, pk packets.Packet) (packets.Packet, error) {
 	h.messages.Add(1)
 	defer h.messages.Done()
-	found, ok := h.peers.Load(cl)
+	found, ok := h.peers.Load(cl.Net.Conn)
 	if !ok {
 		return pk, packets.ErrRejectPacket
 	}
@@ -32,7 +32,7 @@ func (h *hook) OnPublish(cl *server.Client, pk packets.Packet) (packets.Packet, 
 	var result Result
 	if err == nil {
 		h.opts.Metrics.pending.Inc()
-		result, err = h.store(cl, grant, &topic.Message{Topic: pk.TopicName, Payload: pk.Payload, Client: p.client, User: p.user})
+		result, err = h.store(cl, grant, &topic.Message{Topic: pk.TopicName, Payload: pk.Payload, Client: p.client, User: p.user, At: h.opts.Now()})
 		h.opts.Metrics.pending.Dec()
 	}
 	if err != nil {

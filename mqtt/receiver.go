@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -85,7 +86,7 @@ type Sender struct {
 }
 
 // Receive stores the readings of a message with the rights of its sender. If it fails, the message was
-// not stored completely, and a retry may succeed. Otherwise each reading is durable, or permanently
+// not stored completely, and a retry with the same Message.At may succeed. Otherwise each reading is durable, or permanently
 // rejected. Rejects are durable, too, but a reject beyond the limit is discarded.
 func (r *Receiver) Receive(ctx context.Context, s Sender, m *topic.Message) (Result, error) {
 	begin := time.Now()
@@ -107,9 +108,13 @@ func (r *Receiver) Receive(ctx context.Context, s Sender, m *topic.Message) (Res
 }
 
 func (r *Receiver) store(ctx context.Context, s Sender, m *topic.Message) (result Result, tenant string, err error) {
-	if len(m.Payload) > r.opts.MaxMessage {
+	if n := len(m.Payload); n > r.opts.MaxMessage {
+		size := strconv.Itoa(n)
+		if n >= 2*r.opts.MaxMessage { // a cutter may have cut the message
+			size = "at least " + strconv.Itoa(2*r.opts.MaxMessage)
+		}
 		return Result{Outcome: Unreadable, Verdict: varve.Reject(varve.CodeTooLarge,
-			"the message has %d bytes: send at most %d, see mqtt.max_message", len(m.Payload), r.opts.MaxMessage)}, s.Grant.Tenant, nil
+			"the message has %s bytes: send at most %d, see mqtt.max_message", size, r.opts.MaxMessage)}, s.Grant.Tenant, nil
 	}
 	d, err := r.opts.Table.Resolve(m)
 	if err != nil {
@@ -123,6 +128,10 @@ func (r *Receiver) store(ctx context.Context, s Sender, m *topic.Message) (resul
 		return Result{Outcome: Forbidden, Verdict: varve.Reject(varve.CodeStreamInvalid, "the key and the topic belong to different tenants")}, s.Grant.Tenant, nil
 	}
 	d.Defaults.Tenant = tenant
+	if d.ArrivalIsTime {
+		d.Defaults.Arrival = m.At
+	}
+	d.Defaults.Lines, d.Defaults.Now = r.opts.Lines, func() time.Time { return m.At }
 	result, err = r.read(ctx, s, m.Topic, d)
 	return result, tenant, err
 }
@@ -145,8 +154,6 @@ func (r *Receiver) read(ctx context.Context, s Sender, from string, d *topic.Del
 		return result, err
 	}
 	defer session.Close()
-	arrived := r.opts.Now()
-	d.Defaults.Lines, d.Defaults.Now = r.opts.Lines, func() time.Time { return arrived }
 	var temporary *varve.Verdict
 	err = session.Read(ctx, &ingest.Source{
 		Format: d.Format, Body: bytes.NewReader(d.Body), Defaults: d.Defaults, Columns: d.Columns,
@@ -168,11 +175,11 @@ func (r *Receiver) read(ctx context.Context, s Sender, from string, d *topic.Del
 	switch {
 	case err != nil && !isFinal(err):
 		return result, err
+	case temporary != nil: // before the message becomes a reject, its valid readings must be stored
+		return result, varve.Errorf(varve.Unavailable, "%s", temporary.Message)
 	case err != nil:
 		result.Outcome, result.Verdict = Unreadable, varve.Reject(varve.CodeMalformed, "%s", err)
 		result.Tally.Rejected = 0 // so that Receive stores the whole message as a reject
-	case temporary != nil:
-		return result, varve.Errorf(varve.Unavailable, "%s", temporary.Message)
 	case result.Tally.Rejected > 0:
 		result.Outcome = Rejected
 		if result.Tally.Rejected == result.Tally.Total() && result.Verdict.Code == varve.CodeMalformed {

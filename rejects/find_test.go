@@ -1,12 +1,15 @@
 package rejects_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/rejects"
+	"github.com/varvedb/varve/store"
 )
 
 // TestFind_PrefersEventTime checks that the reject with the event time explains a missing reading.
@@ -46,6 +49,41 @@ func TestFind_PrefersEventTime(t *testing.T) {
 			if got != c.want {
 				t.Errorf("%s: %q, want %q", c.name, got, c.want)
 			}
+		}
+	})
+}
+
+// countedQueries counts the queries of a store.
+type countedQueries struct {
+	store.Items
+	queries *int
+}
+
+func (c countedQueries) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, error) {
+	*c.queries++
+	return c.Items.Query(ctx, q)
+}
+
+// TestList_ReadsManyItemsAtOnce checks that a small page of rejects with a rare code needs few queries.
+func TestList_ReadsManyItemsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queries := 0
+		w := newWorld(t, func(o *rejects.Options) { o.Limit, o.Items = 1000, countedQueries{o.Items, &queries} })
+		rare := reject("rare")
+		rare.Code = varve.CodeTooLarge
+		list := []rejects.Reject{rare}
+		for i := range 500 {
+			r := reject(fmt.Sprint(i))
+			r.First = r.First.Add(time.Second)
+			list = append(list, r)
+		}
+		if _, err := w.Add(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		queries = 0
+		page, err := w.List(t.Context(), rejects.Query{Tenant: "acme", Code: varve.CodeTooLarge, Limit: 1})
+		if err != nil || len(page.Items) != 1 || queries != 1 {
+			t.Errorf("%d rejects after %d queries, %v, want 1 reject after 1 query", len(page.Items), queries, err)
 		}
 	})
 }

@@ -48,6 +48,9 @@ func (g *Registry) List(ctx context.Context, q Query) (page registry.Page[Reject
 	if q.Stream != "" {
 		iq.Index, iq.PK = store.GSI2, streamPK(q.Tenant, q.Stream)
 	}
+	if q.Device != "" || q.Door != "" || q.Code != "" {
+		iq.Limit = registry.MaxLimit // most items may not match
+	}
 	question := []string{"rejects", iq.PK, q.Device, q.Door, string(q.Code), q.Asked}
 	if q.Cursor != "" {
 		if iq.After, err = q.resume(question, &iq); err != nil {

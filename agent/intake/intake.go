@@ -63,6 +63,7 @@ type request struct {
 	hasSlot bool // whether the request has one of the slots for decoding large writes
 	large   bool
 	streams []streamRecords
+	line    []byte // memory of encode
 }
 
 type streamRecords struct {
@@ -112,7 +113,18 @@ func (q *request) Check(readings []varve.Reading, verdicts []varve.Verdict) {
 // retryable code.
 func (q *request) Write(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
 	q.Check(readings, verdicts)
-	records := q.encode(readings, verdicts)
+	for len(readings) > 0 {
+		records, n := q.encode(readings, verdicts)
+		if err := q.append(ctx, records, verdicts[:n]); err != nil {
+			return err
+		}
+		readings, verdicts = readings[n:], verdicts[n:]
+	}
+	return nil
+}
+
+// append appends records to the outbox, and sets the verdicts on their readings. It fails only if ctx ends.
+func (q *request) append(ctx context.Context, records []outbox.Record, verdicts []varve.Verdict) error {
 	if len(records) == 0 {
 		return nil
 	}
@@ -135,21 +147,28 @@ func (q *request) Write(ctx context.Context, readings []varve.Reading, verdicts 
 	return nil
 }
 
-// encode returns the readings without a verdict as records, one or several per stream.
-func (q *request) encode(readings []varve.Reading, verdicts []varve.Verdict) (all []outbox.Record) {
+// encode returns the first n readings as records, one or several per stream, without the readings that have a
+// verdict. The records have at most a quarter of the outbox, or one reading: the outbox refuses more than
+// half of it at once, and a reading has much less.
+func (q *request) encode(readings []varve.Reading, verdicts []varve.Verdict) (all []outbox.Record, n int) {
 	q.streams = q.streams[:0]
-	for i := range readings {
-		if verdicts[i].Outcome != 0 {
+	size := int64(0)
+	for ; n < len(readings); n++ {
+		if verdicts[n].Outcome != 0 {
 			continue
 		}
-		r := q.record(readings[i].Stream)
-		r.Lines = append(wire.AppendSubmission(r.Lines, &readings[i]), '\n')
+		q.line = append(wire.AppendSubmission(q.line[:0], &readings[n]), '\n')
+		if size += int64(len(q.line)); size > q.to.box.MaxBytes()/4 && size > int64(len(q.line)) {
+			break
+		}
+		r := q.record(readings[n].Stream)
+		r.Lines = append(r.Lines, q.line...)
 		r.Readings++
 	}
 	for i := range q.streams {
 		all = append(all, q.streams[i].records...)
 	}
-	return all
+	return all, n
 }
 
 // record returns the record to which the next reading of a stream is appended.

@@ -107,6 +107,9 @@ func span(key, doc string, at func(*Settings) *time.Duration) setting {
 	return settings.Positive(duration(key, doc, at))
 }
 
+// maxUpload is the maximum of upload.readings. The readings of a request, and the answer, are in memory.
+const maxUpload = 100_000
+
 // maxKeep is the maximum of outbox.keep.
 const maxKeep = 365 * 24 * time.Hour
 
@@ -197,7 +200,7 @@ var all = []setting{
 	text("outbox.full", "when the folder is full: drop (the oldest readings) or refuse (new ones)", func(s *Settings) *string { return &s.Outbox.Full }, oneOf("drop", "refuse")),
 	text("outbox.order", "which readings are sent first: oldest or newest", func(s *Settings) *string { return &s.Outbox.Order }, oneOf("oldest", "newest")),
 	retentionSetting("outbox.keep", "how long confirmed readings stay in the folder before they are compared with the server and removed; 0 means no comparison", func(s *Settings) *time.Duration { return &s.Outbox.Keep }),
-	whole("upload.readings", "maximum number of readings in a request", 1, func(s *Settings) *int { return &s.Upload.Readings }),
+	settings.Most(maxUpload, whole("upload.readings", "maximum number of readings in a request", 1, func(s *Settings) *int { return &s.Upload.Readings })),
 	whole("upload.readings_per_second", "maximum rate of readings; 0 means no limit", 0, func(s *Settings) *int { return &s.Upload.ReadingsPerSecond }),
 	size("upload.bytes_per_second", "maximum rate of compressed bytes; 0 means no limit", 0, func(s *Settings) *settings.Size { return &s.Upload.BytesPerSecond }),
 	span("upload.every", "shortest time between two requests that are not full", func(s *Settings) *time.Duration { return &s.Upload.Every }),

@@ -108,6 +108,10 @@ topics: {a: {pattern: "{x}/{x}"}}
 	if _, err := settings.Load(forever); err == nil || !strings.Contains(err.Error(), "outbox.keep: forever is too long: use at most 1y") {
 		t.Errorf("outbox.keep: %v", err)
 	}
+	many := settings.Source{Environ: []string{"VARVE_AGENT_UPLOAD_READINGS=100001"}}
+	if _, err := settings.Load(many); err == nil || !strings.Contains(err.Error(), "upload.readings: 100001 is too much: it must be at most 100000") {
+		t.Errorf("upload.readings: %v", err)
+	}
 	for name, src := range map[string]settings.Source{
 		"missing file": {File: "missing.yaml", Required: true}, "not YAML": {File: file(t, "a: [")}, "list": {File: file(t, "- a")}, "alias": {File: file(t, "a: &x {b: *x}")},
 	} {

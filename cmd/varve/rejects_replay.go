@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
 )
@@ -27,7 +28,7 @@ func (a rejectCommands) replay() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			sum, err := replayAll(cmd, c, &r, args)
+			sum, err := a.replayAll(cmd, c, &r, args)
 			if shown := a.showReplay(&sum, r.DryRun); err == nil {
 				err = shown
 			}
@@ -54,10 +55,15 @@ func (a rejectCommands) replay() *cobra.Command {
 }
 
 // replayAll replays the rejects with the ids, or all selected ones. If it fails, the result "sum"
-// counts the rejects that were replayed before the failure.
-func replayAll(cmd *cobra.Command, c *client.Client, r *wire.ReplayRequest, ids []string) (sum wire.ReplayAnswer, err error) {
+// counts the rejects that were replayed before the failure. A missing reject is reported, and is not a
+// failure: an earlier replay, whose answer may be lost, deletes it.
+func (a rejectCommands) replayAll(cmd *cobra.Command, c *client.Client, r *wire.ReplayRequest, ids []string) (sum wire.ReplayAnswer, err error) {
 	for _, id := range ids {
 		one, err := c.ReplayReject(cmd.Context(), id, r.ReplayOptions)
+		if varve.FailureOf(err) == varve.NotFound {
+			fmt.Fprintf(a.err, "%s: not found: it may have been replayed or deleted already\n", printable(id))
+			continue
+		}
 		if err != nil {
 			return sum, err
 		}

@@ -32,13 +32,8 @@ type Receiver struct {
 	Now      func() time.Time
 }
 
-const (
-	// maxBody is the maximum size of a body with several records, in bytes.
-	maxBody = 4 << 20
-	// maxLines is the maximum number of lines of a body with several records. It is well below the number
-	// of invalid readings after which a session does not read the rest of a body.
-	maxLines = 50_000
-)
+// maxBody is the maximum size of a body with several records, in bytes.
+const maxBody = 4 << 20
 
 // Store stores the readings of records with the rights of a grant. If it returns nil, each reading is
 // durable, as a reading or as a reject. After an error, all records can be retried.
@@ -93,7 +88,7 @@ func (b *body) isFull(r *Record, t *Target, text []byte) bool {
 	if t.needsArrival(text) && !b.at.Equal(r.At) {
 		return true
 	}
-	return b.isWhole || len(b.text)+len(text) > maxBody || b.lines+bytes.Count(text, newline) >= maxLines ||
+	return b.isWhole || len(b.text)+len(text) > maxBody ||
 		t.Format == wire.Line && bytes.IndexByte(text, '"') >= 0
 }
 
@@ -184,8 +179,8 @@ func (w *write) readBody(b *body) (wire.Tally, error) {
 		}
 	}
 	err = session.Read(w.ctx, src)
-	if err == nil {
-		err = temporary
+	if temporary != nil && (err == nil || isFinal(err)) {
+		err = temporary // before the body becomes a reject, its valid readings must be stored
 	}
 	return session.Tally, err
 }

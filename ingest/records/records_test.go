@@ -1,6 +1,7 @@
 package records_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"github.com/varvedb/varve/ingest/records"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rejects"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
 )
 
@@ -29,11 +31,17 @@ type world struct {
 	engine *engine.Engine
 }
 
+func clock() time.Time { return noon }
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	now := func() time.Time { return noon }
+	return newWorldOver(t, mem.New(clock))
+}
+
+func newWorldOver(t *testing.T, s store.Store) *world {
+	t.Helper()
 	e, err := engine.Open(t.Context(), engine.Options{
-		Store: mem.New(now), Now: now, Rejects: rejects.Options{Limit: 1000, Retention: time.Hour},
+		Store: s, Now: clock, Rejects: rejects.Options{Limit: 1000, Retention: time.Hour},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -43,8 +51,8 @@ func newWorld(t *testing.T) *world {
 			t.Error(err)
 		}
 	})
-	in := ingest.New(ingest.Options{Router: e.Router, Budget: wire.NewBudget(1 << 20), Now: now, Rejects: e.Rejects, Door: "test"})
-	return &world{t: t, engine: e, Receiver: &records.Receiver{Ingester: in, Now: now}}
+	in := ingest.New(ingest.Options{Router: e.Router, Budget: wire.NewBudget(1 << 20), Now: clock, Rejects: e.Rejects, Door: "test"})
+	return &world{t: t, engine: e, Receiver: &records.Receiver{Ingester: in, Now: clock}}
 }
 
 func target(t *testing.T, params string) *records.Target {
@@ -166,16 +174,33 @@ func TestStore_ReadsForms(t *testing.T) {
 	}
 }
 
-// TestStore_SplitsLargeLists stores 120,000 invalid lines and a valid one, which need several bodies.
-func TestStore_SplitsLargeLists(t *testing.T) {
+// TestStore_ReadsAfterInvalidLines stores a record with 220,000 invalid lines and a valid one. The rejects are
+// not stored, which would take long.
+func TestStore_ReadsAfterInvalidLines(t *testing.T) {
 	w := newWorld(t)
-	data := make([]string, 0, 120_001)
-	for range 120_000 {
-		data = append(data, "x")
+	w.Ingester = ingest.New(ingest.Options{Router: w.engine.Router, Budget: wire.NewBudget(1 << 20), Now: clock, Door: "test"})
+	const invalid = 220_000
+	tally := w.store(target(t, "stream=weather&format=ndjson"), list(strings.Repeat("x\n", invalid)+object(1)))
+	if tally.Rejected != invalid || !slices.Equal(w.times(), []int64{1}) {
+		t.Errorf("%+v at %v, want all lines read", tally, w.times())
 	}
-	tally := w.store(target(t, "stream=weather&format=ndjson"), list(append(data, object(1))...))
-	if tally.Rejected != 120_000 || !slices.Equal(w.times(), []int64{1}) {
-		t.Errorf("%+v at %v, want all records read", tally, w.times())
+}
+
+// unregistered is a store that cannot register streams and devices.
+type unregistered struct{ store.Store }
+
+func (unregistered) Put(context.Context, store.Item, ...store.Cond) error {
+	return errors.New("throttled")
+}
+
+// TestStore_RetriesBeforeReject checks that a record whose end is unreadable is retried while a reading
+// in it is unavailable.
+func TestStore_RetriesBeforeReject(t *testing.T) {
+	w := newWorldOver(t, unregistered{mem.New(clock)})
+	data := object(1) + "\n" + strings.Repeat("x", 34<<20)
+	_, err := w.Store(t.Context(), apikeys.Everything(), target(t, "stream=weather&format=ndjson"), list(data))
+	if varve.FailureOf(err) != varve.Unavailable {
+		t.Errorf("%v, want an error to retry", err)
 	}
 }
 

@@ -123,7 +123,10 @@ func convertNested(r *Route, d *Delivery, _ string) error {
 	if len(timeAt) == 1 && len(r.fieldsAt) == 0 {
 		skip = timeAt[0]
 	}
-	if err := b.flatten("", fields, skip); err != nil {
+	switch err := b.flatten("", jx.DecodeBytes(fields), skip); {
+	case errors.Is(err, errNested):
+		return malformed("the name of a nested field has more than %d bytes: use fewer levels or shorter names", varve.MaxFieldBytes)
+	case err != nil:
 		return malformed("the payload is not JSON: %s", err)
 	}
 	d.Body = b.end()
@@ -201,19 +204,27 @@ func (b *builder) end() []byte {
 	return b.out
 }
 
-// flatten writes the properties of an object as fields, except the one whose name is the argument
-// "skip". Names of nested properties are joined by dots.
-func (b *builder) flatten(prefix string, object jx.Raw, skip string) error {
-	return jx.DecodeBytes(object).ObjBytes(func(d *jx.Decoder, key []byte) error {
+// flatten writes the properties of the next object as fields, except the one whose name is the argument
+// "skip". Names of nested properties are joined by dots. It fails with errNested at a depth where all
+// names are too long, so that its time does not grow with the depth of the text.
+func (b *builder) flatten(prefix string, object *jx.Decoder, skip string) error {
+	if len(prefix) > varve.MaxFieldBytes {
+		return errNested
+	}
+	return object.ObjBytes(func(d *jx.Decoder, key []byte) error {
 		name := prefix + string(key)
+		switch {
+		case name == skip && skip != "":
+			return d.Skip()
+		case d.Next() == jx.Object:
+			return b.flatten(name+".", d, "")
+		}
 		raw, err := d.Raw()
-		if err != nil || name == skip && skip != "" {
-			return err
+		if err == nil {
+			b.field(name, raw)
 		}
-		if raw.Type() == jx.Object {
-			return b.flatten(name+".", raw, "")
-		}
-		b.field(name, raw)
-		return nil
+		return err
 	})
 }
+
+var errNested = errors.New("names of nested fields are too long")

@@ -65,6 +65,11 @@ func compile(t *testing.T, rules ...topic.Rule) (table topic.Table) {
 	return table
 }
 
+// nest returns an object in a number of others, each as their property a.
+func nest(object string, levels int) string {
+	return strings.Repeat(`{"a":`, levels) + object + strings.Repeat("}", levels)
+}
+
 func TestResolve_ConvertsPayloads(t *testing.T) {
 	const at = "2026-11-20T10:00:00Z"
 	both := topic.Rule{Pattern: "s/{stream}/{device}"}
@@ -94,6 +99,9 @@ func TestResolve_ConvertsPayloads(t *testing.T) {
 		{"unmatched", "x/w/d1", `{"a":1}`, "no pattern matches the topic", both},
 		{"nested", "s/w/d1", `{"time":"` + at + `","ENERGY":{"Power":3,"Sum":{"day":4}},"list":[1,2]}`, "w d1 " + at + " ENERGY.Power=3 ENERGY.Sum.day=4 list=[1,2]", kind("flatten")},
 		{"nested, no object", "s/w/d1", `[1]`, "rejected(malformed: the payload is not a JSON object with the fields: see fields_at)", kind("flatten")},
+		{"nested, empty", "s/w/d1", `{"a":{},"b":{"c":1}}`, "w d1 2026-11-22T12:00:00Z b.c=1", kind("flatten")},
+		{"nested, long name", "s/w/d1", nest(`{"b":1}`, 63), "w d1 2026-11-22T12:00:00Z " + strings.Repeat("a.", 63) + "b=1", kind("flatten")},
+		{"nested too deep", "s/w/d1", nest(`{"b":1}`, 5000), "rejected(malformed: the name of a nested field has more than 128 bytes: use fewer levels or shorter names)", kind("flatten")},
 		{"number", "s/w/d1/temp", " 22.50 ", "w d1 2026-11-22T12:00:00Z temp=22.50", value},
 		{"boolean", "s/w/d1/open", "true", "w d1 2026-11-22T12:00:00Z open=true", value},
 		{"string", "s/w/d1/state", `"on"`, `w d1 2026-11-22T12:00:00Z state="on"`, value},

@@ -162,6 +162,9 @@ type Message struct {
 	Topic        string
 	Payload      []byte
 	Client, User string // client id and user of the connection; empty for messages of a broker
+	// At is the arrival of the message. It is the event time of readings without a time, so that a retry
+	// with the same At stores the same readings.
+	At time.Time
 }
 
 // Delivery is a message that was converted to a body of readings.

@@ -1,0 +1,142 @@
+package mqtt_test
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+// dialRaw opens a connection to a listener, and sends bytes. Reads fail after 20 seconds.
+func dialRaw(t *testing.T, address, send string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() }) // the test may have closed it already
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, send); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// expect reads the length of a text from a connection, and compares.
+func expect(t *testing.T, conn net.Conn, want string) {
+	t.Helper()
+	got := make([]byte, len(want))
+	if n, err := io.ReadFull(conn, got); string(got) != want {
+		t.Fatalf("the server sent %q, %v, want %q", got[:n], err, want)
+	}
+}
+
+// TestListener_ForgetsRefusedDevices checks that a device counts as connected only until its connection
+// ends, although its maximum length of packets forbids the first answer.
+func TestListener_ForgetsRefusedDevices(t *testing.T) {
+	w := newWorld(t, 10)
+	l := w.start(t)
+	defer func() { _ = l.Close() }() // no message is under way
+	conn := dialRaw(t, l.Addr().String(), "\x10\x13\x00\x04MQTT\x05\x02\x00\x1e\x05\x27\x00\x00\x00\x05\x00\x01c")
+	if answer, err := io.ReadAll(conn); len(answer) > 0 || err != nil {
+		t.Fatalf("the server sent %q, %v, want the end of the connection", answer, err)
+	}
+	within(t, "0 connections", func() bool { return l.Status().Connections == 0 && w.metrics.Connections() == 0 })
+}
+
+// Packets of MQTT 3.1.1.
+const (
+	hello3   = "\x10\x0d\x00\x04MQTT\x04\x00\x00\x1e\x00\x01c" // keeps the session
+	welcome3 = "\x20\x02\x00\x00"
+	resumed3 = "\x20\x02\x01\x00"
+)
+
+// publish3 returns a packet with a message of QoS 2. Its topic is varve/w/d1.
+func publish3(id uint16, payload string) string {
+	body := "\x00\x0avarve/w/d1" + string([]byte{byte(id >> 8), byte(id)}) + payload
+	return "\x34" + string([]byte{byte(len(body))}) + body
+}
+
+func pubrec3(id uint16) string { return "\x50\x02" + string([]byte{byte(id >> 8), byte(id)}) }
+
+// TestListener_StoresReusedPacketIDs checks that a new message of QoS 2 is stored although its packet id is
+// in use. A device that loses its memory between PUBREC and PUBREL sends such messages.
+func TestListener_StoresReusedPacketIDs(t *testing.T) {
+	w := newWorld(t, 10)
+	address := w.listen(t)
+	conn := dialRaw(t, address, hello3+publish3(1, reading(1)))
+	expect(t, conn, welcome3+pubrec3(1))
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	conn = dialRaw(t, address, hello3)
+	expect(t, conn, resumed3+pubrec3(1)) // the server resends the answer that may have been lost
+	if _, err := io.WriteString(conn, publish3(1, reading(2))); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, conn, pubrec3(1))
+	if n := w.stored(t, varve.DefaultTenant, "d1"); n != 2 {
+		t.Errorf("%d readings are stored, want 2", n)
+	}
+}
+
+// TestListener_AcceptsManyOpenMessages checks that MQTT 3.1.1 devices may have more open messages than
+// MQTT 5 devices, which know the limit, also after they resumed their session.
+func TestListener_AcceptsManyOpenMessages(t *testing.T) {
+	w := newWorld(t, 10)
+	address := w.listen(t)
+	const open = 150
+	for _, welcome := range []string{welcome3, resumed3} {
+		conn := dialRaw(t, address, hello3)
+		expect(t, conn, welcome)
+		if welcome == resumed3 {
+			expect(t, conn, pubrec3(1))
+		}
+		for id := range uint16(open) {
+			if _, err := io.WriteString(conn, publish3(id+2, reading(1))); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, conn, pubrec3(id+2))
+		}
+		// One message stays open, so that the server keeps the session.
+		for id := range uint16(open) {
+			pubrel := "\x62\x02" + pubrec3(id + 2)[2:]
+			if _, err := io.WriteString(conn, pubrel); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, conn, "\x70\x02"+pubrec3(id + 2)[2:])
+		}
+		if _, err := io.WriteString(conn, publish3(1, reading(1))); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, conn, pubrec3(1))
+		if err := conn.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestListener_AcceptsLongKeepAlive checks that keep-alives above 43,690 s are reduced to it: the server
+// closes a connection after one and a half keep-alives, which must fit 16 bits.
+func TestListener_AcceptsLongKeepAlive(t *testing.T) {
+	w := newWorld(t, 10)
+	address := w.listen(t)
+	const ping, pong = "\xc0\x00", "\xd0\x00"
+	conn := dialRaw(t, address, "\x10\x0d\x00\x04MQTT\x04\x02\xaa\xab\x00\x01c"+ping)
+	expect(t, conn, welcome3+pong)
+	conn = dialRaw(t, address, "\x10\x0e\x00\x04MQTT\x05\x02\xaa\xab\x00\x00\x01d"+ping)
+	answer, err := io.ReadAll(io.LimitReader(conn, 2))
+	if err != nil || len(answer) != 2 {
+		t.Fatalf("the server sent %q, %v, want CONNACK", answer, err)
+	}
+	rest := make([]byte, answer[1])
+	if _, err := io.ReadFull(conn, rest); err != nil || !strings.Contains(string(rest), "\x13\xaa\xaa") {
+		t.Errorf("CONNACK has %q, %v, want the server keep-alive 43690", rest, err)
+	}
+	expect(t, conn, pong)
+}
