@@ -248,7 +248,11 @@ func (r *records) recountSlots(ctx context.Context, s varve.Series, c *recount) 
 
 // scanSlots passes all copies of readings in the hours of the slots to a scanner.
 func (r *records) scanSlots(ctx context.Context, s varve.Series, slots map[slot]bool, scan store.CopyScanner) error {
-	for _, h := range spansOf(slots) {
+	return r.scanSpans(ctx, s, spansOf(slots), scan)
+}
+
+func (r *records) scanSpans(ctx context.Context, s varve.Series, spans []span, scan store.CopyScanner) error {
+	for _, h := range spans {
 		err := r.source.ScanCopies(ctx, s, h.window(), untilDone{ctx, scan})
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return fmt.Errorf("recount %s: %w", s, err)
