@@ -51,6 +51,38 @@ func (w *archiveWorld) aggregate() {
 	}
 }
 
+// begin begins an erasure and returns its id.
+func (w *archiveWorld) begin(target erasures.Target) string {
+	w.t.Helper()
+	p, err := w.Erasures.Plan(w.t.Context(), target)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r, err := w.Erasures.Begin(w.t.Context(), target, p.Digest(), "")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r.ID
+}
+
+// passUntil makes passes of an erasure until it has a state.
+func (w *archiveWorld) passUntil(id string, want erasures.State) {
+	w.t.Helper()
+	for range 5 {
+		if _, err := w.Erasures.Run(w.t.Context()); err != nil {
+			w.t.Fatal(err)
+		}
+		w.clock = w.clock.Add(20 * time.Minute)
+		if r, err := w.Erasures.Get(w.t.Context(), id); err != nil || r.State == want {
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			return
+		}
+	}
+	w.t.Fatalf("the erasure has not reached the state %s", want)
+}
+
 // TestErasure_KeepsRollupsOfLaterReadings erases a device while one of its tables is on hold. The device
 // sends for another year, and its tables are dropped. After the release of the hold, the roll-ups of
 // all readings that arrived after the plan must still be there, and no others.
@@ -63,32 +95,8 @@ func TestErasure_KeepsRollupsOfLaterReadings(t *testing.T) {
 	if err := w.Store.Hold(t.Context(), held, "trial"); err != nil {
 		t.Fatal(err)
 	}
-	target := erasures.Target{Tenant: varve.DefaultTenant, Device: "d", Window: varve.AllTime()}
-	p, err := w.Erasures.Plan(t.Context(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := w.Erasures.Begin(t.Context(), target, p.Digest(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	passUntil := func(want erasures.State) {
-		t.Helper()
-		for range 5 {
-			if _, err := w.Erasures.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			w.clock = w.clock.Add(20 * time.Minute)
-			if r, err = w.Erasures.Get(t.Context(), r.ID); err != nil {
-				t.Fatal(err)
-			}
-			if r.State == want && r.Passes > 1 {
-				return
-			}
-		}
-		t.Fatalf("%+v, want state %s", r, want)
-	}
-	passUntil(erasures.Held)
+	id := w.begin(erasures.Target{Tenant: varve.DefaultTenant, Device: "d", Window: varve.AllTime()})
+	w.passUntil(id, erasures.Held)
 	w.send() // on the day of the plan
 	w.aggregate()
 	const weeks = 52
@@ -112,7 +120,7 @@ func TestErasure_KeepsRollupsOfLaterReadings(t *testing.T) {
 	if err := w.Store.Hold(t.Context(), held, ""); err != nil {
 		t.Fatal(err)
 	}
-	passUntil(erasures.Done)
+	w.passUntil(id, erasures.Done)
 	for _, when := range []string{"dirty", "counted"} {
 		if hourly, daily := w.counted(); hourly != weeks+1 || daily != weeks+1 {
 			t.Errorf("%s: %d and %d readings in roll-ups, want %d", when, hourly, daily, weeks+1)
