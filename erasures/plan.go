@@ -124,7 +124,7 @@ func (e *Eraser) planAt(ctx context.Context, t Target, arrived time.Time) (p Pla
 	}
 	p.Traces = f.Traces
 	for j := range s.streams {
-		n, err := e.opts.Rollups.FindPartials(ctx, t.series(s.streams[j].Name), t.Window)
+		n, err := e.opts.Rollups.FindPartials(ctx, t.series(s.streams[j].Name), t.Window, arrived)
 		if err != nil {
 			return p, err
 		}

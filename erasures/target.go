@@ -42,7 +42,19 @@ func (t *Target) Validate() error {
 	if err := t.Window.Validate(); err != nil {
 		return varve.InvalidParam("to", "%s", err)
 	}
+	return t.validateTimes()
+}
+
+// validateTimes returns an error if the window has times that are not valid event times, or does not
+// begin and end at whole hours.
+func (t *Target) validateTimes() error {
 	all := varve.AllTime()
+	if t.Window.From.Before(all.From) {
+		return varve.InvalidParam("from", "is before %s: use that time", all.From.Format(time.RFC3339Nano))
+	}
+	if t.Window.To.After(all.To) {
+		return varve.InvalidParam("to", "is after %s: use that time", all.To.Format(time.RFC3339Nano))
+	}
 	if !t.Window.From.Equal(all.From) && !isHour(t.Window.From) {
 		return varve.InvalidParam("from", "is not a whole hour: use %s, because roll-ups cover whole hours", t.Window.From.UTC().Truncate(time.Hour).Format(time.RFC3339))
 	}

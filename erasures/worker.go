@@ -230,12 +230,12 @@ func addCount(list []Count, table, stream string, n int64) []Count {
 	return append(list, Count{Table: table, Stream: stream, Readings: n})
 }
 
-// eraseRollups removes the roll-ups of the window, so that they are recomputed from the remaining
+// eraseRollups removes the roll-ups with erased readings, so that they are recomputed from the remaining
 // readings.
 func (p *pass) eraseRollups(ctx context.Context) error {
 	for i := range p.scope.streams {
 		err := p.e.opts.Alone(func() error {
-			n, err := p.e.opts.Rollups.ErasePartials(ctx, p.record.series(p.scope.streams[i].Name), p.record.Window)
+			n, err := p.e.opts.Rollups.ErasePartials(ctx, p.record.series(p.scope.streams[i].Name), p.record.Window, p.record.Arrived)
 			if p.record.Passes == 0 {
 				p.record.Traces.Rollups += n
 			}

@@ -160,12 +160,12 @@ func (e *Engine) namedDevice(ctx context.Context, tenant, name string) ([]labels
 	return found, nil
 }
 
-// targets returns the pairs of a stream and a device that matchers may select, stream by stream. A
-// matcher of __name__ is ignored.
-func (e *Engine) targets(ctx context.Context, tenant string, matchers []*labels.Matcher) ([]target, error) {
+// targets returns the pairs of a stream and a device that matchers may select, stream by stream, and
+// their number. If limit is not 0, it returns only the first pairs. A matcher of __name__ is ignored.
+func (e *Engine) targets(ctx context.Context, tenant string, matchers []*labels.Matcher, limit int) (found []target, n int, err error) {
 	all, err := e.streamNames(ctx, tenant, matchers)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var list [][]labels.Label
 	if names, finite := namesOf(deviceLabel, matchers); finite {
@@ -174,20 +174,27 @@ func (e *Engine) targets(ctx context.Context, tenant string, matchers []*labels.
 		list, err = e.allDevices(ctx, tenant)
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var found []target
+	var matching [][]labels.Label
+	for _, device := range list {
+		if matchesDevice(device, matchers) {
+			matching = append(matching, device)
+		}
+	}
 	for _, name := range all {
 		if !matchesStream(name, matchers) {
 			continue
 		}
-		for _, device := range list {
-			if matchesDevice(device, matchers) {
-				found = append(found, newTarget(tenant, name, device))
+		n += len(matching)
+		for _, device := range matching {
+			if limit > 0 && len(found) >= limit {
+				break
 			}
+			found = append(found, newTarget(tenant, name, device))
 		}
 	}
-	return found, nil
+	return found, n, nil
 }
 
 // streamNames returns the streams of a tenant, or only the streams that matchers name. Streams are

@@ -55,13 +55,12 @@ func (e *Engine) list(ctx context.Context, s *Selection) (all []listed, warnings
 	}
 	seen := map[varve.Series]int{}
 	for _, matchers := range sets {
-		targets, err := e.targets(ctx, s.Tenant, matchers)
+		targets, n, err := e.targets(ctx, s.Tenant, matchers, e.opts.MaxSeries)
 		if err != nil {
 			return nil, nil, failure(err)
 		}
-		if n := len(targets); n > e.opts.MaxSeries {
+		if n > len(targets) {
 			warnings = append(warnings, fmt.Sprintf("only %d of %d devices in streams are listed: select a stream or a device, or raise query.max_series", e.opts.MaxSeries, n))
-			targets = targets[:e.opts.MaxSeries]
 		}
 		found := make([]survey, len(targets))
 		err = e.forEach(ctx, len(targets), func(ctx context.Context, i int) (err error) {

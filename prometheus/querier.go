@@ -146,21 +146,23 @@ func errTooManySeries(found, limit int) error {
 }
 
 // boundedTargets returns the result of targets for a selector. If it has more devices than the
-// limit of series, boundedTargets omits devices without data in the stream. It fails if the
-// remaining devices have too many series.
+// limit of series, boundedTargets omits devices without data in the stream. It fails if the last
+// readings of the remaining devices have too many series already. Earlier readings may have more.
 func (v *queryStorage) boundedTargets(ctx context.Context, matchers []*labels.Matcher, fromRollups bool) ([]target, error) {
-	targets, err := v.targets(ctx, v.tenant, matchers)
+	targets, _, err := v.targets(ctx, v.tenant, matchers, 0)
 	if err != nil || len(targets) <= v.opts.MaxSeries {
 		return targets, err
 	}
-	counts, lag := make([]int, len(targets)), selectsLag(matchers)
+	counts, hasData, lag := make([]int, len(targets)), make([]bool, len(targets)), selectsLag(matchers)
 	err = v.forEach(ctx, len(targets), func(ctx context.Context, i int) (err error) {
 		if fromRollups {
 			counts[i], err = v.countRollups(ctx, targets[i].series)
+			hasData[i] = counts[i] > 0
 			return err
 		}
 		s, err := v.survey(ctx, targets[i].series)
-		if lag && !s.last.IsZero() {
+		hasData[i] = !s.last.IsZero()
+		if lag && hasData[i] {
 			counts[i]++
 		}
 		for _, field := range s.fields {
@@ -175,7 +177,7 @@ func (v *queryStorage) boundedTargets(ctx context.Context, matchers []*labels.Ma
 	}
 	sum, kept := 0, targets[:0]
 	for i, n := range counts {
-		if sum += n; n > 0 {
+		if sum += n; hasData[i] {
 			kept = append(kept, targets[i])
 		}
 	}

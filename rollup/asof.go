@@ -38,26 +38,26 @@ func (b *pageBuilder) dividedSlots() map[slot]bool {
 	return slots
 }
 
-// recountDivided recounts the dirty and the divided slots from the readings that arrived before the
-// cut. It fails if readings of a divided slot are no longer stored. It also fails if a slot has
-// corrections, and the readings of earlier arrival days are no longer all stored.
-func (b *pageBuilder) recountDivided(ctx context.Context, divided map[slot]bool) (map[slot]*Partial, error) {
-	slots := maps.Clone(b.dirty)
-	maps.Copy(slots, divided)
+// recountDivided recounts slots from the readings that arrived before the cut, given the stored
+// partials of their hours. It fails if readings of a divided slot are no longer stored. It also fails if
+// a slot has corrections, and the readings of earlier arrival days are no longer all stored.
+func (b *pageBuilder) recountDivided(ctx context.Context, slots map[slot]bool, stored partialSet, divided map[slot]bool) (map[slot]*Partial, error) {
+	own := maps.Clone(slots)
+	maps.DeleteFunc(own, func(at slot, _ bool) bool { return !divided[at] })
 	scan := cutScan{
 		at:    b.cut.at,
-		early: newRecount(b.resent, tally{only: b.only}, slots, slots, b.hourly),
-		all:   newRecount(b.resent, tally{only: noFields}, divided, slots, b.hourly),
+		early: newRecount(b.resent, tally{only: b.only}, slots, slots, stored),
+		all:   newRecount(b.resent, tally{only: noFields}, own, slots, stored),
 	}
 	later := scan.early.replacing.removeLater(b.cut.at)
 	if err := b.scanSlots(ctx, b.q.Series, slots, &scan); err != nil {
 		return nil, err
 	}
-	if err := scan.all.finish(); err != nil {
+	if err := scan.all.finish(ctx); err != nil {
 		return nil, fmt.Errorf("recount %s: %w", b.q.Series, err)
 	}
-	for at := range divided {
-		if scan.all.aggregates[at].total.sum.identity().readings == b.hourly[at].identity().readings {
+	for at := range own {
+		if scan.all.aggregates[at].total.sum.identity().readings == stored[at].identity().readings {
 			continue
 		}
 		if err := b.checkUnmoved(ctx, divided); err != nil {
@@ -65,7 +65,7 @@ func (b *pageBuilder) recountDivided(ctx context.Context, divided map[slot]bool)
 		}
 		return nil, errDeleted(at, 1)
 	}
-	if err := scan.early.finish(); err != nil {
+	if err := scan.early.finish(ctx); err != nil {
 		return nil, fmt.Errorf("recount %s: %w", b.q.Series, err)
 	}
 	for at := range slots {

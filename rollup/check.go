@@ -138,7 +138,7 @@ func (c *checker) compareHour(ctx context.Context) error {
 	if err := c.source.ScanCopies(ctx, c.series, span{c.hour, c.hour + 1}.window(), now); err != nil {
 		return err
 	}
-	if err := now.finish(); err != nil {
+	if err := now.finish(ctx); err != nil {
 		return err
 	}
 	for at, p := range partials {

@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"context"
 	"slices"
 
 	"github.com/varvedb/varve"
@@ -18,7 +19,7 @@ func (c *recount) addVersion(x store.Copy, at slot) {
 	if open := c.corrections.open; len(open) > 0 && !open[0].reading.Position().IsVersionOf(x.Reading.Position()) {
 		c.endGroup()
 	}
-	c.corrections.open = append(c.corrections.open, groupMember{x.Reading.Clone(), at.arrival})
+	c.corrections.open = append(c.corrections.open, groupMember{reading: x.Reading.Clone(), arrival: at.arrival})
 	c.aggregate(at)
 }
 
@@ -50,7 +51,7 @@ func (c *recount) endGroup() {
 			if a.filter != nil {
 				a.filter.add(own)
 			}
-			a.picks = append(a.picks, own)
+			a.picks, g[i].isPick = append(a.picks, own), true
 		}
 	}
 }
@@ -69,21 +70,32 @@ func (c *recount) plainOf(at slot) *tally {
 	return t
 }
 
-func (c *recount) applyCorrections() {
+// applyCorrections adds the corrected readings to the slots of their hours. It fails when ctx ends.
+func (c *recount) applyCorrections(ctx context.Context) error {
+	if len(c.corrections.groups) == 0 {
+		return nil
+	}
+	slots, plain := slotsByHour(c.aggregates), slotsByHour(c.corrections.plain)
 	for hour, groups := range c.corrections.groups {
 		whole := map[slot]*tally{}
-		for at := range c.aggregates {
-			if at.hour == hour && c.corrections.superseding[at] && c.hasAllEarlier(at) {
-				whole[at] = c.wholeHour(at, groups)
+		for _, at := range slots[hour] {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if c.corrections.superseding[at] && c.hasAllEarlier(at) {
+				whole[at] = c.wholeHour(at, slots[hour], plain[hour], groups)
 			}
 		}
-		for at, a := range c.aggregates {
-			if at.hour == hour {
-				a.finishCorrections(at, groups, whole[at])
-				a.total.sum.uncorrected = c.lacksCorrected(at)
+		for _, at := range slots[hour] {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
+			a := c.aggregates[at]
+			a.finishCorrections(at, groups, whole[at])
+			a.total.sum.uncorrected = c.lacksCorrected(at)
 		}
 	}
+	return nil
 }
 
 // lacksCorrected reports whether a slot has corrections although readings of earlier arrival days
@@ -93,16 +105,16 @@ func (c *recount) lacksCorrected(at slot) bool {
 }
 
 // wholeHour counts all readings of the slot's hour that arrived by its arrival day, in their newest
-// versions.
-func (c *recount) wholeHour(at slot, groups []readingGroup) *tally {
+// versions. The other arguments are the aggregates, the plain tallies and the groups of the hour.
+func (c *recount) wholeHour(at slot, slots, plain []slot, groups []readingGroup) *tally {
 	total := &tally{only: c.blank.only}
-	for o, t := range c.corrections.plain {
-		if o.hour == at.hour && o.arrival <= at.arrival {
-			total.merge(&t.sum)
+	for _, o := range plain {
+		if o.arrival <= at.arrival {
+			total.merge(&c.corrections.plain[o].sum)
 		}
 	}
-	for o, a := range c.aggregates {
-		if o.hour == at.hour && o.arrival <= at.arrival && a.filter == nil {
+	for _, o := range slots {
+		if a := c.aggregates[o]; o.arrival <= at.arrival && a.filter == nil {
 			total.merge(&a.total.sum) // a.total has no corrected readings yet; finishCorrections adds them
 		}
 	}
@@ -126,8 +138,8 @@ func (a *aggregate) finishCorrections(at slot, groups []readingGroup, whole *tal
 	identified := t.sum.Readings
 	for _, g := range groups {
 		for i := range g {
-			if r := &g[i].reading; g[i].arrival == at.arrival && !slices.Contains(a.picks, r) {
-				t.identify(identified, r)
+			if g[i].arrival == at.arrival && !g[i].isPick {
+				t.identify(identified, &g[i].reading)
 				identified++
 			}
 		}

@@ -85,6 +85,27 @@ func (h span) window() varve.Window {
 	return varve.Window{From: Hourly.start(h.from), To: Hourly.start(h.to)}
 }
 
+// splitByDay returns a map of each day with the slots whose hours are on the day.
+func splitByDay[M ~map[slot]V, V any](slots M) map[int64]M {
+	days := map[int64]M{}
+	for at, v := range slots {
+		day := at.hour / dayHours
+		if days[day] == nil {
+			days[day] = M{}
+		}
+		days[day][at] = v
+	}
+	return days
+}
+
+func slotsByHour[V any](slots map[slot]V) map[int64][]slot {
+	hours := map[int64][]slot{}
+	for at := range slots {
+		hours[at.hour] = append(hours[at.hour], at)
+	}
+	return hours
+}
+
 // spansOf returns the hours of slots as spans. It joins adjacent hours, and returns the spans in
 // order.
 func spansOf[V any](slots map[slot]V) (list []span) {

@@ -307,11 +307,27 @@ func (b *pageBuilder) addRecounted(ctx context.Context) error {
 	return b.checkUnmoved(ctx, divided)
 }
 
+// recount recounts the dirty and the divided slots. It recounts one day after the other, because each
+// recount holds all corrected readings of its hours in memory.
 func (b *pageBuilder) recount(ctx context.Context, divided map[slot]bool) (map[slot]*Partial, error) {
-	if b.cut.at > 0 {
-		return b.recountDivided(ctx, divided)
+	slots := maps.Clone(b.dirty)
+	maps.Copy(slots, divided)
+	days, stored, recounted := splitByDay(slots), splitByDay(b.hourly), map[slot]*Partial{}
+	for _, day := range slices.Sorted(maps.Keys(days)) {
+		partials, err := b.recountDay(ctx, days[day], stored[day], divided)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(recounted, partials)
 	}
-	return b.recountSlots(ctx, b.q.Series, newRecount(b.resent, tally{only: b.only}, b.dirty, b.dirty, b.hourly))
+	return recounted, nil
+}
+
+func (b *pageBuilder) recountDay(ctx context.Context, slots map[slot]bool, stored partialSet, divided map[slot]bool) (map[slot]*Partial, error) {
+	if b.cut.at > 0 {
+		return b.recountDivided(ctx, slots, stored, divided)
+	}
+	return b.recountSlots(ctx, b.q.Series, newRecount(b.resent, tally{only: b.only}, slots, slots, stored))
 }
 
 // checkUnmoved fails with errMoved if a reading may have been counted in two slots. That can

@@ -33,6 +33,7 @@ type readingGroup []groupMember
 type groupMember struct {
 	reading varve.Reading
 	arrival int64 // arrival day, counted from 1970
+	isPick  bool  // whether the reading is in aggregate.picks of its slot
 }
 
 // newest returns the highest version that arrived by a day, or nil.

@@ -79,7 +79,7 @@ func (b *rebuilder) finishDay(ctx context.Context) error {
 	if b.recount == nil {
 		return nil
 	}
-	if err := b.recount.finish(); err != nil {
+	if err := b.recount.finish(ctx); err != nil {
 		return err
 	}
 	markers, err := b.g.markers(ctx, b.series, daySpan(b.day))

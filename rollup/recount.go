@@ -173,7 +173,7 @@ func (c *recount) newFilter(at slot) *copyFilter {
 }
 
 // finish ends the recount. It decides which of the readings in the filters count.
-func (c *recount) finish() error {
+func (c *recount) finish(ctx context.Context) error {
 	c.endGroup()
 	for at := range c.slots {
 		c.aggregate(at)
@@ -183,7 +183,9 @@ func (c *recount) finish() error {
 			a.resolveCopies(c.hasAllEarlier(at), c.resent)
 		}
 	}
-	c.applyCorrections()
+	if err := c.applyCorrections(ctx); err != nil {
+		return err
+	}
 	c.extendReplacing()
 	return c.err
 }
@@ -240,7 +242,7 @@ func (r *records) recountSlots(ctx context.Context, s varve.Series, c *recount) 
 	if err := r.scanSlots(ctx, s, c.slots, c); err != nil {
 		return nil, err
 	}
-	if err := c.finish(); err != nil {
+	if err := c.finish(ctx); err != nil {
 		return nil, fmt.Errorf("recount %s: %w", s, err)
 	}
 	return c.partials(), nil
@@ -248,7 +250,11 @@ func (r *records) recountSlots(ctx context.Context, s varve.Series, c *recount) 
 
 // scanSlots passes all copies of readings in the hours of the slots to a scanner.
 func (r *records) scanSlots(ctx context.Context, s varve.Series, slots map[slot]bool, scan store.CopyScanner) error {
-	for _, h := range spansOf(slots) {
+	return r.scanSpans(ctx, s, spansOf(slots), scan)
+}
+
+func (r *records) scanSpans(ctx context.Context, s varve.Series, spans []span, scan store.CopyScanner) error {
+	for _, h := range spans {
 		err := r.source.ScanCopies(ctx, s, h.window(), untilDone{ctx, scan})
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return fmt.Errorf("recount %s: %w", s, err)

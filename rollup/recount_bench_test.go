@@ -36,7 +36,7 @@ func recounted(t testing.TB, blank tally, readings []varve.Reading, slots map[sl
 			t.Fatal(err)
 		}
 	}
-	if err := c.finish(); err != nil {
+	if err := c.finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	counted := map[slot]*Partial{}

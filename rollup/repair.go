@@ -160,7 +160,7 @@ func (r *repairer) repairDay(ctx context.Context, day int64) error {
 // partial and its readings are uncertain, its hour is added to Lost.
 func (r *repairer) slotsToRecount(ctx context.Context, day int64, d *dayState) (map[slot]bool, error) {
 	c := newRecount(r.g.resent, tally{only: noFields, list: &readingList{}}, nil, d.dirty, d.partials)
-	if err := cmp.Or(r.g.source.ScanCopies(ctx, r.series, daySpan(day).window(), c), c.finish()); err != nil {
+	if err := cmp.Or(r.g.source.ScanCopies(ctx, r.series, daySpan(day).window(), c), c.finish(ctx)); err != nil {
 		return nil, err
 	}
 	lacking, unknown := outdatedSlots(c.aggregates, d.partials, d.dirty)

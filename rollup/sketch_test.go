@@ -78,7 +78,7 @@ func TestSketch_DamageFailsRecount(t *testing.T) {
 			prints, minutes := p.fingerprints, p.minutes
 			for _, cut := range []int{1, 2, 4} {
 				p.fingerprints, p.minutes = prints[:max(0, len(prints)-cut)], minutes[:max(0, len(minutes)-cut)]
-				err := newRecount(IgnoreResent, tally{}, late, late, partials).finish()
+				err := newRecount(IgnoreResent, tally{}, late, late, partials).finish(t.Context())
 				if err == nil || !strings.Contains(err.Error(), "2024-10-04T00:00:00Z, as of 20241004") {
 					t.Errorf("%d readings, %d characters are missing: %v", n, cut, err)
 				}

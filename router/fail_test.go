@@ -83,6 +83,33 @@ func TestRouter_RejectsUnregisteredStreams(t *testing.T) {
 	}
 }
 
+// TestRouter_RegistersStreamOncePerWrite writes interleaved streams while the registry fails. Each failed
+// registration may last long, so a write must try it once per stream, and not once per reading.
+func TestRouter_RegistersStreamOncePerWrite(t *testing.T) {
+	failures := 0
+	w := newWorld(func(o *router.Options) {
+		o.Events.Failed = func(string, error) { failures++ }
+	})
+	tries := map[string]int{}
+	w.store.put = func(k store.Key) error {
+		tries[k.SK]++
+		if strings.HasSuffix(k.SK, "wind") {
+			return nil
+		}
+		return errDisk
+	}
+	var readings []varve.Reading
+	for i := range int64(20) {
+		readings = append(readings, reading("brief", noon, i), reading("wind", noon, i), reading("weather", noon, i))
+	}
+	if got, want := words(w.send(t, readings...)), strings.TrimSpace(strings.Repeat("unavailable stored unavailable ", 20)); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if len(tries) != 3 || tries["STREAM#brief"] != 1 || tries["STREAM#weather"] != 1 || failures != 2 {
+		t.Errorf("tries %v and %d failures, want one per stream", tries, failures)
+	}
+}
+
 // TestFaults_BlameNoReading checks that after any fault of the registry, the tracker or the
 // store, readings are retryable. The cause must be reported.
 func TestFaults_BlameNoReading(t *testing.T) {

@@ -173,7 +173,7 @@ type Request struct {
 	arrived time.Time
 	month   grid.Month
 	tables  *placer
-	streams []streams.Stream // streams of the readings in the current write
+	streams []streams.Stream // registered streams of the current write, each once
 	unknown bool             // whether the store may perform a part of the current write later
 }
 

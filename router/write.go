@@ -10,7 +10,6 @@ import (
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/streams"
 	"github.com/varvedb/varve/timefmt"
 )
 
@@ -149,33 +148,45 @@ func (q *Request) judge(r *varve.Reading) varve.Verdict {
 	return varve.Verdict{}
 }
 
-// registerStreams registers the streams of the readings. If it cannot register a stream, it
+type streamKey struct{ tenant, stream string }
+
+// registerStreams registers the streams of the readings, each once. If it cannot register a stream, it
 // rejects the readings of the stream with a retryable code, because queries could not find them.
 func (q *Request) registerStreams(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
 	q.streams = q.streams[:0]
-	var tenant, stream string
-	var failed error
+	var last streamKey
+	var failed error // the error of the last stream
+	tried := map[streamKey]error{}
 	for i := range readings {
 		if verdicts[i].Outcome != 0 {
 			continue
 		}
-		if r := &readings[i]; r.Tenant != tenant || r.Stream != stream {
-			tenant, stream = r.Tenant, r.Stream
-			var st streams.Stream
-			st, failed = q.r.opts.Streams.Register(ctx, tenant, stream, q.r.opts.Policy.ClassOf(stream).Name, q.r.opts.Layouts[stream].RowWindow)
-			if err := ctx.Err(); err != nil {
-				return context.Cause(ctx)
+		if k := (streamKey{readings[i].Tenant, readings[i].Stream}); k != last {
+			err, ok := tried[k]
+			if !ok {
+				err = q.registerStream(ctx, k)
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				tried[k] = err
 			}
-			q.streams = append(q.streams, st)
-			if failed != nil {
-				q.r.opts.Events.Failed("register stream", failed)
-			}
+			last, failed = k, err
 		}
 		if failed != nil {
 			verdicts[i] = rejectFor(fault(failed))
 		}
 	}
 	return nil
+}
+
+func (q *Request) registerStream(ctx context.Context, k streamKey) error {
+	st, err := q.r.opts.Streams.Register(ctx, k.tenant, k.stream, q.r.opts.Policy.ClassOf(k.stream).Name, q.r.opts.Layouts[k.stream].RowWindow)
+	if err == nil {
+		q.streams = append(q.streams, st)
+	} else if ctx.Err() == nil {
+		q.r.opts.Events.Failed("register stream", err)
+	}
+	return err
 }
 
 // layout returns the configured layout of a series, with the shards of its device. With

@@ -1,0 +1,99 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/mem"
+)
+
+// correctedRecount returns a recount of n readings over a duration. Half of them are corrected on the
+// same day.
+func correctedRecount(t testing.TB, n int, over time.Duration) *recount {
+	t.Helper()
+	list, slots := evenly(n, over, 20_000)
+	c := newRecount(IgnoreResent, tally{}, slots, slots, nil)
+	for i := range list {
+		versions := []uint32{0, 1}[:1+i%2]
+		for _, version := range versions {
+			r := list[i].Clone()
+			r.ID = r.ID.WithVersion(version)
+			if err := c.Copy(store.Copy{Reading: &r, First: true, Versioned: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return c
+}
+
+// TestRecount_CorrectionsTakeLinearTime ends recounts of equally many corrected readings in one hour, a
+// day and as many hours as readings. The time must not grow with the square of readings or hours.
+func TestRecount_CorrectionsTakeLinearTime(t *testing.T) {
+	const readings = 30_000
+	took := func(over time.Duration) time.Duration {
+		best := time.Hour
+		for range 3 {
+			c := correctedRecount(t, readings, over)
+			begin := time.Now()
+			if err := c.finish(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			best = min(best, time.Since(begin))
+		}
+		return best
+	}
+	day := took(24 * time.Hour)
+	if hour := took(time.Hour); hour > 10*day {
+		t.Errorf("one hour takes %s, a day takes %s", hour, day)
+	}
+	if hours := took(readings * time.Hour); hours > 100*day { // each hour needs memory
+		t.Errorf("%d hours take %s, a day takes %s", readings, hours, day)
+	}
+}
+
+// TestRecount_CorrectionsEndWithContext ends a recount whose context was canceled after the last reading.
+func TestRecount_CorrectionsEndWithContext(t *testing.T) {
+	c := correctedRecount(t, 10, time.Hour)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.finish(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want %v", err, context.Canceled)
+	}
+}
+
+// windowsSource records the windows that are scanned.
+type windowsSource struct{ windows []varve.Window }
+
+func (w *windowsSource) ScanCopies(_ context.Context, _ varve.Series, in varve.Window, _ store.CopyScanner) error {
+	w.windows = append(w.windows, in)
+	return nil
+}
+
+// TestRead_RecountsDayByDay reads roll-ups of three dirty days, now and as of a time. Each day must be
+// recounted alone, because a recount holds the corrected readings of its hours in memory.
+func TestRead_RecountsDayByDay(t *testing.T) {
+	for _, asOf := range []time.Time{{}, Daily.start(20_010)} {
+		var source windowsSource
+		items := mem.New(func() time.Time { return Daily.start(20_020) })
+		var markers []store.Item
+		for day := range int64(3) {
+			markers = append(markers, dirtyMarker{from: (20_000 + day) * dayHours, hours: dayHours, arrival: 20_003, until: 20_004 * daySeconds}.item(series))
+		}
+		if err := items.PutAll(t.Context(), markers); err != nil {
+			t.Fatal(err)
+		}
+		q := Query{Series: series, Period: Hourly, Window: varve.AllTime(), AsOf: asOf}
+		if _, err := NewReader(items, &source, IgnoreResent).Read(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		want := []varve.Window{daySpan(20_000).window(), daySpan(20_001).window(), daySpan(20_002).window()}
+		if !slices.Equal(source.windows, want) {
+			t.Errorf("as of %s: scanned %v, want %v", asOf, source.windows, want)
+		}
+	}
+}
