@@ -19,6 +19,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/api/writes"
 	"github.com/varvedb/varve/ingest/records"
+	"github.com/varvedb/varve/internal/quote"
 )
 
 // AWS configures the routes for services of AWS. With the zero AWS, they do not exist.
@@ -309,9 +310,7 @@ func failFirehose(w http.ResponseWriter, r *http.Request, e *varve.Error) {
 	if e.Param != "" {
 		message = e.Param + ": " + message
 	}
-	if len(message) > maxFirehoseError {
-		message = message[:maxFirehoseError]
-	}
+	message = quote.Cut(message, maxFirehoseError)
 	writeFirehose(w, status, wire.FirehoseAnswer{
 		RequestID: r.Header.Get("X-Amz-Firehose-Request-Id"), Timestamp: time.Now().UnixMilli(), Error: message,
 	})
