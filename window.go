@@ -19,17 +19,6 @@ func AllTime() Window {
 // Contains reports whether t is in the window.
 func (w Window) Contains(t time.Time) bool { return !t.Before(w.From) && t.Before(w.To) }
 
-// Nearest returns t, or the end of the window that is nearest to t if t is before or after the window.
-func (w Window) Nearest(t time.Time) time.Time {
-	switch {
-	case t.Before(w.From):
-		return w.From
-	case t.After(w.To):
-		return w.To
-	}
-	return t
-}
-
 // Overlaps reports whether some instant is in both windows. An empty window overlaps no window.
 func (w Window) Overlaps(v Window) bool {
 	return w.From.Before(v.To) && v.From.Before(w.To) && w.From.Before(w.To) && v.From.Before(v.To)

@@ -136,7 +136,7 @@ func TestFirehose_StoresManyEmptyRecordsInParts(t *testing.T) {
 	}
 }
 
-// TestFirehose_RefusesLongNames checks that an ARN or an id that is longer than those of AWS is refused.
+// TestFirehose_RefusesLongNames checks that an ARN or an id of more than 512 bytes is refused.
 func TestFirehose_RefusesLongNames(t *testing.T) {
 	s := newAWSServer(t)
 	long := strings.Repeat("x", 513)

@@ -238,7 +238,7 @@ func (d *firehoseRequest) store() error {
 	return err
 }
 
-// checkFirehoseName refuses an ARN or the id of a request that is longer than those of AWS.
+// checkFirehoseName refuses an ARN, or the id of a request, that AWS would not send.
 func checkFirehoseName(param, name string) error {
 	if len(name) > maxFirehoseName {
 		return varve.InvalidParam(param, "has %d bytes: send at most %d", len(name), maxFirehoseName)

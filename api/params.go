@@ -48,7 +48,7 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 		return def, varve.InvalidParam("query."+name, "%s", err)
 	}
 	if ok {
-		return varve.AllTime().Nearest(t), nil // later times have no number of nanoseconds since 1970
+		return nearestValid(t), nil
 	}
 	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // an unescaped + of a time zone is a blank, too
 	if v.Outcome == varve.Rejected {
@@ -57,6 +57,18 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 		}
 	}
 	return t, nil
+}
+
+// nearestValid returns t, or the end of all valid event times that is nearest to t. Later times have no number
+// of nanoseconds since 1970.
+func nearestValid(t time.Time) time.Time {
+	switch all := varve.AllTime(); {
+	case t.Before(all.From):
+		return all.From
+	case t.After(all.To):
+		return all.To
+	}
+	return t
 }
 
 func seriesOf(r *http.Request, device string) (varve.Series, error) {

@@ -145,8 +145,10 @@ func (c *csvReader) longFields(b *Batch, name, value []byte, cells [][]byte) (ve
 	return verdict
 }
 
-// longField adds the value of a row, or its other column r. It adds no field to a group that is larger than
-// a reading may be, because the batch accepts fields until the group ends.
+// longField adds one cell of a row as a field: the value, or the other column r.
+//
+// A group that is larger than a reading may be gets no further fields. Otherwise it could fill the memory,
+// because the size of the batch is not checked within a group.
 func (c *csvReader) longField(b *Batch, name []byte, r *role, cell []byte, kind varve.Kind) (v varve.Verdict) {
 	l, n, column := &c.long, len(name), ""
 	if r != nil {

@@ -304,7 +304,7 @@ func inZone(t time.Time, zone *time.Location) time.Time {
 // limitOf parses the common forms of a limit of a window.
 func limitOf(text string, zone *time.Location) time.Time {
 	if t, ok, err := timefmt.ParseRelative(text, now(), zone); ok && err == nil {
-		return varve.AllTime().Nearest(t)
+		return t
 	}
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
