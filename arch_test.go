@@ -130,7 +130,7 @@ var layout = []struct {
 	{"ingest/kinesis", ". apikeys health lease registry store ingest/consumer ingest/records", "github.com/aws"},
 	{"api", ". erasures archive arrivals changes receipts reconcile clocks rejects aggregate prometheus api/arrowstream api/wire api/writes block calendar filter ingest ingest/records grid alerts notify devicelog devicename devices health registry apikeys query retention rollup rotator router store store/tablescan lease streams decimal timefmt internal/quote",
 		"github.com/danielgtaylor/huma/v2 github.com/go-faster/jx github.com/klauspost/compress github.com/prometheus/client_golang github.com/prometheus/common golang.org/x/sync golang.org/x/time"},
-	{"mqtt", ". api/wire apikeys health ingest internal/lanes mqtt/topic rejects", "github.com/eclipse/paho.golang github.com/eclipse/paho.mqtt.golang github.com/mochi-mqtt/server/v2 github.com/prometheus/client_golang"},
+	{"mqtt", ". api/wire apikeys health ingest internal/lanes internal/quote mqtt/topic rejects", "github.com/eclipse/paho.golang github.com/eclipse/paho.mqtt.golang github.com/mochi-mqtt/server/v2 github.com/prometheus/client_golang"},
 	{"agent/outbox", ".", ""},
 	{"agent/intake", ". agent/outbox api/wire ingest", ""},
 	{"agent/uplink", ". agent/outbox api/client api/wire reconcile rollup", "github.com/klauspost/compress golang.org/x/time"},

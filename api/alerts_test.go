@@ -179,3 +179,16 @@ func TestAlerts_AreChangedByHand(t *testing.T) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 }
+
+// TestAlerts_UntilDistantFuture checks that a relative time after all valid event times is their end. Its number
+// of nanoseconds since 1970 would not fit.
+func TestAlerts_UntilDistantFuture(t *testing.T) {
+	s := newServer(t, nil)
+	s.rule(hot)
+	s.write(measured(4, 31), measured(1, 32))
+	for _, query := range []string{"", "?to=%2B1y", "?to=%2B250y", "?to=%2B292y", "?from=-292y", "?from=-292y&to=%2B3500mo"} {
+		if list := decode[wire.AlertList](s.get("/v1/alerts" + query)); len(list.Alerts) != 1 {
+			t.Errorf("%q: %d alerts, want 1", query, len(list.Alerts))
+		}
+	}
+}

@@ -126,6 +126,35 @@ func TestFirehose_StoresRequests(t *testing.T) {
 	}
 }
 
+// TestFirehose_StoresManyEmptyRecordsInParts checks that records without data count toward a part, because
+// each of them needs memory. So the first reading is stored before the end of the body is read.
+func TestFirehose_StoresManyEmptyRecordsInParts(t *testing.T) {
+	s := newAWSServer(t)
+	body := firehoseBody(append([]string{reading(1)}, make([]string, 40_000)...)...)
+	if r, _ := s.firehose("?stream=weather", body[:len(body)-2]); r.status != 400 || s.stored() != 1 {
+		t.Errorf("%d %s, %d readings are stored, want 1", r.status, r.body, s.stored())
+	}
+}
+
+// TestFirehose_RefusesLongNames checks that an ARN or an id of more than 512 bytes is refused.
+func TestFirehose_RefusesLongNames(t *testing.T) {
+	s := newAWSServer(t)
+	long := strings.Repeat("x", 513)
+	for _, tt := range []struct{ param, body, header, value string }{
+		{"header.X-Amz-Firehose-Source-Arn", firehoseBody(reading(1)), "X-Amz-Firehose-Source-Arn", long},
+		{"header.X-Amz-Firehose-Request-Id", firehoseBody(reading(1)), "X-Amz-Firehose-Request-Id", long},
+		{"body.requestId", strings.Replace(firehoseBody(reading(1)), firehoseID, long, 1), "X-Amz-Firehose-Request-Id", ""},
+	} {
+		r := s.send("POST", "/v1/aws/firehose?stream=weather", tt.body, tt.header, tt.value)
+		if want := tt.param + ": has 513 bytes: send at most 512"; r.status != 400 || decode[wire.FirehoseAnswer](r).Error != want {
+			t.Errorf("%d %.300s, want %s", r.status, r.body, want)
+		}
+	}
+	if s.stored() != 0 {
+		t.Errorf("%d readings are stored, want none", s.stored())
+	}
+}
+
 // TestFirehose_AcceptsRejectedReadings checks that permanently rejected records are stored as rejects
 // and accepted. Otherwise Firehose would resend the request for hours.
 func TestFirehose_AcceptsRejectedReadings(t *testing.T) {

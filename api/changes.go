@@ -27,7 +27,8 @@ const (
 
 	defaultChanges = 10_000
 	maxChanges     = 100_000
-	maxCollected   = 32 << 20 // bytes of readings in memory, after which an answer in CSV or Arrow ends early
+	maxCollected   = 32 << 20 // maximum bytes of readings, or of cells, in an answer in CSV or Arrow
+	cellBytes      = 16       // assumed memory of one cell, which may be empty
 	maxWait        = time.Minute
 	maxWaiting     = 1024 // maximum number of requests that wait for changes
 )
@@ -118,6 +119,9 @@ type changesAnswer struct {
 	numbers arrowstream.Numbers
 	rows    *changes.Rows
 	table   wire.RowWriter
+	set     wire.FieldSet // the fields of the readings that fit into an answer in CSV or Arrow
+	rowsIn  int           // number of the readings that fit
+	size    int           // size of these readings, in bytes
 	n       int
 	sent    bool
 	out     []byte
@@ -157,6 +161,9 @@ func (a *changesAnswer) parse() error {
 	}
 	if a.numbers, err = numbersOf(asked, a.format); err != nil {
 		return err
+	}
+	if a.format == wire.CSV || a.format == wire.Arrow {
+		a.q.Fits = a.fits
 	}
 	return a.parseSince(asked)
 }
@@ -316,25 +323,28 @@ func (a *changesAnswer) writeArrow(ctx context.Context, page []varve.Reading) er
 }
 
 // collect returns all readings of the answer, because the header of CSV and Arrow has the fields of all
-// readings. After maxCollected bytes of readings, it ends the answer early.
+// readings. The method fits bounds them.
 func (a *changesAnswer) collect(ctx context.Context, page []varve.Reading) (all []varve.Reading, err error) {
-	var set wire.FieldSet
-	size := 0
 	for len(page) > 0 {
-		for i := range page {
-			set.Add(&page[i])
-			size += page[i].Size()
-		}
 		all = append(all, page...)
-		if size >= maxCollected {
-			break
-		}
 		if page, err = a.next(ctx); err != nil {
 			return nil, err
 		}
 	}
-	a.table.SetColumns(&set)
+	a.table.SetColumns(&a.set)
 	return all, nil
+}
+
+// fits counts a reading and returns true, unless the answer would exceed maxCollected. The first reading
+// always fits. Each row has a cell for each field of all readings.
+func (a *changesAnswer) fits(r *varve.Reading) bool {
+	size, rows := a.size+r.Size(), a.rowsIn+1
+	if a.rowsIn > 0 && max(size, rows*a.set.LenWith(r)*cellBytes) > maxCollected {
+		return false
+	}
+	a.set.Add(r)
+	a.size, a.rowsIn = size, rows
+	return true
 }
 
 func (a *changesAnswer) add(page []varve.Reading) {
@@ -376,12 +386,14 @@ func (a *changesAnswer) end() error {
 	return nil
 }
 
-// flush sends the text in a.out, and removes it from there.
+// flush sends the text in a.out in pieces, and removes it from there.
 func (a *changesAnswer) flush() error {
 	a.sent = true
-	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(a.h.stall)) // the error is ignored, because the ResponseWriter of a test has no deadlines
-	if _, err := a.w.Write(a.out); err != nil {
-		return errNotTaken
+	for part := range slices.Chunk(a.out, piece) {
+		_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(a.h.stall)) // the error is ignored, because the ResponseWriter of a test has no deadlines
+		if _, err := a.w.Write(part); err != nil {
+			return errNotTaken
+		}
 	}
 	a.out = a.out[:0]
 	return nil

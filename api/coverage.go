@@ -68,20 +68,17 @@ const trailerRows = 3
 
 // shortened returns a part of a coverage that fits into a trailer.
 func shortened(c query.Coverage) query.Coverage {
-	if n := len(c.Read); n > trailerTables {
-		c.Read, c.MoreRead = c.Read[:trailerTables], n-trailerTables
-	}
-	if n := len(c.Expired); n > trailerTables {
-		c.Expired, c.MoreExpired = c.Expired[:trailerTables], n-trailerTables
-	}
-	if n := len(c.Archived); n > trailerTables {
-		c.Archived, c.MoreArchived = c.Archived[:trailerTables], n-trailerTables
+	for _, l := range []struct {
+		list *[]string
+		more *int
+	}{{&c.Read, &c.MoreRead}, {&c.Expired, &c.MoreExpired}, {&c.Archived, &c.MoreArchived}, {&c.Missing, &c.MoreMissing}, {&c.Failed, &c.MoreFailed}} {
+		if n := len(*l.list); n > trailerTables {
+			*l.list, *l.more = (*l.list)[:trailerTables], n-trailerTables
+		}
 	}
 	if n := len(c.Damaged); n > trailerRows {
 		c.Damaged, c.MoreDamaged = c.Damaged[:trailerRows], n-trailerRows
 	}
-	c.Missing = c.Missing[:min(len(c.Missing), trailerTables)]
-	c.Failed = c.Failed[:min(len(c.Failed), trailerTables)]
 	return c
 }
 

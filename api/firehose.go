@@ -19,6 +19,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/api/writes"
 	"github.com/varvedb/varve/ingest/records"
+	"github.com/varvedb/varve/internal/quote"
 )
 
 // AWS configures the routes for services of AWS. With the zero AWS, they do not exist.
@@ -39,6 +40,10 @@ const (
 	maxFirehosePart = 4 << 20
 	// maxFirehoseError is the maximum length of an error message, as AWS documents it.
 	maxFirehoseError = 8192
+	// maxFirehoseName is the maximum length of an ARN and of the id of a request. Each record has both.
+	maxFirehoseName = 512
+	// firehoseRecordBytes is the assumed memory of a record, without its data and the text that names it.
+	firehoseRecordBytes = 100
 	// firehoseVersion is the only version of the protocol that AWS documents.
 	firehoseVersion = "1.0"
 )
@@ -97,7 +102,7 @@ type firehoseRequest struct {
 	target *records.Target
 	from   string // ARN of the Firehose stream; if the request has none, the id of the API key
 	count  int    // number of records read so far
-	size   int    // bytes of the records in part
+	size   int    // approximate memory of the records in part, in bytes
 	part   []records.Record
 }
 
@@ -115,6 +120,12 @@ func (d *firehoseRequest) read(w http.ResponseWriter) error {
 	}
 	if d.from = d.r.Header.Get("X-Amz-Firehose-Source-Arn"); d.from == "" {
 		d.from = grantOf(d.r.Context()).ID
+	}
+	if err := checkFirehoseName("header.X-Amz-Firehose-Source-Arn", d.from); err != nil {
+		return err
+	}
+	if err := checkFirehoseName("header.X-Amz-Firehose-Request-Id", d.id); err != nil {
+		return err
 	}
 	limits := d.limits
 	limits.Body = min(limits.Body, maxFirehose)
@@ -144,6 +155,9 @@ func (d *firehoseRequest) decode(body io.Reader) error {
 			if d.id == "" {
 				d.id = id
 			}
+			if err == nil {
+				err = checkFirehoseName("body.requestId", id)
+			}
 			if err == nil && id != d.id {
 				err = varve.InvalidParam("body.requestId", "not the id in the header X-Amz-Firehose-Request-Id: send the same one")
 			}
@@ -157,8 +171,10 @@ func (d *firehoseRequest) decode(body io.Reader) error {
 	switch {
 	case in.err != nil:
 		return in.err
-	case err == nil || errors.As(err, &e):
-		return err
+	case err == nil:
+		return nil
+	case errors.As(err, &e):
+		return e // without the positions in the JSON that the decoder adds
 	default:
 		return varve.InvalidParam("body", "not a delivery of Amazon Data Firehose: %s", err)
 	}
@@ -179,8 +195,8 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// record decodes a record and appends it to d.part. If the part then has maxFirehosePart bytes or more,
-// record stores the part.
+// record decodes a record and appends it to d.part. If the part then needs maxFirehosePart bytes or
+// more, record stores the part.
 func (d *firehoseRequest) record(j *jx.Decoder) error {
 	var data []byte
 	var reason error
@@ -206,9 +222,10 @@ func (d *firehoseRequest) record(j *jx.Decoder) error {
 	if !found {
 		return varve.InvalidParam("body.records", "a record has no data: send it in Base64")
 	}
-	d.part = append(d.part, records.Record{Data: data, From: d.from + " " + d.id + " " + strconv.Itoa(d.count), At: d.at, Err: reason})
+	from := d.from + " " + d.id + " " + strconv.Itoa(d.count)
+	d.part = append(d.part, records.Record{Data: data, From: from, At: d.at, Err: reason})
 	d.count++
-	if d.size += len(data); d.size < maxFirehosePart {
+	if d.size += firehoseRecordBytes + len(from) + len(data); d.size < maxFirehosePart {
 		return nil
 	}
 	return d.store()
@@ -219,6 +236,14 @@ func (d *firehoseRequest) store() error {
 	_, err := d.receiver.Store(d.r.Context(), grantOf(d.r.Context()), d.target, d.part)
 	d.part, d.size = d.part[:0], 0
 	return err
+}
+
+// checkFirehoseName refuses an ARN, or the id of a request, that AWS would not send.
+func checkFirehoseName(param, name string) error {
+	if len(name) > maxFirehoseName {
+		return varve.InvalidParam(param, "has %d bytes: send at most %d", len(name), maxFirehoseName)
+	}
+	return nil
 }
 
 // checkFirehoseVersion refuses versions of the protocol whose requests may have another form. A request
@@ -285,9 +310,7 @@ func failFirehose(w http.ResponseWriter, r *http.Request, e *varve.Error) {
 	if e.Param != "" {
 		message = e.Param + ": " + message
 	}
-	if len(message) > maxFirehoseError {
-		message = message[:maxFirehoseError]
-	}
+	message = quote.Cut(message, maxFirehoseError)
 	writeFirehose(w, status, wire.FirehoseAnswer{
 		RequestID: r.Header.Get("X-Amz-Firehose-Request-Id"), Timestamp: time.Now().UnixMilli(), Error: message,
 	})

@@ -70,7 +70,7 @@ func shapeParams() []*huma.Param {
 		"name_column", "CSV: column with the names of fields, if each row has one value; consecutive rows with the same time, device and id are one reading",
 		"value_column", "CSV: with name_column, the column with the values",
 		"device_columns", "CSV: all other columns are devices, and their cells are this field",
-		"null", "CSV: cells that stand for a missing value, as in NaN,N/A,-",
+		"null", "CSV: up to 100 cells that stand for a missing value, as in NaN,N/A,-",
 		"decimal", "CSV: a comma, if numbers have a decimal comma; requires another delimiter",
 		"bad_cells", "CSV: skip: omit and count cells that are not values; default reject, which rejects their reading",
 		"dst", "local times that occur twice or never: earlier or later; by default they are rejected",

@@ -29,7 +29,7 @@ func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
 }
 
 // moment parses a time in a query: a time as in readings, or a form of timefmt.ParseRelative, such as now,
-// today, -24h, -1mo or 2026-11. If the parameter is missing, moment returns def.
+// today, -24h, -1mo or 2026-11. Such a form before or after all valid event times is one of their ends. If the parameter is missing, moment returns def.
 func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def time.Time) (time.Time, error) {
 	f.Choice = wire.EarlierLocal
 	text := q.Get(name)
@@ -48,7 +48,7 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 		return def, varve.InvalidParam("query."+name, "%s", err)
 	}
 	if ok {
-		return t, nil
+		return nearestValid(t), nil
 	}
 	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // an unescaped + of a time zone is a blank, too
 	if v.Outcome == varve.Rejected {
@@ -57,6 +57,18 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 		}
 	}
 	return t, nil
+}
+
+// nearestValid returns t, or the end of all valid event times that is nearest to t. Later times have no number
+// of nanoseconds since 1970.
+func nearestValid(t time.Time) time.Time {
+	switch all := varve.AllTime(); {
+	case t.Before(all.From):
+		return all.From
+	case t.After(all.To):
+		return all.To
+	}
+	return t
 }
 
 func seriesOf(r *http.Request, device string) (varve.Series, error) {

@@ -237,9 +237,13 @@ func (h *prometheusHandler) queryRange(r *http.Request) (*promAnswer, error) {
 		p.refuse("end", errors.New("end timestamp must not be before start time"))
 	}
 	q.Step = p.duration("step")
-	if q.Step <= 0 {
+	length := float64(q.End.UnixMilli()) - float64(q.Start.UnixMilli()) // may exceed the 292 years of a time.Duration
+	switch {
+	case q.Step <= 0:
 		p.refuse("step", errors.New("zero or negative query resolution step widths are not accepted. Try a positive integer"))
-	} else if q.End.Sub(q.Start)/q.Step > maxSteps && p.err == nil {
+	case q.Step < time.Millisecond:
+		p.refuse("step", errors.New("query resolution step widths below a millisecond are not accepted. Try 0.001 or more"))
+	case length/float64(q.Step.Milliseconds()) >= maxSteps+1 && p.err == nil:
 		p.err = errors.New("exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution (?step=XX)")
 	}
 	q.Lookback = p.lookback()

@@ -44,8 +44,8 @@ var (
 )
 
 func parsePromTime(text string) (time.Time, error) {
-	if f, err := strconv.ParseFloat(text, 64); err == nil {
-		seconds, part := math.Modf(f)
+	if f, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(f) {
+		seconds, part := math.Modf(min(max(f, float64(promMinTime.Unix())), float64(promMaxTime.Unix())))
 		part = math.Round(part*1000) / 1000
 		return time.Unix(int64(seconds), int64(part*float64(time.Second))).UTC(), nil
 	}
@@ -103,6 +103,9 @@ func (p *promParams) lookback() time.Duration {
 		return 0
 	}
 	d, err := parsePromDuration(text)
+	if err == nil && d < 0 {
+		err = fmt.Errorf("%q is negative: use a positive duration, or omit the parameter", text)
+	}
 	if err != nil && p.err == nil {
 		p.err = fmt.Errorf("error parsing lookback delta duration: %w", err)
 	}

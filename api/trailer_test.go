@@ -3,6 +3,8 @@ package api_test
 import (
 	"fmt"
 	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
 	"strings"
 	"testing"
 	"time"
@@ -33,5 +35,29 @@ func TestLongCoverage_FitsTrailer(t *testing.T) {
 	}
 	if cover := answer.Coverage; n != 200 || len(cover.Read) != 12 || cover.MoreRead < 5 {
 		t.Errorf("%d readings, %d tables named and %d more", n, len(cover.Read), cover.MoreRead)
+	}
+}
+
+// TestMissingTables_FitTrailer checks that a trailer has the number of missing tables that it does not name.
+func TestMissingTables_FitTrailer(t *testing.T) {
+	s := newServer(t, nil)
+	var list []string
+	for week := range 200 {
+		list = append(list, readingOf("d1", noon.AddDate(0, 0, -7*week), `"a":1`))
+	}
+	s.write(list...)
+	s.store.set(&s.store.read, func(grid.Table) error { return store.ErrNoTable })
+	c, err := client.New(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer client.Answer
+	for _, err := range c.Readings(t.Context(), client.Query{Stream: "weather", Device: "d1"}, &answer) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if cover := answer.Coverage; len(cover.Missing) != 12 || cover.MoreMissing < 5 || cover.MoreFailed != 0 {
+		t.Errorf("%d tables named and %d more, want 12 and the others", len(cover.Missing), cover.MoreMissing)
 	}
 }

@@ -64,6 +64,9 @@ type Query struct {
 	Device string // if not empty, only readings of this device
 	Since  Cursor // the zero cursor means the oldest complete time
 	Limit  int    // maximum number of readings; 0 means no limit
+	// Fits, if set, is called with each reading before it is returned. The rows end before the first one
+	// that does not fit, and Rows.More returns true then.
+	Fits func(*varve.Reading) bool
 }
 
 // Open determines the settled time, and returns the changes up to it. It reads no readings before

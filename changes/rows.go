@@ -110,6 +110,10 @@ func (r *Rows) scanDevice(ctx context.Context, d *changed) (done bool, err error
 			if full = r.left == 0 || len(r.out) >= 2*pageReadings || r.size >= pageBytes; full {
 				return false
 			}
+			if full = r.q.Fits != nil && !r.q.Fits(c); full {
+				r.left = 0
+				return false
+			}
 			r.out, r.size = append(r.out, c.Clone()), r.size+sizeOf(c)
 			if r.left > 0 {
 				r.left--

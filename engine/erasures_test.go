@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,8 +193,14 @@ func TestErasure_RefusesOtherPlans(t *testing.T) {
 				t.Errorf("%s: %v, want %v", name, err, c.want)
 			}
 		}
+		later := p
+		later.Arrived = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+		if _, err := w.BeginErasure(t.Context(), target, later.Digest(), ""); varve.FailureOf(err) != varve.Conflict ||
+			!strings.Contains(err.Error(), "plan: was made at 2100-01-01T00:00:00Z, after the present time: request a new plan") {
+			t.Errorf("plan of the future: %v", err)
+		}
 		wait(25 * time.Hour)
-		if _, err := w.BeginErasure(t.Context(), target, p.Digest(), ""); varve.FailureOf(err) != varve.Conflict {
+		if _, err := w.BeginErasure(t.Context(), target, p.Digest(), ""); varve.FailureOf(err) != varve.Conflict || !strings.Contains(err.Error(), "is older than 24h") {
 			t.Errorf("old plan: %v", err)
 		}
 		if list, err := w.Erasures.List(t.Context()); err != nil || len(list) > 0 {

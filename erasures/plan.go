@@ -142,7 +142,10 @@ func (e *Eraser) Begin(ctx context.Context, t Target, digest, by string) (Record
 		return Record{}, varve.InvalidParam("plan", "is not the digest of a plan: request a plan first")
 	}
 	now, at := e.opts.Now(), time.UnixMilli(arrived).UTC()
-	if at.After(now.Add(time.Millisecond)) || now.Sub(at) > maxPlanAge {
+	switch {
+	case at.After(now.Add(time.Millisecond)):
+		return Record{}, varve.Errorf(varve.Conflict, "plan: was made at %s, after the present time: request a new plan", at.Format(time.RFC3339))
+	case now.Sub(at) > maxPlanAge:
 		return Record{}, varve.Errorf(varve.Conflict, "plan: is older than %s: request a new plan", maxPlanAge)
 	}
 	p, err := e.planAt(ctx, t, at)

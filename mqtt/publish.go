@@ -11,6 +11,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/apikeys"
+	"github.com/varvedb/varve/internal/quote"
 	"github.com/varvedb/varve/mqtt/topic"
 )
 
@@ -133,22 +134,24 @@ func acknowledge(cl *server.Client, pk *packets.Packet, code packets.Code, r *Re
 	if pk.FixedHeader.Qos == 2 {
 		kind = packets.Pubrec
 	}
-	reason := r.Verdict.Message
-	if r.Verdict.Code != "" {
-		reason = string(r.Verdict.Code) + ": " + reason
-	}
-	if len(reason) > maxReason {
-		reason = reason[:maxReason]
-	}
 	ack := packets.Packet{
 		FixedHeader: packets.FixedHeader{Type: kind}, PacketID: pk.PacketID, ReasonCode: code.Code,
-		Properties: packets.Properties{ReasonString: reason, User: []packets.UserProperty{
+		Properties: packets.Properties{ReasonString: reasonOf(&r.Verdict), User: []packets.UserProperty{
 			{Key: "stored", Val: strconv.FormatInt(r.Tally.Stored, 10)},
 			{Key: "duplicates", Val: strconv.FormatInt(r.Tally.Duplicates, 10)},
 			{Key: "rejected", Val: strconv.FormatInt(r.Tally.Rejected, 10)},
 		}},
 	}
 	_ = cl.WritePacket(ack) // if the connection is lost, the device resends the message
+}
+
+// reasonOf returns a verdict as the reason string of a packet, which must be valid UTF-8.
+func reasonOf(v *varve.Verdict) string {
+	reason := v.Message
+	if v.Code != "" {
+		reason = string(v.Code) + ": " + reason
+	}
+	return quote.Cut(reason, maxReason)
 }
 
 // answer sends the verdicts to the response topic of a message, if its sender has subscribed to

@@ -43,6 +43,20 @@ func TestLookback_FollowsInterval(t *testing.T) {
 	}
 }
 
+// TestLookback_IgnoresNegative checks that a negative look-back counts as none.
+func TestLookback_IgnoresNegative(t *testing.T) {
+	w := newWorld(t, false, prometheus.Options{})
+	for i := range 60 {
+		w.send(reading(t, "a", noon.Add(time.Duration(i-60)*time.Minute), "v", fmt.Sprint(i)))
+	}
+	q := prometheus.Query{Text: `v{device="a"}`, Start: noon.Add(-30 * time.Minute), End: noon, Step: 7 * time.Minute}
+	want, _ := w.ask(q)
+	q.Lookback = -10 * time.Minute
+	if got, _ := w.ask(q); len(want) != 1 || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // TestSamples_LastOfMillisecond checks that the last of several readings in one millisecond is the sample,
 // and that texts are not samples.
 func TestSamples_LastOfMillisecond(t *testing.T) {

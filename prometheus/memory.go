@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -45,8 +46,7 @@ func (v *queryStorage) count(samples int) error {
 // reserveSeries counts the samples that promql computes from the series of a selector: one per step
 // and series.
 func (v *queryStorage) reserveSeries(series int, hints *storage.SelectHints) error {
-	milliseconds := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-	n := float64(series) * steps(milliseconds(hints.End-hints.Start), milliseconds(hints.Step))
+	n := float64(series) * steps(float64(hints.End)-float64(hints.Start), float64(hints.Step))
 	return v.reserve(int64(min(n, float64(v.opts.MaxSamples))))
 }
 
@@ -54,32 +54,32 @@ func (v *queryStorage) reserveSeries(series int, hints *storage.SelectHints) err
 // selectors count, too. It fails if a part has more steps than the limit of samples.
 func (v *queryStorage) reserveSteps(s *parser.EvalStmt) error {
 	limit := float64(v.opts.MaxSamples)
-	sum, largest := countSteps(s.Expr, s.End.Sub(s.Start), s.Interval)
+	sum, largest := countSteps(s.Expr, float64(s.End.UnixMilli())-float64(s.Start.UnixMilli()), s.Interval)
 	if largest > limit {
 		return varve.Errorf(varve.Invalid, "the query has more than %d steps: choose a shorter range or a longer step, or raise query.max_samples", v.opts.MaxSamples)
 	}
 	return v.reserve(int64(min(sum, limit)))
 }
 
-// steps returns the number of steps in a range of time. The result is a float, because subqueries of long
-// ranges may have more steps than an int64 can count.
-func steps(length, step time.Duration) float64 {
+// steps returns the number of steps in a range of time, both in milliseconds. They are floats, because a
+// range may exceed the 292 years of a time.Duration, and a subquery has more steps than an int64 can count.
+func steps(length, step float64) float64 {
 	if step <= 0 {
 		return 1
 	}
-	return float64(length/step) + 1
+	return math.Floor(max(length, 0)/step) + 1
 }
 
 // countSteps returns the number of steps of all parts of an expression, and of the part with the most
-// steps.
-func countSteps(node parser.Node, length, step time.Duration) (sum, largest float64) {
-	sum = steps(length, step)
+// steps. The length is in milliseconds.
+func countSteps(node parser.Node, length float64, step time.Duration) (sum, largest float64) {
+	sum = steps(length, milliseconds(step))
 	largest = sum
 	switch node := node.(type) {
 	case *parser.StepInvariantExpr:
 		length = 0
 	case *parser.SubqueryExpr:
-		length += node.Range
+		length += milliseconds(node.Range)
 		if step = node.Step; step == 0 {
 			step = defaultSubqueryStep
 		}
@@ -90,3 +90,6 @@ func countSteps(node parser.Node, length, step time.Duration) (sum, largest floa
 	}
 	return sum, largest
 }
+
+// milliseconds returns a duration in milliseconds, with its fraction.
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -70,3 +70,26 @@ func TestEvaluate_BoundsSteps(t *testing.T) {
 		}
 	}
 }
+
+// TestEvaluate_ReservesLongRanges checks that queries of more than 292 years reserve memory like others, and
+// do not raise the limit of all queries.
+func TestEvaluate_ReservesLongRanges(t *testing.T) {
+	w := newWorld(t, false, prometheus.Options{MaxSamples: 1000})
+	w.send(reading(t, "a", noon.Add(-time.Second), "v", "1"))
+	for _, text := range []string{`v{device="a"}`, `vector(1)`, `count_over_time(vector(1)[291y:290y])`} {
+		open := 0
+		for range 100 {
+			r, err := w.promql.Evaluate(t.Context(), prometheus.Query{
+				Tenant: varve.DefaultTenant, Text: text, Start: noon.AddDate(-10_000, 0, 0), End: noon, Step: 20 * 365 * 24 * time.Hour,
+			})
+			if err != nil {
+				break
+			}
+			open++
+			t.Cleanup(r.Close)
+		}
+		if open > 8 {
+			t.Errorf("%s: %d results of 500 steps fit into the memory of 4000 samples", text, open)
+		}
+	}
+}

@@ -22,7 +22,7 @@ type Query struct {
 	Text       string
 	Start, End time.Time
 	Step       time.Duration
-	Lookback   time.Duration // if set, overrides the look-back of the selected series
+	Lookback   time.Duration // if positive, overrides the look-back of the selected series
 	Limit      int           // maximum number of series in the result; 0 means no limit
 }
 
@@ -80,7 +80,7 @@ func countSelectors(expr parser.Expr) (n int) {
 
 // evaluate returns the result of a query. The reserved samples of v count until the result is closed.
 func (v *queryStorage) evaluate(ctx context.Context, q Query, expr parser.Expr) (r *Result, err error) {
-	if q.Lookback == 0 {
+	if q.Lookback <= 0 {
 		if q.Lookback, err = v.selectedLookback(ctx, expr); err != nil {
 			return nil, failure(err)
 		}

@@ -123,10 +123,12 @@ type Coverage struct {
 	// Listed is the time at which the tables were listed. The list includes all tables that were used
 	// before that time.
 	Listed time.Time `json:"listed,omitzero"`
-	// MoreRead, MoreExpired, MoreArchived and MoreDamaged count the entries that were cut from long
-	// lists.
+	// MoreRead, MoreExpired, MoreArchived, MoreMissing, MoreFailed and MoreDamaged count the entries that
+	// were cut from long lists.
 	MoreRead     int `json:"more_read,omitempty"`
 	MoreExpired  int `json:"more_expired,omitempty"`
 	MoreArchived int `json:"more_archived,omitempty"`
+	MoreMissing  int `json:"more_missing,omitempty"`
+	MoreFailed   int `json:"more_failed,omitempty"`
 	MoreDamaged  int `json:"more_damaged,omitempty"`
 }

@@ -41,14 +41,14 @@ func (q *AggregateQuery) values() url.Values {
 	v := url.Values{}
 	for name, value := range map[string]string{
 		"step": q.Step, "functions": strings.Join(q.Functions, ","), "fields": strings.Join(q.Fields, ","), "where": q.Where, "from": q.From, "to": q.To, "during": q.During,
-		"timezone": q.Timezone, "fill": q.Fill, "source": q.Source, "devices": strings.Join(q.Devices, ","), "status": q.Status, "device_type": q.DeviceType,
+		"timezone": q.Timezone, "fill": q.Fill, "source": q.Source, "status": q.Status, "device_type": q.DeviceType,
 		"top_by": q.TopBy, "top_field": q.TopField, "as_of": q.AsOf, "archive": q.Archive,
 	} {
 		if value != "" {
 			v.Set(name, value)
 		}
 	}
-	setLists(v, map[string][]string{"attribute": q.Attributes})
+	setLists(v, map[string][]string{"device": q.Devices, "attribute": q.Attributes})
 	if q.Limit > 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))
 	}

@@ -58,8 +58,7 @@ func rulePath(id string) string { return "/v1/alert-rules/" + segment(id) }
 // DeleteRule deletes an alert rule, and resolves its alerts. If the rule does not exist, DeleteRule fails
 // with varve.NotFound.
 func (c AlertCalls) DeleteRule(ctx context.Context, id string) error {
-	_, err := getJSON[wire.Deleted](ctx, c.connection, request{method: http.MethodDelete, path: rulePath(id)})
-	return err
+	return c.deleteObject(ctx, rulePath(id))
 }
 
 // Alerts returns a page of the alerts of all devices, newest first. An empty severity or state

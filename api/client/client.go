@@ -133,6 +133,7 @@ type request struct {
 	header       http.Header
 	body         func() (io.Reader, error)
 	accept       []int // statuses besides 200 that are not errors, unless the body is a problem
+	isDeletion   bool  // if an earlier try may have deleted the object, NotFound becomes errDeleted
 }
 
 // do sends a request until it succeeds, fails permanently, or has no retry left, or until ctx is done.
@@ -142,11 +143,16 @@ func (c *connection) do(ctx context.Context, r request) (*http.Response, error) 
 		return nil, fmt.Errorf("%s %s: the client is read-only: create one without client.ReadOnly", r.method, r.path)
 	}
 	var last error
+	mayBeDone := false
 	for try := 0; ; try++ {
 		resp, err := c.once(ctx, r)
 		if err == nil {
 			return resp, nil
 		}
+		if r.isDeletion && mayBeDone && varve.FailureOf(err) == varve.NotFound {
+			return nil, errDeleted
+		}
+		mayBeDone = mayBeDone || varve.FailureOf(err) != varve.Busy
 		wait, again := retryAfter(err, try)
 		if ctx.Err() != nil && last != nil {
 			return nil, gaveUp(ctx, last)
@@ -161,6 +167,18 @@ func (c *connection) do(ctx context.Context, r request) (*http.Response, error) 
 			return nil, gaveUp(ctx, last)
 		}
 	}
+}
+
+// errDeleted means that an object is missing after a try without an answer from the server.
+var errDeleted = errors.New("an earlier try deleted the object")
+
+// deleteObject deletes an object. It fails with varve.NotFound if the object did not exist before.
+func (c *connection) deleteObject(ctx context.Context, path string) error {
+	_, err := getJSON[wire.Deleted](ctx, c, request{method: http.MethodDelete, path: path, isDeletion: true})
+	if errors.Is(err, errDeleted) {
+		return nil
+	}
+	return err
 }
 
 // gaveUp returns an error with the reason for which ctx is done, and the last error of the call.

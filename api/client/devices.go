@@ -76,8 +76,7 @@ func (c DeviceCalls) PutDevice(ctx context.Context, device string, d wire.Device
 // DeleteDevice deletes the record of a device. If the device does not exist, DeleteDevice fails with
 // varve.NotFound.
 func (c DeviceCalls) DeleteDevice(ctx context.Context, device string) error {
-	_, err := getJSON[wire.Deleted](ctx, c.connection, request{method: http.MethodDelete, path: devicePath(device)})
-	return err
+	return c.deleteObject(ctx, devicePath(device))
 }
 
 // Devices returns a page of the devices with a status. An empty status means any.

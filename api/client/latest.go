@@ -137,7 +137,7 @@ func (c ReadingCalls) Counts(ctx context.Context, q CountQuery) (wire.CountsBody
 	setParams(r.query, map[string]string{
 		"status": q.Status, "device_type": q.DeviceType, "from": q.From, "to": q.To, "during": q.During, "source": q.Source, "where": q.Where, "as_of": q.AsOf,
 	})
-	setLists(r.query, map[string][]string{"devices": q.Devices, "attribute": q.Attributes})
+	setLists(r.query, map[string][]string{"device": q.Devices, "attribute": q.Attributes})
 	return getJSON[wire.CountsBody](ctx, c.connection, r)
 }
 

@@ -174,6 +174,7 @@ func (a *Answer) add(page *Answer, first bool) {
 	c.Conflicts += p.Conflicts
 	c.MoreRead, c.MoreExpired = max(c.MoreRead, p.MoreRead), max(c.MoreExpired, p.MoreExpired)
 	c.MoreArchived = max(c.MoreArchived, p.MoreArchived)
+	c.MoreMissing, c.MoreFailed = max(c.MoreMissing, p.MoreMissing), max(c.MoreFailed, p.MoreFailed)
 }
 
 func (a *Answer) fill(resp *http.Response) (err error) {

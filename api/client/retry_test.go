@@ -242,3 +242,36 @@ func TestCreateKey_IsNotRetried(t *testing.T) {
 		t.Errorf("%d tries: %v", len(s.at), err)
 	}
 }
+
+// TestRetry_OfDeletion checks that an object that is missing after a lost answer was deleted. If the first try
+// finds none, or no earlier try may have deleted it, the error is NotFound.
+func TestRetry_OfDeletion(t *testing.T) {
+	missing := problem(404, "none", "")
+	for _, row := range []struct {
+		why     string
+		answers []answer
+		failure varve.Failure
+		ok      bool
+	}{
+		{"the answer was lost", []answer{{err: errReset}, missing}, 0, true},
+		{"a gateway had no answer", []answer{{status: 504, media: "text/html"}, problem(429, "busy", ""), missing}, 0, true},
+		{"the first try", []answer{missing}, varve.NotFound, false},
+		{"after a refusal", []answer{problem(429, "busy", ""), missing}, varve.NotFound, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			for name, call := range map[string]func(*client.Client) error{
+				"device": func(c *client.Client) error { return c.DeleteDevice(t.Context(), "d") },
+				"rule":   func(c *client.Client) error { return c.DeleteRule(t.Context(), "r") },
+			} {
+				s := &script{answers: row.answers}
+				if err := call(s.client(t)); (err == nil) != row.ok || !row.ok && varve.FailureOf(err) != row.failure {
+					t.Errorf("%s, %s: %v", name, row.why, err)
+				}
+			}
+			s := &script{answers: row.answers}
+			if _, err := s.client(t).RevokeKey(t.Context(), "k"); varve.FailureOf(err) != varve.NotFound {
+				t.Errorf("%s: another call: %v, want NotFound", row.why, err)
+			}
+		})
+	}
+}

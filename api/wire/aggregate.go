@@ -95,7 +95,11 @@ func (w *AggregateWriter) appendStart(dst []byte, r *aggregate.Row) []byte {
 	if w.Zone == nil || w.Zone == time.UTC {
 		return AppendTime(dst, t.UTC())
 	}
-	return t.In(w.Zone).AppendFormat(dst, time.RFC3339)
+	t = t.In(w.Zone)
+	if _, offset := t.Zone(); offset%60 != 0 {
+		return AppendTime(dst, t.UTC()) // RFC 3339 has no offsets with seconds, which some zones had before 1973
+	}
+	return t.AppendFormat(dst, time.RFC3339)
 }
 
 func (w *AggregateWriter) appendBucket(dst []byte, r *aggregate.Row) []byte {

@@ -51,6 +51,10 @@ const firstReadings = BatchReadings/256 + 1
 // keptFields is the number of fields for which an empty batch has memory, at most: 8 MiB.
 const keptFields = BatchBytes / fieldBytes
 
+// keptReadings is the number of readings for which an empty batch has memory, at most. A row with many
+// devices as columns can add more.
+const keptReadings = 4 * BatchReadings
+
 // fieldBytes is the assumed memory of a field, without its name and text. It is a part of the size that
 // BatchBytes limits.
 const fieldBytes = 32
@@ -82,6 +86,9 @@ func (b *Batch) Shrink() {
 	}
 	if cap(b.texts) > BatchBytes {
 		b.texts = nil
+	}
+	if cap(b.Readings) > keptReadings {
+		b.Readings, b.Verdicts, b.Lines, b.groups, b.sorted, b.spans = nil, nil, nil, nil, nil, nil
 	}
 }
 

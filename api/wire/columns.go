@@ -9,6 +9,9 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
+// maxNulls is the maximum number of texts that stand for missing values. Each cell is compared with all.
+const maxNulls = 100
+
 // ParseColumns parses the parameters of a write that describe the columns of a CSV body. The flags of
 // varve ingest are parsed by this function, too.
 func ParseColumns(q url.Values) (c Columns, err error) {
@@ -39,6 +42,9 @@ func (c *Columns) parseCells(q url.Values) error {
 		return varve.InvalidParam("query.device_columns", "excludes device_column: omit one of them")
 	}
 	if text := q.Get("null"); text != "" {
+		if n := strings.Count(text, ",") + 1; n > maxNulls {
+			return varve.InvalidParam("query.null", "lists %d texts: use at most %d", n, maxNulls)
+		}
 		c.Nulls = strings.Split(text, ",")
 	}
 	switch text := q.Get("decimal"); {

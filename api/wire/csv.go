@@ -245,6 +245,9 @@ func (c *csvReader) assign(names []string) error {
 	if c.Defaults.Device == "" && c.replacedDevice() == "" && c.DeviceColumns == "" && !slices.Contains(names, device) {
 		return missingColumn("device_column", "Name the one with the device, or the device of all rows", device, names)
 	}
+	if c.DeviceColumns != "" && len(names) > maxDeviceColumns {
+		return bodyErrorf("the header has %d columns, and a file with columns for devices has at most %d: divide the file", len(names), maxDeviceColumns)
+	}
 	return c.checkColumns(names)
 }
 

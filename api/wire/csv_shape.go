@@ -7,10 +7,15 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/quote"
 )
 
 // maxGroup is the maximum number of rows that form one reading in the long form.
 const maxGroup = varve.MaxFields
+
+// maxDeviceColumns is the maximum number of columns if the columns are devices. A row adds a reading for
+// each of them, even to a batch that is nearly full.
+const maxDeviceColumns = BatchReadings
 
 // longForm reads files with one row per value. Consecutive rows with the same time, device, id and
 // version form a group, which is one reading:
@@ -24,7 +29,8 @@ const maxGroup = varve.MaxFields
 type longForm struct {
 	key      []string // cells with the time, device, id and version of the open group; empty if no group is open
 	from     int      // index of the group's first field in the memory of the batch
-	names    []string // names of the values in the group
+	names    []string // names of the values in the group: see groupName
+	size     int      // bytes of the names and texts of the group's fields
 	rows     int
 	deferred *deferredRow // the row with which the next batch begins, if set
 	memory   deferredRow
@@ -53,7 +59,7 @@ func (l *longForm) isNext(roles []role, cells [][]byte) bool {
 				return false
 			}
 			n++
-		case roles[i].use == useName && slices.Contains(l.names, string(cells[i])):
+		case roles[i].use == useName && slices.Contains(l.names, groupName(cells[i])):
 			return false
 		}
 	}
@@ -61,7 +67,7 @@ func (l *longForm) isNext(roles []role, cells [][]byte) bool {
 }
 
 func (l *longForm) start(roles []role, cells [][]byte) {
-	l.key, l.names, l.rows = l.key[:0], l.names[:0], 0
+	l.key, l.names, l.size, l.rows = l.key[:0], l.names[:0], 0, 0
 	for i := range roles {
 		if keyUse(roles[i].use) {
 			l.key = append(l.key, string(cells[i]))
@@ -94,9 +100,9 @@ func (c *csvReader) longRow(b *Batch, cells [][]byte, line int) bool {
 	}
 	l.rows++
 	name, value := c.named(cells, useName), c.named(cells, useValue)
-	l.names = append(l.names, string(name))
+	l.names = append(l.names, groupName(name))
 	last := b.Len() - 1
-	v := c.longFields(b, b.names.get(name), value, cells)
+	v := c.longFields(b, name, value, cells)
 	b.end(l.from, &b.Readings[last])
 	if b.Verdicts[last].Outcome == 0 {
 		b.Verdicts[last] = v
@@ -114,29 +120,53 @@ func (c *csvReader) named(cells [][]byte, u use) []byte {
 	return nil
 }
 
+// groupName returns the name of a value. A name that is too long for a field is cut, so that the rows of a
+// group need little memory.
+func groupName(name []byte) string { return string(name[:min(len(name), varve.MaxFieldBytes+1)]) }
+
 // longFields adds the value of a row, and its other columns.
-func (c *csvReader) longFields(b *Batch, name string, value []byte, cells [][]byte) (verdict varve.Verdict) {
-	if name == "" {
+func (c *csvReader) longFields(b *Batch, name, value []byte, cells [][]byte) (verdict varve.Verdict) {
+	if len(name) == 0 {
 		return varve.Reject(varve.CodeFieldInvalid, "the name of the field is empty")
-	}
-	add := func(name string, cell []byte, kind varve.Kind) {
-		if len(cell) == 0 || c.isNull(cell) {
-			return
-		}
-		if v := c.addField(b, name, cell, kind); v.Outcome != 0 && verdict.Outcome == 0 {
-			verdict = v
-		}
 	}
 	if len(c.present(value)) == 0 {
 		return verdict // without a value, the other columns have nothing to describe
 	}
-	add(name, value, c.Kinds[c.Value])
+	verdict = c.longField(b, name, nil, value, c.Kinds[c.Value])
 	for i := range c.roles {
-		if r := &c.roles[i]; r.use == useField {
-			add(name+"."+r.name, cells[i], r.kind)
+		r, cell := &c.roles[i], c.present(cells[i])
+		if r.use != useField || len(cell) == 0 {
+			continue
+		}
+		if v := c.longField(b, name, r, cell, r.kind); verdict.Outcome == 0 {
+			verdict = v
 		}
 	}
 	return verdict
+}
+
+// longField adds one cell of a row as a field: the value, or the other column r.
+//
+// A group that is larger than a reading may be gets no further fields. Otherwise it could fill the memory,
+// because the size of the batch is not checked within a group.
+func (c *csvReader) longField(b *Batch, name []byte, r *role, cell []byte, kind varve.Kind) (v varve.Verdict) {
+	l, n, column := &c.long, len(name), ""
+	if r != nil {
+		n += 1 + len(r.name)
+		column = "." + r.name[:min(len(r.name), varve.MaxFieldBytes)]
+	}
+	switch {
+	case n > varve.MaxFieldBytes:
+		return varve.Reject(varve.CodeFieldInvalid, "field name %s has %d bytes, the limit is %d", quote.Text(groupName(name)+column), n, varve.MaxFieldBytes)
+	case len(b.fields)-l.from >= varve.MaxFields:
+		return varve.Reject(varve.CodeFieldInvalid, "the reading has more fields than the limit, %d", varve.MaxFields)
+	case l.size > varve.MaxReadingBytes:
+		return varve.Reject(varve.CodeTooLarge, "the reading has more bytes than the limit, %d", varve.MaxReadingBytes)
+	}
+	before := b.size
+	v = c.addField(b, b.names.get(name)+column, cell, kind)
+	l.size += max(0, b.size-before-fieldBytes)
+	return v
 }
 
 // wideRow adds a row in which each column is a device. Each cell with a value is a reading.

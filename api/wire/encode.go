@@ -269,6 +269,17 @@ func (s *FieldSet) Add(r *varve.Reading) {
 	}
 }
 
+// LenWith returns the number of names that the set has after the fields of a reading are added.
+func (s *FieldSet) LenWith(r *varve.Reading) int {
+	n := len(s.names)
+	for i := range r.Fields {
+		if !s.names[r.Fields[i].Name] {
+			n++
+		}
+	}
+	return n
+}
+
 func (s *FieldSet) add(name string) {
 	if s.names == nil {
 		s.names = map[string]bool{}

@@ -48,6 +48,7 @@ type seriesCache struct {
 	stream, device string // if set, the stream of all points, and the device of points without a tag for the device
 	replaced       string // if set, the device of all points
 	byText         map[string]*lineSeries
+	size           int // approximate memory of byText, in bytes
 	last           *lineSeries
 	lastText       []byte
 }
@@ -55,6 +56,13 @@ type seriesCache struct {
 // maxSeriesText is the maximum length in bytes of the text of a series in the cache. Longer texts are
 // parsed each time.
 const maxSeriesText = 1 << 10
+
+// maxSeriesBytes is the maximum memory of the cache. A full cache is emptied. It assumes tagBytes for each
+// tag, and for the series itself.
+const (
+	maxSeriesBytes = 4 << 20
+	tagBytes       = 100
+)
 
 // reset prepares the cache for the next body. It empties the cache if the mapping, the stream or
 // the device has changed.
@@ -129,10 +137,12 @@ func (c *seriesCache) find(point []byte) (*lineSeries, int, varve.Verdict) {
 		return nil, 0, v
 	}
 	if len(text) <= maxSeriesText {
-		if len(c.byText) >= maxNames {
-			clear(c.byText)
+		size := len(text) + tagBytes*(1+len(s.tags))
+		if c.size+size > maxSeriesBytes {
+			c.byText, c.size = map[string]*lineSeries{}, 0
 		}
 		c.byText[string(text)] = s
+		c.size += size
 	}
 	return s, end, varve.Verdict{}
 }

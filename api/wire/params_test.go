@@ -1,8 +1,10 @@
 package wire_test
 
 import (
+	"fmt"
 	"net/url"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +45,15 @@ func TestFormatParams_RoundTrips(t *testing.T) {
 		var got options
 		if got.c, got.arrival, err = wire.ParseParams(q, &got.d); err != nil || !reflect.DeepEqual(got, o) {
 			t.Errorf("%s: %v\ngot  %+v\nwant %+v", text, err, got, o)
+		}
+	}
+}
+
+func TestParseColumns_LimitsNulls(t *testing.T) {
+	for n, want := range map[int]string{100: "", 101: "query.null: lists 101 texts: use at most 100"} {
+		c, err := wire.ParseColumns(url.Values{"null": {strings.TrimSuffix(repeat("-,", n), ",")}})
+		if got := fmt.Sprint(err); want == "" && (err != nil || len(c.Nulls) != n) || want != "" && got != want {
+			t.Errorf("%d texts: %s, want %q", n, got, want)
 		}
 	}
 }

@@ -23,9 +23,13 @@ func (b *Batch) shareText(from int, text []byte) {
 	}
 }
 
-// extendText adds a line to the text of the last reading.
+// extendText adds a line to the text of the last reading. It omits lines after a text of maxLine bytes,
+// which is longer than the text of a reject.
 func (b *Batch) extendText(line []byte) {
 	if len(b.spans) < len(b.Readings) {
+		return
+	}
+	if s := b.spans[len(b.spans)-1]; s.to-s.from >= maxLine {
 		return
 	}
 	b.size += len(line) + 1

@@ -159,12 +159,15 @@ const timeHint = "write RFC 3339 as in 2026-04-20T14:00:00Z, a date, a month, no
 
 // queryError returns the usage error for an error about a query. The server's hints concern
 // times in readings, so timeHint replaces them.
-func queryError(err error) error {
+func queryError(cmd *cobra.Command, err error) error {
 	var e *varve.Error
 	if !errors.As(err, &e) || e.Failure != varve.Invalid {
 		return err
 	}
-	if name := strings.TrimPrefix(e.Param, "query."); name != "from" && name != "to" && name != "at" && name != "path.time" {
+	switch name := strings.TrimPrefix(e.Param, "query."); {
+	case name == "device" && cmd.Flags().Lookup(name) == nil: // the devices of the command are arguments
+		return usageError{fmt.Errorf("DEVICE: %s", strings.TrimPrefix(e.Message, "path.device: "))}
+	case name != "from" && name != "to" && name != "at" && name != "path.time":
 		return paramError(err, "")
 	}
 	said, _, cut := strings.Cut(e.Message, ": send ")

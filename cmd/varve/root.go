@@ -155,7 +155,7 @@ func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
 			defer cancel()
 			cmd.SetContext(ctx)
 		}
-		return untrusted(a.forbidden(queryError(withCommand(ofFlag(cmd, run(cmd, args))))))
+		return untrusted(a.forbidden(queryError(cmd, withCommand(ofFlag(cmd, run(cmd, args))))))
 	}
 	return cmd
 }

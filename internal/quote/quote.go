@@ -14,9 +14,16 @@ func Text(s string) string {
 	if len(s) <= Max {
 		return strconv.Quote(s)
 	}
-	end := Max
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
+	return strconv.Quote(Cut(s, Max)) + "…"
+}
+
+// Cut returns the first bytes of s, at most n. It cuts between characters.
+func Cut(s string, n int) string {
+	if len(s) <= n {
+		return s
 	}
-	return strconv.Quote(s[:end]) + "…"
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }

@@ -24,3 +24,11 @@ func TestText_CutsBetweenCharacters(t *testing.T) {
 		})
 	}
 }
+
+func TestCut_CutsBetweenCharacters(t *testing.T) {
+	for n, want := range []string{"", "a", "a", "a", "a€", "a€b", "a€b"} {
+		if got := quote.Cut("a€b", n); got != want {
+			t.Errorf("%d bytes: %q, want %q", n, got, want)
+		}
+	}
+}
