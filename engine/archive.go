@@ -327,13 +327,9 @@ func joinFew(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// expireArchives deletes the archives of dropped tables after their retention. It lists the tables once
-// more, because one may have been restored while others were archived.
+// expireArchives deletes the archives of dropped tables after their retention, and unfinished ones at once. It
+// lists the tables once more, because one may have been restored while others were archived.
 func (e *Engine) expireArchives(ctx context.Context) error {
-	keep := e.archives.opts.Retention
-	if keep <= 0 || keep == retention.Forever {
-		return nil
-	}
 	infos, err := e.Rotator.Tables(ctx)
 	if err != nil {
 		return err
@@ -342,11 +338,17 @@ func (e *Engine) expireArchives(ctx context.Context) error {
 	for i := range infos {
 		existing[infos[i].Table] = true
 	}
-	deleted, err := e.Archiver.Expire(ctx, keep, func(t grid.Table) bool { return existing[t] })
+	exists := func(t grid.Table) bool { return existing[t] }
+	unfinished := e.Archiver.DiscardUnfinished(ctx, exists)
+	keep := e.archives.opts.Retention
+	if keep <= 0 || keep == retention.Forever {
+		return unfinished
+	}
+	deleted, err := e.Archiver.Expire(ctx, keep, exists)
 	if len(deleted) > 0 || err != nil {
 		e.archives.opts.Expired(deleted, err)
 	}
-	return err
+	return errors.Join(unfinished, err)
 }
 
 // ArchiveNow archives tables by name, whether their readings have expired or not. It fails for missing
