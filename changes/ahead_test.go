@@ -40,3 +40,21 @@ func TestChanges_ContinueAtProcessBehind(t *testing.T) {
 		t.Errorf("%d readings, want all three", len(c.got))
 	}
 }
+
+// TestCluster_EndsWithProcessThatStopsAtTheSameTime stops two processes at the same time. Both records must be removed,
+// so that the settled time of the third process follows its clock.
+func TestCluster_EndsWithProcessThatStopsAtTheSameTime(t *testing.T) {
+	n := newNodes(t, nil)
+	n.live(10*time.Minute, 0, 1, 2)
+	second := n.all[2].close
+	n.ended[0].Store(&second)
+	n.all[0].close()
+	if n.ended[0].Load() != nil {
+		t.Fatal("the second process was not stopped")
+	}
+	n.live(time.Minute, 1) // the clock of this process is the fastest one
+	if behind := n.all[1].now().Sub(n.settledOf(t, 1)); behind > time.Second {
+		t.Errorf("the settled time is %s behind", behind)
+	}
+	n.all[1].close()
+}
