@@ -101,7 +101,7 @@ func (a *Archiver) archive(ctx context.Context, in *store.Info) (Record, error) 
 		class := a.opts.ClassOf(in.Table)
 		r = Record{Table: in.Table, State: Writing, Class: class, Dir: Dir(a.opts.Prefix, class, in.Table), Generation: 1}
 	}
-	recorded, err := a.recorded(ctx, &r)
+	recorded, err := a.files.recorded(ctx, &r)
 	if err != nil {
 		return r, err
 	}
@@ -129,13 +129,6 @@ func (a *Archiver) archive(ctx context.Context, in *store.Info) (Record, error) 
 			return r, err
 		}
 	}
-}
-
-// job has the readings to archive: those of a table and of its recorded archive.
-type job struct {
-	in       *store.Info
-	recorded *stored   // nil if the table has no whole archive
-	begin    time.Time // start of the read of the table
 }
 
 // adopt records an archive that has a manifest, if its files are whole and equal the readings of a job.

@@ -42,7 +42,7 @@ func (a *Archiver) Expire(ctx context.Context, retention time.Duration, exists f
 // would block erasures. The function "exists" reports whether a table still exists.
 //
 // If an attempt has written a manifest, its archive stays, and DiscardUnfinished fails. Archives on hold stay, too.
-func (a *Archiver) DiscardUnfinished(ctx context.Context, exists func(grid.Table) bool) error {
+func DiscardUnfinished(ctx context.Context, a *Archiver, exists func(grid.Table) bool) error {
 	records, err := a.catalog.List(ctx)
 	if err != nil {
 		return err
@@ -53,14 +53,14 @@ func (a *Archiver) DiscardUnfinished(ctx context.Context, exists func(grid.Table
 		if r.State != Writing || r.Hold != "" || exists(r.Table) {
 			continue
 		}
-		if err := a.discardUnfinished(ctx, r); err != nil {
+		if err := discardUnfinished(ctx, a, r); err != nil {
 			errs = append(errs, fmt.Errorf("delete the unfinished archive of %s: %w", r.Table, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (a *Archiver) discardUnfinished(ctx context.Context, r *Record) error {
+func discardUnfinished(ctx context.Context, a *Archiver, r *Record) error {
 	named, err := a.files.attemptsWithManifest(ctx, r)
 	if err != nil {
 		return err

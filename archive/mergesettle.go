@@ -126,7 +126,7 @@ func (a merger) wholeManifest(ctx context.Context, m *Merged, records []Record) 
 // deleteReplaced deletes the files of a table's own archive that a merge has replaced. If an archive of the
 // table was ever accepted, or an earlier one may have more readings, the files of the table's other archives stay.
 func (a merger) deleteReplaced(ctx context.Context, r *Record) error {
-	more, err := a.mayHaveMore(ctx, r)
+	more, err := a.files.mayHaveMore(ctx, r)
 	if err != nil {
 		return err
 	}

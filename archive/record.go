@@ -82,8 +82,7 @@ type Record struct {
 	version int64
 }
 
-// Matches reports whether a table with an exact number of readings may be unchanged since it was last compared
-// with its archive.
+// Matches reports whether a table with this number of readings may equal the table that was compared last.
 func (r *Record) Matches(readings int64) bool { return readings+r.Beyond == r.Readings }
 
 // ManifestKey returns the key of the manifest.

@@ -38,12 +38,12 @@ func TestArchive_DiscardsUnfinishedOneOfDroppedTable(t *testing.T) {
 			if r, found, err := a.Catalog().Get(ctx, table); err != nil || !found || r.State != archive.Writing {
 				continue
 			}
-			must(t, a.DiscardUnfinished(ctx, func(grid.Table) bool { return true }))
+			must(t, archive.DiscardUnfinished(ctx, a, func(grid.Table) bool { return true }))
 			if _, found, err := a.Catalog().Get(ctx, table); err != nil || !found {
 				t.Fatalf("step %d: the record of an existing table was deleted: %v", step, err)
 			}
 			must(t, s.Drop(ctx, table))
-			err = a.DiscardUnfinished(ctx, func(grid.Table) bool { return false })
+			err = archive.DiscardUnfinished(ctx, a, func(grid.Table) bool { return false })
 			if varve.FailureOf(err) == varve.Conflict {
 				refused++
 				plan, err := archive.NewAcceptor(a).Plan(ctx, table, nil)

@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/archive/parquetfile"
 	"github.com/varvedb/varve/block"
-	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/objectstore"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/tablescan"
 )
 
@@ -23,13 +24,13 @@ type stored struct {
 // recorded returns the archive that a record describes, or nil if it is missing or damaged. A further archive
 // of the table must have its readings, too: the table may lack some of them, because it was recreated, or
 // because expired readings were deleted.
-func (a *Archiver) recorded(ctx context.Context, r *Record) (*stored, error) {
+func (o *files) recorded(ctx context.Context, r *Record) (*stored, error) {
 	if r.State != Archived {
 		return nil, nil
 	}
-	m, err := a.files.manifest(ctx, r)
+	m, err := o.manifest(ctx, r)
 	if err == nil {
-		err = a.files.examine(ctx, m, r.FilesDir())
+		err = o.examine(ctx, m, r.FilesDir())
 	}
 	switch {
 	case isAbsent(err):
@@ -41,9 +42,17 @@ func (a *Archiver) recorded(ctx context.Context, r *Record) (*stored, error) {
 	}
 }
 
-// scanUnion passes the readings of a table and of its archive to a sink, in order and each one once. It
-// returns the number of readings of the table. If the archive is nil, it passes the table only.
-func (a *Archiver) scanUnion(ctx context.Context, t grid.Table, with *stored, to tablescan.Sink) (readings int64, err error) {
+// job has the readings to archive: the readings of a table and of its recorded archive.
+type job struct {
+	in       *store.Info
+	recorded *stored   // nil if the table has no whole archive
+	begin    time.Time // start of the read of the table
+}
+
+// scan passes the readings of a job to a sink, in order and each one once. It returns the number of readings of
+// the table.
+func (j *job) scan(ctx context.Context, a *Archiver, to tablescan.Sink) (readings int64, err error) {
+	t := j.in.Table
 	add := tablescan.Sink{
 		Part: func(p *block.Part) error {
 			readings += int64(p.Len())
@@ -54,11 +63,11 @@ func (a *Archiver) scanUnion(ctx context.Context, t grid.Table, with *stored, to
 			return to.Reading(r)
 		},
 	}
-	if with == nil {
+	if j.recorded == nil {
 		err = a.scan(ctx, t, add)
 		return readings, err
 	}
-	next, stop := iter.Pull2(a.files.readingsOf(ctx, with, t.Window()))
+	next, stop := iter.Pull2(a.files.readingsOf(ctx, j.recorded, t.Window()))
 	defer stop()
 	u := union{next: next, to: to.Reading}
 	add.Reading = func(r *varve.Reading) error {
@@ -109,7 +118,7 @@ func (o *files) readingsOf(ctx context.Context, of *stored, w varve.Window) iter
 	}
 }
 
-// union merges the sorted readings of a table with those of its archive.
+// union merges the sorted readings of a table with the readings of its archive.
 type union struct {
 	next     func() (*varve.Reading, error, bool)
 	archived *varve.Reading // the next reading of the archive; nil after the last one
@@ -146,13 +155,13 @@ func (u *union) add(r *varve.Reading) error {
 
 // mayHaveMore reports whether one of the table's own archives may have readings that the recorded archive lacks.
 // A damaged archive may have been replaced by one of a recreated table.
-func (a *Archiver) mayHaveMore(ctx context.Context, r *Record) (bool, error) {
-	numbers, err := a.files.generations(ctx, r)
+func (o *files) mayHaveMore(ctx context.Context, r *Record) (bool, error) {
+	numbers, err := o.generations(ctx, r)
 	if err != nil {
 		return false, err
 	}
 	for _, n := range numbers {
-		body, err := a.opts.Objects.Get(ctx, r.Dir+manifestName(n), 0, -1)
+		body, err := o.objects.Get(ctx, r.Dir+manifestName(n), 0, -1)
 		if errors.Is(err, objectstore.ErrMissing) {
 			continue
 		}
@@ -166,7 +175,7 @@ func (a *Archiver) mayHaveMore(ctx context.Context, r *Record) (bool, error) {
 		if total := m.total(); total.equals(r.Readings, r.Digest) {
 			continue
 		}
-		if more, err := a.exceeds(ctx, &stored{m, r.Dir}, r); more || err != nil {
+		if more, err := o.exceeds(ctx, &stored{m, r.Dir}, r); more || err != nil {
 			return more, err
 		}
 	}
@@ -175,18 +184,18 @@ func (a *Archiver) mayHaveMore(ctx context.Context, r *Record) (bool, error) {
 
 // exceeds reports whether an archive has a series and day with other readings than the recorded archive, or
 // whether its digests cannot be read.
-func (a *Archiver) exceeds(ctx context.Context, other *stored, r *Record) (bool, error) {
-	m, err := a.files.manifest(ctx, r)
+func (o *files) exceeds(ctx context.Context, other *stored, r *Record) (bool, error) {
+	m, err := o.manifest(ctx, r)
 	if err != nil {
 		return false, err
 	}
-	days, err := a.files.openDays(ctx, m, r.FilesDir())
+	days, err := o.openDays(ctx, m, r.FilesDir())
 	if err != nil {
 		return false, err
 	}
 	w := r.Table.Window()
 	days.only = &w
-	expected, err := a.files.openDays(ctx, other.manifest, other.dir)
+	expected, err := o.openDays(ctx, other.manifest, other.dir)
 	if err != nil {
 		if isAbsent(err) {
 			return true, nil

@@ -155,21 +155,20 @@ func (a *Archiver) compare(ctx context.Context, with *stored, j *job) (readings 
 	}
 	if j.recorded == nil || j.recorded.manifest.Attempt == with.manifest.Attempt {
 		alone := job{in: j.in} // usually, the table equals its recorded archive
-		if readings, err = a.compareJob(ctx, with, &alone); !isContent(err) || j.recorded == nil {
+		if readings, err = alone.compareDays(ctx, a, with); !isContent(err) || j.recorded == nil {
 			return readings, err
 		}
 	}
-	return a.compareJob(ctx, with, j)
+	return j.compareDays(ctx, a, with)
 }
 
-func (a *Archiver) compareJob(ctx context.Context, with *stored, j *job) (readings int64, err error) {
+func (j *job) compareDays(ctx context.Context, a *Archiver, with *stored) (readings int64, err error) {
 	days, err := a.files.openDays(ctx, with.manifest, with.dir)
 	if err != nil {
 		return 0, err
 	}
 	count := tally{emit: days.expect}
-	readings, err = a.scanUnion(ctx, j.in.Table, j.recorded, tablescan.Sink{Part: count.addPart, Reading: count.addReading})
-	if err != nil {
+	if readings, err = j.scan(ctx, a, tablescan.Sink{Part: count.addPart, Reading: count.addReading}); err != nil {
 		return 0, err
 	}
 	return readings, days.end(with.manifest.total(), with.manifest.Digests.Rows, &count)

@@ -19,7 +19,7 @@ import (
 // and the number of readings of the table.
 func (a *Archiver) write(ctx context.Context, r *Record, j *job, attempt string) (m *Manifest, readings int64, err error) {
 	m, err = a.writeFrom(ctx, r.place(attempt), func(to tablescan.Sink) (err error) {
-		readings, err = a.scanUnion(ctx, j.in.Table, j.recorded, to)
+		readings, err = j.scan(ctx, a, to)
 		return err
 	})
 	if err != nil {

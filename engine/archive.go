@@ -339,7 +339,7 @@ func (e *Engine) expireArchives(ctx context.Context) error {
 		existing[infos[i].Table] = true
 	}
 	exists := func(t grid.Table) bool { return existing[t] }
-	unfinished := e.Archiver.DiscardUnfinished(ctx, exists)
+	unfinished := archive.DiscardUnfinished(ctx, e.Archiver, exists)
 	keep := e.archives.opts.Retention
 	if keep <= 0 || keep == retention.Forever {
 		return unfinished

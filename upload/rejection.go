@@ -39,7 +39,7 @@ type RejectFile struct {
 	failed error // error of the first failed write
 }
 
-// CreateRejectFile creates the file. If resumed is set, rejections are appended to those of earlier runs.
+// CreateRejectFile creates the file. If resumed is set, it appends to the rejections of earlier runs.
 // Otherwise, an existing file is truncated. CreateRejectFile returns nil for an empty path.
 func CreateRejectFile(path string, resumed bool) (*RejectFile, error) {
 	if path == "" {
