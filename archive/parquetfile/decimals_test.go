@@ -40,7 +40,7 @@ func TestBuilder_BoundsMemoryOfDecimals(t *testing.T) {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)
-	if allocated, most := after.TotalAlloc-before.TotalAlloc, uint64(rows*numbers*150); allocated > most {
+	if allocated, most := after.TotalAlloc-before.TotalAlloc, uint64(rows*numbers*250); allocated > most {
 		t.Errorf("%d MiB were allocated for %d numbers, want at most %d MiB", allocated>>20, rows*numbers, most>>20)
 	}
 }
