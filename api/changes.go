@@ -201,11 +201,18 @@ func (a *changesAnswer) send() error {
 	if err := a.settleArrivals(ctx); err != nil {
 		return err
 	}
+	page, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	if len(page) == 0 && a.rows.More() {
+		// The cursor is ahead of this process. Wait, so that clients do not repeat the request immediately.
+		a.wait = max(a.wait, changes.RenewEvery)
+	}
 	deadline, cancel := context.WithTimeout(ctx, a.wait)
 	defer cancel()
 	defer context.AfterFunc(a.h.draining, cancel)()
-	for {
-		page, err := a.open(ctx)
+	for ; ; page, err = a.open(ctx) {
 		if err != nil {
 			return err
 		}

@@ -118,15 +118,7 @@ func (a Acceptor) passDays(ctx context.Context, p *Acceptance, diff *dayDiff) er
 	}
 	w := p.Record.Table.Window()
 	days.only = &w
-	for {
-		day, more, err := days.next()
-		if err != nil || !more {
-			return err
-		}
-		if err := diff.add(day); err != nil {
-			return err
-		}
-	}
+	return days.passTo(diff)
 }
 
 // countReadable counts the readable readings of the chosen archive, and passes their days to a comparison.

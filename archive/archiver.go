@@ -66,9 +66,12 @@ func (a *Archiver) Catalog() Catalog { return a.catalog }
 // Objects returns the object store with the files.
 func (a *Archiver) Objects() objectstore.Store { return a.opts.Objects }
 
-// Archive makes sure that a table has a verified archive that equals the table, and returns its
-// record. The caller makes sure that no reading is written to the table any more. Archive reads the
-// table unless Check accepts its archive.
+// Archive makes sure that a table has a verified archive with all its readings, and returns its record. If the
+// table lacks readings of its recorded archive, the next archive has the readings of both. So only an erasure
+// removes readings from an archive.
+//
+// The caller makes sure that no reading is written to the table any more. Archive reads the table unless Check
+// accepts its archive.
 func (a *Archiver) Archive(ctx context.Context, in *store.Info) (Record, error) {
 	r, err := a.archive(ctx, in)
 	if err != nil {
@@ -98,78 +101,93 @@ func (a *Archiver) archive(ctx context.Context, in *store.Info) (Record, error) 
 		class := a.opts.ClassOf(in.Table)
 		r = Record{Table: in.Table, State: Writing, Class: class, Dir: Dir(a.opts.Prefix, class, in.Table), Generation: 1}
 	}
-	if r.Merged != "" {
-		r.Generation++ // the table gets its own archive again, and its manifest needs a name that was never used
+	recorded, err := a.files.recorded(ctx, &r)
+	if err != nil {
+		return r, err
 	}
-	// If a manifest exists and its files equal the table, adopt records it. If the files differ,
+	generation := r.Generation
+	if r.Merged != "" {
+		generation++ // the table gets its own archive again, and its manifest needs a name that was never used
+	}
+	j := job{in, recorded, begin}
+	// If a manifest exists and its files have the readings to archive, adopt records it. If the files differ,
 	// the next generation is tried. A process that died may have left the manifest, or the table
 	// was retired once more.
-	for ; ; r.Generation++ {
-		key := r.singleKey()
-		body, err := a.opts.Objects.Get(ctx, key, 0, -1)
-		if errors.Is(err, objectstore.ErrMissing) {
-			done, err := a.attempt(ctx, &r, in, begin)
+	for ; ; generation++ {
+		body, err := a.opts.Objects.Get(ctx, r.Dir+manifestName(generation), 0, -1)
+		switch {
+		case errors.Is(err, objectstore.ErrMissing):
+			err := a.attempt(ctx, &r, generation, &j)
 			if errors.Is(err, objectstore.ErrExists) {
 				continue // another process has written the manifest first
 			}
-			return done, err
-		}
-		if err != nil {
+			return r, err
+		case err != nil:
 			return r, fmt.Errorf("read manifest: %w", err)
 		}
-		err = a.adopt(ctx, &r, in, begin, body)
-		if err == nil {
-			return r, nil
-		}
-		if !isContent(err) {
+		if err := a.adopt(ctx, &r, generation, &j, body); !isContent(err) {
 			return r, err
 		}
 	}
 }
 
-// adopt records an archive that has a manifest, if its files are whole and equal the table.
-func (a *Archiver) adopt(ctx context.Context, r *Record, in *store.Info, begin time.Time, body []byte) error {
-	m, err := parseManifest(body, in.Table.Name())
+// adopt records an archive that has a manifest, if its files are whole and equal the readings of a job.
+func (a *Archiver) adopt(ctx context.Context, r *Record, generation int, j *job, body []byte) error {
+	m, err := parseManifest(body, r.Table.Name())
 	if err != nil {
 		return contentError{err}
 	}
-	if err := a.compare(ctx, m, r.Dir, in); err != nil {
+	readings, err := a.compare(ctx, &stored{m, r.Dir}, j)
+	if err != nil {
 		return err
 	}
-	return a.finish(ctx, r, m, begin, body)
+	next := *r
+	next.Generation, next.Beyond = generation, m.Readings-readings
+	if err := a.finish(ctx, &next, m, j.begin, body); err != nil {
+		return err
+	}
+	*r = next
+	return nil
 }
 
 // attempt writes the files and the manifest of an archive, verifies them and records the archive.
-func (a *Archiver) attempt(ctx context.Context, r *Record, in *store.Info, begin time.Time) (Record, error) {
+func (a *Archiver) attempt(ctx context.Context, r *Record, generation int, j *job) error {
 	attempt, err := newAttempt()
 	if err != nil {
-		return *r, err
+		return err
 	}
-	if err := a.claim(ctx, r, attempt); err != nil {
-		return *r, err
+	if err := a.claim(ctx, r, attempt, generation); err != nil {
+		return err
 	}
-	m, err := a.write(ctx, r, in, attempt)
+	m, readings, err := a.write(ctx, r, j, attempt)
 	if err != nil {
-		return *r, err
+		return err
 	}
 	body, err := m.encode()
 	if err != nil {
-		return *r, err
+		return err
 	}
-	if err := a.files.putManifest(ctx, r.singleKey(), body); err != nil {
-		return *r, err
+	next := *r
+	next.Generation, next.Beyond = generation, m.Readings-readings
+	if err := a.files.putManifest(ctx, next.singleKey(), body); err != nil {
+		return err
 	}
 	if err := a.files.verify(ctx, m, r.Dir); err != nil {
-		return *r, err
+		return err
 	}
-	return *r, a.finish(ctx, r, m, begin, body)
+	if err := a.finish(ctx, &next, m, j.begin, body); err != nil {
+		return err
+	}
+	*r = next
+	return nil
 }
 
 // claim records an attempt before its first file is written. So Varve later recognizes the files of the
 // attempt. Then claim deletes the files of earlier attempts. A process that still writes an earlier
-// attempt can no longer record it, because the record has changed.
-func (a *Archiver) claim(ctx context.Context, r *Record, attempt string) error {
+// attempt can no longer record it, because the record has changed. The recorded archive stays readable.
+func (a *Archiver) claim(ctx context.Context, r *Record, attempt string, generation int) error {
 	claimed := *r
+	claimed.Tried = max(r.Tried, generation)
 	claimed.Attempts = append(slices.Clone(r.Attempts), attempt)
 	if err := a.catalog.put(ctx, &claimed); err != nil {
 		return err
@@ -198,7 +216,7 @@ func (a *Archiver) finish(ctx context.Context, r *Record, m *Manifest, begin tim
 	}
 	done := *r
 	done.State, done.Attempts, done.Manifest, done.Digest = Archived, nil, objectstore.SumOf(body), m.Digest
-	done.Merged, done.Single = "", false
+	done.Merged, done.Single, done.Tried = "", false, 0
 	done.Readings, done.Series, done.Bytes, done.Files, done.At = m.Readings, m.Series, m.Bytes(), int64(len(m.Files)), begin
 	if err := a.catalog.put(ctx, &done); err != nil {
 		return err

@@ -105,3 +105,16 @@ func (d *dayDiff) end() error {
 	}
 	return nil
 }
+
+// passTo passes all digests of an archive to a comparison.
+func (e *expectedDays) passTo(diff *dayDiff) error {
+	for {
+		day, more, err := e.next()
+		if err != nil || !more {
+			return err
+		}
+		if err := diff.add(day); err != nil {
+			return err
+		}
+	}
+}

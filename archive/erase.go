@@ -182,7 +182,7 @@ func (a *Archiver) rewrite(ctx context.Context, r *Record, old *Manifest, rest i
 	if err != nil {
 		return err
 	}
-	if err := a.claim(ctx, r, attempt); err != nil {
+	if err := a.claim(ctx, r, attempt, r.Generation); err != nil {
 		return err
 	}
 	at := r.place(attempt)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -35,6 +36,42 @@ func (a *Archiver) Expire(ctx context.Context, retention time.Duration, exists f
 		errs = append(errs, merger{a}.discardUnused(ctx))
 	}
 	return deleted, errors.Join(errs...)
+}
+
+// DiscardUnfinished deletes the unfinished archives of dropped tables, which cannot be completed. Their records
+// would block erasures. The function "exists" reports whether a table still exists.
+//
+// If an attempt has written a manifest, its archive stays, and DiscardUnfinished fails. Archives on hold stay, too.
+func DiscardUnfinished(ctx context.Context, a *Archiver, exists func(grid.Table) bool) error {
+	records, err := a.catalog.List(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range records {
+		r := &records[i]
+		if r.State != Writing || r.Hold != "" || exists(r.Table) {
+			continue
+		}
+		if err := discardUnfinished(ctx, a, r); err != nil {
+			errs = append(errs, fmt.Errorf("delete the unfinished archive of %s: %w", r.Table, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func discardUnfinished(ctx context.Context, a *Archiver, r *Record) error {
+	named, err := a.files.attemptsWithManifest(ctx, r)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(r.Attempts, func(attempt string) bool { return named[attempt] }) {
+		return varve.Errorf(varve.Conflict, "it may be complete, and its table is dropped: use varve archive accept %s", r.Table)
+	}
+	if err := a.deleteLeftovers(ctx, r); err != nil {
+		return err
+	}
+	return a.catalog.delete(ctx, r)
 }
 
 // deleteArchive deletes the table's own objects of all generations, and then the record. It first marks the

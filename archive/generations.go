@@ -13,17 +13,18 @@ import (
 // the number.
 const probedGenerations = 16
 
-// generations returns the numbers of manifests that may exist for the table's own archives, in order. The
-// last number is the generation of the record.
+// generations returns the numbers of manifests that may exist for the table's own archives, in order. They
+// include the generation of the record.
 func (o *files) generations(ctx context.Context, r *Record) (numbers []int, err error) {
-	if r.Generation <= probedGenerations {
-		for n := 1; n <= r.Generation; n++ {
+	last := max(r.Generation, r.Tried)
+	if last <= probedGenerations {
+		for n := 1; n <= last; n++ {
 			numbers = append(numbers, n)
 		}
 		return numbers, nil
 	}
 	err = o.objects.List(ctx, r.Dir, func(found objectstore.Object) error {
-		if n := generationOf(path.Base(found.Key)); n >= 1 && n <= r.Generation && found.Key == r.Dir+manifestName(n) {
+		if n := generationOf(path.Base(found.Key)); n >= 1 && n <= last && found.Key == r.Dir+manifestName(n) {
 			numbers = append(numbers, n)
 		}
 		return nil

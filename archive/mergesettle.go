@@ -124,9 +124,13 @@ func (a merger) wholeManifest(ctx context.Context, m *Merged, records []Record) 
 }
 
 // deleteReplaced deletes the files of a table's own archive that a merge has replaced. If an archive of the
-// table was ever accepted, the files of the table's other archives stay, because they may have more readings.
+// table was ever accepted, or an earlier one may have more readings, the files of the table's other archives stay.
 func (a merger) deleteReplaced(ctx context.Context, r *Record) error {
-	if r.Accepted == "" {
+	more, err := a.files.mayHaveMore(ctx, r)
+	if err != nil {
+		return err
+	}
+	if r.Accepted == "" && !more {
 		return a.deleteSingle(ctx, r)
 	}
 	body, err := a.opts.Objects.Get(ctx, r.singleKey(), 0, -1)

@@ -24,8 +24,10 @@ const (
 	attrAttempts   = "attempts"
 	attrDir        = "dir"
 	attrGeneration = "generation"
+	attrTried      = "tried"
 	attrManifest   = "manifest"
 	attrReadings   = "readings"
+	attrBeyond     = "beyond"
 	attrSeries     = "series"
 	attrBytes      = "bytes"
 	attrFiles      = "files"
@@ -65,11 +67,13 @@ type Record struct {
 	// Accepted is the digest of the last plan that was accepted: see Acceptor.Accept.
 	Accepted string
 
-	// The fields below describe the archive. All but Generation are set once the table is archived.
+	// The fields below describe the archive. All but Generation and Tried are set once the table is archived.
 	Generation int       // number in the name of the manifest of the table's own archive
+	Tried      int       // highest number of a manifest that an attempt may have written; 0 if it is not above Generation
 	Manifest   string    // checksum of the manifest
 	Digest     string    // digest of all readings
 	Readings   int64     // number of distinct readings
+	Beyond     int64     // number of readings that the table lacked when it was last compared with its archive
 	Series     int64     // number of series
 	Bytes      int64     // size of all files; for a merged archive, the table's share by its number of readings
 	Files      int64     // number of files with readings
@@ -77,6 +81,9 @@ type Record struct {
 
 	version int64
 }
+
+// Matches reports whether a table with this number of readings may equal the table that was compared last.
+func (r *Record) Matches(readings int64) bool { return readings+r.Beyond == r.Readings }
 
 // ManifestKey returns the key of the manifest.
 func (r *Record) ManifestKey() string {
@@ -157,6 +164,12 @@ func (r *Record) item() store.Item {
 	registry.PutText(attrs, attrMerged, r.Merged)
 	registry.PutText(attrs, attrAccepted, r.Accepted)
 	registry.PutTime(attrs, attrAt, r.At)
+	if r.Tried > r.Generation {
+		attrs[attrTried] = varve.IntValue(int64(r.Tried))
+	}
+	if r.Beyond != 0 {
+		attrs[attrBeyond] = varve.IntValue(r.Beyond)
+	}
 	if r.Single {
 		attrs[attrSingle] = varve.IntValue(1)
 	}
@@ -172,8 +185,8 @@ func parseRecord(it *store.Item) (Record, error) {
 	n := func(name string) int64 { return registry.Int(it.Attrs[name]) }
 	r := Record{
 		Table: t, State: State(rd.Text(attrState)), Class: rd.Text(attrClass), Dir: rd.Text(attrDir), Attempts: strings.Fields(rd.Text(attrAttempts)),
-		Generation: int(n(attrGeneration)), Manifest: rd.Text(attrManifest), Digest: rd.Text(attrDigest),
-		Readings: n(attrReadings), Series: n(attrSeries), Bytes: n(attrBytes), Files: n(attrFiles), At: rd.Time(attrAt), Hold: rd.Text(attrHold), version: n(attrVersion),
+		Generation: int(n(attrGeneration)), Tried: int(n(attrTried)), Manifest: rd.Text(attrManifest), Digest: rd.Text(attrDigest),
+		Readings: n(attrReadings), Beyond: n(attrBeyond), Series: n(attrSeries), Bytes: n(attrBytes), Files: n(attrFiles), At: rd.Time(attrAt), Hold: rd.Text(attrHold), version: n(attrVersion),
 		Merged: rd.Text(attrMerged), Single: n(attrSingle) == 1, Accepted: rd.Text(attrAccepted),
 	}
 	return r, rd.Err()

@@ -12,20 +12,23 @@ import (
 	"github.com/varvedb/varve/block"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/objectstore"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/tablescan"
 )
 
-// write writes the files of an attempt from a table, and returns the manifest that describes them.
-func (a *Archiver) write(ctx context.Context, r *Record, in *store.Info, attempt string) (*Manifest, error) {
-	m, err := a.writeFrom(ctx, r.place(attempt), func(to tablescan.Sink) error { return a.scan(ctx, in.Table, to) })
+// write writes the files of an attempt with the readings of a job. It returns the manifest that describes them,
+// and the number of readings of the table.
+func (a *Archiver) write(ctx context.Context, r *Record, j *job, attempt string) (m *Manifest, readings int64, err error) {
+	m, err = a.writeFrom(ctx, r.place(attempt), func(to tablescan.Sink) (err error) {
+		readings, err = j.scan(ctx, a, to)
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if a.opts.ExactCounts && m.Readings != in.Readings {
-		return nil, fmt.Errorf("%d readings were read, and the table has %d: retry once nothing is written to it", m.Readings, in.Readings)
+	if a.opts.ExactCounts && readings != j.in.Readings {
+		return nil, 0, fmt.Errorf("%d readings were read, and the table has %d: retry once nothing is written to it", readings, j.in.Readings)
 	}
-	return m, nil
+	return m, readings, nil
 }
 
 func (a *Archiver) scan(ctx context.Context, t grid.Table, to tablescan.Sink) error {

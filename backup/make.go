@@ -35,7 +35,7 @@ type Report struct {
 }
 
 // Make makes a backup of a snapshot. A damaged snapshot is backed up, too: see Manifest.Damages.
-// Make fails if the place has backups of another store. If Make is interrupted, the next call
+// Make fails if the place has backups of another store, or a backup that is not older than the snapshot. If Make is interrupted, the next call
 // continues with the files that are not written yet.
 func (p *Place) Make(ctx context.Context, s Snapshot) (_ *Report, err error) {
 	lock, err := p.lock(ctx)
@@ -46,6 +46,9 @@ func (p *Place) Make(ctx context.Context, s Snapshot) (_ *Report, err error) {
 	last, err := p.last(ctx, s.Store)
 	if err != nil {
 		return nil, err
+	}
+	if last != nil && !s.Created.After(last.Created) {
+		return nil, p.failed(fmt.Errorf("backup %s is not older than this one: correct the clock, or delete %s of a wrong clock", last.Name(), p.prefix+last.key()))
 	}
 	m := maker{Place: p, lock: lock, ctx: ctx, report: &Report{Manifest: &Manifest{Format: format, Store: s.Store, Created: s.Created.UTC(), Version: s.Version, Damage: s.Damage}}, check: s.Check}
 	if m.stored, err = p.list(ctx, filesPrefix); err != nil {
@@ -61,13 +64,28 @@ func (p *Place) Make(ctx context.Context, s Snapshot) (_ *Report, err error) {
 	if err := lock.renew(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.put(ctx, m.report.Manifest.key(), data); err != nil {
+	if err := p.putManifest(ctx, m.report.Manifest.key(), data); err != nil {
 		return nil, p.failed(err)
 	}
-	if _, err := p.manifest(ctx, m.report.Manifest.key()); err != nil {
-		return nil, p.failed(fmt.Errorf("read back the manifest: %w", err))
-	}
 	return m.report, nil
+}
+
+// putManifest writes a manifest and reads it back. If it exists already, the client has repeated a request after a
+// lost answer. Then putManifest succeeds if the bytes are the same.
+func (p *Place) putManifest(ctx context.Context, key string, data []byte) error {
+	failed := p.put(ctx, key, data)
+	if failed != nil && !errors.Is(failed, objectstore.ErrExists) {
+		return failed
+	}
+	stored, err := p.objects.Get(ctx, p.prefix+key, 0, -1)
+	switch {
+	case err != nil:
+		return errors.Join(failed, fmt.Errorf("read back the manifest: %w", err))
+	case objectstore.SumOf(stored) != objectstore.SumOf(data):
+		return errors.Join(failed, errors.New("read back the manifest: it differs from the written one"))
+	default:
+		return nil
+	}
 }
 
 // last returns the last backup, or nil if the place has none. It fails if the place belongs to

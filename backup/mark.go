@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/varvedb/varve/objectstore"
 )
 
 const (
@@ -17,6 +19,8 @@ const (
 	lostAfter = abandonedAfter / 2
 	// renewAfter is the age after which a mark is renewed.
 	renewAfter = time.Hour
+	// unlockTime is how long the deletion of a mark may take.
+	unlockTime = time.Minute
 	// markLayout is the layout of the times in marks.
 	markLayout = "20060102T150405Z"
 )
@@ -51,13 +55,16 @@ func (p *Place) lock(ctx context.Context) (*mark, error) {
 	return m, nil
 }
 
+// write writes a mark with a random key. After a failure, it deletes the mark, because the mark may exist although
+// the answer was lost.
 func (m *mark) write(ctx context.Context) error {
 	m.at = m.place.now()
 	m.key = runningPrefix + m.at.UTC().Format(markLayout) + "-" + rand.Text()
-	if err := m.place.put(ctx, m.key, []byte("varve backup or varve backup prune is running\n")); err != nil {
-		return m.place.failed(err)
+	err := m.place.put(ctx, m.key, []byte("varve backup or varve backup prune is running\n"))
+	if err == nil || errors.Is(err, objectstore.ErrExists) { // the client has repeated a request after a lost answer
+		return nil
 	}
-	return nil
+	return m.place.failed(errors.Join(err, m.unlock(ctx)))
 }
 
 // renew renews the mark if it is old. It must be called before each change of the place. It fails if the
@@ -69,9 +76,9 @@ func (m *mark) renew(ctx context.Context) error {
 	case age < renewAfter:
 		return nil
 	}
-	old := m.key
+	old, at := m.key, m.at
 	if err := m.write(ctx); err != nil {
-		m.key = old
+		m.key, m.at = old, at
 		return err
 	}
 	if err := m.place.delete(ctx, old); err != nil {
@@ -81,7 +88,9 @@ func (m *mark) renew(ctx context.Context) error {
 }
 
 func (m *mark) unlock(ctx context.Context) error {
-	return m.place.delete(context.WithoutCancel(ctx), m.key)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTime)
+	defer cancel()
+	return m.place.delete(ctx, m.key)
 }
 
 // abandoned reports whether the process of a mark must have died.

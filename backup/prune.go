@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Pruned counts what Prune deleted, or would delete.
@@ -14,10 +15,14 @@ type Pruned struct {
 	Bytes   int64    // size of the deleted files
 }
 
+// maxAhead is how far a backup may be in the future before Prune refuses to compare the ages of backups.
+const maxAhead = 24 * time.Hour
+
 // Prune deletes old backups, and the files that no backup needs any more. It keeps the last undamaged
 // backups, as many as the argument "keep", and all backups after the oldest of these. If fewer
 // undamaged backups exist, it keeps all backups. Prune fails, and deletes nothing, if one of the
-// manifests cannot be read, because the files that this manifest lists are then unknown. With
+// manifests cannot be read, because the files that this manifest lists are then unknown. It also fails
+// if a backup is more than a day in the future, because newer backups then count as older ones. With
 // dryRun, Prune deletes nothing.
 func (p *Place) Prune(ctx context.Context, keep int, dryRun bool) (_ *Pruned, err error) {
 	if keep < 1 {
@@ -31,6 +36,9 @@ func (p *Place) Prune(ctx context.Context, keep int, dryRun bool) (_ *Pruned, er
 	list, err := p.Manifests(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if n := len(list); n > 0 && list[n-1].Created.Sub(p.now()) > maxAhead {
+		return nil, p.failed(fmt.Errorf("backup %s is in the future: correct the clock, or delete %s of a wrong clock", list[n-1].Name(), p.prefix+list[n-1].key()))
 	}
 	old := list[:firstKept(list, keep)]
 	done := &Pruned{}

@@ -283,7 +283,7 @@ func (c *Cluster) removeDead(ctx context.Context, ro *roster) error {
 		if m.name == c.o.Holder || now.Sub(was.since) <= memberLife || !now.After(m.ends) {
 			continue
 		}
-		if err := c.remove(ctx, m); err != nil {
+		if _, err := c.remove(ctx, m); err != nil {
 			return err
 		}
 	}
@@ -291,18 +291,18 @@ func (c *Cluster) removeDead(ctx context.Context, ro *roster) error {
 }
 
 // remove deletes the record of a member. First it stores the horizon of the member for processes that
-// join later.
-func (c *Cluster) remove(ctx context.Context, m *member) error {
+// join later. The result "done" is false if another process has just changed one of the two records.
+func (c *Cluster) remove(ctx context.Context, m *member) (done bool, err error) {
 	found, err := c.o.Items.Get(ctx, []store.Key{endedKey}, true)
 	if err != nil {
-		return fmt.Errorf("read the settled time: %w", err)
+		return false, fmt.Errorf("read the settled time: %w", err)
 	}
 	cond, until := store.IfAbsent(), m.horizon
 	if len(found) > 0 {
 		r := registry.NewReader(&found[0])
 		until = later(until, r.Time(attrUntil))
 		if err := r.Err(); err != nil {
-			return err
+			return false, err
 		}
 		cond = store.IfEquals(attrUntil, found[0].Attrs[attrUntil])
 	}
@@ -311,10 +311,14 @@ func (c *Cluster) remove(ctx context.Context, m *member) error {
 		err = c.o.Items.Delete(ctx, memberKey(m.name), store.IfEquals(attrUntil, registry.TimeValue(m.until)))
 	}
 	if err != nil && !errors.Is(err, store.ErrCondition) {
-		return fmt.Errorf("remove the record of process %s: %w", m.name, err)
+		return false, fmt.Errorf("remove the record of process %s: %w", m.name, err)
 	}
-	return nil // if a condition failed, another process has changed a record, and the next call tries again
+	return err == nil, nil
 }
+
+// closeTries is how often Close tries to remove its record. Processes that stop at the same time change the same
+// record of settled times.
+const closeTries = 8
 
 // Close removes the record of this process, so that its arrivals are settled immediately. If the store
 // may still perform a write of this process, the record stays until that is impossible. No write
@@ -330,7 +334,12 @@ func (c *Cluster) Close(ctx context.Context) error {
 		return nil
 	}
 	if c.o.Router.Idle() {
-		return c.remove(ctx, &m)
+		for range closeTries {
+			if done, err := c.remove(ctx, &m); done || err != nil {
+				return err
+			}
+		}
+		return nil // the record ends with its lease
 	}
 	old := registry.TimeValue(m.until)
 	m.from, _ = c.o.Router.Settled()

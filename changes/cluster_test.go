@@ -23,6 +23,8 @@ type link struct {
 	cut *atomic.Bool
 	// before, if set, is called once, before the next write of a member's record.
 	before *atomic.Pointer[func()]
+	// beforeEnded, if set, is called once, before the next write of the record of ended members.
+	beforeEnded *atomic.Pointer[func()]
 }
 
 var errCutOff = varve.Errorf(varve.Unavailable, "the store does not answer")
@@ -51,6 +53,11 @@ func (l link) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, err
 func (l link) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
 	if strings.HasPrefix(it.SK, "SHARED#WRITER#") {
 		if f := l.before.Swap(nil); f != nil {
+			(*f)()
+		}
+	}
+	if it.SK == "SHARED#ENDED" {
+		if f := l.beforeEnded.Swap(nil); f != nil {
 			(*f)()
 		}
 	}
@@ -96,6 +103,7 @@ type nodes struct {
 	all    []*world
 	cuts   []*atomic.Bool
 	before []*atomic.Pointer[func()]
+	ended  []*atomic.Pointer[func()] // see link.beforeEnded
 	// readers are consumers that poll any of the processes.
 	readers []*consumer
 	late    *lateWrites
@@ -113,10 +121,10 @@ func newNodes(t TB, open func(now func() time.Time) store.Store) *nodes {
 	n.readers = []*consumer{{got: map[string]time.Time{}}, {device: devices[0], got: map[string]time.Time{}}}
 	stored, mu := map[string]time.Time{}, new(sync.Mutex)
 	for i := range 3 {
-		cut, before := new(atomic.Bool), new(atomic.Pointer[func()])
+		cut, before, ended := new(atomic.Bool), new(atomic.Pointer[func()]), new(atomic.Pointer[func()])
 		w := &world{t: t, model: first, indexed: true, shared: true, offset: []time.Duration{0, 4 * time.Minute, -5 * time.Minute}[i]}
-		w.store = lasting{Store: link{open(w.now), cut, before}, mu: mu, stored: stored, late: n.late}
-		n.all, n.cuts, n.before = append(n.all, w), append(n.cuts, cut), append(n.before, before)
+		w.store = lasting{Store: link{open(w.now), cut, before, ended}, mu: mu, stored: stored, late: n.late}
+		n.all, n.cuts, n.before, n.ended = append(n.all, w), append(n.cuts, cut), append(n.before, before), append(n.ended, ended)
 		w.open()
 		n.renew(w)
 	}

@@ -40,7 +40,7 @@ func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
 	}
 	clear(r.out)
 	r.out, r.size = r.out[:0], 0
-	for len(r.out) < pageReadings && r.size < pageBytes && r.left != 0 && r.More() {
+	for len(r.out) < pageReadings && r.size < pageBytes && r.left != 0 && r.More() && !r.isAhead() {
 		if err := r.advance(ctx); err != nil {
 			r.err = err
 			return nil, err
@@ -52,17 +52,23 @@ func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
 // Cursor returns the cursor after the readings that Next returned.
 func (r *Rows) Cursor() Cursor { return r.at }
 
-// More reports whether further settled readings may exist.
+// More reports whether further settled readings may exist. They do within the range of a cursor, even if Next
+// cannot return them yet: see isAhead.
 func (r *Rows) More() bool {
-	if !r.at.Until.IsZero() {
-		// The cursor may come from another process, whose settled time was later than r.end.
-		return r.at.Until.UnixMilli() <= r.end
-	}
-	return r.at.Since.UnixMilli() < r.end
+	return !r.at.Until.IsZero() || r.at.Since.UnixMilli() < r.end
 }
 
-// Settled returns the time up to which the rows include all changes.
-func (r *Rows) Settled() time.Time { return time.UnixMilli(r.end).UTC() }
+// isAhead reports whether the cursor is within a range that is not settled here. The cursor comes from another
+// process then, whose settled time was later.
+func (r *Rows) isAhead() bool { return r.at.Until.UnixMilli() > r.end }
+
+// Settled returns the time up to which the rows include all changes, once More reports false.
+func (r *Rows) Settled() time.Time {
+	if end := time.UnixMilli(r.end).UTC(); r.at.Since.Before(end) {
+		return end
+	}
+	return r.at.Since // all readings before it were returned, also if another process returned the cursor
+}
 
 // advance reads the next markers, or the readings of the next device.
 func (r *Rows) advance(ctx context.Context) (err error) {

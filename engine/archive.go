@@ -315,7 +315,7 @@ func (e *Engine) archiveDue(ctx context.Context, infos []store.Info) error {
 // upToDate reports whether the record of an archive shows that a table need not be read.
 func (e *Engine) upToDate(r *archive.Record, in *store.Info) bool {
 	return r != nil && r.State == archive.Archived && !r.At.After(e.Now()) && (in.Retired.IsZero() || !r.At.Before(in.Retired)) &&
-		(!e.archives.opts.ExactCounts || in.Readings == r.Readings)
+		(!e.archives.opts.ExactCounts || r.Matches(in.Readings))
 }
 
 // joinFew joins the first three errors, and counts the others.
@@ -327,13 +327,9 @@ func joinFew(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// expireArchives deletes the archives of dropped tables after their retention. It lists the tables once
-// more, because one may have been restored while others were archived.
+// expireArchives deletes the archives of dropped tables after their retention, and unfinished ones at once. It
+// lists the tables once more, because one may have been restored while others were archived.
 func (e *Engine) expireArchives(ctx context.Context) error {
-	keep := e.archives.opts.Retention
-	if keep <= 0 || keep == retention.Forever {
-		return nil
-	}
 	infos, err := e.Rotator.Tables(ctx)
 	if err != nil {
 		return err
@@ -342,11 +338,17 @@ func (e *Engine) expireArchives(ctx context.Context) error {
 	for i := range infos {
 		existing[infos[i].Table] = true
 	}
-	deleted, err := e.Archiver.Expire(ctx, keep, func(t grid.Table) bool { return existing[t] })
+	exists := func(t grid.Table) bool { return existing[t] }
+	unfinished := archive.DiscardUnfinished(ctx, e.Archiver, exists)
+	keep := e.archives.opts.Retention
+	if keep <= 0 || keep == retention.Forever {
+		return unfinished
+	}
+	deleted, err := e.Archiver.Expire(ctx, keep, exists)
 	if len(deleted) > 0 || err != nil {
 		e.archives.opts.Expired(deleted, err)
 	}
-	return err
+	return errors.Join(unfinished, err)
 }
 
 // ArchiveNow archives tables by name, whether their readings have expired or not. It fails for missing

@@ -71,6 +71,15 @@ func openCheckpoint(path string) (*checkpoint, error) {
 	return c, c.save()
 }
 
+func (c *checkpoint) hasEntries() bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.files) > 0
+}
+
 func (c *checkpoint) flush() error {
 	if c == nil {
 		return nil
@@ -154,8 +163,8 @@ func (c *checkpoint) begin(s *Source, n int, end wire.Boundary) {
 	p.ends[n] = end
 }
 
-// finish records that all readings of piece n have verdicts. It saves the checkpoint if no piece of the
-// file is pending, or if the last save is at least saveEvery ago.
+// finish records that all readings of piece n have verdicts. It saves the checkpoint if the last save is at least
+// saveEvery ago. After a kill, the pieces since then are sent once more.
 func (c *checkpoint) finish(s *Source, n int, settings map[string]string, grows bool) error {
 	if c == nil {
 		return nil
@@ -177,7 +186,7 @@ func (c *checkpoint) finish(s *Source, n int, settings map[string]string, grows 
 		delete(p.ends, p.next)
 		p.next++
 	}
-	if len(p.ends) > 0 && time.Since(c.saved) < saveEvery {
+	if time.Since(c.saved) < saveEvery {
 		return nil
 	}
 	c.saved = time.Now()

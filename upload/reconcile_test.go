@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/upload"
 )
 
@@ -97,5 +98,23 @@ func TestReconcile_RejectsUnknownTimes(t *testing.T) {
 		if _, err := upload.New(x.o, sources); err == nil || !strings.Contains(err.Error(), "reconcile") {
 			t.Errorf("%s with %+v: %v", x.path, x.o.Params, err)
 		}
+	}
+}
+
+// TestReconcile_AcceptsManyDays sends a file with one reading a day, for more days than one request can compare by
+// hours.
+func TestReconcile_AcceptsManyDays(t *testing.T) {
+	const days = 4200
+	var b strings.Builder
+	b.WriteString("time,v\n")
+	for i := range days {
+		fmt.Fprintf(&b, "%s,1\n", noon.AddDate(0, 0, -i).Format(time.RFC3339))
+	}
+	path := writeFile(t, "s1.csv", b.String())
+	policy := engine.DefaultRotation()
+	policy.Retention.Classes[0].Retention = 2 * days * 24 * time.Hour
+	r, err := send(t, upload.Options{Client: newClientOf(t, policy), Reconcile: true, Parallel: 2}, path)
+	if err != nil || r.Stored != days {
+		t.Errorf("%+v, %v, want %d stored readings", r, err, days)
 	}
 }

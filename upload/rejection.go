@@ -39,12 +39,17 @@ type RejectFile struct {
 	failed error // error of the first failed write
 }
 
-// CreateRejectFile creates or truncates the file. It returns nil for an empty path.
-func CreateRejectFile(path string) (*RejectFile, error) {
+// CreateRejectFile creates the file. If resumed is set, it appends to the rejections of earlier runs.
+// Otherwise, an existing file is truncated. CreateRejectFile returns nil for an empty path.
+func CreateRejectFile(path string, resumed bool) (*RejectFile, error) {
 	if path == "" {
 		return nil, nil
 	}
-	f, err := os.Create(path)
+	mode := os.O_TRUNC
+	if resumed {
+		mode = os.O_APPEND
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|mode, 0o666)
 	if err != nil {
 		return nil, fileerr.Short(err)
 	}

@@ -23,9 +23,10 @@ type Selection struct {
 }
 
 // Sources returns the sources that the arguments name. Each argument is a file, a folder, or "-" for
-// standard input.
+// standard input. A file that is named twice is one source, because a checkpoint has one entry for it.
 func (s *Selection) Sources(args []string) ([]Source, error) {
 	var sources []Source
+	named := map[string]bool{}
 	for _, arg := range args {
 		if arg == "-" {
 			src, err := s.stdinSource()
@@ -44,7 +45,10 @@ func (s *Selection) Sources(args []string) ([]Source, error) {
 			if err != nil {
 				return nil, err
 			}
-			sources = append(sources, src)
+			if !named[src.key()] {
+				sources = append(sources, src)
+			}
+			named[src.key()] = true
 		}
 	}
 	return sources, nil

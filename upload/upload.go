@@ -140,6 +140,9 @@ func (u *Upload) Size() (total int64) {
 	return total
 }
 
+// Resumes reports whether the checkpoint has entries of an earlier run.
+func (u *Upload) Resumes() bool { return u.checkpoint.hasEntries() }
+
 // Close saves the checkpoint.
 func (u *Upload) Close() error { return u.checkpoint.flush() }
 

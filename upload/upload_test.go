@@ -18,6 +18,7 @@ import (
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store/mem"
 	"github.com/varvedb/varve/upload"
 )
@@ -29,8 +30,13 @@ func noonClock() time.Time { return noon }
 // newClient returns the client of a server over a store in memory, whose clock stands at noon.
 func newClient(t *testing.T) *client.Client {
 	t.Helper()
+	return newClientOf(t, engine.DefaultRotation())
+}
+
+func newClientOf(t *testing.T, policy *rotator.Policy) *client.Client {
+	t.Helper()
 	now := noonClock
-	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(now), Holder: "test", Now: now})
+	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(now), Holder: "test", Now: now, Rotation: policy})
 	if err != nil {
 		t.Fatal(err)
 	}

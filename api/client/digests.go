@@ -47,38 +47,53 @@ func (c ReadingCalls) CompareDigests(ctx context.Context, stream, device string,
 	})
 }
 
+// postDays is the number of days whose hours are compared in one request. The server refuses more than 100,000
+// periods.
+const postDays = 4000
+
 // MissingHours returns the hours in which the readings of a set and of the store differ. It sends
-// one request for the days, and one for the hours of the days that differ, if any. It leaves out
+// requests for the days, and then for the hours of the days that differ, if any. It leaves out
 // hours, and whole days, whose stored readings may have expired or were erased. The result "expired"
 // is the number of these hours and days. If only a part of a day has expired or was erased,
 // MissingHours compares the hours of this day.
 func (c ReadingCalls) MissingHours(ctx context.Context, stream, device string, set *reconcile.Set) (hours []time.Time, expired int, err error) {
-	var days []time.Time
-	for _, p := range []rollup.Period{rollup.Daily, rollup.Hourly} {
-		spans := set.Spans(p, days)
-		if len(spans) == 0 {
-			return nil, expired, nil
-		}
-		post := wire.DigestsPost{Period: p.String()}
-		for _, s := range spans {
-			post.Spans = append(post.Spans, wire.DigestsSpan(s))
-		}
-		d, err := c.CompareDigests(ctx, stream, device, post)
+	days, expired, err := c.differing(ctx, stream, device, rollup.Daily, set.Spans(rollup.Daily, nil))
+	if err != nil {
+		return nil, 0, err
+	}
+	for some := range slices.Chunk(days, postDays) {
+		differ, n, err := c.differing(ctx, stream, device, rollup.Hourly, set.Spans(rollup.Hourly, some))
 		if err != nil {
 			return nil, 0, err
 		}
-		for _, text := range d.Expired {
-			if at, err := time.Parse(time.RFC3339, text); p == rollup.Daily && err == nil && at.Add(24*time.Hour).After(d.CompleteFrom) {
-				d.Differ = append(d.Differ, text) // the day may have hours without expired or erased readings
-			} else {
-				expired++
-			}
-		}
-		if days, err = parseTimes(d.Differ); err != nil || len(days) == 0 {
-			return nil, expired, err
+		hours, expired = append(hours, differ...), expired+n
+	}
+	return hours, expired, nil
+}
+
+// differing returns the periods in which the readings of a set and of the store differ, and the number of periods
+// that are left out. It includes days that may have hours without expired or erased readings.
+func (c ReadingCalls) differing(ctx context.Context, stream, device string, p rollup.Period, spans []reconcile.Span) (periods []time.Time, expired int, err error) {
+	if len(spans) == 0 {
+		return nil, 0, nil
+	}
+	post := wire.DigestsPost{Period: p.String()}
+	for _, s := range spans {
+		post.Spans = append(post.Spans, wire.DigestsSpan(s))
+	}
+	d, err := c.CompareDigests(ctx, stream, device, post)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, text := range d.Expired {
+		if at, err := time.Parse(time.RFC3339, text); p == rollup.Daily && err == nil && at.Add(24*time.Hour).After(d.CompleteFrom) {
+			d.Differ = append(d.Differ, text)
+		} else {
+			expired++
 		}
 	}
-	return days, expired, nil
+	periods, err = parseTimes(d.Differ)
+	return periods, expired, err
 }
 
 func parseTimes(texts []string) ([]time.Time, error) {

@@ -231,11 +231,9 @@ func (g *group) decimalsTexts(l *layout) map[int32]string {
 }
 
 // joinDecimals returns the result of decimalsTexts. Only rows for which long is true have a text, and the
-// texts omit loose numbers.
+// texts omit loose numbers. Most rows of a device share one text, so equal texts share their memory.
 func (g *group) joinDecimals(l *layout, long []bool, isLoose func(row int32, name string) bool) map[int32]string {
-	forms := []string{""}          // different texts: few, because the rows of a device are alike
-	numbers := map[formKey]int32{} // the index in forms of each text
-	at := make([]int32, len(long)) // the index in forms of the text of each row
+	joined := make([][]byte, len(long)) // the text of each row
 	for _, name := range l.names {
 		f := g.fields[name]
 		if f == nil || f.kind != varve.KindNumber {
@@ -245,33 +243,26 @@ func (g *group) joinDecimals(l *layout, long []bool, isLoose func(row int32, nam
 			if !long[row] || isLoose(row, name) {
 				continue
 			}
-			key := formKey{at[row], f.decimals(i)}
-			next, ok := numbers[key]
-			if !ok {
-				text := strconv.Itoa(key.decimals)
-				if before := forms[key.before]; before != "" {
-					text = before + "," + text
-				}
-				next = int32(len(forms))
-				forms, numbers[key] = append(forms, text), next
+			if len(joined[row]) > 0 {
+				joined[row] = append(joined[row], ',')
 			}
-			at[row] = next
+			joined[row] = strconv.AppendInt(joined[row], int64(f.decimals(i)), 10)
 		}
 	}
-	texts := map[int32]string{}
-	for row, form := range at {
-		if form > 0 {
-			texts[int32(row)] = forms[form]
+	texts, different := map[int32]string{}, map[string]string{}
+	for row, b := range joined {
+		if len(b) == 0 {
+			continue
 		}
+		text, ok := different[string(b)]
+		if !ok {
+			text = string(b)
+			different[text] = text
+		}
+		texts[int32(row)] = text
+		joined[row] = nil
 	}
 	return texts
-}
-
-// formKey identifies a text of joinDecimals: before is the index in forms of the text without its last
-// number, and decimals is that number.
-type formKey struct {
-	before   int32
-	decimals int
 }
 
 type looseKey struct {

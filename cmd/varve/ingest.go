@@ -144,7 +144,7 @@ func ingest(ctx context.Context, a *app, f *ingestFlags, args []string) error {
 	if err != nil {
 		return paramError(err, "")
 	}
-	if report.rejects, err = upload.CreateRejectFile(f.rejects); err != nil {
+	if report.rejects, err = upload.CreateRejectFile(f.rejects, up.Resumes()); err != nil {
 		return err
 	}
 	report.bar = newProgress(a, up.Size(), a.terminal && !f.quiet && a.output != "json")

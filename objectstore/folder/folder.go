@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/varvedb/varve/objectstore"
 )
@@ -34,12 +35,31 @@ const (
 	Shared  fs.FileMode = 0o750 // the group can read them, too
 )
 
-// Open returns the object store in a folder. It creates a missing folder.
+// Open returns the object store in a folder. It creates a missing folder. It deletes the temporary files of
+// processes that were killed more than a day ago.
 func Open(root string, mode fs.FileMode) (*Folder, error) {
 	if err := os.MkdirAll(root, mode); err != nil {
 		return nil, fmt.Errorf("create the folder of objects: %w", err)
 	}
-	return &Folder{root, mode}, nil
+	f := &Folder{root, mode}
+	f.removeAbandoned()
+	return f, nil
+}
+
+// abandonedAfter is the age of a temporary file after which its process must have been killed.
+const abandonedAfter = 24 * time.Hour
+
+// removeAbandoned removes old temporary files. Their removal is optional, so it reports no errors.
+func (f *Folder) removeAbandoned() {
+	_ = filepath.WalkDir(f.root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasPrefix(d.Name(), temporary) {
+			return nil
+		}
+		if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > abandonedAfter {
+			_ = removeFile(name)
+		}
+		return nil
+	})
 }
 
 // Location implements objectstore.Store.
@@ -173,7 +193,10 @@ func (f *Folder) List(ctx context.Context, prefix string, each func(objectstore.
 	if err != nil {
 		return err
 	}
-	err = filepath.WalkDir(start, func(name string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(start, func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // the folder start is missing, or another one was deleted during the walk
+		}
 		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") {
 			return err
 		}
@@ -189,15 +212,14 @@ func (f *Folder) List(ctx context.Context, prefix string, each func(objectstore.
 			return nil
 		}
 		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // the file was deleted after its folder was read
+		}
 		if err != nil {
 			return err
 		}
 		return each(objectstore.Object{Key: key, Size: info.Size()})
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // Delete implements objectstore.Store. Empty folders remain.

@@ -1,0 +1,68 @@
+package archive_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/archive"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/internal/randomtest"
+	"github.com/varvedb/varve/objectstore"
+	"github.com/varvedb/varve/objectstore/folder"
+	"github.com/varvedb/varve/store/mem"
+)
+
+// TestArchive_DiscardsUnfinishedOneOfDroppedTable kills a process before each of its steps while it archives a table,
+// which is dropped afterwards. An archive without a manifest is discarded with its files, and then erasures of
+// the table succeed. An archive with a manifest stays, and can be accepted.
+func TestArchive_DiscardsUnfinishedOneOfDroppedTable(t *testing.T) {
+	randomtest.LimitChecks(t, 1)
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		discarded, refused := 0, 0
+		for step := 0; ; step++ {
+			ctx, s := context.Background(), mem.New(clock)
+			objects, err := folder.Open(dir+"/"+rapid.StringMatching("[a-z]{12}").Draw(t, "folder"), folder.Shared)
+			must(t, err)
+			fill(t, s, table)
+			must(t, s.Retire(ctx, table, now.Add(-time.Hour)))
+			p := &process{at: step, fault: dieBefore}
+			if _, err := archiver(s, faultyItems{s, p}, faultyObjects{objects, p}, s).Archive(ctx, info(t, s, table)); err == nil {
+				break
+			}
+			a := archiver(s, s, objects, s)
+			if r, found, err := a.Catalog().Get(ctx, table); err != nil || !found || r.State != archive.Writing {
+				continue
+			}
+			must(t, archive.DiscardUnfinished(ctx, a, func(grid.Table) bool { return true }))
+			if _, found, err := a.Catalog().Get(ctx, table); err != nil || !found {
+				t.Fatalf("step %d: the record of an existing table was deleted: %v", step, err)
+			}
+			must(t, s.Drop(ctx, table))
+			err = archive.DiscardUnfinished(ctx, a, func(grid.Table) bool { return false })
+			if varve.FailureOf(err) == varve.Conflict {
+				refused++
+				plan, err := archive.NewAcceptor(a).Plan(ctx, table, nil)
+				must(t, err)
+				_, err = archive.NewAcceptor(a).Accept(ctx, table, nil, plan.Digest())
+				must(t, err)
+				continue
+			}
+			must(t, err)
+			discarded++
+			_, err = a.Erase(ctx, []grid.Table{table}, func(*varve.Reading) bool { return true })
+			must(t, err)
+			must(t, objects.List(ctx, "", func(o objectstore.Object) error {
+				t.Errorf("step %d: %s is left", step, o.Key)
+				return nil
+			}))
+		}
+		if discarded == 0 || refused == 0 {
+			t.Fatalf("%d archives were discarded, and %d refused", discarded, refused)
+		}
+	})
+}
