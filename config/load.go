@@ -47,7 +47,7 @@ const EnvPrefix = "VARVE_"
 var flagVariables = map[string]string{"VARVE_STORE": "store.kind", "VARVE_DATA": "store.dir", "VARVE_DROP": "retention.drop"}
 
 // others are variables that begin with EnvPrefix but do not belong to a setting.
-var others = []string{"VARVE_CONFIG", "VARVE_SERVER", "VARVE_TIMEOUT", "VARVE_KEY", "VARVE_KEY_FILE", "VARVE_CA_FILE"}
+var others = []string{"VARVE_CONFIG", "VARVE_SERVER", "VARVE_KEY", "VARVE_KEY_FILE", "VARVE_CA_FILE"}
 
 // sep separates the parts of keys while layers are merged. A dot cannot do so, because names of streams
 // may contain dots. The byte 0xff cannot occur in a YAML file, which is UTF-8.

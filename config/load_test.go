@@ -304,7 +304,7 @@ streams:
 		File: path, Flags: values, FlagNames: names,
 		Environ: []string{
 			"VARVE_LOG_LEVEL=debug", "VARVE_TABLES_PREFIX=env", "VARVE_CLASSES_SHORT_RETENTION=6d", "VARVE_STREAMS_AB_CLASS=short",
-			"HOME=/root", "VARVE_CONFIG=x", "VARVE_SERVER=y", "VARVE_TIMEOUT=z", "OTHER_LOG_LEVEL=x", "VARVE", "",
+			"HOME=/root", "VARVE_CONFIG=x", "VARVE_SERVER=y", "OTHER_LOG_LEVEL=x", "VARVE", "",
 		},
 	})
 	for key, want := range map[string][2]string{

@@ -37,6 +37,7 @@ func TestLoad_WarnsOfOtherVariables(t *testing.T) {
 	for environ, want := range map[string]string{
 		"VARVE_VERSION=1.2":                 all,
 		"VARVE_HOME=/opt/varve":             all,
+		"VARVE_TIMEOUT=5s":                  "did you mean VARVE_QUERY_TIMEOUT?",
 		"VARVE_BIN=/usr/bin/varve":          all,
 		"VARVE_=x":                          all,
 		"VARVE_PORT=8300":                   "did you mean VARVE_SERVER_LISTEN?",

@@ -33,7 +33,7 @@ type latenessAnswer struct {
 	Seconds  *latenessStats `json:"seconds,omitempty" jsonschema:"seconds from event time to arrival; negative if the device's clock is ahead"`
 	Ranges   []lateRange    `json:"ranges" jsonschema:"the number of readings in each range of lateness"`
 	Latest   *lateReading   `json:"latest,omitempty" jsonschema:"the reading with the greatest lateness"`
-	Complete bool           `json:"complete" jsonschema:"whether all readings of the window were measured"`
+	Complete bool           `json:"complete" jsonschema:"whether all readings of the window were measured; always false for archives without a device"`
 	Notes    []wire.Note    `json:"notes,omitempty" jsonschema:"names that do not exist"`
 	Note     string         `json:"note,omitempty"`
 }
@@ -81,7 +81,8 @@ func (s *Server) lateness(ctx context.Context, p latenessParams) (answer latenes
 		if err != nil {
 			return answer, err
 		}
-		devices, answer.Complete = nil, page.Next == ""
+		// Devices without live readings are not in the list, and may have archived readings.
+		devices, answer.Complete = nil, page.Next == "" && (p.Archive == "" || p.Archive == "false")
 		for _, d := range page.Devices {
 			devices = append(devices, d.Device)
 		}
@@ -105,7 +106,7 @@ func (s *Server) lateness(ctx context.Context, p latenessParams) (answer latenes
 	all.fill(&answer)
 	answer.Devices = len(devices)
 	if !answer.Complete {
-		answer.Note = fmt.Sprintf("Not all readings were measured: at most %d readings of %d devices are. Use a shorter window, or name a device.", maxLateReadings, maxLateDevices)
+		answer.Note = fmt.Sprintf("Not all readings were measured: at most %d readings of %d devices with live readings are. Use a shorter window, or name a device.", maxLateReadings, maxLateDevices)
 	}
 	return answer, nil
 }

@@ -1,11 +1,15 @@
 package mcp
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
 )
 
 func TestNew_RefusesClientThatCanWrite(t *testing.T) {
@@ -51,5 +55,40 @@ func TestLatenesses_FillRanges(t *testing.T) {
 	(&latenesses{}).fill(&none)
 	if none.Readings != 0 || none.Seconds != nil {
 		t.Errorf("without readings: %+v", none)
+	}
+}
+
+// TestLateness_IsIncompleteForArchives checks that an answer from archives is complete only for a single device. The
+// list of devices lacks those whose readings are all in archives.
+func TestLateness_IsIncompleteForArchives(t *testing.T) {
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/streams/weather/devices" {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprint(w, `{"devices":[]}`)
+			return
+		}
+		w.Header().Set("Content-Type", wire.NDJSON.MediaType())
+		w.Header().Set("Trailer", wire.HeaderNext)
+		w.Header().Set(wire.HeaderNext, "")
+	}))
+	defer h.Close()
+	c, err := client.New(h.URL, client.ReadOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Options{Client: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		device, archive string
+		complete        bool
+	}{
+		{"", "", true}, {"", "false", true}, {"", "true", false}, {"", "only", false}, {"s1", "true", true},
+	} {
+		answer, err := s.lateness(t.Context(), latenessParams{Stream: "weather", Device: row.device, Archive: row.archive})
+		if err != nil || answer.Complete != row.complete || (answer.Note == "") != row.complete {
+			t.Errorf("%+v: %+v, %v", row, answer, err)
+		}
 	}
 }

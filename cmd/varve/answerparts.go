@@ -15,6 +15,9 @@ type beginning struct {
 	last []byte // the last bytes of the answer, at most lastBytes
 	rows int    // number of lines in the answer; CSV and JSON without readings have one line
 	size int    // number of bytes in the answer
+
+	isCSV    bool // whether line ends in quotes do not end a row
+	isQuoted bool // whether the last byte of an answer in CSV is in quotes
 }
 
 // lastBytes is the maximum length of beginning.last. Coverage and notes are longer only if a query
@@ -22,7 +25,7 @@ type beginning struct {
 const lastBytes = 512 << 10
 
 func (b *beginning) Write(p []byte) (int, error) {
-	b.rows += bytes.Count(p, []byte{'\n'})
+	b.countRows(p)
 	b.size += len(p)
 	if most := 64 - len(b.text); most > 0 {
 		b.text = append(b.text, p[:min(most, len(p))]...)
@@ -30,6 +33,23 @@ func (b *beginning) Write(p []byte) (int, error) {
 	b.last = append(b.last, p[max(0, len(p)-lastBytes):]...)
 	b.last = b.last[max(0, len(b.last)-lastBytes):]
 	return len(p), nil
+}
+
+func (b *beginning) countRows(p []byte) {
+	if !b.isCSV {
+		b.rows += bytes.Count(p, []byte{'\n'})
+		return
+	}
+	for {
+		part, rest, found := bytes.Cut(p, []byte{'"'})
+		if !b.isQuoted {
+			b.rows += bytes.Count(part, []byte{'\n'})
+		}
+		if !found {
+			return
+		}
+		b.isQuoted, p = !b.isQuoted, rest
+	}
 }
 
 // notesOf returns the notes on an answer: from its trailer, or the last property of its JSON.

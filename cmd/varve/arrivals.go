@@ -61,8 +61,8 @@ func (a arrivalCommands) arrivals() *cobra.Command {
 	return a.remote(cmd, "table", "ndjson", "csv", "arrow")
 }
 
-// maxArrow is the maximum number of readings of an Arrow stream: the server's limit of a page.
-const maxArrow = 100_000
+// maxChanges is the server's limit of a page, and so the maximum number of readings of an Arrow stream.
+const maxChanges = 100_000
 
 // limitArrow limits Arrow output to one page, because each page is a stream with a schema of its own.
 func (a arrivalCommands) limitArrow(q *client.ChangesQuery, follow bool) error {
@@ -72,11 +72,11 @@ func (a arrivalCommands) limitArrow(q *client.ChangesQuery, follow bool) error {
 	if follow {
 		return usageError{errors.New("--follow has no output arrow: use table, ndjson or csv")}
 	}
-	if q.Limit > maxArrow {
-		return usageError{fmt.Errorf("--limit %d: too large for --output arrow: use at most %d, and --since for more", q.Limit, maxArrow)}
+	if q.Limit > maxChanges {
+		return usageError{fmt.Errorf("--limit %d: too large for --output arrow: use at most %d, and --since for more", q.Limit, maxChanges)}
 	}
 	if q.Limit == 0 {
-		q.Limit = maxArrow
+		q.Limit = maxChanges
 	}
 	return a.checkArrow()
 }
@@ -96,6 +96,9 @@ func (a arrivalCommands) printChanges(cmd *cobra.Command, c *client.Client, q cl
 	table := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	printed := 0
 	for {
+		if most > 0 {
+			q.Limit = min(most-printed, maxChanges)
+		}
 		p, n, err := a.printPage(cmd, c, q, table, printed == 0)
 		if follow && cmd.Context().Err() != nil {
 			break // Ctrl-C ends --follow without an error
@@ -105,10 +108,7 @@ func (a arrivalCommands) printChanges(cmd *cobra.Command, c *client.Client, q cl
 		}
 		printed += n
 		q.Since = p.Next
-		if most > 0 {
-			q.Limit = most - printed
-		}
-		if most > 0 && q.Limit <= 0 || !p.More && !follow {
+		if most > 0 && printed >= most || !p.More && !follow {
 			break
 		}
 		if a.output == "arrow" {
@@ -150,7 +150,7 @@ func (a arrivalCommands) printPage(cmd *cobra.Command, c *client.Client, q clien
 }
 
 func (a arrivalCommands) copyPage(resp *http.Response) (p client.ChangesPage, n int, err error) {
-	var seen beginning
+	seen := beginning{isCSV: a.output == "csv"}
 	if _, err := io.Copy(io.MultiWriter(a.out, &seen), resp.Body); err != nil {
 		return p, 0, fmt.Errorf("the answer is incomplete: %w", err)
 	}

@@ -57,17 +57,15 @@ func (a keyCommands) openKeyring(cmd *cobra.Command, f *configFlags, fresh func(
 	if kind.inProcess {
 		return nil, usageError{errors.New("a store in memory is only reached through its server: name it with --server")}
 	}
-	if kind.checkExists != nil {
-		if err := kind.checkExists(c); err != nil {
-			if fresh == nil {
-				return nil, err
-			}
-			if err := mistaken(fresh()); err != nil {
-				return nil, err
-			}
+	options := storeOptions{config: c, log: a.logger(config.Log{Level: "error"}), fatal: a.fatal, mustExist: true}
+	st, err := kind.open(cmd.Context(), options)
+	if errors.As(err, &missingStore{}) && fresh != nil {
+		if err := mistaken(fresh()); err != nil {
+			return nil, err
 		}
+		options.mustExist = false
+		st, err = kind.open(cmd.Context(), options)
 	}
-	st, err := kind.open(cmd.Context(), storeOptions{config: c, log: a.logger(config.Log{Level: "error"}), fatal: a.fatal})
 	switch {
 	case err == nil:
 		return storeKeyring{st, apikeys.New(st, now), kind.place(c)}, nil

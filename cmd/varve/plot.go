@@ -291,25 +291,19 @@ func axisOf(from, to, during string, zone *time.Location) (time.Time, time.Time)
 		if err != nil {
 			return time.Time{}, time.Time{}
 		}
-		return inZone(w.From, zone), inZone(w.To, zone)
+		return timefmt.FirstInstant(w.From, zone), timefmt.FirstInstant(w.To, zone)
 	}
 	return limitOf(from, zone), limitOf(to, zone)
 }
 
-// inZone returns the time with the same clock and date in a zone.
-func inZone(t time.Time, zone *time.Location) time.Time {
-	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), 0, 0, zone)
-}
-
-// limitOf parses the common forms of a limit of a window.
+// limitOf parses a limit of a window as the server does.
 func limitOf(text string, zone *time.Location) time.Time {
 	if t, ok, err := timefmt.ParseRelative(text, now(), zone); ok && err == nil {
 		return t
 	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t
-		}
+	t, v := wire.TimeFormat{Location: zone, Choice: wire.EarlierLocal}.Parse(text)
+	if v.Outcome == varve.Rejected {
+		return time.Time{}
 	}
-	return time.Time{}
+	return t
 }

@@ -221,3 +221,24 @@ func TestPictures_EscapeStoredText(t *testing.T) {
 		}
 	}
 }
+
+// TestAxis_FollowsTimezone checks that a chart has the window of the server: a date begins at midnight in the zone
+// of the buckets.
+func TestAxis_FollowsTimezone(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"2026-04-20": "2026-04-19T22:00:00Z", "2026-01": "2025-12-31T23:00:00Z", "2026-04-20 08:30": "2026-04-20T06:30:00Z",
+		"2026-04-20T08:30:00Z": "2026-04-20T08:30:00Z", "1776672000000": "2026-04-20T08:00:00Z", "then": "0001-01-01T00:00:00Z", "": "0001-01-01T00:00:00Z",
+	} {
+		if from, _ := axisOf(text, "", "", berlin); from.UTC().Format(time.RFC3339) != want {
+			t.Errorf("a chart from %q begins at %s, want %s", text, from.UTC().Format(time.RFC3339), want)
+		}
+	}
+	from, to := axisOf("", "", "2026-04-20", berlin)
+	if got, want := from.UTC().Format(time.RFC3339)+" "+to.UTC().Format(time.RFC3339), "2026-04-19T22:00:00Z 2026-04-20T22:00:00Z"; got != want {
+		t.Errorf("a chart of a day shows %s, want %s", got, want)
+	}
+}

@@ -39,9 +39,10 @@ func (a repairer) repairDynamo(ctx context.Context, c *config.Config, r dynamoRe
 	if err != nil {
 		return err
 	}
+	options.MustExist = !r.apply
 	s, err := dynamo.Open(ctx, options)
 	if err != nil {
-		return err
+		return nameRegistry(err, options.Registry)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	plan, err := s.PlanRepair(ctx, r.Repairing)

@@ -198,7 +198,7 @@ func (a service) openEngine(ctx context.Context, c *config.Config, log zerolog.L
 		return nil, err
 	}
 	kind := kindOf(c)
-	st, err := kind.open(ctx, storeOptions{c, log, conditions, a.fatal})
+	st, err := kind.open(ctx, storeOptions{config: c, log: log, conditions: conditions, fatal: a.fatal})
 	if err != nil {
 		return nil, err
 	}

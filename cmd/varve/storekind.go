@@ -19,15 +19,13 @@ import (
 // requires an element in storeKinds, and its name in config.StoreKinds.
 type storeKind struct {
 	name string // value of store.kind
-	// open opens the store. It calls fatal if the store can never continue.
+	// open opens the store. It calls fatal if the store can never continue. If the store does not
+	// exist, it creates it, or fails with missingStore if storeOptions.mustExist is set.
 	open func(ctx context.Context, o storeOptions) (store.Store, error)
 	// place names the store for users.
 	place func(c *config.Config) string
 	// greeting names the open store in the line "data" that serve prints.
 	greeting func(ctx context.Context, c *config.Config, st store.Store) string
-	// checkExists fails if the store does not exist and opening would create it.
-	// If nil, commands open the store without this check.
-	checkExists func(c *config.Config) error
 	// examine checks that the store can work, for varve doctor. If "all" is true, it reads
 	// everything in the store.
 	examine func(ctx context.Context, c *config.Config, all bool) ([]dynamo.Finding, error)
@@ -64,7 +62,11 @@ type storeOptions struct {
 	log        zerolog.Logger
 	conditions *health.Conditions
 	fatal      func(msg string)
+	mustExist  bool // whether a missing store is an error
 }
+
+// missingStore is the error about a store that does not exist.
+type missingStore struct{ error }
 
 // storeKinds returns the kinds of stores. The first is the default.
 func storeKinds() []storeKind { return []storeKind{embeddedKind(), dynamoKind(), memoryKind()} }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -78,8 +79,20 @@ func openDynamo(ctx context.Context, o storeOptions) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	options.Conditions = o.conditions
-	return dynamo.Open(ctx, options)
+	options.Conditions, options.MustExist = o.conditions, o.mustExist
+	s, err := dynamo.Open(ctx, options)
+	if err != nil {
+		return nil, nameRegistry(err, options.Registry)
+	}
+	return s, nil
+}
+
+// nameRegistry replaces the error about a missing registry by an error with the remedy.
+func nameRegistry(err error, name string) error {
+	if errors.Is(err, store.ErrNoTable) {
+		return missingStore{fmt.Errorf("registry %s: table is missing: check store.registry, tables.prefix, the account and the region", name)}
+	}
+	return err
 }
 
 // examineDynamo checks the registry, the tables' template, permissions and quotas. If "all" is set,
@@ -120,9 +133,10 @@ func verifyTables(ctx context.Context, c *config.Config, v verifyOptions) (done 
 	if err != nil {
 		return nil, err
 	}
+	options.MustExist = true
 	s, err := dynamo.Open(ctx, options)
 	if err != nil {
-		return nil, err
+		return nil, nameRegistry(err, options.Registry)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	known := devices.New(devices.Options{Items: s, Policy: c.Policy(), Now: now})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"strings"
@@ -27,10 +28,9 @@ const onlineRate = 16 << 20
 func embeddedKind() storeKind {
 	return storeKind{
 		name: "local", holder: "embedded", extraThreads: 1, tables: 1, oneProcess: true,
-		open:        openEmbedded,
-		place:       func(c *config.Config) string { return "data folder " + c.Store.Dir },
-		greeting:    func(_ context.Context, c *config.Config, _ store.Store) string { return "in " + absolute(c.Store.Dir) },
-		checkExists: checkFolderExists,
+		open:     openEmbedded,
+		place:    func(c *config.Config) string { return "data folder " + c.Store.Dir },
+		greeting: func(_ context.Context, c *config.Config, _ store.Store) string { return "in " + absolute(c.Store.Dir) },
 		examine: func(ctx context.Context, c *config.Config, all bool) ([]dynamo.Finding, error) {
 			return append(examineFolder(c.Store), examineDamage(ctx, c, all)...), nil
 		},
@@ -47,6 +47,9 @@ func embeddedKind() storeKind {
 
 func openEmbedded(_ context.Context, o storeOptions) (store.Store, error) {
 	c := o.config.Store
+	if _, err := os.Stat(c.Dir); o.mustExist && errors.Is(err, fs.ErrNotExist) {
+		return nil, missingStore{fmt.Errorf("data folder %w: name it with --data, or a server with --server", fileerr.Short(err))}
+	}
 	minFree := int64(c.MinFree)
 	if minFree == 0 {
 		minFree = -1
@@ -60,13 +63,6 @@ func openEmbedded(_ context.Context, o storeOptions) (store.Store, error) {
 	}
 	logLosses(o.log, st.Losses())
 	return st, nil
-}
-
-func checkFolderExists(c *config.Config) error {
-	if _, err := os.Stat(c.Store.Dir); err != nil {
-		return fmt.Errorf("data folder %w: name it with --data, or a server with --server", fileerr.Short(err))
-	}
-	return nil
 }
 
 // verifyEmbedded reads the whole store of a server, and adds the hours of all roll-ups to the random

@@ -2,7 +2,10 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/store/dynamo"
@@ -62,5 +65,37 @@ func TestGreeting_NamesAccountOrEndpoint(t *testing.T) {
 func TestMemory_IsBoundedAsByStore(t *testing.T) {
 	if config.MaxMemory != local.MaxMemtableBytes {
 		t.Errorf("the setting permits %d bytes, the store %d", config.MaxMemory, local.MaxMemtableBytes)
+	}
+}
+
+// TestCommands_LeaveMissingRegistry runs the commands that change nothing on DynamoDB before the first start.
+// They must not create the registry.
+func TestCommands_LeaveMissingRegistry(t *testing.T) {
+	url := dynamotest.Dynoxide.Start(t)
+	client := dynamotest.Client(url)
+	for _, command := range [][]string{
+		{"verify"}, {"repair"}, {"doctor", "--verify"}, {"keys", "list"}, {"keys", "revoke", "abc"}, {"keys", "create", "--scope", "read"},
+	} {
+		code, text := runTo(t, append(command, "--store", "dynamodb", "--set", "store.endpoint="+url)...)
+		want := "registry varve_registry: table is missing: check store.registry"
+		switch command[len(command)-1] {
+		case "read":
+			want = "the first key must be an admin key"
+		case "--verify":
+			code = exitFailure // the clock and the address of this machine decide the exit code
+		}
+		if code == 0 || !strings.Contains(text, want) {
+			t.Errorf("varve %v: exit code %d, want %q:\n%s", command, code, want, text)
+		}
+		tables, err := client.ListTables(t.Context(), &dynamodb.ListTablesInput{})
+		if err != nil || len(tables.TableNames) > 0 {
+			t.Fatalf("after varve %v: tables %v, %v, want none", command, tables.TableNames, err)
+		}
+	}
+	if code, text := runTo(t, "keys", "create", "--scope", "admin", "--store", "dynamodb", "--set", "store.endpoint="+url); code != 0 {
+		t.Errorf("varve keys create: exit code %d, want 0:\n%s", code, text)
+	}
+	if code, text := runTo(t, "keys", "list", "--store", "dynamodb", "--set", "store.endpoint="+url); code != 0 || !strings.Contains(text, "admin") {
+		t.Errorf("varve keys list: exit code %d, want 0 and the key:\n%s", code, text)
 	}
 }

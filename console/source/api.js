@@ -27,11 +27,11 @@ export class Problem extends Error {
 }
 
 // request sends a request and returns the answer, parsed if it is JSON. Options:
-//   method, query (an object), headers, signal,
+//   method, query (an object, with a list for a repeated parameter), headers, signal,
 //   body: an object, which is sent as JSON, or a text; type: the type of the text, JSON if missing,
 //   accept: statuses of errors that are returned as answers; raw: whether to return the Response.
 export const request = async (path, { method = "GET", body, type, query, signal, accept = [], raw = false, headers = {} } = {}) => {
-  const q = new URLSearchParams(Object.entries(query || {}).filter(([, v]) => v !== "" && v != null)).toString();
+  const q = new URLSearchParams(Object.entries(query || {}).flatMap(([k, v]) => [v].flat().map((one) => [k, one])).filter(([, v]) => v !== "" && v != null)).toString();
   const key = keyInUse();
   headers = { Accept: "application/json", ...headers };
   if (key) headers.Authorization = "Bearer " + key;
@@ -65,8 +65,9 @@ export const request = async (path, { method = "GET", body, type, query, signal,
 // the path of the last answer. While a new path is loaded, data is of the old path, and stale is true.
 // If path is empty, nothing is loaded. The request is aborted when the page is left, or when the path
 // changes. The option every is the time in milliseconds from one load to the next; 0 means only one
-// load. A hidden tab does not load again.
-export const useFetch = (path, { every = 0, ...options } = {}) => {
+// load. A hidden tab does not load again, and a load under way is not interrupted. The option get
+// replaces request.
+export const useFetch = (path, { every = 0, get = request, ...options } = {}) => {
   const [state, set] = useState({ loading: !!path });
   const loaded = useRef();
   const abort = useRef();
@@ -76,17 +77,19 @@ export const useFetch = (path, { every = 0, ...options } = {}) => {
     const control = (abort.current = new AbortController());
     set((s) => (loaded.current === path ? { ...s, loading: true } : { loading: true, data: s.data, stale: true }));
     try {
-      const data = await request(path, { ...options, signal: control.signal });
+      const data = await get(path, { ...options, signal: control.signal });
       if (control.signal.aborted) return;
       loaded.current = path;
       set({ data, loading: false, path });
     } catch (error) {
       if (error.name !== "AbortError" && !control.signal.aborted) set((s) => ({ data: s.stale ? undefined : s.data, error, loading: false, path }));
+    } finally {
+      if (abort.current === control) abort.current = null;
     }
   }, [path]);
   useEffect(() => {
     reload();
-    const timer = every && setInterval(() => document.visibilityState === "visible" && reload(), every);
+    const timer = every && setInterval(() => document.visibilityState === "visible" && !abort.current && reload(), every);
     return () => {
       clearInterval(timer);
       abort.current?.abort();
@@ -95,8 +98,8 @@ export const useFetch = (path, { every = 0, ...options } = {}) => {
   return { ...state, reload };
 };
 
-// pathOf joins parts of a path, and escapes each: pathOf("v1", "devices", name).
-export const pathOf = (...parts) => "/" + parts.map(encodeURIComponent).join("/");
+// pathOf returns a path of the API. It escapes each part: pathOf("devices", name) is /v1/devices/NAME.
+export const pathOf = (...parts) => "/v1/" + parts.map(encodeURIComponent).join("/");
 
 // useNames returns the known names of devices, by the ids of the devices. It requests the missing names.
 const names = {};
@@ -106,7 +109,7 @@ export const useNames = (ids = []) => {
   useEffect(() => {
     const control = new AbortController();
     for (const id of text.split("\n").filter((id) => id && !(id in names))) {
-      request(pathOf("v1", "devices", id), { signal: control.signal }).then(
+      request(pathOf("devices", id), { signal: control.signal }).then(
         (d) => { names[id] = d.name; update((n) => n + 1); },
         (e) => { if (e.status === 404) names[id] = ""; }, // a device that never registered has no name
       );

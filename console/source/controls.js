@@ -4,15 +4,17 @@ import { request } from "./api.js";
 import { Dialog, Failure } from "./parts.js";
 import { setQuery } from "./router.js";
 
-// Search is a field that changes the address while the user types.
+// Search is a field that changes the address while the user types. It shows the typed text as long as the
+// address follows it, and otherwise the text of the address.
 export const Search = ({ label, name, query, hint }) => {
-  const timer = useRef();
+  const timer = useRef(), [typed, set] = useState(""), at = query[name] || "";
   const type = (e) => {
-    const value = e.target.value;
+    const text = e.target.value;
+    set(text);
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => setQuery({ [name]: value.trim(), cursor: "" }), 250);
+    timer.current = setTimeout(() => { timer.current = 0; setQuery({ [name]: text.trim(), cursor: "" }); }, 250);
   };
-  return html`<div class="field"><label for=${name}>${label}</label><input id=${name} type="search" placeholder=${hint} value=${query[name] || ""} onInput=${type} autocomplete="off" /></div>`;
+  return html`<div class="field"><label for=${name}>${label}</label><input id=${name} type="search" placeholder=${hint} value=${timer.current || typed.trim() === at ? typed : at} onInput=${type} autocomplete="off" /></div>`;
 };
 
 // Choice is a list of values, or of pairs of a value and its text. A list of values also gets the

@@ -38,3 +38,6 @@ export const ago = (t, now = Date.now()) => {
   if (Math.abs(d) < 5000) return "now";
   return d > 0 ? span(d) + " ago" : "in " + span(-d);
 };
+
+// jsonOf returns a typed value as JSON. A number has the digits that were typed.
+export const jsonOf = (text) => (/^(true|false|-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?)$/.test(text) ? text : JSON.stringify(text));

@@ -35,7 +35,7 @@ const useCounts = (names) => {
       for (const counts = {}, left = [...names]; ; ) {
         set({ counts: { ...counts }, done: !left.length });
         if (!left.length) return;
-        const answer = await request(pathOf("v1", "tables", left[0], "arrivals"), { signal: control.signal });
+        const answer = await request(pathOf("tables", left[0], "arrivals"), { signal: control.signal });
         counts[left.shift()] = answer;
       }
     };

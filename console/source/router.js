@@ -3,9 +3,18 @@ import { useEffect, useState } from "./lib/preact.js";
 
 const changed = new EventTarget();
 
+// decode decodes a part of an address. It returns a text that is not encoded unchanged.
+const decode = (text) => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+
 // current returns the page, the rest of the path as texts, and the query of the address.
 export const current = () => {
-  const [page = "", ...rest] = location.pathname.replace(/^\/ui\/?/, "").split("/").filter(Boolean).map(decodeURIComponent);
+  const [page = "", ...rest] = location.pathname.replace(/^\/ui\/?/, "").split("/").filter(Boolean).map(decode);
   return { page, rest, query: Object.fromEntries(new URLSearchParams(location.search)) };
 };
 

@@ -34,6 +34,9 @@ type Options struct {
 	Client *dynamodb.Client
 	// Registry is the name of the registry's table. If the table is missing, Open creates it.
 	Registry string
+	// MustExist makes Open fail with store.ErrNoTable if the registry is missing. Open then changes
+	// nothing.
+	MustExist bool
 	// Owner is the value of the tag OwnerTag on the tables of this deployment. The default is the
 	// name of the registry.
 	Owner string
@@ -137,11 +140,15 @@ func (p *parts) repairer() *repair.Repairer {
 	return &repair.Repairer{Tables: p.tables, Layouts: p.layouts, Reader: p.reader}
 }
 
-// Open returns a store. It creates the registry if it is missing.
+// Open returns a store. It creates the registry if it is missing, unless Options.MustExist is set.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	c := &core{parts: wireParts(o.withDefaults())}
 	s := &Store{tableCalls: tableCalls{c}, itemCalls: itemCalls{c}, core: c}
-	if err := items.OpenTable(ctx, s.admin, o.Registry); err != nil {
+	openTable := items.OpenTable
+	if o.MustExist {
+		openTable = items.CheckTable
+	}
+	if err := openTable(ctx, s.admin, o.Registry); err != nil {
 		return nil, err
 	}
 	ctx, s.stopProbe = context.WithCancel(context.WithoutCancel(ctx))

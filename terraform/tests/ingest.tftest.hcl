@@ -49,7 +49,7 @@ run "key" {
     source = "./modules/ingest"
   }
   variables {
-    kms_key_id = ""
+    kms_key_id = "alias/my-key"
   }
   expect_failures = [var.kms_key_id]
 }

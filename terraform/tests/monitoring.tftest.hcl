@@ -172,3 +172,20 @@ run "alarm_names_without_deliveries" {
     error_message = "Alarms of deliveries are named, and do not exist: ${join(" ", output.alarm_names)}."
   }
 }
+
+run "graphs_of_time_tables" {
+  command = plan
+  module {
+    source = "./modules/monitoring"
+  }
+  variables {
+    deployment    = "varve-eu"
+    registry_name = "varve-eu_registry"
+  }
+  assert {
+    condition = [for w in jsondecode(aws_cloudwatch_dashboard.this.dashboard_body).widgets : w.properties.metrics[0][0].expression if startswith(w.properties.title, "Time tables")] == [
+      for m in ["ConsumedWriteCapacityUnits", "ConsumedReadCapacityUnits"] : "SEARCH('{AWS/DynamoDB,TableName} MetricName=\"${m}\" varve eu NOT \"varve-eu_registry\"', 'Sum', 300)"
+    ]
+    error_message = "The dashboard is ${aws_cloudwatch_dashboard.this.dashboard_body}."
+  }
+}

@@ -190,3 +190,27 @@ run "secrets" {
   }
   expect_failures = [var.secrets]
 }
+
+run "secret_with_a_key_of_json" {
+  command = plan
+  module {
+    source = "./modules/service-ecs"
+  }
+  variables {
+    secrets = {
+      HOOK_TOKEN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:hook-AbCdEf:TOKEN::"
+      MQTT_KEY   = "arn:aws:ssm:eu-central-1:123456789012:parameter/mqtt/key"
+    }
+  }
+  assert {
+    condition = toset(one([for s in data.aws_iam_policy_document.start.statement : s.resources if s.sid == "Secrets"])) == toset([
+      "arn:aws:secretsmanager:eu-central-1:123456789012:secret:hook-AbCdEf",
+      "arn:aws:ssm:eu-central-1:123456789012:parameter/mqtt/key",
+    ])
+    error_message = "ECS may read ${jsonencode(data.aws_iam_policy_document.start.statement)}."
+  }
+  assert {
+    condition     = strcontains(aws_ecs_task_definition.this.container_definitions, ":secret:hook-AbCdEf:TOKEN::")
+    error_message = "The task has no key of JSON: ${aws_ecs_task_definition.this.container_definitions}."
+  }
+}

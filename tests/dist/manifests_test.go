@@ -101,3 +101,24 @@ func TestManifests_MatchSchemas(t *testing.T) {
 		}
 	}
 }
+
+// TestManifests_RestartOnlyWithoutAnswer checks that only the readiness probe requests /readyz. It fails while a
+// journal is read or a disk is full, and a restart would not help.
+func TestManifests_RestartOnlyWithoutAnswer(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "packaging/kubernetes/varve.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe := ""
+	for line := range strings.Lines(string(text)) {
+		if name, _, ok := strings.Cut(strings.TrimSpace(line), "Probe:"); ok {
+			probe = name
+		}
+		if strings.Contains(line, "path: /readyz") && probe != "readiness" {
+			t.Errorf("the %s probe requests /readyz, want /healthz", probe)
+		}
+	}
+	if probe == "" {
+		t.Error("the manifest has no probe")
+	}
+}

@@ -206,3 +206,19 @@ systemd-analyze security --offline=true --threshold=20 ./`+name+`.service | tail
 		}
 	}
 }
+
+// TestUnit_RestartsAfterCrash checks that a crash does not end with the exit code of a mistake in the
+// configuration, which prevents a restart. A crash must leave no core file, which would have readings.
+func TestUnit_RestartsAfterCrash(t *testing.T) {
+	for _, name := range []string{"varve.service", "varve-agent.service"} {
+		unit, err := os.ReadFile(filepath.Join(root, "packaging/systemd", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{"Restart=on-failure", "RestartPreventExitStatus=2", "Environment=GOTRACEBACK=crash", "LimitCORE=0"} {
+			if !strings.Contains(string(unit), "\n"+line+"\n") {
+				t.Errorf("%s has no line %s", name, line)
+			}
+		}
+	}
+}

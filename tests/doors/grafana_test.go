@@ -129,7 +129,7 @@ func (g *grafana) substitute(text string, step time.Duration) string {
 		"${__from:date:iso}", g.from.Format(time.RFC3339), "${__to:date:iso}", g.to.Format(time.RFC3339),
 	}
 	for name, value := range g.values {
-		pairs = append(pairs, "${"+name+"}", value, "$"+name, value)
+		pairs = append(pairs, "${"+name+":percentencode}", url.PathEscape(value), "${"+name+"}", value, "$"+name, value)
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }

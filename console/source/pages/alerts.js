@@ -1,7 +1,7 @@
 // Alerts and rules: what is wrong, since when, and which rules watch for it?
 import { html, useEffect, useMemo, useState } from "../lib/preact.js";
 import { pathOf, request, useFetch } from "../api.js";
-import { count, minute, plural, span } from "../format.js";
+import { count, jsonOf, minute, plural, span } from "../format.js";
 import { Badge, Card, Empty, Failure, Load, Table, Time } from "../parts.js";
 import { Ask, Choice, Field, Pages, Select, useAction } from "../controls.js";
 import { href, setQuery } from "../router.js";
@@ -14,10 +14,10 @@ const lasted = (a) => span((a.resolved_at ? Date.parse(a.resolved_at) : Date.now
 
 const Alerts = ({ grant, query }) => {
   const { device = "", severity = "", rule = "", cursor = "" } = query, state = query.state || "open";
-  const path = device ? pathOf("v1", "devices", device, "alerts") : "/v1/alerts";
+  const path = device ? pathOf("devices", device, "alerts") : "/v1/alerts";
   const list = useFetch(path + "?" + new URLSearchParams(Object.entries({ state: state === "all" ? "" : state, severity: device ? "" : severity, rule, cursor, limit: 50 }).filter(([, v]) => v)), { every: 15_000 });
   const [run, error, busy] = useAction(list.reload);
-  const act = (a, what, body = {}) => html`<button class="small" disabled=${busy} aria-label=${`${what}: ${a.message}, ${a.device}`} onClick=${() => run(pathOf("v1", "alerts", a.id, what), { method: "POST", body })}>${what}</button>`;
+  const act = (a, what, body = {}) => html`<button class="small" disabled=${busy} aria-label=${`${what}: ${a.message}, ${a.device}`} onClick=${() => run(pathOf("alerts", a.id, what), { method: "POST", body })}>${what}</button>`;
   const muted = (a) => a.muted_until && Date.parse(a.muted_until) > Date.now();
   const columns = [
     { name: "Alert", value: (a) => html`<${Badge} kind=${kinds[a.severity]}>${a.severity}<//> ${a.message}${a.value !== undefined && html` <span class="quiet">value ${String(a.value)}</span>`}` },
@@ -51,8 +51,8 @@ const Timeline = ({ preview, severity }) => {
       })}</g>`)}</svg>`;
 };
 
-// thresholdOf returns a number, a boolean or a text, as the rule compares it.
-const thresholdOf = (text) => (text === "true" || text === "false" ? text === "true" : text.trim() !== "" && !Number.isNaN(Number(text)) ? Number(text) : text);
+// textOf returns a rule as JSON. Its threshold has the digits that were typed.
+const textOf = ({ threshold, ...rest }) => JSON.stringify(rest).slice(0, -1) + (threshold ? `,"threshold":${jsonOf(threshold.trim())}}` : "}");
 
 // NewRule has its draft in the address. It shows the alerts that the rule would have opened in the last
 // 30 days, unless the rule is a deadman rule.
@@ -61,13 +61,13 @@ const NewRule = ({ query, grant, made }) => {
   const draft = useMemo(() => ({ comparison: ">", severity: "warning", for: "", threshold: "", ...JSON.parse(query.draft || "{}") }), [query.draft]);
   const [seen, set] = useState({});
   const deadman = draft.kind === "deadman";
-  const body = deadman ? { kind: "deadman", stream: draft.stream, device: draft.device, for: draft.for, severity: draft.severity, id: draft.id } : { ...draft, threshold: thresholdOf(draft.threshold) };
+  const body = deadman ? { kind: "deadman", stream: draft.stream, device: draft.device, for: draft.for, severity: draft.severity, id: draft.id } : { ...draft };
   for (const [k, v] of Object.entries(body)) if (v === "" || v === undefined) delete body[k];
-  const complete = deadman || (body.field && body.threshold !== undefined && (body.stream || body.device)), key = JSON.stringify({ ...body, id: undefined });
+  const complete = deadman || (body.field && body.threshold && (body.stream || body.device)), key = JSON.stringify({ ...body, id: undefined });
   useEffect(() => {
     if (!complete || deadman) return set({});
     const control = new AbortController();
-    const timer = setTimeout(() => request("/v1/alert-rules/preview", { method: "POST", body, signal: control.signal }).then((preview) => set({ preview, key }), (error) => control.signal.aborted || set({ error })), 300);
+    const timer = setTimeout(() => request("/v1/alert-rules/preview", { method: "POST", body: textOf(body), signal: control.signal }).then((preview) => set({ preview, key }), (error) => control.signal.aborted || set({ error })), 300);
     return () => { clearTimeout(timer); control.abort(); };
   }, [key]);
   const [run, error, busy] = useAction(made);
@@ -76,7 +76,7 @@ const NewRule = ({ query, grant, made }) => {
   const select = (label, name, of) => html`<${Select} label=${label} name=${name} of=${of} value=${draft[name] || ""} onChange=${change} />`;
   const { preview } = seen;
   return html`<${Card} title="New rule" aside=${html`<button class="small" onClick=${() => setQuery({ new: "", draft: "" })}>Close</button>`}>
-    <form class="row" onSubmit=${(e) => { e.preventDefault(); run("/v1/alert-rules", { method: "POST", body }); }}>
+    <form class="row" onSubmit=${(e) => { e.preventDefault(); run("/v1/alert-rules", { method: "POST", body: textOf(body) }); }}>
       ${select("Kind", "kind", [["", "a value"], ["deadman", "silence"]])}
       ${select("Stream", "stream", [["", "any"], ...(streams.data?.streams || []).map((s) => s.name)])}
       ${field("Device", "device", { placeholder: "all", size: 10 })}
@@ -96,7 +96,7 @@ const NewRule = ({ query, grant, made }) => {
 const Rules = ({ grant, query, list }) => {
   const [gone, ask] = useState();
   const [run, error, busy] = useAction(() => { ask(); list.reload(); });
-  const admin = can(grant, "admin"), one = (r) => pathOf("v1", "alert-rules", r.id), muted = (r) => r.muted_until && Date.parse(r.muted_until) > Date.now();
+  const admin = can(grant, "admin"), one = (r) => pathOf("alert-rules", r.id), muted = (r) => r.muted_until && Date.parse(r.muted_until) > Date.now();
   return html`<${Card} title="Rules" aside=${!query.new && html`<button class="small" onClick=${() => setQuery({ new: 1 })}>New rule</button>`}>
     <${Failure} error=${!gone && error} />
     <${Load} of=${list}>${(l) => html`<${Table} caption="Rules" empty="No rule exists yet. A new rule shows the alerts that it would have opened." rows=${l.rules} keyOf=${(r) => r.id} columns=${[

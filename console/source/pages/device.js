@@ -4,6 +4,7 @@ import { html, useEffect, useMemo, useRef, useState } from "../lib/preact.js";
 import { pathOf, request, useFetch } from "../api.js";
 import { count, minute, plural, second, span } from "../format.js";
 import { Badge, Card, Empty, Facts, Failure, Load, Table, Time } from "../parts.js";
+import { Select } from "../controls.js";
 import { bandLine, colorOf, lateness, Plot, readingsLine } from "../plot.js";
 import { href, setQuery } from "../router.js";
 
@@ -22,8 +23,10 @@ const timeOf = (text, now, missing) => {
   const at = n ? now - n * units[unit] : Date.parse(text);
   return Number.isNaN(at) ? missing : at;
 };
-const words = (text) => (text || "").split(",").filter(Boolean).map(decodeURIComponent);
-const joined = (list) => list.map(encodeURIComponent).join(",");
+// joined returns names as one text of an address, which words divides again. It escapes commas in names. The
+// address as a whole is escaped, too.
+const joined = (list) => list.map((name) => name.replace(/[%,]/g, encodeURIComponent)).join(",");
+const words = (text) => (text || "").split(",").filter(Boolean).map((name) => name.replace(/%2[5C]/g, decodeURIComponent));
 const iso = (ms) => new Date(Math.round(ms)).toISOString().replace(".000Z", "Z");
 
 // orEmpty sends a request. It returns empty if the answer is 404, as for a device without readings in
@@ -34,8 +37,13 @@ const orEmpty = (path, empty, options) => request(path, options).catch((e) => { 
 const readColumns = async (stream, device, query, signal) => {
   const none = { time: [], id: [], arrived: [], fields: {} };
   const all = { device, cut: false, archived: [], time: [], id: [], arrived: [], fields: {} };
-  for (let cursor = ""; ; ) {
-    const page = await orEmpty(pathOf("v1", "streams", stream, "devices", device, "readings"), none, { signal, query: { ...query, format: "columns", limit: 50_000, cursor } });
+  for (let cursor = "", limit = 50_000; ; ) {
+    const page = await orEmpty(pathOf("streams", stream, "devices", device, "readings"), none, { signal, query: { ...query, format: "columns", limit, cursor } })
+      .catch((e) => { if (limit < 2 || e.body?.errors?.[0].location !== "query.format") throw e; });
+    if (!page) {
+      limit >>= 1; // the texts of so many readings are too large for columns
+      continue;
+    }
     const before = all.time.length, after = before + page.time.length;
     for (const name of ["time", "id", "arrived"]) all[name] = before ? all[name].concat(page[name]) : page[name];
     for (const name of new Set([...Object.keys(all.fields), ...Object.keys(page.fields)])) {
@@ -55,8 +63,8 @@ const stepOf = (length) => steps.find(([size]) => length / 1000 / size <= 600) |
 
 // countReadings returns the number of readings of devices in a window of whole hours.
 const countReadings = async (view, signal) => {
-  const query = { devices: view.devices.join(","), from: iso(Math.floor(view.from / hour) * hour), to: iso(Math.ceil(view.to / hour) * hour), source: "rollups", limit: 1, as_of: view.asOf };
-  const path = pathOf("v1", "streams", view.stream, "counts");
+  const query = { device: view.devices, from: iso(Math.floor(view.from / hour) * hour), to: iso(Math.ceil(view.to / hour) * hour), source: "rollups", limit: 1, as_of: view.asOf };
+  const path = pathOf("streams", view.stream, "counts");
   const answer = await request(path, { signal, query }).catch((e) => {
     if (e.status >= 500 || e.status === 0 || e.name === "AbortError") throw e;
     return request(path, { signal, query: { ...query, source: "readings" } }); // roll-ups are off
@@ -87,7 +95,7 @@ const load = async (view, signal) => {
     if (whole) Object.assign(query, { source: "rollups", archive: "", from: iso(Math.floor(view.from / hour) * hour), to: iso(Math.ceil(view.to / hour) * hour) });
     Object.assign(result, { step, source: whole ? "roll-ups" : "readings", query: { ...query, step, functions: "min,max,mean" } });
     for (const d of devices) {
-      const { buckets, coverage } = await orEmpty(pathOf("v1", "streams", stream, "devices", d, "aggregate"), { buckets: [] }, { signal, query: result.query });
+      const { buckets, coverage } = await orEmpty(pathOf("streams", stream, "devices", d, "aggregate"), { buckets: [] }, { signal, query: result.query });
       result.parts.push({ device: d, buckets, archived: coverage?.archived || [] });
       for (const f of fields) result.lines.push(bandLine(d, f, colored(d, f), buckets, size));
     }
@@ -101,7 +109,7 @@ const load = async (view, signal) => {
 const loadAlerts = async (view, signal) => {
   const all = [];
   for (const d of view.devices) {
-    const { alerts } = await orEmpty(pathOf("v1", "devices", d, "alerts"), { alerts: [] }, { signal, query: { limit: 1000 } });
+    const { alerts } = await orEmpty(pathOf("devices", d, "alerts"), { alerts: [] }, { signal, query: { limit: 1000 } });
     all.push(...alerts);
   }
   return all.filter((a) => (!a.stream || a.stream === view.stream) && Date.parse(a.since) < view.to && (!a.resolved_at || Date.parse(a.resolved_at) > view.from) && !(view.asOf && Date.parse(a.known_since) > Date.parse(view.asOf)));
@@ -110,7 +118,7 @@ const loadAlerts = async (view, signal) => {
 // download saves what is shown as the server writes it, with all digits: one file for each device.
 const download = async (view, shown) => {
   for (const d of view.devices) {
-    const path = pathOf("v1", "streams", view.stream, "devices", d, shown.kind === "band" ? "aggregate" : "readings");
+    const path = pathOf("streams", view.stream, "devices", d, shown.kind === "band" ? "aggregate" : "readings");
     const text = await request(path, { query: { ...shown.query, format: "csv" }, headers: { Accept: "text/csv" } });
     const a = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text], { type: "text/csv" })), download: `${view.stream}-${d}.csv`.replace(/[^\w.-]+/g, "_") });
     a.click();
@@ -120,8 +128,8 @@ const download = async (view, shown) => {
 
 // Why explains one reading: where it is stored, why, and until when.
 const Why = ({ view, point }) => {
-  const [device, time, id] = point.split("~").map(decodeURIComponent);
-  const why = useFetch(pathOf("v1", "devices", device, "why") + "?" + new URLSearchParams({ time, id, stream: view.stream }));
+  const [device, time, id] = words(point);
+  const why = useFetch(pathOf("devices", device, "why") + "?" + new URLSearchParams({ time, id, stream: view.stream }));
   const aside = html`<button class="small" onClick=${() => setQuery({ point: "" })}>Close</button>`;
   return html`<${Card} title="Why is this reading stored, and until when?" aside=${aside} id="why"><${Load} of=${why}>${(w) => html`
     <p><strong>${device}</strong> at ${time} <span class="quiet">id <code>${id}</code></span></p>
@@ -137,7 +145,7 @@ const Why = ({ view, point }) => {
 // Cost shows the source of the chart. It also shows the tables and requests that a read of the window
 // of the first device needs.
 const Cost = ({ view, shown }) => {
-  const path = pathOf("v1", "streams", view.stream, "devices", view.devices[0], "readings");
+  const path = pathOf("streams", view.stream, "devices", view.devices[0], "readings");
   const plan = useFetch(path + "?" + new URLSearchParams({ from: iso(view.from), to: iso(view.to), explain: true, ...(view.archive && { archive: true }) }));
   const read = (plan.data?.tables || []).filter((t) => t.action === "read");
   return html`<${Card} title="Explain and cost"><${Facts} of=${[
@@ -214,7 +222,7 @@ const Chart = ({ view, route }) => {
   const window = (from, to) => setQuery({ from: iso(from), to: iso(to), point: "" }, { replace: false });
   const length = view.to - view.from, middle = (view.to + view.from) / 2;
   const zoom = (by) => window(middle - (length * by) / 2, middle + (length * by) / 2);
-  const choose = (r) => setQuery({ point: [r.device, r.time, r.id].map(encodeURIComponent).join("~") });
+  const choose = (r) => setQuery({ point: joined([r.device, r.time, r.id]) });
   const pick = ({ line: l, i }) => choose({ device: l.device, time: l.columns.time[l.row[i]], id: l.columns.id[l.row[i]] });
   const label = `Chart of ${view.fields.join(", ")} of ${view.devices.join(", ")}. The left and right arrow keys choose a value, and the down arrow key the next line. Enter explains the value.`;
   return html`<section class="card chart">
@@ -233,7 +241,7 @@ const Chart = ({ view, route }) => {
         <${Plot} drawing=${drawing} zoom=${(from, to) => window(from * 1000, to * 1000)} pick=${pick} label=${label} />
         ${state.loading && html`<p class="unseen" role="status">Loading …</p>`}
         <${Legend} shown=${shown} /><${AsOf} view=${view} />
-        ${shown.cut && html`<p class="notice">Only the first ${count(most)} readings are shown: zoom in to see the others.</p>`}
+        ${shown.cut && html`<p class="notice">Only the first ${count(most)} readings of a device are shown: zoom in to see the others.</p>`}
         ${shown.lines.every((l) => l.n === 0) && html`<${Empty} title="No numbers in this window.">Choose another window or field.<//>`}
       </div>`}
     </section>
@@ -279,14 +287,11 @@ const Controls = ({ view, route, health, others }) => {
     if (name) setQuery({ with: joined([...view.devices.slice(1), name]), point: "" });
     e.target.reset();
   };
-  const set = (name) => (e) => setQuery({ [name]: e.target.value, point: "" });
   return html`<div class="row controls">
-    <div class="field"><label for="stream">Stream</label><select id="stream" value=${view.stream} onChange=${(e) => setQuery({ stream: e.target.value, fields: "", point: "" })}>
-      ${[...new Set([view.stream, ...health.streams.map((s) => s.stream)])].map((s) => html`<option key=${s} value=${s}>${s}</option>`)}</select></div>
+    <${Select} label="Stream" name="stream" of=${[...new Set([view.stream, ...health.streams.map((s) => s.stream)])]} value=${view.stream} onChange=${(e) => setQuery({ stream: e.target.value, fields: "", point: "" })} />
     <fieldset><legend>Fields</legend><div class="row">${view.known.map((f) => html`<button key=${f} class="small" aria-pressed=${view.fields.includes(f)} onClick=${() => toggle(f)}>${f}</button>`)}</div></fieldset>
     <fieldset><legend>Window</legend><div class="row">${ranges.map((r) => html`<button key=${r} class="small" aria-pressed=${route.query.from === "-" + r && !route.query.to} onClick=${() => setQuery({ from: "-" + r, to: "", point: "" }, { replace: false })}>${r}</button>`)}</div></fieldset>
-    <div class="field"><label for="show">Show</label><select id="show" value=${view.show} onChange=${set("show")}>
-      <option value="">automatic</option><option value="readings">readings</option><option value="band">band of min, mean, max</option></select></div>
+    <${Select} label="Show" name="show" of=${[["", "automatic"], "readings", ["band", "band of min, mean, max"]]} value=${view.show} onChange=${(e) => setQuery({ show: e.target.value, point: "" })} />
     <label class="row"><input id="archive" type="checkbox" checked=${!!view.archive} onChange=${(e) => setQuery({ archive: e.target.checked && 1, point: "" })} />Archived readings</label>
     <form class="field" onSubmit=${add}><label for="other">Compare with</label><div class="row"><input id="other" name="other" list="others" placeholder="device" size="12" autocomplete="off" /><button class="small">Add</button></div>
       <datalist id="others">${others.map((d) => html`<option key=${d} value=${d} />`)}</datalist></form>
@@ -294,11 +299,20 @@ const Controls = ({ view, route, health, others }) => {
   </div>`;
 };
 
+// findHealth returns the health of a device. The search finds all names that contain the name of the device.
+const findHealth = (device) => async (path, options) => {
+  for (let cursor = ""; ; ) {
+    const { devices, hours, next } = await request(path, { ...options, query: { search: device, sort: "name", limit: 1000, cursor } });
+    const found = devices.find((d) => d.device === device);
+    if (found || !next) return { hours, device, streams: [], status: "unknown", ...found };
+    cursor = next;
+  }
+};
+
 const Device = ({ device, route }) => {
-  const known = useFetch("/v1/device-health?" + new URLSearchParams({ search: device, sort: "name", limit: 1000 }));
-  const health = known.data && (known.data.devices.find((d) => d.device === device) || { device, streams: [], status: "unknown" });
+  const known = useFetch("/v1/device-health", { get: findHealth(device) }), health = known.data;
   const stream = route.query.stream || health?.streams[0]?.stream;
-  const latest = useFetch(stream ? pathOf("v1", "streams", stream, "devices", device, "latest") : "", { accept: [404] });
+  const latest = useFetch(stream ? pathOf("streams", stream, "devices", device, "latest") : "", { accept: [404] });
   const others = useFetch("/v1/devices?limit=200");
   const minuteNow = Math.floor(Date.now() / 6e4);
   const view = useMemo(() => latest.data && viewOf(route, device, health, latest.data), [latest.data, JSON.stringify(route.query), known.data, route.query.from ? minuteNow : 0]);
@@ -306,7 +320,7 @@ const Device = ({ device, route }) => {
     <div class="row about">${health.name && html`<strong>${health.name}</strong>`}
       ${(health.type || health.location) && html`<span class="quiet">${[health.type, health.location].filter(Boolean).join(", ")}</span>`}<${Badge} kind=${health.status === "active" ? "good" : ""}>${health.status}<//>
       <span class="quiet">last seen <${Time} at=${health.last_seen_at} /></span>
-      ${health.completeness != null && html`<span class="quiet">${Math.round(health.completeness * 100)} % of the last ${known.data.hours} h have data</span>`}
+      ${health.completeness != null && html`<span class="quiet">${Math.round(health.completeness * 100)} % of the last ${health.hours} h have data</span>`}
       ${health.open_alerts > 0 && html`<a href=${href("alerts", { device })}><${Badge} kind="bad">${health.open_alerts} open<//></a>`}</div>
     ${!stream && html`<${Empty} title="No reading of this device is stored."><a href=${href("devices")}>All devices</a><//>`}
     ${stream && html`<${Load} of=${latest}>${() => view && html`

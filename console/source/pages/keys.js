@@ -35,6 +35,6 @@ export default ({ grant }) => {
       { name: "May", value: (k) => k.scopes.join(", ") }, { name: "State", value: (k) => html`<${Badge} kind=${k.state === "active" ? "good" : ""}>${k.state}<//>` },
       { name: "Last used", value: (k) => (k.used ? html`<${Time} at=${k.used} />` : html`<span class="quiet">not seen</span>`) }, { name: "Made", value: (k) => day(k.created) }, { name: "Ends", value: (k) => (k.expires ? day(k.expires) : "never") },
       { name: "Actions", value: (k) => k.state === "active" && html`<button class="small" aria-label=${"revoke " + k.id} onClick=${() => ask(k)}>revoke</button>` }]} /><//>`}<//>`}
-    ${gone && html`<${Ask} title="Revoke the key" close=${() => ask()} error=${error} busy=${busy} yes=${() => run(pathOf("v1", "keys", gone.id), { method: "DELETE" })}>
+    ${gone && html`<${Ask} title="Revoke the key" close=${() => ask()} error=${error} busy=${busy} yes=${() => run(pathOf("keys", gone.id), { method: "DELETE" })}>
       <p>This server refuses key <code>${gone.id}</code> ${gone.name && html`(${gone.name})`} from now on, and other processes within 10 seconds. This cannot be undone.</p><//>`}`;
 };

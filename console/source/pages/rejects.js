@@ -19,7 +19,7 @@ const groupsOf = (list) => Object.values(list.reduce((all, r) => {
 const Replay = ({ one, select, done, close }) => {
   const [answer, set] = useState(), [options, change] = useState({});
   const [run, error, busy] = useAction(set);
-  const path = one ? pathOf("v1", "rejects", one.id, "replay") : "/v1/rejects/replay", chosen = Object.fromEntries(Object.entries(options).filter(([, v]) => v));
+  const path = one ? pathOf("rejects", one.id, "replay") : "/v1/rejects/replay", chosen = Object.fromEntries(Object.entries(options).filter(([, v]) => v));
   const send = (dry, then) => run(path, { method: "POST", body: { ...chosen, dry_run: dry, ...(one ? {} : { select, limit: 1000 }) } }, then);
   const edit = (e) => { set(); change({ ...options, [e.target.name]: e.target.value }); };
   return html`<${Card} title=${one ? "Replay a reject" : "Replay the selected rejects"} aside=${html`<button class="small" onClick=${close}>Close</button>`} id="replay">
@@ -58,6 +58,6 @@ export default ({ grant, route: { query } }) => {
         { name: "Why", value: (r) => html`<${Badge} kind="warn">${r.code}<//><br />${r.message}` },
         { name: "Text", value: (r) => html`<code class="text" tabindex="0">${r.text || r.base64}${r.cut && " …"}</code>` },
         (writer || admin) && { name: "Actions", value: actions }].filter(Boolean)} /><${Pages} query=${query} next=${l.next} /><//>`)}<//>
-    ${gone && html`<${Ask} title=${gone.one ? "Delete the reject" : "Delete the selected rejects"} close=${() => ask()} error=${error} busy=${busy} yes=${() => run(gone.one ? pathOf("v1", "rejects", gone.one.id) : "/v1/rejects", { method: "DELETE", query: gone.one ? {} : { ...chosen, limit: 1000 } })}>
+    ${gone && html`<${Ask} title=${gone.one ? "Delete the reject" : "Delete the selected rejects"} close=${() => ask()} error=${error} busy=${busy} yes=${() => run(gone.one ? pathOf("rejects", gone.one.id) : "/v1/rejects", { method: "DELETE", query: gone.one ? {} : { ...chosen, limit: 1000 } })}>
       <p>${gone.one ? "Its text cannot be restored." : "This deletes up to 1,000 of the selected rejects. Their texts cannot be restored."}</p><//>`}`;
 };

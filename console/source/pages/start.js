@@ -1,7 +1,7 @@
 // The first steps on an empty server: lines to paste, and a form that stores one reading.
 import { html, useState } from "../lib/preact.js";
 import { pathOf, request } from "../api.js";
-import { second } from "../format.js";
+import { jsonOf, second } from "../format.js";
 import { can } from "../pages.js";
 import { Badge, Card, Copy, Failure, Tabs } from "../parts.js";
 import { setQuery } from "../router.js";
@@ -30,8 +30,6 @@ export const Snippets = ({ grant, route }) => {
   return html`<${Tabs} label="Client" items=${items} chosen=${route.query.with} choose=${(id) => setQuery({ with: id })} />`;
 };
 
-const valueOf = (text) => (/^(true|false|-?\d+(\.\d+)?([eE][+-]?\d+)?)$/.test(text) ? text : JSON.stringify(text));
-
 // OneReading stores one reading, and shows it as the server returns it.
 const OneReading = ({ grant, stored }) => {
   const [state, set] = useState({});
@@ -41,11 +39,10 @@ const OneReading = ({ grant, stored }) => {
     const time = new Date().toISOString();
     set({ busy: true });
     try {
-      const path = pathOf("v1", "streams", f.stream);
-      const answer = await request(path + "/readings", { method: "POST", accept: [422],
-        body: `{"device":${JSON.stringify(f.device)},"time":"${time}","fields":{${JSON.stringify(f.field)}:${valueOf(f.value)}}}` });
+      const answer = await request(pathOf("streams", f.stream, "readings"), { method: "POST", accept: [422],
+        body: `{"device":${JSON.stringify(f.device)},"time":"${time}","fields":{${JSON.stringify(f.field)}:${jsonOf(f.value)}}}` });
       if (answer.rejects.length) throw new Error("Rejected: " + answer.rejects[0].message);
-      const reading = can(grant, "read") && await request(path + pathOf("devices", f.device, "readings"), { query: { from: time, limit: 1 } });
+      const reading = can(grant, "read") && await request(pathOf("streams", f.stream, "devices", f.device, "readings"), { query: { from: time, limit: 1 } });
       set({ shown: reading ? reading.readings[0] : { device: f.device, time }, verdict: answer.duplicates ? "duplicate" : "stored", of: f });
     } catch (error) {
       set({ error });

@@ -47,7 +47,7 @@ const HoldDialog = ({ table, close, done }) => {
   const submit = async (e) => {
     e.preventDefault();
     const reason = new FormData(e.target).get("reason");
-    await request(pathOf("v1", "tables", table, "hold"), { method: "PUT", body: { reason } }).then(done, fail);
+    await request(pathOf("tables", table, "hold"), { method: "PUT", body: { reason } }).then(done, fail);
   };
   return html`<${Dialog} title="Put this table on hold" close=${close}><form onSubmit=${submit} class="stack">
     <p>While a table is on hold, the rotator neither retires nor drops it.</p>
@@ -60,7 +60,7 @@ const Details = ({ cell, selected, reload }) => {
   const [error, fail] = useState(), [holding, hold] = useState(false);
   useEffect(() => fail(), [cell?.name]);
   if (!cell) return html`<div class="details quiet">Point at a table, or move to it with Tab and the arrow keys. A click or Enter selects it.</div>`;
-  const change = (method, ...path) => request(pathOf("v1", "tables", cell.name, ...path), { method }).then(() => reload(), fail);
+  const change = (method, ...path) => request(pathOf("tables", cell.name, ...path), { method }).then(() => reload(), fail);
   return html`<div class="details" data-details=${cell.name}>
     <div class="row"><h3>${rangeName(cell)}, arrived ${monthName(cell.arrival)}</h3><${Badge} kind=${{ open: "good", retired: "bad" }[cell.state]}>${cell.state}<//>${cell.hold && html`<${Badge} kind="warn">on hold: ${cell.hold}<//>`}${cell.action && html`<${Badge} kind=${cell.action === "drop" ? "bad" : "warn"}>plan: ${cell.action}<//>`}
       ${selected && !cell.planned && html`<span class="actions">${cell.hold ? html`<button class="small" onClick=${() => change("DELETE", "hold")}>Release</button>` : html`<button class="small" onClick=${() => hold(true)}>Hold …</button>`}

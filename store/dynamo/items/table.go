@@ -40,6 +40,22 @@ func OpenTable(ctx context.Context, a *admin.Admin, name string) error {
 	return nil
 }
 
+// CheckTable checks the table of a registry, and changes nothing. It fails with store.ErrNoTable if the
+// table is missing, and otherwise as OpenTable does.
+func CheckTable(ctx context.Context, a *admin.Admin, name string) error {
+	d, err := a.Describe(ctx, name)
+	if err == nil {
+		err = checkSchema(d)
+	}
+	if err == nil {
+		err = a.CheckOwner(ctx, d)
+	}
+	if err != nil {
+		return fmt.Errorf("registry %s: %w", name, err)
+	}
+	return nil
+}
+
 func createTable(ctx context.Context, a *admin.Admin, name string) (*types.TableDescription, error) {
 	in := &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest, Tags: a.OwnerTags(),

@@ -33,14 +33,14 @@ variable "retention_hours" {
 }
 
 variable "kms_key_id" {
-  description = "KMS key that encrypts records."
+  description = "ARN of the KMS key that encrypts records, or alias/aws/kinesis for AWS's own key. Policies need the ARN, so other aliases are refused."
   type        = string
   default     = "alias/aws/kinesis"
   nullable    = false
 
   validation {
-    condition     = length(var.kms_key_id) > 0
-    error_message = "A key is required, because records are always encrypted."
+    condition     = var.kms_key_id == "alias/aws/kinesis" || can(regex("^arn:[^:]+:kms:[^:]+:[0-9]{12}:key/", var.kms_key_id))
+    error_message = "A KMS key is an ARN of the form arn:…:kms:…:key/…, or alias/aws/kinesis."
   }
 }
 

@@ -279,6 +279,8 @@ resource "aws_cloudwatch_dashboard" "this" {
 }
 
 locals {
+  # The words that the names of time tables contain. Quotes would require equal names.
+  tables = "${replace(var.deployment, "-", " ")} NOT \"${var.registry_name}\""
   widgets = [
     {
       title   = "Successful rotations, and share of next month's tables"
@@ -315,7 +317,7 @@ locals {
       stat   = "Sum"
       period = 300
       metrics = [[{
-        expression = "SEARCH('{${local.dynamodb},TableName} MetricName=\"ConsumedWriteCapacityUnits\" \"${var.deployment}\"', 'Sum', 300)"
+        expression = "SEARCH('{${local.dynamodb},TableName} MetricName=\"ConsumedWriteCapacityUnits\" ${local.tables}', 'Sum', 300)"
         label      = ""
       }]]
     },
@@ -324,7 +326,7 @@ locals {
       stat   = "Sum"
       period = 300
       metrics = [[{
-        expression = "SEARCH('{${local.dynamodb},TableName} MetricName=\"ConsumedReadCapacityUnits\" \"${var.deployment}\"', 'Sum', 300)"
+        expression = "SEARCH('{${local.dynamodb},TableName} MetricName=\"ConsumedReadCapacityUnits\" ${local.tables}', 'Sum', 300)"
         label      = ""
       }]]
     },

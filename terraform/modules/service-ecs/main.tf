@@ -17,7 +17,12 @@ locals {
     regex("^(?P<account>[0-9]{12})[.]dkr[.]ecr[.](?P<region>[a-z0-9-]+)[.]amazonaws[.]com[.a-z]*/(?P<name>[^:@]+)", image), null
   ) }
 
-  secrets = distinct(concat(values(var.secrets), var.proxy == null ? [] : values(var.proxy.secrets)))
+  # The ARNs of the secrets and parameters. A reference to a secret may have three more parts: a key of
+  # JSON, a stage and a version.
+  secrets = distinct([
+    for reference in concat(values(var.secrets), var.proxy == null ? [] : values(var.proxy.secrets)) :
+    join(":", slice(split(":", reference), 0, min(7, length(split(":", reference)))))
+  ])
   # Without a proxy, Varve receives requests directly and needs API keys. If a load balancer is in
   # front, it terminates TLS.
   listen = var.proxy != null ? {} : merge(

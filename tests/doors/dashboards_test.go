@@ -1,0 +1,62 @@
+package doors
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// targetsOf returns the queries of a dashboard, by the titles of their panels.
+func targetsOf(t *testing.T, name string) map[string][]target {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(grafanaDir, "dashboards", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d dashboard
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]target{}
+	for i := range d.Panels {
+		all[d.Panels[i].Title] = d.Panels[i].Targets
+	}
+	return all
+}
+
+// TestGrafana_EscapesNamesInPaths checks that names of devices and streams may contain characters such as / and #.
+func TestGrafana_EscapesNamesInPaths(t *testing.T) {
+	variable := regexp.MustCompile(`\$\{(\w+)(:\w+)?\}`)
+	checked := 0
+	for title, targets := range targetsOf(t, "varve-device.json") {
+		for _, target := range targets {
+			path, _, _ := strings.Cut(target.URL, "?")
+			for _, m := range variable.FindAllStringSubmatch(path, -1) {
+				if checked++; m[2] != ":percentencode" {
+					t.Errorf("%s: the path %s has %s, want ${%s:percentencode}", title, path, m[0], m[1])
+				}
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no path has a variable")
+	}
+}
+
+// TestGrafana_CountsOnce checks the totals of a deployment. On DynamoDB, each process reports some gauges for the
+// whole deployment.
+func TestGrafana_CountsOnce(t *testing.T) {
+	panels := targetsOf(t, "varve-server.json")
+	for title, want := range map[string]string{
+		"Readings stored per second": `sum(rate(varve_readings_total{job="$job",outcome="stored"}[$__rate_interval]))`,
+		"Stored":                     `max(varve_stored_bytes{job="$job"})`,
+		"Open alerts":                `sum(max by (severity) (varve_alerts_open{job="$job"}))`,
+	} {
+		if targets := panels[title]; len(targets) != 1 || targets[0].Expr != want {
+			t.Errorf("%s: %+v, want %s", title, targets, want)
+		}
+	}
+}
