@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -65,6 +66,10 @@ func (s *slowStore) Write(ctx context.Context, batches []store.Batch) []store.Re
 func TestExport_ReportsUnsettledArrivals(t *testing.T) {
 	s := newServer(t)
 	s.write(t, 9)
+	// The next write must arrive in a later millisecond. Otherwise the first readings are not settled either.
+	for written := time.Now().UnixMilli(); time.Now().UnixMilli() == written; {
+		runtime.Gosched()
+	}
 	waiting := s.store.hold()
 	t.Cleanup(s.store.release)
 	began, ended := time.Now(), make(chan struct{})

@@ -52,11 +52,10 @@ const abandonedAfter = 24 * time.Hour
 // removeAbandoned removes old temporary files. Their removal is optional, so it reports no errors.
 func (f *Folder) removeAbandoned() {
 	_ = filepath.WalkDir(f.root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasPrefix(d.Name(), temporary) {
-			return nil
-		}
-		if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > abandonedAfter {
-			_ = removeFile(name)
+		if err == nil && !d.IsDir() && strings.HasPrefix(d.Name(), temporary) {
+			if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > abandonedAfter {
+				_ = removeFile(name)
+			}
 		}
 		return nil
 	})
