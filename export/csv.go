@@ -37,7 +37,7 @@ func (o *output) addRows(text []byte, device string) error {
 		return fmt.Errorf("the answer has an unknown header: %.80q", header)
 	}
 	if len(r.text) > 0 {
-		o.rows = append(o.rows, r)
+		o.rows, o.held = append(o.rows, r), o.held+int64(len(r.text))
 	}
 	for len(rest) > 0 {
 		_, rest = cutRow(rest)

@@ -67,7 +67,8 @@ type exporter struct {
 	done state
 	out  *output
 	// batch holds readings of a page while decodePage adds them to a Parquet file.
-	batch wire.Batch
+	batch        wire.Batch
+	changesLimit pageLimit
 	Progress
 }
 
@@ -100,6 +101,7 @@ func (e *exporter) copyReadings(ctx context.Context) error {
 	if e.done.IsFirstCopy {
 		return e.copyDevices(ctx)
 	}
+	e.changesLimit = newPageLimit(min(changesReadings, e.o.FileReadings))
 	return e.copyChanges(ctx)
 }
 
@@ -175,14 +177,14 @@ func (e *exporter) copyDevices(ctx context.Context) error {
 		return err
 	}
 	e.IsFirstCopy, e.TotalDevices = true, len(devices)
-	q := client.Query{Stream: e.o.Stream, AsOf: e.done.AsOf, Limit: min(pageReadings, e.o.FileReadings), Consistent: true, Versions: true}
+	q := client.Query{Stream: e.o.Stream, AsOf: e.done.AsOf, Consistent: true, Versions: true}
 	e.Devices, _ = slices.BinarySearch(devices, e.done.Device)
 	if e.Devices < len(devices) && devices[e.Devices] == e.done.Device {
 		if q.Cursor = e.done.Next; q.Cursor == "" {
 			e.Devices++
 		}
 	}
-	r := &pageReader{client: e.o.Client, query: q, format: e.wire()}
+	r := &pageReader{client: e.o.Client, query: q, limit: newPageLimit(min(pageReadings, e.o.FileReadings)), format: e.wire()}
 	defer readPages(ctx, r, devices[e.Devices:])()
 	for p := range r.pages {
 		if err := e.copyPage(&p); err != nil {
@@ -317,26 +319,53 @@ func (e *exporter) copyChanges(ctx context.Context) error {
 	return e.endFile()
 }
 
+// copyChangesPage adds the next page of changes to the current file.
 func (e *exporter) copyChangesPage(ctx context.Context, settle time.Duration) (p client.ChangesPage, err error) {
 	out, before := e.output(), e.output().n
 	defer func() { e.Readings += out.n - before }()
-	q := client.ChangesQuery{Stream: e.o.Stream, Since: e.done.Cursor, Limit: min(changesReadings, e.o.FileReadings), Settle: settle}
+	for {
+		var size int64
+		p, size, err = e.addChanges(ctx, settle)
+		if !errors.Is(err, errLongPage) {
+			e.changesLimit.adapt(size)
+			return p, err
+		}
+		e.changesLimit.reduce()
+	}
+}
+
+// addChanges adds a page of changes to the current file, and returns its size in bytes. It fails with
+// errLongPage, and adds nothing, if the page is too long.
+func (e *exporter) addChanges(ctx context.Context, settle time.Duration) (p client.ChangesPage, size int64, err error) {
+	out, limit := e.output(), e.changesLimit.readings
+	q := client.ChangesQuery{Stream: e.o.Stream, Since: e.done.Cursor, Limit: limit, Settle: settle}
 	if e.o.Format == Parquet {
-		return e.o.Client.ReadChanges(ctx, q, out.addUnsorted)
+		before := out.collected()
+		p, err = e.o.Client.ReadChanges(ctx, q, func(r *varve.Reading) error {
+			if size += int64(r.Size()); size > maxPageBytes && limit > 1 {
+				return errLongPage
+			}
+			return out.addUnsorted(r)
+		})
+		if errors.Is(err, errLongPage) {
+			out.resetTo(before)
+		}
+		return p, size, err
 	}
 	resp, err := e.o.Client.RawChanges(ctx, q, e.wire())
 	if err != nil {
-		return p, err
+		return p, 0, err
 	}
 	defer func() { err = errors.Join(err, resp.Body.Close()) }()
-	text, err := readAnswer(resp.Body, nil)
+	text, err := readAnswer(resp.Body, nil, limit > 1)
 	if err == nil {
 		err = out.addText(text, "")
 	}
 	if err != nil {
-		return p, err
+		return p, 0, err
 	}
-	return client.PageOf(resp)
+	p, err = client.PageOf(resp)
+	return p, int64(len(text)), err
 }
 
 // output returns the current file, or the next one.
@@ -349,7 +378,7 @@ func (e *exporter) output() *output {
 }
 
 func (e *exporter) endFullFile() error {
-	if e.out == nil || e.out.n < e.o.FileReadings {
+	if e.out == nil || e.out.n < e.o.FileReadings && e.out.held < maxHeldBytes {
 		return nil
 	}
 	return e.endFile()

@@ -42,6 +42,7 @@ type output struct {
 	parquet  *parquetfile.Builder // nil before the first reading
 	files    []string             // the Parquet files of this output
 	readings []varve.Reading      // for Parquet, the changes until they are sorted
+	held     int64                // size of rows and readings, in bytes
 	n        int
 	bytes    int64
 }
@@ -101,8 +102,27 @@ func (o *output) addSorted(r *varve.Reading) error {
 // addUnsorted adds a reading that is sorted when the file is complete.
 func (o *output) addUnsorted(r *varve.Reading) error {
 	o.readings = append(o.readings, r.Clone())
+	o.held += int64(r.Size() + fieldBytes*len(r.Fields))
 	o.n++
 	return nil
+}
+
+// fieldBytes is the assumed memory of a field without its name and text.
+const fieldBytes = 64
+
+// mark is the state of the collected readings.
+type mark struct {
+	held int64
+	n    int
+}
+
+func (o *output) collected() mark { return mark{o.held, o.n} }
+
+// resetTo removes the readings that addUnsorted has added since the mark.
+func (o *output) resetTo(m mark) {
+	left := len(o.readings) - (o.n - m.n)
+	clear(o.readings[left:])
+	o.readings, o.held, o.n = o.readings[:left], m.held, m.n
 }
 
 // close completes the file durably. It returns false if nothing was written.

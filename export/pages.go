@@ -1,11 +1,9 @@
 package export
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/client"
@@ -37,6 +35,7 @@ type page struct {
 type pageReader struct {
 	client *client.Client
 	query  client.Query
+	limit  pageLimit
 	format wire.Format
 	pages  chan page
 	spare  chan []byte // buffers of written pages, for reuse
@@ -81,12 +80,16 @@ func (r *pageReader) requestPages(ctx context.Context, devices []string) error {
 
 // requestPage requests a page. It repeats the request if the answer is cut off.
 func (r *pageReader) requestPage(ctx context.Context) (p page, err error) {
-	for range pageTries {
+	for tries := 1; ; tries++ {
 		p, err = r.requestOnce(ctx)
-		if !errors.Is(err, errIncomplete) {
+		if errors.Is(err, errLongPage) {
+			r.limit.reduce()
+			tries = 0
+		} else if !errors.Is(err, errIncomplete) || tries == pageTries {
 			break
 		}
 	}
+	r.limit.adapt(int64(len(p.text)))
 	var noDevice *wire.NoDeviceError
 	if errors.As(err, &noDevice) {
 		// Return an empty page. A device that is not registered is not found once its last readings have
@@ -100,6 +103,7 @@ func (r *pageReader) requestPage(ctx context.Context) (p page, err error) {
 }
 
 func (r *pageReader) requestOnce(ctx context.Context) (p page, err error) {
+	r.query.Limit = r.limit.readings
 	resp, err := r.client.Raw(ctx, r.query, r.format)
 	if err != nil {
 		return p, err
@@ -111,7 +115,7 @@ func (r *pageReader) requestOnce(ctx context.Context) (p page, err error) {
 	default:
 	}
 	p = page{device: r.query.Device}
-	if p.text, err = readAnswer(resp.Body, buffer); err == nil {
+	if p.text, err = readAnswer(resp.Body, buffer, r.limit.readings > 1); err == nil {
 		p.next, err = client.NextOf(resp)
 	}
 	return p, err
@@ -123,13 +127,4 @@ func (r *pageReader) release(p *page) {
 	case r.spare <- p.text[:0]:
 	default:
 	}
-}
-
-// readAnswer reads an answer to its end. It reuses the memory of the buffer.
-func readAnswer(body io.Reader, buffer []byte) ([]byte, error) {
-	b := bytes.NewBuffer(buffer[:0])
-	if _, err := b.ReadFrom(body); err != nil {
-		return b.Bytes(), fmt.Errorf("%w: %w", errIncomplete, err)
-	}
-	return b.Bytes(), nil
 }
