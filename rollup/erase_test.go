@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/randomtest"
 	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/store"
@@ -82,6 +83,7 @@ func (m *steps) drawErased(t *rapid.T) (device string, in varve.Window, arrived 
 // TestErasePartials_EqualRecount erases readings at random times, while readings are corrected, late
 // and resent. Roll-ups must equal a recount of the readings that are left. No table is dropped.
 func TestErasePartials_EqualRecount(t *testing.T) {
+	randomtest.LimitChecks(t, 30)
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		w.resent = rapid.SampledFrom([]rollup.Resent{rollup.IgnoreResent, rollup.CountResent}).Draw(t, "resent")
@@ -107,6 +109,7 @@ func TestErasePartials_EqualRecount(t *testing.T) {
 // TestErasePartials_KeepLaterArrivals drops tables and then erases readings. Roll-ups must have the
 // readings that arrived after the day of the last erased arrival, and must not have erased ones.
 func TestErasePartials_KeepLaterArrivals(t *testing.T) {
+	randomtest.LimitChecks(t, 30)
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		w.store.readings = rapid.Bool().Draw(t, "readings")
