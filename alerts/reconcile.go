@@ -51,8 +51,8 @@ func (c *reconciler) reconcile(ctx context.Context, found *findings, known *hist
 	return true, err
 }
 
-// deleteOrphans withdraws alerts that this reconciler has written for contested episodes that do
-// not exist.
+// deleteOrphans withdraws the alerts of contested episodes that are neither recorded nor wanted. An
+// earlier try of this reconciler may have written such an alert.
 func (c *reconciler) deleteOrphans(ctx context.Context, wanted []episode) error {
 	for start := range c.contested {
 		recorded, err := c.records.exists(ctx, &c.subject, start)

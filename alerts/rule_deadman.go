@@ -39,7 +39,8 @@ func (deadmanKind) check(r *Rule) error {
 }
 
 // evaluate implements clockKind. An open episode that begins before the device was last seen ends
-// at that time. A silence that is long enough is a new episode.
+// at the last-seen time. A silence that is long enough becomes a new episode, unless a recorded
+// episode begins at that time or later.
 func (deadmanKind) evaluate(r *Rule, seen lastSeen, now time.Time, recorded []episode) (wanted []episode, open bool) {
 	at := seen.position()
 	known := false

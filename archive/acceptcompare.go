@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/store/tablescan"
 )
 
-// compareArchives compares the readings that the record will have with the digests of other archives: see
-// expectations. If files are damaged, it counts the readable readings.
+// compareArchives compares the chosen archive with the digests that expectations returns, and adds the
+// differences to the plan. If files are damaged, it compares and counts only the readable readings.
 func (a Acceptor) compareArchives(ctx context.Context, p *Acceptance, others []candidate) error {
 	archives, own, err := a.expectations(ctx, p, others)
 	if err != nil || len(archives) == 0 && !p.Rewrite {

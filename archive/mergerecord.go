@@ -51,7 +51,7 @@ func NameOfMerged(dir string) string {
 	return name
 }
 
-// attempt returns the attempt that names the files.
+// attempt returns the id of the attempt, which is a part of the names of m and its files.
 func (m *Merged) attempt() string { return strings.TrimPrefix(m.Name, mergedPrefix) }
 
 func (m *Merged) manifestKey() string { return m.Dir + manifestName(1) }

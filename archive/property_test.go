@@ -247,7 +247,7 @@ func stored(t *rapid.T, o objectstore.Store, key string) []string {
 	return texts(all)
 }
 
-// checkLeftovers checks that the record names no attempt any more.
+// checkLeftovers checks that the record of a table no longer names attempts.
 func checkLeftovers(t *rapid.T, o objectstore.Store, a *archive.Archiver, tb grid.Table) {
 	r, _, err := a.Catalog().Get(context.Background(), tb)
 	must(t, err)

@@ -98,7 +98,7 @@ func (s *SeriesReader) begin(ctx context.Context) error {
 		return err
 	}
 	s.begun = true
-	s.rng.Window = clipWindow(s.rng.Window, s.record.Table.Window()) // no later than varve.MaxTime, so that its nanoseconds do not overflow
+	s.rng.Window = clipWindow(s.rng.Window, s.record.Table.Window()) // the table's window ends by varve.MaxTime, so UnixNano does not overflow
 	s.left = s.groupsIn(m, s.rng.Window)
 	return nil
 }

@@ -167,10 +167,10 @@ func (p *Place) Select(ctx context.Context, name string, until time.Time) (*Mani
 	}
 }
 
-// SelectAsOf returns the first backup that was made after all arrivals up to a time.
+// SelectAsOf returns the first backup that was made after a time, or else the last backup. The method
+// Manifest.Knows compares the times.
 //
-// The backup has all readings that had arrived by the time and were acknowledged before the backup. If
-// all backups are older, the last one is returned.
+// The backup has all readings that had arrived by the time and were acknowledged before the backup.
 func (p *Place) SelectAsOf(ctx context.Context, at time.Time) (*Manifest, error) {
 	list, err := p.Manifests(ctx)
 	if err == nil && len(list) == 0 {

@@ -151,8 +151,8 @@ func TestChanges_StartWithoutHorizon(t *testing.T) {
 	}
 }
 
-// TestParseCursor_RefusesOthers checks that cursors of other queries, and truncated or changed cursors,
-// are refused.
+// TestParseCursor_RefusesOthers checks that ParseCursor refuses the cursors of other queries, and
+// truncated and empty cursors. IsCursor must distinguish cursors from times.
 func TestParseCursor_RefusesOthers(t *testing.T) {
 	c := changes.Cursor{Epoch: 3, Since: start, Until: start.Add(time.Minute), Device: "a", Part: true, After: varve.Position{Time: 5, ID: varve.HashID(7)}}
 	text := c.Encode(weather, "")

@@ -237,8 +237,8 @@ func (c *Cluster) store(ctx context.Context, ro *roster, conds ...store.Cond) er
 	return c.beginEpoch(ctx, ro, reset)
 }
 
-// beginEpoch begins an epoch after a reset of the clock. The stored record has no arrival from before the
-// reset.
+// beginEpoch begins an epoch after a reset of the clock. Before that, it replaces the record of this
+// member, so that the record does not have an arrival from before the reset.
 func (c *Cluster) beginEpoch(ctx context.Context, ro *roster, reset router.ClockReset) error {
 	from, latest := c.o.Router.Settled()
 	if latest.Count != reset.Count {

@@ -42,9 +42,10 @@ func (e Epoch) earliest() time.Time {
 	return e.Earliest
 }
 
-// repeatsFrom returns the earliest time to which a clock was set back after the epoch of a cursor,
-// or an earlier time. From that time on, later readings may have arrivals before the cursor. It
-// returns false if no clock was set back since.
+// repeatsFrom returns the earliest time to which the clock was set back since a cursor's epoch. It may
+// also return an earlier time. If the cursor is after the returned time, later readings may have
+// arrivals before the cursor. The argument "cursor" is the number of the cursor's epoch. If the clock
+// was not set back since, repeatsFrom returns false.
 func (e Epoch) repeatsFrom(cursor int64) (time.Time, bool) {
 	switch cursor {
 	case e.Number:

@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Query selects entries in the order of time: of a device, of an operator, or escalated to a
-// supervisor. Exactly one of Device, Operator and Supervisor is set.
+// Query selects entries: of a device, of an operator, or escalated to a supervisor. They are sorted
+// by time. Exactly one of Device, Operator and Supervisor is set.
 type Query struct {
 	Tenant     string
 	Device     string

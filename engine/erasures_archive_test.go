@@ -10,9 +10,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestErasure_RewritesArchives erases a device whose table is archived and on hold, and another one
-// whose table was dropped and whose archive is on hold. After each hold is released, the archive
-// must have exactly the readings of other devices.
+// TestErasure_RewritesArchives erases a device while its table is archived and on hold. It erases
+// another device after the table was dropped, while the archive is on hold. After the release of each
+// hold, the archive must lose all readings of the erased device, and no others.
 func TestErasure_RewritesArchives(t *testing.T) {
 	w := openArchiveWorld(t)
 	table := tableOfOne(t, w.Engine, w.clock)

@@ -291,7 +291,7 @@ func (e *exporter) wire() wire.Format {
 	return wire.NDJSON
 }
 
-// output returns the current file, or the next one.
+// output returns the current file. If no file is current, it begins the next one.
 func (e *exporter) output() *output {
 	if e.out == nil {
 		name := fmt.Sprintf("%s-%06d.%s", e.o.Stream, e.done.Files+1, e.o.Format)

@@ -116,7 +116,7 @@ func writeUntil(t *testing.T, in *ingest.Ingester, done <-chan struct{}) (slowes
 	}
 }
 
-// heap returns the bytes of live objects.
+// heap returns the size of the live objects on the heap, in bytes.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

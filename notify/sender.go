@@ -62,7 +62,7 @@ type Sender struct {
 	leases  lease.Manager
 	held    *lease.Lease
 	current bool      // introduce has succeeded since the acquisition of the lease
-	resets  int       // number of calls of reset
+	resets  int       // number of calls to reset; results of batches that began before the last call are ignored
 	resting time.Time // time until which no message is sent
 	works   map[alerts.AlertName]*work
 	digests map[digestKey]*openDigest

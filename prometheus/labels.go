@@ -107,7 +107,8 @@ func labelName(text, prefix string) string {
 	return name
 }
 
-// uniqueLabel adds a number to a label name that is in the list already, beginning with _2.
+// uniqueLabel returns a label name that is not in the list. If the given name is in the list, it adds
+// the first of the suffixes _2, _3 and so on that makes the name unique.
 func uniqueLabel(name string, list []labels.Label) string {
 	unique := name
 	for n := 2; slices.ContainsFunc(list, func(l labels.Label) bool { return l.Name == unique }); n++ {

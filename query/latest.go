@@ -49,8 +49,8 @@ type LatestAnswer struct {
 
 // Latest returns the latest reading of a series.
 //
-// It reads the newest tables first, and stops if no other table can contain a later reading than
-// the found reading.
+// It reads the newest tables first, and stops when no other table can contain a later reading. A
+// query by arrival then scans all readings if the found reading is not certain: see byArrival.
 func (e *Engine) Latest(ctx context.Context, q LatestQuery) (LatestAnswer, error) {
 	if err := q.validate(); err != nil {
 		return LatestAnswer{}, err

@@ -50,10 +50,11 @@ func (s *Set) periods(p rollup.Period) map[int64]Digest {
 // begins.
 const maxGap = 8
 
-// Spans returns the digests of all periods with readings, shortened to 8 characters. If the
-// argument "days" is not nil, it has the starts of days. Then Spans returns all periods of these
-// days, even without readings. Between the periods of a span, up to maxGap consecutive empty
-// periods may be added.
+// Spans returns the digests of all periods with readings. Each digest is shortened to 8 characters.
+//
+// If the argument "days" is not nil, it has the starts of days. Spans then returns the digests of all
+// periods of these days, with "" for periods without readings. It also fills gaps of up to maxGap
+// periods with "", so that a span continues after them.
 func (s *Set) Spans(p rollup.Period, days []time.Time) (spans []Span) {
 	periods := s.periods(p)
 	length := secondsOf(p)

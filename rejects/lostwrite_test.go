@@ -30,8 +30,8 @@ func (s slowItems) PutAll(ctx context.Context, list []store.Item) error {
 	}
 }
 
-// TestAdd_RecountsAfterFailedWrite checks that the bound also counts the rejects of a write that
-// failed although it was durable.
+// TestAdd_RecountsAfterFailedWrite checks that Options.Limit includes the rejects of a write that
+// returned an error although it had stored them. If they are added once more, they count only once.
 func TestAdd_RecountsAfterFailedWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(o *rejects.Options) { o.Limit, o.Items = 3, slowItems{o.Items, time.Second} })

@@ -31,8 +31,9 @@ func correctedRecount(t testing.TB, n int, over time.Duration) *recount {
 	return c
 }
 
-// TestRecount_CorrectionsTakeLinearTime ends recounts of equally many corrected readings in one hour, a
-// day and as many hours as readings. The time must not grow with the square of readings or hours.
+// TestRecount_CorrectionsTakeLinearTime finishes recounts of 30,000 readings. They are spread over an hour,
+// over a day, or over 30,000 hours. The time must not grow with the square of the number of readings per
+// hour, or of the number of hours.
 func TestRecount_CorrectionsTakeLinearTime(t *testing.T) {
 	const readings = 30_000
 	took := func(over time.Duration) time.Duration {

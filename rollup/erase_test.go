@@ -144,8 +144,8 @@ func TestErasePartials_KeepLaterArrivals(t *testing.T) {
 	})
 }
 
-// laterSums returns the sums of the readings whose first copy arrived after the day of a time, or is
-// outside of a window.
+// laterSums returns sums of readings of a device, by period. It includes readings whose first copy
+// arrived on a later day than the given time, and readings with an event time outside the window.
 func (m *steps) laterSums(device string, p rollup.Period, in varve.Window, arrived time.Time) map[int64]*big.Int {
 	periods := m.expected(device, p)
 	for at, list := range periods {

@@ -172,7 +172,8 @@ func (c *recount) newFilter(at slot) *copyFilter {
 	return newCopyFilter(readings, c.blank)
 }
 
-// finish ends the recount. It decides which of the readings in the filters count.
+// finish ends the recount, after all copies were added. It decides which possible copies of earlier
+// readings count, and which versions of corrected readings.
 func (c *recount) finish(ctx context.Context) error {
 	c.endGroup()
 	for at := range c.slots {

@@ -31,8 +31,8 @@ type copyFilter struct {
 	earlierReadings
 	blank  tally // an empty tally, from which the other tallies get their settings
 	minute int   // current minute, whose readings are in inMinute
-	// Readings of minutes that have summaries are pending in inMinute. All others are pending in
-	// inHour.
+	// A pending reading of the current minute is in inMinute while a summary of that minute is still
+	// without a match. All other pending readings are in inHour.
 	inMinute, inHour pendingReadings
 	known, unclear   *tally
 }

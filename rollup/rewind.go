@@ -12,10 +12,10 @@ import (
 // Rewind removes the readings that arrived after a time from the stored roll-ups of a series. No other
 // process may use the store at the same time.
 //
-// Partials and markers of later arrival days are deleted. A partial of the time's arrival day is
-// deleted if some of its readings arrived later, or may have. Then its hour becomes dirty, so that
-// it is recounted from the stored readings. All other partials have only earlier readings, and
-// stay.
+// Partials and markers of later arrival days are deleted. A partial whose arrival day contains the
+// time is deleted if some of its readings arrived after the time, or may have. Then its hour becomes
+// dirty, so that it is recounted from the stored readings. All other partials have only readings that
+// arrived earlier, and remain.
 //
 // It returns the number of partials of hours that it deleted.
 func Rewind(ctx context.Context, items store.Items, now time.Time, s varve.Series, arrived time.Time) (deleted int, err error) {

@@ -12,8 +12,8 @@ import (
 // confirmed.
 type Postponed struct{ *Outbox }
 
-// postponedRange has the postponed records of one stream in the range [from, to) of offsets in a
-// segment's file. All records of the stream in the range are postponed.
+// postponedRange is a range [from, to) of offsets in a segment's file, with postponed records of one
+// stream. All records of the stream in the range count as postponed, even confirmed ones: see mostRanges.
 type postponedRange struct {
 	stream   string
 	from, to int64

@@ -178,7 +178,7 @@ func checkAddress(s string) error {
 	return nil
 }
 
-// all lists all settings, except the settings of single topics.
+// all lists the settings, except the settings of topic rules, such as topics.NAME.pattern.
 var all = []setting{
 	text("server.url", "address of the server that receives the readings, as in https://varve.example.com", func(s *Settings) *string { return &s.Server.URL }, checkURL),
 	text("server.key_file", "file with an API key of the server that may write; if empty, none is sent", func(s *Settings) *string { return &s.Server.KeyFile }, nil),

@@ -99,8 +99,8 @@ func TestAnswers_RoundTrip(t *testing.T) {
 	})
 }
 
-// TestRowWriter_RoundTrips checks that readings written as CSV are read unchanged, with the kinds of all
-// values. It omits fields with reserved names.
+// TestRowWriter_RoundTrips checks that reading CSV restores the written readings, with the kinds of all
+// values, but without the arrivals. It omits fields with reserved names.
 func TestRowWriter_RoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		readings := rapid.SliceOfN(rapid.Custom(anyReading), 1, 5).Draw(t, "readings")

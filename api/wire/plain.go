@@ -228,7 +228,7 @@ func (s *shape) learn(fields []varve.Field) {
 	slices.SortFunc(fields, varve.CompareFields)
 	for i := 1; i < len(fields); i++ {
 		if fields[i].Name == fields[i-1].Name {
-			return // a reading with a field twice is rejected, and predicts nothing
+			return // a reading with a duplicate field is rejected, so its shape is not used for predictions
 		}
 	}
 	for _, name := range s.names {

@@ -50,8 +50,8 @@ func TestContentID_IsEqualInAllFormats(t *testing.T) {
 	}
 }
 
-// TestContentID_SeparatesSimilarReadings checks that readings have different ids, even if their
-// parts are equal when they are concatenated.
+// TestContentID_SeparatesSimilarReadings checks that different readings have different ids, even if
+// the concatenation of their names and values is the same.
 func TestContentID_SeparatesSimilarReadings(t *testing.T) {
 	bodies := []string{
 		`{"a":"1","b":"23"}`, `{"a":"12","b":"3"}`, `{"a":1,"b":"23"}`, `{"ab":"123"}`, `{"a":"1"}`, `{"a":1}`,

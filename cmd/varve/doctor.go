@@ -63,8 +63,9 @@ func reportFindings(a *app, findings []dynamo.Finding) error {
 	return nil
 }
 
-// examineServer checks that the server could listen at its address. If the address is in use, it returns
-// the conditions of the service there.
+// examineServer checks that the server could listen at its address, and that its certificate is usable.
+// If the address is in use, it also returns the conditions of the service there. If other machines can
+// reach the address, it adds a reminder about API keys.
 func examineServer(ctx context.Context, a *app, c *config.Config) []dynamo.Finding {
 	address := dynamo.Finding{Check: "address", State: dynamo.Good, Found: c.Server.Listen}
 	l, err := listen(ctx, c.Server.Listen, "--listen")

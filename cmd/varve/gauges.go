@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// measureEvery is the least time between two measurements that read the store.
+	// measureEvery is the shortest time between two measurements that read the store.
 	measureEvery = time.Minute
-	// sizeEvery is the least time between two measurements of sizes that the process has in memory.
+	// sizeEvery is the shortest time between two measurements of sizes that the process has in memory.
 	sizeEvery = 5 * time.Second
-	// countEvery is the least time between two measurements of sizes on DynamoDB. DynamoDB updates
+	// countEvery is the shortest time between two measurements of sizes on DynamoDB. DynamoDB updates
 	// the sizes every six hours, and a measurement sends a request per table.
 	countEvery = time.Hour
 	// measureWithin limits the time of a measurement.

@@ -17,7 +17,7 @@ import (
 type (
 	// Use is the number of requests and units that one kind of work has used.
 	Use = client.Use
-	// Usage is the use of a store.
+	// Usage is the use of a store since it was opened, by reads and writes of readings and items.
 	Usage = client.Usage
 
 	// Template defines how tables are created and tuned.

@@ -179,7 +179,7 @@ func (c *catalog) adoptTable(name string, tr tableRecord) (*table, error) {
 	})
 }
 
-// save writes CATALOG. The caller has locked the catalog.
+// save writes CATALOG. The caller has locked the catalog, or is opening the store.
 func (c *catalog) save() error {
 	rec := catalogRecord{Tables: map[string]tableRecord{}, NextTable: c.nextTable, LastChunk: c.lastChunk.Load()}
 	c.mem.mu.RLock()

@@ -18,8 +18,8 @@ const seriesPage = 1000
 // chunkPages is the token of the first page of series with chunks. No series has this text.
 const chunkPages = "chunks"
 
-// Series implements store.Enumerator. It lists the series in memory before the ones with chunks. So
-// readings that are flushed in between are listed.
+// Series implements store.Enumerator. It lists the series in memory before the series with chunks, so
+// that it misses no series that is flushed in between.
 func (rd *reader) Series(ctx context.Context, q store.SeriesQuery) (page store.SeriesPage, err error) {
 	if err := rd.db.life.enter(ctx); err != nil {
 		return page, err

@@ -18,7 +18,7 @@ import (
 type broker struct {
 	address string
 	command func() *exec.Cmd
-	end     os.Signal // signal after which the broker ends without the loss of an acknowledged message
+	end     os.Signal // signal that ends the broker without the loss of acknowledged messages
 	cmd     *exec.Cmd
 	output  bytes.Buffer
 }

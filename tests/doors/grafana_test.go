@@ -97,8 +97,8 @@ func promData[T any](g *grafana, method, address string, form url.Values) (data 
 
 var valuesOf = regexp.MustCompile(`^label_values\((?:(.*), *)?(\w+)\)$`)
 
-// loadVariables sets each variable of a dashboard to its first value. A variable with several values gets all
-// of them.
+// loadVariables sets each variable of a dashboard to the first of its possible values. A variable that
+// permits several values gets all of them.
 func (g *grafana) loadVariables(d *dashboard) {
 	g.t.Helper()
 	g.values = map[string]string{}

@@ -50,7 +50,8 @@ func New(o Options) *Server {
 // operation executes a request and appends the JSON of its answer.
 type operation func(s *Server, body []byte, out *jx.Writer) error
 
-// onItems returns the operation for a function that works on items.
+// onItems returns the operation for a function that works on items. Such operations are frequent, so
+// they do not use encoding/json.
 func onItems(do func(s *Server, r *request, out *jx.Writer) error) operation {
 	return func(s *Server, body []byte, out *jx.Writer) error {
 		r, err := decodeRequest(body)

@@ -45,9 +45,9 @@ func containersOf(p *planned) (containers []container, wrong []string) {
 	return containers, wrong
 }
 
-// service checks the container of Varve on Fargate. Its settings must equal service_config, but it
-// listens for the load balancer on all addresses. The secrets, the ports and the six policies of
-// the task must be the wanted ones.
+// service checks the container of Varve on Fargate, its load balancer and the policies of the task. The
+// settings must equal the output service_config, except for two settings of the server: it listens on
+// all addresses, and the load balancer terminates TLS.
 func service(t *testing.T, p *planned) []string {
 	containers, wrong := containersOf(p)
 	if len(containers) != 1 {

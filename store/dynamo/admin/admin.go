@@ -45,12 +45,12 @@ func (a *Admin) Exists(ctx context.Context, name string) error {
 	return err
 }
 
-// missingTries is the number of requests, over about half a minute, after which Await gives up on a
+// missingTries is the number of retries, over about half a minute, after which Await gives up on a
 // missing table.
 const missingTries = 30
 
 // Await waits until a table exists, is active and is not being updated. It fails if the table is
-// still missing after missingTries requests, because another program may have deleted it.
+// still missing after missingTries retries, because another program may have deleted it.
 func (a *Admin) Await(ctx context.Context, name string) (*types.TableDescription, error) {
 	for try := 0; ; try++ {
 		if err := client.Pause(ctx, try); err != nil {

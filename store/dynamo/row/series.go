@@ -39,7 +39,8 @@ func ParseSeriesKey(key string) (s varve.Series, shard int, err error) {
 	return s, shard, nil
 }
 
-// ShardOf returns the shard of a reading.
+// ShardOf returns the shard of the reading with an id: a hash of the id, modulo the number of shards.
+// The keys of stored rows depend on it, so the result for an id must never change.
 func ShardOf(id varve.ID, shards int) int {
 	if shards <= 1 {
 		return 0
