@@ -216,7 +216,7 @@ func (a *Archiver) finish(ctx context.Context, r *Record, m *Manifest, begin tim
 	}
 	done := *r
 	done.State, done.Attempts, done.Manifest, done.Digest = Archived, nil, objectstore.SumOf(body), m.Digest
-	done.Merged, done.Single, done.Tried = "", false, 0
+	done.Merged, done.Single = "", false
 	done.Readings, done.Series, done.Bytes, done.Files, done.At = m.Readings, m.Series, m.Bytes(), int64(len(m.Files)), begin
 	if err := a.catalog.put(ctx, &done); err != nil {
 		return err

@@ -162,6 +162,9 @@ func (a *Archiver) eraseFrom(ctx context.Context, r *Record, covers func(*varve.
 			return 0, err
 		}
 	}
+	if err := a.deleteLeftovers(ctx, r); err != nil { // an attempt that died may have erased readings
+		return erased, err
+	}
 	return erased, a.deleteEarlier(ctx, r)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -61,11 +60,11 @@ func DiscardUnfinished(ctx context.Context, a *Archiver, exists func(grid.Table)
 }
 
 func discardUnfinished(ctx context.Context, a *Archiver, r *Record) error {
-	named, err := a.files.attemptsWithManifest(ctx, r)
+	named, _, err := NewAcceptor(a).namedAttempts(ctx, r)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(r.Attempts, func(attempt string) bool { return named[attempt] }) {
+	if len(named) > 0 {
 		return varve.Errorf(varve.Conflict, "it may be complete, and its table is dropped: use varve archive accept %s", r.Table)
 	}
 	if err := a.deleteLeftovers(ctx, r); err != nil {
