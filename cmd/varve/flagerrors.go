@@ -166,7 +166,7 @@ func queryError(cmd *cobra.Command, err error) error {
 	}
 	switch name := strings.TrimPrefix(e.Param, "query."); {
 	case name == "device" && cmd.Flags().Lookup(name) == nil: // the devices of the command are arguments
-		return usageError{fmt.Errorf("DEVICE: %s", strings.TrimPrefix(e.Message, "path.device: "))}
+		return usageError{fmt.Errorf("DEVICE: %s", strings.TrimPrefix(withFlags(e).Message, "path.device: "))}
 	case name != "from" && name != "to" && name != "at" && name != "path.time":
 		return paramError(err, "")
 	}
