@@ -29,7 +29,8 @@ func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
 }
 
 // moment parses a time in a query: a time as in readings, or a form of timefmt.ParseRelative, such as now,
-// today, -24h, -1mo or 2026-11. Such a form before or after all valid event times is one of their ends. If the parameter is missing, moment returns def.
+// today, -24h, -1mo or 2026-11. It moves such a form into varve.AllTime. If the parameter is missing,
+// moment returns def.
 func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def time.Time) (time.Time, error) {
 	f.Choice = wire.EarlierLocal
 	text := q.Get(name)

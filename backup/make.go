@@ -35,8 +35,8 @@ type Report struct {
 }
 
 // Make makes a backup of a snapshot. A damaged snapshot is backed up, too: see Manifest.Damages.
-// Make fails if the place has backups of another store, or a backup that is not older than the snapshot. If Make is interrupted, the next call
-// continues with the files that are not written yet.
+// Make fails if the place has backups of another store, or a backup that is not older than the
+// snapshot. If Make is interrupted, the next call continues with the files that are not written yet.
 func (p *Place) Make(ctx context.Context, s Snapshot) (_ *Report, err error) {
 	lock, err := p.lock(ctx)
 	if err != nil {

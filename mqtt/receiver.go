@@ -86,8 +86,9 @@ type Sender struct {
 }
 
 // Receive stores the readings of a message with the rights of its sender. If it fails, the message was
-// not stored completely, and a retry with the same Message.At may succeed. Otherwise each reading is durable, or permanently
-// rejected. Rejects are durable, too, but a reject beyond the limit is discarded.
+// not stored completely, and a retry with the same Message.At may succeed. Otherwise each reading is
+// durable, or permanently rejected. Rejects are durable, too, but a reject beyond the limit is
+// discarded.
 func (r *Receiver) Receive(ctx context.Context, s Sender, m *topic.Message) (Result, error) {
 	begin := time.Now()
 	result, tenant, err := r.store(ctx, s, m)

@@ -40,6 +40,7 @@ func TestCSV_ReadsListedStrings(t *testing.T) {
 		want    string
 	}{
 		{`1475001526000,"[""a"",""id""]",12,true,3`, wire.Columns{}, `a="12" id="true" n=3`},
+		{`1475001526000,"[""n"",""id"",""a""]",12,true,3`, wire.Columns{}, `a="12" id="true" n="3"`},
 		{`1475001526000,"[""a""]",,true,3`, wire.Columns{}, `a="" id=true n=3`},
 		{`1475001526000,,12,,3`, wire.Columns{}, `a=12 n=3`},
 		{`1475001526000,"[""other""]",12,,3`, wire.Columns{}, `a=12 n=3`},

@@ -62,6 +62,30 @@ func testFailedSave(t *testing.T, file string) {
 	checkSaved(t, mem.CrashClone(vfs.CrashCloneCfg{}), []string{"evidence"}, 2)
 }
 
+// TestFlush_SavesCatalog creates a table while CATALOG cannot be written. The next flush on a well disk must
+// save CATALOG, without another change of a table.
+func TestFlush_SavesCatalog(t *testing.T) {
+	mem := vfs.NewMem()
+	var broken atomic.Bool
+	disk := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken.Load() && strings.Contains(op.Path, "CATALOG") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return syscall.EIO
+		}
+		return nil
+	}))
+	s := open(t, local.Options{FS: disk, MinFree: -1, MemtableBytes: 16 << 10})
+	tb := week(t, 0)
+	broken.Store(true)
+	if err := s.Create(t.Context(), tb, store.Hot); varve.FailureOf(err) != varve.Unavailable {
+		t.Fatalf("create while CATALOG cannot be written: %v, want it unavailable", err)
+	}
+	broken.Store(false)
+	for n := range 20 {
+		write(t, s, tb, readings(t, tb, device(n), 50), varve.Stored)
+	}
+	eventually(t, "CATALOG has the table", func() bool { return strings.Contains(textOf(t, mem, "data/CATALOG"), tb.Name()) })
+}
+
 // checkSaved opens the store on a disk after a power cut. It checks the readings, the item and the
 // number of tables. The hold of the first table must be the first or the last element of "holds".
 func checkSaved(t *testing.T, disk *vfs.MemFS, holds []string, tables int) {

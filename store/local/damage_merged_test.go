@@ -99,6 +99,44 @@ func TestDamage_RebuildWithOldFiles(t *testing.T) {
 	}
 }
 
+// TestDamage_RebuildWithOldChunkOfOneTime rebuilds a store in which a chunk of one event time reappears beside
+// the merged chunk that begins at the same time. Each reading is returned once.
+func TestDamage_RebuildWithOldChunkOfOneTime(t *testing.T) {
+	dir, old := t.TempDir(), t.TempDir()
+	opts := local.Options{Dir: dir, MinFree: -1, ChunkReadings: 4, MaxLevel0: 1}
+	tb := week(t, 0)
+	list := readings(t, tb, "d", 2)
+	list[1].Time, list[1].ID = list[0].Time, varve.ID{}
+	if v := list[1].Normalize(); v.Outcome == varve.Rejected {
+		t.Fatal(v)
+	}
+	for i := range list {
+		s := open(t, opts)
+		if i == 0 {
+			create(t, s, tb)
+		}
+		write(t, s, tb, list[i:i+1], varve.Stored)
+		if err := s.Close(); err != nil { // flushes the reading, and merges its chunk
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if err := os.CopyFS(old, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s := open(t, opts)
+	if err := errors.Join(s.Compact(t.Context()), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	restoreOldFiles(t, dir, old)
+	var r reports
+	opts.Events = r.events(t)
+	if got := all(t, open(t, opts), tb, "d"); len(got) != 2 {
+		t.Errorf("two readings are returned as %d", len(got))
+	}
+}
+
 // restoreOldFiles copies Pebble files from an older copy of a folder, if the folder lacks them. It
 // also removes the marker of the MANIFEST.
 func restoreOldFiles(t *testing.T, dir, old string) {
