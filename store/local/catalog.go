@@ -94,7 +94,7 @@ type foundCatalog struct {
 func (c *catalog) read() (found foundCatalog, err error) {
 	err = c.quarantine.retryAfterDamage(func() error {
 		var err error
-		if c.mem.tables, err = loadTables(c.db.DB); err != nil {
+		if c.mem.tables, err = loadTables(c.db.DB, len(c.mem.mu.shards)); err != nil {
 			return err
 		}
 		table, chunk, err := loadCounters(c.db.DB)
@@ -171,7 +171,7 @@ func (c *catalog) adoptTable(name string, tr tableRecord) (*table, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s has a table %q, which is not a valid name", c.db.folder.path(catalogFile), name)
 	}
-	t := newTable(parsed)
+	t := newTable(parsed, len(c.mem.mu.shards))
 	t.number, t.record = tr.Number, tr
 	return t, c.quarantine.retryAfterDamage(func() (err error) {
 		t.stats, err = loadStats(c.db.DB, tr.Number)

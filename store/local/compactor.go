@@ -28,9 +28,10 @@ type compactor struct {
 // compactBuffers merges the chunks of level 0 of the flushed series that have too many such chunks.
 func (c *compactor) compactBuffers(ctx context.Context, done []flushedBuffer) error {
 	for _, m := range done {
-		c.mem.mu.RLock()
+		s := &c.mem.mu.shards[m.buffer.shard]
+		s.RLock()
 		due := m.buffer.flushedKnown && m.buffer.level0 >= c.db.opts.MaxLevel0
-		c.mem.mu.RUnlock()
+		s.RUnlock()
 		if !due {
 			continue
 		}
@@ -152,7 +153,7 @@ func (c *compactor) commit(t *table, series varve.Series, batch *pebble.Batch, g
 	c.mem.mu.Lock()
 	defer c.mem.mu.Unlock()
 	t.stats = stats
-	if b := t.buffers[series]; b != nil {
+	if b := t.buffers[c.mem.mu.indexOf(series)][series]; b != nil {
 		b.level0 = 0
 	}
 	return nil

@@ -214,10 +214,10 @@ func (c *compactor) commitRemoved(t *table, e *remover) error {
 	c.mem.mu.Lock()
 	defer c.mem.mu.Unlock()
 	t.stats = stats
-	c.mem.epoch++ // a reader that found no series buffer must not cache its earlier result
-	if b := t.buffers[e.series]; b != nil {
+	epoch := c.mem.epoch.Add(1) // a reader that found no series buffer must not cache its earlier result
+	if b := t.buffers[c.mem.mu.indexOf(e.series)][e.series]; b != nil {
 		// The buffer's facts about chunks are out of date.
-		b.flushedKnown, b.epoch = false, c.mem.epoch
+		b.flushedKnown, b.epoch = false, epoch
 	}
 	return nil
 }

@@ -62,6 +62,8 @@ type Options struct {
 	// columns limits the cached columns of a memtable. If its Bytes are 0, they are a quarter of
 	// MemtableBytes. If they are negative, columns are not cached.
 	columns memtable.Caching
+
+	shards int // number of shards of memory, a power of two; 0 means that it depends on the processors
 }
 
 // minCachedRows is the default of memtable.Caching.MinRows.
