@@ -37,7 +37,8 @@
 // and writes files of Pebble.
 //
 // Locks are taken in this order: items, compactor, catalog, the barrier of changeLog, database,
-// memory. No I/O happens while memory is locked.
+// memory. Memory has a lock for tables, and one for each shard of the series (see memoryLock), so that
+// all processors write at the same time. No I/O happens while memory is locked.
 //
 // # Invariants
 //
