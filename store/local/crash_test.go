@@ -129,7 +129,6 @@ func TestCrash_KeepsItems(t *testing.T) {
 	t.Logf("%d power cuts", total)
 }
 
-// write writes the readings of one writer, and changes its items and the hold of its table.
 func (c *crashes) write(t *testing.T, s *local.Store, writer int, a *account, tb grid.Table, rng *rand.Rand) {
 	create(t, s, tb)
 	list := readings(t, tb, device(writer), 2000)

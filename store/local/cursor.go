@@ -84,8 +84,8 @@ func comparePosition(rs rows, i int, p varve.Position) int {
 	return rs.ID(i).Compare(p.ID)
 }
 
-// rowsOf returns the rows in the span, sorted by position. If the span has more rows than
-// the argument "most", it returns only the first ones in the order of the span.
+// rowsOf returns the rows in the span, sorted by position. If the span has more rows than most, it
+// returns only the first ones in the order of the span.
 func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) *memtable.Selection {
 	from, to := r.Seek(c, varve.Position{Time: sp.first}), r.End()
 	if sp.last < math.MaxInt64 {
@@ -109,7 +109,7 @@ func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) *memtabl
 	return r.FirstRows(most, from, to)
 }
 
-// cursor iterates over rows. After their end, it continues with the rows that the function "more" returns.
+// cursor iterates over rows. At their end, it continues with the rows that "more" returns.
 type cursor struct {
 	rows rows
 	i    int                  // index of the current row
@@ -287,8 +287,8 @@ func (c *cursor) isApart(parts []block.Part, readings []varve.Reading) bool {
 	return len(parts) > 0 && len(readings) == 0 && parts[len(parts)-1].LastTime() != c.rows.Time(c.i)
 }
 
-// minPart is how many consecutive readings must come from one chunk or memtable, so that they are
-// returned as columns. Tests reduce it.
+// minPart is the least number of consecutive readings from one chunk or memtable that are returned
+// as columns. Tests reduce it.
 var minPart = 32
 
 // addParts returns at most "want" of the next readings, as columns. It stops where fewer than minPart

@@ -16,7 +16,6 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// reports collects the damage that a store reports.
 type reports struct {
 	mu      sync.Mutex
 	damaged []string

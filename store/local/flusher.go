@@ -125,7 +125,7 @@ func (f *flusher) flush(ctx context.Context) error {
 	f.mem.mu.Lock()
 	defer f.mem.mu.Unlock()
 	if f.mem.flushErr = err; err != nil {
-		f.mem.wakeWriters() // they fail
+		f.mem.wakeWriters() // the waiting writers fail
 	}
 	return err
 }

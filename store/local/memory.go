@@ -92,7 +92,6 @@ func (m *memory) makeBuffer(t *table, series varve.Series) *seriesBuffer {
 	return b
 }
 
-// idleLimit returns the number of series buffers above which idle ones are evicted.
 func (m *memory) idleLimit() int {
 	return int(max(m.db.opts.MemtableBytes/(4*memtable.BufferBytes), 1000))
 }
@@ -152,8 +151,8 @@ func (m *memory) evictSome(t *table) bool {
 	return m.bufferCount > m.idleLimit() && evicted > 0
 }
 
-// appendEntries adds readings after all others of a series buffer. The argument "bodies" has their
-// bodies, one after another. The caller has locked mu.
+// appendEntries adds readings after all others of a series buffer, where "bodies" has their bodies,
+// one after another. The caller has locked mu.
 func (m *memory) appendEntries(b *seriesBuffer, rows []memtable.Entry, shape uint32, bodies []byte) {
 	m.countEntries(b, len(rows), len(bodies))
 	m.mutable.Append(&b.rows[m.mutable.Parity], rows, shape, bodies)
@@ -165,7 +164,8 @@ func (m *memory) insertEntry(b *seriesBuffer, at memtable.Spot, e memtable.Entry
 	m.mutable.Insert(&b.rows[m.mutable.Parity], at, e, shape, body)
 }
 
-// countEntries counts n readings with their bodies, which are about to be added to a series buffer.
+// countEntries counts n readings that are about to be added to a series buffer. Their bodies have
+// "body" bytes in total.
 func (m *memory) countEntries(b *seriesBuffer, n, body int) {
 	mt := m.mutable
 	bytes := memtable.Size(n, body)

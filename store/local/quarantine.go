@@ -33,7 +33,6 @@ type quarantine struct {
 	report *damageReport
 }
 
-// loop sets aside damaged files and chunks.
 func (q *quarantine) loop() {
 	retry := time.NewTimer(0)
 	<-retry.C

@@ -233,7 +233,7 @@ func (rd *reader) Latest(ctx context.Context, l store.Latest) (varve.Reading, bo
 	}
 }
 
-// cachedNewest returns the latest reading of an earlier call, if it is still the latest one.
+// cachedNewest returns the cached latest reading of a series, if no later one was stored since.
 func (rd *reader) cachedNewest(ctx context.Context, l *store.Latest) (varve.Reading, bool) {
 	if err := rd.db.life.enter(ctx); err != nil {
 		return varve.Reading{}, false

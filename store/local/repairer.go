@@ -297,8 +297,7 @@ func salvage(w *sst.Writer, sources []sst.Part, from []*part, ranges []lost, all
 	}
 }
 
-// narrow excludes a key from the ranges of older files. The argument "from" is the part that has an
-// entry for the key.
+// narrow excludes a key from the ranges of older files. The part "from" has an entry for the key.
 func narrow(ranges []lost, key []byte, from *part, all []part) []lost {
 	key = slices.Clone(key)
 	end := next(key)
