@@ -101,7 +101,6 @@ func on(x *dynamo.Examination, w detour) {
 	})
 }
 
-// answered returns a detour that changes each answer to an operation.
 func answered(t *testing.T, op string, change func(answer map[string]any)) detour {
 	return func(is string, _ []byte, next func() (*http.Response, error)) (*http.Response, error) {
 		resp, err := next()
@@ -148,7 +147,6 @@ func through(w detour) func(*testing.T, *dynamo.Examination) {
 	return func(_ *testing.T, x *dynamo.Examination) { on(x, w) }
 }
 
-// withTemplate returns a function that puts a template into the registry of a deployment.
 func withTemplate(fit dynamo.Examination, template string) func(*testing.T, *dynamo.Examination) {
 	return func(t *testing.T, _ *dynamo.Examination) {
 		s, err := dynamo.Open(t.Context(), fit.Options)

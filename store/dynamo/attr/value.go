@@ -15,8 +15,9 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// EncodeValue returns the attribute of a value. DynamoDB drops trailing zeros after a decimal point. If
-// the value has such zeros, decimals is the number of its decimals with them, otherwise -1.
+// EncodeValue returns the attribute of a value. DynamoDB drops trailing zeros after a decimal
+// point. If the value has such zeros, decimals is the number of its decimals, zeros included.
+// Otherwise it is -1.
 func EncodeValue(v varve.Value) (av types.AttributeValue, decimals int, err error) {
 	switch v.Kind() {
 	case varve.KindNumber:

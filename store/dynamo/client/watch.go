@@ -81,7 +81,6 @@ func (w *watcher) failed(err error) {
 	}
 }
 
-// isDue reports whether a probe must be sent now.
 func (w *watcher) isDue() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -31,7 +31,6 @@ type attempt struct {
 	send   func() error
 }
 
-// checkPermissions sends the attempts and reports which actions are allowed.
 func (e *examiner) checkPermissions(ctx context.Context) {
 	for _, a := range e.attempts(ctx) {
 		check, err := "permission "+a.action, a.send()

@@ -33,8 +33,8 @@ type Items struct {
 
 var _ store.Items = (*Items)(nil)
 
-// New returns the Items of the client's registry. The argument "parallel" is the largest number of
-// requests that one call sends at the same time.
+// New returns the Items of the client's registry. One call sends at most "parallel" requests at the
+// same time.
 func New(c *client.Client, now func() time.Time, parallel int) *Items {
 	return &Items{client: c, table: c.Registry(), now: now, parallel: parallel}
 }

@@ -23,8 +23,8 @@ type streamIn struct {
 type knownRows struct {
 	mu   sync.RWMutex
 	rows map[streamIn]*row.Stream
-	// remembered has the number of each table's stream rows in the field rows. found has the number
-	// of stream rows that the last read of each table returned.
+	// remembered counts the entries of rows by table. found has, for each table, the number of
+	// stream rows that its last read returned.
 	remembered, found map[grid.Table]int
 }
 
@@ -47,7 +47,6 @@ func (k *knownRows) put(at streamIn, s *row.Stream) {
 	k.rows[at] = s
 }
 
-// setCount records the number of stream rows that a read of a table returned.
 func (k *knownRows) setCount(t grid.Table, n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -63,7 +62,6 @@ func (k *knownRows) count(t grid.Table) int64 {
 	return int64(max(k.remembered[t], k.found[t]))
 }
 
-// drop removes everything that is known about a table.
 func (k *knownRows) drop(t grid.Table) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
