@@ -113,7 +113,7 @@ func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) *memtabl
 type cursor struct {
 	rows rows
 	i    int                  // index of the current row
-	left int                  // number of rows left, with the current one
+	left int                  // number of rows left, including the current one
 	step int                  // 1, or -1 in descending order
 	more func() (rows, error) // returns nil at the end; the function itself is nil if no rows follow
 }

@@ -85,7 +85,6 @@ func (r *damageReport) describeOne(l *lost) []Loss {
 
 func (l *lost) overlapsSpace(space byte) bool { return l.overlaps([]byte{space}, []byte{space + 1}) }
 
-// describeChunks returns the losses for a range of chunks, table by table.
 func (r *damageReport) describeChunks(l *lost, base Loss) []Loss {
 	first, last := tableNumberOf(l.From, 0), tableNumberOf(l.To, ^uint32(0))
 	a, inA := parseChunkKey(l.From)

@@ -158,7 +158,6 @@ type flushedBuffer struct {
 	bytes  int64 // size of the keys and contents of the new chunks
 }
 
-// flushImmutable converts the immutable memtable, if one exists, into chunks.
 func (f *flusher) flushImmutable(ctx context.Context) (err error) {
 	begin := time.Now()
 	mt := f.mem.immutable

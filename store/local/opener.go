@@ -39,7 +39,6 @@ type opener struct {
 	emptied bool // whether the database of Pebble was missing and is recreated
 }
 
-// open opens Pebble, even if parts of it are damaged.
 func (o *opener) open() error {
 	o.db.options = pebbleOptions(o.db.opts, o.db.watcher)
 	if o.db.folder.state == folderNew {

@@ -117,7 +117,6 @@ func (q *quarantine) replaceFile(ctx context.Context, r *repairer, number uint64
 	return nil
 }
 
-// setChunkAside sets aside one chunk that cannot be decoded.
 func (q *quarantine) setChunkAside(key []byte) error {
 	q.db.aside.Lock()
 	defer q.db.aside.Unlock()

@@ -56,7 +56,7 @@ func (rd *reader) Read(ctx context.Context, r store.Range, dst []varve.Reading) 
 func (rd *reader) merge(r *store.Range, want int) (*merge, error) {
 	sp, some := spanOf(r)
 	m := &merge{span: sp, cost: store.Cost{Requests: 1}}
-	number, chunks, err := rd.views(r, m, max(want, want+1)) // without overflow
+	number, chunks, err := rd.views(r, m, max(want, want+1)) // want+1, but without overflow
 	if err != nil || !some {
 		return nil, err
 	}

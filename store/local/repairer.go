@@ -177,7 +177,6 @@ func (r *repairer) widen(sp keySpan) (keySpan, error) {
 	return sp, nil
 }
 
-// union sorts spans and joins overlapping ones.
 func union(spans []keySpan) []keySpan {
 	slices.SortFunc(spans, func(a, b keySpan) int { return bytes.Compare(a.first, b.first) })
 	var joined []keySpan
@@ -193,7 +192,6 @@ func union(spans []keySpan) []keySpan {
 	return joined
 }
 
-// copyAside copies a file into the folder of damaged files.
 func (r *repairer) copyAside(number uint64) (to string, err error) {
 	f := r.db.folder
 	if err := f.fs.MkdirAll(f.path(asideDir), 0o755); err != nil {

@@ -175,7 +175,6 @@ func (w *pendingWrite) findBuffers() error {
 	return w.lookUpLate()
 }
 
-// findExisting finds existing series buffers and counts missing ones.
 func (w *pendingWrite) findExisting() (missing int) {
 	w.mem.mu.RLock()
 	defer w.mem.mu.RUnlock()

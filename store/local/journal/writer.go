@@ -274,7 +274,6 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// writeLoop writes groups until the journal is closed.
 func (w *Writer) writeLoop() {
 	defer close(w.stopped)
 	for {
