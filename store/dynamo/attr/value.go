@@ -110,7 +110,6 @@ func encodeJSON(text string) (types.AttributeValue, error) {
 // errEmptyName means that a JSON object has a member with an empty name.
 var errEmptyName = errors.New("a name is empty")
 
-// document converts a decoded JSON value to an attribute.
 func document(v any) (av types.AttributeValue, err error) {
 	switch v := v.(type) {
 	case map[string]any:

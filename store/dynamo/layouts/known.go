@@ -11,7 +11,6 @@ import (
 // maxKnown is the largest number of remembered stream rows.
 const maxKnown = 100_000
 
-// streamIn identifies a stream within a table.
 type streamIn struct {
 	table          grid.Table
 	tenant, stream string

@@ -245,7 +245,7 @@ const (
 	lowerFrom = 0.8
 )
 
-// nextUnits returns the capacity that a table should have.
+// nextUnits returns the units of one kind that a table should have, given that it has "is" units.
 func nextUnits(is int64, lim limits, u use, mayLower bool) int64 {
 	want := max(is, int64(math.Ceil(u.now/targetUse)))
 	if u.isThrottled || u.now >= fullUse*float64(is) {

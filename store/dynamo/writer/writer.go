@@ -175,7 +175,6 @@ func (w *Writer) writeIsolated(ctx context.Context, g *group) error {
 	return nil
 }
 
-// verdictOf returns the verdict of a reading whose write failed.
 func verdictOf(err error) varve.Verdict {
 	switch varve.FailureOf(err) {
 	case varve.Invalid:
