@@ -247,7 +247,6 @@ func (m *merger) leads(s *source, i int) bool {
 	return !m.reachesNext(at)
 }
 
-// releaseEnded releases the memory of finished tables.
 func (m *merger) releaseEnded() {
 	for _, b := range m.ended {
 		if !b.large {

@@ -240,7 +240,6 @@ func (p *pager) noteParts(s *source, page *store.Page) (size int) {
 	return size
 }
 
-// endOf returns the position of the last reading of parts.
 func (p *pager) endOf(parts []block.Part) varve.Position {
 	last := &parts[len(parts)-1]
 	row := last.Row(last.Len() - 1)
