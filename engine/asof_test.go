@@ -34,7 +34,7 @@ import (
 // the time of the record.
 type past struct {
 	t     interface{ Fatalf(string, ...any) }
-	draw  func(label string, n int) int // a number from 0 to n-1
+	draw  func(label string, n int) int // draws a number from 0 to n-1
 	clock time.Time
 	// shared is the clock for the goroutines of the engine.
 	shared atomic.Pointer[time.Time]
