@@ -121,7 +121,6 @@ func (q *markRequest) coveredUntil(markers []knownMarker, hour int64) int64 {
 	return earliest
 }
 
-// chooseMarkers chooses new markers for the unmarked readings, and returns their items.
 func (t *Tracker) chooseMarkers(q *markRequest, readings []varve.Reading) (items []store.Item) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
