@@ -165,8 +165,8 @@ type compaction struct {
 	removed int64 // size of the keys and contents of the deleted chunks, in bytes
 }
 
-// remove adds the deletion of the chunk at the iterator to the batch, where data is the content of
-// the chunk.
+// remove adds the deletion of the iterator's current chunk to the batch, where data is the content
+// of the chunk.
 func (m *compaction) remove(data []byte) error {
 	m.removed += int64(len(m.iter.Key()) + len(data))
 	return m.batch.Delete(m.iter.Key(), nil)

@@ -343,8 +343,8 @@ func (m *merge) part(c *cursor, n int) (block.Part, error) {
 	return block.Part{Block: &ch.Block, From: from, To: from + n, Desc: m.desc}, nil
 }
 
-// ahead returns the number of next readings of a cursor whose times come before the next times of all
-// other cursors. It is at least 1, because the cursor is the result of nextCursor.
+// ahead returns how many of a cursor's next readings have times before the next reading of every
+// other cursor. It is at least 1, because the cursor is the result of nextCursor.
 func (m *merge) ahead(c *cursor) int {
 	n := c.left
 	for i := range m.cursors {
