@@ -237,7 +237,7 @@ type use struct {
 }
 
 // The use of a table should be the share targetUse of its capacity. If the use is at least the
-// share fullUse, or requests are throttled, the true demand is unknown, and the capacity is at
+// share fullUse, or requests are throttled, the true demand is unknown. Then the capacity is at
 // least doubled, up to its limit. A decrease must be at least a fifth of the capacity.
 const (
 	targetUse = 0.7
