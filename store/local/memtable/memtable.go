@@ -111,7 +111,7 @@ const (
 )
 
 // Shape returns the index of a reading's field names. New names get a new index. Shape first tries
-// "last", the index of the previous reading, because the names are usually equal.
+// "last", the index for the previous reading, because the names are usually equal.
 func (m *Memtable) Shape(fields []varve.Field, last uint32) uint32 {
 	if int(last) < len(m.shapes) && m.HasShape(fields, last) {
 		return last
